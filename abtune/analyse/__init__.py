@@ -1,0 +1,5 @@
+"""The analysing half: from a dataset to comparisons with verdicts."""
+
+from abtune.analyse.comparison import Aggregate, Analysis, Comparison, Overall, Side, Verdict
+
+__all__ = ["Aggregate", "Analysis", "Comparison", "Overall", "Side", "Verdict"]

@@ -1,0 +1,151 @@
+"""What is said of one shape, and of all shapes together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Verdict(StrEnum):
+    """What the data support for one shape."""
+
+    IMPROVED = "improved"
+    REGRESSED = "regressed"
+    EQUIVALENT = "equivalent"
+    INCONCLUSIVE = "inconclusive"
+    INVALID = "invalid"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """One configuration's seeds of one shape.
+
+    Attributes
+    ----------
+    config : str
+        Name of the configuration.
+    n : int
+        Seeds with a timing.
+    failed : int
+        Runs that failed.
+    latency : float
+        Geometric mean over seeds, seconds; NaN without seeds.
+    noise : float
+        Standard deviation of the log latency over seeds (about the coefficient of variation); NaN below two.
+    """
+
+    config: str
+    n: int
+    failed: int
+    latency: float
+    noise: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Candidate against baseline for one shape; fractions, not percent; NaN where nothing can be said.
+
+    Attributes
+    ----------
+    shape, workload : str
+        Label and kind.
+    baseline, candidate : Side
+        Both samples in short.
+    boost, boost_low, boost_high : float
+        Speedup - 1 with its confidence interval.
+    p, p_adjusted : float
+        Two-sided test of no difference, and the same corrected over the shapes.
+    p_equivalence, p_equivalence_adjusted : float
+        Test of a difference beyond the margin, and the same corrected over the shapes.
+    verdict : Verdict
+        What follows.
+    reason : str
+        Why, in one sentence.
+    caveats : tuple of str
+        Weaknesses of this comparison, each one sentence.
+    """
+
+    shape: str
+    workload: str
+    baseline: Side
+    candidate: Side
+    boost: float
+    boost_low: float
+    boost_high: float
+    p: float
+    p_adjusted: float
+    p_equivalence: float
+    p_equivalence_adjusted: float
+    verdict: Verdict
+    reason: str
+    caveats: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aggregate:
+    """A geometric mean boost over shapes, with its interval; fractions."""
+
+    boost: float
+    boost_low: float
+    boost_high: float
+    shapes: int
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overall:
+    """The boost over all shapes that both sides have, for two different questions.
+
+    Attributes
+    ----------
+    these_shapes : Aggregate
+        The mean over exactly these shapes; its error comes from the seeds.
+    shapes_like_these : Aggregate
+        The mean over a population that these shapes are a sample of; its error comes from the shapes.
+    unmatched : tuple of str
+        Shapes left out because a side has no timing.
+    """
+
+    these_shapes: Aggregate
+    shapes_like_these: Aggregate
+    unmatched: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Analysis:
+    """All that :func:`abtune.analyze` found.
+
+    Attributes
+    ----------
+    baseline, candidate : str
+        Names of the configurations.
+    level : float
+        Confidence level of the intervals, such as 0.95; tests are at 1 - level.
+    margin : float
+        The smallest boost that matters, a fraction.
+    rng_seed : int
+        Seed of the resampling.
+    interval_method, test_method, correction : str
+        What was computed, in words.
+    definition : str
+        What the boost is.
+    comparisons : tuple of Comparison
+        One for each shape, in the dataset's order.
+    overall : Overall
+        Over all shapes.
+    caveats : tuple of str
+        Weaknesses of the whole design, each one sentence.
+    """
+
+    baseline: str
+    candidate: str
+    level: float
+    margin: float
+    rng_seed: int
+    interval_method: str
+    test_method: str
+    correction: str
+    definition: str
+    comparisons: tuple[Comparison, ...]
+    overall: Overall
+    caveats: tuple[str, ...]

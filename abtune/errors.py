@@ -1,0 +1,58 @@
+"""What goes wrong for a reason that the user can do something about.
+
+Every such error is an :class:`AbtuneError` whose message is one line that says what is wrong and what to
+do. The command line prints that line and exits with 2; a library caller can catch it. Anything else that
+is raised is a defect of abtune.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class AbtuneError(Exception):
+    """A problem that the message explains in one line; base class of the others."""
+
+
+class InputError(AbtuneError, ValueError):
+    """An argument, option or name that cannot be used."""
+
+
+class DatasetError(AbtuneError):
+    """A dataset that is missing, damaged, or not what it should be."""
+
+
+class TargetError(AbtuneError):
+    """A device, compiler or version of TVM that cannot do what was asked."""
+
+
+class StoreError(AbtuneError):
+    """An output that cannot be written, or that belongs to another sweep."""
+
+
+def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:
+    """Build the error for a name that is not among the known ones, with the nearest of them.
+
+    Parameters
+    ----------
+    kind : str
+        What the name should name, such as ``"shape"``.
+    name : str
+        The name as given.
+    known : iterable of str
+        The names that exist.
+
+    Returns
+    -------
+    InputError
+        To be raised by the caller.
+    """
+    names = list(known)
+    folded = {candidate.casefold(): candidate for candidate in names}
+    near = [folded[match] for match in difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.4)]
+    listed = near or names[:6]
+    hint = "did you mean" if near else "there are"
+    more = "" if near or len(names) <= 6 else ", ..."
+    tail = f"; {hint}: {', '.join(listed)}{more}" if listed else ""
+    return InputError(f"unknown {kind} {name!r}{tail}")

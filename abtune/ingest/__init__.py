@@ -1,0 +1,1 @@
+"""Results from elsewhere, read into the dataset of the schema."""

@@ -1,0 +1,1 @@
+"""Renderings of an analysis: terminal, markdown, JSON and CSV."""

@@ -1,0 +1,247 @@
+"""Tensor workloads by their published labels, and the presets that name sets of them.
+
+A shape is a value: its label says everything about it, and parsing and printing are inverses. Nothing
+here knows how a shape is tuned or timed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any, ClassVar, TypeAlias
+
+from abtune.errors import InputError, unknown_name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conv2d:
+    """A two-dimensional convolution, NHWC, float32, square stride, padding and dilation.
+
+    Attributes
+    ----------
+    n, h, w, c : int
+        Batch, height, width and channels of the input.
+    k : int
+        Output channels.
+    r, s : int
+        Height and width of the filter.
+    stride, padding, dilation : int
+        The same in both directions; the padding is explicit zeros.
+    """
+
+    workload: ClassVar[str] = "conv2d_nhwc"
+
+    n: int
+    h: int
+    w: int
+    c: int
+    k: int
+    r: int
+    s: int
+    stride: int
+    padding: int
+    dilation: int
+
+    def __post_init__(self) -> None:
+        _require_sizes(self, may_be_zero=("padding",))
+        if self.output_shape[1] < 1 or self.output_shape[2] < 1:
+            raise InputError(f"{self.label}: the filter is larger than the padded input")
+
+    @property
+    def label(self) -> str:
+        """The label as published, such as ``N=1_H=56_W=56_C=64_K=64_R=1_S=1_STR=1_PAD=0_DIL=1``."""
+        return (
+            f"N={self.n}_H={self.h}_W={self.w}_C={self.c}_K={self.k}_R={self.r}_S={self.s}"
+            f"_STR={self.stride}_PAD={self.padding}_DIL={self.dilation}"
+        )
+
+    @property
+    def input_shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Input (N, H, W, C) and filter (R, S, C, K)."""
+        return (self.n, self.h, self.w, self.c), (self.r, self.s, self.c, self.k)
+
+    @property
+    def output_shape(self) -> tuple[int, ...]:
+        """Output (N, OH, OW, K)."""
+        return (self.n, self._extent(self.h, self.r), self._extent(self.w, self.s), self.k)
+
+    @property
+    def flop(self) -> int:
+        """Floating-point operations: two for each multiply-add, padding included."""
+        n, oh, ow, k = self.output_shape
+        return 2 * n * oh * ow * k * self.r * self.s * self.c
+
+    def _extent(self, size: int, taps: int) -> int:
+        return (size + 2 * self.padding - self.dilation * (taps - 1) - 1) // self.stride + 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gemm:
+    """A matrix product C(M, N) = A(M, K) B(K, N), neither transposed, float32."""
+
+    workload: ClassVar[str] = "gemm_nn"
+
+    m: int
+    n: int
+    k: int
+
+    def __post_init__(self) -> None:
+        _require_sizes(self)
+
+    @property
+    def label(self) -> str:
+        """The label as published, such as ``M=512_N=256_K=640``."""
+        return f"M={self.m}_N={self.n}_K={self.k}"
+
+    @property
+    def input_shapes(self) -> tuple[tuple[int, ...], ...]:
+        """A (M, K) and B (K, N)."""
+        return (self.m, self.k), (self.k, self.n)
+
+    @property
+    def output_shape(self) -> tuple[int, ...]:
+        """C (M, N)."""
+        return (self.m, self.n)
+
+    @property
+    def flop(self) -> int:
+        """Floating-point operations: two for each multiply-add."""
+        return 2 * self.m * self.n * self.k
+
+
+Shape: TypeAlias = Conv2d | Gemm
+
+_CONV2D = re.compile(
+    r"N=(?P<n>\d+)_H=(?P<h>\d+)_W=(?P<w>\d+)_C=(?P<c>\d+)_K=(?P<k>\d+)_R=(?P<r>\d+)_S=(?P<s>\d+)"
+    r"_STR=(?P<stride>\d+)_PAD=(?P<padding>\d+)_DIL=(?P<dilation>\d+)"
+)
+_GEMM = re.compile(r"M=(?P<m>\d+)_N=(?P<n>\d+)_K=(?P<k>\d+)")
+
+
+def parse_shape(label: str) -> Shape:
+    """Read a shape from its label; the inverse of ``shape.label``.
+
+    Raises
+    ------
+    InputError
+        If the text is not a label of a convolution or a GEMM, or a size in it is zero.
+    """
+    for pattern, kind in ((_CONV2D, Conv2d), (_GEMM, Gemm)):
+        match = pattern.fullmatch(label)
+        if match:
+            shape: Shape = kind(**{name: int(text) for name, text in match.groupdict().items()})
+            if shape.label != label:  # a leading zero would give one shape two names
+                raise InputError(f"write shape {label!r} as {shape.label!r}")
+            return shape
+    raise unknown_name("shape", label, [shape.label for preset in PRESETS.values() for shape in preset])
+
+
+def select_shapes(spec: Sequence[str]) -> tuple[Shape, ...]:
+    """Resolve presets, labels and globs over the labels of the presets to shapes, each once, in order.
+
+    Parameters
+    ----------
+    spec : sequence of str
+        Each entry a preset (``"tvm14009"``), a label (``"M=512_N=256_K=640"``, which need not be in a
+        preset) or a glob over all labels in presets (``"M=*"``).
+
+    Raises
+    ------
+    InputError
+        If an entry names nothing, or there is no entry.
+    """
+    chosen: dict[str, Shape] = {}
+    known = {shape.label: shape for preset in PRESETS.values() for shape in preset}
+    for entry in spec:
+        if entry in PRESETS:
+            found: Sequence[Shape] = PRESETS[entry]
+        elif any(character in entry for character in "*?["):
+            found = [shape for label, shape in known.items() if fnmatchcase(label, entry)]
+            if not found:
+                raise InputError(f"no shape of a preset matches {entry!r}; presets: {', '.join(PRESETS)}")
+        elif "=" in entry:
+            found = [parse_shape(entry)]
+        else:
+            raise unknown_name("shape or preset", entry, [*PRESETS, *known])
+        chosen.update((shape.label, shape) for shape in found)
+    if not chosen:
+        raise InputError(f"no shape given; name one, or a preset: {', '.join(PRESETS)}")
+    return tuple(chosen.values())
+
+
+def select_labels(spec: Sequence[str], labels: Sequence[str]) -> tuple[str, ...]:
+    """Choose among the labels of a dataset, by label, glob or preset; the dataset's order is kept.
+
+    Raises
+    ------
+    InputError
+        If an entry matches no label of the dataset.
+    """
+    wanted: set[str] = set()
+    for entry in spec:
+        if entry in labels:
+            wanted.add(entry)
+            continue
+        preset = {shape.label for shape in PRESETS.get(entry, ())}
+        found = [label for label in labels if label in preset or fnmatchcase(label, entry)]
+        if not found:
+            raise unknown_name("shape", entry, labels)
+        wanted.update(found)
+    return tuple(label for label in labels if label in wanted)
+
+
+def _require_sizes(shape: Any, may_be_zero: Sequence[str] = ()) -> None:
+    for name in shape.__slots__:
+        size = getattr(shape, name)
+        if size < 0 or (size == 0 and name not in may_be_zero):
+            raise InputError(f"{type(shape).__name__}: {name} must be positive, not {size}")
+
+
+def _conv2d(size: int, c: int, k: int, taps: int, stride: int, padding: int) -> Conv2d:
+    return Conv2d(n=1, h=size, w=size, c=c, k=k, r=taps, s=taps, stride=stride, padding=padding, dilation=1)
+
+
+# The shapes of https://github.com/apache/tvm/pull/14009, in the order of its table: the convolutions of
+# ResNet-50, then matrix products.
+_TVM14009: tuple[Shape, ...] = (
+    _conv2d(224, 3, 64, 7, 2, 3),
+    _conv2d(56, 64, 64, 1, 1, 0),
+    _conv2d(56, 64, 64, 3, 1, 1),
+    _conv2d(56, 64, 256, 1, 1, 0),
+    _conv2d(56, 256, 64, 1, 1, 0),
+    _conv2d(56, 256, 128, 1, 2, 0),
+    _conv2d(28, 128, 128, 3, 1, 1),
+    _conv2d(28, 128, 512, 1, 1, 0),
+    _conv2d(28, 512, 128, 1, 1, 0),
+    _conv2d(28, 512, 256, 1, 2, 0),
+    _conv2d(14, 256, 256, 3, 1, 1),
+    _conv2d(14, 256, 1024, 1, 1, 0),
+    _conv2d(14, 1024, 256, 1, 1, 0),
+    _conv2d(14, 1024, 512, 1, 2, 0),
+    _conv2d(7, 512, 512, 3, 1, 1),
+    _conv2d(7, 512, 2048, 1, 1, 0),
+    _conv2d(7, 2048, 512, 1, 1, 0),
+    Gemm(m=512, n=256, k=640),
+    Gemm(m=512, n=384, k=256),
+    Gemm(m=512, n=512, k=512),
+    Gemm(m=512, n=3072, k=768),
+    Gemm(m=512, n=768, k=3072),
+    Gemm(m=896, n=896, k=896),
+    Gemm(m=1024, n=1024, k=1024),
+    Gemm(m=1152, n=1152, k=1152),
+    Gemm(m=1536, n=1536, k=1536),
+    Gemm(m=2048, n=2048, k=2048),
+    Gemm(m=3072, n=3072, k=3072),
+    Gemm(m=4096, n=4096, k=4096),
+)
+
+# Small enough for a laptop's CPU to tune in seconds.
+_QUICK: tuple[Shape, ...] = (
+    _conv2d(14, 32, 32, 3, 1, 1),
+    Gemm(m=128, n=128, k=128),
+    Gemm(m=64, n=256, k=256),
+)
+
+PRESETS: dict[str, tuple[Shape, ...]] = {"tvm14009": _TVM14009, "quick": _QUICK}

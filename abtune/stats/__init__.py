@@ -1,0 +1,1 @@
+"""Statistics on plain arrays: intervals, tests, corrections; arrays in, frozen results out."""
