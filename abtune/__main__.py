@@ -1,0 +1,7 @@
+"""``python -m abtune``."""
+
+import sys
+
+from abtune.cli import main
+
+sys.exit(main())

@@ -1,0 +1,96 @@
+"""The command line: arguments in, text and an exit code out.
+
+Nothing is computed here and nothing heavy is imported: a command's module is loaded when it is needed, and
+itself imports what it needs when it runs. Errors that a user can do something about become one line on the
+standard error and exit code 2, here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Mapping, Sequence
+
+import click
+
+import abtune
+from abtune.commands.output import abandon
+from abtune.errors import AbtuneError
+
+# Where each command lives, in the order of the help.
+COMMANDS: Mapping[str, str] = {
+    "analyze": "abtune.commands.analyze:analyze",
+    "import": "abtune.commands.importing:import_",
+    "datasets": "abtune.commands.datasets:datasets",
+}
+
+OK, BAD_INPUT, INTERRUPTED = 0, 2, 130
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported by name when they are asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's signature)
+        """Name the commands in the order of the help."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Import a command; None if there is none of this name."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+
+@click.group(
+    cls=LazyGroup,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit codes: 0 fine, 1 a --fail-on gate was hit, 2 bad usage or input, 130 interrupted.",
+)
+@click.version_option(abtune.__version__, message="%(prog)s %(version)s")
+@click.pass_context
+def cli(ctx: click.Context) -> None:
+    """Tell real autotuning speedups from search noise.
+
+    A sweep tunes every shape with several seeds under two configurations; an analysis says of each shape
+    whether the candidate is faster than the baseline, slower, equivalent, or not yet known.
+    """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command line.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        The arguments without the name of the program; those of the process by default.
+
+    Returns
+    -------
+    int
+        The exit code: 0 fine, 1 a gate was hit, 2 bad usage or bad input, 130 interrupted.
+    """
+    try:
+        arguments = None if argv is None else list(argv)
+        code = cli.main(args=arguments, prog_name="abtune", standalone_mode=False)
+        sys.stdout.flush()
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        return _complain("interrupted", INTERRUPTED)
+    except click.ClickException as error:
+        return _complain(error.format_message(), BAD_INPUT)
+    except AbtuneError as error:
+        return _complain(str(error), BAD_INPUT)
+    except BrokenPipeError:
+        abandon(sys.stdout)
+        return OK
+    return code if isinstance(code, int) else OK
+
+
+def _complain(message: str, code: int) -> int:
+    line = " ".join(part.strip() for part in message.splitlines())
+    click.echo(f"abtune: {line}", err=True)
+    return code

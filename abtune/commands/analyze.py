@@ -1,0 +1,151 @@
+"""``abtune analyze``: judge a dataset and report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from abtune.commands.options import Percentage, split_commas
+
+if TYPE_CHECKING:
+    from abtune.analyse.comparison import Analysis
+
+DEFAULT_DATASET = "abtune.nc"
+FORMATS = ("table", "markdown", "json", "csv")
+GATES = ("regressed", "inconclusive", "invalid")
+_SUFFIXES = {".md": "markdown", ".json": "json", ".csv": "csv"}
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  abtune analyze                              the abtune.nc that a sweep wrote here
+  abtune analyze tvm14009-rtx3080             a bundled dataset
+  abtune analyze mine.nc --shapes 'M=*'       only the matrix products
+  abtune analyze --output report.md           markdown, by the name of the file
+  abtune analyze --fail-on regressed          exit code 1 if a shape regressed
+"""
+)
+@click.argument("dataset", required=False)
+@click.option("--baseline", metavar="NAME", help="Configuration to compare against. [default: the first]")
+@click.option("--candidate", metavar="NAME", help="Configuration to judge. [default: the second]")
+@click.option(
+    "--shapes",
+    metavar="LABEL,...",
+    multiple=True,
+    callback=split_commas,
+    help="Only these shapes: labels, globs such as 'M=*', or presets. Repeatable.",
+)
+@click.option(
+    "--ci",
+    "level",
+    type=Percentage(50, 100, example="95"),
+    default="95",
+    show_default=True,
+    help="Confidence of the intervals; tests are made at the rest.",
+)
+@click.option(
+    "--margin",
+    type=Percentage(0, 100, example="2"),
+    default="2",
+    show_default=True,
+    help="The smallest boost that matters: within it, shapes count as equivalent.",
+)
+@click.option(
+    "--rng-seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Seed of the resampling. The same seed gives the same report, byte for byte.",
+)
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(FORMATS),
+    help="[default: table, or what the name of the --output file says]",
+)
+@click.option(
+    "--output",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Write the report to this file, whole or not at all.",
+)
+@click.option(
+    "--fail-on",
+    type=click.Choice(GATES),
+    multiple=True,
+    help="Exit with 1 if any shape has this verdict. Repeatable.",
+)
+def analyze(
+    dataset: str | None,
+    baseline: str | None,
+    candidate: str | None,
+    shapes: tuple[str, ...],
+    level: float,
+    margin: float,
+    rng_seed: int,
+    format_: str | None,
+    output: Path | None,
+    fail_on: tuple[str, ...],
+) -> int:
+    """Say of each shape whether the candidate is faster than the baseline.
+
+    DATASET is a netCDF file or the name of a bundled dataset (see abtune datasets); without it, abtune.nc
+    in this folder is read. The report gives for each shape the boost with its confidence interval, the
+    test with its correction over the shapes, and a verdict: improved, regressed, equivalent, inconclusive
+    or invalid.
+    """
+    import abtune
+    from abtune.commands.output import emit, write_text
+
+    analysis = abtune.analyze(
+        abtune.open_dataset(dataset or _default_dataset()),
+        baseline=baseline,
+        candidate=candidate,
+        level=level,
+        margin=margin,
+        rng_seed=rng_seed,
+        shapes=shapes or None,
+    )
+    if output is None:
+        emit(_render(analysis, format_ or "table", to_file=False))
+    else:
+        write_text(_render(analysis, format_ or _SUFFIXES.get(output.suffix, "table"), to_file=True), output)
+    return _gate(analysis, fail_on)
+
+
+def _default_dataset() -> str:
+    from abtune.errors import DatasetError
+
+    if not Path(DEFAULT_DATASET).exists():
+        raise DatasetError(
+            f"no dataset named and no {DEFAULT_DATASET} here; make one with abtune sweep, "
+            "or name one: abtune datasets lists the bundled ones"
+        )
+    return DEFAULT_DATASET
+
+
+def _render(analysis: Analysis, format_: str, *, to_file: bool) -> str:
+    if format_ == "markdown":
+        from abtune.report.markdown import render_markdown
+
+        return render_markdown(analysis)
+    if format_ == "table":
+        from abtune.report.terminal import terminal_text
+
+        return terminal_text(analysis, None if to_file else click.get_text_stream("stdout"))
+    from abtune.report.machine import render_csv, render_json
+
+    return render_json(analysis) if format_ == "json" else render_csv(analysis)
+
+
+def _gate(analysis: Analysis, fail_on: tuple[str, ...]) -> int:
+    """Return the exit code, and say on the standard error which shapes hit the gate."""
+    hit = [row for row in analysis.comparisons if row.verdict.value in fail_on]
+    for verdict in dict.fromkeys(row.verdict.value for row in hit):
+        shapes = [row.shape for row in hit if row.verdict.value == verdict]
+        more = f" and {len(shapes) - 3} more" if len(shapes) > 3 else ""
+        click.echo(f"abtune: --fail-on {verdict}: {', '.join(shapes[:3])}{more}", err=True)
+    return 1 if hit else 0

@@ -1,0 +1,52 @@
+"""Kinds of option values that click does not have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from abtune.errors import InputError
+from abtune.report.numbers import to_fraction
+
+
+class Percentage(click.ParamType):  # type: ignore[type-arg]  # generic only from click 8.2 on
+    """A percentage between two bounds, both excluded; the command receives the fraction.
+
+    Parameters
+    ----------
+    low, high : int
+        The bounds, in percent.
+    example : str
+        What to suggest to somebody who gave a fraction or something out of bounds.
+    """
+
+    name = "percent"
+
+    def __init__(self, low: int, high: int, *, example: str) -> None:
+        self._low = low
+        self._high = high
+        self._hint = f"give a percentage, such as {example}"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Turn the text into a fraction, or fail with a line that says what to give."""
+        try:
+            fraction = to_fraction(str(value))
+        except InputError as error:
+            self.fail(f"{error}; {self._hint}", param, ctx)
+        if not self._low < 100 * fraction < self._high:
+            self.fail(f"{value} is not between {self._low} and {self._high}; {self._hint}", param, ctx)
+        return fraction
+
+
+def split_commas(
+    ctx: click.Context,  # noqa: ARG001 (click's signature of a callback)
+    param: click.Parameter,
+    values: Sequence[str],
+) -> tuple[str, ...]:
+    """Flatten ``--option a,b --option c`` to ``("a", "b", "c")``; an empty name is a mistake."""
+    names = tuple(name.strip() for value in values for name in value.split(","))
+    if not all(names):
+        raise click.BadParameter("there is an empty name in the list", param=param)
+    return names

@@ -1,0 +1,98 @@
+"""The report for programs: JSON with everything, CSV with one row a comparison.
+
+Boosts, noise and levels are fractions, latencies are seconds, and numbers keep all their digits. What does
+not exist is ``null`` in JSON and empty in CSV.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from typing import Any
+
+import abtune
+from abtune.analyse.comparison import Aggregate, Analysis, Comparison
+
+_SEPARATOR = "; "
+
+
+def render_json(analysis: Analysis) -> str:
+    """Write an analysis as a JSON object; ``docs/analyze.md`` explains its fields."""
+    document = {
+        "abtune_version": abtune.__version__,
+        "baseline": analysis.baseline,
+        "candidate": analysis.candidate,
+        "level": analysis.level,
+        "margin": analysis.margin,
+        "rng_seed": analysis.rng_seed,
+        "interval_method": analysis.interval_method,
+        "test_method": analysis.test_method,
+        "correction": analysis.correction,
+        "definition": analysis.definition,
+        "caveats": list(analysis.caveats),
+        "overall": {
+            "these_shapes": _aggregate(analysis.overall.these_shapes),
+            "shapes_like_these": _aggregate(analysis.overall.shapes_like_these),
+            "unmatched": list(analysis.overall.unmatched),
+        },
+        "comparisons": [
+            {**comparison_record(comparison), "caveats": list(comparison.caveats)}
+            for comparison in analysis.comparisons
+        ],
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def render_csv(analysis: Analysis) -> str:
+    """Write the comparisons as CSV with a header; several caveats are joined by semicolons."""
+    stream = io.StringIO()
+    records = [comparison_record(comparison) for comparison in analysis.comparisons]
+    writer = csv.DictWriter(stream, fieldnames=list(records[0]) if records else [], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    return stream.getvalue()
+
+
+def comparison_record(comparison: Comparison) -> dict[str, Any]:
+    """Lay one comparison out flat, by the names that JSON and CSV use."""
+    baseline, candidate = comparison.baseline, comparison.candidate
+    return {
+        "shape": comparison.shape,
+        "workload": comparison.workload,
+        "baseline": baseline.config,
+        "candidate": candidate.config,
+        "n_baseline": baseline.n,
+        "n_candidate": candidate.n,
+        "boost": _finite(comparison.boost),
+        "boost_low": _finite(comparison.boost_low),
+        "boost_high": _finite(comparison.boost_high),
+        "p": _finite(comparison.p),
+        "p_adjusted": _finite(comparison.p_adjusted),
+        "verdict": comparison.verdict.value,
+        "reason": comparison.reason,
+        "p_equivalence": _finite(comparison.p_equivalence),
+        "p_equivalence_adjusted": _finite(comparison.p_equivalence_adjusted),
+        "latency_baseline": _finite(baseline.latency),
+        "latency_candidate": _finite(candidate.latency),
+        "noise_baseline": _finite(baseline.noise),
+        "noise_candidate": _finite(candidate.noise),
+        "failed_baseline": baseline.failed,
+        "failed_candidate": candidate.failed,
+        "caveats": _SEPARATOR.join(comparison.caveats),
+    }
+
+
+def _aggregate(aggregate: Aggregate) -> dict[str, Any]:
+    return {
+        "boost": _finite(aggregate.boost),
+        "boost_low": _finite(aggregate.boost_low),
+        "boost_high": _finite(aggregate.boost_high),
+        "shapes": aggregate.shapes,
+        "meaning": aggregate.meaning,
+    }
+
+
+def _finite(number: float) -> float | None:
+    return number if math.isfinite(number) else None

@@ -1,0 +1,99 @@
+"""The report as GitHub-flavoured markdown, for a pull request or a page of documentation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from abtune.analyse.comparison import Analysis, Verdict
+from abtune.report.columns import Column, intervals, report_columns, report_decimals, with_unit
+from abtune.report.labels import Group, group_by_workload, printable
+from abtune.report.notes import Notes, collect_notes, design, methods, overall_lines, title, verdict_counts
+from abtune.report.numbers import percent, plain_percent
+
+_STRONG = {Verdict.IMPROVED.value, Verdict.REGRESSED.value, Verdict.INVALID.value}
+
+
+def render_markdown(analysis: Analysis) -> str:
+    """Write an analysis as markdown, with every label and column whole.
+
+    Parameters
+    ----------
+    analysis : Analysis
+        As :func:`abtune.analyze` returns it.
+
+    Returns
+    -------
+    str
+        Ends with a newline.
+    """
+    notes = collect_notes(analysis)
+    columns = report_columns(analysis)
+    blocks = [
+        f"## {_escape(title(analysis))}",
+        _escape(design(analysis)),
+        _overall(analysis),
+        _counts(analysis),
+    ]
+    for group in group_by_workload(analysis.comparisons):
+        blocks += [f"### {_escape(group.workload or 'shapes')}", _group(group, columns, notes)]
+    if notes.general:
+        blocks.append("\n".join(f"- {_escape(note)}" for note in notes.general))
+    if notes.numbered:
+        footnotes = enumerate(notes.numbered, start=1)
+        blocks.append("\n".join(f"[^{number}]: {_escape(note)}" for number, note in footnotes))
+    blocks.append(_escape(f"Boost: {analysis.definition} {methods(analysis)}"))
+    return "\n\n".join(blocks) + "\n"
+
+
+def _group(group: Group, columns: Sequence[Column], notes: Notes) -> str:
+    rows = [
+        [f"`{label}`", *(_cell(column, place, notes) for column in columns)]
+        for label, place in zip(group.labels, group.places, strict=True)
+    ]
+    return _table(
+        ["shape", *(column.heading for column in columns)], [column.right for column in columns], rows
+    )
+
+
+def _cell(column: Column, place: int, notes: Notes) -> str:
+    text = " ".join(column.cells[place].split())
+    if column.key != "verdict":
+        return _escape(text)
+    marks = "".join(f"[^{number}]" for number in notes.marks[place])
+    return (f"**{text}**" if text in _STRONG else text) + marks
+
+
+def _overall(analysis: Analysis) -> str:
+    lines = overall_lines(analysis.overall)
+    decimals = max(report_decimals(analysis), 2)
+    bounds = intervals([(line.boost_low, line.boost_high) for line in lines.values()], decimals)
+    rows = [
+        [
+            name,
+            f"**{with_unit(percent(line.boost, decimals))}**",
+            " ".join(bound.split()),
+            _escape(line.meaning),
+        ]
+        for (name, line), bound in zip(lines.items(), bounds, strict=True)
+    ]
+    headings = ["overall", "boost", f"{plain_percent(analysis.level)} interval", "meaning"]
+    table = _table(headings, [True, True, False], rows)
+    left_out = ", ".join(f"`{printable(shape)}`" for shape in analysis.overall.unmatched)
+    return f"{table}\n\nLeft out: {left_out}" if left_out else table
+
+
+def _counts(analysis: Analysis) -> str:
+    return ", ".join(f"{count} {verdict.value}" for verdict, count in verdict_counts(analysis))
+
+
+def _table(headings: Sequence[str], right: Sequence[bool], rows: Iterable[Sequence[str]]) -> str:
+    """Lay out a table whose first column is set left and whose others are set as told."""
+    rule = ["---", *("--:" if flush else "---" for flush in right)]
+    return "\n".join(f"| {' | '.join(row)} |" for row in (headings, rule, *rows))
+
+
+def _escape(text: str) -> str:
+    """Keep text from names and messages from acting as markdown."""
+    return "".join(
+        f"\\{character}" if character in r"\`*_|[]<>#" else character for character in printable(text)
+    )

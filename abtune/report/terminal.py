@@ -1,0 +1,248 @@
+"""The report for a terminal: a table for each kind of workload, the overall boost, counts, footnotes.
+
+It fits the console it is given. With less room, labels lose what their group shares and break into lines,
+then the less important columns go; digits are never wrapped or cut. Verdicts are words first and colours
+second, so the report reads the same without colours.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TextIO
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from abtune.analyse.comparison import Analysis, Verdict
+from abtune.report.columns import Column, intervals, report_columns, report_decimals, with_unit
+from abtune.report.labels import NARROWEST, Group, Labels, fit_labels, group_by_workload, printable
+from abtune.report.notes import (
+    Notes,
+    collect_notes,
+    count_shapes,
+    design,
+    methods,
+    overall_lines,
+    title,
+    verdict_counts,
+)
+from abtune.report.numbers import percent, plain_percent
+
+STYLES = {
+    Verdict.IMPROVED: "bold green",
+    Verdict.REGRESSED: "bold red",
+    Verdict.EQUIVALENT: "cyan",
+    Verdict.INCONCLUSIVE: "yellow",
+    Verdict.INVALID: "bold magenta",
+}
+# Prose wider than this is tiring to read, however wide the console is.
+PROSE = 100
+# From this width on, what an overall line means stands beside it, not below.
+BESIDE = 80
+# As wide as any table; the width of what is not a terminal.
+UNBOUNDED = 10_000
+# Below this the terminal has to wrap lines; numbers cannot be made any narrower.
+NARROWEST_CONSOLE = 50
+GAP = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """What fits: the columns that are kept, the room for labels, the names of the columns left out."""
+
+    columns: tuple[Column, ...]
+    label_width: int
+    left_out: tuple[str, ...]
+
+
+def render_terminal(analysis: Analysis, console: Console) -> None:
+    """Print an analysis.
+
+    Parameters
+    ----------
+    analysis : Analysis
+        As :func:`abtune.analyze` returns it.
+    console : rich.console.Console
+        Its width, colours and encoding decide how the report looks.
+    """
+    notes = collect_notes(analysis)
+    groups = group_by_workload(analysis.comparisons)
+    columns = _with_marks(report_columns(analysis), notes, ascii_only=console.options.ascii_only)
+    layout = choose_layout(columns, groups, console.width)
+    _prose(console, Text(printable(title(analysis)), style="bold"))
+    _prose(console, Text(design(analysis)))
+    for group in groups:
+        console.print()
+        _print_group(console, group, layout)
+    console.print()
+    _print_overall(console, analysis)
+    console.print()
+    _prose(console, _counts(analysis))
+    _print_notes(console, notes, layout)
+    console.print()
+    _prose(console, Text(f"Boost: {analysis.definition} {methods(analysis)}", style="dim"))
+
+
+def terminal_text(analysis: Analysis, stream: TextIO | None) -> str:
+    """Render for a stream, or for a file if there is none.
+
+    A terminal gets colours and its own width. Anything else gets plain text as wide as its tables, so that
+    no label is broken, unless the environment variable COLUMNS says how wide it shall be.
+    """
+    if stream is None:
+        console = Console(file=io.StringIO(), width=UNBOUNDED, color_system=None)
+    else:
+        console = Console(file=stream)
+        if not stream.isatty() and "COLUMNS" not in os.environ:
+            console.width = UNBOUNDED
+        console.width = max(console.width, NARROWEST_CONSOLE)
+    with console.capture() as capture:
+        render_terminal(analysis, console)
+    text = capture.get()
+    return text if console.color_system else "".join(f"{line.rstrip()}\n" for line in text.splitlines())
+
+
+def choose_layout(columns: Sequence[Column], groups: Sequence[Group], width: int) -> Layout:
+    """Keep as many columns as leave a readable label in a console of this width.
+
+    Labels of two lines are worth more than every optional column but the last, which outlives even them.
+    """
+    kept = list(columns)
+    left_out: list[str] = []
+    two_lines = _two_line_width(groups)
+    while True:
+        room = width - _table_width(0, kept)
+        optional = [column for column in kept if column.gives_way]
+        if not optional or room >= (two_lines if len(optional) > 1 else NARROWEST):
+            break
+        last = max(optional, key=lambda column: column.gives_way)
+        kept.remove(last)
+        left_out.append(last.heading)
+    room = max(room, NARROWEST)
+    widest = max((fit_labels(group.labels, room).width for group in groups), default=1)
+    return Layout(columns=tuple(kept), label_width=max(widest, len("shape")), left_out=tuple(left_out))
+
+
+def _table_width(label_width: int, columns: Sequence[Column]) -> int:
+    return label_width + sum(GAP + column.width for column in columns)
+
+
+def _two_line_width(groups: Sequence[Group]) -> int:
+    """Return the width at which no label needs more than two lines, within reason."""
+    for width in range(NARROWEST, 30):
+        if all(len(lines) <= 2 for group in groups for lines in fit_labels(group.labels, width).lines):
+            return width
+    return NARROWEST
+
+
+def _with_marks(columns: Sequence[Column], notes: Notes, *, ascii_only: bool) -> tuple[Column, ...]:
+    marks = [mark(numbers, ascii_only=ascii_only) for numbers in notes.marks]
+    return tuple(
+        replace(column, cells=tuple(map(str.__add__, column.cells, marks)))
+        if column.key == "verdict"
+        else column
+        for column in columns
+    )
+
+
+def mark(numbers: Sequence[int], *, ascii_only: bool) -> str:
+    """Write footnote numbers as a mark: superscripts, or numbers in brackets where there are none."""
+    if not numbers:
+        return ""
+    text = ",".join(map(str, numbers))
+    return f" [{text}]" if ascii_only else text.translate(str.maketrans("0123456789,", "⁰¹²³⁴⁵⁶⁷⁸⁹ "))
+
+
+def _print_group(console: Console, group: Group, layout: Layout) -> None:
+    labels = fit_labels(group.labels, layout.label_width)
+    _prose(console, _heading(group, labels))
+    table = _table()
+    table.add_column("shape", width=layout.label_width, no_wrap=True)
+    for column in layout.columns:
+        table.add_column(
+            column.heading, width=column.width, no_wrap=True, justify="right" if column.right else "left"
+        )
+    for place, comparison, lines in zip(group.places, group.comparisons, labels.lines, strict=True):
+        label = Text(lines[0])
+        label.append("".join(f"\n{line}" for line in lines[1:]), style="dim")
+        cells = [_styled(column, place, comparison.verdict) for column in layout.columns]
+        table.add_row(label, *cells)
+    # A console too narrow even for the least table gets lines that are too long rather than digits cut off.
+    table.width = _table_width(layout.label_width, layout.columns)
+    console.print(table, crop=False)
+
+
+def _table() -> Table:
+    return Table(box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style="dim")
+
+
+def _heading(group: Group, labels: Labels) -> Text:
+    heading = Text(group.workload, style="bold")
+    shared = f"; all {labels.shared}" if labels.shared else ""
+    heading.append(
+        f"{', ' if group.workload else ''}{count_shapes(len(group.places))}{shared}", style="not bold"
+    )
+    return heading
+
+
+def _styled(column: Column, place: int, verdict: Verdict) -> Text:
+    style = STYLES[verdict] if column.key in {"boost", "verdict"} else ""
+    return Text(column.cells[place], style=style)
+
+
+def _print_overall(console: Console, analysis: Analysis) -> None:
+    overall = analysis.overall
+    lines = overall_lines(overall)
+    decimals = max(report_decimals(analysis), 2)
+    bounds = intervals([(line.boost_low, line.boost_high) for line in lines.values()], decimals)
+    table = _table()
+    table.add_column(Text("overall", style="bold not dim"), no_wrap=True)
+    table.add_column("boost", no_wrap=True, justify="right")
+    table.add_column(f"{plain_percent(analysis.level)} interval", no_wrap=True, justify="right")
+    beside = console.width >= BESIDE
+    if beside:
+        table.add_column("")
+    for (name, line), bound in zip(lines.items(), bounds, strict=True):
+        boost = Text(with_unit(percent(line.boost, decimals)), style="bold")
+        table.add_row(name, boost, bound, *([Text(line.meaning, style="dim")] if beside else []))
+    console.print(table, width=min(console.width, PROSE))
+    if not beside:
+        for name, line in lines.items():
+            _prose(console, Text(f"{name}: {line.meaning}", style="dim"))
+    if overall.unmatched:
+        _prose(console, Text(f"left out: {', '.join(map(printable, overall.unmatched))}"))
+
+
+def _counts(analysis: Analysis) -> Text:
+    counts = (
+        Text(f"{count} {verdict.value}", style=STYLES[verdict]) for verdict, count in verdict_counts(analysis)
+    )
+    return Text(", ").join(counts)
+
+
+def _print_notes(console: Console, notes: Notes, layout: Layout) -> None:
+    ascii_only = console.options.ascii_only
+    bullet = "-" if ascii_only else "•"
+    items = [(bullet, text) for text in notes.general]
+    for number, text in enumerate(notes.numbered, start=1):
+        items.append((mark([number], ascii_only=ascii_only).strip(), text))
+    if layout.left_out:
+        names = ", ".join(layout.left_out)
+        items.append((bullet, f"No room at this width for: {names}. --format csv has everything."))
+    if not items:
+        return
+    console.print()
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    grid.add_column(justify="right", no_wrap=True)
+    grid.add_column()
+    for name, text in items:
+        grid.add_row(name, Text(printable(text)))
+    console.print(grid, width=min(console.width, PROSE))
+
+
+def _prose(console: Console, text: Text) -> None:
+    console.print(text, width=min(console.width, PROSE))

@@ -1,0 +1,30 @@
+"""Build data/tvm14009-rtx3080.nc from the published figures in data/tvm14009-rtx3080.md."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import xarray as xr
+
+import abtune
+from abtune.ingest.published import parse_published
+
+DATA = Path(__file__).resolve().parent.parent / "data"
+ATTRS = {
+    "title": "Published table of apache/tvm#14009: MetaSchedule with and without asynchronous copies",
+    "source": "https://github.com/apache/tvm/pull/14009",
+    "tvm_commit": "afbfb7aa7e43732cb716f8e443df696110be6afc",
+    "gpu": "NVIDIA GeForce RTX 3080",
+    "trials": 5000,
+    "comment": "one tuning run a cell; latency from GFLOPS as 2 (M N K + M N) / rate",
+}
+
+
+def build() -> xr.Dataset:
+    """Read the table and say where it comes from."""
+    text = (DATA / "tvm14009-rtx3080.md").read_text(encoding="utf-8")
+    return parse_published(text, attrs=ATTRS)
+
+
+if __name__ == "__main__":
+    abtune.save_dataset(build(), DATA / "tvm14009-rtx3080.nc")
