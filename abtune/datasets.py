@@ -18,6 +18,9 @@ BUNDLED: Mapping[str, str] = {
     "tvm14009-rtx3080": "the table of apache/tvm#14009: 29 shapes, one run a cell, RTX 3080",
 }
 
+# What netCDF4 and xarray were seen to raise over damaged files, and what their kin would be.
+_UNREADABLE = (OSError, RuntimeError, ValueError, LookupError, AttributeError, TypeError, MemoryError)
+
 
 def open_dataset(path_or_name: str | os.PathLike[str]) -> xr.Dataset:
     """Read a dataset into memory, whole, and close its file.
@@ -44,8 +47,8 @@ def open_dataset(path_or_name: str | os.PathLike[str]) -> xr.Dataset:
         dataset = xr.load_dataset(path, engine="netcdf4")
     except PermissionError:
         raise DatasetError(f"{path}: no permission to read it") from None
-    except (OSError, RuntimeError, ValueError, UnicodeDecodeError, KeyError) as error:
-        raise DatasetError(f"{path}: not a netCDF file, or damaged ({_first_line(error)})") from None
+    except _UNREADABLE as error:
+        raise DatasetError(f"{path}: not a netCDF file, or damaged ({_reason(error)})") from None
     try:
         validate(dataset)
     except DatasetError as error:
@@ -67,16 +70,15 @@ def save_dataset(dataset: xr.Dataset, path: str | os.PathLike[str]) -> None:
         If the file cannot be written.
     """
     validate(dataset)
-    path = Path(path)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    place = _place(path)
+    temporary = place.with_name(f".{place.name}.{os.getpid()}.tmp")
     try:
         dataset.to_netcdf(temporary, engine="netcdf4", encoding=_encoding(dataset))
         with temporary.open("rb+") as file:
             os.fsync(file.fileno())
-        temporary.replace(path)
+        temporary.replace(place)
     except (OSError, RuntimeError) as error:  # netCDF4 reports a full disk as a RuntimeError
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else _first_line(error)
-        raise StoreError(f"cannot write {path}: {reason}; give another place with --out") from None
+        raise StoreError(f"cannot write {path}: {_reason(error)}; give another place with --out") from None
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
@@ -97,12 +99,29 @@ def bundled_path(name: str) -> Path:
     return installed if installed.exists() else package.parent / "data" / f"{name}.nc"
 
 
+def _place(path: str | os.PathLike[str]) -> Path:
+    """Return where a file is to be put, links followed; renaming over a device would replace the device."""
+    try:
+        place = Path(path).resolve()
+        known, regular, folder = place.exists(), place.is_file(), place.parent.is_dir()
+    except (OSError, ValueError) as error:
+        raise StoreError(f"cannot write {path}: {_reason(error)}; give another place with --out") from None
+    if known and not regular:
+        raise StoreError(f"cannot write {path}: it is not a regular file; give another place with --out")
+    if not folder:  # HDF5 would say that permission is denied
+        raise StoreError(f"cannot write {path}: there is no folder {Path(path).parent}")
+    return place
+
+
 def _resolve(path_or_name: str | os.PathLike[str]) -> Path:
     path = Path(path_or_name)
-    if path.is_dir():
-        raise DatasetError(f"{path}: is a folder, not a netCDF file")
-    if path.exists():
-        return path
+    try:
+        if path.is_dir():
+            raise DatasetError(f"{path}: is a folder, not a netCDF file")
+        if path.exists():
+            return path
+    except (OSError, ValueError) as error:  # no file can have this name
+        raise DatasetError(f"{path}: {_reason(error)}") from None
     if isinstance(path_or_name, str) and path_or_name in BUNDLED:
         return bundled_path(path_or_name)
     if path.suffix or len(path.parts) > 1:
@@ -128,5 +147,7 @@ def _encoding(dataset: xr.Dataset) -> dict[str, dict[str, Any]]:
     return encoding
 
 
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+def _reason(error: BaseException) -> str:
+    """Return what the operating system or library said, in one line and without the path."""
+    text = (error.strerror if isinstance(error, OSError) else None) or str(error).strip()
+    return text.splitlines()[0] if text else type(error).__name__
