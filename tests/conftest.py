@@ -1,0 +1,28 @@
+"""What tests of several rooms need."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import xarray as xr
+
+import abtune
+
+
+@pytest.fixture
+def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Work in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def small() -> xr.Dataset:
+    """Two shapes, two configurations, two seeds."""
+    latency = [[[1.0, 1.1], [0.8, 0.9]], [[2.0, 2.2], [2.1, 2.1]]]
+    return abtune.make_dataset(
+        [[[1e-3 * value for value in seeds] for seeds in configs] for configs in latency],
+        shapes=["M=64_N=64_K=64", "mine"],
+        configs=["mainline", "async"],
+    )
