@@ -7,6 +7,7 @@ standard error and exit code 2, here and nowhere else.
 
 from __future__ import annotations
 
+import errno
 import importlib
 import sys
 from collections.abc import Mapping, Sequence
@@ -15,10 +16,11 @@ import click
 
 import abtune
 from abtune.commands.output import abandon
-from abtune.errors import AbtuneError
+from abtune.errors import AbtuneError, unknown_name
 
 # Where each command lives, in the order of the help.
 COMMANDS: Mapping[str, str] = {
+    "sweep": "abtune.commands.sweep:sweep",
     "analyze": "abtune.commands.analyze:analyze",
     "import": "abtune.commands.importing:import_",
     "datasets": "abtune.commands.datasets:datasets",
@@ -34,10 +36,10 @@ class LazyGroup(click.Group):
         """Name the commands in the order of the help."""
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """Import a command; None if there is none of this name."""
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:  # noqa: ARG002
+        """Import a command, or say which name was probably meant."""
         if cmd_name not in COMMANDS:
-            return None
+            raise unknown_name("command", cmd_name, COMMANDS)
         module, _, attribute = COMMANDS[cmd_name].partition(":")
         command: click.Command = getattr(importlib.import_module(module), attribute)
         return command
@@ -84,9 +86,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _complain(error.format_message(), BAD_INPUT)
     except AbtuneError as error:
         return _complain(str(error), BAD_INPUT)
-    except BrokenPipeError:
-        abandon(sys.stdout)
-        return OK
+    except OSError as error:
+        if error.errno not in {errno.EPIPE, errno.ENOSPC}:
+            raise
+        abandon(sys.stdout)  # a reader that has gone away is no error; a full disk is
+        return (
+            OK if error.errno == errno.EPIPE else _complain(f"standard output: {error.strerror}", BAD_INPUT)
+        )
     return code if isinstance(code, int) else OK
 
 

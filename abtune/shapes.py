@@ -239,7 +239,7 @@ _TVM14009: tuple[Shape, ...] = (
 
 # Small enough for a laptop's CPU to tune in seconds.
 _QUICK: tuple[Shape, ...] = (
-    _conv2d(14, 32, 32, 3, 1, 1),
+    _conv2d(14, 64, 64, 1, 1, 0),
     Gemm(m=128, n=128, k=128),
     Gemm(m=64, n=256, k=256),
 )

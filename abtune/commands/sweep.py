@@ -1,0 +1,260 @@
+"""``abtune sweep``: tune, re-measure, and write a dataset."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import os
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import click
+
+from abtune.commands.options import split_commas
+
+if TYPE_CHECKING:
+    from abtune.configurations import Configuration
+    from abtune.measure.plan import Plan
+    from abtune.measure.store import Store
+    from abtune.measure.sweep import Outcome
+    from abtune.measure.target import TargetFacts
+
+
+class Duration(click.ParamType):  # type: ignore[type-arg]  # generic only from click 8.2 on
+    """A time span such as ``90s``, ``15m`` or ``2h``; the command receives seconds."""
+
+    name = "duration"
+    _UNITS: ClassVar[dict[str, int]] = {"": 1, "s": 1, "m": 60, "h": 3600}
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Turn the text into seconds."""
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", str(value).strip())
+        seconds = float(match[1]) * self._UNITS[match[2]] if match else 0.0
+        if seconds <= 0:
+            self.fail(f"{value!r} is no time span; give one such as 90s, 15m or 2h", param, ctx)
+        return seconds
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  abtune sweep --seeds 10                          what this machine can: a GPU, else its CPU
+  abtune sweep --shapes quick --target cpu         minutes on a laptop
+  abtune sweep --shapes 'M=512_*' --trials 256     chosen shapes, a larger budget
+  abtune sweep --seeds 10 --dry-run                what it would do, cost and be able to find
+"""
+)
+@click.option("--seeds", type=click.IntRange(min=1), default=10, show_default=True, help="Runs of each cell.")
+@click.option(
+    "--shapes",
+    metavar="LABEL,...",
+    multiple=True,
+    callback=split_commas,
+    help="Presets, labels, or globs over the labels of presets. [default: tvm14009 on a GPU, quick on a CPU]",
+)
+@click.option("--baseline", metavar="NAME", help="Configuration to compare against, or module:attribute.")
+@click.option("--candidate", metavar="NAME", help="Configuration to judge, or module:attribute.")
+@click.option("--target", default="auto", show_default=True, help="auto, cuda, cpu, or a TVM target.")
+@click.option("--trials", type=click.IntRange(min=1), help="Candidates of a run. [default: 128; CPU: 32]")
+@click.option(
+    "--trials-per-iter", type=click.IntRange(min=1), help="Candidates of an iteration. [default: 64; CPU: 16]"
+)
+@click.option("--rounds", type=click.IntRange(min=1), default=5, show_default=True, help="Of re-measuring.")
+@click.option("--repeats", type=click.IntRange(min=1), default=5, show_default=True, help="Timings a round.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("abtune.nc"),
+    show_default=True,
+    help="The dataset.",
+)
+@click.option("--time-limit", type=Duration(), help="Stop in time and keep what is done: 90s, 15m, 2h.")
+@click.option(
+    "--rng-seed", type=click.IntRange(min=0), default=0, show_default=True, help="Root of randomness."
+)
+@click.option("--cores", type=click.IntRange(min=1), help="Searches side by side. [default: all cores]")
+@click.option("--scheduler", default="", metavar="ADDRESS", help="Use a dask cluster: tcp://host:port.")
+@click.option("--dry-run", is_flag=True, help="Print the plan, its cost, and whether it can succeed.")
+def sweep(**options: Any) -> int:
+    """Tune every shape with several seeds under two configurations.
+
+    Each run is one MetaSchedule search; the winners of a shape are then measured again together, checked
+    against NumPy, and everything is written to one netCDF dataset for abtune analyze. A sweep that was
+    stopped goes on with the same command, and loses nothing but the search iterations in flight.
+    """
+    from abtune.measure.store import Store
+    from abtune.measure.target import find_target
+
+    shapes_given = _check_names(options)
+    facts = find_target(options["target"])
+    plan = _make_plan(options, facts, shapes_given)
+    store = Store(options["out"])
+    cores = options["cores"] or _cores()
+    _say_plan(plan, facts, store, cores)
+    if options["dry_run"]:
+        _say_power(plan)
+        return 0
+    return _say_outcome(_run(plan, facts, store, cores, options), plan, options["out"])
+
+
+def _check_names(options: dict[str, Any]) -> tuple[str, ...]:
+    """Refuse unknown names before anything slow begins."""
+    from abtune.configurations import find_configuration
+    from abtune.shapes import select_shapes
+
+    shapes: tuple[str, ...] = options["shapes"]
+    if shapes:
+        select_shapes(shapes)
+    for side in ("baseline", "candidate"):
+        if options[side]:
+            find_configuration(options[side])
+    return shapes
+
+
+def _make_plan(options: dict[str, Any], facts: TargetFacts, shapes: tuple[str, ...]) -> Plan:
+    from abtune.errors import InputError
+    from abtune.measure.plan import DEFAULT_TRIALS, Settings, make_plan
+    from abtune.shapes import select_shapes
+
+    trials, per_iteration = DEFAULT_TRIALS[facts.kind]
+    trials = options["trials"] or trials
+    settings = Settings(
+        target=facts.target,
+        trials=trials,
+        trials_per_iteration=min(options["trials_per_iter"] or per_iteration, trials),
+        search_repeats=3,
+        search_repeat_ms=10,
+        rounds=options["rounds"],
+        repeats=options["repeats"],
+        repeat_ms=10,
+        build_timeout=30.0,
+        run_timeout=30.0,
+        rng_seed=options["rng_seed"],
+    )
+    configs = _configs(options, facts)
+    if configs[0].name == configs[1].name:
+        raise InputError(f"baseline and candidate are both {configs[0].name!r}; give two different ones")
+    default = "tvm14009" if facts.kind == "cuda" else "quick"
+    return make_plan(
+        shapes=select_shapes(shapes or (default,)),
+        configs=configs,
+        seeds=range(options["seeds"]),
+        settings=settings,
+    )
+
+
+def _configs(options: dict[str, Any], facts: TargetFacts) -> tuple[Configuration, Configuration]:
+    from abtune.configurations import DEFAULT_PAIR, find_configuration, require_runnable
+
+    names = (
+        options[side] or default
+        for side, default in zip(("baseline", "candidate"), DEFAULT_PAIR[facts.kind], strict=True)
+    )
+    baseline, candidate = (find_configuration(name) for name in names)
+    for config in (baseline, candidate):
+        require_runnable(config, kind=facts.kind, arch=facts.arch)
+    return baseline, candidate
+
+
+def _run(plan: Plan, facts: TargetFacts, store: Store, cores: int, options: dict[str, Any]) -> Outcome:
+    import abtune
+    from abtune.commands.progress import progress_for
+    from abtune.measure.sweep import sweep as carry_out
+
+    about = {
+        "title": f"{plan.configs[1].name} against {plan.configs[0].name}, {len(plan.shapes)} shapes",
+        "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "command": " ".join(["abtune", *sys.argv[1:]]),
+        "device": facts.devices[0],
+        "target": facts.target,
+        "abtune_version": abtune.__version__,
+        **{f"{name}_version": version for name, version in facts.versions.items()},
+    }
+    with progress_for(sys.stderr) as progress:
+        return carry_out(
+            plan,
+            facts,
+            store,
+            about=about,
+            scheduler=options["scheduler"],
+            cores=cores,
+            time_limit=options["time_limit"] or math.inf,
+            progress=progress,
+        )
+
+
+# --- what is said -----------------------------------------------------------------------------------
+
+
+def _say_plan(plan: Plan, facts: TargetFacts, store: Store, cores: int) -> None:
+    from abtune.measure.estimate import estimate
+
+    done = store.records() if store.folder.exists() else []
+    cost = estimate(plan, facts.kind, cores, len(facts.devices), done)
+    devices = f"{len(facts.devices)} x {facts.devices[0]}" if len(facts.devices) > 1 else facts.devices[0]
+    settings = plan.settings
+    basis = f"from {cost.from_runs} runs done" if cost.from_runs else "a rough guess"
+    lines = [
+        f"target    {facts.kind}: {devices}, searched by {cores} core{'s' if cores > 1 else ''}",
+        f"compare   {plan.configs[1].name} (candidate) with {plan.configs[0].name} (baseline)",
+        f"runs      {len(plan.shapes)} shapes x 2 configurations x {len(plan.seeds)} seeds = {len(plan.runs)}"
+        f", {cost.runs} left",
+        f"a run     {settings.trials} trials in iterations of {settings.trials_per_iteration}",
+        f"cost      about {_span(cost.seconds)} ({basis})",
+    ]
+    click.echo("\n".join(lines), err=True)
+
+
+def _say_power(plan: Plan) -> None:
+    from abtune.stats.power import smallest_p
+
+    n, family = len(plan.seeds), len(plan.shapes)
+    reachable, needed = smallest_p(n, n), 0.05 / family
+    click.echo("")
+    for shape in plan.shapes:
+        click.echo(shape.label)
+    click.echo("")
+    click.echo(
+        f"With {n} seeds a side the smallest p-value that the exact test can reach is {reachable:.2g};\n"
+        f"the Holm correction over {family} shapes needs {needed:.2g} at 95 % confidence."
+    )
+    if reachable <= needed:
+        click.echo("This design can succeed.")
+        return
+    enough = next(seeds for seeds in range(n, 100) if smallest_p(seeds, seeds) <= needed)
+    click.echo(
+        f"This design cannot find any single difference: use --seeds {enough} or more, or fewer shapes."
+    )
+
+
+def _say_outcome(outcome: Outcome, plan: Plan, out: Path) -> int:
+    import numpy as np
+
+    from abtune.schema import RunStatus
+
+    status = outcome.dataset["run_status"].values
+    failed = int(np.sum(status == RunStatus.FAILED))
+    note = f", {failed} failed (see variable 'failure')" if failed else ""
+    click.echo(f"{out}: {outcome.finished} of {len(plan.runs)} runs done{note}", err=True)
+    where = "" if out == Path("abtune.nc") else f" {out}"
+    if outcome.stopped:
+        click.echo(f"stopped by {outcome.stopped}; the same command goes on", err=True)
+    click.echo(f"next: abtune analyze{where}", err=True)
+    return 0
+
+
+def _span(seconds: float) -> str:
+    if seconds < 90:
+        return f"{max(seconds, 1):.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+def _cores() -> int:
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on macOS
+        return os.cpu_count() or 1

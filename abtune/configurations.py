@@ -1,0 +1,160 @@
+"""Ways to tune, as data: which design spaces, which build options, which search strategy.
+
+A configuration is a value that can be compared, printed and sent to another process. It names things of
+TVM but never imports it; :mod:`abtune.measure.metaschedule` gives the names their meaning.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from abtune.errors import InputError, TargetError, unknown_name
+
+
+@dataclass(frozen=True, kw_only=True)
+class Configuration:
+    """One way to tune.
+
+    Attributes
+    ----------
+    name : str
+        The name in tables and datasets.
+    summary : str
+        What it does, in a few words.
+    strategy : str
+        Search strategy of MetaSchedule: ``"evolutionary"`` or ``"replay-trace"`` (random).
+    strategy_options : mapping of str to number
+        Arguments of the strategy that differ from its defaults, such as ``{"population_size": 1024}``.
+    skipped_annotation : str
+        Design spaces that carry this annotation are left out; empty to keep all.
+    pass_config : mapping
+        Options of ``tvm.transform.PassContext`` under which every candidate is built.
+    space : str
+        ``"module:function"`` that returns a ``SpaceGenerator`` for a target; empty for MetaSchedule's
+        own rules of the target's kind.
+    target_kind : str
+        ``"cuda"`` or ``"llvm"`` if it can run on nothing else; empty for any.
+    minimum_arch : int
+        Smallest compute capability, such as 80; zero for any.
+    """
+
+    name: str
+    summary: str = ""
+    strategy: str = "evolutionary"
+    strategy_options: Mapping[str, float] = field(default_factory=dict)
+    skipped_annotation: str = ""
+    pass_config: Mapping[str, bool | int | str] = field(default_factory=dict)
+    space: str = ""
+    target_kind: str = ""
+    minimum_arch: int = 0
+
+    def settings(self) -> dict[str, Any]:
+        """Return everything that decides what is tuned: equal settings, equal searches."""
+        settings = asdict(self)
+        del settings["summary"]
+        return settings
+
+
+MAINLINE = Configuration(
+    name="mainline",
+    summary="synchronous copies to shared memory, default build",
+    skipped_annotation="software_pipeline_async_stages",
+    target_kind="cuda",
+    minimum_arch=80,
+)
+ASYNC = Configuration(
+    name="async",
+    summary="asynchronous copies to shared memory in software pipelines (cp.async)",
+    pass_config={"tirx.use_async_copy": True},
+    target_kind="cuda",
+    minimum_arch=80,
+)
+EVOLUTIONARY = Configuration(
+    name="evolutionary", summary="evolutionary search with a learned cost model", strategy="evolutionary"
+)
+RANDOM = Configuration(
+    name="random", summary="random sampling of the design space (replay-trace)", strategy="replay-trace"
+)
+
+CONFIGURATIONS: Mapping[str, Configuration] = MappingProxyType(
+    {config.name: config for config in (MAINLINE, ASYNC, EVOLUTIONARY, RANDOM)}
+)
+
+# Baseline and candidate of a sweep that names none.
+DEFAULT_PAIR: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {"cuda": ("mainline", "async"), "llvm": ("random", "evolutionary")}
+)
+
+
+def find_configuration(name: str) -> Configuration:
+    """Return a configuration by its name, or one's own as ``module:attribute``.
+
+    Raises
+    ------
+    InputError
+        If there is none of this name, or the attribute is not a :class:`Configuration`.
+    """
+    if name in CONFIGURATIONS:
+        return CONFIGURATIONS[name]
+    if ":" not in name:
+        raise unknown_name("configuration", name, [*CONFIGURATIONS, "module:attribute"])
+    found = import_attribute(name)
+    if not isinstance(found, Configuration):
+        raise InputError(f"{name} is a {type(found).__name__}, not an abtune.configurations.Configuration")
+    return found
+
+
+def import_attribute(reference: str) -> Any:
+    """Import ``module:attribute``; modules of the working directory are found too.
+
+    Raises
+    ------
+    InputError
+        If the module or the attribute does not exist.
+    """
+    module_name, _, attribute = reference.partition(":")
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        return getattr(importlib.import_module(module_name), attribute)
+    except (ImportError, ValueError) as error:
+        raise InputError(f"cannot import {reference!r}: {error}") from None
+    except AttributeError:
+        raise InputError(f"module {module_name!r} has no attribute {attribute!r}") from None
+
+
+def require_runnable(config: Configuration, *, kind: str, arch: int) -> None:
+    """Refuse a configuration that the target cannot run.
+
+    Parameters
+    ----------
+    config : Configuration
+        What to run.
+    kind : str
+        Kind of the target: ``"cuda"`` or ``"llvm"``.
+    arch : int
+        Compute capability times ten of a CUDA target, such as 90; zero elsewhere.
+
+    Raises
+    ------
+    TargetError
+        With the reason and what to use instead.
+    """
+    instead = " and ".join(DEFAULT_PAIR.get(kind, DEFAULT_PAIR["llvm"]))
+    if config.target_kind and config.target_kind != kind:
+        raise TargetError(
+            f"configuration {config.name!r} needs a {config.target_kind} target, this one is {kind}; "
+            f"use {instead} here"
+        )
+    if arch < config.minimum_arch:
+        raise TargetError(
+            f"configuration {config.name!r} needs compute capability sm_{config.minimum_arch} or newer, this "
+            f"GPU has sm_{arch}; use random and evolutionary here"
+        )

@@ -1,0 +1,150 @@
+"""From the files of a sweep to its dataset."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from abtune.measure.plan import Plan
+from abtune.measure.store import Rounds, RunRecord, Store, WinnerTimes
+from abtune.schema import RunStatus, TrialStatus, add_variables, make_dataset
+from abtune.shapes import parse_shape
+
+
+def assemble(plan: Plan, store: Store) -> xr.Dataset:
+    """Build the dataset of everything in the store; what the plan asks for and is not there is missing.
+
+    Parameters
+    ----------
+    plan : Plan
+        Gives the order of shapes and configurations.
+    store : Store
+        Gives runs and re-measurements, also of earlier plans.
+
+    Returns
+    -------
+    xarray.Dataset
+        Valid by the schema.
+    """
+    records = store.records()
+    rounds = store.rounds()
+    labels = list(
+        dict.fromkeys([shape.label for shape in plan.shapes] + [record.shape for record in records])
+    )
+    configs = [config.name for config in plan.configs]
+    seeds = sorted({*plan.seeds, *(record.seed for record in records)})
+    grid = _Grid(labels, configs, seeds)
+    for record in records:
+        grid.put_record(record)
+    for measured in rounds.values():
+        for winner in measured.winners:
+            grid.put_winner(measured, winner)
+    shapes = [parse_shape(label) for label in labels]
+    dataset = make_dataset(
+        grid.latency(plan.settings.rounds, plan.settings.repeats),
+        shapes=labels,
+        configs=configs,
+        seeds=seeds,
+        workloads=[shape.workload for shape in shapes],
+        run_status=grid.run["run_status"],
+        attrs=_attributes(store),
+    )
+    return add_variables(
+        dataset,
+        flop=[shape.flop for shape in shapes],
+        **{name: values for name, values in grid.run.items() if name != "run_status"},
+        **grid.trials(),
+        **grid.states(plan.settings.rounds),
+    )
+
+
+class _Grid:
+    """Arrays over shape, config and seed that are filled cell by cell."""
+
+    def __init__(self, labels: Sequence[str], configs: Sequence[str], seeds: Sequence[int]) -> None:
+        self._axes: tuple[Sequence[Any], ...] = (labels, configs, seeds)
+        self.size = tuple(len(axis) for axis in self._axes)
+        self._records: dict[tuple[int, ...], RunRecord] = {}
+        self._winners: dict[tuple[int, ...], WinnerTimes] = {}
+        missing = np.datetime64("NaT")
+        self.run: dict[str, np.ndarray[Any, Any]] = {
+            "run_status": np.full(self.size, RunStatus.MISSING),
+            "search_latency": np.full(self.size, math.nan),
+            "tuning_time": np.full(self.size, math.nan),
+            "started": np.full(self.size, missing, dtype="datetime64[ms]"),
+            "finished": np.full(self.size, missing, dtype="datetime64[ms]"),
+            **{
+                name: np.full(self.size, "", dtype=object) for name in ("device", "host", "winner", "failure")
+            },
+        }
+
+    def put_record(self, record: RunRecord) -> None:
+        """Enter a finished run."""
+        cell = self._cell(record.shape, record.config, record.seed)
+        self._records[cell] = record
+        values = {
+            "run_status": record.status,
+            "search_latency": record.search_latency,
+            "tuning_time": record.tuning_time,
+            "started": np.datetime64(record.started),
+            "finished": np.datetime64(record.finished),
+            "host": record.host,
+            "winner": json.dumps(record.winner) if record.winner is not None else "",
+            "failure": record.failure,
+        }
+        for name, value in values.items():
+            self.run[name][cell] = value
+
+    def put_winner(self, rounds: Rounds, winner: WinnerTimes) -> None:
+        """Enter a re-measurement; a winner that is wrong or cannot run fails its run."""
+        cell = self._cell(rounds.shape, winner.config, winner.seed)
+        self.run["device"][cell] = rounds.device
+        self.run["host"][cell] = rounds.host
+        if winner.failure:
+            self.run["run_status"][cell] = RunStatus.FAILED
+            self.run["failure"][cell] = winner.failure
+        else:
+            self._winners[cell] = winner
+
+    def latency(self, rounds: int, repeats: int) -> np.ndarray[Any, Any]:
+        """Return seconds by shape, config, seed, round and repeat."""
+        values = np.full((*self.size, rounds, repeats), math.nan)
+        for cell, winner in self._winners.items():
+            values[cell] = winner.latency
+        return values
+
+    def states(self, rounds: int) -> dict[str, np.ndarray[Any, Any]]:
+        """Return clock and temperature by round."""
+        clock, temperature = (np.full((*self.size, rounds), math.nan) for _ in range(2))
+        for cell, winner in self._winners.items():
+            clock[cell], temperature[cell] = winner.sm_clock, winner.temperature
+        return {"sm_clock": clock, "temperature": temperature}
+
+    def trials(self) -> dict[str, np.ndarray[Any, Any]]:
+        """Return the course of every search, padded to the longest."""
+        length = max((len(record.trial_latency) for record in self._records.values()), default=0)
+        latency = np.full((*self.size, length), math.nan)
+        status = np.full((*self.size, length), TrialStatus.NOT_RUN)
+        for cell, record in self._records.items():
+            count = len(record.trial_latency)
+            latency[cell][:count], status[cell][:count] = record.trial_latency, record.trial_status
+        return {"trial_latency": latency, "trial_status": status}
+
+    def _cell(self, *labels: Any) -> tuple[int, ...]:
+        return tuple(axis.index(label) for axis, label in zip(self._axes, labels, strict=True))
+
+
+def _attributes(store: Store) -> dict[str, Any]:
+    content = store.about()
+    about = dict(content["about"])
+    settings = content["identity"]["settings"]
+    return {
+        **about,
+        "settings": json.dumps(settings),
+        "configurations": json.dumps(content["identity"]["configs"]),
+    }

@@ -1,0 +1,138 @@
+"""Where tasks run: a dask cluster within this process, or one that the user already has.
+
+Two kinds of place limit what runs at a time, as dask resources: ``search`` (a core that searches and
+builds) and ``device`` (something that measures).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import dask
+from distributed import Client, LocalCluster
+
+from abtune.errors import TargetError
+from abtune.measure.crew import Crew, interrupt_crew
+from abtune.measure.target import TargetFacts
+
+
+class Cluster:
+    """A connection to workers that hold crews.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        An asynchronous client.
+    searchers, devices : int
+        Places of each kind, over all workers.
+    """
+
+    def __init__(self, client: Client, *, searchers: int, devices: int) -> None:
+        self._client = client
+        self.searchers = searchers
+        self.devices = devices
+
+    async def search(self, task: Callable[..., Any], *args: Any, priority: int) -> Any:
+        """Run a task on a core that searches and builds; a higher priority goes first."""
+        return await self._run(task, args, "search", priority)
+
+    async def measure(self, task: Callable[..., Any], *args: Any, priority: int) -> Any:
+        """Run a task at a device."""
+        return await self._run(task, args, "device", priority)
+
+    async def interrupt(self) -> None:
+        """Kill what the workers are doing."""
+        await self._client.run(interrupt_crew)
+
+    async def _run(self, task: Callable[..., Any], args: tuple[Any, ...], place: str, priority: int) -> Any:
+        future = self._client.submit(
+            task, *args, resources={place: 1}, priority=priority, pure=False, retries=0
+        )
+        try:
+            return await future
+        finally:
+            future.release()
+
+
+@contextlib.asynccontextmanager
+async def open_cluster(facts: TargetFacts, *, scheduler: str, cores: int) -> AsyncIterator[Cluster]:
+    """Connect to a cluster, and give each of its workers a crew.
+
+    Parameters
+    ----------
+    facts : TargetFacts
+        What is tuned for.
+    scheduler : str
+        Address of the scheduler, such as ``"tcp://host:8786"``; empty for a cluster within this process.
+    cores : int
+        Places for searches within this process.
+
+    Raises
+    ------
+    TargetError
+        If the cluster cannot be reached or offers no places.
+    """
+    with dask.config.set(_CONFIG):
+        if scheduler:
+            async with _remote(facts, scheduler) as cluster:
+                yield cluster
+        else:
+            async with _local(facts, cores) as cluster:
+                yield cluster
+
+
+# A sweep holds little data and its threads wait for processes: nothing here needs dask's guards.
+_CONFIG = {
+    "distributed.worker.memory.target": False,
+    "distributed.worker.memory.spill": False,
+    "distributed.worker.memory.pause": False,
+    "distributed.worker.memory.terminate": False,
+    "distributed.admin.tick.limit": "1h",
+    "distributed.scheduler.worker-ttl": None,
+}
+
+
+@contextlib.asynccontextmanager
+async def _local(facts: TargetFacts, cores: int) -> AsyncIterator[Cluster]:
+    # On a CPU measuring needs a core of its own: not all places can be busy at once.
+    devices = len(facts.devices)
+    threads = cores + devices if facts.kind == "cuda" else cores
+    async with (
+        LocalCluster(
+            n_workers=1,
+            threads_per_worker=max(threads, 1),
+            processes=False,
+            asynchronous=True,
+            dashboard_address=None,
+            memory_limit=0,
+            silence_logs=logging.CRITICAL,
+            resources={"search": cores, "device": devices},
+        ) as local,
+        Client(local, asynchronous=True) as client,
+    ):
+        await client.register_plugin(Crew(facts, searchers=cores, devices=devices))
+        yield Cluster(client, searchers=cores, devices=devices)
+
+
+@contextlib.asynccontextmanager
+async def _remote(facts: TargetFacts, scheduler: str) -> AsyncIterator[Cluster]:
+    try:
+        client = await Client(scheduler, asynchronous=True, timeout=30)
+    except (OSError, ValueError, TimeoutError) as error:
+        raise TargetError(f"no dask scheduler answers at {scheduler!r}: {error}") from None
+    async with client:
+        places = [worker["resources"] for worker in client.scheduler_info(n_workers=-1)["workers"].values()]
+        searchers = int(sum(offered.get("search", 0) for offered in places))
+        devices = int(sum(offered.get("device", 0) for offered in places))
+        if not searchers or not devices:
+            raise TargetError(
+                f"the workers of {scheduler} offer {searchers} places to search and {devices} devices; start "
+                "them with: dask worker ADDRESS --nworkers 1 --nthreads 16 --resources 'search=16 device=1'"
+            )
+        most_searchers = int(max(offered.get("search", 0) for offered in places))
+        most_devices = int(max(offered.get("device", 0) for offered in places))
+        await client.register_plugin(Crew(facts, searchers=most_searchers, devices=most_devices))
+        yield Cluster(client, searchers=searchers, devices=devices)

@@ -1,0 +1,300 @@
+"""The processes of one machine, and the tasks that run on them.
+
+A dask worker holds one crew: posts that search and build, and one post for each device that measures. A
+worker's threads only wait for their post, so one worker process with many threads drives all cores, and
+whatever crashes is a servant and not the worker.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import socket
+import statistics
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from distributed import Worker, WorkerPlugin, get_worker
+
+from abtune.measure.plan import Run, Settings
+from abtune.measure.servant import CallFailed, CallTimedOut, Post, ServantError
+from abtune.measure.store import Rounds, WinnerTimes
+from abtune.measure.target import TVM_MODULE, TargetFacts
+from abtune.measure.trials import Candidate, History, Trial, failed
+from abtune.schema import TrialStatus
+from abtune.shapes import Shape
+
+# A search iteration takes seconds to minutes; one that takes this long hangs.
+SEARCH_TIMEOUT = 3600.0
+# float32 sums of a few thousand terms differ by 1e-6 or so between orders of summation.
+ERROR_LIMIT = 1e-4
+
+_ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "TVM_NUM_THREADS": "1"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kernel:
+    """A candidate that was built."""
+
+    candidate: Candidate
+    library: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """What one iteration of a search proposes: kernels to time, and candidates that could not be built."""
+
+    entries: tuple[Kernel | Trial, ...]
+    cost_model: bytes
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Winner:
+    """A kernel to measure again, and whose winner it is."""
+
+    config: str
+    seed: int
+    library: bytes
+
+
+class Crew(WorkerPlugin):
+    """The posts of one worker.
+
+    Parameters
+    ----------
+    facts : TargetFacts
+        What is tuned for.
+    searchers : int
+        Posts that search and build.
+    devices : int
+        Devices of this worker; each is measured by exactly one process.
+    """
+
+    name = "abtune-crew"
+
+    def __init__(self, facts: TargetFacts, *, searchers: int, devices: int) -> None:
+        self._facts = facts
+        self._counts = (searchers, devices)
+        self._posts: list[Post] = []
+
+    def setup(self, worker: Worker) -> None:  # noqa: ARG002 - called by dask
+        """Set up the posts; their processes start at their first call."""
+        self._searchers: queue.SimpleQueue[Post] = queue.SimpleQueue()
+        self._devices: queue.SimpleQueue[Post] = queue.SimpleQueue()
+        searchers, devices = self._counts
+        for _ in range(searchers):
+            self._add(self._searchers, {**_ONE_THREAD, "CUDA_VISIBLE_DEVICES": ""}, spare=False)
+        for index in range(devices):
+            self._add(self._devices, _device_environment(self._facts, index), spare=self.on_gpu)
+
+    def teardown(self, worker: Worker) -> None:  # noqa: ARG002 - called by dask
+        """End all processes."""
+        for post in self._posts:
+            post.close()
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether an error of the device outlives the call that caused it."""
+        return self._facts.kind == "cuda"
+
+    @property
+    def device_name(self) -> str:
+        """Name of the devices that measure."""
+        return self._facts.devices[0]
+
+    @contextlib.contextmanager
+    def searcher(self) -> Iterator[Post]:
+        """Occupy a post that searches and builds."""
+        with _occupied(self._searchers) as post:
+            yield post
+
+    @contextlib.contextmanager
+    def device(self) -> Iterator[Post]:
+        """Occupy a post that measures."""
+        with _occupied(self._devices) as post:
+            yield post
+
+    def interrupt(self) -> None:
+        """Kill whatever is being done; the calls in progress fail."""
+        for post in self._posts:
+            post.interrupt()
+
+    def _add(self, posts: queue.SimpleQueue[Post], environment: Mapping[str, str], *, spare: bool) -> None:
+        post = Post(TVM_MODULE, environment, spare=spare)
+        self._posts.append(post)
+        posts.put(post)
+
+
+@contextlib.contextmanager
+def _occupied(posts: queue.SimpleQueue[Post]) -> Iterator[Post]:
+    post = posts.get()
+    try:
+        yield post
+    finally:
+        posts.put(post)
+
+
+def _device_environment(facts: TargetFacts, index: int) -> dict[str, str]:
+    if facts.kind != "cuda":
+        return {**_ONE_THREAD, "TVM_NUM_THREADS": str(facts.threads), "CUDA_VISIBLE_DEVICES": ""}
+    return {**_ONE_THREAD, "CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": _visible(index)}
+
+
+def _visible(index: int) -> str:
+    listed = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
+    return listed[index] if index < len(listed) else str(index)
+
+
+def _crew() -> Crew:
+    crew = get_worker().plugins[Crew.name]
+    assert isinstance(crew, Crew)  # noqa: S101 - the plugin of this name is ours
+    return crew
+
+
+def interrupt_crew() -> None:
+    """Kill what this worker is doing; a task for every worker at once."""
+    _crew().interrupt()
+
+
+# --- tasks ------------------------------------------------------------------------------------------
+
+
+def propose_and_build(run: Run, settings: Settings, history: History, count: int, rng_seed: int) -> Batch:
+    """Carry out the part of an iteration that needs no device.
+
+    Raises
+    ------
+    ServantError
+        If the search itself fails; a candidate that cannot be built is only a failed trial.
+    """
+    started = time.monotonic()
+    with _crew().searcher() as post:
+        arguments = (run.shape, run.config, settings.target, history, count, rng_seed)
+        candidates, cost_model = post.call("propose", *arguments, timeout=SEARCH_TIMEOUT)
+        entries = tuple(_build(post, run, settings, candidate) for candidate in candidates)
+    return Batch(entries=entries, cost_model=cost_model, seconds=time.monotonic() - started)
+
+
+def build_winner(run: Run, settings: Settings, record: list[Any]) -> Winner | WinnerTimes:
+    """Build a winner again from its record."""
+    candidate = Candidate(record=record, module_hash="")
+    with _crew().searcher() as post:
+        built = _build(post, run, settings, candidate)
+    if isinstance(built, Trial):
+        return _unmeasured(run.config.name, run.seed, f"the winner could not be built again: {built.message}")
+    return Winner(config=run.config.name, seed=run.seed, library=built.library)
+
+
+def time_batch(shape: Shape, settings: Settings, batch: Batch) -> tuple[tuple[Trial, ...], float]:
+    """Time the kernels of a batch on one device; return all its trials, and the seconds it took."""
+    started = time.monotonic()
+    crew = _crew()
+    with crew.device() as post:
+        trials = tuple(
+            entry if isinstance(entry, Trial) else _time(crew, post, shape, settings, entry)
+            for entry in batch.entries
+        )
+    return trials, time.monotonic() - started
+
+
+def time_winners(shape: Shape, settings: Settings, winners: Sequence[Winner], rng_seed: int) -> Rounds:
+    """Check the winners of a shape, then time them in rounds, each in a new random order, on one device."""
+    crew = _crew()
+    rng = np.random.default_rng(rng_seed)
+    with crew.device() as post:
+        tables = [_Table(winner) for winner in winners]
+        for table in tables:
+            table.failure = _check(crew, post, shape, settings, table.winner)
+        for _ in range(settings.rounds):
+            for index in rng.permutation(len(tables)):
+                if not tables[index].failure:
+                    tables[index].add_round(crew, post, shape, settings)
+    return Rounds(
+        shape=shape.label,
+        device=crew.device_name,
+        host=socket.gethostname(),
+        winners=tuple(table.times() for table in tables),
+    )
+
+
+class _Table:
+    """The rounds of one winner, as they come in."""
+
+    def __init__(self, winner: Winner) -> None:
+        self.winner = winner
+        self.failure = ""
+        self._latency: list[list[float]] = []
+        self._states: list[tuple[float, float]] = []
+
+    def add_round(self, crew: Crew, post: Post, shape: Shape, settings: Settings) -> None:
+        arguments = (shape, settings.target, self.winner.library, settings.repeats, settings.repeat_ms)
+        try:
+            self._latency.append(post.call("time_kernel", *arguments, timeout=settings.run_timeout))
+            self._states.append(post.call("device_state", timeout=settings.run_timeout))
+        except ServantError as error:
+            self.failure = f"the winner could not be measured again: {error}"
+            _recover(crew, post, error)
+
+    def times(self) -> WinnerTimes:
+        if self.failure:
+            return _unmeasured(self.winner.config, self.winner.seed, self.failure)
+        return WinnerTimes(
+            config=self.winner.config,
+            seed=self.winner.seed,
+            latency=self._latency,
+            sm_clock=[clock for clock, _ in self._states],
+            temperature=[temperature for _, temperature in self._states],
+            failure="",
+        )
+
+
+def _unmeasured(config: str, seed: int, failure: str) -> WinnerTimes:
+    return WinnerTimes(config=config, seed=seed, latency=[], sm_clock=[], temperature=[], failure=failure)
+
+
+def _build(post: Post, run: Run, settings: Settings, candidate: Candidate) -> Kernel | Trial:
+    arguments = (run.shape, run.config, settings.target, candidate.record)
+    try:
+        library = post.call("build", *arguments, timeout=settings.build_timeout)
+    except CallTimedOut as error:
+        return failed(candidate, TrialStatus.TIMED_OUT, str(error))
+    except ServantError as error:
+        return failed(candidate, TrialStatus.BUILD_FAILED, str(error))
+    return Kernel(candidate=candidate, library=library)
+
+
+def _time(crew: Crew, post: Post, shape: Shape, settings: Settings, kernel: Kernel) -> Trial:
+    arguments = (shape, settings.target, kernel.library, settings.search_repeats, settings.search_repeat_ms)
+    try:
+        times = post.call("time_kernel", *arguments, timeout=settings.run_timeout)
+    except ServantError as error:
+        _recover(crew, post, error)
+        timed_out = isinstance(error, CallTimedOut)
+        status = TrialStatus.TIMED_OUT if timed_out else TrialStatus.RUN_FAILED
+        return failed(kernel.candidate, status, str(error))
+    latency = statistics.median(times)
+    return Trial(candidate=kernel.candidate, status=TrialStatus.OK, latency=latency, message="")
+
+
+def _check(crew: Crew, post: Post, shape: Shape, settings: Settings, winner: Winner) -> str:
+    try:
+        error = post.call(
+            "check_kernel", shape, settings.target, winner.library, timeout=settings.run_timeout
+        )
+    except ServantError as failure:
+        _recover(crew, post, failure)
+        return f"the winner could not be run again: {failure}"
+    if error < ERROR_LIMIT:
+        return ""
+    return f"the winner computes a wrong result: relative error {error:.2g} against NumPy"
+
+
+def _recover(crew: Crew, post: Post, error: ServantError) -> None:
+    """Replace a process that lives on after a CUDA error: every later call in it would fail as well."""
+    if crew.on_gpu and isinstance(error, CallFailed):
+        post.replace()

@@ -1,0 +1,413 @@
+"""All that abtune asks of TVM, as functions for a process of their own; the only importer of tvm.
+
+Each function takes and returns plain data, keeps no state that matters, and may crash its process. The
+search is MetaSchedule's own, one iteration at a time: its strategy, cost model, mutators and
+postprocessors, fed with the history so far. What is ours is the driving, so that an iteration can happen
+anywhere and a run can stop between two of them.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+import json
+import math
+import os
+import sys
+import tempfile
+import types
+from collections import OrderedDict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from abtune.configurations import Configuration, import_attribute
+from abtune.errors import TargetError
+from abtune.measure import nvml, nvrtc
+from abtune.measure.reference import expected_output, random_inputs, relative_error
+from abtune.measure.target import TargetFacts
+from abtune.measure.trials import Candidate, History
+from abtune.schema import TrialStatus
+from abtune.shapes import Conv2d, Gemm, Shape
+
+_INTRINSICS = "tvm.s_tir.tensor_intrin"
+
+
+def _import_tvm() -> Any:
+    """Import TVM without its tensor-core intrinsics, which float32 schedules never use.
+
+    Parsing them takes 15 s in each process, and ``TuneContext`` imports them whatever the workload.
+    """
+    nvrtc.load_libraries()
+    sys.modules.setdefault(_INTRINSICS, types.ModuleType(_INTRINSICS))
+    try:
+        import tvm
+    except Exception as error:
+        raise TargetError(
+            f"TVM cannot be imported ({error}); run: pip install --force-reinstall abtune"
+        ) from error
+    return tvm
+
+
+tvm = _import_tvm()
+
+from tvm import te, topi  # noqa: E402
+from tvm.s_tir import meta_schedule as ms  # noqa: E402
+from tvm.s_tir.meta_schedule.utils import shash2hex  # noqa: E402
+
+# --- the target -------------------------------------------------------------------------------------
+
+
+def describe_target(spec: str) -> TargetFacts:
+    """Resolve ``auto``, ``cuda``, ``cpu`` or a TVM target, and say what it is.
+
+    Raises
+    ------
+    TargetError
+        If there is no such device, or TVM does not know the target.
+    """
+    has_gpu = bool(tvm.cuda(0).exist)
+    if spec == "cuda" and not has_gpu:
+        raise TargetError(f"no usable CUDA device ({nvrtc.why_no_gpu()}); use --target cpu")
+    if spec == "cuda" or (spec == "auto" and has_gpu):
+        target = tvm.target.Target.from_device(tvm.cuda(0))
+    elif spec in ("auto", "cpu", "llvm"):
+        # One thread a kernel, so that searches can go on on the other cores.
+        cpu = tvm.target.codegen.llvm_get_system_cpu()
+        target = tvm.target.Target({"kind": "llvm", "mcpu": cpu, "num-cores": 1})
+    else:
+        target = _parse_target(spec)
+    kind = str(target.kind.name)
+    if kind not in ("cuda", "llvm"):
+        raise TargetError(f"target {kind!r} is not supported; use cuda or llvm")
+    if kind == "cuda" and not has_gpu:
+        raise TargetError(f"no usable CUDA device ({nvrtc.why_no_gpu()}); use --target cpu")
+    arch = str(target.attrs.get("arch", "sm_0")) if kind == "cuda" else "sm_0"
+    return TargetFacts(
+        kind=kind,
+        target=str(target),
+        arch=int("".join(filter(str.isdigit, arch))),
+        devices=_gpu_names() if kind == "cuda" else (nvml.cpu_name(),),
+        threads=int(target.attrs.get("num-cores", 1)) if kind == "llvm" else 1,
+        versions={"tvm": str(tvm.__version__), **(nvml.versions() if kind == "cuda" else {})},
+    )
+
+
+def _parse_target(spec: str) -> Any:
+    try:
+        return tvm.target.Target(json.loads(spec) if spec.lstrip().startswith("{") else spec)
+    except Exception as error:
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        raise TargetError(f"TVM does not understand target {spec!r}: {lines[-1]}") from error
+
+
+def _gpu_names() -> tuple[str, ...]:
+    names: list[str] = []
+    while tvm.cuda(len(names)).exist:
+        names.append(str(tvm.cuda(len(names)).device_name))
+    return tuple(names)
+
+
+@functools.lru_cache(maxsize=8)
+def _target(target: str) -> Any:
+    return tvm.target.Target(json.loads(target))
+
+
+def _device(target: str) -> Any:
+    return tvm.cuda(0) if str(_target(target).kind.name) == "cuda" else tvm.cpu(0)
+
+
+# --- the workloads ----------------------------------------------------------------------------------
+
+
+@functools.lru_cache(maxsize=64)
+def _workload(shape: Shape) -> Any:
+    """Return the workload as an IRModule whose function is ``main``."""
+    expression = _gemm(shape) if isinstance(shape, Gemm) else _conv2d(shape)
+    function = te.create_prim_func(expression).with_attr("global_symbol", "main")
+    return tvm.IRModule({"main": function})
+
+
+def _gemm(shape: Gemm) -> list[Any]:
+    a, b = (te.placeholder(size, name=name) for size, name in zip(shape.input_shapes, "AB", strict=True))
+    k = te.reduce_axis((0, shape.k), name="k")
+    product = te.compute(shape.output_shape, lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="C")
+    return [a, b, product]
+
+
+def _conv2d(shape: Conv2d) -> list[Any]:
+    names = ("data", "weight")
+    data, weight = (te.placeholder(s, name=n) for s, n in zip(shape.input_shapes, names, strict=True))
+    pad = [0, shape.padding, shape.padding, 0]
+    padded = topi.nn.pad(data, pad, pad, name="padded")
+    r = te.reduce_axis((0, shape.r), name="r")
+    s = te.reduce_axis((0, shape.s), name="s")
+    c = te.reduce_axis((0, shape.c), name="c")
+    output = te.compute(
+        shape.output_shape,
+        lambda n, h, w, k: te.sum(
+            padded[n, h * shape.stride + r * shape.dilation, w * shape.stride + s * shape.dilation, c]
+            * weight[r, s, c, k],
+            axis=[r, s, c],
+        ),
+        name="conv2d_nhwc",
+    )
+    return [data, weight, output]
+
+
+# --- the search -------------------------------------------------------------------------------------
+
+
+def propose(
+    shape: Shape, config: Configuration, target: str, history: History, count: int, rng_seed: int
+) -> tuple[tuple[Candidate, ...], bytes]:
+    """Carry out the search part of one iteration: learn from the last trials, then pick new candidates.
+
+    Parameters
+    ----------
+    shape, config, target
+        What is tuned, how, and for what (a TVM target as JSON).
+    history : History
+        All trials so far.
+    count : int
+        Candidates wanted.
+    rng_seed : int
+        Seed of this iteration, in [1, 2**31).
+
+    Returns
+    -------
+    candidates : tuple of Candidate
+        At most `count`; empty if the search found nothing new.
+    cost_model : bytes
+        State of the cost model, which has now learned all trials of `history`.
+    """
+    np.random.seed(rng_seed)  # noqa: NPY002 - XGBModel draws its warm-up scores from the global state
+    context = _context(shape, config, target, rng_seed)
+    workload = ms.database.Workload(context.mod)
+    database = ms.database.MemoryDatabase()
+    for trial in history.trials:
+        if trial.status is TrialStatus.OK:
+            trace, _, *rest = trial.candidate.record
+            database.commit_tuning_record(
+                ms.database.TuningRecord.from_json([trace, [trial.latency], *rest], workload)
+            )
+    cost_model = _learn(history, context, workload)
+    spaces = [
+        space
+        for space in context.generate_design_space()
+        if not (config.skipped_annotation and config.skipped_annotation in str(space.trace))
+    ]
+    if not spaces:
+        raise TargetError(f"configuration {config.name!r} leaves no design space for {shape.label}")
+    proposed = _generate(context, spaces, database, cost_model, history, count)
+    candidates = tuple(
+        Candidate(record=_record(candidate, workload, target), module_hash=shash2hex(candidate.sch.mod))
+        for candidate in proposed
+    )
+    return candidates, _save(cost_model)
+
+
+def _context(shape: Shape, config: Configuration, target: str, rng_seed: int) -> Any:
+    if config.space:
+        _load_tensor_intrinsics()
+        space = import_attribute(config.space)(_target(target))
+    else:
+        # Not the rules "from-target": those add tensor-core and VNNI tiling, which float32 cannot use.
+        rules = str(_target(target).kind.name)
+        space = ms.space_generator.PostOrderApply(sch_rules=rules, postprocs=rules, mutator_probs=rules)
+    strategy = ms.search_strategy.create(config.strategy, **_numbers(config.strategy_options))
+    return ms.TuneContext(
+        mod=_workload(shape),
+        target=_target(target),
+        space_generator=space,
+        search_strategy=strategy,
+        rand_state=rng_seed,
+        num_threads=1,  # searches run side by side instead: 16 threads make one only 5 times faster
+    )
+
+
+def _load_tensor_intrinsics() -> None:
+    """Undo the shortcut of :func:`_import_tvm` for a design space that may need them."""
+    if not hasattr(sys.modules[_INTRINSICS], "__file__"):
+        del sys.modules[_INTRINSICS]
+        import tvm.s_tir.tensor_intrin  # noqa: F401
+
+
+def _numbers(options: Any) -> dict[str, float]:
+    return {name: int(value) if float(value).is_integer() else value for name, value in options.items()}
+
+
+def _generate(
+    context: Any, spaces: list[Any], database: Any, cost_model: Any, history: History, count: int
+) -> list[Any]:
+    """Ask the strategy for candidates that are not in the history.
+
+    A strategy that lives through a whole run remembers what it measured and does not propose it again.
+    Ours begins anew, so it is asked for as many more as there are old ones, and these are left out. Of the
+    rest, the first by predicted score and the last, drawn at random, are what it would have picked.
+    """
+    random_share = getattr(context.search_strategy, "eps_greedy", None)
+    if random_share is None:  # replay-trace has no memory to restore
+        context.pre_tuning(count, count, spaces, database, cost_model)
+        return list(context.generate_measure_candidates() or [])
+    seen = {trial.candidate.module_hash for trial in history.trials}
+    asked = count + len(seen)
+    context.pre_tuning(asked, asked, spaces, database, cost_model)
+    proposed = list(context.generate_measure_candidates() or [])
+    best = asked - int(asked * random_share)
+    drawn = int(count * random_share)
+    return _fresh(proposed[:best], seen, count - drawn) + _fresh(proposed[best:], seen, drawn)
+
+
+def _fresh(proposed: list[Any], seen: set[str], count: int) -> list[Any]:
+    fresh: list[Any] = []
+    for candidate in proposed:
+        if len(fresh) == count:
+            break
+        if shash2hex(candidate.sch.mod) not in seen:
+            fresh.append(candidate)
+    return fresh
+
+
+def _record(candidate: Any, workload: Any, target: str) -> list[Any]:
+    record = ms.database.TuningRecord(
+        candidate.sch.trace, workload, None, _target(target), candidate.args_info
+    )
+    return json.loads(json.dumps(record.as_json()))  # type: ignore[no-any-return]
+
+
+def _learn(history: History, context: Any, workload: Any) -> Any:
+    """Restore the cost model and teach it the trials that it has not seen, as MetaSchedule does."""
+    model = ms.cost_model.XGBModel(num_tuning_cores=1)
+    if history.cost_model:
+        _restore(model, history.cost_model, context)
+    fresh = [
+        trial
+        for trial in history.trials[history.learned :]
+        if trial.status is not TrialStatus.BUILD_FAILED  # it learns from failures at run time only
+    ]
+    if fresh and getattr(context.search_strategy, "eps_greedy", None) is not None:
+        records = [ms.database.TuningRecord.from_json(trial.candidate.record, workload) for trial in fresh]
+        results = [
+            ms.runner.RunnerResult([trial.latency], None)
+            if trial.status is TrialStatus.OK
+            else ms.runner.RunnerResult(None, trial.message)
+            for trial in fresh
+        ]
+        model.update(context, [record.as_measure_candidate() for record in records], results)
+    return model
+
+
+def _save(model: Any) -> bytes:
+    """Write the data and the booster of a cost model; its own ``save`` forgets when it last trained."""
+    buffer = io.BytesIO()
+    arrays: dict[str, Any] = {"last_train_size": model.last_train_size}
+    for group in model.data.values():  # one group: a run tunes one module
+        arrays["rows"] = np.array([len(features) for features in group.features])
+        arrays["features"] = np.concatenate(group.features)
+        arrays["costs"] = group.costs
+    if model.booster is not None:
+        arrays["booster"] = np.frombuffer(model.booster.save_raw(), dtype=np.uint8)
+    np.savez_compressed(buffer, **arrays)
+    return buffer.getvalue()
+
+
+def _restore(model: Any, state: bytes, context: Any) -> None:
+    from tvm.s_tir.meta_schedule.cost_model.xgb_model import FeatureGroup
+    from xgboost import Booster
+
+    arrays = np.load(io.BytesIO(state))
+    model.last_train_size = int(arrays["last_train_size"])
+    if "rows" in arrays:
+        features = np.split(arrays["features"], np.cumsum(arrays["rows"])[:-1])
+        name = shash2hex(context.mod)
+        group = FeatureGroup(group_hash=name, features=list(features), costs=arrays["costs"])
+        model.data = OrderedDict({name: group})
+        model.data_size = len(features)
+    if "booster" in arrays:
+        model.booster = Booster(model_file=bytearray(arrays["booster"].tobytes()))
+
+
+# --- building, timing, checking -----------------------------------------------------------------------
+
+
+def build(shape: Shape, config: Configuration, target: str, record: list[Any]) -> bytes:
+    """Compile a candidate into a shared library and return its content."""
+    workload = ms.database.Workload(_workload(shape))
+    module = ms.database.TuningRecord.from_json(record, workload).as_measure_candidate().sch.mod
+    module = tvm.s_tir.transform.RemoveWeightLayoutRewriteBlock(skip_tensor_rewrite=True)(module)
+    with tvm.transform.PassContext(config=dict(config.pass_config)):
+        library = tvm.driver.build(module, target=_target(target))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "kernel.so"
+        library.export_library(str(path))
+        return path.read_bytes()
+
+
+@functools.lru_cache(maxsize=1)
+def _arguments(shape: Shape, target: str) -> tuple[list[Any], Any]:
+    """Return device tensors for the inputs and the output, and the expected output."""
+    inputs = random_inputs(shape, np.random.default_rng(0))
+    output = np.full(shape.output_shape, math.nan, dtype=np.float32)
+    tensors = [tvm.runtime.tensor(array, _device(target)) for array in (*inputs, output)]
+    return tensors, expected_output(shape, inputs)
+
+
+def _load(library: bytes) -> Any:
+    handle, path = tempfile.mkstemp(suffix=".so")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(library)
+        return tvm.runtime.load_module(path)
+    finally:
+        Path(path).unlink()
+
+
+def time_kernel(shape: Shape, target: str, library: bytes, repeats: int, repeat_ms: int) -> list[float]:
+    """Time a kernel back to back, with device timers, after a warm-up call.
+
+    Parameters
+    ----------
+    shape, target
+        What it computes, and for what it was built.
+    library : bytes
+        Content of the shared library.
+    repeats, repeat_ms : int
+        Timings, and the least duration of each, milliseconds.
+
+    Returns
+    -------
+    list of float
+        Seconds of one call, one for each repeat.
+    """
+    tensors, _ = _arguments(shape, target)
+    device = _device(target)
+    kernel = _load(library)
+    evaluator = kernel.time_evaluator("main", device, number=1, repeat=repeats, min_repeat_ms=repeat_ms)
+    times = [float(seconds) for seconds in evaluator(*tensors).results]
+    device.sync()
+    return times
+
+
+def check_kernel(shape: Shape, target: str, library: bytes) -> float:
+    """Run a kernel once and return the relative error of its output against NumPy."""
+    tensors, expected = _arguments(shape, target)
+    tensors[-1].copyfrom(np.full(shape.output_shape, math.nan, dtype=np.float32))
+    _load(library)["main"](*tensors)
+    _device(target).sync()
+    return relative_error(tensors[-1].numpy(), expected)
+
+
+def device_state() -> tuple[float, float]:
+    """Return the clock of the GPU's multiprocessors (MHz) and its temperature (degC); NaN where unknown."""
+    return nvml.state()
+
+
+@tvm.register_global_func("tvm_callback_cuda_compile", override=True)  # type: ignore[untyped-decorator]
+def _compile_cuda(code: str) -> Any:
+    from tvm.support.nvcc import compile_cuda
+
+    arch = str(tvm.target.Target.current().attrs["arch"])
+    cubin = nvrtc.compile_cubin(code, arch)
+    return cubin if cubin is not None else compile_cuda(code, target_format="cubin", compiler="nvrtc")

@@ -1,0 +1,54 @@
+"""The state of the machine that measures, as far as it can be read; never a reason to fail."""
+
+from __future__ import annotations
+
+import math
+import os
+import platform
+from pathlib import Path
+from typing import Any
+
+
+def state() -> tuple[float, float]:
+    """Return clock (MHz) and temperature (degC) of the visible GPU; NaN without NVML."""
+    try:
+        import pynvml
+
+        handle = _handle(pynvml)
+        clock = pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_SM)
+        temperature = pynvml.nvmlDeviceGetTemperature(handle, pynvml.NVML_TEMPERATURE_GPU)
+    except Exception:  # noqa: BLE001 - no library, no driver, no permission: there is no state to record
+        return math.nan, math.nan
+    return float(clock), float(temperature)
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of the driver and of CUDA that NVML reports."""
+    try:
+        import pynvml
+
+        pynvml.nvmlInit()
+        cuda = pynvml.nvmlSystemGetCudaDriverVersion()
+        driver = pynvml.nvmlSystemGetDriverVersion()
+    except Exception:  # noqa: BLE001 - as above
+        return {}
+    return {"driver": str(driver), "cuda": f"{cuda // 1000}.{cuda % 1000 // 10}"}
+
+
+def cpu_name() -> str:
+    """Return the model of this CPU."""
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def _handle(pynvml: Any) -> Any:
+    pynvml.nvmlInit()
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
+    if visible.isdigit():
+        return pynvml.nvmlDeviceGetHandleByIndex(int(visible))
+    return pynvml.nvmlDeviceGetHandleByUUID(visible)

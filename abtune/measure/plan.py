@@ -1,0 +1,112 @@
+"""What a sweep will do, decided before it starts: which runs, in which order, with which settings."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from abtune.configurations import Configuration
+from abtune.shapes import Shape
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything beside shape, configuration and seed that decides what a run does.
+
+    Attributes
+    ----------
+    target : str
+        The TVM target, as JSON.
+    trials, trials_per_iteration : int
+        Candidates of a run, and of one iteration of its search.
+    search_repeats, search_repeat_ms : int
+        Timings of a candidate within a search, and the least duration of one (milliseconds).
+    rounds, repeats, repeat_ms : int
+        Rounds in which the winners are measured again, timings a round, and the least duration of one
+        (milliseconds).
+    build_timeout, run_timeout : float
+        Limits for building and for timing one candidate, seconds.
+    rng_seed : int
+        Root of all randomness that is ours to choose.
+    """
+
+    target: str
+    trials: int
+    trials_per_iteration: int
+    search_repeats: int
+    search_repeat_ms: int
+    rounds: int
+    repeats: int
+    repeat_ms: int
+    build_timeout: float
+    run_timeout: float
+    rng_seed: int
+
+
+# Per kind of target: what a sweep uses that is not told otherwise. On a GPU an iteration of 64 is
+# MetaSchedule's own; on a CPU, sizes at which a small comparison takes minutes.
+DEFAULT_TRIALS: Mapping[str, tuple[int, int]] = MappingProxyType({"cuda": (128, 64), "llvm": (32, 16)})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One tuning session: shape x configuration x seed."""
+
+    shape: Shape
+    config: Configuration
+    seed: int
+
+    @property
+    def key(self) -> str:
+        """A name that is unique within a sweep and fit for a file."""
+        return f"{self.shape.label}--{self.config.name}--{self.seed:04d}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """All runs of a sweep, in the order in which they start."""
+
+    shapes: tuple[Shape, ...]
+    configs: tuple[Configuration, ...]
+    seeds: tuple[int, ...]
+    settings: Settings
+    runs: tuple[Run, ...]
+
+    def identity(self) -> dict[str, Any]:
+        """Return what must agree for runs to belong into one dataset.
+
+        Shapes and seeds may be added later; settings and what a configuration means may not change.
+        """
+        return {
+            "settings": asdict(self.settings),
+            "configs": [config.settings() for config in self.configs],
+        }
+
+
+def make_plan(
+    *, shapes: Sequence[Shape], configs: Sequence[Configuration], seeds: Sequence[int], settings: Settings
+) -> Plan:
+    """Lay out the runs seed by seed, in random order within a seed.
+
+    Whatever part of a sweep gets done is then balanced over shapes and configurations, and drift of the
+    machine hits both configurations alike.
+    """
+    runs: list[Run] = []
+    for seed in seeds:
+        cells = [Run(shape=shape, config=config, seed=seed) for shape in shapes for config in configs]
+        order = rng_for(settings.rng_seed, "order", seed).permutation(len(cells))
+        runs.extend(cells[index] for index in order)
+    return Plan(
+        shapes=tuple(shapes), configs=tuple(configs), seeds=tuple(seeds), settings=settings, runs=tuple(runs)
+    )
+
+
+def rng_for(root: int, *what: str | int) -> np.random.Generator:
+    """Return the generator for one use, independent of all others and of the order of use."""
+    digest = hashlib.sha256(repr((root, what)).encode()).digest()
+    return np.random.default_rng(int.from_bytes(digest[:16], "big"))

@@ -1,0 +1,224 @@
+"""Processes that do the dangerous work: they may crash, hang or poison their device, and are replaced.
+
+A servant is a child process that imports one module and calls its functions on request, one at a time. The
+caller always gets an answer: the result, or one of three errors that say whether the function raised, the
+process died, or time ran out. Nothing here knows what the functions do.
+
+The child is a fresh interpreter (never a fork: forking breaks CUDA once it was touched) and talks over a
+socket of its own, so that whatever a library prints cannot corrupt an answer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping
+from multiprocessing.connection import Connection
+from typing import Any
+
+# Importing TVM takes a second, or ten on a machine whose cores are all busy.
+START_TIMEOUT = 300.0
+
+
+class ServantError(Exception):
+    """A call did not return; the message is one line."""
+
+
+class CallFailed(ServantError):  # noqa: N818 - says what happened
+    """The function raised; the process lives on."""
+
+
+class ServantDied(ServantError):  # noqa: N818 - says what happened
+    """The process ended during the call."""
+
+
+class CallTimedOut(ServantError):  # noqa: N818 - says what happened
+    """The call took too long; the process was killed."""
+
+
+class Servant:
+    """A child process that serves the functions of one module.
+
+    Parameters
+    ----------
+    module : str
+        Module whose functions are called by name.
+    environment : mapping of str to str
+        Variables to set in the child beside the inherited ones.
+
+    Notes
+    -----
+    Starting returns at once; the first call waits until the module is imported. Not for use by several
+    threads at a time.
+    """
+
+    def __init__(self, module: str, environment: Mapping[str, str]) -> None:
+        ours, theirs = socket.socketpair()
+        self._output = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
+        self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
+            [sys.executable, "-m", __name__, str(theirs.fileno()), module],
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=self._output,
+            stderr=self._output,
+            env={**os.environ, **environment},
+            start_new_session=True,  # Ctrl-C in the terminal is for the parent to handle
+        )
+        theirs.close()
+        self._connection = Connection(ours.detach())
+        self._ready = False
+
+    def call(self, function: str, *args: Any, timeout: float) -> Any:
+        """Call a function in the child and return what it returns.
+
+        Raises
+        ------
+        CallFailed, ServantDied, CallTimedOut
+            See each. After the last two the servant is of no further use.
+        """
+        if not self._ready:
+            self._receive(START_TIMEOUT, "starting")
+            self._ready = True
+        try:
+            self._connection.send((function, args))
+        except OSError:
+            raise self._death(function) from None
+        return self._receive(timeout, function)
+
+    def kill(self) -> None:
+        """Kill the process, whatever it is doing; safe from any thread."""
+        if self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+
+    def close(self) -> None:
+        """End the process and free what belongs to it."""
+        self.kill()
+        self._process.wait()
+        self._connection.close()
+        self._output.close()
+
+    def _receive(self, timeout: float, what: str) -> Any:
+        try:
+            if not self._connection.poll(timeout):
+                self.kill()
+                raise CallTimedOut(f"{what}: no answer within {timeout:g} s")
+            kind, value = self._connection.recv()
+        except (EOFError, OSError):
+            raise self._death(what) from None
+        if kind == "error":
+            raise CallFailed(f"{what}: {value}")
+        return value
+
+    def _death(self, what: str) -> ServantDied:
+        try:
+            code = self._process.wait(timeout=5.0)
+        except subprocess.TimeoutExpired:  # it let go of the connection but goes on
+            self.kill()
+            code = self._process.wait()
+        how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+        self._output.seek(0)
+        lines = self._output.read().decode(errors="replace").strip().splitlines()
+        last = f": {lines[-1][:200]}" if lines else ""
+        return ServantDied(f"{what}: process {how}{last}")
+
+
+class Post:
+    """A place that a servant fills: when one dies, the next call finds another.
+
+    Parameters
+    ----------
+    module, environment
+        As for :class:`Servant`.
+    spare : bool
+        Keep a second process started, so that a replacement costs nothing.
+    """
+
+    def __init__(self, module: str, environment: Mapping[str, str], *, spare: bool) -> None:
+        self._module = module
+        self._environment = dict(environment)
+        self._keep_spare = spare
+        self._servant: Servant | None = None
+        self._spare: Servant | None = None
+
+    def call(self, function: str, *args: Any, timeout: float) -> Any:
+        """Call as :meth:`Servant.call` does; a servant that died or hung is replaced."""
+        servant = self._servant or self._next()
+        self._servant = servant
+        try:
+            return servant.call(function, *args, timeout=timeout)
+        except (ServantDied, CallTimedOut):
+            self.replace()
+            raise
+
+    def replace(self) -> None:
+        """Discard the servant, for instance because its device no longer answers; keep the spare."""
+        if self._servant is not None:
+            self._servant.close()
+        self._servant = None
+        if self._keep_spare:
+            self._servant = self._next()
+
+    def interrupt(self) -> None:
+        """Kill the process that serves now, from any thread; the call in progress fails."""
+        servant = self._servant
+        if servant is not None:
+            servant.kill()
+
+    def close(self) -> None:
+        """End all processes."""
+        for servant in (self._servant, self._spare):
+            if servant is not None:
+                servant.close()
+        self._servant = self._spare = None
+
+    def _next(self) -> Servant:
+        servant = self._spare or Servant(self._module, self._environment)
+        self._spare = Servant(self._module, self._environment) if self._keep_spare else None
+        return servant
+
+
+def _serve(connection: Connection, module_name: str) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_follow_parent, args=(os.getppid(),), daemon=True).start()
+    try:
+        module = importlib.import_module(module_name)
+    except Exception as error:  # noqa: BLE001 - the parent turns it into its own error
+        connection.send(("error", _one_line(error)))
+        return
+    connection.send(("result", None))
+    while True:
+        try:
+            function, args = connection.recv()
+        except EOFError:
+            return
+        try:
+            answer = ("result", getattr(module, function)(*args))
+        except Exception as error:  # noqa: BLE001 - any failure of a candidate is a result
+            answer = ("error", _one_line(error))
+        connection.send(answer)
+
+
+def _follow_parent(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(1)
+
+
+def _one_line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    # TVM puts the native stack first and what happened last.
+    return f"{type(error).__name__}: {lines[-1][:300]}" if lines else type(error).__name__
+
+
+if __name__ == "__main__":
+    _serve(Connection(int(sys.argv[1])), sys.argv[2])
+    os._exit(0)  # a poisoned CUDA context aborts an orderly exit

@@ -1,0 +1,314 @@
+"""A sweep on disk: every finished run, search in progress and re-measurement a file of its own.
+
+Files are written under a temporary name, flushed and renamed, so that whatever has a name is whole. The
+dataset is only ever assembled from them. One sweep at a time holds the lock of a store, and a sweep with
+other settings than those it finds is refused.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import gzip
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from abtune.errors import StoreError
+from abtune.measure.plan import Plan, Run
+from abtune.measure.trials import Candidate, History, Trial
+from abtune.schema import RunStatus, TrialStatus
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRecord:
+    """A finished run.
+
+    Attributes
+    ----------
+    shape, config, seed
+        Which run it was: label, name and number.
+    status : RunStatus
+        Complete, or failed.
+    failure : str
+        Why it failed; empty if it did not.
+    search_latency : float
+        What the search reported for its winner, seconds; NaN without one.
+    trial_latency, trial_status : list
+        Every trial in order: seconds (NaN if it failed) and :class:`TrialStatus`.
+    winner : list or None
+        The winner's tuning record.
+    tuning_time : float
+        Seconds spent on the run.
+    started, finished : str
+        UTC, ISO 8601.
+    host : str
+        Machine that drove the run.
+    """
+
+    shape: str
+    config: str
+    seed: int
+    status: RunStatus
+    failure: str
+    search_latency: float
+    trial_latency: list[float]
+    trial_status: list[TrialStatus]
+    winner: list[Any] | None
+    tuning_time: float
+    started: str
+    finished: str
+    host: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WinnerTimes:
+    """One winner, measured again.
+
+    Attributes
+    ----------
+    config, seed
+        Whose winner it is.
+    latency : list of list of float
+        Seconds of one call, by round and repeat.
+    sm_clock, temperature : list of float
+        State of the device by round, MHz and degC; NaN where it cannot be read.
+    failure : str
+        Why it could not be measured or was wrong; empty otherwise.
+    """
+
+    config: str
+    seed: int
+    latency: list[list[float]]
+    sm_clock: list[float]
+    temperature: list[float]
+    failure: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rounds:
+    """All winners of a shape, measured again together on one device."""
+
+    shape: str
+    device: str
+    host: str
+    winners: tuple[WinnerTimes, ...]
+
+
+@dataclass(slots=True)
+class Store:
+    """The files of one sweep, in a folder beside its dataset.
+
+    Attributes
+    ----------
+    dataset : Path
+        Where the dataset goes.
+    """
+
+    dataset: Path
+    _lock: int | None = field(default=None, init=False)
+
+    @property
+    def folder(self) -> Path:
+        """The folder with the files."""
+        return self.dataset.with_name(self.dataset.name + ".runs")
+
+    @contextlib.contextmanager
+    def opened(self, plan: Plan, about: Mapping[str, Any]) -> Iterator[None]:
+        """Hold the lock of the store while the sweep runs, after checking that it may.
+
+        Parameters
+        ----------
+        plan : Plan
+            What is to be done; its identity must be that of the files found.
+        about : mapping
+            Facts about this sitting, kept for the dataset's attributes.
+
+        Raises
+        ------
+        StoreError
+            If the place cannot be written, another sweep holds it, or it belongs to another one.
+        """
+        if self.dataset.exists() and not (self.folder / "sweep.json").exists():
+            raise StoreError(f"{self.dataset} exists and is not a sweep to go on with; give another --out")
+        with _writing(self.folder):
+            for name in ("runs", "searches", "rounds"):
+                (self.folder / name).mkdir(parents=True, exist_ok=True)
+        self._acquire()
+        try:
+            self._claim(plan, about)
+            yield
+        finally:
+            if self._lock is not None:
+                os.close(self._lock)
+            self._lock = None
+
+    def about(self) -> dict[str, Any]:
+        """Return what the sweep recorded about itself."""
+        content: dict[str, Any] = _read(self.folder / "sweep.json")
+        return content
+
+    # --- runs ---
+
+    def is_finished(self, run: Run) -> bool:
+        """Tell whether the run is on disk."""
+        return self._run_path(run.key).exists()
+
+    def save_record(self, run: Run, record: RunRecord) -> None:
+        """Keep a finished run and drop its search in progress."""
+        _write(self._run_path(run.key), asdict(record))
+        self._search_path(run.key).unlink(missing_ok=True)
+
+    def records(self) -> list[RunRecord]:
+        """Return all finished runs, also those that the present plan does not ask for."""
+        return [_record(_read(path)) for path in sorted((self.folder / "runs").glob("*.json"))]
+
+    # --- searches in progress ---
+
+    def save_history(self, run: Run, history: History, started: str) -> None:
+        """Keep a search between two iterations."""
+        _write(self._search_path(run.key), _history_to_json(history, started), compress=True)
+
+    def history(self, run: Run) -> tuple[History, str]:
+        """Return the search to go on with and when it started; empty if it has not."""
+        path = self._search_path(run.key)
+        if not path.exists():
+            return History.empty(), ""
+        content = _read(path)
+        return _history_from_json(content), content["started"]
+
+    # --- re-measurement ---
+
+    def save_rounds(self, rounds: Rounds) -> None:
+        """Keep the re-measurement of one shape, replacing an earlier one."""
+        _write(self.folder / "rounds" / f"{rounds.shape}.json", asdict(rounds))
+
+    def rounds(self) -> dict[str, Rounds]:
+        """Return all re-measurements by the label of their shape."""
+        found: dict[str, Rounds] = {}
+        for path in sorted((self.folder / "rounds").glob("*.json")):
+            content = _read(path)
+            winners = tuple(WinnerTimes(**winner) for winner in content.pop("winners"))
+            found[content["shape"]] = Rounds(winners=winners, **content)
+        return found
+
+    def _run_path(self, key: str) -> Path:
+        return self.folder / "runs" / f"{key}.json"
+
+    def _search_path(self, key: str) -> Path:
+        return self.folder / "searches" / f"{key}.json.gz"
+
+    def _acquire(self) -> None:
+        import fcntl  # sweeps run on Linux; everything else imports without it
+
+        with _writing(self.folder):
+            self._lock = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self._lock)
+            self._lock = None
+            raise StoreError(
+                f"another sweep is writing {self.dataset}; wait for it or give another --out"
+            ) from None
+
+    def _claim(self, plan: Plan, about: Mapping[str, Any]) -> None:
+        path = self.folder / "sweep.json"
+        identity = json.loads(json.dumps({"format": FORMAT, **plan.identity()}))
+        if path.exists():
+            found = _read(path)
+            difference = _first_difference(found["identity"], identity)
+            if difference:
+                raise StoreError(
+                    f"{self.dataset} was begun with other settings ({difference}); "
+                    "repeat those to go on, or give another --out"
+                )
+            about = {**about, "created": found["about"]["created"]}
+        _write(path, {"identity": identity, "about": dict(about)})
+
+
+def _first_difference(found: Any, wanted: Any, where: str = "") -> str:
+    """Return the first setting that differs, as ``name: found, now wanted``; empty if none does."""
+    if isinstance(found, dict) and isinstance(wanted, dict):
+        for name in {**found, **wanted}:
+            difference = _first_difference(found.get(name), wanted.get(name), name)
+            if difference:
+                return difference
+        return ""
+    if isinstance(found, list) and isinstance(wanted, list) and where == "configs":
+        names = [[entry["name"] for entry in side] for side in (found, wanted)]
+        if names[0] != names[1]:
+            return f"configurations {' and '.join(names[0])}, now {' and '.join(names[1])}"
+        pairs = (_first_difference(a, b, "") for a, b in zip(found, wanted, strict=True))
+        return next(filter(None, pairs), "")
+    return "" if found == wanted else f"{where.replace('_', ' ')}: {found}, now {wanted}"
+
+
+def _record(content: dict[str, Any]) -> RunRecord:
+    content["status"] = RunStatus(content["status"])
+    content["trial_status"] = [TrialStatus(status) for status in content["trial_status"]]
+    return RunRecord(**content)
+
+
+def _history_to_json(history: History, started: str) -> dict[str, Any]:
+    content = asdict(history)
+    content["cost_model"] = base64.b64encode(history.cost_model).decode()
+    content["started"] = started
+    return content
+
+
+def _history_from_json(content: dict[str, Any]) -> History:
+    trials = tuple(
+        Trial(
+            candidate=Candidate(**trial["candidate"]),
+            status=TrialStatus(trial["status"]),
+            latency=trial["latency"],
+            message=trial["message"],
+        )
+        for trial in content["trials"]
+    )
+    return History(
+        trials=trials,
+        learned=content["learned"],
+        cost_model=base64.b64decode(content["cost_model"]),
+        iterations=content["iterations"],
+        empty_iterations=content["empty_iterations"],
+        seconds=content["seconds"],
+    )
+
+
+def _write(path: Path, content: Any, *, compress: bool = False) -> None:
+    data = json.dumps(content).encode()  # NaN is written as NaN, which only Python reads; it stays here
+    temporary = path.with_name(path.name + ".tmp")
+    with _writing(path):
+        try:
+            with temporary.open("wb") as file:
+                file.write(gzip.compress(data, compresslevel=4, mtime=0) if compress else data)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        except OSError:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+            raise
+
+
+def _read(path: Path) -> Any:
+    try:
+        data = path.read_bytes()
+        return json.loads(gzip.decompress(data) if path.suffix == ".gz" else data)
+    except (OSError, ValueError, EOFError) as error:
+        raise StoreError(f"{path} cannot be read ({error}); remove it to have that part done again") from None
+
+
+@contextlib.contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(f"cannot write {path}: {error.strerror}; make room or give another --out") from None

@@ -1,0 +1,92 @@
+"""What a sweep runs on: facts about the target, found by asking TVM in a process of its own."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from abtune.errors import TargetError
+from abtune.measure.servant import Post, ServantError
+
+TVM_MODULE = "abtune.measure.metaschedule"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetFacts:
+    """A target and what was found out about it.
+
+    Attributes
+    ----------
+    kind : str
+        ``"cuda"`` or ``"llvm"``.
+    target : str
+        The TVM target, as JSON.
+    arch : int
+        Compute capability times ten, such as 90; zero for a CPU.
+    devices : tuple of str
+        Names of the devices that can measure: GPUs, or this CPU.
+    threads : int
+        Threads that a kernel may use on a CPU.
+    versions : mapping of str to str
+        Versions of TVM, CUDA and the driver, as far as they apply.
+    """
+
+    kind: str
+    target: str
+    arch: int
+    devices: tuple[str, ...]
+    threads: int
+    versions: Mapping[str, str]
+
+
+def require_tvm() -> None:
+    """Check that TVM can be used at all, without importing it.
+
+    Raises
+    ------
+    TargetError
+        If it is not installed, is one whose FFI crashes, or there is no C compiler to link with.
+    """
+    versions: dict[str, str] = {}
+    for name in ("apache-tvm", "apache-tvm-ffi"):
+        try:
+            versions[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            versions[name] = ""
+    if not versions["apache-tvm"]:
+        raise TargetError("apache-tvm is not installed, and a sweep needs it; run: pip install abtune")
+    numbers = [int(part) for part in versions["apache-tvm-ffi"].split(".")[:3] if part.isdigit()]
+    if numbers >= [0, 1, 15]:
+        raise TargetError(
+            f"apache-tvm-ffi {versions['apache-tvm-ffi']} crashes MetaSchedule; "
+            "run: pip install 'apache-tvm-ffi<0.1.15'"
+        )
+    if not (shutil.which("g++") or shutil.which("gcc") or shutil.which("clang") or shutil.which("cc")):
+        raise TargetError("no C compiler found, and TVM needs one to link kernels; install gcc or clang")
+
+
+def find_target(spec: str) -> TargetFacts:
+    """Resolve what the user asked for.
+
+    Parameters
+    ----------
+    spec : str
+        ``"auto"`` (a CUDA device, else this CPU), ``"cuda"``, ``"cpu"``, or a TVM target as JSON or text.
+
+    Raises
+    ------
+    TargetError
+        If TVM cannot be used, or there is no such device here.
+    """
+    require_tvm()
+    post = Post(TVM_MODULE, {}, spare=False)
+    try:
+        facts: TargetFacts = post.call("describe_target", spec, timeout=120.0)
+    except ServantError as error:
+        reason = str(error).removeprefix("describe_target: ").removeprefix("starting: ")
+        raise TargetError(reason.removeprefix("TargetError: ")) from None
+    finally:
+        post.close()
+    return facts
