@@ -100,8 +100,9 @@ def analyze(
     import abtune
     from abtune.commands.output import emit, write_text
 
+    opened = abtune.open_dataset(dataset or _default_dataset())
     analysis = abtune.analyze(
-        abtune.open_dataset(dataset or _default_dataset()),
+        opened,
         baseline=baseline,
         candidate=candidate,
         level=level,

@@ -14,6 +14,7 @@ from typing import Any
 
 import abtune
 from abtune.analyse.comparison import Aggregate, Analysis, Comparison
+from abtune.report.labels import printable
 
 _SEPARATOR = "; "
 
@@ -46,9 +47,18 @@ def render_json(analysis: Analysis) -> str:
 
 
 def render_csv(analysis: Analysis) -> str:
-    """Write the comparisons as CSV with a header; several caveats are joined by semicolons."""
+    """Write the comparisons as CSV: a header and one line a comparison, caveats joined by semicolons.
+
+    Control characters in names become question marks, so that a line of the file is a row of the table.
+    """
     stream = io.StringIO()
-    records = [comparison_record(comparison) for comparison in analysis.comparisons]
+    records = [
+        {
+            name: printable(value) if isinstance(value, str) else value
+            for name, value in comparison_record(comparison).items()
+        }
+        for comparison in analysis.comparisons
+    ]
     writer = csv.DictWriter(stream, fieldnames=list(records[0]) if records else [], lineterminator="\n")
     writer.writeheader()
     writer.writerows(records)

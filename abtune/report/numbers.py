@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 
 from abtune.errors import InputError
 
@@ -28,12 +28,12 @@ def to_fraction(text: str) -> float:
         If the text is not a finite number.
     """
     try:
-        percentage = Decimal(text.strip().removesuffix("%"))
-    except InvalidOperation:
+        fraction = Decimal(text.strip().removesuffix("%")) / 100
+    except ArithmeticError:
         raise InputError(f"{text!r} is not a number") from None
-    if not percentage.is_finite():
+    if not fraction.is_finite():
         raise InputError(f"{text!r} is not a finite number")
-    return float(percentage / 100)
+    return float(fraction)
 
 
 def percent(fraction: float, decimals: int, *, signed: bool = True) -> str:

@@ -1,0 +1,143 @@
+"""Published tables: every figure comes through to the last digit, and every fault is named with its line."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import given
+from hypothesis import strategies as st
+
+import abtune
+from abtune.errors import DatasetError
+from abtune.ingest.published import parse_published, published_flop, read_published
+from abtune.shapes import PRESETS, Gemm
+
+ROOT = Path(__file__).parent.parent.parent
+TABLE = ROOT / "data" / "tvm14009-rtx3080.md"
+GEMM = "M=512_N=256_K=640"
+
+
+def published_rows() -> list[list[str]]:
+    lines = TABLE.read_text(encoding="utf-8").splitlines()
+    return [line.strip("| ").split(" | ") for line in lines if line.startswith(("| N=", "| M="))]
+
+
+def table(*rows: str, heading: str = "|Shape|a|b|boost|") -> str:
+    return "\n".join(["Workload: GEMM NN", "", heading, "|-|-|-|-|", *rows])
+
+
+def test_every_published_boost_comes_out_to_the_last_digit() -> None:
+    """The ratio of latencies gives each of the 29 published boosts within a few units of rounding."""
+    latency = abtune.open_dataset("tvm14009-rtx3080")["latency"].squeeze()
+    rows = published_rows()
+    assert len(rows) == 29
+    for label, _, _, boost in rows:
+        baseline, candidate = latency.sel(shape=label).values
+        speedup = 1 + float(boost.rstrip("%")) / 100
+        assert baseline / candidate == pytest.approx(speedup, rel=1e-14)
+
+
+def test_published_throughput_comes_back() -> None:
+    """Operations by the published count over latency are the published GFLOPS."""
+    latency = abtune.open_dataset("tvm14009-rtx3080")["latency"].squeeze()
+    for label, *gflops, _ in published_rows():
+        shape = next(shape for shape in PRESETS["tvm14009"] if shape.label == label)
+        rates = published_flop(shape) / latency.sel(shape=label).values / 1e9
+        assert rates == pytest.approx([float(rate) for rate in gflops], rel=1e-14)
+
+
+def test_the_bundled_dataset_is_the_table() -> None:
+    """The script that makes the bundled dataset makes just this one."""
+    script = ROOT / "analysis" / "make_tvm14009_table.py"
+    spec = importlib.util.spec_from_file_location("make_tvm14009_table", script)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    bundled = abtune.open_dataset("tvm14009-rtx3080")
+    built = module.build().assign_attrs(abtune_version=bundled.attrs["abtune_version"])
+    xr.testing.assert_identical(built, bundled)
+
+
+def test_operations_are_counted_as_published() -> None:
+    """A product counts 2 (M N K + M N); a convolution counts as the product that it implies."""
+    assert published_flop(Gemm(m=2, n=3, k=5)) == 2 * (2 * 3 * 5 + 2 * 3)
+    first = PRESETS["tvm14009"][0]
+    m, n, k = 112 * 112, 64, 7 * 7 * 3
+    assert published_flop(first) == 2 * (m * n * k + m * n)
+
+
+@given(rates=st.lists(st.floats(1e-3, 1e6), min_size=2, max_size=5))
+def test_any_number_of_configurations(rates: list[float]) -> None:
+    """Each further column is a configuration, named by its heading, its latency inverse to its rate."""
+    names = [f"config {number}" for number in range(len(rates))]
+    text = f"|Shape|{'|'.join(names)}|\n|-|\n|{GEMM}|{'|'.join(map(repr, rates))}|"
+    dataset = parse_published(text)
+    assert dataset["config"].values.tolist() == names
+    assert dataset["latency"].values.ravel() * np.array(rates) * 1e9 == pytest.approx(
+        published_flop(Gemm(m=512, n=256, k=640))
+    )
+
+
+def test_text_around_and_between_tables_is_ignored() -> None:
+    """Several tables of the same configurations become one dataset; prose and other tables are skipped."""
+    text = "\n\n".join(
+        [
+            "# Results",
+            "|Machine|GPU|\n|-|-|\n|mine|RTX|",
+            table(f"|{GEMM}|1|2|100%|"),
+            "| shape | a | b |\n| :-- | --: | --: |\n| `M=1_N=1_K=1` | 1.5 | n/a |\n\nThe end.",
+        ]
+    )
+    dataset = parse_published(text)
+    assert dataset["shape"].values.tolist() == [GEMM, "M=1_N=1_K=1"]
+    assert dataset["workload"].values.tolist() == ["gemm_nn", "gemm_nn"]
+    assert math.isnan(dataset["latency"].values.ravel()[-1])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "no table here"),
+        ("|Shape|a|b|\n|-|-|-|", "no table here"),
+        ("|Shape|a|\n|-|-|\n", "line 1: a heading needs Shape"),
+        ("|Shape|a|a|\n|-|-|\n", "line 1: a heading needs Shape"),
+        ("|Shape|a||\n|-|-|\n", "line 1: a heading needs Shape"),
+        (table(f"|{GEMM}|1|2|"), "line 5: 3 cells under a heading of 4"),
+        (table("|M=512_N=256_K=64O|1|2|100|"), "line 5: unknown shape 'M=512_N=256_K=64O'; did you mean"),
+        (table(f"|{GEMM}|fast|2|100|"), "line 5: 'fast' is not a number"),
+        (table(f"|{GEMM}|0|2|100|"), "line 5: a throughput must be positive, not 0"),
+        (table(f"|{GEMM}|1|inf|100|"), "line 5: a throughput must be positive, not inf"),
+        (table(f"|{GEMM}|1|2|much|"), "line 5: 'much' is not a number"),
+        (table(f"|{GEMM}|1|2|50%|"), "line 5: the boost is printed as 50%, but the row gives 100%"),
+        (
+            table(f"|{GEMM}|1|2|100|", f"|{GEMM}|1|2|100|"),
+            "line 6: shape M=512_N=256_K=640 is already in line 5",
+        ),
+        (table() + f"\n|{GEMM}|1|2|100|\n\n|Shape|a|c|\n|-|-|-|", "line 7: configurations are"),
+    ],
+)
+def test_faults_are_named_with_their_line(text: str, message: str) -> None:
+    """Whatever is wrong with a table is said with the number of its line."""
+    with pytest.raises(DatasetError, match=message):
+        parse_published(text)
+
+
+@pytest.mark.parametrize("boost", ["6.1%", "6.14", "6.141343581679319%", "-", ""])
+def test_a_boost_is_checked_to_its_printed_digits(boost: str) -> None:
+    """A boost that is right as far as it is printed passes, and none at all passes too."""
+    assert parse_published(table(f"|{GEMM}|13838.05219|14687.89452|{boost}|")).sizes["shape"] == 1
+
+
+def test_unreadable_files_are_refused(tmp_path: Path) -> None:
+    """A missing file, a folder and a binary file are named, not raised as they come."""
+    binary = tmp_path / "binary.md"
+    binary.write_bytes(b"\xff\xfe\x00")
+    for path in (tmp_path / "absent.md", tmp_path, binary):
+        with pytest.raises(DatasetError, match=path.name):
+            read_published(path)

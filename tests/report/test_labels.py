@@ -1,0 +1,49 @@
+"""Labels in little room: broken alike, never cut."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from abtune.report.labels import fit_labels
+from abtune.shapes import PRESETS
+
+CONV2D = [shape.label for shape in PRESETS["tvm14009"] if shape.workload == "conv2d_nhwc"]
+
+
+def test_a_label_that_fits_is_left_alone() -> None:
+    """With room enough a label is shown as published."""
+    labels = fit_labels(CONV2D, 60)
+    assert labels.shared == ""
+    assert labels.lines == tuple((label,) for label in CONV2D)
+
+
+def test_what_all_share_is_said_once() -> None:
+    """Parts that are the same in every label are taken out before a label is broken."""
+    labels = fit_labels(CONV2D, 45)
+    assert labels.shared == "N=1 DIL=1"
+    assert labels.lines[0] == ("H=224 W=224 C=3 K=64 R=7 S=7 STR=2 PAD=3",)
+
+
+def test_labels_are_broken_at_the_same_places() -> None:
+    """In two lines, each line of every label holds the same parts."""
+    labels = fit_labels(CONV2D, 24)
+    keys = {
+        tuple("".join(part.split("=")[0] for part in line.split()) for line in row) for row in labels.lines
+    }
+    assert keys == {("HWCK", "RSSTRPAD")}
+
+
+@given(
+    labels=st.lists(
+        st.from_regex(r"[A-Z]=\d{1,4}(_[A-Z]=\d{1,4}){0,5}", fullmatch=True), min_size=1, unique=True
+    ),
+    width=st.integers(8, 80),
+)
+def test_nothing_is_lost_and_all_fits(labels: list[str], width: int) -> None:
+    """Every part of every label is in its lines or shared, and no line is wider than the room."""
+    fitted = fit_labels(labels, width)
+    assert fitted.width <= width
+    for label, lines in zip(labels, fitted.lines, strict=True):
+        shown = " ".join((*lines, fitted.shared)).replace("_", " ").split()
+        assert sorted(shown) == sorted(label.split("_"))

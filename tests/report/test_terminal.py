@@ -1,0 +1,156 @@
+"""The report for a terminal: readable at any width, plain where it must be, and never short of a digit."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import pytest
+from golden_files import assert_golden
+from report_builders import NAN, make_analysis, make_comparison, make_side, typical_analysis
+from rich.console import Console
+
+from abtune.analyse.comparison import Analysis, Verdict
+from abtune.report.terminal import mark, render_terminal, terminal_text
+
+ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+
+class Terminal(io.StringIO):
+    """A stream that says that it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+class Ascii(io.StringIO):
+    """A stream that can take ASCII only."""
+
+    encoding = "ascii"
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("COLUMNS", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "COLORTERM"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+
+
+def render(analysis: Analysis, width: int) -> str:
+    console = Console(file=io.StringIO(), width=width, color_system=None)
+    render_terminal(analysis, console)
+    output = console.file.getvalue()  # type: ignore[attr-defined]
+    return "".join(f"{line.rstrip()}\n" for line in output.splitlines())
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 140])
+def test_layout(width: int) -> None:
+    """The report is laid out as its golden file shows."""
+    assert_golden(f"report-{width}.txt", render(typical_analysis(), width))
+
+
+@pytest.mark.parametrize("width", range(50, 160, 5))
+def test_no_line_is_too_long_and_no_number_is_broken(width: int) -> None:
+    """At every width the lines fit, and every boost and verdict stands whole in a line."""
+    text = render(typical_analysis(), width)
+    assert max(map(len, text.splitlines())) <= width
+    for whole in ("+11.1%", "-6.9%", "+3.1%", "improved", "regressed", "inconclusive", "+7.72 to +16.13"):
+        assert whole in text
+    assert "…" not in text
+
+
+@pytest.mark.parametrize("width", [60, 100])
+def test_every_part_of_every_label_is_there(width: int) -> None:
+    """Labels are broken between their parts, and what all share is in the heading; nothing is lost."""
+    analysis = typical_analysis()
+    words = set(re.findall(r"[A-Z]+=\d+", render(analysis, width)))
+    assert words == {part for row in analysis.comparisons for part in row.shape.split("_")}
+
+
+def test_columns_go_in_order_of_importance() -> None:
+    """With less room the failures go first and the interval last; what went is said."""
+    gone = []
+    for width in range(160, 49, -1):
+        found = re.search(
+            r"No room at this width for: ([^.]*\.? ?p?[^.]*)\. --format",
+            " ".join(line.strip() for line in render(typical_analysis(), width).splitlines()),
+        )
+        gone.append(found.group(1) if found else "")
+    assert gone[0] == ""
+    assert list(dict.fromkeys(gone)) == [
+        "",
+        "failed",
+        "failed, noise %",
+        "failed, noise %, p",
+        "failed, noise %, p, seeds",
+        "failed, noise %, p, seeds, adj. p",
+        "failed, noise %, p, seeds, adj. p, 95% interval",
+    ]
+
+
+def test_a_terminal_gets_colours_and_others_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal gets colours, NO_COLOR takes them away, and a pipe gets neither colours nor styles."""
+    monkeypatch.setenv("COLUMNS", "100")
+    coloured = terminal_text(typical_analysis(), Terminal())
+    assert "\x1b[1;32mimproved" in coloured
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not re.search(r"\x1b\[[0-9;]*3[1-6]m", terminal_text(typical_analysis(), Terminal()))
+    assert "\x1b" not in terminal_text(typical_analysis(), io.StringIO())
+
+
+def test_colours_change_nothing_but_colours(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The words of a coloured report are those of a plain one."""
+    monkeypatch.setenv("COLUMNS", "100")
+    coloured = ANSI.sub("", terminal_text(typical_analysis(), Terminal()))
+    plain = terminal_text(typical_analysis(), io.StringIO())
+    assert [line.rstrip() for line in coloured.splitlines()] == plain.splitlines()
+
+
+def test_a_pipe_gets_whole_labels_and_every_column() -> None:
+    """What is not a terminal gets every label in one piece and every column, whatever the width."""
+    text = terminal_text(typical_analysis(), io.StringIO())
+    for comparison in typical_analysis().comparisons:
+        assert comparison.shape in text
+    assert "noise" in text
+    assert "No room" not in text
+
+
+def test_ascii_where_there_is_nothing_else() -> None:
+    """A stream that takes ASCII only gets marks in brackets and dashes for bullets."""
+    text = terminal_text(typical_analysis(), Ascii())
+    assert text.isascii()
+    assert "inconclusive [2,3]" in text
+    assert "\n    [4] All runs of async failed." in text or "\n[4] All runs of async failed." in text
+
+
+def test_marks_are_short() -> None:
+    """Footnote marks are superscripts, or numbers in brackets."""
+    assert mark([1, 12], ascii_only=False) == "¹ ¹²"
+    assert mark([1, 12], ascii_only=True) == " [1,12]"
+    assert mark([], ascii_only=True) == ""
+
+
+def test_columns_that_say_nothing_are_left_out() -> None:
+    """One run a cell has no interval, no p and no noise, so there are no such columns."""
+    nothing = dict.fromkeys(("boost_low", "boost_high", "p", "p_adjusted"), NAN)
+    side = make_side(n=1, noise=NAN)
+    row = make_comparison(verdict=Verdict.INVALID, baseline=side, candidate=side, **nothing)
+    heading = next(line for line in render(make_analysis(row), 100).splitlines() if "verdict" in line)
+    assert heading.split() == ["shape", "boost", "verdict", "seeds"]
+
+
+def test_names_cannot_play_tricks() -> None:
+    """Names with markup, escape sequences and line breaks are shown as text and keep to their line."""
+    row = make_comparison("[bold]x\x1b[31m\ny[/bold]", workload="[red]w")
+    text = render(make_analysis(row, candidate="[blink]c"), 100)
+    assert "[bold]x?[31m?y[/bold]" in text
+    assert "[red]w" in text
+    assert "[blink]c against mainline" in text
+
+
+def test_a_label_without_parts_is_folded() -> None:
+    """A long label without parts to break between is folded, and nothing of it is lost."""
+    label = "a" * 150
+    text = render(make_analysis(make_comparison(label)), 60)
+    assert sum(line.count("a" * 10) for line in text.splitlines()) >= 5
+    assert max(map(len, text.splitlines())) <= 60
