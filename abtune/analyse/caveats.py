@@ -1,0 +1,91 @@
+"""What weakens a comparison or a whole design, in sentences; nothing here changes a number."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from abtune.analyse.comparison import Comparison, Verdict
+from abtune.analyse.samples import Samples
+from abtune.analyse.wording import count, p_value, percent
+from abtune.stats.interval import Interval
+from abtune.stats.power import fewest_seeds, smallest_p
+from abtune.stats.significance import is_exact
+
+# A failure mode of one search in ten is common enough to matter and rare enough to be missed.
+_RARE = 0.1
+_RARE_IS_SEEN = 0.05
+
+
+def of_side(side: Samples, shape: int) -> list[str]:
+    """Caveats about one side of one shape: runs that were lost, and scatter that cannot be."""
+    name, n = side.config, int(side.n[shape])
+    failed, missing, untimed = (int(lost[shape]) for lost in (side.failed, side.missing, side.untimed))
+    notes = []
+    if failed:
+        notes.append(f"{name}: {failed} of {count(n + failed, 'run')} failed; only the others are compared.")
+    if missing:
+        notes.append(f"{name}: {count(missing, 'run')} missing.")
+    if untimed:
+        notes.append(f"{name}: {count(untimed, 'complete run')} without a timing of the winner, left out.")
+    if n < 2:
+        return notes
+    floor, noise = float(side.floor[shape]), float(side.noise[shape])
+    if noise == 0 and not floor > 0:
+        notes.append(f"{name}: all {n} seeds agree exactly; differences below the resolution are unseen.")
+    elif floor > noise**2:
+        notes.append(f"{name}: seeds scatter less than repeated timings of a winner, whose scatter is used.")
+    return notes
+
+
+def of_methods(bootstrap: Interval, welch: Interval, shape: int) -> list[str]:
+    """Say where the closed-form interval disagrees about zero."""
+    sign = [int(part.low[shape] > 0) - int(part.high[shape] < 0) for part in (bootstrap, welch)]
+    if sign[0] == sign[1] or np.isnan(bootstrap.low[shape]):
+        return []
+    low, high = np.expm1(welch.low[shape]), np.expm1(welch.high[shape])
+    inside = "holds" if sign[1] == 0 else "does not hold"
+    return [f"Welch's interval, {100 * low:+.2g}% to {100 * high:+.2g}%, {inside} zero, unlike this one."]
+
+
+def of_design(
+    baseline: Samples, candidate: Samples, comparisons: tuple[Comparison, ...], alpha: float
+) -> list[str]:
+    """Caveats about the whole design, each once."""
+    judged = [row for row in comparisons if row.verdict is not Verdict.INVALID]
+    if not judged:
+        single = all(max(row.baseline.n, row.candidate.n) <= 1 for row in comparisons)
+        return ["One run a side: no shape can be judged without several seeds."] if single else []
+    notes = [*_about_correction(judged, alpha), *_about_rare_failures(judged)]
+    if not (baseline.floor >= 0).any() and not (candidate.floor >= 0).any():
+        notes.append(
+            "Each winner was timed once, so the noise of measurement is not known apart from that of seeds."
+        )
+    if not all(is_exact(row.baseline.n, row.candidate.n) for row in judged):
+        notes.append(
+            "Some shapes have too many splits of their seeds to count; 99,999 random ones were drawn."
+        )
+    return notes
+
+
+def _about_correction(judged: list[Comparison], alpha: float) -> list[str]:
+    attainable = [smallest_p(row.baseline.n, row.candidate.n) for row in judged]
+    needed = alpha / len(judged)
+    if min(attainable) <= needed:
+        return []
+    return [
+        f"No difference can be shown: the smallest p that these seeds can give is "
+        f"{p_value(min(attainable))}, the correction over {count(len(judged), 'shape')} asks for "
+        f"{p_value(needed)}; "
+        f"it takes {fewest_seeds(alpha=alpha, shapes=len(judged))} seeds a side."
+    ]
+
+
+def _about_rare_failures(judged: list[Comparison]) -> list[str]:
+    n = min(min(row.baseline.n, row.candidate.n) for row in judged)
+    unseen = (1 - _RARE) ** n
+    if unseen < _RARE_IS_SEEN:
+        return []
+    return [
+        f"What goes wrong in {percent(_RARE)} of searches does not show in {n} seeds with probability "
+        f"{percent(unseen)}, and no interval allows for it then."
+    ]

@@ -1,0 +1,139 @@
+"""The one place that decides what is said of a shape; everything that prints a verdict asks here.
+
+A false statement about any shape of an analysis has a probability of at most alpha. A difference must
+therefore pass two tests corrected over the shapes: the permutation test, which alone calls a false
+difference in 15-40 % of analyses when the sides scatter very differently, and Welch's, which alone does
+too often with few seeds of skewed noise. The interval must agree as well.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from abtune.analyse.comparison import Side, Verdict
+from abtune.analyse.wording import about_seeds, count, p_value, percent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What a verdict on one shape rests on; fractions.
+
+    Attributes
+    ----------
+    baseline, candidate : Side
+        Both samples in short.
+    boost, boost_low, boost_high : float
+        Estimate and interval.
+    p_adjusted, p_welch_adjusted, p_equivalence_adjusted : float
+        Permutation, Welch and equivalence tests, each corrected over the shapes.
+    alpha, margin : float
+        Family-wise level, and the smallest boost that matters.
+    detectable : float
+        Boost that this design shows with 80 % power; infinite if none.
+    seeds : int
+        Seeds a side that would show a boost of the margin.
+    fewest : int
+        Seeds a side below which no difference can pass the correction.
+    """
+
+    baseline: Side
+    candidate: Side
+    boost: float
+    boost_low: float
+    boost_high: float
+    p_adjusted: float
+    p_welch_adjusted: float
+    p_equivalence_adjusted: float
+    alpha: float
+    margin: float
+    detectable: float
+    seeds: int
+    fewest: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """A verdict, and why, in one sentence."""
+
+    verdict: Verdict
+    reason: str
+
+
+def decide(evidence: Evidence) -> Decision:
+    """Say what the data support for one shape.
+
+    Notes
+    -----
+    *invalid* if a side has fewer than two seeds, or more failed runs than timed ones: then most of the
+    distribution that a comparison would be about is missing. *improved* or *regressed* if the interval
+    lies on that side of zero and both tests of a difference reject; *equivalent* if the equivalence test
+    rejects; else *inconclusive*. A small but certain difference is called a difference.
+    """
+    problem = _why_invalid(evidence.baseline, evidence.candidate)
+    if problem:
+        return Decision(verdict=Verdict.INVALID, reason=problem)
+    if _differs(evidence):
+        better = evidence.boost > 0
+        return Decision(
+            verdict=Verdict.IMPROVED if better else Verdict.REGRESSED, reason=_why_different(evidence)
+        )
+    if evidence.p_equivalence_adjusted <= evidence.alpha:
+        return Decision(
+            verdict=Verdict.EQUIVALENT,
+            reason=f"Any difference is smaller than the margin of {percent(evidence.margin)} "
+            f"(adjusted p {p_value(evidence.p_equivalence_adjusted)}).",
+        )
+    return Decision(verdict=Verdict.INCONCLUSIVE, reason=_why_open(evidence))
+
+
+def _why_invalid(baseline: Side, candidate: Side) -> str:
+    if baseline.n == 1 and candidate.n == 1:
+        return "One run a side supports no verdict."
+    for side in (baseline, candidate):
+        if side.n == 0:
+            failures = f"; {count(side.failed, 'run')} failed" if side.failed else ""
+            return f"There is no timing of {side.config}{failures}."
+    for side in (baseline, candidate):
+        if side.n < 2:
+            return f"One run of {side.config} says nothing of how its runs scatter."
+        if side.failed > side.n:
+            share = f"{side.failed} of {side.n + side.failed}"
+            return f"More than half of the runs of {side.config} failed: {share}."
+    return ""
+
+
+def _differs(evidence: Evidence) -> bool:
+    apart = evidence.boost_low > 0 or evidence.boost_high < 0
+    return apart and max(evidence.p_adjusted, evidence.p_welch_adjusted) <= evidence.alpha
+
+
+def _why_different(evidence: Evidence) -> str:
+    start = f"{'Faster' if evidence.boost > 0 else 'Slower'} (adjusted p {p_value(evidence.p_adjusted)})"
+    # On logs, where a boost and its inverse are equally large.
+    near, far = sorted(abs(math.log1p(bound)) for bound in (evidence.boost_low, evidence.boost_high))
+    margin = math.log1p(evidence.margin)
+    if far < margin:
+        return f"{start}, but by less than the margin of {percent(evidence.margin)}."
+    if near < margin:
+        return f"{start}; that it is by at least the margin of {percent(evidence.margin)} is not shown."
+    return f"{start}, by more than the margin of {percent(evidence.margin)}."
+
+
+def _why_open(evidence: Evidence) -> str:
+    sides = f"{evidence.baseline.n} + {evidence.candidate.n} seeds"
+    if math.isinf(evidence.detectable):
+        return f"With {sides} no difference can pass the correction; it takes {evidence.fewest} a side."
+    if evidence.p_adjusted <= evidence.alpha < evidence.p_welch_adjusted:
+        start = (
+            f"A permutation test sees a difference (adjusted p {p_value(evidence.p_adjusted)}), but Welch's t "
+            f"does not confirm it ({p_value(evidence.p_welch_adjusted)})"
+        )
+    elif evidence.boost_low > 0 or evidence.boost_high < 0:
+        start = f"The difference does not pass the correction (adjusted p {p_value(evidence.p_adjusted)})"
+    else:
+        start = "Neither a difference nor its absence is shown"
+    return (
+        f"{start}; {sides} detect a boost of {percent(evidence.detectable)} with 80% power, and one of "
+        f"{percent(evidence.margin)} takes {about_seeds(evidence.seeds)} a side."
+    )
