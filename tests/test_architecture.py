@@ -28,8 +28,15 @@ MAY_IMPORT = {
     "abtune.analyse": {*GROUND, "abtune.stats"},
     "abtune.ingest": GROUND,
     "abtune.report": {*GROUND, "abtune.analyse"},
-    "abtune.measure": {*GROUND, "abtune.stats", "abtune.commands"},
-    "abtune.commands": {*GROUND, "abtune.analyse", "abtune.ingest", "abtune.report"},
+    "abtune.measure": {*GROUND, "abtune.stats"},
+    "abtune.commands": {
+        *GROUND,
+        "abtune.analyse",
+        "abtune.ingest",
+        "abtune.measure",
+        "abtune.report",
+        "abtune.stats",
+    },
     "abtune.cli": {*GROUND, "abtune.commands"},
 }
 STATS_NEEDS = {"numpy", "scipy", "statsmodels"}

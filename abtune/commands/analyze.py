@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
@@ -72,6 +73,7 @@ Examples:
     type=click.Path(path_type=Path),
     help="Write the report to this file, whole or not at all.",
 )
+@click.option("--why", is_flag=True, help="Give the reason of each verdict below the table.")
 @click.option(
     "--fail-on",
     type=click.Choice(GATES),
@@ -89,6 +91,8 @@ def analyze(
     format_: str | None,
     output: Path | None,
     fail_on: tuple[str, ...],
+    *,
+    why: bool,
 ) -> int:
     """Say of each shape whether the candidate is faster than the baseline.
 
@@ -111,9 +115,9 @@ def analyze(
         shapes=shapes or None,
     )
     if output is None:
-        emit(_render(analysis, format_ or "table", to_file=False))
+        emit(_render(analysis, format_ or "table", sys.stdout, why=why))
     else:
-        write_text(_render(analysis, format_ or _SUFFIXES.get(output.suffix, "table"), to_file=True), output)
+        write_text(_render(analysis, format_ or _SUFFIXES.get(output.suffix, "table"), None, why=why), output)
     return _gate(analysis, fail_on)
 
 
@@ -128,7 +132,7 @@ def _default_dataset() -> str:
     return DEFAULT_DATASET
 
 
-def _render(analysis: Analysis, format_: str, *, to_file: bool) -> str:
+def _render(analysis: Analysis, format_: str, stream: TextIO | None, *, why: bool) -> str:
     if format_ == "markdown":
         from abtune.report.markdown import render_markdown
 
@@ -136,7 +140,7 @@ def _render(analysis: Analysis, format_: str, *, to_file: bool) -> str:
     if format_ == "table":
         from abtune.report.terminal import terminal_text
 
-        return terminal_text(analysis, None if to_file else click.get_text_stream("stdout"))
+        return terminal_text(analysis, stream, why=why)
     from abtune.report.machine import render_csv, render_json
 
     return render_json(analysis) if format_ == "json" else render_csv(analysis)

@@ -56,7 +56,7 @@ def report_columns(analysis: Analysis) -> tuple[Column, ...]:
         )
 
     columns = (
-        column("boost", "boost", lambda row: with_unit(percent(row.boost, decimals)), 0),
+        column("boost", "boost %", lambda row: percent(row.boost, decimals), 0),
         Column(
             key="interval",
             heading=f"{plain_percent(analysis.level)} interval",
@@ -92,8 +92,3 @@ def intervals(bounds: Sequence[tuple[float, float]], decimals: int) -> tuple[str
 def _noise(row: Comparison) -> str:
     sides = (spread_percent(side.noise) for side in (row.baseline, row.candidate))
     return "/".join(sides)
-
-
-def with_unit(text: str) -> str:
-    """Add the unit to a number in percent, if it is one."""
-    return text if text == NOTHING else f"{text}%"

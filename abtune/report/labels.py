@@ -71,7 +71,7 @@ def group_by_workload(comparisons: Sequence[Comparison]) -> tuple[Group, ...]:
 
 def printable(text: str) -> str:
     """Replace what would move the cursor or break a table; names come from files of any origin."""
-    return "".join(character if character.isprintable() else "?" for character in text)
+    return "".join(character if character.isprintable() or character == "\xa0" else "?" for character in text)
 
 
 def fit_labels(labels: Sequence[str], width: int) -> Labels:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from abtune.analyse.comparison import Analysis, Verdict
-from abtune.report.columns import Column, intervals, report_columns, report_decimals, with_unit
+from abtune.report.columns import Column, intervals, report_columns, report_decimals
 from abtune.report.labels import Group, group_by_workload, printable
 from abtune.report.notes import Notes, collect_notes, design, methods, overall_lines, title, verdict_counts
 from abtune.report.numbers import percent, plain_percent
@@ -41,6 +41,7 @@ def render_markdown(analysis: Analysis) -> str:
     if notes.numbered:
         footnotes = enumerate(notes.numbered, start=1)
         blocks.append("\n".join(f"[^{number}]: {_escape(note)}" for number, note in footnotes))
+    blocks.append(_reasons(analysis))
     blocks.append(_escape(f"Boost: {analysis.definition} {methods(analysis)}"))
     return "\n\n".join(blocks) + "\n"
 
@@ -70,13 +71,13 @@ def _overall(analysis: Analysis) -> str:
     rows = [
         [
             name,
-            f"**{with_unit(percent(line.boost, decimals))}**",
+            f"**{percent(line.boost, decimals)}**",
             " ".join(bound.split()),
             _escape(line.meaning),
         ]
         for (name, line), bound in zip(lines.items(), bounds, strict=True)
     ]
-    headings = ["overall", "boost", f"{plain_percent(analysis.level)} interval", "meaning"]
+    headings = ["overall", "boost %", f"{plain_percent(analysis.level)} interval", "meaning"]
     table = _table(headings, [True, True, False], rows)
     left_out = ", ".join(f"`{printable(shape)}`" for shape in analysis.overall.unmatched)
     return f"{table}\n\nLeft out: {left_out}" if left_out else table
@@ -84,6 +85,12 @@ def _overall(analysis: Analysis) -> str:
 
 def _counts(analysis: Analysis) -> str:
     return ", ".join(f"{count} {verdict.value}" for verdict, count in verdict_counts(analysis))
+
+
+def _reasons(analysis: Analysis) -> str:
+    """Say why, for each shape, behind a line to click on."""
+    items = "\n".join(f"- `{printable(row.shape)}`: {_escape(row.reason)}" for row in analysis.comparisons)
+    return f"<details><summary>Why, shape by shape</summary>\n\n{items}\n\n</details>"
 
 
 def _table(headings: Sequence[str], right: Sequence[bool], rows: Iterable[Sequence[str]]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import os
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TextIO
@@ -18,7 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from abtune.analyse.comparison import Analysis, Verdict
-from abtune.report.columns import Column, intervals, report_columns, report_decimals, with_unit
+from abtune.report.columns import Column, intervals, report_columns, report_decimals
 from abtune.report.labels import NARROWEST, Group, Labels, fit_labels, group_by_workload, printable
 from abtune.report.notes import (
     Notes,
@@ -59,7 +60,7 @@ class Layout:
     left_out: tuple[str, ...]
 
 
-def render_terminal(analysis: Analysis, console: Console) -> None:
+def render_terminal(analysis: Analysis, console: Console, *, why: bool) -> None:
     """Print an analysis.
 
     Parameters
@@ -68,26 +69,31 @@ def render_terminal(analysis: Analysis, console: Console) -> None:
         As :func:`abtune.analyze` returns it.
     console : rich.console.Console
         Its width, colours and encoding decide how the report looks.
+    why : bool
+        Whether to give the reason of each verdict.
     """
     notes = collect_notes(analysis)
     groups = group_by_workload(analysis.comparisons)
     columns = _with_marks(report_columns(analysis), notes, ascii_only=console.options.ascii_only)
     layout = choose_layout(columns, groups, console.width)
-    _prose(console, Text(printable(title(analysis)), style="bold"))
-    _prose(console, Text(design(analysis)))
+    _prose(console, title(analysis), style="bold")
+    _prose(console, design(analysis))
     for group in groups:
         console.print()
         _print_group(console, group, layout)
     console.print()
     _print_overall(console, analysis)
     console.print()
-    _prose(console, _counts(analysis))
-    _print_notes(console, notes, layout)
+    console.print(_counts(analysis, min(console.width, PROSE)))
+    _print_notes(console, analysis, notes, layout, why=why)
+    if why:
+        console.print()
+        _print_reasons(console, analysis)
     console.print()
-    _prose(console, Text(f"Boost: {analysis.definition} {methods(analysis)}", style="dim"))
+    _prose(console, f"Boost: {analysis.definition} {methods(analysis)}", style="dim")
 
 
-def terminal_text(analysis: Analysis, stream: TextIO | None) -> str:
+def terminal_text(analysis: Analysis, stream: TextIO | None, *, why: bool) -> str:
     """Render for a stream, or for a file if there is none.
 
     A terminal gets colours and its own width. Anything else gets plain text as wide as its tables, so that
@@ -101,7 +107,7 @@ def terminal_text(analysis: Analysis, stream: TextIO | None) -> str:
             console.width = UNBOUNDED
         console.width = max(console.width, NARROWEST_CONSOLE)
     with console.capture() as capture:
-        render_terminal(analysis, console)
+        render_terminal(analysis, console, why=why)
     text = capture.get()
     return text if console.color_system else "".join(f"{line.rstrip()}\n" for line in text.splitlines())
 
@@ -159,7 +165,7 @@ def mark(numbers: Sequence[int], *, ascii_only: bool) -> str:
 
 def _print_group(console: Console, group: Group, layout: Layout) -> None:
     labels = fit_labels(group.labels, layout.label_width)
-    _prose(console, _heading(group, labels))
+    console.print(_heading(group, labels))
     table = _table()
     table.add_column("shape", width=layout.label_width, no_wrap=True)
     for column in layout.columns:
@@ -201,48 +207,74 @@ def _print_overall(console: Console, analysis: Analysis) -> None:
     bounds = intervals([(line.boost_low, line.boost_high) for line in lines.values()], decimals)
     table = _table()
     table.add_column(Text("overall", style="bold not dim"), no_wrap=True)
-    table.add_column("boost", no_wrap=True, justify="right")
+    table.add_column("boost %", no_wrap=True, justify="right")
     table.add_column(f"{plain_percent(analysis.level)} interval", no_wrap=True, justify="right")
     beside = console.width >= BESIDE
     if beside:
         table.add_column("")
     for (name, line), bound in zip(lines.items(), bounds, strict=True):
-        boost = Text(with_unit(percent(line.boost, decimals)), style="bold")
+        boost = Text(percent(line.boost, decimals), style="bold")
         table.add_row(name, boost, bound, *([Text(line.meaning, style="dim")] if beside else []))
     console.print(table, width=min(console.width, PROSE))
     if not beside:
         for name, line in lines.items():
-            _prose(console, Text(f"{name}: {line.meaning}", style="dim"))
+            _prose(console, f"{name}: {line.meaning}", style="dim")
     if overall.unmatched:
-        _prose(console, Text(f"left out: {', '.join(map(printable, overall.unmatched))}"))
+        _prose(console, f"left out: {', '.join(overall.unmatched)}")
 
 
-def _counts(analysis: Analysis) -> Text:
-    counts = (
-        Text(f"{count} {verdict.value}", style=STYLES[verdict]) for verdict, count in verdict_counts(analysis)
-    )
-    return Text(", ").join(counts)
+def _counts(analysis: Analysis, width: int) -> Text:
+    """Count the verdicts; a line never ends between a number and its word."""
+    text = Text()
+    used = 0
+    for verdict, count in verdict_counts(analysis):
+        piece = f"{count} {verdict.value}"
+        if used:
+            fits = used + len(piece) + 3 <= width
+            text.append(", " if fits else ",\n")
+            used = used + 2 if fits else 0
+        text.append(piece, style=STYLES[verdict])
+        used += len(piece)
+    return text
 
 
-def _print_notes(console: Console, notes: Notes, layout: Layout) -> None:
+def _print_notes(console: Console, analysis: Analysis, notes: Notes, layout: Layout, *, why: bool) -> None:
     ascii_only = console.options.ascii_only
     bullet = "-" if ascii_only else "•"
     items = [(bullet, text) for text in notes.general]
     for number, text in enumerate(notes.numbered, start=1):
         items.append((mark([number], ascii_only=ascii_only).strip(), text))
+    if not why and any(row.verdict is Verdict.INCONCLUSIVE for row in analysis.comparisons):
+        items.append((bullet, "What would settle an inconclusive shape: --why says it, shape by shape."))
     if layout.left_out:
-        names = ", ".join(layout.left_out)
+        names = ", ".join(name.replace(" ", "\xa0") for name in layout.left_out)
         items.append((bullet, f"No room at this width for: {names}. --format csv has everything."))
     if not items:
         return
     console.print()
-    grid = Table.grid(padding=(0, 1, 0, 0))
-    grid.add_column(justify="right", no_wrap=True)
-    grid.add_column()
+    margin = max(len(name) for name, _ in items)
     for name, text in items:
-        grid.add_row(name, Text(printable(text)))
-    console.print(grid, width=min(console.width, PROSE))
+        _prose(console, f"{name:>{margin}} {text}", indent=" " * (margin + 1))
 
 
-def _prose(console: Console, text: Text) -> None:
-    console.print(text, width=min(console.width, PROSE))
+def _print_reasons(console: Console, analysis: Analysis) -> None:
+    console.print("why", style="bold")
+    for row in analysis.comparisons:
+        _prose(console, f"{row.shape}: {row.verdict.value}: {row.reason}", indent="    ")
+
+
+def _prose(console: Console, text: str, *, style: str = "", indent: str = "") -> None:
+    wrapped = _wrapped(text, min(console.width, PROSE), indent=indent)
+    console.print(Text(wrapped, style=style), no_wrap=True, crop=False)
+
+
+def _wrapped(text: str, width: int, *, indent: str) -> str:
+    """Break text into lines; labels and numbers with their unit stay whole."""
+    lines = textwrap.wrap(
+        printable(text).replace(" %", "\xa0%"),
+        width,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return "\n".join(lines).replace("\xa0", " ")

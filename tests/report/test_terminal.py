@@ -36,9 +36,9 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm-256color")
 
 
-def render(analysis: Analysis, width: int) -> str:
+def render(analysis: Analysis, width: int, *, why: bool = False) -> str:
     console = Console(file=io.StringIO(), width=width, color_system=None)
-    render_terminal(analysis, console)
+    render_terminal(analysis, console, why=why)
     output = console.file.getvalue()  # type: ignore[attr-defined]
     return "".join(f"{line.rstrip()}\n" for line in output.splitlines())
 
@@ -54,7 +54,7 @@ def test_no_line_is_too_long_and_no_number_is_broken(width: int) -> None:
     """At every width the lines fit, and every boost and verdict stands whole in a line."""
     text = render(typical_analysis(), width)
     assert max(map(len, text.splitlines())) <= width
-    for whole in ("+11.1%", "-6.9%", "+3.1%", "improved", "regressed", "inconclusive", "+7.72 to +16.13"):
+    for whole in (" +11.1 ", " -6.9 ", " +3.1 ", "improved", "regressed", "inconclusive", "+7.72 to +16.13"):
         assert whole in text
     assert "…" not in text
 
@@ -84,31 +84,31 @@ def test_columns_go_in_order_of_importance() -> None:
         "failed, noise %, p",
         "failed, noise %, p, seeds",
         "failed, noise %, p, seeds, adj. p",
-        "failed, noise %, p, seeds, adj. p, 95% interval",
+        "failed, noise %, p, seeds, adj. p, 95 % interval",
     ]
 
 
 def test_a_terminal_gets_colours_and_others_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
     """A terminal gets colours, NO_COLOR takes them away, and a pipe gets neither colours nor styles."""
     monkeypatch.setenv("COLUMNS", "100")
-    coloured = terminal_text(typical_analysis(), Terminal())
+    coloured = terminal_text(typical_analysis(), Terminal(), why=False)
     assert "\x1b[1;32mimproved" in coloured
     monkeypatch.setenv("NO_COLOR", "1")
-    assert not re.search(r"\x1b\[[0-9;]*3[1-6]m", terminal_text(typical_analysis(), Terminal()))
-    assert "\x1b" not in terminal_text(typical_analysis(), io.StringIO())
+    assert not re.search(r"\x1b\[[0-9;]*3[1-6]m", terminal_text(typical_analysis(), Terminal(), why=False))
+    assert "\x1b" not in terminal_text(typical_analysis(), io.StringIO(), why=False)
 
 
 def test_colours_change_nothing_but_colours(monkeypatch: pytest.MonkeyPatch) -> None:
     """The words of a coloured report are those of a plain one."""
     monkeypatch.setenv("COLUMNS", "100")
-    coloured = ANSI.sub("", terminal_text(typical_analysis(), Terminal()))
-    plain = terminal_text(typical_analysis(), io.StringIO())
+    coloured = ANSI.sub("", terminal_text(typical_analysis(), Terminal(), why=False))
+    plain = terminal_text(typical_analysis(), io.StringIO(), why=False)
     assert [line.rstrip() for line in coloured.splitlines()] == plain.splitlines()
 
 
 def test_a_pipe_gets_whole_labels_and_every_column() -> None:
     """What is not a terminal gets every label in one piece and every column, whatever the width."""
-    text = terminal_text(typical_analysis(), io.StringIO())
+    text = terminal_text(typical_analysis(), io.StringIO(), why=False)
     for comparison in typical_analysis().comparisons:
         assert comparison.shape in text
     assert "noise" in text
@@ -117,10 +117,10 @@ def test_a_pipe_gets_whole_labels_and_every_column() -> None:
 
 def test_ascii_where_there_is_nothing_else() -> None:
     """A stream that takes ASCII only gets marks in brackets and dashes for bullets."""
-    text = terminal_text(typical_analysis(), Ascii())
+    text = terminal_text(typical_analysis(), Ascii(), why=False)
     assert text.isascii()
     assert "inconclusive [2,3]" in text
-    assert "\n    [4] All runs of async failed." in text or "\n[4] All runs of async failed." in text
+    assert "\n[4] All runs of async failed." in text
 
 
 def test_marks_are_short() -> None:
@@ -136,7 +136,19 @@ def test_columns_that_say_nothing_are_left_out() -> None:
     side = make_side(n=1, noise=NAN)
     row = make_comparison(verdict=Verdict.INVALID, baseline=side, candidate=side, **nothing)
     heading = next(line for line in render(make_analysis(row), 100).splitlines() if "verdict" in line)
-    assert heading.split() == ["shape", "boost", "verdict", "seeds"]
+    assert heading.split() == ["shape", "boost", "%", "verdict", "seeds"]
+
+
+@pytest.mark.parametrize("width", [60, 100])
+def test_reasons_on_request(width: int) -> None:
+    """With reasons, every shape has its verdict and why, and nothing points to them any more."""
+    analysis = typical_analysis()
+    with_reasons, without = (render(analysis, width, why=why) for why in (True, False))
+    assert "--why" in without
+    assert "--why" not in with_reasons
+    words = " ".join(with_reasons.split())
+    for row in analysis.comparisons:
+        assert f"{row.shape}: {row.verdict.value}: {row.reason}" in words
 
 
 def test_names_cannot_play_tricks() -> None:
