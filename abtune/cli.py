@@ -90,9 +90,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         if error.errno not in {errno.EPIPE, errno.ENOSPC}:
             raise
         abandon(sys.stdout)  # a reader that has gone away is no error; a full disk is
-        return (
-            OK if error.errno == errno.EPIPE else _complain(f"standard output: {error.strerror}", BAD_INPUT)
-        )
+        if error.errno == errno.EPIPE:
+            return OK
+        return _complain(f"cannot write the standard output: {error.strerror}", BAD_INPUT)
     return code if isinstance(code, int) else OK
 
 

@@ -34,6 +34,7 @@ def published(table: Path, out: Path, *, overwrite: bool) -> None:
     perhaps a column with the boost in percent, which is then checked against the others. Text around the
     tables is ignored.
     """
+    from abtune.commands.output import emit
     from abtune.datasets import save_dataset
     from abtune.errors import StoreError
     from abtune.ingest.published import read_published
@@ -42,7 +43,6 @@ def published(table: Path, out: Path, *, overwrite: bool) -> None:
     if out.exists() and not overwrite:
         raise StoreError(f"{out} exists; give another name, or --overwrite")
     save_dataset(dataset, out)
-    sizes = dataset.sizes
-    click.echo(
-        f"{out}: {sizes['shape']} shapes, configurations {', '.join(map(str, dataset['config'].values))}"
-    )
+    shapes = dataset.sizes["shape"]
+    names = ", ".join(map(str, dataset["config"].values))
+    emit(f"{out}: {shapes} shape{'s' * (shapes != 1)}, configurations {names}\n")

@@ -42,7 +42,7 @@ def render_markdown(analysis: Analysis) -> str:
         footnotes = enumerate(notes.numbered, start=1)
         blocks.append("\n".join(f"[^{number}]: {_escape(note)}" for number, note in footnotes))
     blocks.append(_reasons(analysis))
-    blocks.append(_escape(f"Boost: {analysis.definition} {methods(analysis)}"))
+    blocks.append(_escape(f"{analysis.definition} {methods(analysis)}"))
     return "\n\n".join(blocks) + "\n"
 
 

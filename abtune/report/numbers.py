@@ -45,8 +45,8 @@ def percent(fraction: float, decimals: int, *, signed: bool = True) -> str:
 
 
 def plain_percent(fraction: float) -> str:
-    """Write a setting such as a level of 0.95 or a margin of 0.02 as it was typed: ``95 %``, ``2 %``."""
-    return f"{100 * fraction:.6g} %"
+    """Write a setting such as a level of 0.95 or a margin of 0.02 as it was typed: ``95%``, ``2%``."""
+    return f"{100 * fraction:.6g}%"
 
 
 def spread_percent(spread: float) -> str:

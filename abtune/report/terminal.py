@@ -10,8 +10,6 @@ from __future__ import annotations
 import io
 import os
 import textwrap
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import TextIO
 
 from rich.console import Console
@@ -20,7 +18,8 @@ from rich.text import Text
 
 from abtune.analyse.comparison import Analysis, Verdict
 from abtune.report.columns import Column, intervals, report_columns, report_decimals
-from abtune.report.labels import NARROWEST, Group, Labels, fit_labels, group_by_workload, printable
+from abtune.report.labels import Group, Labels, fit_labels, group_by_workload, printable
+from abtune.report.layout import GAP, Layout, choose_layout, mark, table_width, with_marks
 from abtune.report.notes import (
     Notes,
     collect_notes,
@@ -48,16 +47,6 @@ BESIDE = 80
 UNBOUNDED = 10_000
 # Below this the terminal has to wrap lines; numbers cannot be made any narrower.
 NARROWEST_CONSOLE = 50
-GAP = 2
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
-    """What fits: the columns that are kept, the room for labels, the names of the columns left out."""
-
-    columns: tuple[Column, ...]
-    label_width: int
-    left_out: tuple[str, ...]
 
 
 def render_terminal(analysis: Analysis, console: Console, *, why: bool) -> None:
@@ -74,7 +63,7 @@ def render_terminal(analysis: Analysis, console: Console, *, why: bool) -> None:
     """
     notes = collect_notes(analysis)
     groups = group_by_workload(analysis.comparisons)
-    columns = _with_marks(report_columns(analysis), notes, ascii_only=console.options.ascii_only)
+    columns = with_marks(report_columns(analysis), notes, ascii_only=console.options.ascii_only)
     layout = choose_layout(columns, groups, console.width)
     _prose(console, title(analysis), style="bold")
     _prose(console, design(analysis))
@@ -90,7 +79,7 @@ def render_terminal(analysis: Analysis, console: Console, *, why: bool) -> None:
         console.print()
         _print_reasons(console, analysis)
     console.print()
-    _prose(console, f"Boost: {analysis.definition} {methods(analysis)}", style="dim")
+    _prose(console, f"{analysis.definition} {methods(analysis)}", style="dim")
 
 
 def terminal_text(analysis: Analysis, stream: TextIO | None, *, why: bool) -> str:
@@ -99,68 +88,30 @@ def terminal_text(analysis: Analysis, stream: TextIO | None, *, why: bool) -> st
     A terminal gets colours and its own width. Anything else gets plain text as wide as its tables, so that
     no label is broken, unless the environment variable COLUMNS says how wide it shall be.
     """
-    if stream is None:
-        console = Console(file=io.StringIO(), width=UNBOUNDED, color_system=None)
-    else:
-        console = Console(file=stream)
-        if not stream.isatty() and "COLUMNS" not in os.environ:
-            console.width = UNBOUNDED
-        console.width = max(console.width, NARROWEST_CONSOLE)
-    with console.capture() as capture:
-        render_terminal(analysis, console, why=why)
-    text = capture.get()
+    file = _Likeness(stream)
+    console = Console(file=file, color_system="auto" if stream is not None else None)
+    if not file.isatty() and (stream is None or "COLUMNS" not in os.environ):
+        console.width = UNBOUNDED
+    console.width = max(console.width, NARROWEST_CONSOLE)
+    render_terminal(analysis, console, why=why)
+    text = file.getvalue()
     return text if console.color_system else "".join(f"{line.rstrip()}\n" for line in text.splitlines())
 
 
-def choose_layout(columns: Sequence[Column], groups: Sequence[Group], width: int) -> Layout:
-    """Keep as many columns as leave a readable label in a console of this width.
+class _Likeness(io.StringIO):
+    """Takes the text for a stream and looks like it: rich asks for the encoding and for a terminal."""
 
-    Labels of two lines are worth more than every optional column but the last, which outlives even them.
-    """
-    kept = list(columns)
-    left_out: list[str] = []
-    two_lines = _two_line_width(groups)
-    while True:
-        room = width - _table_width(0, kept)
-        optional = [column for column in kept if column.gives_way]
-        if not optional or room >= (two_lines if len(optional) > 1 else NARROWEST):
-            break
-        last = max(optional, key=lambda column: column.gives_way)
-        kept.remove(last)
-        left_out.append(last.heading)
-    room = max(room, NARROWEST)
-    widest = max((fit_labels(group.labels, room).width for group in groups), default=1)
-    return Layout(columns=tuple(kept), label_width=max(widest, len("shape")), left_out=tuple(left_out))
+    def __init__(self, stream: TextIO | None) -> None:
+        super().__init__()
+        self._encoding = (stream and stream.encoding) or "utf-8"
+        self._terminal = stream is not None and stream.isatty()
 
+    @property
+    def encoding(self) -> str:  # type: ignore[override]  # io.StringIO has none
+        return self._encoding
 
-def _table_width(label_width: int, columns: Sequence[Column]) -> int:
-    return label_width + sum(GAP + column.width for column in columns)
-
-
-def _two_line_width(groups: Sequence[Group]) -> int:
-    """Return the width at which no label needs more than two lines, within reason."""
-    for width in range(NARROWEST, 30):
-        if all(len(lines) <= 2 for group in groups for lines in fit_labels(group.labels, width).lines):
-            return width
-    return NARROWEST
-
-
-def _with_marks(columns: Sequence[Column], notes: Notes, *, ascii_only: bool) -> tuple[Column, ...]:
-    marks = [mark(numbers, ascii_only=ascii_only) for numbers in notes.marks]
-    return tuple(
-        replace(column, cells=tuple(map(str.__add__, column.cells, marks)))
-        if column.key == "verdict"
-        else column
-        for column in columns
-    )
-
-
-def mark(numbers: Sequence[int], *, ascii_only: bool) -> str:
-    """Write footnote numbers as a mark: superscripts, or numbers in brackets where there are none."""
-    if not numbers:
-        return ""
-    text = ",".join(map(str, numbers))
-    return f" [{text}]" if ascii_only else text.translate(str.maketrans("0123456789,", "⁰¹²³⁴⁵⁶⁷⁸⁹ "))
+    def isatty(self) -> bool:
+        return self._terminal
 
 
 def _print_group(console: Console, group: Group, layout: Layout) -> None:
@@ -178,7 +129,7 @@ def _print_group(console: Console, group: Group, layout: Layout) -> None:
         cells = [_styled(column, place, comparison.verdict) for column in layout.columns]
         table.add_row(label, *cells)
     # A console too narrow even for the least table gets lines that are too long rather than digits cut off.
-    table.width = _table_width(layout.label_width, layout.columns)
+    table.width = table_width(layout.label_width, layout.columns)
     console.print(table, crop=False)
 
 
@@ -260,7 +211,7 @@ def _print_notes(console: Console, analysis: Analysis, notes: Notes, layout: Lay
 def _print_reasons(console: Console, analysis: Analysis) -> None:
     console.print("why", style="bold")
     for row in analysis.comparisons:
-        _prose(console, f"{row.shape}: {row.verdict.value}: {row.reason}", indent="    ")
+        _prose(console, f"{row.shape}: {row.verdict.value}. {row.reason}", indent="    ")
 
 
 def _prose(console: Console, text: str, *, style: str = "", indent: str = "") -> None:
@@ -269,9 +220,9 @@ def _prose(console: Console, text: str, *, style: str = "", indent: str = "") ->
 
 
 def _wrapped(text: str, width: int, *, indent: str) -> str:
-    """Break text into lines; labels and numbers with their unit stay whole."""
+    """Break text into lines between words; a label is a word, and so is what a no-break space joins."""
     lines = textwrap.wrap(
-        printable(text).replace(" %", "\xa0%"),
+        printable(text),
         width,
         subsequent_indent=indent,
         break_long_words=False,

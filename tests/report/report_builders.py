@@ -60,7 +60,7 @@ def make_analysis(*comparisons: Comparison, **fields: Any) -> Analysis:
         "interval_method": "expanded percentile bootstrap",
         "test_method": "exact permutation test of mean log latency",
         "correction": "Holm over the shapes",
-        "definition": "Throughput of the candidate over that of the baseline, minus 1.",
+        "definition": "Boost: latency of the baseline over that of the candidate, minus 1.",
         "comparisons": comparisons,
         "overall": overall,
         "caveats": (),

@@ -31,7 +31,7 @@ def test_percentages_become_the_nearest_fraction(text: str, fraction: float) -> 
 def test_settings_are_shown_as_they_were_typed(thousandths: int) -> None:
     """Turning a percentage into a fraction and back gives what was typed."""
     typed = f"{thousandths / 1000:.6g}"
-    assert plain_percent(to_fraction(typed)) == f"{typed} %"
+    assert plain_percent(to_fraction(typed)) == f"{typed}%"
 
 
 @pytest.mark.parametrize("text", ["", "abc", "nan", "inf", "1e999999999", "9 5", "%"])

@@ -11,7 +11,8 @@ from report_builders import NAN, make_analysis, make_comparison, make_side, typi
 from rich.console import Console
 
 from abtune.analyse.comparison import Analysis, Verdict
-from abtune.report.terminal import mark, render_terminal, terminal_text
+from abtune.report.layout import mark
+from abtune.report.terminal import render_terminal, terminal_text
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -84,7 +85,7 @@ def test_columns_go_in_order_of_importance() -> None:
         "failed, noise %, p",
         "failed, noise %, p, seeds",
         "failed, noise %, p, seeds, adj. p",
-        "failed, noise %, p, seeds, adj. p, 95 % interval",
+        "failed, noise %, p, seeds, adj. p, 95% interval",
     ]
 
 
@@ -148,7 +149,7 @@ def test_reasons_on_request(width: int) -> None:
     assert "--why" not in with_reasons
     words = " ".join(with_reasons.split())
     for row in analysis.comparisons:
-        assert f"{row.shape}: {row.verdict.value}: {row.reason}" in words
+        assert f"{row.shape}: {row.verdict.value}. {row.reason}" in words
 
 
 def test_names_cannot_play_tricks() -> None:

@@ -1,0 +1,497 @@
+"""The command line of the analysing half: what it prints, what it refuses, and its exit codes."""
+
+from __future__ import annotations
+
+import csv
+import errno
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+from golden_files import assert_golden
+
+import abtune
+from abtune.cli import COMMANDS, main
+from abtune.datasets import bundled_path
+from abtune.schema import RunStatus, add_variables
+
+pytestmark = pytest.mark.usefixtures("empty_folder", "plain_environment")
+
+TABLE = "|Shape|a|b|\n|-|-|-|\n|M=512_N=256_K=640|1|2|\n"
+PUBLISHED = "tvm14009-rtx3080"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What one command line did."""
+
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Outcome]
+
+
+@pytest.fixture
+def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("COLUMNS", "NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run a command line in this process."""
+
+    def run_one(*argv: str) -> Outcome:
+        code = main(argv)
+        captured = capsys.readouterr()
+        return Outcome(code=code, out=captured.out, err=captured.err)
+
+    return run_one
+
+
+def swept() -> xr.Dataset:
+    """Seven shapes and ten seeds: a gain, a loss, no difference, doubt, failures, one seed, no scatter."""
+    labels = [f"M={size}_N={size}_K={size}" for size in (128, 256, 384, 512, 640)]
+    labels += [f"N=1_H=14_W=14_C=64_K={k}_R=1_S=1_STR=1_PAD=0_DIL=1" for k in (64, 128)]
+    seeds = np.arange(10)
+    wave = np.stack([np.cos(2.4 * seeds), np.sin(1.7 * seeds + 1)])
+    size = [0.04, 0.03, 0.0008, 0.05, 0.02, 0.02, 0.0]
+    boost = [0.2, -0.15, 0.001, 0.02, 0.1, 0.1, 0.05]
+    log = np.multiply.outer(size, wave) - np.multiply.outer(boost, [0, 1])[:, :, np.newaxis]
+    latency = 1e-4 * np.exp(log)[..., np.newaxis, np.newaxis].repeat(2, axis=3)
+    status = np.full(log.shape, RunStatus.COMPLETE)
+    status[4, 1], latency[4, 1] = RunStatus.FAILED, np.nan
+    status[5, 0, 1:], latency[5, 0, 1:] = RunStatus.MISSING, np.nan
+    dataset = abtune.make_dataset(
+        latency,
+        shapes=labels,
+        configs=["mainline", "async"],
+        workloads=["gemm_nn"] * 5 + ["conv2d_nhwc"] * 2,
+        run_status=status,
+    )
+    return add_variables(dataset, search_latency=latency[..., 0, 0])
+
+
+@pytest.fixture
+def sweep() -> str:
+    """Put the default dataset into the working folder, as a sweep would leave it."""
+    abtune.save_dataset(swept(), "abtune.nc")
+    return "abtune.nc"
+
+
+def refused(outcome: Outcome) -> str:
+    """Check that a command line was refused properly, and return what it said."""
+    assert outcome.code == 2
+    assert outcome.out == ""
+    assert outcome.err.startswith("abtune: ")
+    assert outcome.err.count("\n") == 1
+    assert outcome.err.endswith("\n")
+    return outcome.err
+
+
+# What is printed
+
+
+@pytest.mark.parametrize("width", [60, 100])
+@pytest.mark.parametrize("name", [PUBLISHED, "abtune.nc"])
+def test_report(run: Run, sweep: str, monkeypatch: pytest.MonkeyPatch, name: str, width: int) -> None:
+    """The report of the published table and of a sweep look as their golden files show."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    outcome = run("analyze", name)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert_golden(f"analyze-{Path(name).stem}-{width}.txt", outcome.out)
+
+
+def test_piped_report(run: Run, sweep: str) -> None:
+    """What is not a terminal gets plain text with every label and column whole."""
+    outcome = run("analyze", "--why")
+    assert "\x1b" not in outcome.out
+    assert_golden("analyze-abtune-piped.txt", outcome.out)
+
+
+def test_markdown_report(run: Run, sweep: str) -> None:
+    """The markdown report looks as its golden file shows."""
+    assert_golden("analyze-abtune.md", run("analyze", "--format", "markdown").out)
+
+
+def test_json_and_csv_agree_with_the_library(run: Run, sweep: str) -> None:
+    """JSON and CSV hold the numbers that abtune.analyze returns, to the last digit."""
+    analysis = abtune.analyze(swept())
+    document = json.loads(run("analyze", "--format", "json").out)
+    rows = list(csv.DictReader(io.StringIO(run("analyze", "--format", "csv").out)))
+    assert len(document["comparisons"]) == len(rows) == len(analysis.comparisons)
+    for comparison, record, row in zip(analysis.comparisons, document["comparisons"], rows, strict=True):
+        for name in ("boost", "boost_low", "boost_high", "p", "p_adjusted"):
+            number = getattr(comparison, name)
+            assert record[name] == (None if np.isnan(number) else number)
+            assert row[name] == ("" if np.isnan(number) else repr(number))
+        assert record["verdict"] == row["verdict"] == comparison.verdict.value
+    overall = document["overall"]["these_shapes"]
+    assert overall["boost_low"] == analysis.overall.these_shapes.boost_low
+
+
+def test_published_boosts_are_reproduced(run: Run) -> None:
+    """Each of the 29 published boosts comes out of the analysis to the last digit that was printed."""
+    table = bundled_path(PUBLISHED).with_suffix(".md").read_text(encoding="utf-8")
+    lines = [
+        line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith(("| N=", "| M="))
+    ]
+    found = json.loads(run("analyze", PUBLISHED, "--format", "json").out)["comparisons"]
+    assert [line[0] for line in lines] == [record["shape"] for record in found]
+    for line, record in zip(lines, found, strict=True):
+        assert 1 + record["boost"] == pytest.approx(1 + float(line[3].rstrip("%")) / 100, rel=1e-14)
+
+
+def test_the_same_command_prints_the_same_bytes(run: Run, sweep: str) -> None:
+    """Two runs of one command line print the same; another seed gives the same verdicts."""
+    first, again = (run("analyze", "--format", "json").out for _ in range(2))
+    assert first == again
+    other = json.loads(run("analyze", "--format", "json", "--rng-seed", "7").out)
+    verdicts = [[row["verdict"] for row in rows["comparisons"]] for rows in (json.loads(first), other)]
+    assert verdicts[0] == verdicts[1]
+
+
+def test_trouble_in_one_shape_does_not_stop_the_others(run: Run, sweep: str) -> None:
+    """A shape without timings, with one seed, or without scatter is reported beside the others."""
+    rows = json.loads(run("analyze", "--format", "json").out)["comparisons"]
+    verdicts = [row["verdict"] for row in rows]
+    assert verdicts[:2] == ["improved", "regressed"]
+    assert verdicts[4:6] == ["invalid", "invalid"]
+    assert all(row["caveats"] for row in rows[4:])
+    assert all(row["reason"] for row in rows)
+
+
+def test_swapping_the_sides_swaps_the_verdicts(run: Run, sweep: str) -> None:
+    """With baseline and candidate exchanged, what improved regressed and the reverse."""
+    swapped = run("analyze", "--baseline", "async", "--candidate", "mainline", "--format", "json")
+    rows = json.loads(swapped.out)["comparisons"]
+    assert [row["verdict"] for row in rows[:2]] == ["regressed", "improved"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "count"),
+    [
+        (["--shapes", "M=*"], 5),
+        (["--shapes", "M=128_N=128_K=128,M=256_N=256_K=256"], 2),
+        (["--shapes", "M=128_N=128_K=128", "--shapes", "N=1_*"], 3),
+    ],
+)
+def test_shapes_can_be_chosen(run: Run, sweep: str, arguments: list[str], count: int) -> None:
+    """Labels and globs, with commas or repeated, restrict the report."""
+    assert len(json.loads(run("analyze", *arguments, "--format", "json").out)["comparisons"]) == count
+
+
+def test_percentages_reach_the_analysis_as_fractions(run: Run, sweep: str) -> None:
+    """A level of 99.9 and a margin of 1.5 percent are 0.999 and 0.015."""
+    document = json.loads(run("analyze", "--ci", "99.9", "--margin", "1.5%", "--format", "json").out)
+    assert (document["level"], document["margin"]) == (0.999, 0.015)
+
+
+# Files
+
+
+@pytest.mark.parametrize(
+    ("name", "start"),
+    [("r.md", "## async"), ("r.json", "{"), ("r.csv", "shape,"), ("r.txt", "async against"), ("r", "async")],
+)
+def test_the_name_of_the_file_says_the_format(run: Run, sweep: str, name: str, start: str) -> None:
+    """Without a format, the suffix of the output file decides; the standard output stays empty."""
+    outcome = run("analyze", "--output", name)
+    assert (outcome.code, outcome.out, outcome.err) == (0, "", "")
+    assert Path(name).read_text(encoding="utf-8").startswith(start)
+
+
+def test_the_format_wins_over_the_name(run: Run, sweep: str) -> None:
+    """A format that is given is the one that is written."""
+    run("analyze", "--output", "r.txt", "--format", "json")
+    json.loads(Path("r.txt").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("path", ["absent/r.md", ".", "a" * 300, "abtune.nc/r.md"])
+def test_output_that_cannot_be_written_is_refused(run: Run, sweep: str, path: str) -> None:
+    """A missing folder, a folder, an impossible name: one line, and nothing is left behind."""
+    assert "cannot write" in refused(run("analyze", "--output", path))
+    assert os.listdir() == ["abtune.nc"]  # noqa: PTH208 (names are wanted)
+
+
+def test_a_full_disk_keeps_the_old_report(sweep: str) -> None:
+    """A report that does not fit leaves the old one untouched and no fragment beside it."""
+    Path("r.md").write_text("old", encoding="utf-8")
+    script = (
+        "import resource, signal, sys\n"
+        "from abtune.cli import main\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (512, 512))\n"
+        "sys.exit(main(['analyze', '--output', 'r.md']))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == f"abtune: cannot write r.md: {os.strerror(errno.EFBIG)}\n"
+    assert Path("r.md").read_text(encoding="utf-8") == "old"
+    assert sorted(os.listdir()) == ["abtune.nc", "r.md"]  # noqa: PTH208
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_device_is_one_line(run: Run, sweep: str) -> None:
+    """Output to a device that is full is refused, and the device is still one afterwards."""
+    assert os.strerror(errno.ENOSPC) in refused(run("analyze", "--output", "/dev/full"))
+    assert Path("/dev/full").is_char_device()
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "abtune", "analyze"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert done.stderr == f"abtune: cannot write the standard output: {os.strerror(errno.ENOSPC)}\n"
+
+
+def test_a_reader_that_leaves_is_no_error(sweep: str) -> None:
+    """When the reader of a pipe is gone, nothing is said and the gate still counts."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "abtune", "analyze", "--format", "json"]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    command += ["--fail-on", "regressed"]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert done.returncode == 1
+
+
+def test_streams_without_unicode_get_ascii(sweep: str) -> None:
+    """A report for a stream that takes ASCII only is ASCII, whatever the names in the dataset."""
+    dataset = swept().assign_coords(config=("config", np.array(["mainline", "größer"], dtype=object)))
+    dataset["config"].attrs.update(units="1")
+    abtune.save_dataset(dataset, "abtune.nc")
+    done = subprocess.run(
+        [sys.executable, "-m", "abtune", "analyze"],
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        check=True,
+    )
+    assert done.stderr == b""
+    assert done.stdout.decode("ascii").startswith(r"gr\xf6\xdfer against mainline")
+
+
+# Gates
+
+
+@pytest.mark.parametrize(
+    ("gates", "code"),
+    [
+        ([], 0),
+        (["regressed"], 1),
+        (["inconclusive"], 1),
+        (["invalid", "regressed"], 1),
+    ],
+)
+def test_gates(run: Run, sweep: str, gates: list[str], code: int) -> None:
+    """A gate that is hit gives exit code 1 and says on the standard error which shapes hit it."""
+    outcome = run("analyze", *(word for gate in gates for word in ("--fail-on", gate)))
+    assert outcome.code == code
+    assert outcome.out.startswith("async against mainline")
+    assert outcome.err.count("\n") == len(gates)
+    assert all(f"abtune: --fail-on {gate}: " in outcome.err for gate in gates)
+
+
+def test_a_gate_that_is_not_hit_is_silent(run: Run, sweep: str) -> None:
+    """Without a regression the gate for it passes, although other shapes are in doubt."""
+    outcome = run("analyze", "--shapes", "M=128_*,M=512_*", "--fail-on", "regressed")
+    assert (outcome.code, outcome.err) == (0, "")
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--ci", "0"], "0 is not between 50 and 100; give a percentage, such as 95"),
+        (["--ci", "100"], "100 is not between 50 and 100; give a percentage, such as 95"),
+        (["--ci", "0.95"], "0.95 is not between 50 and 100; give a percentage, such as 95"),
+        (["--ci", "abc"], "'abc' is not a number; give a percentage, such as 95"),
+        (["--ci", "nan"], "'nan' is not a finite number; give a percentage, such as 95"),
+        (["--ci", ""], "'' is not a number"),
+        (["--margin", "0"], "0 is not between 0 and 100; give a percentage, such as 2"),
+        (["--margin", "-1"], "-1 is not between 0 and 100"),
+        (["--rng-seed", "-1"], "'--rng-seed'"),
+        (["--format", "html"], "'html' is not one of 'table', 'markdown', 'json', 'csv'"),
+        (["--fail-on", "slower"], "'slower' is not one of 'regressed', 'inconclusive', 'invalid'"),
+        (["--baseline", "mainlin"], "unknown configuration 'mainlin'; did you mean: mainline"),
+        (["--candidate", "asink"], "unknown configuration 'asink'; did you mean: async"),
+        (["--baseline", "async", "--candidate", "async"], "baseline and candidate are both 'async'"),
+        (
+            ["--shapes", "M=128_N=128_K=129"],
+            "unknown shape 'M=128_N=128_K=129'; did you mean: M=128_N=128_K=128",
+        ),
+        (["--shapes", "resnet"], "unknown shape 'resnet'"),
+        (["--shapes", "M=*,,N=*"], "there is an empty name in the list"),
+        (["--frmat", "json"], "--frmat"),
+        (["a.nc", "b.nc"], "unexpected extra argument"),
+        (["absent.nc"], "absent.nc: no such file; make one with abtune sweep, or see abtune datasets"),
+        (["tvm14009"], "unknown dataset 'tvm14009'; did you mean: tvm14009-rtx3080"),
+    ],
+)
+def test_bad_arguments_are_one_line(run: Run, sweep: str, arguments: list[str], said: str) -> None:
+    """Whatever is wrong with an argument is said in one line, with what to give instead."""
+    Path("old.md").write_text("old", encoding="utf-8")
+    assert said in refused(run("analyze", *arguments, "--output", "old.md"))
+    assert Path("old.md").read_text(encoding="utf-8") == "old"
+
+
+def test_no_dataset_says_what_to_run(run: Run) -> None:
+    """With no dataset named and none here, the line says how to get one."""
+    said = refused(run("analyze"))
+    assert "no dataset named and no abtune.nc here" in said
+    assert "abtune sweep" in said
+    assert "abtune datasets" in said
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda whole: whole[:3000], "not a netCDF file, or damaged"),
+        (lambda whole: whole[:-1], "not a netCDF file, or damaged"),
+        (lambda _: b"", "not a netCDF file, or damaged"),
+        (lambda _: b"shape,latency\n1,2\n", "not a netCDF file, or damaged"),
+    ],
+)
+def test_damaged_datasets_are_one_line(make: Callable[[bytes], bytes], said: str) -> None:
+    """A truncated, empty or foreign file gives one line and nothing else from the libraries below."""
+    Path("abtune.nc").write_bytes(make(bundled_path(PUBLISHED).read_bytes()))
+    command = [sys.executable, "-m", "abtune", "analyze"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    outcome = Outcome(code=done.returncode, out=done.stdout, err=done.stderr)
+    assert f"abtune.nc: {said}" in refused(outcome)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda data: data.assign_attrs(schema_version=2), "schema version 2 is newer than this abtune"),
+        (lambda data: data.drop_attrs(deep=False), "not an abtune dataset"),
+        (lambda data: data.drop_vars("latency"), "the dataset has no variable 'latency'"),
+        (lambda data: data.drop_vars("run_status"), "the dataset has no variable 'run_status'"),
+        (lambda data: data.drop_vars("config"), "the dataset has no coordinate 'config'"),
+        (lambda data: data.isel(config=[0]), "takes two configurations; the dataset has mainline"),
+        (lambda data: data.isel(shape=[]), "'workload'"),
+    ],
+)
+def test_unfit_datasets_are_one_line(run: Run, change: Callable[[xr.Dataset], xr.Dataset], said: str) -> None:
+    """A dataset of a newer schema, without a version, or lacking something is refused by name."""
+    change(swept()).to_netcdf("abtune.nc", engine="netcdf4")
+    assert said in refused(run("analyze"))
+
+
+# The other commands
+
+
+def test_bundled_datasets_are_listed(run: Run) -> None:
+    """The list of bundled datasets has every name that analyze takes."""
+    outcome = run("datasets")
+    assert outcome.code == 0
+    assert PUBLISHED in outcome.out
+
+
+def test_a_published_table_is_imported(run: Run) -> None:
+    """An imported table can be analyzed, and says what it holds."""
+    Path("t.md").write_text(TABLE, encoding="utf-8")
+    assert run("import", "published", "t.md", "--out", "t.nc").out == "t.nc: 1 shape, configurations a, b\n"
+    (row,) = json.loads(run("analyze", "t.nc", "--format", "json").out)["comparisons"]
+    assert row["boost"] == pytest.approx(1, rel=1e-14)
+
+
+def test_an_import_overwrites_only_when_told(run: Run) -> None:
+    """A file that exists is kept unless the command line says otherwise."""
+    Path("t.md").write_text(TABLE, encoding="utf-8")
+    Path("t.nc").write_text("old", encoding="utf-8")
+    assert "t.nc exists; give another name, or --overwrite" in refused(
+        run("import", "published", "t.md", "--out", "t.nc")
+    )
+    assert Path("t.nc").read_text(encoding="utf-8") == "old"
+    assert run("import", "published", "t.md", "--out", "t.nc", "--overwrite").code == 0
+    assert abtune.open_dataset("t.nc").sizes["shape"] == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["published", "absent.md", "--out", "t.nc"], "cannot read absent.md"),
+        (["published", ".", "--out", "t.nc"], "cannot read ."),
+        (["published", "bad.md", "--out", "t.nc"], "bad.md: line 3: 'fast' is not a number"),
+        (
+            ["published", "t.md", "--out", "absent/t.nc"],
+            "cannot write absent/t.nc: there is no folder absent",
+        ),
+        (["published", "t.md"], "Missing option '--out'"),
+        (["publisht"], "No such command 'publisht'"),
+    ],
+)
+def test_bad_imports_are_one_line(run: Run, arguments: list[str], said: str) -> None:
+    """A table or place that cannot be used gives one line and no file."""
+    Path("t.md").write_text(TABLE, encoding="utf-8")
+    Path("bad.md").write_text(TABLE.replace("|1|", "|fast|"), encoding="utf-8")
+    assert said in refused(run("import", *arguments))
+    assert not Path("t.nc").exists()
+
+
+@pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS), ["import", "published"]])
+def test_every_command_has_help(run: Run, command: list[str]) -> None:
+    """Help goes to the standard output, is short of 100 columns, and succeeds."""
+    outcome = run(*command, "--help")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out.startswith("Usage: abtune")
+
+
+def test_without_a_command_there_is_help(run: Run) -> None:
+    """The bare name prints the help, with every command."""
+    outcome = run()
+    assert outcome.code == 0
+    assert all(name in outcome.out for name in COMMANDS)
+    assert run("import").out.startswith("Usage: abtune import")
+
+
+def test_version(run: Run) -> None:
+    """The version is that of the package."""
+    assert run("--version").out == f"abtune {abtune.__version__}\n"
+
+
+def test_unknown_commands_get_the_nearest(run: Run) -> None:
+    """A misspelt command is answered with what was probably meant."""
+    assert "unknown command 'analyse'; did you mean: analyze" in refused(run("analyse"))
+
+
+def test_interruption_is_130(run: Run, sweep: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interrupt from the keyboard gives exit code 130 and a word, not a traceback."""
+
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("abtune.analyse.analyze", interrupt)
+    outcome = run("analyze")
+    assert outcome.code == 130
+    assert outcome.err.strip() == "abtune: interrupted"
+
+
+def test_defects_are_not_hidden(run: Run, sweep: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is no mistake of the user's is raised as it is."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("abtune.analyse.analyze", fail)
+    with pytest.raises(ZeroDivisionError):
+        run("analyze")
