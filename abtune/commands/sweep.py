@@ -172,17 +172,21 @@ def _run(plan: Plan, facts: TargetFacts, store: Store, cores: int, options: dict
         "abtune_version": abtune.__version__,
         **{f"{name}_version": version for name, version in facts.versions.items()},
     }
-    with progress_for(sys.stderr) as progress:
-        return carry_out(
-            plan,
-            facts,
-            store,
-            about=about,
-            scheduler=options["scheduler"],
-            cores=cores,
-            time_limit=options["time_limit"] or math.inf,
-            progress=progress,
-        )
+    try:
+        with progress_for(sys.stderr) as progress:
+            return carry_out(
+                plan,
+                facts,
+                store,
+                about=about,
+                scheduler=options["scheduler"],
+                cores=cores,
+                time_limit=options["time_limit"] or math.inf,
+                progress=progress,
+            )
+    except KeyboardInterrupt:
+        click.echo(f"{store.dataset}: what is done is kept; the same command goes on", err=True)
+        raise
 
 
 # --- what is said -----------------------------------------------------------------------------------

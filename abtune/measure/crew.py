@@ -156,9 +156,11 @@ def _crew() -> Crew:
     return crew
 
 
-def interrupt_crew() -> None:
-    """Kill what this worker is doing; a task for every worker at once."""
-    _crew().interrupt()
+def interrupt_crew(dask_worker: Worker) -> None:
+    """Kill what a worker is doing; dask hands the worker to a function of this signature."""
+    crew = dask_worker.plugins[Crew.name]
+    assert isinstance(crew, Crew)  # noqa: S101 - the plugin of this name is ours
+    crew.interrupt()
 
 
 # --- tasks ------------------------------------------------------------------------------------------

@@ -337,7 +337,7 @@ def build(shape: Shape, config: Configuration, target: str, record: list[Any]) -
     workload = ms.database.Workload(_workload(shape))
     module = ms.database.TuningRecord.from_json(record, workload).as_measure_candidate().sch.mod
     module = tvm.s_tir.transform.RemoveWeightLayoutRewriteBlock(skip_tensor_rewrite=True)(module)
-    with tvm.transform.PassContext(config=dict(config.pass_config)):
+    with _target(target), tvm.transform.PassContext(config=dict(config.pass_config)):
         library = tvm.driver.build(module, target=_target(target))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "kernel.so"
@@ -408,6 +408,6 @@ def device_state() -> tuple[float, float]:
 def _compile_cuda(code: str) -> Any:
     from tvm.support.nvcc import compile_cuda
 
-    arch = str(tvm.target.Target.current().attrs["arch"])
+    arch = str(tvm.target.Target.current().attrs["arch"])  # build() sets it
     cubin = nvrtc.compile_cubin(code, arch)
     return cubin if cubin is not None else compile_cuda(code, target_format="cubin", compiler="nvrtc")

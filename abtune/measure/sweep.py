@@ -166,7 +166,9 @@ class _Sitting:
         # Loading and warming up take as long as the timing itself.
         timing = 2 * settings.rounds * settings.repeats * settings.repeat_ms / 1000
         builds = len(self.plan.runs) / self.cluster.searchers
-        return min(0.4 * self.clock.limit, 5.0 + builds + timing * len(self.plan.runs) / self.cluster.devices)
+        return min(
+            0.4 * self.clock.limit, 20.0 + builds + timing * len(self.plan.runs) / self.cluster.devices
+        )
 
 
 async def _carry_out(
