@@ -6,6 +6,7 @@ import numpy as np
 
 from abtune.analyse.comparison import Comparison, Verdict
 from abtune.analyse.samples import Samples
+from abtune.analyse.verdict import ONE_RUN
 from abtune.analyse.wording import count, p_value, percent
 from abtune.stats.interval import Interval
 from abtune.stats.power import fewest_seeds, smallest_p
@@ -54,7 +55,7 @@ def of_design(
     judged = [row for row in comparisons if row.verdict is not Verdict.INVALID]
     if not judged:
         single = all(max(row.baseline.n, row.candidate.n) <= 1 for row in comparisons)
-        return ["One run a side: no shape can be judged without several seeds."] if single else []
+        return [ONE_RUN] if single else []
     notes = [*_about_correction(judged, alpha), *_about_rare_failures(judged)]
     if not (baseline.floor >= 0).any() and not (candidate.floor >= 0).any():
         notes.append(

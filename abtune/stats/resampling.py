@@ -14,7 +14,7 @@ from abtune.stats.ragged import Floats, Group
 
 _CELLS = 8192
 _CELLS_PER_SEED = 256
-_BLOCK = 64
+_ELEMENTS = 1 << 19
 _REACH = 8.0
 
 
@@ -57,12 +57,19 @@ def error_quantiles(group: Group, smear: Floats, tail: Floats) -> tuple[Floats, 
         first, second = np.where(exchange, second, first), np.where(exchange, first, second)
     total = np.hypot(smear.min(axis=1), smear.max(axis=1))
     low, high = np.empty(len(first)), np.empty(len(first))
-    for start in range(0, len(first), _BLOCK):
-        rows = slice(start, start + _BLOCK)
-        low[rows], high[rows] = _block_quantiles(first[rows], second[rows], total[rows], tail[rows])
+    cells = _cells(first.shape[1] + second.shape[1])
+    step = max(1, _ELEMENTS // cells)  # a block of shapes that stays in the cache
+    for start in range(0, len(first), step):
+        rows = slice(start, start + step)
+        low[rows], high[rows] = _block_quantiles(first[rows], second[rows], total[rows], tail[rows], cells)
     even = (high - low) / 2  # where both sides are alike the distribution is symmetric
     low, high = np.where(turn == 0, -even, low), np.where(turn == 0, even, high)
     return np.where(turn > 0, -high, low), np.where(turn > 0, -low, high)
+
+
+def _cells(seeds: int) -> int:
+    """Choose a power of two that keeps the error of the grid in proportion as seeds are added."""
+    return max(_CELLS, 1 << (_CELLS_PER_SEED * seeds - 1).bit_length())
 
 
 def _residuals(samples: Floats) -> Floats:
@@ -82,15 +89,17 @@ def _orientation(first: Floats, second: Floats) -> Floats:
     return sign
 
 
-def _block_quantiles(first: Floats, second: Floats, smear: Floats, tail: Floats) -> tuple[Floats, Floats]:
+def _block_quantiles(
+    first: Floats, second: Floats, smear: Floats, tail: Floats, cells: int
+) -> tuple[Floats, Floats]:
     seeds = first.shape[1] + second.shape[1]
-    cells = max(_CELLS, 1 << int(np.ceil(np.log2(_CELLS_PER_SEED * seeds))))
     origin = first[:, 0] - second[:, -1] - _REACH * smear
     support = np.ptp(first, axis=1) + np.ptp(second, axis=1) + 2 * _REACH * smear
     step = np.where(support > 0, support, 1.0) / (cells - 2 * seeds)
     spectrum = _power(_transform(first - first[:, :1], step, cells), first.shape[1])
     spectrum *= _power(_transform(second[:, -1:] - second, step, cells), second.shape[1])
-    spectrum *= _smearing(smear / step, cells)
+    if smear.any():
+        spectrum *= _smearing(smear / step, cells)
     mass = np.maximum(fft.irfft(spectrum, cells, axis=1), 0.0)
     low = origin + step * _cell(mass, tail)
     high = origin + step * (cells - 1 - _cell(mass[:, ::-1], tail))
