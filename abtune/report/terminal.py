@@ -90,7 +90,7 @@ def terminal_text(analysis: Analysis, stream: TextIO | None, *, why: bool) -> st
     """
     file = _Likeness(stream)
     console = Console(file=file, color_system="auto" if stream is not None else None)
-    if not file.isatty() and (stream is None or "COLUMNS" not in os.environ):
+    if not file.isatty() and (stream is None or not os.environ.get("COLUMNS", "").isdigit()):
         console.width = UNBOUNDED
     console.width = max(console.width, NARROWEST_CONSOLE)
     render_terminal(analysis, console, why=why)

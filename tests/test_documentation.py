@@ -1,0 +1,123 @@
+"""The documentation does what it shows.
+
+Every block of README.md and docs/*.md that is fenced as ``console`` is run: each line ``$ abtune ...`` in
+this process, in a folder of the document's own and 100 columns wide. What is shown below the command has to
+be what it prints, where a line ``...`` stands for any number of lines; a command with nothing below it only
+has to work. ``$ echo $?`` shows the exit code of the command before it. Other commands are not run.
+
+A comment on the last line before a block changes that: ``<!-- not run: needs a GPU -->`` skips the block, and
+``<!-- given: abtune.nc -->`` first puts the made-up sweep of ``example_sweep.py`` into the folder.
+
+``ABTUNE_UPDATE_GOLDEN=1 pytest tests/test_documentation.py`` writes what is printed into the documents, but
+for output with lines left out.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from example_sweep import swept
+
+import abtune
+from abtune.cli import main
+
+ROOT = Path(__file__).parent.parent
+UPDATE = bool(os.environ.get("ABTUNE_UPDATE_GOLDEN"))
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(
+    r"(?:<!-- (?P<word>not run|given): (?P<what>.*?) -->\s*)?^```console\n(?P<body>.*?)^```", re.M | re.S
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A command of a block as it is written, and what is shown below it."""
+
+    written: str
+    shown: str
+
+    @property
+    def words(self) -> list[str]:
+        """The command as a shell would read it."""
+        return shlex.split(self.written.replace("\\\n", " "))
+
+
+def steps(body: str) -> Iterator[Step]:
+    for match in re.finditer(r"^\$ ((?:.*\\\n)*.*\n)((?:(?!\$ ).*\n)*)", body, flags=re.MULTILINE):
+        yield Step(written=match[1], shown=match[2])
+
+
+def matches(shown: str, printed: str) -> bool:
+    """Compare line by line, trailing blanks aside; ``...`` stands for any number of lines."""
+    pattern = "".join(
+        r"(?:.*\n)*" if line.strip() == "..." else re.escape(line.rstrip()) + r"\n"
+        for line in shown.strip("\n").splitlines()
+    )
+    lines = printed.strip("\n").splitlines()
+    return re.fullmatch(pattern, "".join(f"{line.rstrip()}\n" for line in lines)) is not None
+
+
+def run_step(step: Step, code: int, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    """Run one command and return the exit code and what is to be shown; fail unless it is."""
+    words = step.words
+    if words == ["echo", "$?"]:
+        assert step.shown.strip() == str(code)
+    if words[0] != "abtune":
+        return code, step.shown
+    assert not {"|", ">", "&&"} & set(words), f"only plain commands are run: {step.written}"
+    code = main(words[1:])
+    captured = capsys.readouterr()
+    printed = captured.out + captured.err
+    if not step.shown.strip():
+        assert code == 0, printed
+        return code, step.shown
+    if not matches(step.shown, printed):
+        assert UPDATE, f"$ {step.written}{printed}"
+        assert "...\n" not in step.shown, f"update by hand: $ {step.written}{printed}"
+        return code, "".join(f"{line.rstrip()}\n" for line in printed.splitlines())
+    return code, step.shown
+
+
+@pytest.mark.usefixtures("empty_folder")
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_commands_print_what_is_shown(
+    document: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every command of a document works and prints what the document shows."""
+    monkeypatch.setenv("COLUMNS", "100")
+    Path("data").symlink_to(ROOT / "data")
+    text = updated = document.read_text(encoding="utf-8")
+    code = 0
+    for block in BLOCK.finditer(text):
+        if block["word"] == "not run":
+            continue
+        if block["word"] == "given":
+            abtune.save_dataset(swept(), block["what"])
+        for step in steps(block["body"]):
+            code, shown = run_step(step, code, capsys)
+            updated = updated.replace(f"$ {step.written}{step.shown}", f"$ {step.written}{shown}", 1)
+    if updated != text:
+        document.write_text(updated, encoding="utf-8")
+
+
+def test_lines_can_be_left_out() -> None:
+    """Three dots stand for any lines, none too, and nothing else is forgiven."""
+    assert matches("a\n...\nd\n", "a\nb\nc\nd\n")
+    assert matches("a\n...\nb\n", "a  \nb\n")
+    assert not matches("a\n...\n", "b\nc\n")
+    assert not matches("a.\n", "ab\n")
+
+
+def test_blocks_are_found_with_their_comments() -> None:
+    """A comment belongs to the block that follows it, and a command may go on in the next line."""
+    text = "<!-- not run: slow -->\n```console\n$ abtune \\\n  sweep\ndone\n```\nx\n\n```console\n$ ls\n```\n"
+    blocks = list(BLOCK.finditer(text))
+    assert [block["word"] for block in blocks] == ["not run", None]
+    (step,) = steps(blocks[0]["body"])
+    assert (step.words, step.shown) == (["abtune", "sweep"], "done\n")
