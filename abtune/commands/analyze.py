@@ -117,7 +117,9 @@ def analyze(
     if output is None:
         emit(_render(analysis, format_ or "table", sys.stdout, why=why))
     else:
-        write_text(_render(analysis, format_ or _SUFFIXES.get(output.suffix, "table"), None, why=why), output)
+        write_text(
+            _render(analysis, format_ or _SUFFIXES.get(output.suffix.lower(), "table"), None, why=why), output
+        )
     return _gate(analysis, fail_on)
 
 
