@@ -31,15 +31,10 @@ class Notes:
 def collect_notes(analysis: Analysis) -> Notes:
     """Give numbers to the caveats; one that every shape shares becomes a general one.
 
-    The reason of an invalid comparison is a footnote too: without it the row would say nothing. When all
-    are invalid for one reason, the caveats of the design say so already.
+    The reason of an invalid comparison is a footnote too: without it the row would say nothing.
     """
-    reasons = {row.reason for row in analysis.comparisons}
-    told = len(reasons) == 1 and analysis.caveats
     rows = [
-        dict.fromkeys(
-            (row.reason, *row.caveats) if row.verdict is Verdict.INVALID and not told else row.caveats
-        )
+        dict.fromkeys((row.reason, *row.caveats) if row.verdict is Verdict.INVALID else row.caveats)
         for row in analysis.comparisons
     ]
     count = Counter(note for row in rows for note in row)
