@@ -207,11 +207,12 @@ def _sampled(pooled: Floats, small: int, rng: np.random.Generator) -> Floats:
     rule = _ExtremeRule(pooled, small)
     count = np.zeros(shapes, dtype=np.int64)
     step = max(1, _ELEMENTS // max(shapes, total))
+    values = np.sort(pooled, axis=1).T  # so that a split knows nothing of which side is first
     for start in range(0, RESAMPLES, step):
         keys = rng.random((min(step, RESAMPLES - start), total))
         chosen = np.zeros(keys.shape)
         np.put_along_axis(chosen, np.argpartition(keys, small, axis=1)[:, :small], 1.0, axis=1)
-        count += rule.count(chosen @ pooled.T, chosen @ (pooled**2).T)
+        count += rule.count(chosen @ values, chosen @ values**2)
     return (count + 1) / (RESAMPLES + 1)
 
 

@@ -91,9 +91,10 @@ def moments(values: npt.ArrayLike) -> Moments:
     samples = as_samples(values)
     n = sizes(samples)
     mean = _mean(samples)
-    scatter = np.nansum((samples - mean[:, np.newaxis]) ** 2, axis=1)
     largest = np.take_along_axis(samples, np.maximum(n - 1, 0)[:, np.newaxis], axis=1)[:, 0]
-    scatter = np.where(largest == samples[:, 0], 0.0, scatter)  # not the rounding of the mean
+    # A constant sample is its own mean; rounding would make two equal ones differ.
+    mean = np.where(largest == samples[:, 0], largest, mean)
+    scatter = np.nansum((samples - mean[:, np.newaxis]) ** 2, axis=1)
     variance = np.where(n > 1, scatter / np.maximum(n - 1, 1), np.nan)
     return Moments(n=n, mean=mean, variance=variance)
 

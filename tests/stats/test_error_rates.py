@@ -1,0 +1,96 @@
+"""The bars that the default interval and test have to meet, by simulation.
+
+Reduced from 5,000 replications; a bar is missed when the simulated rate is beyond it by more than three
+binomial standard errors.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from stats_noise import ALIKE, Noise, lognormal, skewed, unknown_floor
+
+from abtune.stats.interval import expanded_percentile, welch
+from abtune.stats.multiplicity import holm
+from abtune.stats.significance import equivalence_test, permutation_test, welch_test
+
+REPLICATIONS = 2000
+
+
+def slack(rate: float, replications: int = REPLICATIONS) -> float:
+    return 3 * math.sqrt(rate * (1 - rate) / replications)
+
+
+def coverage(method, first: Noise, second: Noise, n: int, m: int, *, seed: int) -> float:
+    rng = np.random.default_rng([seed, n, m])
+    one, two = first(rng, (REPLICATIONS, n)), second(rng, (REPLICATIONS, m))
+    found = method(one, two, level=0.95, floor=unknown_floor(REPLICATIONS))
+    return float(np.mean((found.low <= 1e-12) & (found.high >= -1e-12)))
+
+
+@pytest.mark.parametrize("name", ALIKE)
+@pytest.mark.parametrize("n", [5, 10, pytest.param(20, marks=pytest.mark.slow)])
+def test_the_default_interval_covers_what_it_promises(name: str, n: int) -> None:
+    """Nominal 95 % is .935 to .975 at 10 and 20 seeds of the same shape, and at least .94 at 5."""
+    share = coverage(expanded_percentile, ALIKE[name], ALIKE[name], n, n, seed=1)
+    low, high = (0.94, 1.0) if n == 5 else (0.935, 0.975)
+    assert low - slack(low) <= share <= high + slack(0.975)
+
+
+@pytest.mark.parametrize("n", [10, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("method", [expanded_percentile, welch])
+def test_one_skewed_side_is_covered(method, n: int) -> None:
+    """With one side skewed and the other tight, at least .90."""
+    share = coverage(method, skewed(1, 0.06), lognormal(0.02), n, n, seed=2)
+    assert share >= 0.90 - slack(0.90)
+
+
+@pytest.mark.parametrize(("n", "m"), [(3, 3), (5, 5), (10, 10), (5, 15), (15, 5)])
+def test_very_unequal_spread_is_covered(n: int, m: int) -> None:
+    """One side of 20 % noise and one of 1 %, as a baseline and a candidate can be."""
+    share = coverage(expanded_percentile, lognormal(0.2), lognormal(0.01), n, m, seed=3)
+    assert 0.93 - slack(0.93) <= share <= 0.975 + slack(0.975)
+
+
+@pytest.mark.parametrize("name", ALIKE)
+@pytest.mark.parametrize(("n", "m"), [(10, 10), (7, 7), (5, 15), (10, 7)])
+def test_false_alarms_of_one_shape(name: str, n: int, m: int) -> None:
+    """The permutation test calls a difference in 3.5 to 5.5 % of null comparisons; ties make it rarer."""
+    rng = np.random.default_rng([4, n, m])
+    one, two = ALIKE[name](rng, (REPLICATIONS, n)), ALIKE[name](rng, (REPLICATIONS, m))
+    share = float(np.mean(permutation_test(one, two, rng=rng) <= 0.05))
+    low = 0.0 if name == "tied" else 0.035
+    assert low - slack(0.035) <= share <= 0.055 + slack(0.055)
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_false_alarms_over_29_shapes(name: str) -> None:
+    """With Holm, any false alarm among 29 shapes comes in at most 5.5 % of analyses."""
+    analyses = 600
+    rng = np.random.default_rng(5)
+    one, two = ALIKE[name](rng, (29 * analyses, 9)), ALIKE[name](rng, (29 * analyses, 9))
+    p = permutation_test(one, two, rng=rng).reshape(analyses, 29)
+    share = np.mean([(holm(row) <= 0.05).any() for row in p])
+    assert share <= 0.055 + slack(0.055, analyses)
+
+
+@pytest.mark.parametrize("spread", [0.02, 0.2])
+def test_false_alarms_with_unequal_spread_need_both_tests(spread: float) -> None:
+    """If one side scatters more, the permutation test alone fails over many shapes; with Welch's it holds."""
+    analyses = 600
+    rng = np.random.default_rng(6)
+    one, two = rng.normal(0, spread, (29 * analyses, 9)), rng.normal(0, spread / 20, (29 * analyses, 9))
+    tests = permutation_test(one, two, rng=rng), welch_test(one, two, floor=unknown_floor(len(one)))
+    both = [[holm(row) <= 0.05 for row in p.reshape(analyses, 29)] for p in tests]
+    assert np.any(both[0], axis=1).mean() > 0.1
+    assert np.any(np.logical_and(*both), axis=1).mean() <= 0.055 + slack(0.055, analyses)
+
+
+@pytest.mark.parametrize("name", ALIKE)
+@pytest.mark.parametrize("n", [5, 10])
+def test_false_equivalence(name: str, n: int) -> None:
+    """A difference of exactly the margin is called equivalent in at most 5.5 % of comparisons."""
+    rng = np.random.default_rng([7, n])
+    one, two = ALIKE[name](rng, (REPLICATIONS, n)), ALIKE[name](rng, (REPLICATIONS, n)) + 0.1
+    p = equivalence_test(one, two, margin=0.1, floor=unknown_floor(REPLICATIONS))
+    assert np.mean(p <= 0.05) <= 0.055 + slack(0.055)

@@ -1,0 +1,81 @@
+"""What a design can show."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+from statsmodels.stats.power import TTestIndPower
+
+from abtune.stats.power import MOST_SEEDS, detectable_boost, fewest_seeds, power, seeds_needed, smallest_p
+from abtune.stats.significance import permutation_test
+
+NOISE = {"noise_first": 0.03, "noise_second": 0.03}
+
+
+@pytest.mark.parametrize(
+    ("n", "m"), [(2, 2), (3, 3), (5, 5), (7, 7), (3, 5), (6, 4), (15, 15), (16, 16), (12, 20)]
+)
+def test_smallest_p_is_attained(n: int, m: int) -> None:
+    """Complete separation reaches the stated p-value, and nothing goes below it."""
+    first, second = np.linspace(0, 0.1, n)[None], np.linspace(5, 5.1, m)[None]
+    assert permutation_test(first, second, rng=np.random.default_rng(0))[0] == pytest.approx(smallest_p(n, m))
+
+
+def test_smallest_p_of_the_usual_designs() -> None:
+    """Five seeds a side cannot pass Holm over 29 shapes; seven can."""
+    assert smallest_p(5, 5) == pytest.approx(2 / 252)
+    assert smallest_p(1, 10) == 1.0
+    assert smallest_p(20, 20) == pytest.approx(1e-5)
+    assert fewest_seeds(shapes=29) == 7
+    assert fewest_seeds(shapes=1) == 4
+    assert fewest_seeds(alpha=1e-9) == MOST_SEEDS
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 10, 40])
+@pytest.mark.parametrize("effect", [0.3, 1.0, 2.0])
+def test_power_agrees_with_statsmodels(n: int, effect: float) -> None:
+    """At equal variances power is that of Student's t test."""
+    oracle = TTestIndPower().power(effect, n, 0.05)
+    ours = power(np.expm1(0.03 * effect), n_first=n, n_second=n, alpha=0.05, **NOISE)
+    assert ours == pytest.approx(oracle, abs=2e-4)
+
+
+def test_power_at_large_noncentrality_is_a_number() -> None:
+    """Where scipy's noncentral t is NaN, the power is as good as one."""
+    assert power(10.0, n_first=5, n_second=5, alpha=0.05 / 29, **NOISE) == pytest.approx(1.0)
+
+
+def test_power_with_unequal_noise_agrees_with_simulation() -> None:
+    """Welch's degrees of freedom describe what happens when the sides scatter differently."""
+    rng = np.random.default_rng(0)
+    first, second = rng.normal(0, 0.06, (20_000, 6)), rng.normal(0.06, 0.01, (20_000, 9))
+    rejected = stats.ttest_ind(first, second, axis=1, equal_var=False).pvalue <= 0.05
+    predicted = power(np.expm1(0.06), n_first=6, n_second=9, noise_first=0.06, noise_second=0.01, alpha=0.05)
+    assert rejected.mean() == pytest.approx(float(predicted), abs=0.015)
+
+
+def test_detectable_boost_and_seeds_needed_are_inverse() -> None:
+    """The boost that n seeds detect takes n seeds to detect."""
+    for n in (7, 10, 25):
+        boost = detectable_boost(n_first=n, n_second=n, shapes=29, **NOISE)
+        assert seeds_needed(boost * 1.0001, shapes=29, **NOISE) == n
+        reached = power(boost, n_first=n, n_second=n, alpha=0.05 / 29, **NOISE)
+        assert reached == pytest.approx(0.8, abs=1e-4)
+
+
+def test_known_sample_sizes() -> None:
+    """Seeds for 80 % power at 3 % noise, alone and over 29 shapes, as tabulated elsewhere."""
+    boosts = [0.01, 0.02, 0.03, 0.05]
+    assert seeds_needed(boosts, **NOISE).tolist() == [144, 38, 18, 8]
+    assert seeds_needed(boosts, shapes=29, **NOISE).tolist() == [290, 76, 36, 15]
+
+
+def test_hopeless_and_noiseless_designs() -> None:
+    """No boost is large enough where the correction is out of reach; without noise every one is."""
+    assert math.isinf(detectable_boost(n_first=5, n_second=5, shapes=29, **NOISE))
+    assert detectable_boost(n_first=7, n_second=7, noise_first=0, noise_second=0, shapes=29) == 0
+    assert seeds_needed(0.02, noise_first=0, noise_second=0, shapes=29) == 7
+    assert np.isnan(detectable_boost(n_first=5, n_second=5, noise_first=np.nan, noise_second=0.1))
+    assert seeds_needed(0.02, noise_first=np.nan, noise_second=0.1) == 0
+    assert seeds_needed(1e-9, **NOISE) == MOST_SEEDS

@@ -1,0 +1,199 @@
+"""Tests of a difference and of equivalence: oracles, symmetries, ties."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+from scipy import stats
+from stats_noise import ALIKE, Array, tied, unknown_floor
+from statsmodels.stats.weightstats import ttost_ind
+
+from abtune.stats.interval import welch
+from abtune.stats.significance import RESAMPLES, equivalence_test, is_exact, permutation_test, welch_test
+
+
+def generator() -> np.random.Generator:
+    return np.random.default_rng(7)
+
+
+def absolute_t(x: Array, y: Array, axis: int) -> Array:
+    error = x.var(axis, ddof=1) / x.shape[axis] + y.var(axis, ddof=1) / y.shape[axis]
+    return np.abs(x.mean(axis) - y.mean(axis)) / np.sqrt(error)
+
+
+def absolute_difference(x: Array, y: Array, axis: int) -> Array:
+    return np.abs(x.mean(axis) - y.mean(axis))
+
+
+def scipy_p(first: Array, second: Array) -> float:
+    statistic = absolute_difference if len(first) == len(second) else absolute_t
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # splits without variance
+        result = stats.permutation_test(
+            (first, second), statistic, alternative="greater", n_resamples=np.inf, vectorized=True
+        )
+    return float(result.pvalue)
+
+
+@pytest.mark.parametrize(("n", "m"), [(2, 2), (3, 3), (5, 5), (7, 7), (4, 6), (6, 4), (2, 8), (7, 6)])
+def test_exact_test_agrees_with_scipy(n: int, m: int) -> None:
+    """p-values equal those of full enumeration, with and without ties."""
+    rng = np.random.default_rng(n * 100 + m)
+    first, second = rng.normal(0, 1, (6, n)), rng.normal(0.5, 2, (6, m))
+    first[3:], second[3:] = first[3:].round(), second[3:].round() + 0.5
+    p = permutation_test(first, second, rng=generator())
+    np.testing.assert_allclose(p, [scipy_p(a, b) for a, b in zip(first, second, strict=True)], rtol=1e-9)
+
+
+def test_ten_seeds_a_side_agree_with_scipy() -> None:
+    """The usual design gives the p-value of all 184,756 splits."""
+    rng = np.random.default_rng(3)
+    first, second = tied(rng, (1, 10)), tied(rng, (1, 10)) + 0.02
+    p = permutation_test(first, second, rng=generator())
+    assert p[0] == pytest.approx(scipy_p(first[0], second[0]), rel=1e-9)
+
+
+@pytest.mark.parametrize(("n", "m"), [(20, 20), (12, 30)])
+def test_sampled_splits_agree_with_the_t_test(n: int, m: int) -> None:
+    """With many seeds of normal noise, random splits give what Welch's test gives."""
+    rng = np.random.default_rng(4)
+    assert not is_exact(n, m)
+    first, second = rng.normal(0, 1, (5, n)), rng.normal(0.4, 1, (5, m))
+    p = permutation_test(first, second, rng=generator())
+    oracle = stats.ttest_ind(first, second, axis=1, equal_var=False).pvalue
+    np.testing.assert_allclose(p, oracle, atol=0.02)
+
+
+def test_sampled_splits_depend_on_the_generator_alone() -> None:
+    """The same generator gives the same p, in any company and order; its state moves by one draw."""
+    rng = np.random.default_rng(4)
+    first, second = rng.normal(0, 1, (5, 18)), rng.normal(0.4, 1, (5, 18))
+    whole = permutation_test(first, second, rng=generator())
+    assert np.array_equal(whole, permutation_test(first, second, rng=generator()))
+    assert np.array_equal(whole[::-1], permutation_test(first[::-1], second[::-1], rng=generator()))
+    assert np.array_equal(whole[2:3], permutation_test(first[2:3], second[2:3], rng=generator()))
+    other = permutation_test(first, second, rng=np.random.default_rng(8))
+    np.testing.assert_allclose(other, whole, atol=6 * np.sqrt(0.25 / RESAMPLES))
+    assert not np.array_equal(other, whole)
+
+
+def test_the_global_random_state_is_not_used() -> None:
+    """NumPy's global state is neither read nor moved."""
+    np.random.seed(0)  # noqa: NPY002
+    before = np.random.get_state()[1].tolist()  # noqa: NPY002
+    permutation_test(np.arange(40.0)[None], np.arange(40.0)[None] + 1, rng=generator())
+    assert np.random.get_state()[1].tolist() == before  # noqa: NPY002
+
+
+@pytest.mark.parametrize(("n", "m"), [(5, 5), (10, 10), (5, 9), (18, 18), (14, 16)])
+def test_swapping_the_sides_keeps_every_p(n: int, m: int) -> None:
+    """No test prefers a side; a one-sided test after choosing the better side would."""
+    rng = np.random.default_rng(6)
+    first, second = rng.normal(0, 1, (8, n)), rng.gamma(1, 1, (8, m))
+    floor = unknown_floor(8)
+    assert np.array_equal(
+        permutation_test(first, second, rng=generator()), permutation_test(second, first, rng=generator())
+    )
+    assert np.array_equal(welch_test(first, second, floor=floor), welch_test(second, first, floor=floor))
+    there = equivalence_test(first, second, margin=0.5, floor=floor)
+    assert np.array_equal(there, equivalence_test(second, first, margin=0.5, floor=floor))
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    data=arrays.arrays(np.int64, (2, 6), elements=st.integers(-5, 5)),
+    shift=st.integers(-8, 8),
+    scale=st.sampled_from([0.25, 1.0, 64.0]),
+)
+def test_ties_and_units_do_not_change_the_permutation_p(data: Array, shift: int, scale: float) -> None:
+    """P is that of the integers whatever they are shifted and scaled by, and lies in (0, 1]."""
+    first, second = data[:1].astype(float), data[1:].astype(float)
+    p = permutation_test(first, second, rng=generator())[0]
+    moved = permutation_test((first + shift) * scale / 3, (second + shift) * scale / 3, rng=generator())[0]
+    assert 0 < p <= 1
+    assert moved == pytest.approx(p, rel=1e-9)
+
+
+@pytest.mark.parametrize(("n", "m"), [(2, 2), (6, 6), (3, 8), (17, 17), (10, 25)])
+def test_equal_constants_have_p_one_and_complete_separation_the_smallest(n: int, m: int) -> None:
+    """Degenerate samples get the p-value that counting gives them."""
+    from abtune.stats.power import smallest_p
+
+    first, second = np.full((2, n), 0.1), np.full((2, m), 0.1)
+    second[1] = 0.2
+    p = permutation_test(first, second, rng=generator())
+    assert p[0] == 1.0
+    assert p[1] == pytest.approx(smallest_p(n, m))
+    assert welch_test(first, second, floor=unknown_floor(2))[0] == 1.0
+
+
+def test_too_few_seeds_are_no_test() -> None:
+    """A single sample is never significant: its p is NaN."""
+    first, second = np.array([[1.0], [np.nan]]), np.array([[5.0, 5.1, 5.2], [5.0, 5.1, 5.2]])
+    assert np.isnan(permutation_test(first, second, rng=generator())).all()
+    assert np.isnan(welch_test(first, second, floor=unknown_floor(2))).all()
+    assert np.isnan(equivalence_test(first, second, margin=0.1, floor=unknown_floor(2))).all()
+
+
+@pytest.mark.parametrize(("n", "m"), [(5, 5), (10, 10), (4, 11)])
+def test_welch_test_agrees_with_scipy_and_its_interval(n: int, m: int) -> None:
+    """P is scipy's, and at most alpha exactly where the interval leaves out zero."""
+    rng = np.random.default_rng(9)
+    first, second = rng.normal(0, 1, (200, n)), rng.normal(0.8, 2, (200, m))
+    floor = unknown_floor(200)
+    p = welch_test(first, second, floor=floor)
+    np.testing.assert_allclose(p, stats.ttest_ind(first, second, axis=1, equal_var=False).pvalue, rtol=1e-9)
+    interval = welch(first, second, level=0.9, floor=floor)
+    assert np.array_equal(p <= 0.1, (interval.low > 0) | (interval.high < 0))
+
+
+@pytest.mark.parametrize(("n", "m"), [(5, 5), (10, 10), (4, 11)])
+def test_equivalence_agrees_with_statsmodels_and_its_interval(n: int, m: int) -> None:
+    """P is that of two one-sided Welch tests, dual to the interval at 1 - 2 alpha."""
+    rng = np.random.default_rng(10)
+    first, second = rng.normal(0, 0.02, (60, n)), rng.normal(0.005, 0.01, (60, m))
+    for one, two in ((first, second), (second, first)):
+        p = equivalence_test(one, two, margin=0.02, floor=unknown_floor(60))
+        oracle = [ttost_ind(a, b, -0.02, 0.02, usevar="unequal")[0] for a, b in zip(one, two, strict=True)]
+        np.testing.assert_allclose(p, oracle, rtol=1e-8)
+    interval = welch(first, second, level=0.9, floor=unknown_floor(60))
+    inside = (interval.low > -0.02) & (interval.high < 0.02)
+    assert np.array_equal(
+        equivalence_test(first, second, margin=0.02, floor=unknown_floor(60)) <= 0.05, inside
+    )
+
+
+def test_equivalence_knows_the_measurement_variance() -> None:
+    """Tied seeds are equivalent only as far as their measurement resolves the margin."""
+    same = np.zeros((2, 10))
+    p = equivalence_test(same, same, margin=0.02, floor=np.array([[1e-8, 1e-8], [1e-2, 1e-2]]))
+    assert p[0] < 1e-6
+    assert p[1] > 0.1
+    unknown = equivalence_test(same[:1], same[:1], margin=0.02, floor=unknown_floor(1))
+    assert unknown[0] == pytest.approx(1 / 184_756)
+
+
+def test_no_p_is_ever_zero() -> None:
+    """Differences far beyond any noise keep a positive p-value in every test."""
+    rng = np.random.default_rng(11)
+    first, second = rng.normal(0, 1e-9, (3, 20)), rng.normal(5, 1e-9, (3, 20))
+    assert (permutation_test(first, second, rng=generator()) > 0).all()
+    assert (welch_test(first, second, floor=unknown_floor(3)) > 0).all()
+    assert (equivalence_test(first, first, margin=5.0, floor=unknown_floor(3)) > 0).all()
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_exact_limits_are_met_from_both_sides(name: str) -> None:
+    """Counted in halves, in blocks or sampled, the same data give the same answer."""
+    from abtune.stats import significance
+
+    noise = ALIKE[name]
+    rng = np.random.default_rng(12)
+    pooled = noise(rng, (3, 12))
+    pooled -= pooled.mean(axis=1, keepdims=True)
+    halves = significance._counted_in_halves(pooled)
+    np.testing.assert_allclose(significance._counted_in_blocks(pooled, 6), halves, rtol=1e-9)
+    np.testing.assert_allclose(significance._sampled(pooled, 6, generator()), halves, atol=0.01)
