@@ -1,0 +1,80 @@
+"""What other tools get wrong, held against this one."""
+
+import numpy as np
+import pytest
+from analyse_builders import NAN, make_sweep
+
+import abtune
+from abtune.analyse import Verdict
+
+
+def test_a_single_sample_is_never_significant() -> None:
+    """Pyperf calls any two samples of unequal or single size significant."""
+    row = abtune.analyze(make_sweep(9.0, n=1, m=10)).comparisons[0]
+    assert row.verdict is Verdict.INVALID
+    assert np.isnan(row.p)
+
+
+def test_more_timings_are_not_more_evidence() -> None:
+    """benchstat, google/benchmark and pyperf call a difference in 79 % of null comparisons of all timings."""
+    few = abtune.analyze(make_sweep(np.zeros(40), noise=0.05, repeats=1, seed=3))
+    many = abtune.analyze(make_sweep(np.zeros(40), noise=0.05, repeats=50, seed=3))
+    for one, two in zip(few.comparisons, many.comparisons, strict=True):
+        assert two.p == pytest.approx(one.p)
+    assert np.mean([row.p <= 0.05 for row in many.comparisons]) <= 0.15
+
+
+def test_three_seeds_a_side_give_few_false_alarms() -> None:
+    """Otava uses the population standard deviation: 8.5 % false alarms at n = 3."""
+    analysis = abtune.analyze(make_sweep(np.zeros(2000), n=3))
+    outside = [row.boost_low > 0 or row.boost_high < 0 for row in analysis.comparisons]
+    assert np.mean(outside) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 2000)
+
+
+def test_the_level_is_that_of_a_two_sided_test() -> None:
+    """Autorank picks the better side first and then tests one-sided: 7.5 % at nominal 5 %."""
+    analysis = abtune.analyze(make_sweep(np.zeros(2000), n=8))
+    assert np.mean([row.p <= 0.05 for row in analysis.comparisons]) <= 0.055 + 3 * np.sqrt(0.05 * 0.95 / 2000)
+
+
+def test_results_depend_on_the_resampling_seed_alone() -> None:
+    """Rliable ignores its random state and cannot be reproduced."""
+    dataset = make_sweep([0.03, 0.0], n=20)
+    np.random.seed(1)  # noqa: NPY002
+    first = abtune.analyze(dataset, rng_seed=5)
+    np.random.seed(2)  # noqa: NPY002
+    assert abtune.analyze(dataset, rng_seed=5) == first
+
+
+def test_no_p_value_is_zero() -> None:
+    """DABEST and criterion print p = 0."""
+    for n in (4, 10, 30):
+        row = abtune.analyze(make_sweep(5.0, n=n, noise=1e-6)).comparisons[0]
+        assert 0 < row.p <= row.p_adjusted
+        assert row.p_equivalence == 1.0 or row.p_equivalence > 0
+
+
+def test_identical_values_have_an_interval() -> None:
+    """Scipy's BCa gives NaN for identical values, and arch's refuses unequal numbers of them."""
+    row = abtune.analyze(make_sweep(0.1, n=6, m=9, noise=0.0)).comparisons[0]
+    assert row.boost_low == pytest.approx(0.1)
+    assert row.boost_high == pytest.approx(0.1)
+
+
+def test_a_shape_does_not_depend_on_its_company() -> None:
+    """In arch one output's acceleration depends on the others."""
+    dataset = make_sweep([0.1, 0.0, 3.0], n=7, m=5)
+    alone = abtune.analyze(dataset, shapes=["shape1"]).comparisons[0]
+    among = abtune.analyze(dataset).comparisons[1]
+    assert (alone.boost_low, alone.boost_high, alone.p) == pytest.approx(
+        (among.boost_low, among.boost_high, among.p), rel=1e-12
+    )
+
+
+def test_unmatched_shapes_stay_out_of_the_mean() -> None:
+    """google/benchmark's geometric mean includes benchmarks that one side lacks."""
+    dataset = make_sweep([0.1, 0.2], n=3, noise=1e-9)
+    dataset["latency"][1, 0] = NAN
+    found = abtune.analyze(dataset).overall
+    assert found.these_shapes.boost == pytest.approx(0.1, abs=1e-6)
+    assert found.unmatched == ("shape1",)
