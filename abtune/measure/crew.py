@@ -13,7 +13,7 @@ import queue
 import socket
 import statistics
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +32,11 @@ from abtune.shapes import Shape
 SEARCH_TIMEOUT = 3600.0
 # float32 sums of a few thousand terms differ by 1e-6 or so between orders of summation.
 ERROR_LIMIT = 1e-4
+
+# One or two candidates in a hundred poison the CUDA context of their process, and a new process takes
+# seconds to start while all cores search: searches give way, and a few spares stand ready.
+NICENESS = 10
+SPARES = 3
 
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "TVM_NUM_THREADS": "1"}
 
@@ -88,9 +93,11 @@ class Crew(WorkerPlugin):
         self._devices: queue.SimpleQueue[Post] = queue.SimpleQueue()
         searchers, devices = self._counts
         for _ in range(searchers):
-            self._add(self._searchers, {**_ONE_THREAD, "CUDA_VISIBLE_DEVICES": ""}, spare=False)
+            environment = {**_ONE_THREAD, "CUDA_VISIBLE_DEVICES": ""}
+            self._add(self._searchers, Post(TVM_MODULE, environment, niceness=NICENESS))
         for index in range(devices):
-            self._add(self._devices, _device_environment(self._facts, index), spare=self.on_gpu)
+            environment = _device_environment(self._facts, index)
+            self._add(self._devices, Post(TVM_MODULE, environment, spares=SPARES if self.on_gpu else 0))
 
     def teardown(self, worker: Worker) -> None:  # noqa: ARG002 - called by dask
         """End all processes."""
@@ -124,8 +131,7 @@ class Crew(WorkerPlugin):
         for post in self._posts:
             post.interrupt()
 
-    def _add(self, posts: queue.SimpleQueue[Post], environment: Mapping[str, str], *, spare: bool) -> None:
-        post = Post(TVM_MODULE, environment, spare=spare)
+    def _add(self, posts: queue.SimpleQueue[Post], post: Post) -> None:
         self._posts.append(post)
         posts.put(post)
 

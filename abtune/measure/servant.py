@@ -10,6 +10,7 @@ socket of its own, so that whatever a library prints cannot corrupt an answer.
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import importlib
 import os
@@ -53,6 +54,8 @@ class Servant:
         Module whose functions are called by name.
     environment : mapping of str to str
         Variables to set in the child beside the inherited ones.
+    niceness : int
+        Added to the scheduling priority of the child; higher gives way to others.
 
     Notes
     -----
@@ -60,11 +63,11 @@ class Servant:
     threads at a time.
     """
 
-    def __init__(self, module: str, environment: Mapping[str, str]) -> None:
+    def __init__(self, module: str, environment: Mapping[str, str], *, niceness: int = 0) -> None:
         ours, theirs = socket.socketpair()
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
         self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-            [sys.executable, "-m", __name__, str(theirs.fileno()), module],
+            [sys.executable, "-m", __name__, str(theirs.fileno()), module, str(niceness)],
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
             stdout=self._output,
@@ -138,16 +141,21 @@ class Post:
     ----------
     module, environment
         As for :class:`Servant`.
-    spare : bool
-        Keep a second process started, so that a replacement costs nothing.
+    spares : int
+        Processes to keep started beside the one that serves, so that a replacement costs nothing.
+    niceness : int
+        Added to the scheduling priority of the processes; higher gives way to others.
     """
 
-    def __init__(self, module: str, environment: Mapping[str, str], *, spare: bool) -> None:
+    def __init__(
+        self, module: str, environment: Mapping[str, str], *, spares: int = 0, niceness: int = 0
+    ) -> None:
         self._module = module
         self._environment = dict(environment)
-        self._keep_spare = spare
+        self._niceness = niceness
         self._servant: Servant | None = None
-        self._spare: Servant | None = None
+        self._spares: collections.deque[Servant] = collections.deque()
+        self._spare_count = spares
 
     def call(self, function: str, *args: Any, timeout: float) -> Any:
         """Call as :meth:`Servant.call` does; a servant that died or hung is replaced."""
@@ -160,12 +168,10 @@ class Post:
             raise
 
     def replace(self) -> None:
-        """Discard the servant, for instance because its device no longer answers; keep the spare."""
+        """Discard the servant, for instance because its device no longer answers."""
         if self._servant is not None:
             self._servant.close()
-        self._servant = None
-        if self._keep_spare:
-            self._servant = self._next()
+        self._servant = self._next() if self._spare_count else None
 
     def interrupt(self) -> None:
         """Kill the process that serves now, from any thread; the call in progress fails."""
@@ -175,15 +181,16 @@ class Post:
 
     def close(self) -> None:
         """End all processes."""
-        for servant in (self._servant, self._spare):
+        for servant in (self._servant, *self._spares):
             if servant is not None:
                 servant.close()
-        self._servant = self._spare = None
+        self._servant = None
+        self._spares.clear()
 
     def _next(self) -> Servant:
-        servant = self._spare or Servant(self._module, self._environment)
-        self._spare = Servant(self._module, self._environment) if self._keep_spare else None
-        return servant
+        while len(self._spares) <= self._spare_count:
+            self._spares.append(Servant(self._module, self._environment, niceness=self._niceness))
+        return self._spares.popleft()
 
 
 def _serve(connection: Connection, module_name: str) -> None:
@@ -220,5 +227,6 @@ def _one_line(error: BaseException) -> str:
 
 
 if __name__ == "__main__":
+    os.nice(int(sys.argv[3]))
     _serve(Connection(int(sys.argv[1])), sys.argv[2])
     os._exit(0)  # a poisoned CUDA context aborts an orderly exit

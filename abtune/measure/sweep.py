@@ -12,6 +12,7 @@ import datetime
 import math
 import signal
 import socket
+import statistics
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -138,13 +139,13 @@ class Clock:
         return self.limit - (time.monotonic() - self._start)
 
     def note_iteration(self, seconds: float) -> None:
-        """Learn how long an iteration took, waiting included."""
+        """Learn how long an iteration took, without waiting for its turn."""
         self._iterations.append(seconds)
 
     def allows_iteration(self, reserve: float) -> bool:
         """Tell whether an iteration that starts now ends in time, with a reserve for what comes after."""
-        longest = max(self._iterations[-50:], default=0.0)
-        return self.left() > reserve + longest
+        typical = statistics.median(self._iterations) if self._iterations else 0.0
+        return self.left() > reserve + typical
 
 
 @dataclass(slots=True)
@@ -227,7 +228,6 @@ async def _search(sitting: _Sitting, run: Run, history: History, started: str, p
         if not sitting.clock.allows_iteration(sitting.reserve()):
             sitting.out_of_time = True
             return
-        begun = time.monotonic()
         try:
             longer = await _iterate(sitting, run, history, priority)
         except (ServantError, KilledWorker) as error:
@@ -235,7 +235,7 @@ async def _search(sitting: _Sitting, run: Run, history: History, started: str, p
             sitting.store.save_record(run, record)
             sitting.progress.advance(settings.trials - len(history.trials))
             return
-        sitting.clock.note_iteration(time.monotonic() - begun)
+        sitting.clock.note_iteration(longer.seconds - history.seconds)
         sitting.store.save_history(run, longer, started)
         sitting.progress.advance(len(longer.trials) - len(history.trials))
         history = longer

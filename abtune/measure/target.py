@@ -81,7 +81,7 @@ def find_target(spec: str) -> TargetFacts:
         If TVM cannot be used, or there is no such device here.
     """
     require_tvm()
-    post = Post(TVM_MODULE, {}, spare=False)
+    post = Post(TVM_MODULE, {})
     try:
         facts: TargetFacts = post.call("describe_target", spec, timeout=120.0)
     except ServantError as error:
