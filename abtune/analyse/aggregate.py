@@ -7,15 +7,18 @@ spread over shapes, and is two to three times larger.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from abtune.analyse.boost import from_log
 from abtune.analyse.comparison import Aggregate, Overall
 from abtune.analyse.samples import Samples
 from abtune.stats.ragged import Floats
+from abtune.stats.variance import welch_freedom
 
 THESE = "geometric mean over exactly these shapes; error from the seeds"
 LIKE_THESE = "geometric mean over shapes of which these are a sample; error from the spread over shapes"
@@ -80,10 +83,9 @@ def _these_shapes(
     """
     mean = _mean(log_boost[used])
     parts = [_block_variance(side.value[used]) for side in (baseline, candidate)]
-    total = parts[0].variance + parts[1].variance
-    spread = sum(part.variance**2 / max(part.blocks - 1, 1) for part in parts)
-    freedom = total**2 / spread if spread > 0 else parts[0].blocks + parts[1].blocks - 2
-    return _aggregate(mean, np.sqrt(total), freedom, level, int(np.count_nonzero(used)), THESE)
+    variances, blocks = [part.variance for part in parts], [part.blocks for part in parts]
+    freedom = float(welch_freedom(*variances, *blocks))
+    return _aggregate(mean, math.sqrt(sum(variances)), freedom, level, int(np.count_nonzero(used)), THESE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,10 +125,8 @@ def _aggregate(
     mean: float, error: float, freedom: float, level: float, shapes: int, meaning: str
 ) -> Aggregate:
     half = float(special.stdtrit(max(freedom, 1.0), 0.5 + level / 2)) * error
-    low, high = (float(np.expm1(mean + sign * half)) for sign in (-1, 1))
-    return Aggregate(
-        boost=float(np.expm1(mean)), boost_low=low, boost_high=high, shapes=shapes, meaning=meaning
-    )
+    low, high = from_log(mean - half), from_log(mean + half)
+    return Aggregate(boost=from_log(mean), boost_low=low, boost_high=high, shapes=shapes, meaning=meaning)
 
 
 def _mean(values: Floats) -> float:

@@ -22,7 +22,7 @@ def of_side(side: Samples, shape: int) -> list[str]:
     name, n = side.config, int(side.n[shape])
     failed, missing, untimed = (int(lost[shape]) for lost in (side.failed, side.missing, side.untimed))
     notes = []
-    if failed:
+    if failed and n:  # where all failed, the verdict says so
         notes.append(f"{name}: {failed} of {count(n + failed, 'run')} failed; only the others are compared.")
     if missing:
         notes.append(f"{name}: {count(missing, 'run')} missing.")

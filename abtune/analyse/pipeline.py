@@ -11,6 +11,7 @@ import xarray as xr
 
 from abtune.analyse import caveats
 from abtune.analyse.aggregate import overall
+from abtune.analyse.boost import DEFINITION, from_log, of_sides
 from abtune.analyse.comparison import Analysis, Comparison, Side
 from abtune.analyse.samples import Samples, extract
 from abtune.analyse.verdict import Evidence, decide
@@ -24,14 +25,8 @@ from abtune.stats.ragged import Floats, Integers
 from abtune.stats.significance import equivalence_test, permutation_test, welch_test
 from abtune.stats.variance import floored, moderated
 
-DEFINITION = (
-    "Boost: geometric mean latency of the baseline over that of the candidate, minus 1, "
-    "each winner measured again after its search."
-)
 TEST_METHOD = "permutation test of mean log latency, confirmed by Welch's t"
 CORRECTION = "Holm over the shapes, separately for difference and equivalence"
-
-_LARGEST_LOG = 700.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,9 +207,9 @@ def _compare(
     evidence = Evidence(
         baseline=sides[0],
         candidate=sides[1],
-        boost=_boost(sides[0], sides[1], float(statistics.log_boost[index])),
-        boost_low=_from_log(statistics.interval.low[index]),
-        boost_high=_from_log(statistics.interval.high[index]),
+        boost=of_sides(sides[0], sides[1], float(statistics.log_boost[index])),
+        boost_low=from_log(statistics.interval.low[index]),
+        boost_high=from_log(statistics.interval.high[index]),
         p_adjusted=float(statistics.p_adjusted[index]),
         p_welch_adjusted=float(statistics.p_welch_adjusted[index]),
         p_equivalence_adjusted=float(statistics.p_equivalence_adjusted[index]),
@@ -253,15 +248,3 @@ def _side(samples: Samples, index: int) -> Side:
         latency=float(samples.latency[index]),
         noise=float(samples.noise[index]),
     )
-
-
-def _boost(baseline: Side, candidate: Side, log_boost: float) -> float:
-    """Return the boost; of two lone timings as their ratio, without the rounding of a logarithm."""
-    if baseline.n == candidate.n == 1:
-        return baseline.latency / candidate.latency - 1
-    return _from_log(log_boost)
-
-
-def _from_log(log_boost: float) -> float:
-    """Boost from its logarithm; bounds so wide that they mean nothing stay finite."""
-    return float(np.expm1(np.clip(log_boost, -_LARGEST_LOG, _LARGEST_LOG)))

@@ -125,6 +125,8 @@ def _why_different(evidence: Evidence) -> str:
 
 def _why_open(evidence: Evidence) -> str:
     sides = f"{evidence.baseline.n} + {evidence.candidate.n} seeds"
+    if math.isinf(evidence.detectable) and min(evidence.baseline.n, evidence.candidate.n) >= evidence.fewest:
+        return f"The random splits of {sides} cannot resolve so small a p as the correction asks for."
     if math.isinf(evidence.detectable):
         return f"With {sides} no difference can pass the correction; it takes {evidence.fewest} a side."
     if evidence.p_adjusted <= evidence.alpha < evidence.p_welch_adjusted:

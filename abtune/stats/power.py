@@ -15,6 +15,7 @@ from scipy import special
 
 from abtune.stats.ragged import Floats, Integers
 from abtune.stats.significance import RESAMPLES, is_exact
+from abtune.stats.variance import welch_freedom
 
 MOST_SEEDS = 1_000_000
 _LARGEST_LOG = 700.0
@@ -205,11 +206,8 @@ class _Design:
     ) -> None:
         n_one, n_two = np.asarray(n_first, dtype=np.float64), np.asarray(n_second, dtype=np.float64)
         part_one, part_two = np.asarray(noise_first) ** 2 / n_one, np.asarray(noise_second) ** 2 / n_two
-        total = part_one + part_two
-        scale = np.where(total > 0, total, 1.0)
-        spread = (part_one / scale) ** 2 / (n_one - 1) + (part_two / scale) ** 2 / (n_two - 1)
-        freedom = np.where(spread > 0, 1 / np.where(spread > 0, spread, 1.0), n_one + n_two - 2)
-        self.error: Floats = np.sqrt(total)
+        freedom = welch_freedom(part_one, part_two, n_one, n_two)
+        self.error: Floats = np.sqrt(part_one + part_two)
         self.critical: Floats = special.stdtrit(freedom, 1 - alpha / 2)
         half = freedom[..., np.newaxis] / 2
         self._nodes: Floats = np.sqrt(special.gammaincinv(half, (_NODES + 1) / 2) / half)

@@ -104,6 +104,37 @@ def floored(variance: Floats, floor: Floats) -> Floats:
     return np.where(np.isnan(floor), variance, np.maximum(variance, floor))
 
 
+def welch_freedom(
+    first: npt.ArrayLike, second: npt.ArrayLike, n_first: npt.ArrayLike, n_second: npt.ArrayLike
+) -> Floats:
+    """Degrees of freedom of a difference of two means without equal variances.
+
+    Parameters
+    ----------
+    first, second : array_like
+        Variances of the two means.
+    n_first, n_second : array_like
+        Values that each comes from; arguments broadcast.
+
+    Returns
+    -------
+    ndarray
+        (v1 + v2)^2/(v1^2/(n1 - 1) + v2^2/(n2 - 1)), equation (29) of [1]_; n1 + n2 - 2 without variance.
+
+    References
+    ----------
+    .. [1] B. L. Welch, The generalization of "Student's" problem when several different population
+       variances are involved, Biometrika 34, 28-35 (1947). DOI 10.1093/biomet/34.1-2.28
+    """
+    v_one, v_two = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    n_one, n_two = np.asarray(n_first, dtype=np.float64), np.asarray(n_second, dtype=np.float64)
+    total = v_one + v_two
+    scale = np.where(total > 0, total, 1.0)  # shares of the total: tiny variances must not underflow
+    spread = (v_one / scale) ** 2 / np.maximum(n_one - 1, 1) + (v_two / scale) ** 2 / np.maximum(n_two - 1, 1)
+    freedom = np.where(spread > 0, 1 / np.where(spread > 0, spread, 1.0), n_one + n_two - 2)
+    return np.where(np.isnan(total), np.nan, freedom)
+
+
 def _median(values: Floats) -> Floats:
     """Median over the last axis without NaN, and without numpy's warning where nothing is left."""
     ordered = np.sort(values, axis=-1)

@@ -72,9 +72,14 @@ def evidence(**fields: Any) -> Evidence:
             "(0.3); 10 + 10 seeds detect a boost of 4% with 80% power, and one of 2% takes about 35 a side.",
         ),
         (
+            {"baseline": make_side(n=5), "p_adjusted": 0.2, "detectable": math.inf},
+            Verdict.INCONCLUSIVE,
+            "With 5 + 10 seeds no difference can pass the correction; it takes 7 a side.",
+        ),
+        (
             {"p_adjusted": 0.2, "detectable": math.inf},
             Verdict.INCONCLUSIVE,
-            "With 10 + 10 seeds no difference can pass the correction; it takes 7 a side.",
+            "The random splits of 10 + 10 seeds cannot resolve so small a p as the correction asks for.",
         ),
     ],
 )
