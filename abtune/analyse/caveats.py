@@ -10,7 +10,7 @@ from abtune.analyse.verdict import ONE_RUN
 from abtune.analyse.wording import count, p_value, percent
 from abtune.stats.interval import Interval
 from abtune.stats.power import fewest_seeds, smallest_p
-from abtune.stats.significance import is_exact
+from abtune.stats.splits import is_exact
 
 # A failure mode of one search in ten is common enough to matter and rare enough to be missed.
 _RARE = 0.1

@@ -2,48 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
 
 from abtune.analyse import caveats
 from abtune.analyse.aggregate import overall
+from abtune.analyse.arguments import check_numbers, choose_configs, restrict
 from abtune.analyse.boost import DEFINITION, from_log, of_sides
 from abtune.analyse.comparison import Analysis, Comparison, Side
+from abtune.analyse.computation import Computed, compute
 from abtune.analyse.samples import Samples, extract
 from abtune.analyse.verdict import Evidence, decide
-from abtune.errors import InputError, unknown_name
 from abtune.schema import validate
-from abtune.shapes import select_labels
-from abtune.stats.interval import Interval, expanded_percentile, welch
-from abtune.stats.multiplicity import holm
-from abtune.stats.power import detectable_boost, fewest_seeds, seeds_needed
-from abtune.stats.ragged import Floats, Integers
-from abtune.stats.significance import equivalence_test, permutation_test, welch_test
-from abtune.stats.variance import floored, moderated
 
 TEST_METHOD = "permutation test of mean log latency, confirmed by Welch's t"
 CORRECTION = "Holm over the shapes, separately for difference and equivalence"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Statistics:
-    """Everything computed of all shapes at once; each array has shape (shapes,)."""
-
-    log_boost: Floats
-    interval: Interval
-    welch: Interval
-    p: Floats
-    p_adjusted: Floats
-    p_welch_adjusted: Floats
-    p_equivalence: Floats
-    p_equivalence_adjusted: Floats
-    detectable: Floats
-    seeds: Integers
-    fewest: int
 
 
 def analyze(
@@ -93,12 +68,12 @@ def analyze(
     inconclusive
     """
     validate(dataset)
-    _check_numbers(level, margin, rng_seed)
-    names = _check_configs(dataset, baseline, candidate)
-    dataset = _restrict(dataset, shapes)
+    check_numbers(level, margin, rng_seed)
+    names = choose_configs(dataset, baseline, candidate)
+    dataset = restrict(dataset, shapes)
     sides = extract(dataset, names[0]), extract(dataset, names[1])
-    alpha = 1 - level
-    statistics = _compute(*sides, level=level, margin=margin, rng=np.random.default_rng(rng_seed))
+    alpha = round(1 - level, 12)  # a level of 0.9 means 0.1, not a rounding error less
+    statistics = compute(*sides, level=level, alpha=alpha, margin=margin, rng=np.random.default_rng(rng_seed))
     labels = tuple(str(label) for label in dataset["shape"].values.tolist())
     workloads = [str(name) for name in dataset["workload"].values.tolist()]
     comparisons = tuple(
@@ -122,83 +97,12 @@ def analyze(
     )
 
 
-def _check_numbers(level: float, margin: float, rng_seed: int) -> None:
-    if not 0 < level < 1:
-        raise InputError(f"level is a fraction between 0 and 1, such as 0.95, not {level:g}")
-    if not 0 < margin < 1:
-        raise InputError(f"margin is a fraction between 0 and 1, such as 0.02, not {margin:g}")
-    if rng_seed < 0:
-        raise InputError(f"rng_seed must not be negative, as {rng_seed} is")
-
-
-def _check_configs(dataset: xr.Dataset, baseline: str | None, candidate: str | None) -> tuple[str, str]:
-    known = [str(name) for name in dataset["config"].values.tolist()]
-    if len(known) < 2:
-        raise InputError(
-            f"a comparison takes two configurations; the dataset has {', '.join(known) or 'none'}"
-        )
-    for name in (baseline, candidate):
-        if name is not None and name not in known:
-            raise unknown_name("configuration", name, known)
-    first = baseline if baseline is not None else next(name for name in known if name != candidate)
-    second = candidate if candidate is not None else next(name for name in known if name != first)
-    if first == second:
-        raise InputError(f"baseline and candidate are both {first!r}; name two configurations")
-    return first, second
-
-
-def _restrict(dataset: xr.Dataset, shapes: Sequence[str] | None) -> xr.Dataset:
-    if shapes is not None:
-        labels = [str(label) for label in dataset["shape"].values.tolist()]
-        wanted = [shapes] if isinstance(shapes, str) else shapes
-        dataset = dataset.sel(shape=list(select_labels(wanted, labels)))
-    if not dataset.sizes["shape"]:
-        raise InputError("no shape to analyse: the dataset has none, or none was chosen")
-    return dataset
-
-
-def _compute(
-    baseline: Samples, candidate: Samples, *, level: float, margin: float, rng: np.random.Generator
-) -> _Statistics:
-    pair = baseline.value, candidate.value
-    floor = np.stack([baseline.floor, candidate.floor], axis=1)
-    interval = expanded_percentile(*pair, level=level, floor=floor)
-    p = permutation_test(*pair, rng=rng)
-    p_equivalence = equivalence_test(*pair, margin=math.log1p(margin), floor=floor)
-    tested = max(int(np.count_nonzero(~np.isnan(p))), 1)
-    noise = [
-        np.sqrt(moderated(floored(side.noise**2, side.floor), side.n - 1)) for side in (baseline, candidate)
-    ]
-    return _Statistics(
-        log_boost=interval.difference,
-        interval=interval,
-        welch=welch(*pair, level=level, floor=floor),
-        p=p,
-        p_adjusted=holm(p),
-        p_welch_adjusted=holm(welch_test(*pair, floor=floor)),
-        p_equivalence=p_equivalence,
-        p_equivalence_adjusted=holm(p_equivalence),
-        detectable=detectable_boost(
-            n_first=baseline.n,
-            n_second=candidate.n,
-            noise_first=noise[0],
-            noise_second=noise[1],
-            alpha=1 - level,
-            shapes=tested,
-        ),
-        seeds=seeds_needed(
-            margin, noise_first=noise[0], noise_second=noise[1], alpha=1 - level, shapes=tested
-        ),
-        fewest=fewest_seeds(alpha=1 - level, shapes=tested),
-    )
-
-
 def _compare(
     index: int,
     shape: str,
     workload: str,
     samples: tuple[Samples, Samples],
-    statistics: _Statistics,
+    statistics: Computed,
     *,
     alpha: float,
     margin: float,
@@ -215,9 +119,9 @@ def _compare(
         p_equivalence_adjusted=float(statistics.p_equivalence_adjusted[index]),
         alpha=alpha,
         margin=margin,
-        detectable=float(statistics.detectable[index]),
-        seeds=int(statistics.seeds[index]),
-        fewest=statistics.fewest,
+        detectable=float(statistics.plan.detectable[index]),
+        seeds=int(statistics.plan.seeds[index]),
+        fewest=statistics.plan.fewest,
     )
     decision = decide(evidence)
     notes = [note for part in samples for note in caveats.of_side(part, index)]

@@ -125,7 +125,7 @@ def expanded_percentile(
     Notes
     -----
     The bootstrap's standard error lacks the factor sqrt(n/(n-1)), and its tails are normal rather than
-    Student's. [1]_ (section 5.3) takes the percentiles at Phi(-sqrt(n/(n-1)) t_{alpha/2,n-1}) instead of
+    Student's. [1]_ takes the percentiles at Phi(-sqrt(n/(n-1)) t_{alpha/2,n-1}) instead of
     alpha/2. With two samples of unequal spread, the factor is the ratio of Welch's standard error to the
     bootstrap's, and t has Welch's degrees of freedom; with one sample it is the same.
 

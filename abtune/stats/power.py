@@ -14,7 +14,7 @@ import numpy.typing as npt
 from scipy import special
 
 from abtune.stats.ragged import Floats, Integers
-from abtune.stats.significance import RESAMPLES, is_exact
+from abtune.stats.splits import RESAMPLES, is_exact
 from abtune.stats.variance import welch_freedom
 
 MOST_SEEDS = 1_000_000
@@ -34,13 +34,13 @@ def smallest_p(n_first: int, n_second: int) -> float:
     -------
     float
         2/C(2n, n) for equal numbers (a split and its mirror image are equally extreme), 1/C(n1 + n2, n1)
-        for unequal ones, 1/100,000 where splits are sampled; 1 if a side has fewer than two seeds.
+        for unequal ones, at least 1/100,000 where splits are sampled; 1 if a side has fewer than two
+        seeds.
     """
     if min(n_first, n_second) < 2:
         return 1.0
-    if not is_exact(n_first, n_second):
-        return 1 / (RESAMPLES + 1)
-    return (2 if n_first == n_second else 1) / math.comb(n_first + n_second, n_first)
+    share = (2 if n_first == n_second else 1) / math.comb(n_first + n_second, n_first)
+    return share if is_exact(n_first, n_second) else max(share, 1 / (RESAMPLES + 1))
 
 
 def power(

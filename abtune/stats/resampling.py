@@ -45,8 +45,9 @@ def error_quantiles(group: Group, smear: Floats, tail: Floats) -> tuple[Floats, 
 
     References
     ----------
-    .. [1] B. Efron and R. J. Tibshirani, An Introduction to the Bootstrap (1993), section 10 on exact
-       and computed bootstrap distributions. DOI 10.1201/9780429246593
+    .. [1] A. C. Davison and D. V. Hinkley, Saddlepoint approximations in resampling methods, Biometrika 75,
+       417-431 (1988), which approximates the same distribution without resampling.
+       DOI 10.1093/biomet/75.3.417
     """
     first, second = _residuals(group.first), _residuals(group.second)
     turn = _orientation(first, second)

@@ -119,7 +119,7 @@ def welch_freedom(
     Returns
     -------
     ndarray
-        (v1 + v2)^2/(v1^2/(n1 - 1) + v2^2/(n2 - 1)), equation (29) of [1]_; n1 + n2 - 2 without variance.
+        (v1 + v2)^2/(v1^2/(n1 - 1) + v2^2/(n2 - 1)) [1]_; n1 + n2 - 2 without variance.
 
     References
     ----------
@@ -165,12 +165,12 @@ def moderated(variance: Floats, freedom: npt.ArrayLike) -> Floats:
     Returns
     -------
     ndarray, shape (shapes,)
-        (d0 s0^2 + d s^2)/(d0 + d), equation (3) of [1]_; unchanged if fewer than three are positive.
+        (d0 s0^2 + d s^2)/(d0 + d), the posterior of [1]_; unchanged if fewer than three are positive.
 
     Notes
     -----
     For planning: with the variance of five seeds alone, a design meant for 80 % power has 34-45 % in one
-    case of ten. d0 and s0^2 are fitted by the moments of log s^2, section 6.2 of [1]_.
+    case of ten. d0 and s0^2 are fitted by the moments of log s^2, as in [1]_.
 
     References
     ----------

@@ -27,6 +27,7 @@ def test_smallest_p_of_the_usual_designs() -> None:
     assert smallest_p(5, 5) == pytest.approx(2 / 252)
     assert smallest_p(1, 10) == 1.0
     assert smallest_p(20, 20) == pytest.approx(1e-5)
+    assert smallest_p(2, 60) == pytest.approx(1 / 1891)
     assert fewest_seeds(shapes=29) == 7
     assert fewest_seeds(shapes=1) == 4
     assert fewest_seeds(alpha=1e-9) == MOST_SEEDS

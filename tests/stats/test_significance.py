@@ -12,7 +12,8 @@ from stats_noise import ALIKE, Array, tied, unknown_floor
 from statsmodels.stats.weightstats import ttost_ind
 
 from abtune.stats.interval import welch
-from abtune.stats.significance import RESAMPLES, equivalence_test, is_exact, permutation_test, welch_test
+from abtune.stats.significance import equivalence_test, permutation_test, welch_test
+from abtune.stats.splits import RESAMPLES, counted_in_blocks, counted_in_halves, is_exact, sampled
 
 
 def generator() -> np.random.Generator:
@@ -188,12 +189,10 @@ def test_no_p_is_ever_zero() -> None:
 @pytest.mark.parametrize("name", ALIKE)
 def test_exact_limits_are_met_from_both_sides(name: str) -> None:
     """Counted in halves, in blocks or sampled, the same data give the same answer."""
-    from abtune.stats import significance
-
     noise = ALIKE[name]
     rng = np.random.default_rng(12)
     pooled = noise(rng, (3, 12))
     pooled -= pooled.mean(axis=1, keepdims=True)
-    halves = significance._counted_in_halves(pooled)
-    np.testing.assert_allclose(significance._counted_in_blocks(pooled, 6), halves, rtol=1e-9)
-    np.testing.assert_allclose(significance._sampled(pooled, 6, generator()), halves, atol=0.01)
+    halves = counted_in_halves(pooled)
+    np.testing.assert_allclose(counted_in_blocks(pooled, 6), halves, rtol=1e-9)
+    np.testing.assert_allclose(sampled(pooled, 6, generator()), halves, atol=0.01)

@@ -1,0 +1,48 @@
+"""What may be asked of an analysis; everything else is one clear line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import xarray as xr
+
+from abtune.errors import InputError, unknown_name
+from abtune.shapes import select_labels
+
+
+def check_numbers(level: float, margin: float, rng_seed: int) -> None:
+    """Refuse what is not a fraction, above all a level of 95."""
+    if not 0 < level < 1:
+        raise InputError(f"level is a fraction between 0 and 1, such as 0.95, not {level:g}")
+    if not 0 < margin < 1:
+        raise InputError(f"margin is a fraction between 0 and 1, such as 0.02, not {margin:g}")
+    if rng_seed < 0:
+        raise InputError(f"rng_seed must not be negative, as {rng_seed} is")
+
+
+def choose_configs(dataset: xr.Dataset, baseline: str | None, candidate: str | None) -> tuple[str, str]:
+    """Return the names of baseline and candidate; what is not named is the first that remains."""
+    known = [str(name) for name in dataset["config"].values.tolist()]
+    if len(known) < 2:
+        raise InputError(
+            f"a comparison takes two configurations; the dataset has {', '.join(known) or 'none'}"
+        )
+    for name in (baseline, candidate):
+        if name is not None and name not in known:
+            raise unknown_name("configuration", name, known)
+    first = baseline if baseline is not None else next(name for name in known if name != candidate)
+    second = candidate if candidate is not None else next(name for name in known if name != first)
+    if first == second:
+        raise InputError(f"baseline and candidate are both {first!r}; name two configurations")
+    return first, second
+
+
+def restrict(dataset: xr.Dataset, shapes: Sequence[str] | None) -> xr.Dataset:
+    """Restrict a dataset to the shapes that labels, globs or presets choose."""
+    if shapes is not None:
+        labels = [str(label) for label in dataset["shape"].values.tolist()]
+        wanted = [shapes] if isinstance(shapes, str) else shapes
+        dataset = dataset.sel(shape=list(select_labels(wanted, labels)))
+    if not dataset.sizes["shape"]:
+        raise InputError("no shape to analyse: the dataset has none, or none was chosen")
+    return dataset

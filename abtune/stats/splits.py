@@ -1,0 +1,135 @@
+"""Counting the splits of a pooled sample that are at least as extreme as the one observed.
+
+Equal numbers of seeds are counted by meeting in the middle, which needs 2 x 2^n partial sums instead of
+C(2n, n) splits. Unequal ones need the studentised statistic, a function of sum and sum of squares: every
+split is looked at, a block of pairs of partial sums at a time. What is too many is sampled.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from abtune.stats.ragged import Floats, Integers
+
+RESAMPLES = 99_999
+_LARGEST_HALF = 15
+_MOST_SPLITS = 2_704_156  # 12 + 12 seeds
+_MOST_SEEDS = 40  # beyond, the partial sums of a few among many need too much memory
+_TIE = 1e-12
+_ELEMENTS = 2_000_000
+
+
+def is_exact(n_first: int, n_second: int) -> bool:
+    """Whether the permutation test counts every split of so many seeds, or samples them."""
+    if n_first == n_second:
+        return n_first <= _LARGEST_HALF
+    total = n_first + n_second
+    return total <= _MOST_SEEDS and math.comb(total, n_first) <= _MOST_SPLITS
+
+
+def counted_in_halves(pooled: Floats) -> Floats:
+    """Exact test of n + n values: pairs of partial sums that together reach the observed sum.
+
+    The values are centred, so exchanging the sides negates the sum: one tail is counted and doubled.
+    """
+    n = pooled.shape[1] // 2
+    threshold = np.abs(pooled[:, :n].sum(axis=1)) - _TIE * np.abs(pooled).sum(axis=1)
+    count = np.zeros(len(pooled), dtype=np.int64)
+    for left, right in _meeting(n, n, n):
+        sums = np.sort(pooled[:, :n] @ left, axis=1)
+        wanted = threshold[:, np.newaxis] - pooled[:, n:] @ right
+        wanted.sort(axis=1)  # the search then walks through memory in order
+        for row, (have, need) in enumerate(zip(sums, wanted, strict=True)):
+            count[row] += have.size * need.size - have.searchsorted(need).sum()
+    return np.minimum(2 * np.maximum(count, 1) / math.comb(2 * n, n), 1.0)
+
+
+def counted_in_blocks(pooled: Floats, small: int) -> Floats:
+    """Exact studentised test: every split, a block of pairs of partial sums at a time."""
+    half = pooled.shape[1] // 2
+    rule = _ExtremeRule(pooled, small)
+    count = np.zeros(len(pooled), dtype=np.int64)
+    for left, right in _meeting(half, pooled.shape[1] - half, small):
+        sums = pooled[:, :half] @ left, pooled[:, half:] @ right
+        squares = pooled[:, :half] ** 2 @ left, pooled[:, half:] ** 2 @ right
+        for row in range(len(pooled)):
+            parts = [(total[row], square[row]) for total, square in zip(sums, squares, strict=True)]
+            count[row] += rule.count_pairs(row, *parts)
+    return np.maximum(count, 1) / math.comb(pooled.shape[1], small)
+
+
+def sampled(pooled: Floats, small: int, rng: np.random.Generator) -> Floats:
+    """Studentised test by random splits, the same splits for every shape."""
+    shapes, total = pooled.shape
+    rule = _ExtremeRule(pooled, small)
+    count = np.zeros(shapes, dtype=np.int64)
+    step = max(1, _ELEMENTS // max(shapes, total))
+    values = np.sort(pooled, axis=1).T  # so that a split knows nothing of which side is first
+    for start in range(0, RESAMPLES, step):
+        keys = rng.random((min(step, RESAMPLES - start), total))
+        chosen = np.zeros(keys.shape)
+        np.put_along_axis(chosen, np.argpartition(keys, small, axis=1)[:, :small], 1.0, axis=1)
+        count += rule.count(chosen @ values, chosen @ values**2)
+    return (count + 1) / (RESAMPLES + 1)
+
+
+class _ExtremeRule:
+    """Whether the Welch statistic of a split is at least as extreme as the observed one.
+
+    For the ``small`` chosen of all values, centred, with sum S and sum of squares Q, the difference of
+    means is w S and its squared standard error c0 + c1 Q - c2 S^2. Then t^2 >= t_obs^2, multiplied by
+    both squared errors so that constant samples need no exception, reads a S^2 - b Q >= c.
+    """
+
+    __slots__ = ("a", "b", "c")
+
+    def __init__(self, pooled: Floats, small: int) -> None:
+        large = pooled.shape[1] - small
+        per_small, per_large = 1 / (small * (small - 1)), 1 / (large * (large - 1))
+        squares = (pooled**2).sum(axis=1)
+        c0, c1, c2 = squares * per_large, per_small - per_large, per_small / small + per_large / large
+        chosen = pooled[:, :small]
+        sum_squared = chosen.sum(axis=1) ** 2
+        error = np.maximum(c0 + c1 * (chosen**2).sum(axis=1) - c2 * sum_squared, 0.0)
+        difference = (1 / small + 1 / large) ** 2 * sum_squared
+        self.a = error * (1 / small + 1 / large) ** 2 + difference * c2
+        self.b = difference * c1
+        self.c = difference * c0 - _TIE * (difference * c0 + self.a * squares)
+
+    def count(self, sums: Floats, squares: Floats) -> Integers:
+        """Count over splits, the first axis, for each shape."""
+        extreme = self.a * sums**2 - self.b * squares >= self.c
+        count: Integers = np.count_nonzero(extreme, axis=0)
+        return count
+
+    def count_pairs(self, row: int, left: tuple[Floats, Floats], right: tuple[Floats, Floats]) -> int:
+        """Count over all pairs of partial (sum, sum of squares) of one shape, as a matrix product."""
+        a, b = self.a[row], self.b[row]
+        own = [a * sums**2 - b * squares for sums, squares in (left, right)]
+        one = np.stack([own[0], np.ones_like(own[0]), 2 * a * left[0]], axis=1)
+        two = np.stack([np.ones_like(own[1]), own[1], right[0]], axis=0)
+        return int(np.count_nonzero(one @ two >= self.c[row]))
+
+
+def _meeting(first: int, second: int, chosen: int) -> Iterator[tuple[Floats, Floats]]:
+    """Go through the ways to choose among first + second values: k of the first, the rest of the second.
+
+    Yields indicator matrices of shape (first, C(first, k)) and (second, C(second, chosen - k)).
+    """
+    for k in range(max(0, chosen - second), min(first, chosen) + 1):
+        yield _subsets(first, k), _subsets(second, chosen - k)
+
+
+@functools.lru_cache(maxsize=64)
+def _subsets(total: int, size: int) -> Floats:
+    """Build the indicators of all subsets of a size, shape (total, C(total, size))."""
+    members = np.array(list(itertools.combinations(range(total), size)), dtype=np.int64)
+    indicator = np.zeros((total, len(members)))
+    indicator[members.T, np.arange(len(members))] = 1.0
+    indicator.flags.writeable = False
+    return indicator
