@@ -22,8 +22,9 @@ def of_side(side: Samples, shape: int) -> list[str]:
     name, n = side.config, int(side.n[shape])
     failed, missing, untimed = (int(lost[shape]) for lost in (side.failed, side.missing, side.untimed))
     notes = []
-    if failed and n:  # where all failed, the verdict says so
-        notes.append(f"{name}: {failed} of {count(n + failed, 'run')} failed; only the others are compared.")
+    if failed:
+        rest = "; only the others are compared" if n else ""
+        notes.append(f"{name}: {failed} of {count(n + failed, 'run')} failed{rest}.")
     if missing:
         notes.append(f"{name}: {count(missing, 'run')} missing.")
     if untimed:
@@ -54,7 +55,7 @@ def of_design(
     """Caveats about the whole design, each once."""
     judged = [row for row in comparisons if row.verdict is not Verdict.INVALID]
     if not judged:
-        single = all(max(row.baseline.n, row.candidate.n) <= 1 for row in comparisons)
+        single = max(max(row.baseline.n, row.candidate.n) for row in comparisons) == 1
         return [ONE_RUN] if single else []
     notes = [*_about_correction(judged, alpha), *_about_rare_failures(judged)]
     if not (baseline.floor >= 0).any() and not (candidate.floor >= 0).any():

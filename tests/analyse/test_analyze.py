@@ -165,6 +165,7 @@ def test_a_side_that_mostly_fails_is_invalid() -> None:
     assert row.verdict is Verdict.INVALID
     row = abtune.analyze(with_status(make_sweep(0.2), 1, failed=10)).comparisons[0]
     assert row.reason == "There is no timing of async; 10 runs failed."
+    assert row.caveats == ("async: 10 of 10 runs failed.",)
     assert math.isnan(row.boost)
 
 
