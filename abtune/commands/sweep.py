@@ -166,7 +166,7 @@ def _run(plan: Plan, facts: TargetFacts, store: Store, cores: int, options: dict
     about = {
         "title": f"{plan.configs[1].name} against {plan.configs[0].name}, {len(plan.shapes)} shapes",
         "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "command": " ".join(["abtune", *sys.argv[1:]]),
+        "command": _command(options),
         "device": facts.devices[0],
         "target": facts.target,
         "abtune_version": abtune.__version__,
@@ -187,6 +187,16 @@ def _run(plan: Plan, facts: TargetFacts, store: Store, cores: int, options: dict
     except KeyboardInterrupt:
         click.echo(f"{store.dataset}: what is done is kept; the same command goes on", err=True)
         raise
+
+
+def _command(options: dict[str, Any]) -> str:
+    """Return the command that would do the same again, without where it was done."""
+    words = ["abtune sweep"]
+    for name, value in options.items():
+        if name in ("out", "dry_run", "cores", "scheduler", "time_limit") or value in (None, ()):
+            continue
+        words.append(f"--{name.replace('_', '-')}={','.join(value) if isinstance(value, tuple) else value}")
+    return " ".join(words)
 
 
 # --- what is said -----------------------------------------------------------------------------------
@@ -242,10 +252,10 @@ def _say_outcome(outcome: Outcome, plan: Plan, out: Path) -> int:
     failed = int(np.sum(status == RunStatus.FAILED))
     note = f", {failed} failed (see variable 'failure')" if failed else ""
     click.echo(f"{out}: {outcome.finished} of {len(plan.runs)} runs done{note}", err=True)
-    where = "" if out == Path("abtune.nc") else f" {out}"
     if outcome.stopped:
         click.echo(f"stopped by {outcome.stopped}; the same command goes on", err=True)
-    click.echo(f"next: abtune analyze{where}", err=True)
+    if outcome.finished:
+        click.echo(f"next: abtune analyze{'' if out == Path('abtune.nc') else f' {out}'}", err=True)
     return 0
 
 

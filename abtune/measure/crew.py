@@ -279,7 +279,7 @@ def _build(post: Post, run: Run, settings: Settings, candidate: Candidate) -> Ke
 def _time(crew: Crew, post: Post, shape: Shape, settings: Settings, kernel: Kernel) -> Trial:
     arguments = (shape, settings.target, kernel.library, settings.search_repeats, settings.search_repeat_ms)
     try:
-        times = post.call("time_kernel", *arguments, timeout=settings.run_timeout)
+        times = post.call("time_candidate", *arguments, timeout=settings.run_timeout)
     except ServantError as error:
         _recover(crew, post, error)
         timed_out = isinstance(error, CallTimedOut)

@@ -345,7 +345,7 @@ def build(shape: Shape, config: Configuration, target: str, record: list[Any]) -
         return path.read_bytes()
 
 
-@functools.lru_cache(maxsize=1)
+@functools.lru_cache(maxsize=4)
 def _arguments(shape: Shape, target: str) -> tuple[list[Any], Any]:
     """Return device tensors for the inputs and the output, and the expected output."""
     inputs = random_inputs(shape, np.random.default_rng(0))
@@ -354,6 +354,7 @@ def _arguments(shape: Shape, target: str) -> tuple[list[Any], Any]:
     return tensors, expected_output(shape, inputs)
 
 
+@functools.lru_cache(maxsize=1)
 def _load(library: bytes) -> Any:
     handle, path = tempfile.mkstemp(suffix=".so")
     try:
@@ -362,6 +363,18 @@ def _load(library: bytes) -> Any:
         return tvm.runtime.load_module(path)
     finally:
         Path(path).unlink()
+
+
+def time_candidate(shape: Shape, target: str, library: bytes, repeats: int, repeat_ms: int) -> list[float]:
+    """Time a candidate of a search as :func:`time_kernel` does, but a hopeless one only once.
+
+    A random schedule can be a thousand times slower than the best. One whose single call takes longer than
+    all repeats are meant to is not timed again: it would cost seconds, and its rank is clear.
+    """
+    once = time_kernel(shape, target, library, 1, 0)
+    if once[0] > repeats * repeat_ms / 1000:
+        return once
+    return time_kernel(shape, target, library, repeats, repeat_ms)
 
 
 def time_kernel(shape: Shape, target: str, library: bytes, repeats: int, repeat_ms: int) -> list[float]:
@@ -383,8 +396,9 @@ def time_kernel(shape: Shape, target: str, library: bytes, repeats: int, repeat_
     """
     tensors, _ = _arguments(shape, target)
     device = _device(target)
-    kernel = _load(library)
-    evaluator = kernel.time_evaluator("main", device, number=1, repeat=repeats, min_repeat_ms=repeat_ms)
+    evaluator = _load(library).time_evaluator(
+        "main", device, number=1, repeat=repeats, min_repeat_ms=repeat_ms
+    )
     times = [float(seconds) for seconds in evaluator(*tensors).results]
     device.sync()
     return times

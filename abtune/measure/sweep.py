@@ -15,7 +15,7 @@ import socket
 import statistics
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import xarray as xr
@@ -23,6 +23,7 @@ from distributed.client import FutureCancelledError
 from distributed.scheduler import KilledWorker
 
 from abtune.datasets import save_dataset
+from abtune.errors import TargetError
 from abtune.measure.assemble import assemble
 from abtune.measure.cluster import Cluster, open_cluster
 from abtune.measure.crew import Batch, Winner, build_winner, propose_and_build, time_batch, time_winners
@@ -31,7 +32,8 @@ from abtune.measure.servant import ServantError
 from abtune.measure.store import Rounds, RunRecord, Store
 from abtune.measure.target import TargetFacts
 from abtune.measure.trials import History
-from abtune.schema import RunStatus
+from abtune.schema import RunStatus, TrialStatus
+from abtune.shapes import Gemm
 
 # A search that dies is tried again from its last iteration with other random numbers.
 ATTEMPTS = 3
@@ -183,11 +185,38 @@ async def _carry_out(
     try:
         async with open_cluster(facts, scheduler=scheduler, cores=cores) as cluster:
             sitting = _Sitting(plan, store, cluster, clock, progress)
+            if not all(store.is_finished(run) for run in plan.runs):
+                await _try_out(sitting)
             await _search_all(sitting)
             await _measure_all(sitting)
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     return "the time limit" if sitting.out_of_time else ""
+
+
+async def _try_out(sitting: _Sitting) -> None:
+    """Build and time a few small kernels, so that a broken compiler or driver is found in seconds.
+
+    Raises
+    ------
+    TargetError
+        If none of them works.
+    """
+    plan = sitting.plan
+    for config in plan.configs:
+        if config.space:  # it may be made for other workloads
+            continue
+        sampling = replace(config, strategy="replay-trace", strategy_options={})
+        run = Run(shape=Gemm(m=128, n=128, k=128), config=sampling, seed=0)
+        arguments = (run, plan.settings, History.empty(), 4, 1)
+        try:
+            batch = await sitting.cluster.search(propose_and_build, *arguments, priority=1)
+            trials, _ = await sitting.cluster.measure(time_batch, run.shape, plan.settings, batch, priority=1)
+        except ServantError as error:
+            raise TargetError(f"this machine cannot tune {config.name!r}: {error}") from None
+        if not any(trial.status is TrialStatus.OK for trial in trials):
+            reason = trials[-1].message if trials else "the search proposed nothing"
+            raise TargetError(f"this machine cannot build and time kernels of {config.name!r}: {reason}")
 
 
 # --- searching --------------------------------------------------------------------------------------

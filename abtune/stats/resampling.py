@@ -12,8 +12,8 @@ from scipy import fft
 
 from abtune.stats.ragged import Floats, Group
 
-_CELLS = 8192
-_CELLS_PER_SEED = 256
+_CELLS = 2048
+_CELLS_PER_SEED = 128
 _ELEMENTS = 1 << 19
 _REACH = 8.0
 
@@ -38,8 +38,9 @@ def error_quantiles(group: Group, smear: Floats, tail: Floats) -> tuple[Floats, 
 
     Notes
     -----
-    Values are put on a grid of some 8,192 cells over the whole support, each shared between its two
-    neighbours so that the mean is kept; this adds less than 0.01 % to the standard deviation.
+    Values are put on a grid of 2,048 cells or more over the whole support, each shared between its two
+    neighbours so that the mean is kept. A finer grid moves the bounds by 0.01 % of the interval's width, by
+    0.4 % where heavy ties make the distribution a comb.
     Exchanging the sides exchanges and negates the quantiles bit for bit: the calculation is done in an
     orientation that the data fix, and turned round afterwards.
 
