@@ -49,6 +49,24 @@ def of_methods(bootstrap: Interval, welch: Interval, shape: int) -> list[str]:
     return [f"Welch's interval, {100 * low:+.2g}% to {100 * high:+.2g}%, {inside} zero, unlike this one."]
 
 
+def of_tests(p: float, p_welch: float, alpha: float) -> list[str]:
+    """Say where only one of the two tests of a difference rejects, so that p alone would mislead.
+
+    Parameters
+    ----------
+    p, p_welch : float
+        Both tests, corrected over the shapes.
+    alpha : float
+        Family-wise level.
+    """
+    if p <= alpha < p_welch:
+        return [
+            f"The permutation test alone would call this a difference, Welch's t does not (adjusted p "
+            f"{p_value(p_welch)}): it takes both, because the sides need not scatter alike."
+        ]
+    return []
+
+
 def of_design(
     baseline: Samples, candidate: Samples, comparisons: tuple[Comparison, ...], alpha: float
 ) -> list[str]:

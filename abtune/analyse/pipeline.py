@@ -126,6 +126,7 @@ def _compare(
     decision = decide(evidence)
     notes = [note for part in samples for note in caveats.of_side(part, index)]
     notes += caveats.of_methods(statistics.interval, statistics.welch, index)
+    notes += caveats.of_tests(evidence.p_adjusted, evidence.p_welch_adjusted, alpha)
     return Comparison(
         shape=shape,
         workload=workload,
