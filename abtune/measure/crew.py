@@ -50,11 +50,27 @@ class Kernel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """What one iteration of a search wants to try, and what it has learned."""
+
+    candidates: tuple[Candidate, ...]
+    cost_model: bytes
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """What one iteration of a search proposes: kernels to time, and candidates that could not be built."""
+    """Kernels to time, and candidates that could not be built, in the order of the search."""
 
     entries: tuple[Kernel | Trial, ...]
-    cost_model: bytes
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timed:
+    """A batch that was timed."""
+
+    trials: tuple[Trial, ...]
     seconds: float
 
 
@@ -172,20 +188,27 @@ def interrupt_crew(dask_worker: Worker) -> None:
 # --- tasks ------------------------------------------------------------------------------------------
 
 
-def propose_and_build(run: Run, settings: Settings, history: History, count: int, rng_seed: int) -> Batch:
-    """Carry out the part of an iteration that needs no device.
+def propose(run: Run, settings: Settings, history: History, count: int, rng_seed: int) -> Proposal:
+    """Carry out the search part of an iteration.
 
     Raises
     ------
     ServantError
-        If the search itself fails; a candidate that cannot be built is only a failed trial.
+        If the search itself fails.
     """
     started = time.monotonic()
+    arguments = (run.shape, run.config, settings.target, history, count, rng_seed)
     with _crew().searcher() as post:
-        arguments = (run.shape, run.config, settings.target, history, count, rng_seed)
         candidates, cost_model = post.call("propose", *arguments, timeout=SEARCH_TIMEOUT)
+    return Proposal(candidates=candidates, cost_model=cost_model, seconds=time.monotonic() - started)
+
+
+def build_batch(run: Run, settings: Settings, candidates: Sequence[Candidate]) -> Batch:
+    """Build candidates; one that cannot be built is a failed trial."""
+    started = time.monotonic()
+    with _crew().searcher() as post:
         entries = tuple(_build(post, run, settings, candidate) for candidate in candidates)
-    return Batch(entries=entries, cost_model=cost_model, seconds=time.monotonic() - started)
+    return Batch(entries=entries, seconds=time.monotonic() - started)
 
 
 def build_winner(run: Run, settings: Settings, record: list[Any]) -> Winner | WinnerTimes:
@@ -198,8 +221,8 @@ def build_winner(run: Run, settings: Settings, record: list[Any]) -> Winner | Wi
     return Winner(config=run.config.name, seed=run.seed, library=built.library)
 
 
-def time_batch(shape: Shape, settings: Settings, batch: Batch) -> tuple[tuple[Trial, ...], float]:
-    """Time the kernels of a batch on one device; return all its trials, and the seconds it took."""
+def time_batch(shape: Shape, settings: Settings, batch: Batch) -> Timed:
+    """Time the kernels of a batch on one device."""
     started = time.monotonic()
     crew = _crew()
     with crew.device() as post:
@@ -207,7 +230,7 @@ def time_batch(shape: Shape, settings: Settings, batch: Batch) -> tuple[tuple[Tr
             entry if isinstance(entry, Trial) else _time(crew, post, shape, settings, entry)
             for entry in batch.entries
         )
-    return trials, time.monotonic() - started
+    return Timed(trials=trials, seconds=batch.seconds + time.monotonic() - started)
 
 
 def time_winners(shape: Shape, settings: Settings, winners: Sequence[Winner], rng_seed: int) -> Rounds:

@@ -26,17 +26,29 @@ from abtune.datasets import save_dataset
 from abtune.errors import TargetError
 from abtune.measure.assemble import assemble
 from abtune.measure.cluster import Cluster, open_cluster
-from abtune.measure.crew import Batch, Winner, build_winner, propose_and_build, time_batch, time_winners
+from abtune.measure.crew import (
+    Batch,
+    Proposal,
+    Timed,
+    Winner,
+    build_batch,
+    build_winner,
+    propose,
+    time_batch,
+    time_winners,
+)
 from abtune.measure.plan import Plan, Run, rng_for
 from abtune.measure.servant import ServantError
 from abtune.measure.store import Rounds, RunRecord, Store
 from abtune.measure.target import TargetFacts
-from abtune.measure.trials import History
+from abtune.measure.trials import Candidate, History
 from abtune.schema import RunStatus, TrialStatus
 from abtune.shapes import Gemm
 
 # A search that dies is tried again from its last iteration with other random numbers.
 ATTEMPTS = 3
+# Candidates that are built one after the other; the smaller, the better a batch spreads over cores.
+CHUNK = 8
 
 
 class Progress(Protocol):
@@ -210,10 +222,11 @@ async def _try_out(sitting: _Sitting) -> None:
         run = Run(shape=Gemm(m=128, n=128, k=128), config=sampling, seed=0)
         arguments = (run, plan.settings, History.empty(), 4, 1)
         try:
-            batch = await sitting.cluster.search(propose_and_build, *arguments, priority=1)
-            trials, _ = await sitting.cluster.measure(time_batch, run.shape, plan.settings, batch, priority=1)
+            proposal = await sitting.cluster.search(propose, *arguments, priority=1)
+            parts = await _try(sitting, run, proposal.candidates, 1)
         except ServantError as error:
             raise TargetError(f"this machine cannot tune {config.name!r}: {error}") from None
+        trials = [trial for part in parts for trial in part.trials]
         if not any(trial.status is TrialStatus.OK for trial in trials):
             reason = trials[-1].message if trials else "the search proposed nothing"
             raise TargetError(f"this machine cannot build and time kernels of {config.name!r}: {reason}")
@@ -281,18 +294,35 @@ async def _iterate(sitting: _Sitting, run: Run, history: History, priority: int)
         )
         rng_seed = int(rng.integers(1, 2**31 - 1))
         try:
-            batch: Batch = await sitting.cluster.search(
-                propose_and_build, run, settings, history, count, rng_seed, priority=priority
+            proposal: Proposal = await sitting.cluster.search(
+                propose, run, settings, history, count, rng_seed, priority=priority
             )
-            trials, seconds = await sitting.cluster.measure(
-                time_batch, run.shape, settings, batch, priority=priority
-            )
+            parts = await _try(sitting, run, proposal.candidates, priority)
         except (ServantError, KilledWorker):
             if attempt == ATTEMPTS - 1:
                 raise
         else:
-            return history.extended(trials, cost_model=batch.cost_model, seconds=batch.seconds + seconds)
+            return history.extended(
+                tuple(trial for part in parts for trial in part.trials),
+                cost_model=proposal.cost_model,
+                seconds=proposal.seconds + sum(part.seconds for part in parts),
+            )
     raise AssertionError("unreachable: the last attempt returns or raises")
+
+
+async def _try(
+    sitting: _Sitting, run: Run, candidates: Sequence[Candidate], priority: int
+) -> Sequence[Timed]:
+    """Build and time candidates in chunks, which spread over idle cores and devices; the order is kept."""
+    settings, cluster = sitting.plan.settings, sitting.cluster
+
+    async def one(chunk: Sequence[Candidate]) -> Timed:
+        batch: Batch = await cluster.search(build_batch, run, settings, chunk, priority=priority)
+        timed: Timed = await cluster.measure(time_batch, run.shape, settings, batch, priority=priority)
+        return timed
+
+    chunks = [candidates[start : start + CHUNK] for start in range(0, len(candidates), CHUNK)]
+    return await asyncio.gather(*(one(chunk) for chunk in chunks))
 
 
 def _record(run: Run, history: History, started: str, *, failure: str) -> RunRecord:
