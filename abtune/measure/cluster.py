@@ -106,7 +106,9 @@ async def _local(facts: TargetFacts, cores: int) -> AsyncIterator[Cluster]:
             threads_per_worker=max(threads, 1),
             processes=False,
             asynchronous=True,
-            dashboard_address=None,
+            # dask serves its metrics whatever is asked; this way on no fixed port, and to nobody else.
+            dashboard_address="127.0.0.1:0",
+            scheduler_kwargs={"dashboard": False},
             memory_limit=0,
             silence_logs=logging.CRITICAL,
             resources={"search": cores, "device": devices},
