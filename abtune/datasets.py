@@ -71,7 +71,7 @@ def save_dataset(dataset: xr.Dataset, path: str | os.PathLike[str]) -> None:
         If the file cannot be written.
     """
     validate(dataset)
-    place = _place(path)
+    place = place_for(path)
     temporary = place.with_name(f".{place.name}.{os.getpid()}.tmp")
     try:
         dataset.to_netcdf(temporary, engine="netcdf4", encoding=_encoding(dataset))
@@ -83,6 +83,26 @@ def save_dataset(dataset: xr.Dataset, path: str | os.PathLike[str]) -> None:
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def place_for(path: str | os.PathLike[str]) -> Path:
+    """Return where a dataset is to be put, links followed, after checking that a file can be there.
+
+    Raises
+    ------
+    StoreError
+        If the name is impossible, its folder is missing, or it names a folder or device.
+    """
+    try:
+        place = Path(path).resolve()
+        known, regular, folder = place.exists(), place.is_file(), place.parent.is_dir()
+    except (OSError, ValueError) as error:
+        raise StoreError(f"cannot write {path}: {_reason(error)}; give another place with --out") from None
+    if known and not regular:  # renaming over a device would replace the device
+        raise StoreError(f"cannot write {path}: it is not a regular file; give another place with --out")
+    if not folder:  # HDF5 would say that permission is denied
+        raise StoreError(f"cannot write {path}: there is no folder {Path(path).parent}")
+    return place
 
 
 def bundled_path(name: str) -> Path:
@@ -98,20 +118,6 @@ def bundled_path(name: str) -> Path:
     package = Path(__file__).parent
     installed = package / "data" / f"{name}.nc"
     return installed if installed.exists() else package.parent / "data" / f"{name}.nc"
-
-
-def _place(path: str | os.PathLike[str]) -> Path:
-    """Return where a file is to be put, links followed; renaming over a device would replace the device."""
-    try:
-        place = Path(path).resolve()
-        known, regular, folder = place.exists(), place.is_file(), place.parent.is_dir()
-    except (OSError, ValueError) as error:
-        raise StoreError(f"cannot write {path}: {_reason(error)}; give another place with --out") from None
-    if known and not regular:
-        raise StoreError(f"cannot write {path}: it is not a regular file; give another place with --out")
-    if not folder:  # HDF5 would say that permission is denied
-        raise StoreError(f"cannot write {path}: there is no folder {Path(path).parent}")
-    return place
 
 
 def _resolve(path_or_name: str | os.PathLike[str]) -> Path:

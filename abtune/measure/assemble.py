@@ -101,8 +101,16 @@ class _Grid:
             self.run[name][cell] = value
 
     def put_winner(self, rounds: Rounds, winner: WinnerTimes) -> None:
-        """Enter a re-measurement; a winner that is wrong or cannot run fails its run."""
-        cell = self._cell(rounds.shape, winner.config, winner.seed)
+        """Enter a re-measurement; a winner that is wrong or cannot run fails its run.
+
+        Times whose run is not there (its file was removed) are nobody's.
+        """
+        labels = (rounds.shape, winner.config, winner.seed)
+        if not all(label in axis for label, axis in zip(labels, self._axes, strict=True)):
+            return
+        cell = self._cell(*labels)
+        if cell not in self._records:
+            return
         self.run["device"][cell] = rounds.device
         self.run["host"][cell] = rounds.host
         if winner.failure:

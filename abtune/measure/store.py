@@ -12,17 +12,21 @@ import contextlib
 import gzip
 import json
 import os
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from abtune.datasets import place_for
 from abtune.errors import StoreError
 from abtune.measure.plan import Plan, Run
 from abtune.measure.trials import Candidate, History, Trial
 from abtune.schema import RunStatus, TrialStatus
 
 FORMAT = 1
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +122,23 @@ class Store:
         """The folder with the files."""
         return self.dataset.with_name(self.dataset.name + ".runs")
 
+    @property
+    def has_work(self) -> bool:
+        """Whether any run is finished or any search in progress."""
+        return any(any((self.folder / name).glob("*.json*")) for name in ("runs", "searches"))
+
+    def check(self) -> None:
+        """Refuse a place where no sweep can be, before anything slow begins.
+
+        Raises
+        ------
+        StoreError
+            If no file can be there, or one is that is not a sweep's.
+        """
+        place_for(self.dataset)
+        if self.dataset.exists() and not (self.folder / "sweep.json").exists():
+            raise StoreError(f"{self.dataset} exists and is not a sweep to go on with; give another --out")
+
     @contextlib.contextmanager
     def opened(self, plan: Plan, about: Mapping[str, Any]) -> Iterator[None]:
         """Hold the lock of the store while the sweep runs, after checking that it may.
@@ -134,8 +155,7 @@ class Store:
         StoreError
             If the place cannot be written, another sweep holds it, or it belongs to another one.
         """
-        if self.dataset.exists() and not (self.folder / "sweep.json").exists():
-            raise StoreError(f"{self.dataset} exists and is not a sweep to go on with; give another --out")
+        self.check()
         with _writing(self.folder):
             for name in ("runs", "searches", "rounds"):
                 (self.folder / name).mkdir(parents=True, exist_ok=True)
@@ -150,8 +170,7 @@ class Store:
 
     def about(self) -> dict[str, Any]:
         """Return what the sweep recorded about itself."""
-        content: dict[str, Any] = _read(self.folder / "sweep.json")
-        return content
+        return _read(self.folder / "sweep.json", _description, "remove its folder to begin anew")
 
     # --- runs ---
 
@@ -160,13 +179,14 @@ class Store:
         return self._run_path(run.key).exists()
 
     def save_record(self, run: Run, record: RunRecord) -> None:
-        """Keep a finished run and drop its search in progress."""
+        """Keep a finished run and drop its search in progress, and what was measured of an earlier winner."""
+        self._forget_times(run)
         _write(self._run_path(run.key), asdict(record))
         self._search_path(run.key).unlink(missing_ok=True)
 
     def records(self) -> list[RunRecord]:
         """Return all finished runs, also those that the present plan does not ask for."""
-        return [_record(_read(path)) for path in sorted((self.folder / "runs").glob("*.json"))]
+        return [_read(path, _record) for path in sorted((self.folder / "runs").glob("*.json"))]
 
     # --- searches in progress ---
 
@@ -179,26 +199,35 @@ class Store:
         path = self._search_path(run.key)
         if not path.exists():
             return History.empty(), ""
-        content = _read(path)
-        return _history_from_json(content), content["started"]
+        return _read(path, lambda content: (_history_from_json(content), str(content["started"])))
 
     # --- re-measurement ---
 
     def save_rounds(self, rounds: Rounds) -> None:
         """Keep the re-measurement of one shape, replacing an earlier one."""
-        _write(self.folder / "rounds" / f"{rounds.shape}.json", asdict(rounds))
+        _write(self._rounds_path(rounds.shape), asdict(rounds))
 
     def rounds(self) -> dict[str, Rounds]:
         """Return all re-measurements by the label of their shape."""
-        found: dict[str, Rounds] = {}
-        for path in sorted((self.folder / "rounds").glob("*.json")):
-            content = _read(path)
-            winners = tuple(WinnerTimes(**winner) for winner in content.pop("winners"))
-            found[content["shape"]] = Rounds(winners=winners, **content)
-        return found
+        found = [_read(path, _rounds) for path in sorted((self.folder / "rounds").glob("*.json"))]
+        return {rounds.shape: rounds for rounds in found}
+
+    def _forget_times(self, run: Run) -> None:
+        path = self._rounds_path(run.shape.label)
+        if not path.exists():
+            return
+        rounds = _read(path, _rounds)
+        others = tuple(
+            times for times in rounds.winners if (times.config, times.seed) != (run.config.name, run.seed)
+        )
+        if others != rounds.winners:
+            self.save_rounds(replace(rounds, winners=others))
 
     def _run_path(self, key: str) -> Path:
         return self.folder / "runs" / f"{key}.json"
+
+    def _rounds_path(self, label: str) -> Path:
+        return self.folder / "rounds" / f"{label}.json"
 
     def _search_path(self, key: str) -> Path:
         return self.folder / "searches" / f"{key}.json.gz"
@@ -220,8 +249,8 @@ class Store:
     def _claim(self, plan: Plan, about: Mapping[str, Any]) -> None:
         path = self.folder / "sweep.json"
         identity = json.loads(json.dumps({"format": FORMAT, **plan.identity()}))
-        if path.exists():
-            found = _read(path)
+        if path.exists() and self.has_work:  # a sweep that could not begin binds nobody
+            found = self.about()
             difference = _first_difference(found["identity"], identity)
             if difference:
                 raise StoreError(
@@ -247,6 +276,16 @@ def _first_difference(found: Any, wanted: Any, where: str = "") -> str:
         pairs = (_first_difference(a, b, "") for a, b in zip(found, wanted, strict=True))
         return next(filter(None, pairs), "")
     return "" if found == wanted else f"{where.replace('_', ' ')}: {found}, now {wanted}"
+
+
+def _description(content: dict[str, Any]) -> dict[str, Any]:
+    identity, about = content["identity"], content["about"]
+    return {"identity": {**identity, "settings": identity["settings"]}, "about": {**about}}
+
+
+def _rounds(content: dict[str, Any]) -> Rounds:
+    winners = tuple(WinnerTimes(**winner) for winner in content.pop("winners"))
+    return Rounds(winners=winners, **content)
 
 
 def _record(content: dict[str, Any]) -> RunRecord:
@@ -298,12 +337,13 @@ def _write(path: Path, content: Any, *, compress: bool = False) -> None:
             raise
 
 
-def _read(path: Path) -> Any:
+def _read(path: Path, parse: Callable[[Any], T], advice: str = "remove it to have that part done again") -> T:
     try:
         data = path.read_bytes()
-        return json.loads(gzip.decompress(data) if path.suffix == ".gz" else data)
-    except (OSError, ValueError, EOFError) as error:
-        raise StoreError(f"{path} cannot be read ({error}); remove it to have that part done again") from None
+        return parse(json.loads(gzip.decompress(data) if path.suffix == ".gz" else data))
+    except (OSError, ValueError, EOFError, LookupError, TypeError, AttributeError, zlib.error) as error:
+        reason = str(error) or type(error).__name__
+        raise StoreError(f"{path} cannot be read ({reason}); {advice}") from None
 
 
 @contextlib.contextmanager
