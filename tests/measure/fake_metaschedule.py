@@ -1,0 +1,149 @@
+"""Stands in for abtune.measure.metaschedule: instant, reproducible, and faulty where a configuration says so.
+
+The same functions with the same signatures, served by the same processes. What a run proposes depends on
+its random seed alone and what a kernel takes on its candidate alone, so that two sweeps of one plan give
+the same dataset however often they were stopped.
+
+A fault is an entry of the configuration's pass_config: ``{"build": "crash"}``. The key names a function,
+perhaps with ``@label`` of the only shape that it is for; the value what happens there: a name of
+:data:`FAULTS`, perhaps with ``:n`` for the candidate at this place of each batch only, or with ``once:file``
+to happen a single time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from abtune.configurations import Configuration
+from abtune.measure.trials import Candidate, History
+from abtune.shapes import Shape
+
+TARGET = '{"kind": "fake"}'
+
+
+def _raise() -> None:
+    raise RuntimeError("native stack\n  frame 1\nthe fault that was asked for")
+
+
+def _poison() -> None:
+    """Fail as CUDA does after a bad kernel: this call and every later one of the process."""
+    _State.poisoned = True
+    raise RuntimeError("CUDA: misaligned address")
+
+
+def _hang() -> None:
+    time.sleep(600.0)
+
+
+class _State:
+    poisoned = False
+
+
+FAULTS: dict[str, Callable[[], None]] = {
+    "raise": _raise,
+    "exit": lambda: sys.exit(3),
+    "crash": lambda: os.kill(os.getpid(), signal.SIGSEGV),
+    "killed": lambda: os.kill(os.getpid(), signal.SIGKILL),
+    "hang": _hang,
+    "poison": _poison,
+    "slow": lambda: time.sleep(0.05),
+}
+
+
+def _log(*words: object) -> None:
+    """Note a call, where a test wants to know of each."""
+    path = os.environ.get("FAKE_LOG")
+    if path:
+        line = json.dumps([*words, os.getpid(), os.environ.get("CUDA_VISIBLE_DEVICES", "")]) + "\n"
+        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        os.write(handle, line.encode())
+        os.close(handle)
+
+
+def _meet(faults: dict[str, str], function: str, label: str, place: int) -> None:
+    """Do what was asked for here, if anything."""
+    for wanted in (function, f"{function}@{label}"):
+        name, *details = faults.get(wanted, "").split(":")
+        if details[:1] == ["once"]:
+            try:
+                Path(details[1]).touch(exist_ok=False)
+            except FileExistsError:
+                continue
+        elif details and int(details[0]) != place:
+            continue
+        if name in FAULTS:
+            FAULTS[name]()
+
+
+def propose(
+    shape: Shape, config: Configuration, target: str, history: History, count: int, rng_seed: int
+) -> tuple[tuple[Candidate, ...], bytes]:
+    """Propose candidates that only the seed decides; the model counts the trials that it has learned."""
+    _log("propose", shape.label, config.name, history.iterations, rng_seed)
+    faults = {key: str(value) for key, value in config.pass_config.items()}
+    _meet(faults, "propose", shape.label, 0)
+    learned = int(history.cost_model or b"0") + len(history.trials) - history.learned
+    if faults.get("propose") == "nothing":
+        count = 0
+    candidates = tuple(
+        Candidate(
+            record=[f"trace {rng_seed}.{place}", {"faults": faults, "place": place}],
+            module_hash=f"{rng_seed}.{place}",
+        )
+        for place in range(count)
+    )
+    return candidates, str(learned).encode()
+
+
+def build(shape: Shape, config: Configuration, target: str, record: list[Any]) -> bytes:
+    """Build a library that is the candidate itself."""
+    trace, about = record
+    _meet(about["faults"], "build", shape.label, about["place"])
+    return json.dumps({"trace": trace, "shape": shape.label, "config": config.name, **about}).encode()
+
+
+def time_candidate(shape: Shape, target: str, library: bytes, repeats: int, repeat_ms: int) -> list[float]:
+    """Time a candidate within a search."""
+    return _time("time_candidate", library, repeats)
+
+
+def time_kernel(shape: Shape, target: str, library: bytes, repeats: int, repeat_ms: int) -> list[float]:
+    """Time a winner again."""
+    return _time("time_kernel", library, repeats)
+
+
+def check_kernel(shape: Shape, target: str, library: bytes) -> float:
+    """Return the error that the configuration asks for: none, a wrong result, or a fault."""
+    kernel = json.loads(library)
+    _log("check_kernel", kernel["shape"], kernel["config"], kernel["trace"])
+    if _State.poisoned:
+        raise RuntimeError("CUDA: misaligned address")
+    _meet(kernel["faults"], "check_kernel", kernel["shape"], kernel["place"])
+    return {"wrong": 0.5, "nan": math.nan}.get(kernel["faults"].get("check_kernel", ""), 1e-7)
+
+
+def device_state() -> tuple[float, float]:
+    """Return a clock and no temperature."""
+    return 1500.0, math.nan
+
+
+def _time(function: str, library: bytes, repeats: int) -> list[float]:
+    kernel = json.loads(library)
+    _log(function, kernel["shape"], kernel["config"], kernel["trace"])
+    if _State.poisoned:
+        raise RuntimeError("CUDA: misaligned address")
+    _meet(kernel["faults"], function, kernel["shape"], kernel["place"])
+    seed = hashlib.sha256(f"{function} {kernel['shape']} {kernel['trace']}".encode()).digest()
+    rng = np.random.default_rng(int.from_bytes(seed[:8], "big"))
+    return [float(value) for value in rng.uniform(1e-4, 2e-4) * rng.uniform(1.0, 1.01, size=repeats)]

@@ -1,0 +1,61 @@
+"""The history of a search: its winner, its end, and how it grows."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from measure_builders import make_history, make_trial
+
+from abtune.measure.trials import MAX_EMPTY_ITERATIONS, Candidate, History, failed
+from abtune.schema import TrialStatus
+
+NAN = math.nan
+
+
+def test_the_winner_is_the_fastest_that_was_timed() -> None:
+    """Failed trials do not compete, and of equals the first wins."""
+    history = make_history(3.0, NAN, 1.0, 2.0, 1.0)
+    assert history.winner is history.trials[2]
+
+
+@pytest.mark.parametrize("latencies", [(), (NAN, NAN)])
+def test_without_a_timing_there_is_no_winner(latencies: tuple[float, ...]) -> None:
+    """A history in which nothing was timed has no winner."""
+    assert make_history(*latencies).winner is None
+
+
+def test_a_search_is_over_when_its_budget_is_spent() -> None:
+    """Failed trials count against the budget, and the last trial ends the search."""
+    history = make_history(1.0, NAN)
+    assert not history.is_over(3)
+    assert history.is_over(2)
+    assert history.is_over(1)
+
+
+def test_a_search_is_over_when_nothing_new_comes() -> None:
+    """So many empty iterations in a row end a search; one with trials starts the count anew."""
+    history = make_history(1.0)
+    for _ in range(MAX_EMPTY_ITERATIONS - 1):
+        history = history.extended((), cost_model=b"", seconds=0.0)
+    assert not history.is_over(100)
+    assert history.extended((), cost_model=b"", seconds=0.0).is_over(100)
+    resumed = history.extended((make_trial(),), cost_model=b"", seconds=0.0)
+    assert resumed.empty_iterations == 0
+    assert not resumed.extended((), cost_model=b"", seconds=0.0).is_over(100)
+
+
+def test_an_iteration_extends_a_history() -> None:
+    """Trials are appended, time adds up, and the model has learned what came before, not the new."""
+    first = History.empty().extended((make_trial(),), cost_model=b"one", seconds=2.0)
+    second = first.extended((make_trial(number=1), make_trial(NAN)), cost_model=b"two", seconds=3.0)
+    assert [len(history.trials) for history in (first, second)] == [1, 3]
+    assert (first.learned, second.learned) == (0, 1)
+    assert (second.cost_model, second.iterations, second.seconds) == (b"two", 2, 5.0)
+
+
+def test_a_failed_candidate_has_no_latency() -> None:
+    """A candidate that could not be timed is a trial with a status and a reason."""
+    trial = failed(Candidate(record=["t"], module_hash="h"), TrialStatus.TIMED_OUT, "too slow")
+    assert math.isnan(trial.latency)
+    assert (trial.status, trial.message) == (TrialStatus.TIMED_OUT, "too slow")
