@@ -155,6 +155,7 @@ class Crew(WorkerPlugin):
 @contextlib.contextmanager
 def _occupied(posts: queue.SimpleQueue[Post]) -> Iterator[Post]:
     post = posts.get()
+    post.resume()
     try:
         yield post
     finally:

@@ -79,6 +79,11 @@ class Servant:
         self._connection = Connection(ours.detach())
         self._ready = False
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process runs."""
+        return self._process.poll() is None
+
     def call(self, function: str, *args: Any, timeout: float) -> Any:
         """Call a function in the child and return what it returns.
 
@@ -88,7 +93,10 @@ class Servant:
             See each. After the last two the servant is of no further use.
         """
         if not self._ready:
-            self._receive(START_TIMEOUT, "starting")
+            try:
+                self._receive(START_TIMEOUT, "starting")
+            except CallFailed as error:  # without its module the process serves nothing
+                raise ServantDied(str(error)) from None
             self._ready = True
         try:
             self._connection.send((function, args))
@@ -127,15 +135,20 @@ class Servant:
         except subprocess.TimeoutExpired:  # it let go of the connection but goes on
             self.kill()
             code = self._process.wait()
-        how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+        how = f"killed by {_signal_name(-code)}" if code < 0 else f"exit code {code}"
         self._output.seek(0)
         lines = self._output.read().decode(errors="replace").strip().splitlines()
         last = f": {lines[-1][:200]}" if lines else ""
         return ServantDied(f"{what}: process {how}{last}")
 
 
+_CLOSED = "closed"
+
+
 class Post:
     """A place that a servant fills: when one dies, the next call finds another.
+
+    One thread at a time calls; any other may interrupt or close.
 
     Parameters
     ----------
@@ -156,36 +169,62 @@ class Post:
         self._servant: Servant | None = None
         self._spares: collections.deque[Servant] = collections.deque()
         self._spare_count = spares
+        self._lock = threading.RLock()  # held during calls
+        self._refusal = ""
 
     def call(self, function: str, *args: Any, timeout: float) -> Any:
         """Call as :meth:`Servant.call` does; a servant that died or hung is replaced."""
-        servant = self._servant or self._next()
-        self._servant = servant
-        try:
-            return servant.call(function, *args, timeout=timeout)
-        except (ServantDied, CallTimedOut):
-            self.replace()
-            raise
+        with self._lock:
+            if self._servant is not None and not self._servant.is_alive:  # it died between two calls
+                self.replace()
+            servant = None
+            if not self._refusal:
+                servant = self._servant = self._servant or self._next()
+            # Looked at again: whoever refuses does so first and then kills the servant that it sees.
+            if servant is None or self._refusal:
+                raise ServantDied(f"{function}: {self._refusal}")
+            try:
+                return servant.call(function, *args, timeout=timeout)
+            except (ServantDied, CallTimedOut):
+                self.replace()
+                raise
 
     def replace(self) -> None:
         """Discard the servant, for instance because its device no longer answers."""
-        if self._servant is not None:
-            self._servant.close()
-        self._servant = self._next() if self._spare_count else None
+        with self._lock:
+            if self._servant is not None:
+                self._servant.close()
+            self._servant = self._next() if self._spare_count and self._refusal != _CLOSED else None
 
     def interrupt(self) -> None:
-        """Kill the process that serves now, from any thread; the call in progress fails."""
+        """Kill the process that serves now, from any thread; calls fail until the post is resumed.
+
+        So a loop over calls ends at once, and not after a failure for each.
+        """
+        self._refusal = self._refusal or "interrupted"
         servant = self._servant
         if servant is not None:
             servant.kill()
 
+    def resume(self) -> None:
+        """Serve again after an interruption, with another servant."""
+        with self._lock:
+            if self._refusal and self._refusal != _CLOSED:
+                self.replace()
+                self._refusal = ""
+
     def close(self) -> None:
-        """End all processes."""
-        for servant in (self._servant, *self._spares):
-            if servant is not None:
-                servant.close()
-        self._servant = None
-        self._spares.clear()
+        """End all processes, from any thread; there will be no others."""
+        self._refusal = _CLOSED
+        servant = self._servant
+        if servant is not None:
+            servant.kill()
+        with self._lock:
+            for each in (self._servant, *self._spares):
+                if each is not None:
+                    each.close()
+            self._servant = None
+            self._spares.clear()
 
     def _next(self) -> Servant:
         while len(self._spares) <= self._spare_count:
@@ -218,6 +257,13 @@ def _follow_parent(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(1.0)
     os._exit(1)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # a real-time signal
+        return f"signal {number}"
 
 
 def _one_line(error: BaseException) -> str:
