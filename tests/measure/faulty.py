@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import time
+from pathlib import Path
 
 sys.stdout.write("noise while importing\n")
 
@@ -67,9 +69,14 @@ def hang() -> None:
     time.sleep(600.0)
 
 
+def hang_at(path: str) -> None:
+    Path(path).touch()
+    time.sleep(600.0)
+
+
 def hang_with_child() -> None:
     """Wait for a child of our own, as a linker would be."""
-    os.spawnv(os.P_WAIT, sys.executable, [sys.executable, "-c", "import time; time.sleep(600)"])
+    subprocess.run([sys.executable, "-c", "import time; time.sleep(600)"], check=True)
 
 
 def let_go() -> None:

@@ -1,0 +1,330 @@
+"""Processes that may crash, hang and print: the caller always gets an answer."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from processes import is_running, wait_until
+
+from abtune.measure.servant import CallFailed, CallTimedOut, Post, Servant, ServantDied, ServantError
+
+LONG = 60.0
+
+
+@pytest.fixture
+def servant() -> Iterator[Servant]:
+    servant = Servant("faulty", {"FAULTY": "set"})
+    yield servant
+    servant.close()
+
+
+@pytest.fixture
+def post() -> Iterator[Post]:
+    post = Post("faulty", {})
+    yield post
+    post.close()
+
+
+# Answers
+
+
+def test_functions_answer(servant: Servant) -> None:
+    """A call returns what the function returns, call after call, from one other process."""
+    assert [servant.call("add", 1, number, timeout=LONG) for number in range(3)] == [1, 2, 3]
+    first, second = (servant.call("who", timeout=LONG) for _ in range(2))
+    assert first == second != os.getpid()
+
+
+def test_large_answers_arrive(servant: Servant) -> None:
+    """A library of many megabytes comes through whole."""
+    assert servant.call("big", 20_000_000, timeout=LONG) == bytes(20_000_000)
+
+
+def test_the_environment_is_inherited_and_added_to(servant: Servant, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The child has the variables of the parent, and those that were given."""
+    assert servant.call("variable", "FAULTY", timeout=LONG) == "set"
+    assert servant.call("variable", "PATH", timeout=LONG) == os.environ["PATH"]
+
+
+def test_niceness_is_added() -> None:
+    """A servant that is to give way has a lower priority than its parent."""
+    nice = Servant("faulty", {}, niceness=3)
+    try:
+        assert nice.call("niceness", timeout=LONG) == os.nice(0) + 3
+    finally:
+        nice.close()
+
+
+def test_printing_does_not_disturb(servant: Servant) -> None:
+    """Whatever a library prints, on either stream, corrupts no answer."""
+    assert servant.call("print_garbage", timeout=LONG) == "answer"
+    assert servant.call("add", 1, 1, timeout=LONG) == 2
+
+
+def test_the_keyboard_is_for_the_parent(servant: Servant) -> None:
+    """An interrupt that reaches the child does not end it: the parent decides."""
+    pid = servant.call("who", timeout=LONG)
+    assert os.getpgid(pid) != os.getpgid(0)
+    os.kill(pid, signal.SIGINT)
+    assert servant.call("who", timeout=LONG) == pid
+
+
+# Faults
+
+
+def test_an_exception_is_a_failed_call(servant: Servant) -> None:
+    """What a function raises is one line with the last of what was said, and the process lives on."""
+    pid = servant.call("who", timeout=LONG)
+    with pytest.raises(CallFailed) as caught:
+        servant.call("complain", "Stack trace:\n  frame 1\n\n  it is wrong  \n", timeout=LONG)
+    assert str(caught.value) == "complain: ValueError: it is wrong"
+    with pytest.raises(CallFailed, match=r"^complain: ValueError$"):
+        servant.call("complain", "", timeout=LONG)
+    with pytest.raises(CallFailed, match=r"AttributeError.*'absent'"):
+        servant.call("absent", timeout=LONG)
+    assert servant.call("who", timeout=LONG) == pid
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "said"),
+    [
+        ("leave", (3,), "leave: process exit code 3"),
+        ("leave", (0,), "leave: process exit code 0"),
+        ("kill_self", (signal.SIGSEGV,), "kill_self: process killed by SIGSEGV"),
+        ("kill_self", (signal.SIGKILL,), "kill_self: process killed by SIGKILL"),
+        ("kill_self", (signal.SIGABRT,), "kill_self: process killed by SIGABRT"),
+        ("kill_self", (signal.SIGRTMIN + 1,), f"kill_self: process killed by signal {signal.SIGRTMIN + 1}"),
+        ("say_and_die", ("out of memory",), "say_and_die: process exit code 7: out of memory"),
+    ],
+)
+def test_a_death_says_how(servant: Servant, function: str, arguments: tuple[object, ...], said: str) -> None:
+    """A process that ends during a call is told by its exit code or signal, and its last words."""
+    with pytest.raises(ServantDied) as caught:
+        servant.call(function, *arguments, timeout=LONG)
+    assert str(caught.value).startswith(said)
+
+
+def test_an_answer_that_cannot_be_sent_is_an_error(servant: Servant) -> None:
+    """A function whose result cannot be pickled is an error that says so, not a hang."""
+    with pytest.raises(ServantError, match=r"[Pp]ickle"):
+        servant.call("unsendable", timeout=LONG)
+
+
+def test_a_dead_servant_stays_dead(servant: Servant) -> None:
+    """Every call after a death is a death as well."""
+    for _ in range(3):
+        with pytest.raises(ServantDied):
+            servant.call("leave", 3, timeout=LONG)
+
+
+@pytest.mark.parametrize("function", ["hang", "hang_with_child"])
+def test_a_hanging_call_is_killed(servant: Servant, function: str) -> None:
+    """A call that takes too long fails, and its process is gone."""
+    pid = servant.call("who", timeout=LONG)
+    with pytest.raises(CallTimedOut, match=rf"^{function}: no answer within 0\.5 s$"):
+        servant.call(function, timeout=0.5)
+    wait_until(lambda: not is_running(pid), "the end of the process")
+
+
+def test_a_process_that_hangs_up_is_killed(servant: Servant) -> None:
+    """A child that closes the connection but lives on does not live long."""
+    pid = servant.call("who", timeout=LONG)
+    with pytest.raises(ServantDied, match="let_go: process killed by SIGKILL"):
+        servant.call("let_go", timeout=LONG)
+    assert not is_running(pid)
+
+
+@pytest.mark.parametrize(
+    ("module", "said"),
+    [("unimportable", "starting: RuntimeError: this cannot work here"), ("absent_module", "absent_module")],
+)
+def test_a_module_that_cannot_be_imported_is_an_error(module: str, said: str) -> None:
+    """When the module fails to import, the first call says why."""
+    servant = Servant(module, {})
+    try:
+        with pytest.raises(ServantDied, match=said):
+            servant.call("anything", timeout=LONG)
+        with pytest.raises(ServantError):
+            servant.call("anything", timeout=LONG)
+    finally:
+        servant.close()
+
+
+def test_closing_ends_the_process(servant: Servant) -> None:
+    """A closed servant is gone at once, and closing or killing it again does no harm."""
+    pid = servant.call("who", timeout=LONG)
+    servant.close()
+    assert not is_running(pid)
+    servant.kill()
+    servant.close()
+
+
+@pytest.mark.slow
+def test_children_follow_a_parent_that_is_killed() -> None:
+    """When the parent is killed outright its servants end too, busy or idle."""
+    script = (
+        "import threading, time\n"
+        "from abtune.measure.servant import Servant\n"
+        "idle, busy = Servant('faulty', {}), Servant('faulty', {})\n"
+        "print(idle.call('who', timeout=60), busy.call('who', timeout=60), flush=True)\n"
+        "busy.call('hang', timeout=600)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        children = [int(word) for word in parent.stdout.readline().split()]
+        assert len(children) == 2
+        assert all(is_running(pid) for pid in children)
+        parent.kill()
+    wait_until(lambda: not any(is_running(pid) for pid in children), "the end of the children")
+
+
+# Posts
+
+
+def test_a_post_replaces_what_died(post: Post) -> None:
+    """After a crash and after a hang the next call finds a fresh process."""
+    pids = [post.call("who", timeout=LONG)]
+    for function, error in (("kill_self", ServantDied), ("hang", CallTimedOut)):
+        with pytest.raises(error):
+            post.call(function, *([signal.SIGSEGV] if function == "kill_self" else []), timeout=2.0)
+        pids.append(post.call("who", timeout=LONG))
+    assert len(set(pids)) == 3
+    assert [is_running(pid) for pid in pids] == [False, False, True]
+
+
+def test_a_post_notices_a_death_between_calls(post: Post) -> None:
+    """A process that was killed while it had nothing to do costs no call."""
+    pid = post.call("who", timeout=LONG)
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: not is_running(pid), "the end of the process")
+    assert post.call("add", 1, 2, timeout=LONG) == 3
+
+
+def test_a_post_keeps_what_raised(post: Post) -> None:
+    """An exception is no reason to start anew."""
+    pid = post.call("who", timeout=LONG)
+    with pytest.raises(CallFailed):
+        post.call("complain", "no", timeout=LONG)
+    assert post.call("who", timeout=LONG) == pid
+
+
+def test_a_post_recovers_from_a_failed_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module that cannot be imported fails every call, and each time says why."""
+    post = Post("unimportable", {})
+    for _ in range(3):
+        with pytest.raises(ServantError, match="this cannot work here"):
+            post.call("anything", timeout=LONG)
+    post.close()
+
+
+def test_spares_stand_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A replacement comes from the spares, which were started before it was needed."""
+    started: list[Servant] = []
+    original = Servant.__init__
+
+    def note(self: Servant, *args: object, **kwargs: object) -> None:
+        original(self, *args, **kwargs)  # type: ignore[arg-type]
+        started.append(self)
+
+    monkeypatch.setattr(Servant, "__init__", note)
+    post = Post("faulty", {}, spares=2)
+    try:
+        post.call("who", timeout=LONG)
+        assert len(started) == 3
+        spares = [servant._process.pid for servant in started[1:]]
+        post.replace()
+        assert len(started) == 4
+        assert post.call("who", timeout=LONG) == spares[0]
+        with pytest.raises(ServantDied):
+            post.call("leave", 1, timeout=LONG)
+        assert post.call("who", timeout=LONG) == spares[1]
+        assert len(started) == 5
+    finally:
+        post.close()
+    assert not [servant for servant in started if is_running(servant._process.pid)]
+
+
+def test_replacing_an_empty_post_starts_nothing(post: Post) -> None:
+    """Before the first call there is nothing to replace, to interrupt or to close."""
+    post.replace()
+    post.interrupt()
+    post.close()
+    assert post._servant is None
+
+
+def test_an_interrupt_ends_the_call_in_progress(post: Post, tmp_path: Path) -> None:
+    """Another thread can end a call that hangs; the post serves again afterwards."""
+    pid = post.call("who", timeout=LONG)
+    failures: list[ServantError] = []
+
+    def hang() -> None:
+        try:
+            post.call("hang_at", str(tmp_path / "busy"), timeout=600.0)
+        except ServantError as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=hang)
+    thread.start()
+    wait_until((tmp_path / "busy").exists, "the call")
+    post.interrupt()
+    thread.join()
+    (failure,) = failures
+    assert isinstance(failure, ServantDied)
+    assert not is_running(pid)
+    post.resume()
+    assert post.call("who", timeout=LONG) != pid
+
+
+def test_an_interrupted_post_refuses_until_it_is_resumed(post: Post) -> None:
+    """Whoever was interrupted gets no further call through, so that a loop over calls ends at once."""
+    post.call("who", timeout=LONG)
+    post.interrupt()
+    for _ in range(3):
+        with pytest.raises(ServantDied, match="interrupted"):
+            post.call("who", timeout=LONG)
+    post.resume()
+    assert post.call("add", 1, 2, timeout=LONG) == 3
+
+
+def test_a_closed_post_starts_nothing() -> None:
+    """After closing, calls fail and no process is started for them."""
+    post = Post("faulty", {}, spares=1)
+    pid = post.call("who", timeout=LONG)
+    post.close()
+    assert not is_running(pid)
+    with pytest.raises(ServantDied, match="closed"):
+        post.call("who", timeout=LONG)
+    post.resume()
+    with pytest.raises(ServantDied, match="closed"):
+        post.call("who", timeout=LONG)
+    post.replace()
+    assert post._servant is None
+
+
+@pytest.mark.parametrize("spares", [0, 1])
+def test_closing_ends_a_call_in_another_thread(tmp_path: Path, spares: int) -> None:
+    """A call that is in progress when its post is closed fails as a death, and starts nothing."""
+    post = Post("faulty", {}, spares=spares)
+    post.call("who", timeout=LONG)
+    failures: list[BaseException] = []
+
+    def hang() -> None:
+        try:
+            post.call("hang_at", str(tmp_path / "busy"), timeout=600.0)
+        except BaseException as error:  # noqa: BLE001 - whatever it is, the test looks at it
+            failures.append(error)
+
+    thread = threading.Thread(target=hang)
+    thread.start()
+    wait_until((tmp_path / "busy").exists, "the call")
+    post.close()
+    thread.join()
+    assert [type(failure) for failure in failures] == [ServantDied]
+    assert post._servant is None
