@@ -91,6 +91,7 @@ def sweep(**options: Any) -> int:
     facts = find_target(options["target"])
     plan = _make_plan(options, facts, shapes_given)
     store = Store(options["out"])
+    store.check(plan)
     cores = options["cores"] or _cores()
     _say_plan(plan, facts, store, cores)
     if options["dry_run"]:
@@ -218,7 +219,7 @@ def _say_plan(plan: Plan, facts: TargetFacts, store: Store, cores: int) -> None:
         f"a run     {settings.trials} trials in iterations of {settings.trials_per_iteration}",
         f"cost      about {_span(cost.seconds)} ({basis})",
     ]
-    click.echo("\n".join(lines), err=True)
+    click.echo("\n".join(lines))
 
 
 def _say_power(plan: Plan) -> None:
@@ -251,9 +252,9 @@ def _say_outcome(outcome: Outcome, plan: Plan, out: Path) -> int:
     status = outcome.dataset["run_status"].values
     failed = int(np.sum(status == RunStatus.FAILED))
     note = f", {failed} failed (see variable 'failure')" if failed else ""
-    click.echo(f"{out}: {outcome.finished} of {len(plan.runs)} runs done{note}", err=True)
+    click.echo(f"{out}: {outcome.finished} of {len(plan.runs)} runs done{note}")
     if outcome.stopped:
-        click.echo(f"stopped by {outcome.stopped}; the same command goes on", err=True)
+        click.echo(f"stopped by {outcome.stopped}; the same command goes on")
     if outcome.finished:
         click.echo(f"next: abtune analyze{'' if out == Path('abtune.nc') else f' {out}'}", err=True)
     return 0

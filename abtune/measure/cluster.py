@@ -122,7 +122,7 @@ async def _local(facts: TargetFacts, cores: int) -> AsyncIterator[Cluster]:
 @contextlib.asynccontextmanager
 async def _remote(facts: TargetFacts, scheduler: str) -> AsyncIterator[Cluster]:
     try:
-        client = await Client(scheduler, asynchronous=True, timeout=30)
+        client = await Client(scheduler, asynchronous=True, timeout=10)
     except (OSError, ValueError, TimeoutError) as error:
         raise TargetError(f"no dask scheduler answers at {scheduler!r}: {error}") from None
     async with client:

@@ -127,17 +127,27 @@ class Store:
         """Whether any run is finished or any search in progress."""
         return any(any((self.folder / name).glob("*.json*")) for name in ("runs", "searches"))
 
-    def check(self) -> None:
-        """Refuse a place where no sweep can be, before anything slow begins.
+    def check(self, plan: Plan) -> None:
+        """Refuse a place where the plan cannot be carried out, before anything slow begins; write nothing.
 
         Raises
         ------
         StoreError
-            If no file can be there, or one is that is not a sweep's.
+            If no file can be there, one is that is not a sweep's, or a sweep with other settings.
         """
         place_for(self.dataset)
-        if self.dataset.exists() and not (self.folder / "sweep.json").exists():
-            raise StoreError(f"{self.dataset} exists and is not a sweep to go on with; give another --out")
+        if not (self.folder / "sweep.json").exists():
+            if self.dataset.exists():
+                raise StoreError(
+                    f"{self.dataset} exists and is not a sweep to go on with; give another --out"
+                )
+        elif self.has_work:  # a sweep that could not begin binds nobody
+            difference = _first_difference(self.about()["identity"], _identity(plan))
+            if difference:
+                raise StoreError(
+                    f"{self.dataset} was begun with other settings ({difference}); "
+                    "repeat those to go on, or give another --out"
+                )
 
     @contextlib.contextmanager
     def opened(self, plan: Plan, about: Mapping[str, Any]) -> Iterator[None]:
@@ -155,7 +165,7 @@ class Store:
         StoreError
             If the place cannot be written, another sweep holds it, or it belongs to another one.
         """
-        self.check()
+        self.check(plan)
         with _writing(self.folder):
             for name in ("runs", "searches", "rounds"):
                 (self.folder / name).mkdir(parents=True, exist_ok=True)
@@ -247,18 +257,16 @@ class Store:
             ) from None
 
     def _claim(self, plan: Plan, about: Mapping[str, Any]) -> None:
+        self.check(plan)  # again, now that nobody else writes
         path = self.folder / "sweep.json"
-        identity = json.loads(json.dumps({"format": FORMAT, **plan.identity()}))
-        if path.exists() and self.has_work:  # a sweep that could not begin binds nobody
-            found = self.about()
-            difference = _first_difference(found["identity"], identity)
-            if difference:
-                raise StoreError(
-                    f"{self.dataset} was begun with other settings ({difference}); "
-                    "repeat those to go on, or give another --out"
-                )
-            about = {**about, "created": found["about"]["created"]}
-        _write(path, {"identity": identity, "about": dict(about)})
+        if path.exists() and self.has_work:
+            about = {**about, "created": self.about()["about"]["created"]}
+        _write(path, {"identity": _identity(plan), "about": dict(about)})
+
+
+def _identity(plan: Plan) -> Any:
+    """Return the identity of a plan as it comes back from a file."""
+    return json.loads(json.dumps({"format": FORMAT, **plan.identity()}))
 
 
 def _first_difference(found: Any, wanted: Any, where: str = "") -> str:
