@@ -57,9 +57,9 @@ Examples:
 @click.option("--baseline", metavar="NAME", help="Configuration to compare against, or module:attribute.")
 @click.option("--candidate", metavar="NAME", help="Configuration to judge, or module:attribute.")
 @click.option("--target", default="auto", show_default=True, help="auto, cuda, cpu, or a TVM target.")
-@click.option("--trials", type=click.IntRange(min=1), help="Candidates of a run. [default: 128; CPU: 32]")
+@click.option("--trials", type=click.IntRange(min=1), help="Candidates of a run. [default: 128; CPU: 24]")
 @click.option(
-    "--trials-per-iter", type=click.IntRange(min=1), help="Candidates of an iteration. [default: 64; CPU: 16]"
+    "--trials-per-iter", type=click.IntRange(min=1), help="Candidates of an iteration. [default: 64; CPU: 12]"
 )
 @click.option("--rounds", type=click.IntRange(min=1), default=5, show_default=True, help="Of re-measuring.")
 @click.option("--repeats", type=click.IntRange(min=1), default=5, show_default=True, help="Timings a round.")

@@ -50,7 +50,7 @@ class Settings:
 
 # Per kind of target: what a sweep uses that is not told otherwise. On a GPU an iteration of 64 is
 # MetaSchedule's own; on a CPU, sizes at which a small comparison takes minutes.
-DEFAULT_TRIALS: Mapping[str, tuple[int, int]] = MappingProxyType({"cuda": (128, 64), "llvm": (32, 16)})
+DEFAULT_TRIALS: Mapping[str, tuple[int, int]] = MappingProxyType({"cuda": (128, 64), "llvm": (24, 12)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
