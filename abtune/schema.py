@@ -10,14 +10,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import xarray as xr
 
 import abtune
 from abtune.errors import DatasetError, InputError
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 SCHEMA_VERSION = 1
 
@@ -175,6 +177,8 @@ def make_dataset(
     >>> dict(dataset.sizes)
     {'shape': 1, 'config': 2, 'seed': 2, 'round': 1, 'repeat': 1}
     """
+    import xarray as xr  # not above: processes that search and measure need the enumerations alone
+
     try:
         values = np.asarray(latency, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -19,6 +19,9 @@ from abtune.measure.crew import Crew, interrupt_crew
 from abtune.measure.target import TargetFacts
 
 
+CONNECT_TIMEOUT = 30.0
+
+
 class Cluster:
     """A connection to workers that hold crews.
 

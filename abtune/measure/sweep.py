@@ -129,7 +129,8 @@ def sweep(
             )
         finally:
             dataset = assemble(plan, store)
-            save_dataset(dataset, store.dataset)
+            if store.has_work:  # a machine that is not fit leaves no dataset
+                save_dataset(dataset, store.dataset)
         finished = sum(store.is_finished(run) for run in plan.runs)
         return Outcome(dataset=dataset, finished=finished, stopped=stopped)
 
