@@ -2,25 +2,32 @@
 
 *These shapes*: the geometric mean boost over exactly the shapes at hand; its error comes from the seeds.
 *Shapes like these*: the same for a population that the shapes were drawn from; its error comes from the
-spread over shapes, and is two to three times larger.
+spread over shapes, and is two to three times larger. Beside them: what a single shape does to the mean, how
+often a run of the candidate wins, whether the shapes differ, and the time of a whole program.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
 
+from abtune.analyse.blocks import block, half_width, t_quantile
 from abtune.analyse.boost import from_log
 from abtune.analyse.comparison import Aggregate, Overall
 from abtune.analyse.samples import Samples
+from abtune.analyse.weights import Weights, end_to_end
+from abtune.analyse.whole import Improvement, LeaveOneOut, Without
+from abtune.stats.heterogeneity import Heterogeneity, heterogeneity, placements
+from abtune.stats.interval import standard_error
 from abtune.stats.ragged import Floats
-from abtune.stats.variance import welch_freedom
 
 THESE = "geometric mean over exactly these shapes; error from the seeds"
+WINS = (
+    "chance that a run of the candidate is faster than one of the baseline, mean over these shapes; "
+    "error from the seeds"
+)
 LIKE_THESE = "geometric mean over shapes of which these are a sample; error from the spread over shapes"
 
 
@@ -33,7 +40,13 @@ class OverallResult:
 
 
 def overall(
-    baseline: Samples, candidate: Samples, *, shapes: tuple[str, ...], log_boost: Floats, level: float
+    baseline: Samples,
+    candidate: Samples,
+    *,
+    shapes: tuple[str, ...],
+    log_boost: Floats,
+    level: float,
+    weights: Weights | None,
 ) -> OverallResult:
     """Summarise the shapes that both sides have.
 
@@ -47,6 +60,8 @@ def overall(
         NaN where a side has no timing.
     level : float
         Confidence level, a fraction.
+    weights : Weights or None
+        How often a program calls each shape, if its time is wanted.
     """
     matched = ~np.isnan(log_boost)
     replicated = matched & (np.minimum(baseline.n, candidate.n) >= 2)
@@ -68,6 +83,12 @@ def overall(
             these_shapes=_these_shapes(baseline, candidate, used, log_boost, level),
             shapes_like_these=_shapes_like_these(log_boost[matched], level),
             unmatched=tuple(label for label, both in zip(shapes, matched, strict=True) if not both),
+            leave_one_out=_leave_one_out(shapes, log_boost),
+            improvement=_improvement(baseline, candidate, used, level),
+            heterogeneity=_heterogeneity(baseline, candidate, replicated),
+            weighted=None
+            if weights is None
+            else end_to_end(baseline, candidate, shapes=shapes, weights=weights, level=level),
         ),
         caveats=tuple(caveats),
     )
@@ -76,55 +97,66 @@ def overall(
 def _these_shapes(
     baseline: Samples, candidate: Samples, used: npt.NDArray[np.bool_], log_boost: Floats, level: float
 ) -> Aggregate:
-    """Welch's t on seed blocks: the aggregate of a seed over shapes is one observation.
-
-    Runs of different shapes with the same seed number may share a session; adding variances shape by
-    shape would then cover 52 % instead of 95 %.
-    """
-    mean = _mean(log_boost[used])
-    parts = [_block_variance(side.value[used]) for side in (baseline, candidate)]
-    variances, blocks = [part.variance for part in parts], [part.blocks for part in parts]
-    freedom = float(welch_freedom(*variances, *blocks))
-    return _aggregate(mean, math.sqrt(sum(variances)), freedom, level, int(np.count_nonzero(used)), THESE)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Blocks:
-    """Variance of the mean over shapes of the mean over seeds, from so many seed blocks."""
-
-    variance: float
-    blocks: int
-
-
-def _block_variance(value: Floats) -> _Blocks:
-    """Variance of a side's overall mean, clustered by seed.
-
-    With complete blocks this is the variance of the seeds' aggregates over their number. With gaps, each
-    seed contributes sum over its shapes of (x - shape mean)/(shapes x seeds of the shape): the clustered
-    sandwich with the factor blocks/(blocks - 1).
-    """
-    known = ~np.isnan(value)
-    seeds = known.sum(axis=1, keepdims=True)
-    blocks = int(np.count_nonzero(known.any(axis=0)))
-    if blocks < 2 or (seeds < 2).any():
-        return _Blocks(variance=float("nan"), blocks=blocks)
-    filled = np.where(known, value, 0.0)
-    residual = np.where(known, value - filled.sum(axis=1, keepdims=True) / seeds, 0.0)
-    contribution = (residual / seeds).sum(axis=0) / len(value)
-    return _Blocks(variance=float((contribution**2).sum()) * blocks / (blocks - 1), blocks=blocks)
+    """Welch's t on seed blocks: the aggregate of a seed over shapes is one observation."""
+    half = half_width([block(side.value, _even(used)) for side in (baseline, candidate)], level)
+    return _aggregate(_mean(log_boost[used]), half, int(np.count_nonzero(used)), THESE)
 
 
 def _shapes_like_these(log_boost: Floats, level: float) -> Aggregate:
     """Student's t over the shapes' log boosts."""
     shapes = len(log_boost)
     error = float(np.std(log_boost, ddof=1) / np.sqrt(shapes)) if shapes > 1 else float("nan")
-    return _aggregate(_mean(log_boost), error, shapes - 1, level, shapes, LIKE_THESE)
+    return _aggregate(_mean(log_boost), t_quantile(shapes - 1, level) * error, shapes, LIKE_THESE)
 
 
-def _aggregate(
-    mean: float, error: float, freedom: float, level: float, shapes: int, meaning: str
-) -> Aggregate:
-    half = float(special.stdtrit(max(freedom, 1.0), 0.5 + level / 2)) * error
+def _leave_one_out(shapes: tuple[str, ...], log_boost: Floats) -> LeaveOneOut | None:
+    """Mean boost without each shape in turn: its lowest and highest value; None for a single shape."""
+    known = np.flatnonzero(~np.isnan(log_boost))
+    if len(known) < 2:
+        return None
+    without = (log_boost[known].sum() - log_boost[known]) / (len(known) - 1)
+    places = int(np.argmin(without)), int(np.argmax(without))
+    low, high = (Without(shape=shapes[known[at]], boost=from_log(without[at])) for at in places)
+    return LeaveOneOut(low=low, high=high)
+
+
+def _improvement(
+    baseline: Samples, candidate: Samples, used: npt.NDArray[np.bool_], level: float
+) -> Improvement:
+    """Mann-Whitney's U over the product of the sizes, averaged over shapes; errors from its placements.
+
+    DeLong et al., Biometrics 44, 837-845 (1988), with the seed's mean over shapes as the observation.
+    """
+    wins = placements(candidate.value, baseline.value)
+    losses = placements(baseline.value, candidate.value)
+    weight = _even(used)
+    estimate = _mean(np.array([_mean(row[~np.isnan(row)]) for row in wins[used]]))
+    half = half_width([block(wins, weight), block(losses, weight)], level)
+    half = (
+        half if 0 < estimate < 1 else float("nan")
+    )  # sides that never overlap do not say how rarely they would
+    return Improvement(
+        probability=estimate,
+        low=float(np.clip(estimate - half, 0, 1)),
+        high=float(np.clip(estimate + half, 0, 1)),
+        shapes=int(np.count_nonzero(used)),
+        meaning=WINS,
+    )
+
+
+def _heterogeneity(baseline: Samples, candidate: Samples, replicated: npt.NDArray[np.bool_]) -> Heterogeneity:
+    """Spread of the shapes' boosts beyond their errors, of shapes whose error is known."""
+    floor = np.stack([baseline.floor, candidate.floor], axis=1)
+    each = standard_error(baseline.value, candidate.value, floor)
+    at = replicated & (each.error > 0)
+    return heterogeneity(each.difference[at], each.error[at], each.freedom[at])
+
+
+def _even(used: npt.NDArray[np.bool_]) -> Floats:
+    return used.astype(np.float64) / max(int(np.count_nonzero(used)), 1)
+
+
+def _aggregate(mean: float, half: float, shapes: int, meaning: str) -> Aggregate:
     low, high = from_log(mean - half), from_log(mean + half)
     return Aggregate(boost=from_log(mean), boost_low=low, boost_high=high, shapes=shapes, meaning=meaning)
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from abtune.analyse.whole import Improvement, LeaveOneOut, Weighted
+from abtune.stats.heterogeneity import Heterogeneity
+
 
 class Verdict(StrEnum):
     """What the data support for one shape."""
@@ -104,11 +107,23 @@ class Overall:
         The mean over a population that these shapes are a sample of; its error comes from the shapes.
     unmatched : tuple of str
         Shapes left out because a side has no timing.
+    leave_one_out : LeaveOneOut or None
+        What a single shape does to the mean; None for a single shape.
+    improvement : Improvement
+        How often a run of the candidate wins.
+    heterogeneity : Heterogeneity
+        Whether the shapes differ in their boost; log scale, NaN for fewer than two shapes with seeds.
+    weighted : Weighted or None
+        The time of a program, if weights were given.
     """
 
     these_shapes: Aggregate
     shapes_like_these: Aggregate
     unmatched: tuple[str, ...]
+    leave_one_out: LeaveOneOut | None
+    improvement: Improvement
+    heterogeneity: Heterogeneity
+    weighted: Weighted | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 
-from abtune.analyse import caveats
+from abtune.analyse import caveats, failures
 from abtune.analyse.aggregate import overall
 from abtune.analyse.arguments import check_numbers, choose_configs, restrict
 from abtune.analyse.boost import DEFINITION, from_log, of_sides
@@ -15,6 +15,7 @@ from abtune.analyse.comparison import Analysis, Comparison, Side
 from abtune.analyse.computation import Computed, compute
 from abtune.analyse.samples import Samples, extract
 from abtune.analyse.verdict import Evidence, decide
+from abtune.analyse.weights import Weights
 from abtune.schema import validate
 
 TEST_METHOD = "permutation test of mean log latency, confirmed by Welch's t"
@@ -30,6 +31,7 @@ def analyze(
     margin: float = 0.02,
     rng_seed: int = 0,
     shapes: Sequence[str] | None = None,
+    weights: Weights | None = None,
 ) -> Analysis:
     """Judge a candidate configuration against a baseline, shape by shape and over all shapes.
 
@@ -47,6 +49,8 @@ def analyze(
         Seed of the random splits that stand in for all of them beyond 15 + 15 seeds.
     shapes : sequence of str, optional
         Labels, globs or presets to restrict the analysis, and the correction, to.
+    weights : Weights, optional
+        How often a program calls each shape, for the boost of its whole time.
 
     Returns
     -------
@@ -80,7 +84,7 @@ def analyze(
         _compare(index, labels[index], workloads[index], sides, statistics, alpha=alpha, margin=margin)
         for index in range(len(labels))
     )
-    whole = overall(*sides, shapes=labels, log_boost=statistics.log_boost, level=level)
+    whole = overall(*sides, shapes=labels, log_boost=statistics.log_boost, level=level, weights=weights)
     return Analysis(
         baseline=names[0],
         candidate=names[1],
@@ -93,7 +97,11 @@ def analyze(
         definition=DEFINITION,
         comparisons=comparisons,
         overall=whole.overall,
-        caveats=(*caveats.of_design(*sides, comparisons, alpha), *whole.caveats),
+        caveats=(
+            *caveats.of_design(*sides, comparisons, alpha),
+            *failures.caveats(dataset, *names),
+            *whole.caveats,
+        ),
     )
 
 

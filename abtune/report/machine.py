@@ -7,9 +7,12 @@ not exist is ``null`` in JSON and empty in CSV.
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import json
 import math
+from collections.abc import Mapping
+from enum import StrEnum
 from typing import Any
 
 import abtune
@@ -37,6 +40,10 @@ def render_json(analysis: Analysis) -> str:
             "these_shapes": _aggregate(analysis.overall.these_shapes),
             "shapes_like_these": _aggregate(analysis.overall.shapes_like_these),
             "unmatched": list(analysis.overall.unmatched),
+            "leave_one_out": plain(analysis.overall.leave_one_out),
+            "improvement": plain(analysis.overall.improvement),
+            "heterogeneity": plain(analysis.overall.heterogeneity),
+            "weighted": plain(analysis.overall.weighted),
         },
         "comparisons": [
             {**comparison_record(comparison), "caveats": list(comparison.caveats)}
@@ -102,6 +109,19 @@ def _aggregate(aggregate: Aggregate) -> dict[str, Any]:
         "shapes": aggregate.shapes,
         "meaning": aggregate.meaning,
     }
+
+
+def plain(value: object) -> Any:
+    """Turn a result into what JSON has: objects by the names of fields, ``null`` for what is unknown."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(name): plain(item) for name, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [plain(item) for item in value]
+    if isinstance(value, StrEnum):
+        return value.value
+    return _finite(value) if isinstance(value, float) else value
 
 
 def _finite(number: float) -> float | None:

@@ -103,3 +103,62 @@ def test_the_overall_interval_covers_with_sessions_shared_by_shapes(correlation:
         found = _these_shapes(*sides, np.ones(6, dtype=bool), boost, 0.95)
         covered += found.boost_low <= 0 <= found.boost_high
     assert covered / repetitions == pytest.approx(0.95, abs=0.02)
+
+
+def test_leaving_one_out_shows_the_shape_that_carries_the_mean() -> None:
+    """The mean without each shape is lowest without the best one and highest without the worst."""
+    found = overall(make_sweep([0.1, 0.5, 0.0], n=4, noise=1e-9)).leave_one_out
+    assert found is not None
+    assert (found.low.shape, found.high.shape) == ("shape1", "shape2")
+    assert 1 + found.low.boost == pytest.approx(math.sqrt(1.1 * 1.0))
+    assert 1 + found.high.boost == pytest.approx(math.sqrt(1.1 * 1.5))
+    assert overall(make_sweep([0.1], n=4)).leave_one_out is None
+
+
+def test_the_chance_to_win_is_mann_whitneys() -> None:
+    """The probability of improvement is U over the product of the sizes, averaged over the shapes."""
+    dataset = make_sweep([0.02, 0.01, 0.0], n=7, m=5, noise=0.03)
+    found = overall(dataset).improvement
+    sides = [[side[~np.isnan(side)] for side in shape] for shape in dataset["latency"].values[..., 0, 0]]
+    shares = [stats.mannwhitneyu(one, two).statistic / 35 for one, two in sides]
+    assert found.probability == pytest.approx(np.mean(shares))
+    assert found.low < found.probability < found.high
+
+
+def test_swapping_the_sides_turns_the_chance_to_win_round() -> None:
+    """What the one side wins, the other loses."""
+    dataset = make_sweep([0.02, 0.01, 0.0], n=7, noise=0.03)
+    here = overall(dataset).improvement
+    there = abtune.analyze(dataset, baseline="async").overall.improvement
+    assert there.probability == pytest.approx(1 - here.probability)
+    assert there.low == pytest.approx(1 - here.high)
+
+
+def test_the_interval_of_the_chance_to_win_covers() -> None:
+    """Nominal 95 % holds for ten seeds and four shapes."""
+    rng = np.random.default_rng(8)
+    truth = float(stats.norm.cdf(0.03 / (0.05 * math.sqrt(2))))
+    covered = 0
+    for _ in range(400):
+        log = rng.normal(0, 0.05, (4, 2, 10)) - 0.03 * np.array([0, 1])[:, None]
+        dataset = abtune.make_dataset(np.exp(log), shapes=list("abcd"), configs=["a", "b"])
+        found = overall(dataset).improvement
+        covered += found.low <= truth <= found.high
+    assert covered / 400 == pytest.approx(0.95, abs=0.03)
+
+
+def test_sides_that_never_overlap_have_no_interval_of_the_chance() -> None:
+    """Ten wins of ten do not say how rarely the candidate would lose."""
+    found = overall(make_sweep([0.5, 0.5], n=5, noise=1e-6)).improvement
+    assert found.probability == 1
+    assert math.isnan(found.low)
+
+
+def test_shapes_that_differ_are_heterogeneous() -> None:
+    """Boosts further apart than their errors give a spread; equal ones give none."""
+    apart = overall(make_sweep([0.0, 0.1, 0.2, 0.3], n=8)).heterogeneity
+    assert apart.p < 1e-4
+    assert apart.between == pytest.approx(np.std(np.log1p([0.0, 0.1, 0.2, 0.3]), ddof=1), rel=0.2)
+    alike = overall(make_sweep([0.1] * 4, n=8, seed=3)).heterogeneity
+    assert alike.p > 0.01
+    assert alike.share < apart.share

@@ -7,7 +7,9 @@ import math
 from typing import Any
 
 from abtune.analyse.comparison import Aggregate, Analysis, Comparison, Overall, Side, Verdict
+from abtune.analyse.whole import Improvement, LeaveOneOut, Without
 from abtune.shapes import PRESETS
+from abtune.stats.heterogeneity import Heterogeneity
 
 NAN = math.nan
 
@@ -50,6 +52,13 @@ def make_analysis(*comparisons: Comparison, **fields: Any) -> Analysis:
             aggregate, boost_low=-0.0093, boost_high=0.2504, meaning="error from the spread over shapes"
         ),
         unmatched=(),
+        leave_one_out=LeaveOneOut(
+            low=Without(shape="M=512_N=256_K=640", boost=0.0914),
+            high=Without(shape="M=512_N=768_K=3072", boost=0.1391),
+        ),
+        improvement=Improvement(probability=0.78, low=0.69, high=0.87, shapes=4, meaning="how often it wins"),
+        heterogeneity=Heterogeneity(q=41.2, p=0.00031, between=0.083, share=0.927),
+        weighted=None,
     )
     defaults: dict[str, Any] = {
         "baseline": "mainline",
