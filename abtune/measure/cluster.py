@@ -19,7 +19,7 @@ from abtune.measure.crew import Crew, interrupt_crew
 from abtune.measure.target import TargetFacts
 
 
-CONNECT_TIMEOUT = 30.0
+CONNECT_TIMEOUT = 10.0
 
 
 class Cluster:
@@ -116,7 +116,7 @@ async def _local(facts: TargetFacts, cores: int) -> AsyncIterator[Cluster]:
             silence_logs=logging.CRITICAL,
             resources={"search": cores, "device": devices},
         ) as local,
-        Client(local, asynchronous=True) as client,
+        Client(local, asynchronous=True, set_as_default=False) as client,
     ):
         await client.register_plugin(Crew(facts, searchers=cores, devices=devices))
         yield Cluster(client, searchers=cores, devices=devices)
@@ -124,9 +124,11 @@ async def _local(facts: TargetFacts, cores: int) -> AsyncIterator[Cluster]:
 
 @contextlib.asynccontextmanager
 async def _remote(facts: TargetFacts, scheduler: str) -> AsyncIterator[Cluster]:
+    client = Client(scheduler, asynchronous=True, timeout=CONNECT_TIMEOUT, set_as_default=False)
     try:
-        client = await Client(scheduler, asynchronous=True, timeout=10)
+        await client
     except (OSError, ValueError, TimeoutError) as error:
+        await client.close()
         raise TargetError(f"no dask scheduler answers at {scheduler!r}: {error}") from None
     async with client:
         places = [worker["resources"] for worker in client.scheduler_info(n_workers=-1)["workers"].values()]
