@@ -22,3 +22,19 @@ def modules_for_servants(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "abtune.nc")
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let sweeps of this process search with the fake in place of TVM."""
+    monkeypatch.setattr("abtune.measure.crew.TVM_MODULE", "fake_metaschedule")
+    monkeypatch.setattr("abtune.measure.crew.SPARES", 1)
+
+
+@pytest.fixture
+def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Have the fake note its calls."""
+    path = tmp_path / "calls.log"
+    path.touch()
+    monkeypatch.setenv("FAKE_LOG", str(path))
+    return path

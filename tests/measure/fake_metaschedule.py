@@ -4,10 +4,10 @@ The same functions with the same signatures, served by the same processes. What 
 its random seed alone and what a kernel takes on its candidate alone, so that two sweeps of one plan give
 the same dataset however often they were stopped.
 
-A fault is an entry of the configuration's pass_config: ``{"build": "crash"}``. The key names a function,
-perhaps with ``@label`` of the only shape that it is for; the value what happens there: a name of
-:data:`FAULTS`, perhaps with ``:n`` for the candidate at this place of each batch only, or with ``once:file``
-to happen a single time.
+A fault is an entry of the configuration's pass_config: ``{"build": "crash"}``. The key names a function
+(``propose_later`` is every iteration of a search but the first), perhaps with ``@label`` of the only shape
+that it is for; the value names what happens there, one of :data:`FAULTS`, perhaps with ``:n`` for the
+candidate at this place of each iteration only, or with ``:once:file`` to happen a single time.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def propose(
     """Propose candidates that only the seed decides; the model counts the trials that it has learned."""
     _log("propose", shape.label, config.name, history.iterations, rng_seed)
     faults = {key: str(value) for key, value in config.pass_config.items()}
-    _meet(faults, "propose", shape.label, 0)
+    _meet(faults, "propose" if not history.trials else "propose_later", shape.label, 0)
     learned = int(history.cost_model or b"0") + len(history.trials) - history.learned
     if faults.get("propose") == "nothing":
         count = 0

@@ -1,0 +1,83 @@
+"""Sweeps for tests: in this process, or in one of their own that can be killed."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from pathlib import Path
+from typing import Any
+
+import xarray as xr
+from measure_builders import make_facts
+
+import abtune.measure.crew
+from abtune.configurations import Configuration
+from abtune.measure.plan import Plan
+from abtune.measure.store import Store
+from abtune.measure.sweep import Outcome, sweep
+from abtune.measure.target import TargetFacts
+
+ABOUT = {"title": "a sweep", "created": "2026-01-01T00:00:00+00:00", "device": "a device"}
+# What depends on when and where a sweep was done, and on nothing else.
+CIRCUMSTANCES = ("tuning_time", "started", "finished", "host")
+
+
+class Steps:
+    """A progress that counts."""
+
+    def __init__(self) -> None:
+        self.phases: list[tuple[str, int, int]] = []
+        self.done: list[int] = []
+
+    def begin(self, phase: str, total: int, done: int) -> None:
+        self.phases.append((phase, total, done))
+        self.done.append(done)
+
+    def advance(self, steps: int) -> None:
+        self.done[-1] += steps
+
+
+def run_sweep(plan: Plan, store: Store, *, facts: TargetFacts | None = None, **changes: Any) -> Outcome:
+    """Carry out a plan here."""
+    arguments = {
+        "about": ABOUT,
+        "scheduler": "",
+        "cores": 2,
+        "time_limit": math.inf,
+        "progress": Steps(),
+        **changes,
+    }
+    return sweep(plan, facts or make_facts(), store, **arguments)
+
+
+def config(name: str, **faults: str) -> Configuration:
+    """Return a configuration with faults, which a sweep does not try out first as it does its own."""
+    return Configuration(name=name, pass_config=faults, space="module:function")
+
+
+def without_circumstances(dataset: xr.Dataset) -> xr.Dataset:
+    """Return what two sweeps of one plan must agree on."""
+    return dataset.drop_vars(CIRCUMSTANCES).drop_attrs(deep=False)
+
+
+def calls(log: Path) -> list[list[Any]]:
+    """Return what the fake noted: function, words, process, visible devices."""
+    return [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+
+
+if __name__ == "__main__":
+    from measure_builders import small_plan
+
+    abtune.measure.crew.TVM_MODULE = "fake_metaschedule"
+    options = json.loads(sys.argv[2])
+    faults = options.pop("faults", {})
+    scheduler = options.pop("scheduler", "")
+    time_limit = options.pop("time_limit", math.inf)
+    configs = (Configuration(name="plain", pass_config=faults), Configuration(name="new", pass_config=faults))
+    run_sweep(
+        small_plan(configs=configs, **options),
+        Store(Path(sys.argv[1])),
+        scheduler=scheduler,
+        time_limit=time_limit,
+    )

@@ -1,0 +1,352 @@
+"""Whole sweeps with a fake in place of TVM: whatever goes wrong costs what it touches, and nothing else."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+from measure_builders import NEW, OTHER, PLAIN, SMALL, make_facts, small_plan
+from processes import servants
+from sweeping import Steps, calls, config, run_sweep, without_circumstances
+
+import abtune
+from abtune.errors import TargetError
+from abtune.measure.store import Store
+from abtune.schema import RunStatus, TrialStatus
+
+pytestmark = pytest.mark.usefixtures("fake")
+
+GPU = make_facts(kind="cuda", arch=90)
+OK, FAILED = RunStatus.COMPLETE, RunStatus.FAILED
+
+
+def statuses(dataset: xr.Dataset, name: str) -> list[int]:
+    """Return the status of every trial of a configuration, of all shapes and seeds."""
+    return [int(status) for status in dataset["trial_status"].sel(config=name).values.ravel()]
+
+
+def failures(dataset: xr.Dataset, name: str) -> set[str]:
+    return {str(reason) for reason in dataset["failure"].sel(config=name).values.ravel()}
+
+
+# Nothing goes wrong
+
+
+def test_a_sweep_does_what_was_planned(store: Store, log: Path) -> None:
+    """Every run gets its trials and its winner is measured again; the dataset is the one on disk."""
+    plan, steps = small_plan(), Steps()
+    outcome = run_sweep(plan, store, progress=steps)
+    dataset = outcome.dataset
+    assert (outcome.finished, outcome.stopped) == (8, "")
+    assert (dataset["run_status"] == OK).all()
+    assert dataset["latency"].notnull().all()
+    assert dataset["trial_latency"].notnull().all()
+    assert dataset["search_latency"].equals(dataset["trial_latency"].min("trial").assign_attrs())
+    xr.testing.assert_identical(abtune.open_dataset(store.dataset), dataset)
+    assert steps.phases == [("tuning", 32, 0), ("re-measuring", 8, 0)]
+    assert steps.done == [32, 8]
+    assert not servants(str(log))
+
+
+def test_a_search_learns_from_every_iteration(store: Store) -> None:
+    """Each iteration's model has seen all trials before it, and each asks for no more than is left."""
+    run_sweep(small_plan(trials=5), store)
+    assert all(len(record.trial_latency) == 5 for record in store.records())
+
+
+def test_winners_are_measured_again_in_random_order(store: Store, log: Path) -> None:
+    """All winners of a shape are checked, then timed once a round, in an order that differs by round."""
+    run_sweep(small_plan(SMALL, seeds=4, rounds=3), store)
+    made = [call[3] for call in calls(log) if call[0] == "time_kernel"]
+    rounds = [made[start : start + 8] for start in range(0, 24, 8)]
+    assert all(set(each) == set(made) and len(each) == 8 for each in rounds)
+    assert rounds[0] != rounds[1]
+    checked = [call[3] for call in calls(log) if call[0] == "check_kernel"]
+    assert sorted(checked) == sorted(set(made))
+
+
+def test_a_finished_sweep_measures_nothing(store: Store, log: Path) -> None:
+    """The same command over a finished sweep gives the same dataset without measuring anything."""
+    first = run_sweep(small_plan(), store).dataset
+    before = calls(log)
+    steps = Steps()
+    again = run_sweep(small_plan(), store, progress=steps).dataset
+    assert calls(log) == before
+    xr.testing.assert_identical(again, first)
+    assert steps.phases == [("tuning", 32, 32), ("re-measuring", 8, 8)]
+
+
+def test_more_seeds_keep_what_was_done(store: Store, log: Path) -> None:
+    """With more seeds the earlier runs stay; all winners of a shape are then measured together again."""
+    first = run_sweep(small_plan(seeds=2), store).dataset
+    before = len(calls(log))
+    second = run_sweep(small_plan(seeds=3), store).dataset
+    new = calls(log)[before:]
+    kept = second.sel(seed=[0, 1])
+    for name in ("winner", "search_latency", "trial_latency", "started", "finished", "tuning_time"):
+        xr.testing.assert_identical(kept[name], first[name])
+    assert {call[0] for call in new} >= {"propose", "time_kernel"}
+    assert len([call for call in new if call[0] == "check_kernel"]) == 12
+    assert (second["run_status"] == OK).all()
+    whole = Store(store.dataset.with_name("whole.nc"))
+    xr.testing.assert_identical(
+        without_circumstances(run_sweep(small_plan(seeds=3), whole).dataset), without_circumstances(second)
+    )
+
+
+def test_more_shapes_leave_the_others_alone(store: Store, log: Path) -> None:
+    """A shape that has no new winners is not measured again when another is added."""
+    run_sweep(small_plan(SMALL), store)
+    before = len(calls(log))
+    dataset = run_sweep(small_plan(SMALL, OTHER), store).dataset
+    assert {call[1] for call in calls(log)[before:] if call[0] == "time_kernel"} == {OTHER.label}
+    assert dataset["latency"].notnull().all()
+
+
+def test_fewer_shapes_keep_the_others(store: Store) -> None:
+    """A plan without a shape that was done before leaves it in the dataset."""
+    run_sweep(small_plan(SMALL, OTHER), store)
+    dataset = run_sweep(small_plan(OTHER), store).dataset
+    assert dataset["shape"].values.tolist() == [OTHER.label, SMALL.label]
+    assert dataset["latency"].notnull().all()
+
+
+def test_a_run_that_is_done_again_is_measured_again(store: Store) -> None:
+    """When the file of a run is removed, the run is done again and its new winner measured."""
+    plan = small_plan(SMALL)
+    first = run_sweep(plan, store).dataset
+    (store.folder / "runs" / f"{plan.runs[0].key}.json").write_bytes(b"damaged")
+    with pytest.raises(abtune.errors.AbtuneError, match="remove it to have that part done again"):
+        run_sweep(plan, store)
+    (store.folder / "runs" / f"{plan.runs[0].key}.json").unlink()
+    (store.folder / "rounds" / f"{SMALL.label}.json").unlink()
+    second = run_sweep(plan, store).dataset
+    xr.testing.assert_identical(without_circumstances(second), without_circumstances(first))
+
+
+def test_two_devices_share_the_work(store: Store, log: Path) -> None:
+    """Each of several devices is measured by a process of its own that sees no other device."""
+    facts = replace(GPU, devices=("a device", "a device"))
+    dataset = run_sweep(small_plan(seeds=4), store, facts=facts, cores=2).dataset
+    assert dataset["latency"].notnull().all()
+    measured = {(pid, visible) for function, *_, pid, visible in calls(log) if function == "time_candidate"}
+    assert sorted(visible for _, visible in measured) == ["0", "1"]
+    searched = {visible for function, *_, visible in calls(log) if function == "propose"}
+    assert searched == {""}
+
+
+def test_visible_devices_are_kept(store: Store, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the environment names the devices to use, measuring keeps to these."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-abc,3")
+    facts = replace(GPU, devices=("a device", "a device"))
+    run_sweep(small_plan(seeds=4), store, facts=facts, cores=2)
+    visible = {visible for function, *_, visible in calls(log) if function == "time_candidate"}
+    assert visible == {"GPU-abc", "3"}
+
+
+# Candidates go wrong
+
+
+def test_candidates_that_cannot_be_built_are_failed_trials(store: Store) -> None:
+    """A build that raises, crashes, exits or hangs costs that trial, not the run, and is counted."""
+    bad = [config(fault, build=f"{fault}:1") for fault in ("raise", "crash", "exit", "hang")]
+    plan = small_plan(SMALL, seeds=1, configs=(PLAIN, *bad), build_timeout=1.0)
+    dataset = run_sweep(plan, store).dataset
+    for name in ("raise", "crash", "exit"):
+        assert statuses(dataset, name) == [TrialStatus.OK, TrialStatus.BUILD_FAILED] * 2
+    assert statuses(dataset, "hang") == [TrialStatus.OK, TrialStatus.TIMED_OUT] * 2
+    assert statuses(dataset, "plain") == [TrialStatus.OK] * 4
+    assert (dataset["run_status"] == OK).all()
+    assert dataset["latency"].notnull().all()
+
+
+@pytest.mark.parametrize("kind", ["llvm", "cuda"])
+def test_candidates_that_cannot_be_timed_are_failed_trials(store: Store, kind: str) -> None:
+    """A kernel that fails, kills or hangs its process, or poisons its device, costs that trial."""
+    faults = ["raise", "killed", "hang", *(["poison"] if kind == "cuda" else [])]
+    bad = [config(fault, time_candidate=f"{fault}:0") for fault in faults]
+    plan = small_plan(SMALL, seeds=1, configs=(PLAIN, *bad), run_timeout=1.0)
+    dataset = run_sweep(plan, store, facts=replace(GPU, kind=kind)).dataset
+    for name in faults:
+        status = TrialStatus.TIMED_OUT if name == "hang" else TrialStatus.RUN_FAILED
+        assert statuses(dataset, name) == [status, TrialStatus.OK] * 2
+    assert statuses(dataset, "plain") == [TrialStatus.OK] * 4
+    assert dataset["latency"].notnull().all()
+
+
+def test_a_poisoned_device_is_replaced_at_once(store: Store, log: Path) -> None:
+    """After an error of the device the next kernel is timed in another process."""
+    plan = small_plan(SMALL, seeds=1, configs=(PLAIN, config("bad", time_candidate="poison:0")))
+    run_sweep(plan, store, facts=GPU, cores=1)
+    timed = [call for call in calls(log) if call[0] == "time_candidate" and call[2] == "bad"]
+    pids = [pid for *_, pid, _ in timed]
+    assert len(pids) == 2 * len(set(pids[::2])) == 4
+    assert all(first != second for first, second in zip(pids[::2], pids[1::2], strict=True))
+
+
+def test_a_shape_of_which_nothing_works_fails_alone(store: Store) -> None:
+    """Where no candidate of a shape can be timed its runs fail and say why; other shapes are complete."""
+    bad = config("bad", **{f"build@{SMALL.label}": "raise"})
+    dataset = run_sweep(small_plan(SMALL, OTHER, configs=(PLAIN, bad)), store).dataset
+    status = dataset["run_status"]
+    assert (status.sel(config="bad", shape=SMALL.label) == FAILED).all()
+    assert int((status == FAILED).sum()) == 2
+    assert dataset["latency"].sel(shape=OTHER.label).notnull().all()
+    assert dataset["latency"].sel(config="plain").notnull().all()
+    (reason,) = failures(dataset.sel(shape=[SMALL.label]), "bad")
+    assert reason.startswith("no candidate could be timed; the last: build: RuntimeError: the fault")
+
+
+def test_a_search_that_proposes_nothing_ends(store: Store) -> None:
+    """A search that finds no candidate at all ends as a failed run and says so."""
+    plan = small_plan(SMALL, seeds=1, configs=(PLAIN, config("bad", propose="nothing")))
+    dataset = run_sweep(plan, store).dataset
+    assert failures(dataset, "bad") == {"no candidate could be timed; the last: the search found nothing"}
+    assert (dataset["run_status"].sel(config="plain") == OK).all()
+
+
+# Searches go wrong
+
+
+def test_searches_that_die_once_are_tried_again(store: Store, log: Path, tmp_path: Path) -> None:
+    """One death of a search costs nothing: it is tried again with other random numbers."""
+    faults = ("raise", "crash", "exit")
+    bad = [config(fault, propose=f"{fault}:once:{tmp_path / fault}") for fault in faults]
+    dataset = run_sweep(small_plan(SMALL, seeds=1, configs=(PLAIN, *bad)), store).dataset
+    assert (dataset["run_status"] == OK).all()
+    for fault in faults:
+        assert (tmp_path / fault).exists()
+        proposals = [call for call in calls(log) if call[:3] == ["propose", SMALL.label, fault]]
+        assert [call[3] for call in proposals] == [0, 0, 1]
+        assert len({call[4] for call in proposals}) == 3
+
+
+def test_searches_that_always_die_fail_their_runs(store: Store) -> None:
+    """A search that dies again and again is a failed run with the reason; the others go on."""
+    bad = [config(fault, **{f"propose@{SMALL.label}": fault}) for fault in ("raise", "crash")]
+    dataset = run_sweep(small_plan(SMALL, OTHER, configs=(PLAIN, *bad)), store).dataset
+    assert int((dataset["run_status"] == FAILED).sum()) == 4
+    for name, said in (("raise", "RuntimeError: the fault"), ("crash", "process killed by SIGSEGV")):
+        (reason,) = failures(dataset.sel(shape=[SMALL.label]), name)
+        assert reason.startswith(f"the search failed 3 times: propose: {said}")
+    assert dataset["latency"].sel(config="plain").notnull().all()
+    assert dataset["latency"].sel(shape=OTHER.label).notnull().all()
+
+
+def test_a_search_that_fails_later_keeps_its_trials(store: Store) -> None:
+    """A run that fails half-way is failed, but what was timed before is in the dataset."""
+    plan = small_plan(SMALL, seeds=1, configs=(PLAIN, config("bad", propose_later="raise")))
+    dataset = run_sweep(plan, store).dataset
+    assert statuses(dataset, "bad") == [TrialStatus.OK] * 2 + [TrialStatus.NOT_RUN] * 2
+    assert (dataset["run_status"].sel(config="bad") == FAILED).all()
+    assert dataset["latency"].sel(config="bad").isnull().all()
+    assert (dataset["run_status"].sel(config="plain") == OK).all()
+
+
+def test_a_hanging_search_is_killed(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search that gives no answer for too long counts as dead."""
+    monkeypatch.setattr("abtune.measure.crew.SEARCH_TIMEOUT", 2.0)
+    bad = config("bad", propose=f"hang:once:{tmp_path / 'hung'}")
+    dataset = run_sweep(small_plan(SMALL, seeds=1, configs=(PLAIN, bad)), store).dataset
+    assert (tmp_path / "hung").exists()
+    assert (dataset["run_status"] == OK).all()
+
+
+# Winners go wrong
+
+
+def test_wrong_winners_fail_their_runs(store: Store) -> None:
+    """A winner that is wrong, or fails when it is checked or timed, has no latency, and says why."""
+    again = "the winner could not be run again: check_kernel: "
+    rounds = "the winner could not be measured again: time_kernel: "
+    said = {
+        "check_kernel wrong": "the winner computes a wrong result: relative error 0.5 against NumPy",
+        "check_kernel nan": "the winner computes a wrong result: relative error nan against NumPy",
+        "check_kernel raise": f"{again}RuntimeError: the fault",
+        "check_kernel killed": f"{again}process killed by SIGKILL",
+        "check_kernel hang": f"{again}no answer within 1 s",
+        "time_kernel poison": f"{rounds}RuntimeError: CUDA",
+        "time_kernel killed": f"{rounds}process killed by SIGKILL",
+        "time_kernel hang": f"{rounds}no answer within 1 s",
+    }
+    bad = [config(name, **dict([name.split()])) for name in said]
+    dataset = run_sweep(
+        small_plan(SMALL, seeds=1, configs=(PLAIN, *bad), run_timeout=1.0), store, facts=GPU
+    ).dataset
+    for name, reason in said.items():
+        assert (dataset["run_status"].sel(config=name) == FAILED).all()
+        assert dataset["latency"].sel(config=name).isnull().all()
+        assert all(found.startswith(reason) for found in failures(dataset, name)), name
+    assert (dataset["run_status"].sel(config="plain") == OK).all()
+    assert dataset["latency"].sel(config="plain").notnull().all()
+
+
+def test_a_winner_that_cannot_be_built_again_fails_its_run(store: Store, tmp_path: Path) -> None:
+    """A winner whose second build fails is said not to build, and the others are measured."""
+    plan = small_plan(SMALL, seeds=1)
+    run_sweep(plan, store)
+    (store.folder / "rounds" / f"{SMALL.label}.json").unlink()
+    record = next(record for record in store.records() if record.config == "new")
+    broken = replace(record, winner=["trace", {"faults": {"build": "raise"}, "place": 0}])
+    run = next(run for run in plan.runs if run.config.name == "new")
+    with store.opened(plan, {"created": ""}):
+        store.save_record(run, broken)
+    dataset = run_sweep(plan, store).dataset
+    (reason,) = failures(dataset, "new")
+    assert reason.startswith("the winner could not be built again: build: RuntimeError: the fault")
+    assert dataset["latency"].sel(config="plain").notnull().all()
+
+
+def test_failed_winners_are_not_measured_again(store: Store, log: Path) -> None:
+    """A winner that was found wrong stays so: the same command does not measure its shape once more."""
+    plan = small_plan(SMALL, configs=(PLAIN, config("bad", check_kernel="wrong")))
+    first = run_sweep(plan, store).dataset
+    before = len(calls(log))
+    xr.testing.assert_identical(run_sweep(plan, store).dataset, first)
+    assert len(calls(log)) == before
+
+
+# The machine is not fit
+
+
+def test_a_machine_that_builds_nothing_is_found_out_at_once(store: Store, log: Path) -> None:
+    """When no small kernel can be built and timed, the sweep refuses to begin and says why."""
+    plan = small_plan(configs=(PLAIN, replace(NEW, pass_config={"build": "raise"})))
+    with pytest.raises(TargetError, match="cannot build and time kernels of 'new': build: RuntimeError: the"):
+        run_sweep(plan, store)
+    assert not [call for call in calls(log) if call[1] in (SMALL.label, OTHER.label)]
+    assert not store.dataset.exists()
+    assert not store.has_work
+
+
+@pytest.mark.parametrize("fault", ["raise", "crash", "nothing"])
+def test_a_machine_that_cannot_search_is_found_out_at_once(store: Store, fault: str) -> None:
+    """When the search itself fails on a small kernel, the sweep refuses to begin and names it."""
+    plan = small_plan(configs=(PLAIN, replace(NEW, pass_config={"propose": fault})))
+    with pytest.raises(TargetError, match=r"this machine cannot .*'new'"):
+        run_sweep(plan, store)
+    assert not store.dataset.exists()
+
+
+def test_no_scheduler_is_one_line(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An address at which no scheduler answers is refused by name."""
+    monkeypatch.setattr("abtune.measure.cluster.CONNECT_TIMEOUT", 0.2)
+    for address in ("tcp://127.0.0.1:9", "nonsense://x"):
+        with pytest.raises(TargetError, match=f"no dask scheduler answers at '{address}'"):
+            run_sweep(small_plan(), store, scheduler=address)
+    assert not store.dataset.exists()
+
+
+def test_numbers_are_the_same_on_every_machine(store: Store) -> None:
+    """Cores and devices decide how fast a sweep is, not what it finds."""
+    one = run_sweep(small_plan(), store, cores=1).dataset
+    other = Store(store.dataset.with_name("other.nc"))
+    facts = make_facts(devices=("a device", "a device"))
+    two = run_sweep(small_plan(), other, cores=3, facts=facts).dataset
+    xr.testing.assert_identical(without_circumstances(one), without_circumstances(two))
+    assert not np.isnan(one["latency"].values).any()
+    assert math.isfinite(float(one["latency"].sum()))
