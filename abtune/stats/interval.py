@@ -97,14 +97,28 @@ def welch(first: npt.ArrayLike, second: npt.ArrayLike, *, level: float, floor: n
     -----
     Coverage at nominal 95 % and 5, 10, 20 seeds, mean over six kinds of noise: .971, .961, .952.
     """
-    estimate = standard_error(first, second, floor)
-    half = _quantile(estimate.freedom, level) * estimate.error
+    return t_interval(standard_error(first, second, floor), level=level, method="Welch t")
+
+
+def t_interval(estimate: StandardError, *, level: float, method: str) -> Interval:
+    """Difference plus and minus a quantile of Student's t times the standard error.
+
+    Parameters
+    ----------
+    estimate : StandardError
+        Infinite degrees of freedom give the normal quantile.
+    level : float
+        Confidence level, a fraction.
+    method : str
+        What this is, in words.
+    """
+    half = quantile(estimate.freedom, level) * estimate.error
     return Interval(
         difference=estimate.difference,
         low=estimate.difference - half,
         high=estimate.difference + half,
         level=level,
-        method="Welch t on log latency",
+        method=method,
     )
 
 
@@ -147,12 +161,14 @@ def expanded_percentile(
     low, high = closed.low.copy(), closed.high.copy()
     for group in groups(first, second, at_least=FEWEST_FOR_BOOTSTRAP):
         at = group.index
-        plain, smear = _bootstrap_variance(group.first, limits[at, 0])
-        plain_second, smear_second = _bootstrap_variance(group.second, limits[at, 1])
+        plain, smear = bootstrap_variance(group.first, limits[at, 0])
+        plain_second, smear_second = bootstrap_variance(group.second, limits[at, 1])
         resampled = np.sqrt(plain + plain_second)
         expansion = np.where(resampled > 0, estimate.error[at] / np.where(resampled > 0, resampled, 1.0), 1.0)
-        tail = special.ndtr(-expansion * _quantile(estimate.freedom[at], level))
-        errors = error_quantiles(group, np.stack([smear, smear_second], axis=1), tail)
+        tail = special.ndtr(-expansion * quantile(estimate.freedom[at], level))
+        errors = error_quantiles(
+            group, np.stack([smear, smear_second], axis=1), np.stack([tail, tail], axis=1)
+        )
         bounds = estimate.difference[at] + errors[0], estimate.difference[at] + errors[1]
         if min(group.first.shape[1], group.second.shape[1]) < ENOUGH_FOR_BOOTSTRAP_ALONE:
             bounds = np.minimum(bounds[0], low[at]), np.maximum(bounds[1], high[at])
@@ -166,15 +182,15 @@ def expanded_percentile(
     )
 
 
-def _bootstrap_variance(samples: Floats, floor: Floats) -> tuple[Floats, Floats]:
-    """Variance of a smoothed bootstrap mean, and the standard deviation of its smoothing."""
+def bootstrap_variance(samples: Floats, floor: Floats) -> tuple[Floats, Floats]:
+    """Return the variance of a smoothed bootstrap mean, and the standard deviation of its smoothing."""
     n = samples.shape[1]
     variance = moments(samples).variance
     lacking = floored(variance, floor) - variance
     return (variance * (n - 1) / n + lacking) / n, np.sqrt(lacking / n)
 
 
-def _quantile(freedom: Floats, level: float) -> Floats:
+def quantile(freedom: Floats, level: float) -> Floats:
     """Upper two-sided quantile of Student's t."""
-    quantile: Floats = special.stdtrit(freedom, 0.5 + level / 2)
-    return quantile
+    upper: Floats = special.stdtrit(freedom, 0.5 + level / 2)
+    return upper

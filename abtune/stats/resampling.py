@@ -7,8 +7,12 @@ of 9,999 resamples scatter around the ones found here by a percent or two of the
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 import numpy as np
-from scipy import fft
+import numpy.typing as npt
+from scipy import fft, special
 
 from abtune.stats.ragged import Floats, Group
 
@@ -18,7 +22,28 @@ _ELEMENTS = 1 << 19
 _REACH = 8.0
 
 
-def error_quantiles(group: Group, smear: Floats, tail: Floats) -> tuple[Floats, Floats]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Oriented:
+    """Residuals of both sides in an order that the data fix; ``turn`` as :func:`orientation` gives it."""
+
+    first: Floats
+    second: Floats
+    smear: Floats
+    turn: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Lattice:
+    """Bootstrap distribution of some shapes: the mass of equally wide cells, and where the first lies."""
+
+    rows: slice
+    mass: Floats
+    origin: Floats
+    step: Floats
+    nothing: npt.NDArray[np.bool_]
+
+
+def error_quantiles(group: Group, smear: Floats, tails: Floats) -> tuple[Floats, Floats]:
     """Quantiles of the bootstrap error of ``mean(first) - mean(second)``.
 
     Parameters
@@ -28,8 +53,8 @@ def error_quantiles(group: Group, smear: Floats, tail: Floats) -> tuple[Floats, 
     smear : ndarray, shape (members, 2)
         Standard deviation of a normal error added to the mean of each side (a smoothed bootstrap); 0 for
         the plain bootstrap.
-    tail : ndarray, shape (members,)
-        Probability in each tail.
+    tails : ndarray, shape (members, 2)
+        Probability below the lower and above the upper quantile.
 
     Returns
     -------
@@ -50,23 +75,66 @@ def error_quantiles(group: Group, smear: Floats, tail: Floats) -> tuple[Floats, 
        417-431 (1988), which approximates the same distribution without resampling.
        DOI 10.1093/biomet/75.3.417
     """
-    first, second = _residuals(group.first), _residuals(group.second)
-    turn = _orientation(first, second)
+    sides = _orient(group, smear)
+    turn = sides.turn
+    tails = np.where((turn > 0)[:, np.newaxis], tails[:, ::-1], tails)
+    low, high = np.empty(len(turn)), np.empty(len(turn))
+    for lattice in _lattices(sides):
+        rows, cells = lattice.rows, lattice.mass.shape[1]
+        below = _cell(lattice.mass, tails[rows, 0])
+        above = cells - 1 - _cell(lattice.mass[:, ::-1], tails[rows, 1])
+        low[rows] = np.where(lattice.nothing, 0.0, lattice.origin + lattice.step * below)
+        high[rows] = np.where(lattice.nothing, 0.0, lattice.origin + lattice.step * above)
+    even = (high - low) / 2  # where both sides are alike the distribution is symmetric
+    low, high = np.where(turn == 0, -even, low), np.where(turn == 0, even, high)
+    return np.where(turn > 0, -high, low), np.where(turn > 0, -low, high)
+
+
+def error_bias(group: Group, smear: Floats) -> Floats:
+    """Return the normal score of the share of bootstrap differences below the observed one.
+
+    Parameters
+    ----------
+    group : Group
+        Samples of shapes with the same numbers of seeds.
+    smear : ndarray, shape (members, 2)
+        As for :func:`error_quantiles`.
+
+    Returns
+    -------
+    ndarray, shape (members,)
+        Zero where both samples are the same or nothing varies; within 6 standard deviations.
+    """
+    sides = _orient(group, smear)
+    share = np.full(len(sides.turn), 0.5)
+    for lattice in _lattices(sides):
+        position = np.where(lattice.nothing, 0.0, -lattice.origin / lattice.step)
+        cell = np.floor(position + 0.5).astype(np.int64)[:, np.newaxis]
+        inside = np.take_along_axis(lattice.mass, cell, axis=1)[:, 0]
+        upto = np.take_along_axis(np.cumsum(lattice.mass, axis=1), cell, axis=1)[:, 0]
+        below = upto - inside * (cell[:, 0] + 0.5 - position)
+        share[lattice.rows] = np.where(lattice.nothing, 0.5, below)
+    score = special.ndtri(np.clip(share, 1e-9, 1 - 1e-9))
+    return np.where(sides.turn == 0, 0.0, np.where(sides.turn > 0, -score, score))
+
+
+def _orient(group: Group, smear: Floats) -> _Oriented:
+    first, second = residuals(group.first), residuals(group.second)
+    turn = orientation(first, second)
     if first.shape[1] > second.shape[1]:  # every shape of the group turns
         first, second = second, first
     elif first.shape[1] == second.shape[1]:
         exchange = (turn > 0)[:, np.newaxis]
         first, second = np.where(exchange, second, first), np.where(exchange, first, second)
     total = np.hypot(smear.min(axis=1), smear.max(axis=1))
-    low, high = np.empty(len(first)), np.empty(len(first))
-    cells = _cells(first.shape[1] + second.shape[1])
+    return _Oriented(first=first, second=second, smear=total, turn=turn)
+
+
+def _lattices(sides: _Oriented) -> Iterator[_Lattice]:
+    cells = _cells(sides.first.shape[1] + sides.second.shape[1])
     step = max(1, _ELEMENTS // cells)  # a block of shapes that stays in the cache
-    for start in range(0, len(first), step):
-        rows = slice(start, start + step)
-        low[rows], high[rows] = _block_quantiles(first[rows], second[rows], total[rows], tail[rows], cells)
-    even = (high - low) / 2  # where both sides are alike the distribution is symmetric
-    low, high = np.where(turn == 0, -even, low), np.where(turn == 0, even, high)
-    return np.where(turn > 0, -high, low), np.where(turn > 0, -low, high)
+    for start in range(0, len(sides.first), step):
+        yield _lattice(sides, slice(start, start + step), cells)
 
 
 def _cells(seeds: int) -> int:
@@ -74,15 +142,21 @@ def _cells(seeds: int) -> int:
     return max(_CELLS, 1 << (_CELLS_PER_SEED * seeds - 1).bit_length())
 
 
-def _residuals(samples: Floats) -> Floats:
-    """Deviations from the mean; exactly zero for a constant sample, whatever the mean is rounded to."""
+def residuals(samples: Floats) -> Floats:
+    """Return deviations from the mean; exactly zero for a constant sample."""
     constant = samples[:, :1] == samples[:, -1:]
     residuals: Floats = np.where(constant, 0.0, samples - samples.mean(axis=1, keepdims=True))
     return residuals
 
 
-def _orientation(first: Floats, second: Floats) -> Floats:
-    """Return 1 where the sides are to be exchanged, 0 where they are the same, else -1."""
+def orientation(first: Floats, second: Floats) -> Floats:
+    """Return 1 where the sides are to be exchanged, 0 where they are the same, else -1.
+
+    Parameters
+    ----------
+    first, second : ndarray, shape (members, seeds)
+        Residuals in ascending order.
+    """
     if first.shape[1] != second.shape[1]:
         return np.full(len(first), 1.0 if first.shape[1] > second.shape[1] else -1.0)
     difference = np.sign(first - second)
@@ -91,9 +165,9 @@ def _orientation(first: Floats, second: Floats) -> Floats:
     return sign
 
 
-def _block_quantiles(
-    first: Floats, second: Floats, smear: Floats, tail: Floats, cells: int
-) -> tuple[Floats, Floats]:
+def _lattice(sides: _Oriented, rows: slice, cells: int) -> _Lattice:
+    """Raise the transforms of both samples to the powers of their sizes, and multiply."""
+    first, second, smear = sides.first[rows], sides.second[rows], sides.smear[rows]
     seeds = first.shape[1] + second.shape[1]
     origin = first[:, 0] - second[:, -1] - _REACH * smear
     support = np.ptp(first, axis=1) + np.ptp(second, axis=1) + 2 * _REACH * smear
@@ -103,10 +177,7 @@ def _block_quantiles(
     if smear.any():
         spectrum *= _smearing(smear / step, cells)
     mass = np.maximum(fft.irfft(spectrum, cells, axis=1), 0.0)
-    low = origin + step * _cell(mass, tail)
-    high = origin + step * (cells - 1 - _cell(mass[:, ::-1], tail))
-    nothing = support == 0
-    return np.where(nothing, 0.0, low), np.where(nothing, 0.0, high)
+    return _Lattice(rows=rows, mass=mass, origin=origin, step=step, nothing=support == 0)
 
 
 def _transform(values: Floats, step: Floats, cells: int) -> Floats:

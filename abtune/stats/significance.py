@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from abtune.stats.interval import standard_error
+from abtune.stats.interval import StandardError, standard_error
 from abtune.stats.ragged import Floats, Group, groups
 from abtune.stats.splits import counted_in_blocks, counted_in_halves, is_exact, sampled
 
@@ -86,12 +86,23 @@ def welch_test(first: npt.ArrayLike, second: npt.ArrayLike, *, floor: npt.ArrayL
     At or below alpha exactly if the Welch interval at level 1 - alpha leaves out zero. Where nothing
     varies, two equal constants have p = 1, and two different ones the permutation test's smallest p.
     """
-    estimate = standard_error(first, second, floor)
+    return difference_p(standard_error(first, second, floor), rarest(first, second))
+
+
+def difference_p(estimate: StandardError, one_split: Floats) -> Floats:
+    """Two-sided p of no difference from an estimate and its standard error.
+
+    Parameters
+    ----------
+    estimate : StandardError
+        Of any difference; infinite degrees of freedom mean a normal distribution.
+    one_split : ndarray, shape (shapes,)
+        The share of one split of the seeds among all, which bounds p where nothing varies.
+    """
     varies = estimate.error > 0
-    p = 2 * special.stdtr(
-        estimate.freedom, -np.abs(estimate.difference) / np.where(varies, estimate.error, 1.0)
-    )
-    extreme = np.where(estimate.difference == 0, 1.0, 2 * _rarest(first, second))
+    t = -np.abs(estimate.difference) / np.where(varies, estimate.error, 1.0)
+    p = 2 * special.stdtr(estimate.freedom, t)
+    extreme = np.where(estimate.difference == 0, 1.0, 2 * one_split)
     return _never_zero(np.where(estimate.error == 0, extreme, p), estimate.error)
 
 
@@ -126,16 +137,30 @@ def equivalence_test(
        assessing the equivalence of average bioavailability, Journal of Pharmacokinetics and
        Biopharmaceutics 15, 657-680 (1987). DOI 10.1007/BF01068419
     """
-    estimate = standard_error(first, second, floor)
+    return equivalence_p(standard_error(first, second, floor), rarest(first, second), margin=margin)
+
+
+def equivalence_p(estimate: StandardError, one_split: Floats, *, margin: float) -> Floats:
+    """Return the larger p of two one-sided tests of a difference of at least the margin.
+
+    Parameters
+    ----------
+    estimate : StandardError
+        Of any difference.
+    one_split : ndarray, shape (shapes,)
+        The share of one split of the seeds among all, which bounds p where nothing varies.
+    margin : float
+        Log scale.
+    """
     distance = margin - np.abs(estimate.difference)  # to the nearer margin, the larger p-value
     varies = estimate.error > 0
     p = special.stdtr(estimate.freedom, -distance / np.where(varies, estimate.error, 1.0))
-    extreme = np.where(distance > 0, _rarest(first, second), 1.0)
+    extreme = np.where(distance > 0, one_split, 1.0)
     return _never_zero(np.where(estimate.error == 0, extreme, p), estimate.error)
 
 
-def _rarest(first: npt.ArrayLike, second: npt.ArrayLike) -> Floats:
-    """Share of one split among all."""
+def rarest(first: npt.ArrayLike, second: npt.ArrayLike) -> Floats:
+    """Return the share of one split among all."""
     n = [np.count_nonzero(~np.isnan(np.asarray(side, dtype=np.float64)), axis=1) for side in (first, second)]
     share: Floats = 1 / np.minimum(special.binom(n[0] + n[1], n[0]), 1e300)
     return share

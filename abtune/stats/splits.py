@@ -22,6 +22,9 @@ _MOST_SPLITS = 2_704_156  # 12 + 12 seeds
 _MOST_SEEDS = 40  # beyond, the partial sums of a few among many need too much memory
 _TIE = 1e-12
 _ELEMENTS = 2_000_000
+_FEW_SPLITS = 184_756  # 10 + 10 seeds
+_FEW_UNEQUAL = 20_000
+_FEW_RANDOM = 9_999
 
 
 def is_exact(n_first: int, n_second: int) -> bool:
@@ -76,6 +79,55 @@ def sampled(pooled: Floats, small: int, rng: np.random.Generator) -> Floats:
         np.put_along_axis(chosen, np.argpartition(keys, small, axis=1)[:, :small], 1.0, axis=1)
         count += rule.count(chosen @ values, chosen @ values**2)
     return (count + 1) / (RESAMPLES + 1)
+
+
+class Splits:
+    """Splits that are looked at again and again, for many shifts: all of them, or 9,999 random ones.
+
+    Parameters
+    ----------
+    n_first, n_second : int
+        Numbers of seeds.
+    root : int
+        Random splits follow from this and the numbers of seeds.
+    """
+
+    __slots__ = ("_chosen", "_count", "_small")
+
+    def __init__(self, n_first: int, n_second: int, root: int) -> None:
+        total, small = n_first + n_second, min(n_first, n_second)
+        self._small, self._count = small, math.comb(total, small)
+        if self._count <= (_FEW_SPLITS if n_first == n_second else _FEW_UNEQUAL):
+            self._chosen = _subsets(total, small)[:, 1:].T  # the first one is the data
+        else:
+            self._count = _FEW_RANDOM + 1
+            keys = np.random.default_rng([root, small, total - small]).random((_FEW_RANDOM, total))
+            self._chosen = np.zeros(keys.shape)
+            np.put_along_axis(self._chosen, np.argpartition(keys, small, axis=1)[:, :small], 1.0, axis=1)
+
+    def resolves(self, alpha: float) -> bool:
+        """Whether the smallest two-sided p is at most alpha."""
+        return (2 if 2 * self._small == self._chosen.shape[1] else 1) / self._count <= alpha + 1e-12
+
+    def p(self, first: Floats, second: Floats) -> Floats:
+        """Studentised two-sided test of samples with these numbers of seeds."""
+        pooled = np.concatenate(sorted((first, second), key=lambda side: side.shape[1]), axis=1)
+        pooled = pooled - pooled.mean(axis=1, keepdims=True)
+        rule = _ExtremeRule(pooled, self._small)
+        return (rule.count(self._chosen @ pooled.T, self._chosen @ pooled.T**2) + 1) / self._count
+
+    def crossings(self, first: Floats, second: Floats) -> Floats:
+        """Shift of the first side from which on a split is as extreme as the data, for equal numbers.
+
+        Returns
+        -------
+        ndarray, shape (members, splits)
+            mean(I) - mean(J) for the split that exchanges I of the first side with J of the second.
+        """
+        kept, taken = self._chosen[:, : self._small], self._chosen[:, self._small :]
+        exchanged = np.maximum(taken.sum(axis=1), 1)
+        shifts: Floats = ((first @ (1 - kept).T) - (second @ taken.T)) / exchanged
+        return shifts
 
 
 class _ExtremeRule:

@@ -1,0 +1,248 @@
+"""Every interval by its name: oracles, symmetries, and what they owe to ties and few seeds."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import stats
+from stats_noise import ALIKE, Array, unknown_floor
+
+from abtune.stats.estimand import Estimand, exchangeable, linearised
+from abtune.stats.interval import Interval
+from abtune.stats.median_test import median_permutation_test
+from abtune.stats.medians import median_error
+from abtune.stats.methods import MEANS, MEDIANS, compute_interval, coverage_at, methods_for
+from abtune.stats.significance import permutation_test
+
+NAMES = [(name, Estimand.GEOMETRIC_MEAN) for name in MEANS]
+NAMES += [("percentile", Estimand.ARITHMETIC_MEAN), *((name, Estimand.MEDIAN) for name in MEDIANS)]
+
+
+def generator() -> np.random.Generator:
+    return np.random.default_rng(11)
+
+
+def interval(
+    name: str,
+    first: Array,
+    second: Array,
+    *,
+    estimand: Estimand = Estimand.GEOMETRIC_MEAN,
+    floor: Array | None = None,
+    level: float = 0.95,
+) -> Interval:
+    limits = unknown_floor(len(first)) if floor is None else floor
+    return compute_interval(
+        name, first, second, estimand=estimand, level=level, floor=limits, rng=generator()
+    )
+
+
+def sample(n: int, m: int, *, shapes: int = 3) -> tuple[Array, Array]:
+    rng = np.random.default_rng([n, m])
+    return rng.normal(0, 0.03, (shapes, n)), rng.gamma(1, 0.05, (shapes, m))
+
+
+def bootstrapped(first: Array, second: Array, method: str, statistic) -> tuple[float, float]:
+    """Return scipy's interval from a great many resamples."""
+    found = stats.bootstrap(
+        (first, second),
+        lambda x, y, axis: statistic(x, axis=axis) - statistic(y, axis=axis),
+        n_resamples=99_999,
+        method=method,
+        rng=generator(),
+    ).confidence_interval
+    return found.low, found.high
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+@pytest.mark.parametrize(("n", "m"), [(5, 5), (10, 10), (7, 12)])
+def test_bootstraps_agree_with_scipy(method: str, n: int, m: int) -> None:
+    """Percentile and BCa bounds are those that scipy's resamples approach."""
+    first, second = sample(n, m, shapes=1)
+    ours = interval(method, first, second)
+    oracle = bootstrapped(first[0], second[0], method, np.mean)
+    np.testing.assert_allclose([ours.low[0], ours.high[0]], oracle, atol=0.012 * np.ptp(oracle))
+
+
+@pytest.mark.parametrize(("n", "m"), [(5, 5), (10, 10), (6, 9)])
+def test_arithmetic_means_agree_with_scipy(n: int, m: int) -> None:
+    """The straightened logarithm moves the bounds by a few percent of the interval's width."""
+    first, second = sample(n, m, shapes=1)
+    ours = interval("percentile", first, second, estimand=Estimand.ARITHMETIC_MEAN)
+    oracle = bootstrapped(first[0], second[0], "percentile", lambda x, axis: np.log(np.exp(x).mean(axis)))
+    np.testing.assert_allclose([ours.low[0], ours.high[0]], oracle, atol=0.03 * np.ptp(oracle))
+    assert ours.difference[0] == pytest.approx(np.log(np.exp(first).mean() / np.exp(second).mean()))
+
+
+@pytest.mark.parametrize(("n", "m"), [(5, 5), (6, 6), (10, 10), (7, 12)])
+def test_medians_agree_with_scipy(n: int, m: int) -> None:
+    """The computed distribution of the median gives the bounds of resampling."""
+    first, second = sample(n, m, shapes=1)
+    ours = interval("percentile", first, second, estimand=Estimand.MEDIAN)
+    oracle = bootstrapped(first[0], second[0], "percentile", np.median)
+    np.testing.assert_allclose([ours.low[0], ours.high[0]], oracle, atol=0.02 * np.ptp(oracle))
+
+
+def test_the_error_of_a_median_agrees_with_published_code() -> None:
+    """Price and Bonett's standard error, as statpsych::ci.ratio.median2 in R computes it.
+
+    y <- sort(log(c(21, 24, 28, 30, 35, 41, 44))); n <- 7; c <- round((n + 1)/2 - sqrt(n))
+    p <- pbinom(c - 1, n, .5); z <- qnorm(1 - p); (y[n - c + 1] - y[c])/(2*z)
+    """
+    first = np.log([[21.0, 24, 28, 30, 35, 41, 44]])
+    found = median_error(first, np.zeros((1, 7)), unknown_floor(1))
+    z = stats.norm.ppf(1 - stats.binom.cdf(0, 7, 0.5))
+    assert found.error[0] == pytest.approx((np.log(44) - np.log(21)) / (2 * z))
+    assert found.difference[0] == pytest.approx(np.log(30))
+
+
+@pytest.mark.parametrize("symmetric", [False, True])
+@pytest.mark.parametrize(("n", "m"), [(6, 6), (7, 12)])
+def test_bootstrap_t_agrees_with_resampling_by_hand(n: int, m: int, *, symmetric: bool) -> None:
+    """The quantiles of t are those of an independent resampling."""
+    first, second = sample(n, m, shapes=1)
+    ours = interval("symmetric-bootstrap-t" if symmetric else "bootstrap-t", first, second)
+    rng = np.random.default_rng(5)
+    draws = [rng.choice(side[0], (200_000, side.shape[1])) for side in (first, second)]
+    least = [0.01 * side.var(ddof=1) for side in (first, second)]
+    error = [
+        np.maximum(draw.var(axis=1, ddof=1), low) / draw.shape[1]
+        for draw, low in zip(draws, least, strict=True)
+    ]
+    center = first.mean() - second.mean()
+    t = (draws[0].mean(axis=1) - draws[1].mean(axis=1) - center) / np.sqrt(sum(error))
+    scale = np.sqrt(first.var(ddof=1) / n + second.var(ddof=1) / m)
+    high, low = (
+        np.quantile(np.abs(t), 0.95) * np.array([1, -1]) if symmetric else np.quantile(t, [0.975, 0.025])
+    )
+    expected = center - high * scale, center - low * scale
+    np.testing.assert_allclose([ours.low[0], ours.high[0]], expected, atol=0.03 * (high - low) * scale)
+
+
+@pytest.mark.parametrize(("n", "m"), [(5, 5), (7, 7), (4, 7), (9, 5)])
+def test_inversion_is_dual_to_the_test(n: int, m: int) -> None:
+    """Shifts just inside the interval are kept by the permutation test, those just outside rejected."""
+    first, second = sample(n, m)
+    found = interval("permutation", first, second)
+    step = 1e-5 * (found.high - found.low)
+    for bound, sign in ((found.low, 1), (found.high, -1)):
+        for side, kept in ((1, True), (-1, False)):
+            shift = (bound + side * sign * step)[:, np.newaxis]
+            p = permutation_test(first - shift, second, rng=generator())
+            assert ((p > 0.05) == kept).all()
+
+
+@pytest.mark.parametrize(("name", "estimand"), NAMES)
+@pytest.mark.parametrize(("n", "m"), [(3, 7), (5, 5), (10, 10), (12, 6), (11, 11)])
+def test_swapping_the_sides_negates_the_interval_exactly(
+    name: str, estimand: Estimand, n: int, m: int
+) -> None:
+    """No bit depends on which side is called first, also with ties and floors."""
+    rng = np.random.default_rng(5)
+    for noise in ALIKE.values():
+        first, second = noise(rng, (6, n)), noise(rng, (6, m))
+        if n == m:
+            second[0] = first[0]
+        floor = rng.choice([np.nan, 0.0, 1e-6, 1e-2], (6, 2))
+        there = interval(name, first, second, estimand=estimand, floor=floor)
+        back = interval(name, second, first, estimand=estimand, floor=floor[:, ::-1])
+        assert np.array_equal(there.low, -back.high)
+        assert np.array_equal(there.high, -back.low)
+
+
+@pytest.mark.parametrize(("name", "estimand"), NAMES)
+def test_units_company_and_padding_do_not_matter(name: str, estimand: Estimand) -> None:
+    """A shape's interval is the same alone, among others, padded, and in other units."""
+    rng = np.random.default_rng(2)
+    first, second = rng.normal(0, 0.1, (4, 8)), rng.normal(0, 0.1, (4, 7))
+    first[:2, 6:] = np.nan
+    whole = interval(name, first, second, estimand=estimand)
+    for row, shift in itertools.product(range(4), (0.0, -9.0)):
+        one = first[row][None, ~np.isnan(first[row])] + shift
+        alone = interval(name, one, second[row][None] + shift, estimand=estimand)
+        np.testing.assert_allclose(
+            [alone.low[0], alone.high[0]], [whole.low[row], whole.high[row]], atol=1e-7
+        )
+
+
+@pytest.mark.parametrize(("name", "estimand"), NAMES)
+@pytest.mark.parametrize("n", [2, 4, 5, 10])
+def test_intervals_are_bounded_whatever_ties(name: str, estimand: Estimand, n: int) -> None:
+    """Constant and tied samples have finite bounds on both sides of the estimate."""
+    first, second = np.zeros((3, n)), np.zeros((3, n))
+    first[1] = 0.2
+    first[2, 0] = second[2, -1] = 0.1
+    for floor in (unknown_floor(3), np.full((3, 2), 1e-4)):
+        found = interval(name, first, second, estimand=estimand, floor=floor)
+        assert np.isfinite([found.low, found.high]).all()
+        assert (found.low <= found.difference).all()
+        assert (found.difference <= found.high).all()
+        if not np.isnan(floor).any():
+            assert (found.high - found.low > 1e-4).all()
+
+
+@pytest.mark.parametrize(("name", "estimand"), NAMES)
+def test_too_few_seeds_give_nan_in_place(name: str, estimand: Estimand) -> None:
+    """A side of one seed has a difference but no interval; an empty side has neither."""
+    first = np.array([[1.0, np.nan], [np.nan, np.nan], [1.0, 2.0]])
+    second = np.array([[0.0, 1.0], [0.0, 1.0], [0.0, 1.0]])
+    found = interval(name, first, second, estimand=estimand)
+    assert np.isnan(found.low).tolist() == [True, True, False]
+    assert np.isnan(found.difference).tolist() == [False, True, False]
+
+
+def test_linearised_values_have_the_mean_and_know_constants() -> None:
+    """Shares average to the log of the arithmetic mean; equal values stay equal."""
+    values = np.array([[-9.0, -8.5, -8.7], [0.3, 0.3, 0.3], [np.nan] * 3])
+    found = linearised(values, Estimand.ARITHMETIC_MEAN)
+    assert found[0].mean() == pytest.approx(np.log(np.exp(values[0]).mean()))
+    assert set(found[1]) == {0.3}
+    assert np.isnan(found[2]).all()
+    assert linearised(values, Estimand.GEOMETRIC_MEAN) is values
+    with pytest.raises(ValueError, match="median"):
+        linearised(values, Estimand.MEDIAN)
+
+
+def test_times_are_what_a_test_of_arithmetic_means_exchanges() -> None:
+    """Values are times in a unit that both sides share."""
+    one, two = exchangeable([[0.0, 1.0]], [[2.0, np.nan]], Estimand.ARITHMETIC_MEAN)
+    assert one[0, 1] / one[0, 0] == pytest.approx(np.e)
+    assert two[0, 0] == 1.0
+
+
+@pytest.mark.parametrize(("n", "m"), [(5, 5), (4, 7), (7, 4)])
+def test_the_test_of_medians_agrees_with_scipy(n: int, m: int) -> None:
+    """P is that of full enumeration of the studentised difference of medians."""
+    first, second = sample(n, m)
+
+    def statistic(x: Array, y: Array) -> float:
+        estimate = median_error(x[None], y[None], unknown_floor(1))
+        return abs(estimate.difference[0]) / estimate.error[0]
+
+    oracle = [
+        stats.permutation_test(
+            (x, y), statistic, vectorized=False, alternative="greater", n_resamples=np.inf
+        ).pvalue
+        for x, y in zip(first[:2], second[:2], strict=True)
+    ]
+    np.testing.assert_allclose(median_permutation_test(first[:2], second[:2], rng=generator()), oracle)
+
+
+@pytest.mark.parametrize(("n", "m"), [(6, 6), (12, 12), (5, 20)])
+def test_the_test_of_medians_is_fair_and_never_zero(n: int, m: int) -> None:
+    """False alarms are at most 5.5 %, swapping changes nothing, and certainty is not p = 0."""
+    rng = np.random.default_rng(8)
+    first, second = rng.gamma(1, 1, (600, n)), rng.gamma(1, 1, (600, m))
+    p = median_permutation_test(first, second, rng=generator())
+    assert np.mean(p <= 0.05) <= 0.055 + 3 * np.sqrt(0.05 * 0.95 / 600)
+    back = median_permutation_test(second[:9], first[:9], rng=generator())
+    np.testing.assert_allclose(back, p[:9], atol=0.01)
+    assert 0 < median_permutation_test(first[:1], second[:1] + 99, rng=generator())[0] < 0.05
+    assert np.isnan(median_permutation_test([[1.0]], [[1.0, 2.0]], rng=generator())[0])
+
+
+def test_known_coverage_is_that_of_the_next_smaller_design() -> None:
+    """Between 10 and 20 seeds the coverage at 10 is told, below 5 that at 5."""
+    method = methods_for(Estimand.GEOMETRIC_MEAN)["percentile"]
+    assert [coverage_at(method, n)[0] for n in (3, 5, 12, 20, 90)] == [5, 5, 10, 20, 20]
+    assert not method.keeps_its_promise
