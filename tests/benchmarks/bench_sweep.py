@@ -61,19 +61,22 @@ def main() -> None:
     parser.add_argument("--stock-runs", type=int, default=1)
     options = parser.parse_args()
     facts = find_target(options.target)
+    say("target", f"{facts.kind}: {len(facts.devices)} x {facts.devices[0]}, {os.cpu_count()} cores")
+    say("shape, trials", f"{options.shape}, {options.trials} in iterations of {options.trials_per_iter}")
     stock = time_stock(options, facts.target) / options.stock_runs
+    say("tune_tir", f"{stock:.1f} s a run ({options.stock_runs} timed)")
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     ours = time_sweep(options) / options.runs
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     busy = (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / (ours * options.runs)
-    print(
-        f"target            {facts.kind}: {len(facts.devices)} x {facts.devices[0]}, {os.cpu_count()} cores"
-    )
-    print(f"shape, trials     {options.shape}, {options.trials} in iterations of {options.trials_per_iter}")
-    print(f"tune_tir          {stock:8.1f} s a run ({options.stock_runs} timed)")
-    print(f"abtune sweep      {ours:8.1f} s a run ({options.runs} timed)")
-    print(f"ratio             {stock / ours:8.1f}")
-    print(f"cores busy        {busy:8.1f} of {os.cpu_count()} during the sweep")
+    say("abtune sweep", f"{ours:.1f} s a run ({options.runs} timed)")
+    say("ratio", f"{stock / ours:.1f}")
+    say("cores busy", f"{busy:.1f} of {os.cpu_count()} during the sweep")
+
+
+def say(name: str, value: str) -> None:
+    """Print a line at once, so that a benchmark that is cut short has said what it knows."""
+    print(f"{name:<18}{value}", flush=True)
 
 
 def time_stock(options: argparse.Namespace, target: str) -> float:
