@@ -93,7 +93,8 @@ def propose(
     _log("propose", shape.label, config.name, history.iterations, rng_seed)
     faults = {key: str(value) for key, value in config.pass_config.items()}
     _meet(faults, "propose" if not history.trials else "propose_later", shape.label, 0)
-    learned = int(history.cost_model or b"0") + len(history.trials) - history.learned
+    before = history.cost_model if history.cost_model.isdigit() else b"0"
+    learned = int(before) + len(history.trials) - history.learned
     if faults.get("propose") == "nothing":
         count = 0
     candidates = tuple(

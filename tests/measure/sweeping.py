@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 from pathlib import Path
 from typing import Any
 
 import xarray as xr
 from measure_builders import make_facts
 
-import abtune.measure.crew
 from abtune.configurations import Configuration
 from abtune.measure.plan import Plan
 from abtune.measure.store import Store
@@ -64,20 +62,3 @@ def without_circumstances(dataset: xr.Dataset) -> xr.Dataset:
 def calls(log: Path) -> list[list[Any]]:
     """Return what the fake noted: function, words, process, visible devices."""
     return [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
-
-
-if __name__ == "__main__":
-    from measure_builders import small_plan
-
-    abtune.measure.crew.TVM_MODULE = "fake_metaschedule"
-    options = json.loads(sys.argv[2])
-    faults = options.pop("faults", {})
-    scheduler = options.pop("scheduler", "")
-    time_limit = options.pop("time_limit", math.inf)
-    configs = (Configuration(name="plain", pass_config=faults), Configuration(name="new", pass_config=faults))
-    run_sweep(
-        small_plan(configs=configs, **options),
-        Store(Path(sys.argv[1])),
-        scheduler=scheduler,
-        time_limit=time_limit,
-    )

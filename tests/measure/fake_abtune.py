@@ -1,0 +1,23 @@
+"""The command line, and as a preload of a dask worker the worker, with the fake in place of TVM."""
+
+from __future__ import annotations
+
+import sys
+
+import abtune.measure.crew
+import abtune.measure.target
+from abtune.cli import main
+from abtune.measure.target import TargetFacts
+
+abtune.measure.crew.TVM_MODULE = "fake_metaschedule"
+
+
+def find_target(spec: str) -> TargetFacts:
+    return TargetFacts(
+        kind="llvm", target='{"kind": "fake"}', arch=0, devices=("a device",), threads=1, versions={}
+    )
+
+
+if __name__ == "__main__":
+    abtune.measure.target.find_target = find_target
+    sys.exit(main())

@@ -1,0 +1,10 @@
+"""Configurations for sweeps of the fake, as ``--baseline fake_configurations:PLAIN``."""
+
+from abtune.configurations import Configuration
+
+PLAIN = Configuration(name="plain", pass_config={"time_candidate": "slow"})
+NEW = Configuration(name="new", pass_config={"time_candidate": "slow"})
+BROKEN = Configuration(name="broken", pass_config={"build": "raise"})
+STUCK = Configuration(name="stuck", pass_config={"time_candidate": "hang"}, space="module:function")
+WRONG = Configuration(name="wrong", pass_config={"check_kernel": "wrong"})
+EMPTY = Configuration(name="empty", pass_config={"build": "raise"}, space="module:function")
