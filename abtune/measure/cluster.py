@@ -18,7 +18,6 @@ from abtune.errors import TargetError
 from abtune.measure.crew import Crew, interrupt_crew
 from abtune.measure.target import TargetFacts
 
-
 CONNECT_TIMEOUT = 10.0
 
 
