@@ -84,6 +84,7 @@ def sweep(**options: Any) -> int:
     against NumPy, and everything is written to one netCDF dataset for abtune analyze. A sweep that was
     stopped goes on with the same command, and loses nothing but the search iterations in flight.
     """
+    from abtune.measure.nvrtc import why_no_gpu
     from abtune.measure.store import Store
     from abtune.measure.target import find_target
 
@@ -93,6 +94,8 @@ def sweep(**options: Any) -> int:
     store = Store(options["out"])
     store.check(plan)
     cores = options["cores"] or _cores()
+    if options["target"] == "auto" and facts.kind != "cuda":
+        click.echo(f"no CUDA device: {why_no_gpu()}; tuning this CPU")
     _say_plan(plan, facts, store, cores)
     if options["dry_run"]:
         _say_power(plan)
@@ -214,7 +217,7 @@ def _say_plan(plan: Plan, facts: TargetFacts, store: Store, cores: int) -> None:
     lines = [
         f"target    {facts.kind}: {devices}, searched by {cores} core{'s' if cores > 1 else ''}",
         f"compare   {plan.configs[1].name} (candidate) with {plan.configs[0].name} (baseline)",
-        f"runs      {len(plan.shapes)} shapes x 2 configurations x {len(plan.seeds)} seeds = {len(plan.runs)}"
+        f"runs      {len(plan.shapes)} shape{'s' * (len(plan.shapes) > 1)} x 2 configurations x {len(plan.seeds)} seeds = {len(plan.runs)}"
         f", {cost.runs} left",
         f"a run     {settings.trials} trials in iterations of {settings.trials_per_iteration}",
         f"cost      about {_span(cost.seconds)} ({basis})",
