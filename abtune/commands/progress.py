@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from abtune.measure.sweep import Progress as SweepProgress
+    from abtune.measure.sitting import Progress as SweepProgress
 
 
 class Bar:

@@ -7,6 +7,7 @@ import math
 import os
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -217,7 +218,8 @@ def _say_plan(plan: Plan, facts: TargetFacts, store: Store, cores: int) -> None:
     lines = [
         f"target    {facts.kind}: {devices}, searched by {cores} core{'s' if cores > 1 else ''}",
         f"compare   {plan.configs[1].name} (candidate) with {plan.configs[0].name} (baseline)",
-        f"runs      {len(plan.shapes)} shape{'s' * (len(plan.shapes) > 1)} x 2 configurations x {len(plan.seeds)} seeds = {len(plan.runs)}"
+        f"runs      {_count(plan.shapes, 'shape')} x 2 configurations x {_count(plan.seeds, 'seed')}"
+        f" = {len(plan.runs)}"
         f", {cost.runs} left",
         f"a run     {settings.trials} trials in iterations of {settings.trials_per_iteration}",
         f"cost      about {_span(cost.seconds)} ({basis})",
@@ -261,6 +263,10 @@ def _say_outcome(outcome: Outcome, plan: Plan, out: Path) -> int:
     if outcome.finished:
         click.echo(f"next: abtune analyze{'' if out == Path('abtune.nc') else f' {out}'}", err=True)
     return 0
+
+
+def _count(things: Sequence[object], word: str) -> str:
+    return f"{len(things)} {word}{'' if len(things) == 1 else 's'}"
 
 
 def _span(seconds: float) -> str:

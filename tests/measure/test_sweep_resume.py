@@ -17,8 +17,8 @@ from processes import servants, wait_until
 from sweeping import calls, config, run_sweep, without_circumstances
 
 import abtune
+from abtune.measure.sitting import Clock
 from abtune.measure.store import Store
-from abtune.measure.sweep import Clock
 from abtune.schema import RunStatus, TrialStatus
 
 OK = RunStatus.COMPLETE

@@ -1,0 +1,88 @@
+"""Winners measured again: all of a shape together, on one device, in rounds of random order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from abtune.measure.cluster import Cluster
+from abtune.measure.crew import Winner, build_winner, time_winners
+from abtune.measure.plan import Plan, Run, Settings, rng_for
+from abtune.measure.sitting import Sitting, first_error
+from abtune.measure.store import Rounds, RunRecord
+from abtune.schema import RunStatus
+
+
+async def measure_all(sitting: Sitting) -> None:
+    """Measure again, together, the winners of every shape that has new ones."""
+    complete: dict[str, list[RunRecord]] = {shape.label: [] for shape in sitting.plan.shapes}
+    for record in sitting.store.records():
+        if record.status is RunStatus.COMPLETE and record.shape in complete:
+            complete[record.shape].append(record)
+    measured = sitting.store.rounds()
+    stale = {
+        label: records
+        for label, records in complete.items()
+        if records and _cells(records) != _measured_cells(measured.get(label))
+    }
+    total = sum(len(records) for records in complete.values())
+    sitting.progress.begin("re-measuring", total, total - sum(len(records) for records in stale.values()))
+    try:
+        async with asyncio.TaskGroup() as group:
+            for index, records in enumerate(stale.values()):
+                group.create_task(_measure(sitting, records, -index))
+    except BaseExceptionGroup as group_error:
+        raise first_error(group_error) from None
+
+
+async def _measure(sitting: Sitting, records: Sequence[RunRecord], priority: int) -> None:
+    jobs = [(_run_of(record, sitting.plan), record.winner or []) for record in records]
+    rounds = await measure_winners(sitting.cluster, sitting.plan.settings, jobs, priority)
+    sitting.store.save_rounds(rounds)
+    sitting.progress.advance(len(records))
+
+
+async def measure_winners(
+    cluster: Cluster, settings: Settings, jobs: Sequence[tuple[Run, list[Any]]], priority: int
+) -> Rounds:
+    """Build the winners of one shape again and measure them together.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Where to.
+    settings : Settings
+        For what target, in how many rounds.
+    jobs : sequence of (Run, record)
+        Runs of one shape, and the tuning records of their winners.
+    priority : int
+        Higher goes first.
+    """
+    built = await asyncio.gather(
+        *(cluster.search(build_winner, run, settings, record, priority=priority) for run, record in jobs)
+    )
+    winners = [entry for entry in built if isinstance(entry, Winner)]
+    lost = tuple(entry for entry in built if not isinstance(entry, Winner))
+    shape = jobs[0][0].shape
+    rng_seed = int(rng_for(settings.rng_seed, "rounds", shape.label).integers(2**31))
+    rounds: Rounds = await cluster.measure(
+        time_winners, shape, settings, winners, rng_seed, priority=priority
+    )
+    return replace(rounds, winners=rounds.winners + lost)
+
+
+def _run_of(record: RunRecord, plan: Plan) -> Run:
+    """Return the run of a record; its seed may be one of an earlier plan with more seeds."""
+    shape = next(shape for shape in plan.shapes if shape.label == record.shape)
+    config = next(config for config in plan.configs if config.name == record.config)
+    return Run(shape=shape, config=config, seed=record.seed)
+
+
+def _cells(records: Sequence[RunRecord]) -> set[tuple[str, int]]:
+    return {(record.config, record.seed) for record in records}
+
+
+def _measured_cells(rounds: Rounds | None) -> set[tuple[str, int]]:
+    return {(winner.config, winner.seed) for winner in rounds.winners} if rounds else set()
