@@ -1,0 +1,429 @@
+"""The command line of the measuring half: what it plans, what it refuses, and its exit codes."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import io
+import json
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from golden_files import assert_golden
+
+import abtune
+from abtune.cli import main
+from abtune.commands.progress import Bar, Silence, progress_for
+from abtune.errors import TargetError
+from abtune.measure.target import TargetFacts
+
+MEASURE = Path(__file__).parent / "measure"
+GPU = TargetFacts(
+    kind="cuda",
+    target='{"kind": "fake"}',
+    arch=90,
+    devices=("a GPU",) * 2,
+    threads=1,
+    versions={"tvm": "0.27"},
+)
+CPU = TargetFacts(
+    kind="llvm", target='{"kind": "fake"}', arch=0, devices=("a CPU",), threads=1, versions={"tvm": "0.27"}
+)
+SMALL = "M=16_N=16_K=16"
+QUICK = ("--shapes", SMALL, "--trials", "2", "--cores", "1", "--target", "cpu")
+FAKES = ("--baseline", "fake_configurations:PLAIN", "--candidate", "fake_configurations:NEW")
+
+pytestmark = pytest.mark.usefixtures("empty_folder")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What one command line did."""
+
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Outcome]
+Found = Callable[[TargetFacts], None]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run a sweep's command line in this process."""
+
+    def run_one(*argv: str) -> Outcome:
+        code = main(("sweep", *argv))
+        captured = capsys.readouterr()
+        return Outcome(code=code, out=captured.out, err=captured.err)
+
+    return run_one
+
+
+@pytest.fixture
+def found(monkeypatch: pytest.MonkeyPatch) -> Found:
+    """Let the command find a target without TVM."""
+
+    def find(facts: TargetFacts) -> None:
+        monkeypatch.setattr("abtune.measure.target.find_target", lambda _: facts)
+
+    return find
+
+
+@pytest.fixture
+def cpu(found: Found) -> None:
+    found(CPU)
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch, cpu: None) -> Iterator[None]:
+    """Sweep with the fake in place of TVM."""
+    monkeypatch.setattr("abtune.measure.crew.TVM_MODULE", "fake_metaschedule")
+    monkeypatch.setenv("PYTHONPATH", str(MEASURE))
+    monkeypatch.syspath_prepend(str(MEASURE))
+    yield
+    sys.modules.pop("fake_configurations", None)
+
+
+def refused(outcome: Outcome) -> str:
+    """Check that a command line was refused properly, wrote nothing, and return what it said."""
+    assert outcome.code == 2
+    assert outcome.out == ""
+    assert outcome.err.startswith("abtune: ")
+    assert outcome.err.count("\n") == 1
+    assert outcome.err.endswith("\n")
+    return outcome.err
+
+
+def files() -> list[str]:
+    return sorted(path.name for path in Path().iterdir())
+
+
+# What is planned
+
+
+@pytest.mark.parametrize(
+    ("name", "facts", "options"),
+    [
+        ("gpu", GPU, ["--seeds", "10"]),
+        ("cpu", CPU, ["--seeds", "3"]),
+        ("own", CPU, ["--seeds", "5", "--shapes", SMALL, "--trials", "7", "--trials-per-iter", "3"]),
+    ],
+)
+def test_a_dry_run_says_what_would_be_done(
+    run: Run, found: Found, name: str, facts: TargetFacts, options: list[str]
+) -> None:
+    """A dry run prints plan, cost and what can be found, as its golden file shows; it writes nothing."""
+    found(facts)
+    outcome = run(*options, "--dry-run", "--cores", "4", "--target", facts.kind)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert_golden(f"sweep-dry-run-{name}.txt", outcome.out)
+    assert files() == []
+
+
+@pytest.mark.parametrize(("seeds", "can"), [(4, False), (5, True)])
+def test_a_dry_run_says_whether_the_design_can_succeed(run: Run, cpu: None, seeds: int, can: bool) -> None:  # noqa: FBT001
+    """With too few seeds for the correction the dry run names a number that is enough, and it is."""
+    outcome = run(*QUICK, "--shapes", "quick", "--seeds", str(seeds), "--dry-run")
+    assert ("This design can succeed." in outcome.out) is can
+    assert ("use --seeds 5 or more" in outcome.out) is not can
+
+
+def test_defaults_follow_the_target(run: Run, found: Found) -> None:
+    """A GPU gets the published shapes and mainline against async; a CPU small ones and sampling."""
+    found(GPU)
+    on_gpu = run("--dry-run").out
+    assert "compare   async (candidate) with mainline (baseline)" in on_gpu
+    assert "29 shapes x 2 configurations x 10 seeds = 580, 580 left" in on_gpu
+    found(CPU)
+    on_cpu = run("--dry-run").out
+    assert "compare   evolutionary (candidate) with random (baseline)" in on_cpu
+    assert "3 shapes x 2 configurations x 10 seeds = 60, 60 left" in on_cpu
+
+
+def test_without_a_gpu_the_cpu_is_said(run: Run, cpu: None) -> None:
+    """When no target is asked for and there is no GPU, the plan says that it is for the CPU and why."""
+    assert run("--dry-run").out.startswith("no CUDA device: ")
+    assert run("--dry-run", "--target", "cpu").out.startswith("target    llvm: a CPU")
+
+
+# What is done
+
+
+def test_a_sweep(run: Run, fake: None) -> None:
+    """A sweep writes its dataset, says what is next, and records what was done without where."""
+    outcome = run(*QUICK, *FAKES, "--seeds", "2", "--out", "mine.nc")
+    assert (outcome.code, outcome.err) == (0, "next: abtune analyze mine.nc\n")
+    assert outcome.out.endswith("mine.nc: 4 of 4 runs done\n")
+    dataset = abtune.open_dataset("mine.nc")
+    assert dataset["latency"].notnull().all()
+    assert dataset.attrs["title"] == "new against plain, 1 shapes"
+    assert dataset.attrs["device"] == "a CPU"
+    assert dataset.attrs["tvm_version"] == "0.27"
+    command = shlex.split(dataset.attrs["command"])
+    assert command[:2] == ["abtune", "sweep"]
+    assert {"--seeds=2", f"--shapes={SMALL}", f"{FAKES[0]}={FAKES[1]}"} <= set(command)
+    assert not [word for word in command if word.startswith(("--out", "--cores", "--dry-run", "--scheduler"))]
+
+
+def test_a_finished_sweep_has_nothing_left(run: Run, fake: None) -> None:
+    """The same command again does nothing and says so; a dry run counts what is left."""
+    run(*QUICK, *FAKES, "--seeds", "2")
+    assert "= 6, 2 left" in run(*QUICK, *FAKES, "--seeds", "3", "--dry-run").out
+    again = run(*QUICK, *FAKES, "--seeds", "2")
+    assert "= 4, 0 left" in again.out
+    assert again.out.endswith("abtune.nc: 4 of 4 runs done\n")
+    assert again.err == "next: abtune analyze\n"
+
+
+def test_failed_runs_are_counted(run: Run, fake: None) -> None:
+    """A sweep with failed runs succeeds, and says how many failed and where the reasons are."""
+    outcome = run(*QUICK, "--baseline", FAKES[1], "--candidate", "fake_configurations:WRONG", "--seeds", "2")
+    assert outcome.code == 0
+    assert "abtune.nc: 4 of 4 runs done, 2 failed (see variable 'failure')" in outcome.out
+
+
+def test_a_time_limit_is_said(run: Run, fake: None) -> None:
+    """A sweep that ran out of time says so, and is no failure."""
+    stuck = ("--baseline", "fake_configurations:EMPTY", "--candidate", "fake_configurations:STUCK")
+    outcome = run(*QUICK, *stuck, "--seeds", "1", "--time-limit", "3s")
+    assert outcome.code == 0
+    assert "stopped by the time limit; the same command goes on" in outcome.out
+
+
+def test_an_unfit_machine_is_one_line(run: Run, fake: None) -> None:
+    """When no small kernel can be built the sweep ends at once with the reason and without a dataset."""
+    outcome = run(*QUICK, "--baseline", FAKES[1], "--candidate", "fake_configurations:BROKEN")
+    assert outcome.code == 2
+    assert outcome.err == (
+        "abtune: this machine cannot build and time kernels of 'broken': "
+        "build: RuntimeError: the fault that was asked for\n"
+    )
+    assert not Path("abtune.nc").exists()
+
+
+def test_an_interrupt_is_130(run: Run, fake: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interrupted sweep says that what is done is kept, and exits with 130."""
+
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("abtune.measure.sweep.sweep", interrupt)
+    outcome = run(*QUICK, *FAKES)
+    assert outcome.code == 130
+    assert outcome.err.split("\n")[0] == "abtune.nc: what is done is kept; the same command goes on"
+    assert outcome.err.strip().endswith("abtune: interrupted")
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--seeds", "0"], "'--seeds': 0 is not in the range x>=1"),
+        (["--trials", "0"], "'--trials': 0 is not in the range x>=1"),
+        (["--trials-per-iter", "0"], "'--trials-per-iter': 0 is not in the range"),
+        (["--rounds", "0"], "'--rounds': 0 is not in the range"),
+        (["--repeats", "-1"], "'--repeats': -1 is not in the range"),
+        (["--cores", "0"], "'--cores': 0 is not in the range"),
+        (["--rng-seed", "-1"], "'--rng-seed': -1 is not in the range"),
+        (["--seeds", "many"], "'--seeds': 'many' is not a valid integer"),
+        (["--time-limit", "0s"], "'0s' is no time span; give one such as 90s, 15m or 2h"),
+        (["--time-limit", "soon"], "'soon' is no time span"),
+        (["--time-limit", "-5m"], "'-5m' is no time span"),
+        (["--time-limit", "inf"], "'inf' is no time span"),
+        (["--time-limit", "5d"], "'5d' is no time span"),
+        (["--shapes", "M=512_N=256"], "unknown shape 'M=512_N=256'; did you mean: M=512_N="),
+        (["--shapes", "tvm1409"], "unknown shape or preset 'tvm1409'; did you mean: tvm14009"),
+        (["--shapes", "Q=*"], "no shape of a preset matches 'Q=*'; presets: tvm14009, quick"),
+        (["--shapes", "M=0_N=1_K=1"], "m must be positive, not 0"),
+        (["--shapes", "quick,,quick"], "there is an empty name in the list"),
+        (["--baseline", "mainlin"], "unknown configuration 'mainlin'; did you mean: mainline"),
+        (["--candidate", "asink"], "unknown configuration 'asink'; did you mean: async"),
+        (["--candidate", "absent:NEW"], "cannot import 'absent:NEW'"),
+        (["--candidate", "json:NEW"], "module 'json' has no attribute 'NEW'"),
+        (
+            ["--candidate", "json:dumps"],
+            "json:dumps is a function, not an abtune.configurations.Configuration",
+        ),
+        (
+            ["--baseline", "random", "--candidate", "random"],
+            "baseline and candidate are both 'random'; give two different ones",
+        ),
+        (
+            ["--baseline", "mainline"],
+            "configuration 'mainline' needs a cuda target, this one is llvm; use random and evolutionary here",
+        ),
+        (["--out", "absent/abtune.nc"], "cannot write absent/abtune.nc: there is no folder absent"),
+        (["--out", "."], "cannot write .: it is not a regular file"),
+        (["--out", ".."], "cannot write ..: it is not a regular file"),
+        (["--out", "mine.txt"], "mine.txt exists and is not a sweep to go on with; give another --out"),
+        (["--out", "mine.txt/abtune.nc"], "cannot write mine.txt/abtune.nc: there is no folder mine.txt"),
+        (["--out", "a" * 300], "File name too long"),
+        (["--sedes", "3"], "--sedes"),
+        (["extra"], "unexpected extra argument"),
+    ],
+)
+@pytest.mark.parametrize("dry", [[], ["--dry-run"]])
+def test_bad_arguments_are_one_line(
+    run: Run, cpu: None, arguments: list[str], said: str, dry: list[str]
+) -> None:
+    """Whatever is wrong with an argument is said in one line; nothing is written."""
+    Path("mine.txt").write_text("mine", encoding="utf-8")
+    assert said in refused(run(*arguments, *dry))
+    assert files() == ["mine.txt"]
+    assert Path("mine.txt").read_text(encoding="utf-8") == "mine"
+
+
+def test_other_settings_are_one_line(run: Run, fake: None) -> None:
+    """A sweep over files with other settings is told which differs, a dry run too, and the files stay."""
+    run(*QUICK, *FAKES, "--seeds", "1")
+    before = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+    for dry in ([], ["--dry-run"]):
+        said = refused(run(*QUICK, *FAKES, "--seeds", "1", "--trials", "3", *dry))
+        assert "abtune.nc was begun with other settings (trials: 2, now 3)" in said
+    swapped = ("--baseline", FAKES[3], "--candidate", FAKES[1])
+    assert "(configurations plain and new, now new and plain)" in refused(run(*QUICK, *swapped))
+    assert {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()} == before
+
+
+def test_a_damaged_file_is_one_line(run: Run, fake: None) -> None:
+    """A damaged file of an earlier sitting is named, with what to do."""
+    run(*QUICK, *FAKES, "--seeds", "1")
+    damaged = next(Path("abtune.nc.runs/runs").iterdir())
+    damaged.write_text("{", encoding="utf-8")
+    assert f"{damaged} cannot be read (" in refused(run(*QUICK, *FAKES, "--seeds", "1"))
+
+
+def test_no_scheduler_is_one_line(run: Run, fake: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An address without a scheduler is refused by name and leaves no dataset."""
+    monkeypatch.setattr("abtune.measure.cluster.CONNECT_TIMEOUT", 0.2)
+    outcome = run(*QUICK, *FAKES, "--scheduler", "tcp://127.0.0.1:9")
+    assert outcome.code == 2
+    assert outcome.err.startswith("abtune: no dask scheduler answers at 'tcp://127.0.0.1:9': ")
+    assert outcome.err.count("\n") == 1
+    assert not Path("abtune.nc").exists()
+
+
+@pytest.mark.parametrize(
+    ("installed", "said"),
+    [
+        ({}, "apache-tvm is not installed, and a sweep needs it; run: pip install abtune"),
+        (
+            {"apache-tvm": "0.27.0", "apache-tvm-ffi": "0.1.15.post2"},
+            "apache-tvm-ffi 0.1.15.post2 crashes MetaSchedule; run: pip install 'apache-tvm-ffi<0.1.15'",
+        ),
+    ],
+)
+def test_an_unusable_tvm_is_one_line(
+    run: Run, monkeypatch: pytest.MonkeyPatch, installed: dict[str, str], said: str
+) -> None:
+    """A missing TVM, or one whose FFI crashes, is answered with the command that mends it."""
+
+    def version(name: str) -> str:
+        if name in installed:
+            return installed[name]
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr("importlib.metadata.version", version)
+    assert said in refused(run("--target", "cpu"))
+    assert files() == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("cuda", "no usable CUDA device"),
+        ("bogus", "TVM does not understand target 'bogus'"),
+        ('{"kind": "bogus"}', "TVM does not understand target"),
+        ("{broken", "TVM does not understand target"),
+        ("c", "target 'c' is not supported; use cuda or llvm"),
+    ],
+)
+def test_unusable_targets_are_one_line(target: str, said: str) -> None:
+    """Asked for a GPU without one, or a target that TVM does not know, the line says so."""
+    command = [sys.executable, "-m", "abtune", "sweep", "--dry-run", "--target", target]
+    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert said in refused(Outcome(code=done.returncode, out=done.stdout, err=done.stderr))
+    assert files() == []
+
+
+def test_what_find_target_says_is_said(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error about the target is the line, as it is."""
+
+    def fail(spec: str) -> TargetFacts:
+        raise TargetError(f"nothing is known of {spec}")
+
+    monkeypatch.setattr("abtune.measure.target.find_target", fail)
+    assert refused(run("--target", "this")) == "abtune: nothing is known of this\n"
+
+
+def test_old_gpus_are_refused(run: Run, found: Found) -> None:
+    """A GPU without asynchronous copies is told which configurations it can run."""
+    found(replace(GPU, arch=75))
+    said = refused(run())
+    assert "needs compute capability sm_80 or newer, this GPU has sm_75; use random and evolutionary" in said
+    assert run("--baseline", "random", "--candidate", "evolutionary", "--dry-run").code == 0
+
+
+# How far it is
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_gets_a_bar() -> None:
+    """On a terminal the phase, the count and the time left are shown, and gone when all is done."""
+    stream = Terminal()
+    with progress_for(stream) as progress:
+        assert isinstance(progress, Bar)
+        progress.advance(1)
+        progress.begin("tuning", 4, 1)
+        progress.advance(2)
+        progress.begin("re-measuring", 2, 0)
+        progress._progress.refresh()
+    shown = stream.getvalue()
+    assert "tuning" in shown
+    assert "re-measuring" in shown
+    assert "0/2" in shown
+    assert "left" in shown
+
+
+def test_no_terminal_gets_nothing() -> None:
+    """A file or a pipe gets no bar at all."""
+    stream = io.StringIO()
+    with progress_for(stream) as progress:
+        assert isinstance(progress, Silence)
+        progress.begin("tuning", 4, 1)
+        progress.advance(2)
+    assert stream.getvalue() == ""
+
+
+def test_the_recorded_command_can_be_repeated(
+    run: Run, found: Found, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a dataset says about its command is one that a shell takes apart into the same words."""
+    found(CPU)
+    recorded: list[str] = []
+
+    def note(*_: object, about: dict[str, str], **__: object) -> None:
+        recorded.append(about["command"])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("abtune.measure.sweep.sweep", note)
+    target = json.dumps({"kind": "llvm", "num-cores": 1})
+    run("--shapes", "M=512_*,quick", "--target", target)
+    words = shlex.split(recorded[0])
+    assert f"--target={target}" in words
+    assert "--shapes=M=512_*,quick" in words
