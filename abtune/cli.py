@@ -21,6 +21,7 @@ from abtune.errors import AbtuneError, unknown_name
 # Where each command lives, in the order of the help.
 COMMANDS: Mapping[str, str] = {
     "sweep": "abtune.commands.sweep:sweep",
+    "measure": "abtune.commands.measure:measure",
     "analyze": "abtune.commands.analyze:analyze",
     "import": "abtune.commands.importing:import_",
     "datasets": "abtune.commands.datasets:datasets",

@@ -94,7 +94,7 @@ def sweep(**options: Any) -> int:
     plan = _make_plan(options, facts, shapes_given)
     store = Store(options["out"])
     store.check(plan)
-    cores = options["cores"] or _cores()
+    cores = options["cores"] or default_cores()
     if options["target"] == "auto" and facts.kind != "cuda":
         click.echo(f"no CUDA device: {why_no_gpu()}; tuning this CPU")
     _say_plan(plan, facts, store, cores)
@@ -277,7 +277,8 @@ def _span(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
-def _cores() -> int:
+def default_cores() -> int:
+    """Return how many cores this process may use."""
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not on macOS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import json
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -90,3 +91,16 @@ def find_target(spec: str) -> TargetFacts:
     finally:
         post.close()
     return facts
+
+
+def require_kind(facts: TargetFacts, target: str) -> None:
+    """Refuse to build for this target what was tuned for another kind.
+
+    Raises
+    ------
+    TargetError
+        If the kinds differ.
+    """
+    tuned_for = str(json.loads(target)["kind"])
+    if tuned_for != facts.kind:
+        raise TargetError(f"these winners were tuned for {tuned_for}, and this target is {facts.kind}")
