@@ -9,11 +9,12 @@ import numpy as np
 
 from abtune.analyse.samples import Samples
 from abtune.stats.interval import Interval, expanded_percentile, welch
+from abtune.stats.moderation import moderated
 from abtune.stats.multiplicity import holm
 from abtune.stats.power import detectable_boost, fewest_seeds, seeds_needed
 from abtune.stats.ragged import Floats, Integers
 from abtune.stats.significance import equivalence_test, permutation_test, welch_test
-from abtune.stats.variance import floored, moderated
+from abtune.stats.variance import floored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -83,6 +83,7 @@ def detectable_boost(
     alpha: float = 0.05,
     shapes: int = 1,
     target: float = 0.8,
+    resolution: float | None = None,
 ) -> Floats:
     """Smallest true boost that a design detects with the wanted power; arguments broadcast.
 
@@ -98,6 +99,8 @@ def detectable_boost(
         Number of shapes that the correction covers.
     target : float
         Wanted power.
+    resolution : float, optional
+        What the smallest p-value that these seeds can give has to reach; by default alpha over the shapes.
 
     Returns
     -------
@@ -107,7 +110,7 @@ def detectable_boost(
     """
     arrays = [np.asarray(part, dtype=np.float64) for part in (n_first, n_second, noise_first, noise_second)]
     n_one, n_two, noise_one, noise_two = np.broadcast_arrays(*arrays)
-    reachable = _smallest(n_one, n_two) <= alpha / shapes
+    reachable = _smallest(n_one, n_two) <= (alpha / shapes if resolution is None else resolution)
     n_one, n_two = np.maximum(n_one, 2), np.maximum(n_two, 2)
     design = _Design(n_one, n_two, noise_one, noise_two, alpha / shapes)
     # In standard errors; the power is over one half where the effect exceeds the critical value.
@@ -129,6 +132,7 @@ def seeds_needed(
     alpha: float = 0.05,
     shapes: int = 1,
     target: float = 0.8,
+    resolution: float | None = None,
 ) -> Integers:
     """Smallest number of seeds a side that detects a boost with the wanted power; arguments broadcast.
 
@@ -144,6 +148,8 @@ def seeds_needed(
         Number of shapes that the correction covers.
     target : float
         Wanted power.
+    resolution : float, optional
+        What the smallest p-value has to reach; by default alpha over the shapes.
 
     Returns
     -------
@@ -154,7 +160,7 @@ def seeds_needed(
     arrays = [np.asarray(part, dtype=np.float64) for part in (boost, noise_first, noise_second)]
     size, noise_one, noise_two = np.broadcast_arrays(*arrays)
     effect = np.log1p(size)
-    fewest = fewest_seeds(alpha=alpha, shapes=shapes)
+    fewest = fewest_seeds(alpha=alpha / shapes if resolution is None else resolution)
     low, high = np.full(size.shape, fewest - 1), np.full(size.shape, MOST_SEEDS)
     while (high - low > 1).any():
         middle = np.maximum((low + high) // 2, fewest)

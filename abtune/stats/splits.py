@@ -98,7 +98,7 @@ class Splits:
         total, small = n_first + n_second, min(n_first, n_second)
         self._small, self._count = small, math.comb(total, small)
         if self._count <= (_FEW_SPLITS if n_first == n_second else _FEW_UNEQUAL):
-            self._chosen = _subsets(total, small)[:, 1:].T  # the first one is the data
+            self._chosen = subsets(total, small)[:, 1:].T  # the first one is the data
         else:
             self._count = _FEW_RANDOM + 1
             keys = np.random.default_rng([root, small, total - small]).random((_FEW_RANDOM, total))
@@ -174,12 +174,12 @@ def _meeting(first: int, second: int, chosen: int) -> Iterator[tuple[Floats, Flo
     Yields indicator matrices of shape (first, C(first, k)) and (second, C(second, chosen - k)).
     """
     for k in range(max(0, chosen - second), min(first, chosen) + 1):
-        yield _subsets(first, k), _subsets(second, chosen - k)
+        yield subsets(first, k), subsets(second, chosen - k)
 
 
 @functools.lru_cache(maxsize=64)
-def _subsets(total: int, size: int) -> Floats:
-    """Build the indicators of all subsets of a size, shape (total, C(total, size))."""
+def subsets(total: int, size: int) -> Floats:
+    """Return the indicators of all subsets of a size, shape (total, C(total, size))."""
     members = np.array(list(itertools.combinations(range(total), size)), dtype=np.int64)
     indicator = np.zeros((total, len(members)))
     indicator[members.T, np.arange(len(members))] = 1.0

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from abtune.stats.variance import floored, moderated, moments, seed_values
+from abtune.stats.variance import floored, moments, seed_values
 
 NAN = np.nan
 
@@ -50,29 +50,3 @@ def test_constant_samples_have_no_variance_at_all() -> None:
 def test_the_floor_raises_and_an_unknown_one_does_not() -> None:
     """Variances are raised to the measurement variance where that is known."""
     assert floored(np.array([1.0, 1.0, 1.0]), np.array([2.0, 0.5, NAN])).tolist() == [2.0, 1.0, 1.0]
-
-
-def test_moderation_pools_what_agrees_and_leaves_what_does_not() -> None:
-    """Variances of one common level come out nearly equal, those of many levels nearly unchanged."""
-    rng = np.random.default_rng(1)
-    common = rng.chisquare(4, 200) / 4
-    assert np.ptp(moderated(common, np.full(200, 4))) < 0.2 * np.ptp(common)
-    spread = common * np.exp(rng.normal(0, 3, 200))
-    assert np.median(np.abs(np.log(moderated(spread, np.full(200, 4)) / spread))) < 0.3
-
-
-def test_moderation_is_closer_to_the_truth() -> None:
-    """Shrunken variances err less, on logs, than the samples' own."""
-    rng = np.random.default_rng(2)
-    truth = np.exp(rng.normal(0, 0.7, 300))
-    sample = truth * rng.chisquare(4, 300) / 4
-    error = [
-        np.mean(np.log(estimate / truth) ** 2) for estimate in (moderated(sample, np.full(300, 4)), sample)
-    ]
-    assert error[0] < 0.7 * error[1]
-
-
-def test_moderation_needs_company() -> None:
-    """With fewer than three shapes, or NaN, variances stay as they are."""
-    assert moderated(np.array([1.0, 2.0]), np.array([4, 4])).tolist() == [1.0, 2.0]
-    assert np.isnan(moderated(np.array([1.0, NAN, 3.0, 2.0]), np.array([4, -1, 4, 4]))[1])

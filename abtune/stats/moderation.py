@@ -1,0 +1,124 @@
+"""Variances of few seeds, drawn towards the common level of all shapes, and the t interval that uses them.
+
+From five seeds alone a variance is known to a factor of two or so; twenty-nine shapes together know what is
+usual. This pays where shapes are alike in their noise, and cannot repair a failure that no seed has shown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from abtune.stats.interval import StandardError
+from abtune.stats.ragged import Floats
+from abtune.stats.variance import floored, moments, welch_freedom
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moderation:
+    """Posterior variances and their degrees of freedom.
+
+    Attributes
+    ----------
+    variance : ndarray, shape (shapes,)
+    freedom : ndarray, shape (shapes,)
+        Own plus prior degrees of freedom; infinite where all shapes agree.
+    """
+
+    variance: Floats
+    freedom: Floats
+
+
+def moderate(variance: Floats, freedom: npt.ArrayLike) -> Moderation:
+    """Draw the variances of many shapes towards their common level, as far as they seem to agree.
+
+    Parameters
+    ----------
+    variance : ndarray, shape (shapes,)
+        Sample variances; NaN where unknown.
+    freedom : array_like, shape (shapes,)
+        Their degrees of freedom.
+
+    Returns
+    -------
+    Moderation
+        (d0 s0^2 + d s^2)/(d0 + d) with d0 + d degrees of freedom, the posterior of [1]_; unchanged if fewer
+        than three variances are positive.
+
+    Notes
+    -----
+    d0 and s0^2 are fitted by the moments of log s^2, as in [1]_.
+
+    References
+    ----------
+    .. [1] G. K. Smyth, Linear models and empirical Bayes methods for assessing differential expression in
+       microarray experiments, Statistical Applications in Genetics and Molecular Biology 3, 3 (2004).
+       DOI 10.2202/1544-6115.1027
+    """
+    own = np.asarray(freedom, dtype=np.float64)
+    half = own / 2
+    usable = (variance > 0) & (half > 0)
+    if np.count_nonzero(usable) < 3:
+        return Moderation(variance=variance, freedom=own)
+    d = half[usable]
+    logs = np.log(variance[usable]) - special.digamma(d) + np.log(d)
+    excess = float(logs.var(ddof=1) - special.polygamma(1, d).mean())
+    if excess <= 0:  # no more spread than the variances' own error: one common variance
+        common = np.where(np.isnan(variance), np.nan, np.exp(logs.mean()))
+        return Moderation(variance=common, freedom=np.full(common.shape, np.inf))
+    prior = _inverse_trigamma(excess)
+    level = np.exp(logs.mean() + special.digamma(prior) - np.log(prior))
+    return Moderation(variance=(prior * level + half * variance) / (prior + half), freedom=own + 2 * prior)
+
+
+def moderated(variance: Floats, freedom: npt.ArrayLike) -> Floats:
+    """Return the posterior variances of :func:`moderate` alone, for planning.
+
+    Notes
+    -----
+    With the variance of five seeds alone, a design meant for 80 % power has 34-45 % in one case of ten.
+    """
+    return moderate(variance, freedom).variance
+
+
+def moderated_error(first: npt.ArrayLike, second: npt.ArrayLike, floor: npt.ArrayLike) -> StandardError:
+    """Difference of means with Welch's standard error from moderated variances, each side by itself.
+
+    Parameters
+    ----------
+    first, second : array_like, shape (shapes, seeds)
+        Samples, padded with NaN; log seconds.
+    floor : array_like, shape (shapes, 2)
+        Measurement variance of a seed value of each side; NaN where unknown.
+
+    Notes
+    -----
+    Assumes that the variances of a side's shapes come from one scaled inverse chi-squared distribution.
+    Unlike every other method, a shape's result depends on its company. At 5 seeds and 29 shapes the
+    interval is 15 % narrower than Welch's, and covers .94-.96. Three seeds are too few to learn how
+    variances differ: with Holm over 29 shapes, 11-16 % of analyses then claim something false.
+    """
+    limits = np.asarray(floor, dtype=np.float64)
+    sides = [moments(first), moments(second)]
+    known = [
+        moderate(floored(side.variance, limit), side.n - 1)
+        for side, limit in zip(sides, limits.T, strict=True)
+    ]
+    parts = [part.variance / np.maximum(side.n, 1) for part, side in zip(known, sides, strict=True)]
+    freedom = welch_freedom(parts[0], parts[1], known[0].freedom + 1, known[1].freedom + 1)
+    freedom = np.where(np.isnan(parts[0] + parts[1]), np.nan, freedom)
+    return StandardError(
+        difference=sides[0].mean - sides[1].mean, error=np.sqrt(parts[0] + parts[1]), freedom=freedom
+    )
+
+
+def _inverse_trigamma(value: float) -> float:
+    """Solve trigamma(x) = value by Newton's method on 1/trigamma, which is nearly straight."""
+    x = 0.5 + 1 / value
+    for _ in range(20):
+        slope = float(special.polygamma(1, x))
+        x += slope * (1 - slope / value) / float(special.polygamma(2, x))
+    return x
