@@ -245,7 +245,9 @@ def _generate(
 
     A strategy that lives through a whole run remembers what it measured and does not propose it again.
     Ours begins anew, so it is asked for as many more as there are old ones, and these are left out. Of the
-    rest, the first by predicted score and the last, drawn at random, are what it would have picked.
+    rest, the first by predicted score and the last, drawn at random, are what it would have picked. Where
+    old ones leave too few of one kind the other makes up for it: a whole iteration for a few missing
+    candidates would cost as much as one for all.
     """
     random_share = getattr(context.search_strategy, "eps_greedy", None)
     if random_share is None:  # replay-trace has no memory to restore
@@ -256,18 +258,13 @@ def _generate(
     context.pre_tuning(asked, asked, spaces, database, cost_model)
     proposed = list(context.generate_measure_candidates() or [])
     best = asked - int(asked * random_share)
-    drawn = int(count * random_share)
-    return _fresh(proposed[:best], seen, count - drawn) + _fresh(proposed[best:], seen, drawn)
+    ranked, random = _fresh(proposed[:best], seen), _fresh(proposed[best:], seen)
+    picked = ranked[: count - min(int(count * random_share), len(random))]
+    return picked + random[: count - len(picked)]
 
 
-def _fresh(proposed: list[Any], seen: set[str], count: int) -> list[Any]:
-    fresh: list[Any] = []
-    for candidate in proposed:
-        if len(fresh) == count:
-            break
-        if shash2hex(candidate.sch.mod) not in seen:
-            fresh.append(candidate)
-    return fresh
+def _fresh(proposed: list[Any], seen: set[str]) -> list[Any]:
+    return [candidate for candidate in proposed if shash2hex(candidate.sch.mod) not in seen]
 
 
 def _record(candidate: Any, workload: Any, target: str) -> list[Any]:
