@@ -9,9 +9,16 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from abtune.commands.options import Percentage, split_commas
+from abtune.commands.sections import Asked, section_options
+from abtune.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import xarray as xr
+
     from abtune.analyse.comparison import Analysis
+    from abtune.report.page import Section
 
 DEFAULT_DATASET = "abtune.nc"
 FORMATS = ("table", "markdown", "json", "csv")
@@ -27,6 +34,8 @@ Examples:
   abtune analyze mine.nc --shapes 'M=*'       only the matrix products
   abtune analyze --output report.md           markdown, by the name of the file
   abtune analyze --fail-on regressed          exit code 1 if a shape regressed
+  abtune analyze --noise --overall            more of the noise, and of all shapes together
+  abtune analyze --curve                      the boost by number of trials
 """
 )
 @click.argument("dataset", required=False)
@@ -80,6 +89,7 @@ Examples:
     multiple=True,
     help="Exit with 1 if any shape has this verdict. Repeatable.",
 )
+@section_options
 def analyze(
     dataset: str | None,
     baseline: str | None,
@@ -93,6 +103,7 @@ def analyze(
     fail_on: tuple[str, ...],
     *,
     why: bool,
+    asked: Asked,
 ) -> int:
     """Say of each shape whether the candidate is faster than the baseline.
 
@@ -103,24 +114,41 @@ def analyze(
     """
     import abtune
     from abtune.commands.output import emit, write_text
+    from abtune.commands.sections import compose, read_weights_option
 
+    chosen = format_ or (_SUFFIXES.get(output.suffix.lower(), "table") if output else "table")
+    if chosen == "csv" and asked.any_page:
+        raise InputError("CSV has the comparisons only; for the rest take --format json")
     opened = abtune.open_dataset(dataset or _default_dataset())
+    judged = _at_trials(opened, asked.at_trials)
     analysis = abtune.analyze(
-        opened,
+        judged,
         baseline=baseline,
         candidate=candidate,
         level=level,
         margin=margin,
         rng_seed=rng_seed,
         shapes=shapes or None,
+        weights=read_weights_option(asked.weights),
     )
+    if asked.at_trials is not None:
+        from abtune.analyse.convergence import relabelled
+
+        analysis = relabelled(analysis, opened, asked.at_trials)
+    sections = tuple(compose(asked, judged, analysis))
     if output is None:
-        emit(_render(analysis, format_ or "table", sys.stdout, why=why))
+        emit(_render(analysis, sections, chosen, sys.stdout, why=why))
     else:
-        write_text(
-            _render(analysis, format_ or _SUFFIXES.get(output.suffix.lower(), "table"), None, why=why), output
-        )
+        write_text(_render(analysis, sections, chosen, None, why=why), output)
     return _gate(analysis, fail_on)
+
+
+def _at_trials(dataset: xr.Dataset, trials: int | None) -> xr.Dataset:
+    if trials is None:
+        return dataset
+    from abtune.analyse.convergence import at_trials
+
+    return at_trials(dataset, trials)
 
 
 def _default_dataset() -> str:
@@ -134,18 +162,21 @@ def _default_dataset() -> str:
     return DEFAULT_DATASET
 
 
-def _render(analysis: Analysis, format_: str, stream: TextIO | None, *, why: bool) -> str:
+def _render(
+    analysis: Analysis, sections: Sequence[Section], format_: str, stream: TextIO | None, *, why: bool
+) -> str:
     if format_ == "markdown":
         from abtune.report.markdown import render_markdown
+        from abtune.report.markdown_page import markdown_page
 
-        return render_markdown(analysis)
+        return "\n".join([render_markdown(analysis), *(markdown_page(section.page) for section in sections)])
     if format_ == "table":
         from abtune.report.terminal import terminal_text
 
-        return terminal_text(analysis, stream, why=why)
+        return terminal_text(analysis, stream, why=why, sections=sections)
     from abtune.report.machine import render_csv, render_json
 
-    return render_json(analysis) if format_ == "json" else render_csv(analysis)
+    return render_json(analysis, sections) if format_ == "json" else render_csv(analysis)
 
 
 def _gate(analysis: Analysis, fail_on: tuple[str, ...]) -> int:

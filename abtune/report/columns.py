@@ -33,8 +33,8 @@ class Column:
 
     @property
     def width(self) -> int:
-        """The longest of heading and cells."""
-        return max(map(len, (self.heading, *self.cells)))
+        """The longest line of heading and cells."""
+        return max(len(line) for text in (self.heading, *self.cells) for line in text.split("\n"))
 
 
 def report_decimals(analysis: Analysis) -> int:

@@ -11,19 +11,20 @@ import dataclasses
 import io
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
 import abtune
 from abtune.analyse.comparison import Aggregate, Analysis, Comparison
 from abtune.report.labels import printable
+from abtune.report.page import Section
 
 _SEPARATOR = "; "
 
 
-def render_json(analysis: Analysis) -> str:
-    """Write an analysis as a JSON object; ``docs/analyze.md`` explains its fields."""
+def render_json(analysis: Analysis, sections: Sequence[Section] = ()) -> str:
+    """Write an analysis as a JSON object, sections by name; ``docs/analyze.md`` explains its fields."""
     document = {
         "abtune_version": abtune.__version__,
         "baseline": analysis.baseline,
@@ -49,6 +50,7 @@ def render_json(analysis: Analysis) -> str:
             {**comparison_record(comparison), "caveats": list(comparison.caveats)}
             for comparison in analysis.comparisons
         ],
+        **{section.name: plain(section.result) for section in sections if section.result is not None},
     }
     return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from abtune.analyse.comparison import Analysis, Verdict
 from abtune.report.columns import Column, intervals, report_columns, report_decimals
 from abtune.report.labels import Group, group_by_workload, printable
 from abtune.report.notes import Notes, collect_notes, design, methods, overall_lines, title, verdict_counts
 from abtune.report.numbers import percent, plain_percent
+from abtune.report.tables import escape, table
 
 _STRONG = {Verdict.IMPROVED.value, Verdict.REGRESSED.value, Verdict.INVALID.value}
 
@@ -29,20 +30,20 @@ def render_markdown(analysis: Analysis) -> str:
     notes = collect_notes(analysis)
     columns = report_columns(analysis)
     blocks = [
-        f"## {_escape(title(analysis))}",
-        _escape(design(analysis)),
+        f"## {escape(title(analysis))}",
+        escape(design(analysis)),
         _overall(analysis),
         _counts(analysis),
     ]
     for group in group_by_workload(analysis.comparisons):
-        blocks += [f"### {_escape(group.workload or 'shapes')}", _group(group, columns, notes)]
+        blocks += [f"### {escape(group.workload or 'shapes')}", _group(group, columns, notes)]
     if notes.general:
-        blocks.append("\n".join(f"- {_escape(note)}" for note in notes.general))
+        blocks.append("\n".join(f"- {escape(note)}" for note in notes.general))
     if notes.numbered:
         footnotes = enumerate(notes.numbered, start=1)
-        blocks.append("\n".join(f"[^{number}]: {_escape(note)}" for number, note in footnotes))
+        blocks.append("\n".join(f"[^{number}]: {escape(note)}" for number, note in footnotes))
     blocks.append(_reasons(analysis))
-    blocks.append(_escape(f"{analysis.definition} {methods(analysis)}"))
+    blocks.append(escape(f"{analysis.definition} {methods(analysis)}"))
     return "\n\n".join(blocks) + "\n"
 
 
@@ -51,7 +52,7 @@ def _group(group: Group, columns: Sequence[Column], notes: Notes) -> str:
         [f"`{label}`", *(_cell(column, place, notes) for column in columns)]
         for label, place in zip(group.labels, group.places, strict=True)
     ]
-    return _table(
+    return table(
         ["shape", *(column.heading for column in columns)], [column.right for column in columns], rows
     )
 
@@ -59,7 +60,7 @@ def _group(group: Group, columns: Sequence[Column], notes: Notes) -> str:
 def _cell(column: Column, place: int, notes: Notes) -> str:
     text = " ".join(column.cells[place].split())
     if column.key != "verdict":
-        return _escape(text)
+        return escape(text)
     marks = "".join(f"[^{number}]" for number in notes.marks[place])
     return (f"**{text}**" if text in _STRONG else text) + marks
 
@@ -73,14 +74,14 @@ def _overall(analysis: Analysis) -> str:
             name,
             f"**{percent(line.boost, decimals)}**",
             " ".join(bound.split()),
-            _escape(line.meaning),
+            escape(line.meaning),
         ]
         for (name, line), bound in zip(lines.items(), bounds, strict=True)
     ]
     headings = ["overall", "boost %", f"{plain_percent(analysis.level)} interval", "meaning"]
-    table = _table(headings, [True, True, False], rows)
+    overall = table(headings, [True, True, False], rows)
     left_out = ", ".join(f"`{printable(shape)}`" for shape in analysis.overall.unmatched)
-    return f"{table}\n\nLeft out: {left_out}" if left_out else table
+    return f"{overall}\n\nLeft out: {left_out}" if left_out else overall
 
 
 def _counts(analysis: Analysis) -> str:
@@ -89,18 +90,5 @@ def _counts(analysis: Analysis) -> str:
 
 def _reasons(analysis: Analysis) -> str:
     """Say why, for each shape, behind a line to click on."""
-    items = "\n".join(f"- `{printable(row.shape)}`: {_escape(row.reason)}" for row in analysis.comparisons)
+    items = "\n".join(f"- `{printable(row.shape)}`: {escape(row.reason)}" for row in analysis.comparisons)
     return f"<details><summary>Why, shape by shape</summary>\n\n{items}\n\n</details>"
-
-
-def _table(headings: Sequence[str], right: Sequence[bool], rows: Iterable[Sequence[str]]) -> str:
-    """Lay out a table whose first column is set left and whose others are set as told."""
-    rule = ["---", *("--:" if flush else "---" for flush in right)]
-    return "\n".join(f"| {' | '.join(row)} |" for row in (headings, rule, *rows))
-
-
-def _escape(text: str) -> str:
-    """Keep text from names and messages from acting as markdown."""
-    return "".join(
-        f"\\{character}" if character in r"\`*_|[]<>#" else character for character in printable(text)
-    )

@@ -57,6 +57,15 @@ def spread_percent(spread: float) -> str:
     return percent(spread, min(max(decimals, 0), 2), signed=False)
 
 
+def microseconds(seconds: float) -> str:
+    """Write a time in microseconds, without the unit, with four digits or all before the point."""
+    if not math.isfinite(seconds):
+        return NOTHING
+    value = 1e6 * seconds
+    decimals = 3 - math.floor(math.log10(value)) if value > 0 else 0
+    return f"{value:,.{min(max(decimals, 0), 6)}f}"
+
+
 def p_value(p: float) -> str:
     """Write a p-value with four decimals; below that ``<0.0001``, never 0."""
     if math.isnan(p):

@@ -7,19 +7,16 @@ second, so the report reads the same without colours.
 
 from __future__ import annotations
 
-import io
-import os
-import textwrap
+from collections.abc import Sequence
 from typing import TextIO
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from abtune.analyse.comparison import Analysis, Verdict
 from abtune.report.columns import Column, intervals, report_columns, report_decimals
-from abtune.report.labels import Group, Labels, fit_labels, group_by_workload, printable
-from abtune.report.layout import GAP, Layout, choose_layout, mark, table_width, with_marks
+from abtune.report.labels import Group, Labels, fit_labels, group_by_workload
+from abtune.report.layout import Layout, choose_layout, mark, table_width, with_marks
 from abtune.report.notes import (
     Notes,
     collect_notes,
@@ -31,6 +28,9 @@ from abtune.report.notes import (
     verdict_counts,
 )
 from abtune.report.numbers import percent, plain_percent
+from abtune.report.page import Section
+from abtune.report.terminal_page import render_page
+from abtune.report.writing import PROSE, bullet, bullets, plain_table, prose, text_for
 
 STYLES = {
     Verdict.IMPROVED: "bold green",
@@ -39,14 +39,8 @@ STYLES = {
     Verdict.INCONCLUSIVE: "yellow",
     Verdict.INVALID: "bold magenta",
 }
-# Prose wider than this is tiring to read, however wide the console is.
-PROSE = 100
 # From this width on, what an overall line means stands beside it, not below.
 BESIDE = 80
-# As wide as any table; the width of what is not a terminal.
-UNBOUNDED = 10_000
-# Below this the terminal has to wrap lines; numbers cannot be made any narrower.
-NARROWEST_CONSOLE = 50
 
 
 def render_terminal(analysis: Analysis, console: Console, *, why: bool) -> None:
@@ -65,8 +59,8 @@ def render_terminal(analysis: Analysis, console: Console, *, why: bool) -> None:
     groups = group_by_workload(analysis.comparisons)
     columns = with_marks(report_columns(analysis), notes, ascii_only=console.options.ascii_only)
     layout = choose_layout(columns, groups, console.width)
-    _prose(console, title(analysis), style="bold")
-    _prose(console, design(analysis))
+    prose(console, title(analysis), style="bold")
+    prose(console, design(analysis))
     for group in groups:
         console.print()
         _print_group(console, group, layout)
@@ -79,45 +73,27 @@ def render_terminal(analysis: Analysis, console: Console, *, why: bool) -> None:
         console.print()
         _print_reasons(console, analysis)
     console.print()
-    _prose(console, f"{analysis.definition} {methods(analysis)}", style="dim")
+    prose(console, f"{analysis.definition} {methods(analysis)}", style="dim")
 
 
-def terminal_text(analysis: Analysis, stream: TextIO | None, *, why: bool) -> str:
-    """Render for a stream, or for a file if there is none.
+def terminal_text(
+    analysis: Analysis, stream: TextIO | None, *, why: bool, sections: Sequence[Section] = ()
+) -> str:
+    """Render for a stream, or for a file if there is none, with further pages below."""
 
-    A terminal gets colours and its own width. Anything else gets plain text as wide as its tables, so that
-    no label is broken, unless the environment variable COLUMNS says how wide it shall be.
-    """
-    file = _Likeness(stream)
-    console = Console(file=file, color_system="auto" if stream is not None else None)
-    if not file.isatty() and (stream is None or not os.environ.get("COLUMNS", "").isdigit()):
-        console.width = UNBOUNDED
-    console.width = max(console.width, NARROWEST_CONSOLE)
-    render_terminal(analysis, console, why=why)
-    text = file.getvalue()
-    return text if console.color_system else "".join(f"{line.rstrip()}\n" for line in text.splitlines())
+    def draw(console: Console) -> None:
+        render_terminal(analysis, console, why=why)
+        for section in sections:
+            console.print()
+            render_page(section.page, console)
 
-
-class _Likeness(io.StringIO):
-    """Takes the text for a stream and looks like it: rich asks for the encoding and for a terminal."""
-
-    def __init__(self, stream: TextIO | None) -> None:
-        super().__init__()
-        self._encoding = (stream and stream.encoding) or "utf-8"
-        self._terminal = stream is not None and stream.isatty()
-
-    @property
-    def encoding(self) -> str:  # type: ignore[override]  # io.StringIO has none
-        return self._encoding
-
-    def isatty(self) -> bool:
-        return self._terminal
+    return text_for(stream, draw)
 
 
 def _print_group(console: Console, group: Group, layout: Layout) -> None:
     labels = fit_labels(group.labels, layout.label_width)
     console.print(_heading(group, labels))
-    table = _table()
+    table = plain_table()
     table.add_column("shape", width=layout.label_width, no_wrap=True)
     for column in layout.columns:
         table.add_column(
@@ -131,10 +107,6 @@ def _print_group(console: Console, group: Group, layout: Layout) -> None:
     # A console too narrow even for the least table gets lines that are too long rather than digits cut off.
     table.width = table_width(layout.label_width, layout.columns)
     console.print(table, crop=False)
-
-
-def _table() -> Table:
-    return Table(box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style="dim")
 
 
 def _heading(group: Group, labels: Labels) -> Text:
@@ -156,7 +128,7 @@ def _print_overall(console: Console, analysis: Analysis) -> None:
     lines = overall_lines(overall)
     decimals = max(report_decimals(analysis), 2)
     bounds = intervals([(line.boost_low, line.boost_high) for line in lines.values()], decimals)
-    table = _table()
+    table = plain_table()
     table.add_column(Text("overall", style="bold not dim"), no_wrap=True)
     table.add_column("boost %", no_wrap=True, justify="right")
     table.add_column(f"{plain_percent(analysis.level)} interval", no_wrap=True, justify="right")
@@ -169,9 +141,9 @@ def _print_overall(console: Console, analysis: Analysis) -> None:
     console.print(table, width=min(console.width, PROSE))
     if not beside:
         for name, line in lines.items():
-            _prose(console, f"{name}: {line.meaning}", style="dim")
+            prose(console, f"{name}: {line.meaning}", style="dim")
     if overall.unmatched:
-        _prose(console, f"left out: {', '.join(overall.unmatched)}")
+        prose(console, f"left out: {', '.join(overall.unmatched)}")
 
 
 def _counts(analysis: Analysis, width: int) -> Text:
@@ -191,41 +163,22 @@ def _counts(analysis: Analysis, width: int) -> Text:
 
 def _print_notes(console: Console, analysis: Analysis, notes: Notes, layout: Layout, *, why: bool) -> None:
     ascii_only = console.options.ascii_only
-    bullet = "-" if ascii_only else "•"
-    items = [(bullet, text) for text in notes.general]
+    point = bullet(console)
+    items = [(point, text) for text in notes.general]
     for number, text in enumerate(notes.numbered, start=1):
         items.append((mark([number], ascii_only=ascii_only).strip(), text))
     if not why and any(row.verdict is Verdict.INCONCLUSIVE for row in analysis.comparisons):
-        items.append((bullet, "What would settle an inconclusive shape: --why says it, shape by shape."))
+        items.append((point, "What would settle an inconclusive shape: --why says it, shape by shape."))
     if layout.left_out:
         names = ", ".join(name.replace(" ", "\xa0") for name in layout.left_out)
-        items.append((bullet, f"No room at this width for: {names}. --format csv has everything."))
+        items.append((point, f"No room at this width for: {names}. --format csv has everything."))
     if not items:
         return
     console.print()
-    margin = max(len(name) for name, _ in items)
-    for name, text in items:
-        _prose(console, f"{name:>{margin}} {text}", indent=" " * (margin + 1))
+    bullets(console, items)
 
 
 def _print_reasons(console: Console, analysis: Analysis) -> None:
     console.print("why", style="bold")
     for row in analysis.comparisons:
-        _prose(console, f"{row.shape}: {row.verdict.value}. {row.reason}", indent="    ")
-
-
-def _prose(console: Console, text: str, *, style: str = "", indent: str = "") -> None:
-    wrapped = _wrapped(text, min(console.width, PROSE), indent=indent)
-    console.print(Text(wrapped, style=style), no_wrap=True, crop=False)
-
-
-def _wrapped(text: str, width: int, *, indent: str) -> str:
-    """Break text into lines between words; a label is a word, and so is what a no-break space joins."""
-    lines = textwrap.wrap(
-        printable(text),
-        width,
-        subsequent_indent=indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-    return "\n".join(lines).replace("\xa0", " ")
+        prose(console, f"{row.shape}: {row.verdict.value}. {row.reason}", indent="    ")

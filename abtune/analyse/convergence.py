@@ -1,0 +1,259 @@
+"""The boost at an equal number of trials, from the histories of the searches.
+
+A latency here is the best that a search itself measured within its first trials. It is not measured again,
+so it is a little too good (the luckiest timing wins), and both sides have this bias; the report of the
+winners, measured again, does not.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from abtune.analyse.blocks import block, half_width
+from abtune.analyse.boost import from_log
+from abtune.analyse.comparison import Analysis
+from abtune.analyse.wording import count
+from abtune.errors import InputError
+from abtune.schema import RunStatus, TrialStatus, add_variables
+from abtune.stats.interval import Interval, expanded_percentile
+from abtune.stats.ragged import Floats
+
+OPTIMISTIC = (
+    "These are the searches' own timings, not measured again: of many candidates the luckiest timing "
+    "wins, so both sides look a little faster than they are."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """Boost after so many trials; fractions, pointwise interval, NaN where nothing can be said.
+
+    Attributes
+    ----------
+    trials : int
+        Trials of each search.
+    boost, boost_low, boost_high : float
+    latency_baseline, latency_candidate : float
+        Geometric mean over the seeds of the best latency so far, seconds.
+    n_baseline, n_candidate : int
+        Seeds that have found a candidate that runs; the fewest of any shape where shapes are averaged.
+    """
+
+    trials: int
+    boost: float
+    boost_low: float
+    boost_high: float
+    latency_baseline: float
+    latency_candidate: float
+    n_baseline: int
+    n_candidate: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShapeCurve:
+    """The points of one shape."""
+
+    shape: str
+    points: tuple[Point, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curve:
+    """Boost by number of trials, of each shape and of the geometric mean over exactly these shapes."""
+
+    level: float
+    overall: tuple[Point, ...]
+    shapes: tuple[ShapeCurve, ...]
+    interval_method: str
+    caveats: tuple[str, ...]
+
+
+def at_trials(dataset: xr.Dataset, trials: int) -> xr.Dataset:
+    """Replace the latency of each winner by the best that its search measured within its first trials.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        With the histories ``trial_latency`` and ``trial_status``.
+    trials : int
+        How many, from 1 to the longest history.
+
+    Returns
+    -------
+    xarray.Dataset
+        One round of one timing. A run in which none of these trials ran counts as failed.
+
+    Raises
+    ------
+    InputError
+        If there are no histories, or they are shorter.
+    """
+    best = _best_so_far(dataset)
+    if not 1 <= trials <= best.shape[-1]:
+        raise InputError(f"the histories have 1 to {best.shape[-1]} trials, not {trials}")
+    values = best[..., trials - 1]
+    status = dataset["run_status"].transpose("shape", "config", "seed").values
+    lost = (status == RunStatus.COMPLETE) & np.isnan(values)
+    return add_variables(
+        dataset.isel(round=[0], repeat=[0]),
+        latency=values[..., np.newaxis, np.newaxis],
+        run_status=np.where(lost, RunStatus.FAILED, status),
+    )
+
+
+def relabelled(analysis: Analysis, dataset: xr.Dataset, trials: int) -> Analysis:
+    """Say in an analysis of :func:`at_trials` what its boost is and what weakens it.
+
+    Parameters
+    ----------
+    analysis : Analysis
+        Of the dataset that :func:`at_trials` returned.
+    dataset : xarray.Dataset
+        The one that it was made from.
+    trials : int
+        As given there.
+    """
+    made = _tried(dataset.sel(config=[analysis.baseline, analysis.candidate]))
+    stopped = int(np.count_nonzero((made > 0) & (made < trials)))
+    notes = [OPTIMISTIC]
+    if stopped:
+        notes.append(f"{count(stopped, 'search')} ended before {trials} trials and had fewer to choose from.")
+    return dataclasses.replace(
+        analysis,
+        definition=(
+            f"Boost: geometric mean, over the seeds, of the best latency that each search of the baseline "
+            f"measured itself within its first {trials} trials, over that of the candidate, minus 1."
+        ),
+        caveats=(*notes, *analysis.caveats),
+    )
+
+
+def boost_curve(dataset: xr.Dataset, analysis: Analysis) -> Curve:
+    """Boost after 1, 2, 4, ... trials, and after all.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        With histories; the one that was analysed.
+    analysis : Analysis
+        Its analysis, which says which shapes, sides and level.
+
+    Raises
+    ------
+    InputError
+        If there are no histories.
+
+    Notes
+    -----
+    The same searches stand behind all points of a curve, so neighbouring points are not independent, and
+    a band covers each point, not the whole curve, with the stated confidence.
+    """
+    dataset = dataset.sel(shape=[row.shape for row in analysis.comparisons])
+    best = np.log(_best_so_far(dataset))
+    names = [str(name) for name in dataset["config"].values.tolist()]
+    sides = [best[:, names.index(name)] for name in (analysis.baseline, analysis.candidate)]
+    steps = _steps(best.shape[-1])
+    found = [_intervals([side[..., step - 1] for side in sides], analysis.level) for step in steps]
+    points = [
+        _points([side[..., step - 1] for side in sides], step, interval)
+        for step, interval in zip(steps, found, strict=True)
+    ]
+    return Curve(
+        level=analysis.level,
+        overall=tuple(
+            _overall([side[..., step - 1] for side in sides], step, analysis.level) for step in steps
+        ),
+        shapes=tuple(
+            ShapeCurve(shape=row.shape, points=tuple(point[index] for point in points))
+            for index, row in enumerate(analysis.comparisons)
+        ),
+        interval_method=found[-1].method,
+        caveats=(OPTIMISTIC,),
+    )
+
+
+def _steps(most: int) -> list[int]:
+    """Powers of two, and the longest history."""
+    steps = [1 << power for power in range(most.bit_length())]
+    return steps if steps[-1] == most else [*steps, most]
+
+
+def _intervals(sides: Sequence[Floats], level: float) -> Interval:
+    first, second = sides
+    return expanded_percentile(first, second, level=level, floor=np.full((len(first), 2), np.nan))
+
+
+def _points(sides: Sequence[Floats], trials: int, found: Interval) -> list[Point]:
+    """Points of all shapes; samples of shape (shapes, seeds), log seconds."""
+    first, second = sides
+    return [
+        Point(
+            trials=trials,
+            boost=from_log(found.difference[at]),
+            boost_low=from_log(found.low[at]),
+            boost_high=from_log(found.high[at]),
+            latency_baseline=_latency(first[at : at + 1]),
+            latency_candidate=_latency(second[at : at + 1]),
+            n_baseline=int(np.count_nonzero(~np.isnan(first[at]))),
+            n_candidate=int(np.count_nonzero(~np.isnan(second[at]))),
+        )
+        for at in range(len(first))
+    ]
+
+
+def _overall(sides: Sequence[Floats], trials: int, level: float) -> Point:
+    """Geometric mean over the shapes in which both sides have two seeds that found something."""
+    counts = np.array([np.count_nonzero(~np.isnan(side), axis=1) for side in sides])
+    used = counts.min(axis=0) >= 2
+    chosen = [side[used] for side in sides]
+    weight = np.full(int(used.sum()), 1 / max(int(used.sum()), 1))
+    latency = [_latency(side) for side in chosen]
+    log_boost = float(np.log(latency[0] / latency[1]))
+    half = half_width([block(side, weight) for side in chosen], level)
+    return Point(
+        trials=trials,
+        boost=from_log(log_boost),
+        boost_low=from_log(log_boost - half),
+        boost_high=from_log(log_boost + half),
+        latency_baseline=latency[0],
+        latency_candidate=latency[1],
+        n_baseline=int(counts[0].min()),
+        n_candidate=int(counts[1].min()),
+    )
+
+
+def _latency(log_latency: Floats) -> float:
+    """Geometric mean over shapes of the geometric mean over seeds."""
+    means = [row[~np.isnan(row)].mean() for row in log_latency if not np.isnan(row).all()]
+    return float(np.exp(np.mean(means))) if means else float("nan")
+
+
+def _best_so_far(dataset: xr.Dataset) -> Floats:
+    """Seconds of the best candidate after each trial; NaN before one ran.
+
+    The axes are those of the histories.
+    """
+    if "trial_latency" not in dataset or "trial_status" not in dataset:
+        raise InputError("the dataset has no histories of trials, which a comparison at equal trials needs")
+    axes = ("shape", "config", "seed", "trial")
+    times = dataset["trial_latency"].transpose(*axes).values.astype(np.float64)
+    ran = (dataset["trial_status"].transpose(*axes).values == TrialStatus.OK) & (times > 0)
+    complete = dataset["run_status"].transpose(*axes[:3]).values == RunStatus.COMPLETE
+    best = np.minimum.accumulate(np.where(ran & complete[..., np.newaxis], times, np.inf), axis=-1)
+    tried = _tried(dataset)
+    if not tried.any():
+        raise InputError("no run of the dataset has a history of trials")
+    return np.where(np.isinf(best), np.nan, best)[..., : int(tried.max())]
+
+
+def _tried(dataset: xr.Dataset) -> npt.NDArray[np.int64]:
+    """Count the trials that each run made, shape (shape, config, seed)."""
+    status = dataset["trial_status"].transpose("shape", "config", "seed", "trial").values
+    made: npt.NDArray[np.int64] = np.count_nonzero(status != TrialStatus.NOT_RUN, axis=-1)
+    return made

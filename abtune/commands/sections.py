@@ -1,0 +1,145 @@
+"""Further pages of ``abtune analyze``: which were asked for, and what they show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from abtune.errors import InputError
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from abtune.analyse.comparison import Analysis
+    from abtune.analyse.weights import Weights
+    from abtune.report.page import Section
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What to show beside the report.
+
+    Attributes
+    ----------
+    noise, overall, curve : bool
+        Pages below it.
+    weights : str or None
+        File or name, for the time of a program.
+    at_trials : int or None
+        Judge the searches after so many trials.
+    figure : Path or None
+        Where to draw the curve.
+    """
+
+    noise: bool
+    overall: bool
+    curve: bool
+    weights: str | None
+    at_trials: int | None
+    figure: Path | None
+
+    @property
+    def any_page(self) -> bool:
+        """Whether there is anything beside the report, which CSV cannot have."""
+        return self.noise or self.overall or self.curve or self.weights is not None
+
+
+def section_options(command: Callable[..., int]) -> Callable[..., int]:
+    """Add the options of further pages to a command, which receives them as ``asked``."""
+
+    def gathered(*arguments: Any, **options: Any) -> int:
+        asked = Asked(**{name: options.pop(name) for name in Asked.__slots__})
+        _check(asked)
+        return command(*arguments, asked=asked, **options)
+
+    gathered.__doc__ = command.__doc__
+    gathered.__name__ = command.__name__
+    for option in reversed(_OPTIONS):
+        gathered = option(gathered)
+    return gathered
+
+
+_OPTIONS = (
+    click.option("--noise", is_flag=True, help="Say where the scatter comes from, and what failed."),
+    click.option(
+        "--overall", is_flag=True, help="Say more of all shapes together: range, chance to win, spread."
+    ),
+    click.option(
+        "--weights",
+        metavar="FILE",
+        help="Time of a program: lines of label,weight, or JSON; or the built-in resnet50.",
+    ),
+    click.option(
+        "--at-trials",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Judge the best that each search had measured after N trials, not the winners measured again.",
+    ),
+    click.option("--curve", is_flag=True, help="Show the boost by number of trials."),
+    click.option(
+        "--figure",
+        metavar="FILE",
+        type=click.Path(path_type=Path),
+        help="Draw the curve into this file (needs matplotlib).",
+    ),
+)
+
+
+def read_weights_option(value: str | None) -> Weights | None:
+    """Read the file of this name, or take the built-in weights of this name; a file wins."""
+    if value is None:
+        return None
+    from abtune.analyse.weights import BUILT_IN, Weights, built_in_weights
+    from abtune.ingest.weights import read_weights
+
+    path = Path(value)
+    if not path.exists() and (value in BUILT_IN or not (path.suffix or len(path.parts) > 1)):
+        return built_in_weights(value)
+    return Weights(name=value, calls=read_weights(path), not_covered="", strict=True)
+
+
+def compose(asked: Asked, dataset: xr.Dataset, analysis: Analysis) -> Iterator[Section]:
+    """Make the sections that were asked for.
+
+    Parameters
+    ----------
+    asked : Asked
+        Which.
+    dataset : xarray.Dataset
+        The one that was analysed.
+    analysis : Analysis
+        Its analysis.
+    """
+    from abtune.report.page import Section
+
+    if asked.overall or asked.weights is not None:
+        from abtune.report.overall_page import overall_page
+
+        yield Section(name="overall", page=overall_page(analysis), result=None)
+    if asked.noise:
+        from abtune.analyse.noise import describe_noise
+        from abtune.report.noise_page import noise_page
+
+        noise = describe_noise(dataset, analysis)
+        yield Section(name="noise", page=noise_page(noise), result=noise)
+    if asked.curve:
+        from abtune.analyse.convergence import boost_curve
+        from abtune.report.curve_page import curve_page
+
+        curve = boost_curve(dataset, analysis)
+        if asked.figure is not None:
+            from abtune.report.figures import draw_curve, save_figure
+
+            save_figure(draw_curve(curve, analysis), asked.figure)
+        yield Section(name="curve", page=curve_page(curve, analysis), result=curve)
+
+
+def _check(asked: Asked) -> None:
+    if asked.figure is not None and not asked.curve:
+        raise InputError("--figure draws the curve; add --curve")
+    if asked.curve and asked.at_trials is not None:
+        raise InputError("--curve shows every number of trials; leave out --at-trials")

@@ -1,0 +1,96 @@
+"""Figures, for those who have matplotlib; everything in them is also in a table."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from abtune.errors import InputError, StoreError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from abtune.analyse.comparison import Analysis
+    from abtune.analyse.convergence import Curve, Point
+
+INK, BAND, GREY = "#1f4e79", "#1f4e7933", "#999999"
+_SETTINGS: Any = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
+_COLUMNS = 3
+_TITLE = 34
+
+
+def new_figure(panels: int, width: float, height: float) -> tuple[Figure, Sequence[Axes]]:
+    """Start a figure of so many panels, up to three in a row.
+
+    Raises
+    ------
+    InputError
+        If matplotlib is not installed.
+    """
+    try:
+        import matplotlib as mpl
+        from matplotlib.figure import Figure as NewFigure
+    except ImportError:
+        raise InputError("figures need matplotlib: pip install matplotlib, or leave out --figure") from None
+    columns = min(panels, _COLUMNS)
+    rows = -(-panels // columns)
+    with mpl.rc_context(_SETTINGS):
+        figure = NewFigure(figsize=(width * columns, height * rows), layout="constrained")
+        axes = figure.subplots(rows, columns, squeeze=False).ravel()
+    for spare in axes[panels:]:
+        spare.set_axis_off()
+    return figure, list(axes[:panels])
+
+
+def save_figure(figure: Figure, path: Path) -> None:
+    """Write a figure in the format that the name of the file says.
+
+    Raises
+    ------
+    StoreError
+        If the format is unknown or the file cannot be written.
+    """
+    try:
+        figure.savefig(path, dpi=150, metadata=_without_date(path))
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise StoreError(f"cannot write {path}: {reason.splitlines()[0]}") from None
+
+
+def draw_curve(curve: Curve, analysis: Analysis) -> Figure:
+    """Draw the boost by number of trials, with its band: these shapes, then each."""
+    panels = [("these shapes", curve.overall)] if len(curve.shapes) > 1 else []
+    panels += [(shape.shape, shape.points) for shape in curve.shapes]
+    figure, axes = new_figure(len(panels), 3.4, 2.6)
+    for axis, (name, points) in zip(axes, panels, strict=True):
+        _draw_points(axis, name, points)
+    axes[0].set_ylabel(f"boost of {analysis.candidate} over {analysis.baseline} (%)")
+    return figure
+
+
+def _draw_points(axis: Axes, name: str, points: Sequence[Point]) -> None:
+    trials = [point.trials for point in points]
+    low, high, boost = (
+        [100 * getattr(point, part) for point in points] for part in ("boost_low", "boost_high", "boost")
+    )
+    axis.axhline(0, color=GREY, lw=0.8)
+    axis.fill_between(trials, low, high, color=BAND, linewidth=0)
+    axis.plot(trials, boost, color=INK, marker="o", ms=3.5)
+    axis.set_xscale("log", base=2)
+    crowded = len(trials) > 1 and trials[-1] < 1.7 * trials[-2]
+    ticks = [*trials[:-2], trials[-1]] if crowded else trials
+    axis.set_xticks(ticks, list(map(str, ticks)))
+    later = [end for end in (*low[len(low) // 2 :], *high[len(high) // 2 :]) if math.isfinite(end)]
+    if later:
+        axis.set_ylim(min(*later, 0) - 2, max(*later, 0) + 2)
+    axis.set_title("\n".join(textwrap.wrap(name.replace("_", " "), _TITLE)), fontsize=8)
+    axis.set_xlabel("trials")
+
+
+def _without_date(path: Path) -> dict[str, None]:
+    """Leave out the date, so that the same figure has the same bytes."""
+    return {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix.lower(), {})

@@ -1,0 +1,157 @@
+"""The page about noise: its sources, the search's optimism, the naive interval, what became of trials."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+from abtune.analyse.failures import Trials
+from abtune.analyse.noise import Naive, Noise
+from abtune.analyse.sources import Source
+from abtune.report.columns import Column, intervals
+from abtune.report.numbers import NOTHING, boost_decimals, percent, plain_percent, spread_percent
+from abtune.report.page import SHAPE, Bullets, Grid, Heading, Part, Prose, column, filled
+
+_WHAT = (
+    "Standard deviations of log latency in percent. search: between seeds, with measurement taken out; "
+    "session: between rounds of one winner; timing: within a round; ICC: correlation of two timings of one "
+    "winner; error: of a seed's value by measurement, and its share in the search's noise. The interval of "
+    "the search's noise allows for skewed noise (hull of chi-square and Bonett)."
+)
+_CURSE = (
+    "The search's own time of its winner against the one measured again, in percent. Below zero is the "
+    "winner's curse: of many candidates the luckiest timing wins. Boosts use the second."
+)
+_NAIVE = (
+    "What the interval would be if every timing counted as a tuning run. It is narrow because timings of one "
+    "winner agree with each other, not because the boost is known: such intervals cover 30 to 85 instead of "
+    "95 of 100 true boosts."
+)
+
+
+_POOLED = "configuration"
+
+
+def noise_page(noise: Noise) -> tuple[Part, ...]:
+    """Compose the page."""
+    return tuple(_parts(noise))
+
+
+def _parts(noise: Noise) -> Iterator[Part]:
+    yield Heading(text="noise", minor=False)
+    pairs = list(zip(noise.by_shape[::2], noise.by_shape[1::2], strict=True))
+    labels = [pair[0].shape for pair in pairs]
+    names, singles = [source.config for source in noise.pooled], [[source] for source in noise.pooled]
+    if not all(math.isnan(source.search) for source in noise.by_shape):
+        yield _sources(_POOLED, names, singles, noise)
+        yield _sources(SHAPE, labels, pairs, noise)
+        yield Prose(text=_WHAT, remark=True)
+    if not all(math.isnan(source.optimism) for source in noise.pooled):
+        yield Heading(text="optimism of the search", minor=True)
+        yield _optimism(_POOLED, names, singles, noise)
+        yield _optimism(SHAPE, labels, pairs, noise)
+        yield Prose(text=_CURSE, remark=True)
+    if noise.naive:
+        yield Heading(text="timings counted as seeds", minor=True)
+        yield _naive(noise.naive, noise.level)
+        yield Prose(text=_NAIVE, remark=True)
+    if noise.trials:
+        yield Heading(text="trials", minor=True)
+        yield _trials(noise.trials)
+    if noise.caveats:
+        yield Bullets(items=noise.caveats)
+
+
+def _sources(stub: str, labels: Sequence[str], rows: Sequence[Sequence[Source]], noise: Noise) -> Grid:
+    def cells(heading: str, cell: Callable[[Source], str], gives_way: int) -> Column:
+        return column(heading, ["\n".join(map(cell, row)) for row in rows], gives_way=gives_way)
+
+    columns = [
+        *_config(stub, rows),
+        cells("search", lambda source: spread_percent(source.search), 0),
+        cells(f"{plain_percent(noise.level)} interval", _search_interval, 1),
+        cells("session", lambda source: spread_percent(source.session), 2),
+        cells("timing", lambda source: spread_percent(source.timing), 3),
+        cells("ICC", lambda source: _correlation(source.correlation), 4),
+        cells("error", lambda source: spread_percent(source.measurement), 5),
+        cells("of search", _error_share, 6),
+    ]
+    return Grid(stub=stub, labels=tuple(labels), columns=filled(columns))
+
+
+def _optimism(stub: str, labels: Sequence[str], rows: Sequence[Sequence[Source]], noise: Noise) -> Grid:
+    flat = [source for row in rows for source in row]
+    decimals = boost_decimals((source.optimism_high - source.optimism_low) / 2 for source in flat)
+    bounds = iter(intervals([(source.optimism_low, source.optimism_high) for source in flat], decimals))
+    return Grid(
+        stub=stub,
+        labels=tuple(labels),
+        columns=(
+            *_config(stub, rows),
+            column(
+                "search/again",
+                ["\n".join(percent(source.optimism, decimals) for source in row) for row in rows],
+            ),
+            column(
+                f"{plain_percent(noise.level)} interval",
+                ["\n".join(next(bounds) for _ in row) for row in rows],
+                gives_way=1,
+            ),
+        ),
+    )
+
+
+def _naive(rows: Sequence[Naive], level: float) -> Grid:
+    decimals = boost_decimals((row.boost_high - row.boost_low) / 2 for row in rows)
+    return Grid(
+        stub=SHAPE,
+        labels=tuple(row.shape for row in rows),
+        columns=(
+            column(
+                f"{plain_percent(level)}, seeds",
+                intervals([(row.boost_low, row.boost_high) for row in rows], decimals),
+                gives_way=1,
+            ),
+            column("timings", intervals([(row.naive_low, row.naive_high) for row in rows], decimals)),
+            column("narrower", [f"{row.narrower:.1f} times" for row in rows], gives_way=2),
+        ),
+    )
+
+
+def _trials(trials: Sequence[Trials]) -> Grid:
+    kinds = list(trials[0].by_status)
+    return Grid(
+        stub=_POOLED,
+        labels=tuple(row.config for row in trials),
+        columns=(
+            *(
+                column(
+                    kind.replace("_", " "), [f"{row.by_status[kind]:,}" for row in trials], gives_way=place
+                )
+                for place, kind in enumerate(kinds)
+            ),
+            column("lost %", [percent(row.lost_share, 2, signed=False) for row in trials]),
+        ),
+    )
+
+
+def _config(stub: str, rows: Sequence[Sequence[Source]]) -> list[Column]:
+    if stub != SHAPE:
+        return []
+    cells = ["\n".join(source.config for source in row) for row in rows]
+    return [column("side", cells, right=False)]
+
+
+def _search_interval(source: Source) -> str:
+    low, high = spread_percent(source.search_low), spread_percent(source.search_high)
+    return NOTHING if NOTHING in {low, high} else f"{low} to {high}"
+
+
+def _correlation(value: float) -> str:
+    return NOTHING if math.isnan(value) else f"{value:.3f}"
+
+
+def _error_share(source: Source) -> str:
+    if math.isnan(source.measurement) or not source.search > 0:
+        return NOTHING
+    return f"{100 * source.measurement / source.search:.2g}%"

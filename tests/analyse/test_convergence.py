@@ -1,0 +1,128 @@
+"""Boosts at an equal number of trials."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import xarray as xr
+from analyse_builders import make_sweep
+
+import abtune
+from abtune.analyse.convergence import OPTIMISTIC, at_trials, boost_curve, relabelled
+from abtune.errors import InputError
+from abtune.schema import RunStatus, TrialStatus, add_variables
+
+
+def with_histories(trials: int = 6, *, seeds: int = 5) -> xr.Dataset:
+    """Two shapes whose candidates are times drawn anew in each trial, some of which fail."""
+    rng = np.random.default_rng(1)
+    dataset = make_sweep([0.1, 0.2], n=seeds)
+    times = rng.uniform(1, 9, (2, 2, seeds, trials)) * 1e-4
+    status = np.where(rng.random(times.shape) < 0.2, TrialStatus.RUN_FAILED, TrialStatus.OK)
+    return add_variables(dataset, trial_latency=times, trial_status=status)
+
+
+def test_the_best_of_the_first_trials_stands_for_the_winner() -> None:
+    """Each run's latency is the least of its trials that ran, of the first so many."""
+    dataset = with_histories()
+    times = dataset["trial_latency"].where(dataset["trial_status"] == TrialStatus.OK).values
+    for trials in (3, 6):
+        found = at_trials(dataset, trials)
+        np.testing.assert_array_equal(
+            found["latency"].values[..., 0, 0], np.fmin.reduce(times[..., :trials], axis=-1)
+        )
+        assert dict(found.sizes)["round"] == dict(found.sizes)["repeat"] == 1
+
+
+def test_more_trials_are_never_slower() -> None:
+    """The best so far only falls."""
+    dataset = with_histories()
+    latency = [at_trials(dataset, trials)["latency"].values for trials in range(1, 7)]
+    for before, after in itertools.pairwise(latency):
+        assert (np.nan_to_num(after) <= np.nan_to_num(before, nan=np.inf)).all()
+
+
+def test_a_run_in_which_nothing_ran_counts_as_failed() -> None:
+    """Where none of the first trials ran there is no latency, and the report counts the run as lost."""
+    dataset = with_histories()
+    dataset["trial_status"][0, 1, 2, :2] = TrialStatus.BUILD_FAILED
+    dataset["trial_status"][0, 1, :2, :2] = TrialStatus.OK
+    found = at_trials(dataset, 2)
+    assert found["run_status"].values[0, 1, 2] == RunStatus.FAILED
+    assert np.isnan(found["latency"].values[0, 1, 2]).all()
+    assert abtune.analyze(found).comparisons[0].candidate.failed >= 1
+
+
+def test_failed_runs_stay_out() -> None:
+    """The trials of a run that failed are not used, whatever they measured."""
+    dataset = with_histories()
+    dataset["run_status"][0, 0, 0] = RunStatus.FAILED
+    assert np.isnan(at_trials(dataset, 6)["latency"].values[0, 0, 0]).all()
+
+
+def test_the_report_says_what_it_compares() -> None:
+    """Definition and caveats name the trials, the bias, and searches that ended earlier."""
+    dataset = with_histories()
+    dataset["trial_status"][0, 0, 0, 3:] = TrialStatus.NOT_RUN
+    analysis = abtune.analyze(at_trials(dataset, 5))
+    found = relabelled(analysis, dataset, 5)
+    assert "within its first 5 trials" in found.definition
+    assert found.caveats[0] == OPTIMISTIC
+    assert found.caveats[1].startswith("1 search ended before 5 trials")
+    assert found.comparisons == analysis.comparisons
+
+
+def test_the_curve_ends_in_the_report_at_all_trials() -> None:
+    """Each point has the numbers of the report at so many trials."""
+    dataset = with_histories()
+    curve = boost_curve(dataset, abtune.analyze(dataset))
+    assert [point.trials for point in curve.overall] == [1, 2, 4, 6]
+    for place, trials in enumerate((1, 2, 4, 6)):
+        report = abtune.analyze(at_trials(dataset, trials))
+        for shape, row in zip(curve.shapes, report.comparisons, strict=True):
+            point = shape.points[place]
+            assert (point.n_baseline, point.n_candidate) == (row.baseline.n, row.candidate.n)
+            numbers = (point.boost, point.boost_low, point.boost_high)
+            assert numbers == pytest.approx((row.boost, row.boost_low, row.boost_high), nan_ok=True)
+        these = report.overall.these_shapes
+        point = curve.overall[place]
+        assert (point.boost, point.boost_high) == pytest.approx((these.boost, these.boost_high), nan_ok=True)
+
+
+def test_swapping_the_sides_turns_the_curve_over() -> None:
+    """The other way round, each boost is the inverse and bounds change places."""
+    dataset = with_histories()
+    here = boost_curve(dataset, abtune.analyze(dataset))
+    there = boost_curve(dataset, abtune.analyze(dataset, baseline="async"))
+    for one, two in zip(here.shapes[0].points, there.shapes[0].points, strict=True):
+        assert 1 + one.boost == pytest.approx(1 / (1 + two.boost))
+        assert 1 + one.boost_low == pytest.approx(1 / (1 + two.boost_high), nan_ok=True)
+        assert one.latency_baseline == two.latency_candidate
+
+
+@pytest.mark.parametrize("trials", [0, 7, 1000])
+def test_trials_beyond_the_histories_are_refused(trials: int) -> None:
+    """A number of trials that the histories lack is one line that says how many they have."""
+    with pytest.raises(InputError, match=f"the histories have 1 to 6 trials, not {trials}"):
+        at_trials(with_histories(), trials)
+
+
+def test_datasets_without_histories_are_refused() -> None:
+    """Without histories, or with empty ones, there is one line."""
+    with pytest.raises(InputError, match="no histories of trials"):
+        at_trials(make_sweep(0.1), 1)
+    empty = with_histories()
+    empty["trial_status"][:] = TrialStatus.NOT_RUN
+    with pytest.raises(InputError, match="no run of the dataset has a history"):
+        boost_curve(empty, abtune.analyze(empty))
+
+
+def test_the_pilot_at_all_its_trials_is_close_to_the_winners_measured_again() -> None:
+    """In the pilot, 192 trials give boosts within a percent of the report."""
+    dataset = abtune.open_dataset("h200-pilot")
+    again = abtune.analyze(dataset)
+    before = abtune.analyze(at_trials(dataset, 192))
+    for one, two in zip(again.comparisons, before.comparisons, strict=True):
+        assert one.boost == pytest.approx(two.boost, abs=0.01)

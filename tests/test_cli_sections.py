@@ -1,0 +1,184 @@
+"""Further pages of ``abtune analyze``: what they print and what they refuse."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from golden_files import assert_golden
+
+import abtune
+from abtune.analyse.weights import built_in_weights
+from abtune.cli import main
+
+pytestmark = pytest.mark.usefixtures("empty_folder", "plain_environment")
+
+PILOT = "h200-pilot"
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("COLUMNS", "NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run a command line in this process: exit code, standard output, standard error."""
+
+    def run_one(*argv: str) -> tuple[int, str, str]:
+        code = main(argv)
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run_one
+
+
+def section(text: str, title: str) -> str:
+    """Cut a section out of a report."""
+    return text[text.index(f"\n{title}\n") + 1 :]
+
+
+@pytest.mark.parametrize("width", [60, 100])
+@pytest.mark.parametrize(
+    ("name", "options", "title"),
+    [
+        ("noise", ["--noise"], "noise"),
+        ("overall", ["--weights", "resnet50"], "all shapes together"),
+        ("curve", ["--curve"], "boost by number of trials"),
+    ],
+)
+def test_pages(
+    run: Run, monkeypatch: pytest.MonkeyPatch, name: str, options: list[str], title: str, width: int
+) -> None:
+    """Each page of the pilot looks as its golden file shows, below the report."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    code, out, err = run("analyze", PILOT, *options)
+    assert (code, err) == (0, "")
+    assert out.startswith("async against mainline")
+    assert_golden(f"{name}-{width}.txt", section(out, title))
+
+
+def test_pages_stand_in_markdown_too(run: Run) -> None:
+    """Markdown has the same pages, whole."""
+    _, out, _ = run("analyze", PILOT, "--noise", "--overall", "--curve", "--format", "markdown")
+    for title in ("## noise", "## all shapes together", "## boost by number of trials"):
+        assert f"\n{title}\n" in out
+    assert "nan" not in out
+
+
+def test_json_has_the_numbers(run: Run) -> None:
+    """JSON has noise and curve under their names, and the whole time under overall."""
+    _, out, _ = run("analyze", PILOT, "--noise", "--curve", "--weights", "resnet50", "--format", "json")
+    document = json.loads(out)
+    assert len(document["noise"]["by_shape"]) == 6
+    assert document["noise"]["trials"][1]["by_status"]["run_failed"] == 87
+    assert [point["trials"] for point in document["curve"]["overall"]] == [1, 2, 4, 8, 16, 32, 64, 128, 192]
+    assert document["overall"]["weighted"]["total"] == 50
+    without = json.loads(run("analyze", PILOT, "--format", "json")[1])
+    assert "noise" not in without
+    assert without["overall"]["weighted"] is None
+
+
+def test_the_published_table_has_the_time_of_resnet50(run: Run) -> None:
+    """On the published table the convolutions of ResNet-50 are faster by the ratio of their summed times."""
+    _, out, _ = run("analyze", "tvm14009-rtx3080", "--weights", "resnet50", "--format", "json")
+    found = json.loads(out)["overall"]["weighted"]
+    dataset = abtune.open_dataset("tvm14009-rtx3080")
+    latency = dataset["latency"].isel(seed=0, round=0, repeat=0)
+    calls = built_in_weights("resnet50").calls
+    times = sum(n * latency.sel(shape=label).values for label, n in calls.items())
+    assert found["boost"] == pytest.approx(times[0] / times[1] - 1)
+    assert (found["weight"], found["left_out"]) == (50, [])
+
+
+@pytest.mark.parametrize("text", ["label,weight\nM=896_N=896_K=896,3\n", "M=896_N=896_K=896,3\n"])
+def test_weights_come_from_a_file(run: Run, text: str) -> None:
+    """A file of labels and weights gives the time of a program."""
+    Path("w.csv").write_text(text, encoding="utf-8")
+    code, out, _ = run("analyze", PILOT, "--weights", "w.csv")
+    assert code == 0
+    assert "time of w.csv" in out
+
+
+def test_a_file_wins_over_built_in_weights(run: Run) -> None:
+    """A file that is called resnet50 is read, not the network."""
+    Path("resnet50").write_text("M=896_N=896_K=896,3\n", encoding="utf-8")
+    _, out, _ = run("analyze", PILOT, "--weights", "resnet50", "--format", "json")
+    assert json.loads(out)["overall"]["weighted"]["total"] == 3
+
+
+def test_a_report_at_equal_trials_says_so(run: Run) -> None:
+    """With --at-trials the definition and the first caveat say what is compared."""
+    document = json.loads(run("analyze", PILOT, "--at-trials", "64", "--format", "json")[1])
+    assert "within its first 64 trials" in document["definition"]
+    assert "not measured again" in document["caveats"][0]
+    usual = json.loads(run("analyze", PILOT, "--format", "json")[1])
+    assert document["comparisons"][0]["latency_baseline"] > usual["comparisons"][0]["latency_baseline"]
+
+
+def test_the_curve_is_drawn(run: Run) -> None:
+    """With matplotlib the curve goes to a file whose bytes are the same each time."""
+    pytest.importorskip("matplotlib")
+    assert run("analyze", PILOT, "--curve", "--figure", "c.png")[0] == 0
+    first = Path("c.png").read_bytes()
+    assert first.startswith(b"\x89PNG")
+    run("analyze", PILOT, "--curve", "--figure", "c.png")
+    assert Path("c.png").read_bytes() == first
+
+
+def test_without_matplotlib_there_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where matplotlib is missing, the line says what to install."""
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    code, out, err = run("analyze", PILOT, "--curve", "--figure", "c.png")
+    assert (code, out) == (2, "")
+    assert err == "abtune: figures need matplotlib: pip install matplotlib, or leave out --figure\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--weights", "absent.csv"], "cannot read absent.csv"),
+        (["--weights", "bad.csv"], "bad.csv: line 2 is not label,weight"),
+        (["--weights", "other.csv"], "other.csv: unknown shape 'M=896_N=896_K=89'; did you mean"),
+        (["--weights", "resnet"], "unknown weights 'resnet'; did you mean: resnet50"),
+        (["--weights", "resnet50", "--shapes", "M=*"], "resnet50: no shape that has a weight has timings"),
+        (["--at-trials", "193"], "the histories have 1 to 192 trials, not 193"),
+        (["--at-trials", "0"], "'--at-trials'"),
+        (["--curve", "--at-trials", "64"], "leave out --at-trials"),
+        (["--figure", "c.png"], "--figure draws the curve; add --curve"),
+        (["--curve", "--figure", "c.xyz"], "cannot write c.xyz"),
+        (["--curve", "--figure", "absent/c.png"], "cannot write absent/c.png"),
+        (["--noise", "--format", "csv"], "CSV has the comparisons only"),
+        (["--curve", "--output", "r.csv"], "CSV has the comparisons only"),
+    ],
+)
+def test_bad_arguments_are_one_line(run: Run, arguments: list[str], said: str) -> None:
+    """What cannot be shown is refused in one line, with exit code 2 and nothing on the standard output."""
+    Path("bad.csv").write_text("label,weight\nM=896_N=896_K=896\n", encoding="utf-8")
+    Path("other.csv").write_text("M=896_N=896_K=89,1\n", encoding="utf-8")
+    code, out, err = run("analyze", PILOT, *arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("abtune: ")
+    assert err.count("\n") == 1
+    assert said in err
+
+
+@pytest.mark.parametrize("option", [["--curve"], ["--at-trials", "5"]])
+def test_datasets_without_histories_are_refused(run: Run, option: list[str]) -> None:
+    """A dataset that has no histories cannot be compared at equal trials."""
+    code, out, err = run("analyze", "tvm14009-rtx3080", *option)
+    assert (code, out) == (2, "")
+    assert "no histories of trials" in err
+
+
+def test_pages_of_a_poor_dataset_have_no_holes(run: Run) -> None:
+    """A table of single runs has pages without a number that does not exist showing as nan."""
+    code, out, _ = run("analyze", "tvm14009-rtx3080", "--noise", "--overall", "--shapes", "M=*")
+    assert code == 0
+    assert "nan" not in out
+    assert "nothing is known of the noise" in out
