@@ -7,6 +7,7 @@ TVM but never imports it; :mod:`abtune.measure.metaschedule` gives the names the
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -24,7 +25,7 @@ class Configuration:
     Attributes
     ----------
     name : str
-        The name in tables and datasets.
+        The name in tables, datasets and file names: letters, digits, and ``._+-`` after the first.
     summary : str
         What it does, in a few words.
     strategy : str
@@ -53,6 +54,12 @@ class Configuration:
     space: str = ""
     target_kind: str = ""
     minimum_arch: int = 0
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}", self.name):
+            raise InputError(
+                f"{self.name!r} cannot be the name of a configuration; use up to 64 letters, digits, ._+-"
+            )
 
     def settings(self) -> dict[str, Any]:
         """Return everything that decides what is tuned: equal settings, equal searches."""
@@ -116,18 +123,21 @@ def import_attribute(reference: str) -> Any:
     Raises
     ------
     InputError
-        If the module or the attribute does not exist.
+        If the module cannot be imported, for whatever reason, or has no such attribute.
     """
     module_name, _, attribute = reference.partition(":")
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
     try:
-        return getattr(importlib.import_module(module_name), attribute)
-    except (ImportError, ValueError) as error:
-        raise InputError(f"cannot import {reference!r}: {error}") from None
-    except AttributeError:
-        raise InputError(f"module {module_name!r} has no attribute {attribute!r}") from None
+        module = importlib.import_module(module_name)
+    except Exception as error:
+        lines = str(error).splitlines() or [""]
+        kind = "" if isinstance(error, ImportError) else f"{type(error).__name__}: "
+        raise InputError(f"cannot import {reference!r}: {kind}{lines[0]}") from error
+    if not hasattr(module, attribute):
+        raise InputError(f"module {module_name!r} has no attribute {attribute!r}")
+    return getattr(module, attribute)
 
 
 def require_runnable(config: Configuration, *, kind: str, arch: int) -> None:

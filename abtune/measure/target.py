@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import re
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -58,7 +59,7 @@ def require_tvm() -> None:
             versions[name] = ""
     if not versions["apache-tvm"]:
         raise TargetError("apache-tvm is not installed, and a sweep needs it; run: pip install abtune")
-    numbers = [int(part) for part in versions["apache-tvm-ffi"].split(".")[:3] if part.isdigit()]
+    numbers = [int(part) for part in re.findall(r"\d+", versions["apache-tvm-ffi"])[:3]]
     if numbers >= [0, 1, 15]:
         raise TargetError(
             f"apache-tvm-ffi {versions['apache-tvm-ffi']} crashes MetaSchedule; "
