@@ -163,7 +163,7 @@ def test_a_sweep(run: Run, fake: None) -> None:
     assert outcome.out.endswith("mine.nc: 4 of 4 runs done\n")
     dataset = abtune.open_dataset("mine.nc")
     assert dataset["latency"].notnull().all()
-    assert dataset.attrs["title"] == "new against plain, 1 shapes"
+    assert dataset.attrs["title"] == "new against plain, 1 shape"
     assert dataset.attrs["device"] == "a CPU"
     assert dataset.attrs["tvm_version"] == "0.27"
     command = shlex.split(dataset.attrs["command"])

@@ -264,16 +264,16 @@ def test_wrong_winners_fail_their_runs(store: Store) -> None:
     again = "the winner could not be run again: check_kernel: "
     rounds = "the winner could not be measured again: time_kernel: "
     said = {
-        "check_kernel wrong": "the winner computes a wrong result: relative error 0.5 against NumPy",
-        "check_kernel nan": "the winner computes a wrong result: relative error nan against NumPy",
-        "check_kernel raise": f"{again}RuntimeError: the fault",
-        "check_kernel killed": f"{again}process killed by SIGKILL",
-        "check_kernel hang": f"{again}no answer within 1 s",
-        "time_kernel poison": f"{rounds}RuntimeError: CUDA",
-        "time_kernel killed": f"{rounds}process killed by SIGKILL",
-        "time_kernel hang": f"{rounds}no answer within 1 s",
+        "check_kernel+wrong": "the winner computes a wrong result: relative error 0.5 against NumPy",
+        "check_kernel+nan": "the winner computes a wrong result: relative error nan against NumPy",
+        "check_kernel+raise": f"{again}RuntimeError: the fault",
+        "check_kernel+killed": f"{again}process killed by SIGKILL",
+        "check_kernel+hang": f"{again}no answer within 1 s",
+        "time_kernel+poison": f"{rounds}RuntimeError: CUDA",
+        "time_kernel+killed": f"{rounds}process killed by SIGKILL",
+        "time_kernel+hang": f"{rounds}no answer within 1 s",
     }
-    bad = [config(name, **dict([name.split()])) for name in said]
+    bad = [config(name, **dict([name.split("+")])) for name in said]
     dataset = run_sweep(
         small_plan(SMALL, seeds=1, configs=(PLAIN, *bad), run_timeout=1.0), store, facts=GPU
     ).dataset

@@ -1,0 +1,168 @@
+"""Configurations: values with names, one's own by reference, and where each can run."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from abtune.configurations import (
+    ASYNC,
+    CONFIGURATIONS,
+    DEFAULT_PAIR,
+    MAINLINE,
+    Configuration,
+    find_configuration,
+    import_attribute,
+    require_runnable,
+)
+from abtune.errors import InputError, TargetError
+
+
+@pytest.fixture
+def own(empty_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Put modules with configurations into the working folder."""
+    monkeypatch.setattr(sys, "path", [path for path in sys.path if path != str(empty_folder)])
+    Path("own_configs.py").write_text(
+        "from abtune.configurations import Configuration\n"
+        "MINE = Configuration(name='mine', pass_config={'tirx.x': True})\n"
+        "OTHER = {'name': 'mine'}\n",
+        encoding="utf-8",
+    )
+    Path("wrong_configs.py").write_text("def x(:\n", encoding="utf-8")
+    Path("failing_configs.py").write_text("None.absent\n", encoding="utf-8")
+    Path("broken_configs.py").write_text("import absent_module\n", encoding="utf-8")
+    yield
+    sys.modules.pop("own_configs", None)
+
+
+def test_names_are_found() -> None:
+    """Every configuration is found by its name, which is its own."""
+    for name, config in CONFIGURATIONS.items():
+        assert find_configuration(name) is config
+        assert config.name == name
+        assert config.summary
+
+
+def test_pairs_are_runnable() -> None:
+    """The default baseline and candidate of each kind of target exist, differ, and run there."""
+    for kind, names in DEFAULT_PAIR.items():
+        assert len(set(names)) == 2
+        for name in names:
+            require_runnable(find_configuration(name), kind=kind, arch=90 if kind == "cuda" else 0)
+
+
+def test_the_published_pair_differs_in_its_meaning() -> None:
+    """The baseline leaves out asynchronous design spaces; the candidate builds with asynchronous copies."""
+    assert MAINLINE.skipped_annotation == "software_pipeline_async_stages"
+    assert MAINLINE.pass_config == {}
+    assert ASYNC.skipped_annotation == ""
+    assert ASYNC.pass_config == {"tirx.use_async_copy": True}
+    assert MAINLINE.strategy == ASYNC.strategy == "evolutionary"
+
+
+def test_settings_are_what_decides() -> None:
+    """Settings hold everything but the summary, and differ where anything else does."""
+    assert "summary" not in MAINLINE.settings()
+    assert replace(MAINLINE, summary="other").settings() == MAINLINE.settings()
+    for change in (
+        {"name": "x"},
+        {"strategy": "x"},
+        {"strategy_options": {"x": 1}},
+        {"skipped_annotation": "x"},
+        {"pass_config": {"x": 1}},
+        {"space": "x:y"},
+        {"target_kind": "llvm"},
+        {"minimum_arch": 1},
+    ):
+        assert replace(MAINLINE, **change).settings() != MAINLINE.settings()  # type: ignore[arg-type]
+
+
+def test_configurations_travel() -> None:
+    """A configuration arrives in another process as it was."""
+    for config in CONFIGURATIONS.values():
+        assert pickle.loads(pickle.dumps(config)) == config  # noqa: S301 - our own
+
+
+def test_own_configurations_are_found(own: None) -> None:
+    """One's own is found as module:attribute, in the working folder too."""
+    assert find_configuration("own_configs:MINE").name == "mine"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("mainlin", "unknown configuration 'mainlin'; did you mean: mainline"),
+        ("zzz", "unknown configuration 'zzz'; there are: mainline, async"),
+        ("own_configs:OTHER", "own_configs:OTHER is a dict, not an abtune.configurations.Configuration"),
+        ("own_configs:ABSENT", "module 'own_configs' has no attribute 'ABSENT'"),
+        ("absent_configs:X", "cannot import 'absent_configs:X': No module named 'absent_configs'"),
+        ("broken_configs:X", "cannot import 'broken_configs:X': No module named 'absent_module'"),
+        ("wrong_configs:X", "cannot import 'wrong_configs:X': SyntaxError: "),
+        ("failing_configs:X", "cannot import 'failing_configs:X': AttributeError: 'NoneType'"),
+        (":X", "cannot import ':X'"),
+        ("own_configs:", "module 'own_configs' has no attribute ''"),
+        ("..:X", "cannot import '..:X'"),
+        (".own_configs:MINE", "cannot import '.own_configs:MINE'"),
+    ],
+)
+def test_names_that_name_nothing_are_refused(own: None, name: str, said: str) -> None:
+    """A name that does not exist, or is no configuration, is one line."""
+    with pytest.raises(InputError) as caught:
+        find_configuration(name)
+    assert str(caught.value).startswith(said)
+    assert "\n" not in str(caught.value)
+
+
+def test_any_attribute_can_be_imported(own: None) -> None:
+    """What a configuration names, such as a design space, is imported in the same way."""
+    assert import_attribute("own_configs:OTHER") == {"name": "mine"}
+    assert sys.path.count(str(Path.cwd())) == 1
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "a b", "..", "a\nb", "a\0b", "x" * 200, "größer", "-a"])
+def test_names_are_fit_for_files(name: str) -> None:
+    """A name becomes part of the name of a file, so it has letters, digits and little else."""
+    with pytest.raises(InputError, match="name of a configuration"):
+        Configuration(name=name)
+
+
+@pytest.mark.parametrize(
+    ("config", "kind", "arch", "said"),
+    [
+        (
+            MAINLINE,
+            "llvm",
+            0,
+            "'mainline' needs a cuda target, this one is llvm; use random and evolutionary",
+        ),
+        (
+            ASYNC,
+            "cuda",
+            75,
+            "'async' needs compute capability sm_80 or newer, this GPU has sm_75; use random",
+        ),
+        (
+            Configuration(name="x", target_kind="llvm"),
+            "cuda",
+            90,
+            "'x' needs a llvm target, this one is cuda; use mainline and async here",
+        ),
+    ],
+)
+def test_what_cannot_run_is_refused(config: Configuration, kind: str, arch: int, said: str) -> None:
+    """A configuration that the target cannot run is refused with the reason and what to use instead."""
+    with pytest.raises(TargetError) as caught:
+        require_runnable(config, kind=kind, arch=arch)
+    assert said in str(caught.value)
+
+
+def test_what_can_run_is_not_refused() -> None:
+    """A configuration without needs runs anywhere; one with needs where they are met."""
+    require_runnable(Configuration(name="x"), kind="llvm", arch=0)
+    require_runnable(Configuration(name="x"), kind="cuda", arch=60)
+    require_runnable(ASYNC, kind="cuda", arch=80)
