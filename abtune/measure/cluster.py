@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import dask
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, Worker
 
 from abtune.errors import TargetError
 from abtune.measure.crew import Crew, interrupt_crew
@@ -130,7 +130,8 @@ async def _remote(facts: TargetFacts, scheduler: str) -> AsyncIterator[Cluster]:
         await client.close()
         raise TargetError(f"no dask scheduler answers at {scheduler!r}: {error}") from None
     async with client:
-        places = [worker["resources"] for worker in client.scheduler_info(n_workers=-1)["workers"].values()]
+        # Asked of the workers: what the client knows of them is cut short in new versions of dask.
+        places = list((await client.run(_places)).values())
         searchers = int(sum(offered.get("search", 0) for offered in places))
         devices = int(sum(offered.get("device", 0) for offered in places))
         if not searchers or not devices:
@@ -141,4 +142,13 @@ async def _remote(facts: TargetFacts, scheduler: str) -> AsyncIterator[Cluster]:
         most_searchers = int(max(offered.get("search", 0) for offered in places))
         most_devices = int(max(offered.get("device", 0) for offered in places))
         await client.register_plugin(Crew(facts, searchers=most_searchers, devices=most_devices))
-        yield Cluster(client, searchers=searchers, devices=devices)
+        try:
+            yield Cluster(client, searchers=searchers, devices=devices)
+        finally:  # else the workers would keep their processes, and these their devices
+            with contextlib.suppress(OSError):
+                await client.unregister_worker_plugin(Crew.name)
+
+
+def _places(dask_worker: Worker) -> dict[str, float]:
+    """Return what a worker offers; dask hands the worker to a function of this signature."""
+    return dict(dask_worker.state.total_resources)

@@ -13,8 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import xarray as xr
+from distributed.client import FutureCancelledError
+from distributed.scheduler import KilledWorker
 
 from abtune.datasets import save_dataset
+from abtune.errors import TargetError
 from abtune.measure.assemble import assemble
 from abtune.measure.cluster import open_cluster
 from abtune.measure.plan import Plan
@@ -116,4 +119,8 @@ async def _carry_out(
             await measure_all(sitting)
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
+    except FutureCancelledError:
+        raise TargetError("the connection to the dask cluster was lost; the same command goes on") from None
+    except KilledWorker as error:
+        raise TargetError(f"worker after worker died ({error}); the same command goes on") from None
     return "the time limit" if sitting.out_of_time else ""
