@@ -57,6 +57,7 @@ FAULTS: dict[str, Callable[[], None]] = {
     "killed": lambda: os.kill(os.getpid(), signal.SIGKILL),
     "hang": _hang,
     "poison": _poison,
+    "kill_parent": lambda: os.kill(os.getppid(), signal.SIGKILL),
     "slow": lambda: time.sleep(0.05),
 }
 

@@ -1,0 +1,174 @@
+"""Sweeps on a dask cluster of other processes, which die."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import xarray as xr
+from measure_builders import NEW, OTHER, PLAIN, SMALL, small_plan
+from processes import servants, wait_until
+from sweeping import calls, config, run_sweep, without_circumstances
+
+from abtune.errors import AbtuneError, TargetError
+from abtune.measure.store import Store
+from abtune.schema import RunStatus
+
+HERE = Path(__file__).parent
+OK = RunStatus.COMPLETE
+SLOW = tuple(config(name, time_candidate="slow") for name in ("plain", "new"))
+
+pytestmark = [
+    pytest.mark.slow,
+    # The connections of processes that were killed are closed when somebody notices.
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+Start = Callable[..., "subprocess.Popen[bytes]"]
+
+
+@pytest.fixture
+def start(tmp_path: Path, log: Path) -> Iterator[Start]:
+    """Start processes of a cluster, and end them in the end."""
+    with contextlib.ExitStack() as stack:
+
+        def start_one(name: str, *words: str) -> subprocess.Popen[bytes]:
+            output = stack.enter_context((tmp_path / f"{name}.out").open("wb"))
+            command = [sys.executable, "-m", f"distributed.cli.dask_{name.partition('-')[0]}", *words]
+            process = stack.enter_context(subprocess.Popen(command, stdout=output, stderr=output))
+            stack.callback(process.kill)
+            return process
+
+        yield start_one
+
+
+@pytest.fixture
+def scheduler(start: Start, tmp_path: Path) -> str:
+    """Start a scheduler and return its address."""
+    start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
+    output = tmp_path / "scheduler.out"
+
+    def address() -> re.Match[str] | None:
+        return re.search(r"tcp://127\.0\.0\.1:\d+", output.read_text(encoding="utf-8"))
+
+    wait_until(address, "the scheduler")
+    found = address()
+    assert found
+    return found[0]
+
+
+@pytest.fixture
+def worker(start: Start, scheduler: str, tmp_path: Path) -> Start:
+    """Start a worker of one process, with places to search and a device."""
+
+    def start_one(
+        number: int, resources: str = "search=2 device=1", *options: str
+    ) -> subprocess.Popen[bytes]:
+        process = start(
+            f"worker-{number}",
+            scheduler,
+            *("--nworkers", "1", "--nthreads", "3", "--no-nanny", "--no-dashboard"),
+            *("--local-directory", str(tmp_path / f"scratch-{number}")),
+            *("--preload", str(HERE / "fake_abtune.py"), *options),
+            *(("--resources", resources) if resources else ()),
+        )
+        output = tmp_path / f"worker-{number}.out"
+        wait_until(lambda: "Registered to" in output.read_text(encoding="utf-8"), "a worker")
+        return process
+
+    return start_one
+
+
+def test_a_cluster_gives_the_same_numbers(scheduler: str, worker: Start, store: Store, log: Path) -> None:
+    """A sweep on a cluster gives what it gives here, and leaves no processes at the workers."""
+    for number in (1, 2):
+        worker(number)
+    plan = small_plan(seeds=3)
+    remote = run_sweep(plan, store, scheduler=scheduler).dataset
+    assert (remote["run_status"] == OK).all()
+    assert remote["latency"].notnull().all()
+    wait_until(lambda: not servants(str(log)), "the end of all servants")
+    # The same workers serve the next sweep.
+    again = run_sweep(plan, Store(store.dataset.with_name("again.nc")), scheduler=scheduler).dataset
+    xr.testing.assert_identical(without_circumstances(again), without_circumstances(remote))
+
+
+def test_a_worker_that_dies_costs_nothing(scheduler: str, worker: Start, store: Store, log: Path) -> None:
+    """When a worker is killed in the middle its tasks are done by another, with the same numbers."""
+    first, _ = worker(1), worker(2)
+    plan = small_plan(seeds=3, configs=SLOW)
+
+    class KillFirst:
+        def begin(self, phase: str, total: int, done: int) -> None:
+            pass
+
+        def advance(self, steps: int) -> None:
+            if first.poll() is None:
+                os.kill(first.pid, signal.SIGKILL)
+
+    outcome = run_sweep(plan, store, scheduler=scheduler, progress=KillFirst())
+    assert first.wait() == -signal.SIGKILL
+    assert (outcome.finished, outcome.stopped) == (12, "")
+    assert (outcome.dataset["run_status"] == OK).all()
+    assert outcome.dataset["latency"].notnull().all()
+    assert len([call for call in calls(log) if call[0] == "propose"]) >= 24
+    wait_until(lambda: not servants(str(log)), "the end of all servants")
+
+
+def test_a_scheduler_that_dies_is_one_line(
+    start: Start, scheduler: str, worker: Start, store: Store, log: Path
+) -> None:
+    """When the scheduler goes away the sweep ends with a line, and what is done is kept."""
+    worker(1)
+    plan = small_plan(seeds=3, configs=SLOW)
+
+    class KillScheduler:
+        def begin(self, phase: str, total: int, done: int) -> None:
+            pass
+
+        def advance(self, steps: int) -> None:
+            for entry in Path("/proc").iterdir():
+                if entry.name.isdigit():
+                    with contextlib.suppress(OSError):
+                        words = (entry / "cmdline").read_bytes().split(b"\0")
+                        environment = (entry / "environ").read_bytes()
+                        if b"distributed.cli.dask_scheduler" in words and os.fsencode(log) in environment:
+                            os.kill(int(entry.name), signal.SIGKILL)
+
+    with pytest.raises(TargetError, match="the connection to the dask cluster was lost"):
+        run_sweep(plan, store, scheduler=scheduler, progress=KillScheduler())
+    assert store.has_work
+    assert store.dataset.exists()
+    wait_until(lambda: not servants(str(log)), "the end of all servants")
+
+
+def test_a_cluster_without_places_is_one_line(scheduler: str, worker: Start, store: Store) -> None:
+    """Workers that offer no places, or none at all, are refused with how to start them."""
+    for _ in range(2):
+        with pytest.raises(
+            TargetError, match=r"offer 0 places to search and 0 devices; start them with: dask"
+        ):
+            run_sweep(small_plan(), store, scheduler=scheduler)
+        worker(1, "")
+    assert not store.dataset.exists()
+
+
+def test_a_task_that_kills_every_worker_is_one_line(
+    scheduler: str, worker: Start, store: Store, tmp_path: Path
+) -> None:
+    """A winner whose timing takes down worker after worker ends the sweep with a line; runs are kept."""
+    for number in range(6):
+        worker(number)
+    bad = config("bad", check_kernel="kill_parent")
+    with pytest.raises(AbtuneError, match="the same command goes on"):
+        run_sweep(small_plan(SMALL, seeds=1, configs=(PLAIN, bad)), store, scheduler=scheduler)
+    assert len(store.records()) == 2
+    assert {OTHER.label, NEW.name}.isdisjoint({record.shape for record in store.records()})
