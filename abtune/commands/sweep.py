@@ -6,6 +6,7 @@ import datetime
 import math
 import os
 import re
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -196,12 +197,12 @@ def _run(plan: Plan, facts: TargetFacts, store: Store, cores: int, options: dict
 
 def _command(options: dict[str, Any]) -> str:
     """Return the command that would do the same again, without where it was done."""
-    words = ["abtune sweep"]
+    words = ["abtune", "sweep"]
     for name, value in options.items():
         if name in ("out", "dry_run", "cores", "scheduler", "time_limit") or value in (None, ()):
             continue
         words.append(f"--{name.replace('_', '-')}={','.join(value) if isinstance(value, tuple) else value}")
-    return " ".join(words)
+    return shlex.join(words)
 
 
 # --- what is said -----------------------------------------------------------------------------------
