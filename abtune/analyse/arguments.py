@@ -6,8 +6,14 @@ from collections.abc import Sequence
 
 import xarray as xr
 
+from abtune.analyse.comparison import Choices
 from abtune.errors import InputError, unknown_name
 from abtune.shapes import select_labels
+from abtune.stats.estimand import Estimand
+from abtune.stats.methods import methods_for
+from abtune.stats.multiplicity import Correction
+
+TESTS = ("permutation", "moderated")
 
 
 def check_numbers(level: float, margin: float, rng_seed: int) -> None:
@@ -18,6 +24,26 @@ def check_numbers(level: float, margin: float, rng_seed: int) -> None:
         raise InputError(f"margin is a fraction between 0 and 1, such as 0.02, not {margin:g}")
     if rng_seed < 0:
         raise InputError(f"rng_seed must not be negative, as {rng_seed} is")
+
+
+def choose_methods(*, method: str | None, estimand: str, test: str, correction: str) -> Choices:
+    """Return the names that were asked for, or say which there are and what does not go together."""
+    for kind, name, known in (
+        ("estimand", estimand, [part.value for part in Estimand]),
+        ("test", test, list(TESTS)),
+        ("correction", correction, [part.value for part in Correction]),
+    ):
+        if name not in known:
+            raise unknown_name(kind, name, known)
+    methods = list(methods_for(Estimand(estimand)))
+    if method is not None and method not in methods:
+        raise InputError(f"no interval {method!r} of the {estimand}; there is {', '.join(methods)}")
+    if test == "moderated" and estimand == Estimand.MEDIAN:
+        raise InputError("the moderated test compares means; with medians, the test is permutation")
+    if correction == Correction.MAX_T and (test == "moderated" or estimand == Estimand.MEDIAN):
+        other = "the moderated test" if test == "moderated" else "medians"
+        raise InputError(f"max-t corrects permutation tests of means; with {other}, choose holm, bh or none")
+    return Choices(estimand=estimand, method=method or methods[0], test=test, correction=correction)
 
 
 def choose_configs(dataset: xr.Dataset, baseline: str | None, candidate: str | None) -> tuple[str, str]:

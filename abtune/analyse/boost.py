@@ -6,11 +6,15 @@ import numpy as np
 
 from abtune.analyse.comparison import Side
 
-DEFINITION = (
-    "Boost: geometric mean latency of the baseline over that of the candidate, minus 1, "
-    "each winner measured again after its search."
-)
 _LARGEST_LOG = 700.0
+
+
+def definition(estimand: str) -> str:
+    """Say what the boost is."""
+    return (
+        f"Boost: {estimand.replace('-', ' ')} latency of the baseline over that of the candidate, minus 1, "
+        "each winner measured again after its search."
+    )
 
 
 def from_log(log_ratio: float) -> float:

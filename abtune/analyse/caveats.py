@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from abtune.analyse.comparison import Comparison, Verdict
+from abtune.analyse.comparison import Choices, Comparison, Verdict
 from abtune.analyse.samples import Samples
-from abtune.analyse.verdict import ONE_RUN
+from abtune.analyse.verdict import ONE_RUN, Evidence
 from abtune.analyse.wording import count, p_value, percent
+from abtune.stats.estimand import Estimand
 from abtune.stats.interval import Interval
 from abtune.stats.power import fewest_seeds, smallest_p
 from abtune.stats.splits import is_exact
@@ -49,54 +50,51 @@ def of_methods(bootstrap: Interval, welch: Interval, shape: int) -> list[str]:
     return [f"Welch's interval, {100 * low:+.2g}% to {100 * high:+.2g}%, {inside} zero, unlike this one."]
 
 
-def of_tests(p: float, p_welch: float, alpha: float) -> list[str]:
-    """Say where only one of the two tests of a difference rejects, so that p alone would mislead.
-
-    Parameters
-    ----------
-    p, p_welch : float
-        Both tests, corrected over the shapes.
-    alpha : float
-        Family-wise level.
-    """
-    if p <= alpha < p_welch:
+def of_tests(evidence: Evidence) -> list[str]:
+    """Say where only one of the two tests of a difference rejects, so that p alone would mislead."""
+    if evidence.p_adjusted <= evidence.alpha < evidence.p_welch_adjusted:
         return [
-            f"The permutation test alone would call this a difference, Welch's t does not (adjusted p "
-            f"{p_value(p_welch)}): it takes both, because the sides need not scatter alike."
+            f"The permutation test alone would call this a difference, {evidence.confirming} does not "
+            f"(adjusted p {p_value(evidence.p_welch_adjusted)}): it takes both, because the sides need not "
+            "scatter alike."
         ]
     return []
 
 
 def of_design(
-    baseline: Samples, candidate: Samples, comparisons: tuple[Comparison, ...], alpha: float
+    baseline: Samples,
+    candidate: Samples,
+    comparisons: tuple[Comparison, ...],
+    needed: float,
+    choices: Choices,
 ) -> list[str]:
-    """Caveats about the whole design, each once."""
+    """Caveats about the whole design, each once; ``needed`` is what the smallest p has to reach."""
     judged = [row for row in comparisons if row.verdict is not Verdict.INVALID]
     if not judged:
         single = max(max(row.baseline.n, row.candidate.n) for row in comparisons) == 1
         return [ONE_RUN] if single else []
-    notes = [*_about_correction(judged, alpha), *_about_rare_failures(judged)]
+    notes = [*_about_correction(judged, needed), *_about_rare_failures(judged)]
     if not (baseline.floor >= 0).any() and not (candidate.floor >= 0).any():
         notes.append(
             "Each winner was timed once, so the noise of measurement is not known apart from that of seeds."
         )
-    if not all(is_exact(row.baseline.n, row.candidate.n) for row in judged):
+    counted = all(is_exact(row.baseline.n, row.candidate.n) for row in judged)
+    if choices.test == "permutation" and choices.estimand != Estimand.MEDIAN and not counted:
         notes.append(
             "Some shapes have too many splits of their seeds to count; 99,999 random ones were drawn."
         )
     return notes
 
 
-def _about_correction(judged: list[Comparison], alpha: float) -> list[str]:
+def _about_correction(judged: list[Comparison], needed: float) -> list[str]:
     attainable = [smallest_p(row.baseline.n, row.candidate.n) for row in judged]
-    needed = alpha / len(judged)
     if min(attainable) <= needed:
         return []
     return [
         f"No difference can be shown: the smallest p that these seeds can give is "
         f"{p_value(min(attainable))}, the correction over {count(len(judged), 'shape')} asks for "
         f"{p_value(needed)}; "
-        f"it takes {fewest_seeds(alpha=alpha, shapes=len(judged))} seeds a side."
+        f"it takes {fewest_seeds(alpha=needed)} seeds a side."
     ]
 
 

@@ -20,6 +20,28 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Choices:
+    """How shapes are judged, by the names that the command line takes.
+
+    Attributes
+    ----------
+    estimand : str
+        Whose ratio the boost is: geometric-mean, arithmetic-mean or median.
+    method : str
+        The interval.
+    test : str
+        The test of a difference: permutation or moderated.
+    correction : str
+        For the many shapes: holm, max-t, bh or none.
+    """
+
+    estimand: str
+    method: str
+    test: str
+    correction: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
     """One configuration's seeds of one shape.
 
@@ -56,8 +78,14 @@ class Comparison:
         Both samples in short.
     boost, boost_low, boost_high : float
         Speedup - 1 with its confidence interval.
+    boost_low_simultaneous, boost_high_simultaneous : float
+        Wider bounds: the boosts of all shapes lie within theirs at once, with the level's probability.
     p, p_adjusted : float
         Two-sided test of no difference, and the same corrected over the shapes.
+    p_welch, p_welch_adjusted : float
+        The closed-form test that has to confirm a permutation test, likewise.
+    p_rank, p_rank_adjusted : float or None
+        Mann-Whitney test that no side has the faster runs, likewise; None unless asked for.
     p_equivalence, p_equivalence_adjusted : float
         Test of a difference beyond the margin, and the same corrected over the shapes.
     verdict : Verdict
@@ -75,8 +103,14 @@ class Comparison:
     boost: float
     boost_low: float
     boost_high: float
+    boost_low_simultaneous: float
+    boost_high_simultaneous: float
     p: float
     p_adjusted: float
+    p_welch: float
+    p_welch_adjusted: float
+    p_rank: float | None
+    p_rank_adjusted: float | None
     p_equivalence: float
     p_equivalence_adjusted: float
     verdict: Verdict
@@ -140,6 +174,8 @@ class Analysis:
         The smallest boost that matters, a fraction.
     rng_seed : int
         Seed of the resampling.
+    choices : Choices
+        Estimand, interval, test and correction by name.
     interval_method, test_method, correction : str
         What was computed, in words.
     definition : str
@@ -157,6 +193,7 @@ class Analysis:
     level: float
     margin: float
     rng_seed: int
+    choices: Choices
     interval_method: str
     test_method: str
     correction: str

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
+from abtune.analyse.comparison import Choices
 from abtune.analyse.samples import Samples
-from abtune.stats.interval import Interval, expanded_percentile, welch
+from abtune.analyse.testing import Tests, run_tests
+from abtune.stats.estimand import Estimand, linearised
+from abtune.stats.interval import Interval, welch
+from abtune.stats.methods import compute_interval
 from abtune.stats.moderation import moderated
-from abtune.stats.multiplicity import holm
+from abtune.stats.multiplicity import Correction
 from abtune.stats.power import detectable_boost, fewest_seeds, seeds_needed
 from abtune.stats.ragged import Floats, Integers
-from abtune.stats.significance import equivalence_test, permutation_test, welch_test
-from abtune.stats.variance import floored
+from abtune.stats.variance import floored, moments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,16 +40,28 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Computed:
-    """Everything computed of all shapes at once; each array has shape (shapes,)."""
+    """Everything computed of all shapes at once; each array has shape (shapes,).
+
+    Attributes
+    ----------
+    log_boost : ndarray
+        Of the estimand.
+    log_ratio : ndarray
+        Of geometric means, which the overall boosts are made of.
+    interval, welch : Interval
+        The interval asked for, and the closed-form one of the same estimand; for medians, the same twice.
+    simultaneous : Interval
+        Holds all shapes at once, and nowhere lies inside ``interval``.
+    tests : Tests
+    plan : Plan
+    """
 
     log_boost: Floats
+    log_ratio: Floats
     interval: Interval
     welch: Interval
-    p: Floats
-    p_adjusted: Floats
-    p_welch_adjusted: Floats
-    p_equivalence: Floats
-    p_equivalence_adjusted: Floats
+    simultaneous: Interval
+    tests: Tests
     plan: Plan
 
 
@@ -55,9 +69,11 @@ def compute(
     baseline: Samples,
     candidate: Samples,
     *,
+    choices: Choices,
     level: float,
     alpha: float,
     margin: float,
+    rank_test: bool,
     rng: np.random.Generator,
 ) -> Computed:
     """Apply every method to all shapes at once.
@@ -66,36 +82,70 @@ def compute(
     ----------
     baseline, candidate : Samples
         Both sides.
+    choices : Choices
+        Estimand, interval, test and correction.
     level, alpha, margin : float
         Fractions; alpha is 1 - level.
+    rank_test : bool
+        Whether to make the Mann-Whitney test too.
     rng : numpy.random.Generator
-        For the splits that cannot all be counted.
+        For what cannot be counted or computed.
     """
     pair = baseline.value, candidate.value
     floor = np.stack([baseline.floor, candidate.floor], axis=1)
-    interval = expanded_percentile(*pair, level=level, floor=floor)
-    p = permutation_test(*pair, rng=rng)
-    p_equivalence = equivalence_test(*pair, margin=math.log1p(margin), floor=floor)
-    tests = max(int(np.count_nonzero(~np.isnan(p))), 1)
-    plan = _plan(baseline, candidate, alpha=alpha, margin=margin, tests=tests)
+    estimand = Estimand(choices.estimand)
+    tests = run_tests(
+        *pair, floor=floor, choices=choices, alpha=alpha, margin=margin, rank_test=rank_test, rng=rng
+    )
+    interval = compute_interval(choices.method, *pair, estimand=estimand, level=level, floor=floor, rng=rng)
+    closed = interval
+    if estimand is not Estimand.MEDIAN:
+        closed = welch(*(linearised(side, estimand) for side in pair), level=level, floor=floor)
     return Computed(
         log_boost=interval.difference,
+        log_ratio=moments(pair[0]).mean - moments(pair[1]).mean,
         interval=interval,
-        welch=welch(*pair, level=level, floor=floor),
-        p=p,
-        p_adjusted=holm(p),
-        p_welch_adjusted=holm(welch_test(*pair, floor=floor)),
-        p_equivalence=p_equivalence,
-        p_equivalence_adjusted=holm(p_equivalence),
-        plan=plan,
+        welch=closed,
+        simultaneous=_hull(tests.simultaneous, interval),
+        tests=tests,
+        plan=_plan(baseline, candidate, choices=choices, alpha=alpha, margin=margin, tests=_count(tests)),
     )
 
 
-def _plan(baseline: Samples, candidate: Samples, *, alpha: float, margin: float, tests: int) -> Plan:
+def resolution(choices: Choices, alpha: float, shapes: int) -> float:
+    """Return what the smallest p-value of the seeds has to reach for the correction to be passed.
+
+    Holm and Benjamini-Hochberg ask for alpha over the shapes at first, max-T counts the splits once for
+    all shapes, and the moderated test is not bound to splits.
+    """
+    if choices.test == "moderated":
+        return 1.0
+    return alpha / shapes if choices.correction in {Correction.HOLM, Correction.BH} else alpha
+
+
+def _count(tests: Tests) -> int:
+    return max(int(np.count_nonzero(~np.isnan(tests.p))), 1)
+
+
+def _hull(wide: Interval, narrow: Interval) -> Interval:
+    return Interval(
+        difference=narrow.difference,
+        low=np.minimum(wide.low, narrow.low),
+        high=np.maximum(wide.high, narrow.high),
+        level=wide.level,
+        method=wide.method,
+    )
+
+
+def _plan(
+    baseline: Samples, candidate: Samples, *, choices: Choices, alpha: float, margin: float, tests: int
+) -> Plan:
     """Say what this design can show, from noise that is drawn towards the level of all shapes."""
     noise = [
         np.sqrt(moderated(floored(side.noise**2, side.floor), side.n - 1)) for side in (baseline, candidate)
     ]
+    needed = resolution(choices, alpha, tests)
+    family = 1 if choices.correction == Correction.NONE else tests
     return Plan(
         detectable=detectable_boost(
             n_first=baseline.n,
@@ -103,8 +153,16 @@ def _plan(baseline: Samples, candidate: Samples, *, alpha: float, margin: float,
             noise_first=noise[0],
             noise_second=noise[1],
             alpha=alpha,
-            shapes=tests,
+            shapes=family,
+            resolution=needed,
         ),
-        seeds=seeds_needed(margin, noise_first=noise[0], noise_second=noise[1], alpha=alpha, shapes=tests),
-        fewest=fewest_seeds(alpha=alpha, shapes=tests),
+        seeds=seeds_needed(
+            margin,
+            noise_first=noise[0],
+            noise_second=noise[1],
+            alpha=alpha,
+            shapes=family,
+            resolution=needed,
+        ),
+        fewest=fewest_seeds(alpha=needed),
     )

@@ -30,6 +30,8 @@ class Evidence:
         Estimate and interval.
     p_adjusted, p_welch_adjusted, p_equivalence_adjusted : float
         Permutation, Welch and equivalence tests, each corrected over the shapes.
+    confirming : str
+        What the test of ``p_welch_adjusted`` is called.
     alpha, margin : float
         Family-wise level, and the smallest boost that matters.
     detectable : float
@@ -48,6 +50,7 @@ class Evidence:
     p_adjusted: float
     p_welch_adjusted: float
     p_equivalence_adjusted: float
+    confirming: str
     alpha: float
     margin: float
     detectable: float
@@ -132,7 +135,7 @@ def _why_open(evidence: Evidence) -> str:
     if evidence.p_adjusted <= evidence.alpha < evidence.p_welch_adjusted:
         start = (
             f"A permutation test sees a difference (adjusted p {p_value(evidence.p_adjusted)}), but "
-            f"Welch's t does not confirm it ({p_value(evidence.p_welch_adjusted)})"
+            f"{evidence.confirming} does not confirm it ({p_value(evidence.p_welch_adjusted)})"
         )
     elif evidence.boost_low > 0 or evidence.boost_high < 0:
         start = f"The difference does not pass the correction (adjusted p {p_value(evidence.p_adjusted)})"

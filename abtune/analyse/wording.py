@@ -2,6 +2,18 @@
 
 from __future__ import annotations
 
+from abtune.analyse.comparison import Choices
+from abtune.stats.estimand import Estimand
+from abtune.stats.methods import WHAT
+from abtune.stats.multiplicity import Correction
+
+_CORRECTIONS = {
+    Correction.HOLM: "Holm over the shapes, separately for difference and equivalence",
+    Correction.MAX_T: "Westfall-Young's max-T over the shapes for difference, Holm for equivalence",
+    Correction.BH: "Benjamini-Hochberg over the shapes, separately for difference and equivalence",
+    Correction.NONE: "none, each shape is tested by itself",
+}
+
 
 def percent(fraction: float) -> str:
     """Write a fraction in percent with two significant digits, or more where it has more than two."""
@@ -22,3 +34,21 @@ def about_seeds(seeds: int) -> str:
 def count(number: int, noun: str) -> str:
     """Write ``1 shape``, ``2 shapes``."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def confirming_test(choices: Choices) -> str:
+    """Name the test that has to confirm a permutation test."""
+    return "Price-Bonett's test" if choices.estimand == Estimand.MEDIAN else "Welch's t"
+
+
+def test_words(choices: Choices) -> str:
+    """Say what the test of a difference is."""
+    what = WHAT[Estimand(choices.estimand)]
+    if choices.test == "moderated":
+        return f"t test of {what} with variances moderated over the shapes"
+    return f"permutation test of {what}, confirmed by {confirming_test(choices)}"
+
+
+def correction_words(choices: Choices) -> str:
+    """Say what is done about the many shapes."""
+    return _CORRECTIONS[Correction(choices.correction)]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from abtune.commands.choosing import method_options
 from abtune.commands.options import Percentage, split_commas
 from abtune.commands.sections import Asked, section_options
 from abtune.errors import InputError
@@ -89,6 +90,7 @@ Examples:
     multiple=True,
     help="Exit with 1 if any shape has this verdict. Repeatable.",
 )
+@method_options
 @section_options
 def analyze(
     dataset: str | None,
@@ -103,6 +105,7 @@ def analyze(
     fail_on: tuple[str, ...],
     *,
     why: bool,
+    how: dict[str, Any],
     asked: Asked,
 ) -> int:
     """Say of each shape whether the candidate is faster than the baseline.
@@ -129,6 +132,7 @@ def analyze(
         margin=margin,
         rng_seed=rng_seed,
         shapes=shapes or None,
+        **how,
         weights=read_weights_option(asked.weights),
     )
     if asked.at_trials is not None:

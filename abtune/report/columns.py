@@ -66,6 +66,7 @@ def report_columns(analysis: Analysis) -> tuple[Column, ...]:
         ),
         column("p", "p", lambda row: p_value(row.p), 4),
         column("p_adjusted", "adj. p", lambda row: p_value(row.p_adjusted), 2),
+        column("p_rank", "rank p", _rank, 3),
         column("verdict", "verdict", lambda row: row.verdict.value, 0),
         column("noise", "noise %", _noise, 5),
         column("seeds", "seeds", lambda row: f"{row.baseline.n}+{row.candidate.n}", 3),
@@ -87,6 +88,10 @@ def intervals(bounds: Sequence[tuple[float, float]], decimals: int) -> tuple[str
         f"{low:>{low_width}} to {high:>{high_width}}" if NOTHING not in {low, high} else NOTHING
         for low, high in texts
     )
+
+
+def _rank(row: Comparison) -> str:
+    return NOTHING if row.p_rank_adjusted is None else p_value(row.p_rank_adjusted)
 
 
 def _noise(row: Comparison) -> str:

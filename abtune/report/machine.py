@@ -32,6 +32,10 @@ def render_json(analysis: Analysis, sections: Sequence[Section] = ()) -> str:
         "level": analysis.level,
         "margin": analysis.margin,
         "rng_seed": analysis.rng_seed,
+        "estimand": analysis.choices.estimand,
+        "method": analysis.choices.method,
+        "test": analysis.choices.test,
+        "correction_method": analysis.choices.correction,
         "interval_method": analysis.interval_method,
         "test_method": analysis.test_method,
         "correction": analysis.correction,
@@ -93,6 +97,12 @@ def comparison_record(comparison: Comparison) -> dict[str, Any]:
         "reason": comparison.reason,
         "p_equivalence": _finite(comparison.p_equivalence),
         "p_equivalence_adjusted": _finite(comparison.p_equivalence_adjusted),
+        "p_welch": _finite(comparison.p_welch),
+        "p_welch_adjusted": _finite(comparison.p_welch_adjusted),
+        "p_rank": _finite(comparison.p_rank),
+        "p_rank_adjusted": _finite(comparison.p_rank_adjusted),
+        "boost_low_simultaneous": _finite(comparison.boost_low_simultaneous),
+        "boost_high_simultaneous": _finite(comparison.boost_high_simultaneous),
         "latency_baseline": _finite(baseline.latency),
         "latency_candidate": _finite(candidate.latency),
         "noise_baseline": _finite(baseline.noise),
@@ -126,5 +136,5 @@ def plain(value: object) -> Any:
     return _finite(value) if isinstance(value, float) else value
 
 
-def _finite(number: float) -> float | None:
-    return number if math.isfinite(number) else None
+def _finite(number: float | None) -> float | None:
+    return number if number is not None and math.isfinite(number) else None

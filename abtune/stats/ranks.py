@@ -81,7 +81,7 @@ def _tails(doubled: tuple[int, ...], small: int) -> Floats:
 
 
 def _normal(doubled: npt.NDArray[np.int64], small: int, distance: int) -> float:
-    """Approximate by a normal distribution with the variance of the midranks at hand, half a rank to continuity."""
+    """Approximate by a normal distribution, with the variance of these midranks and half a rank off."""
     total = len(doubled)
     variance = small * (total - small) / total * float(doubled.var(ddof=1))
     if not variance:

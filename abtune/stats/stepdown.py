@@ -122,7 +122,9 @@ class _Statistic:
 
     def identity(self) -> Floats:
         """Return the split that the data have."""
-        return (np.arange(len(self._known)) < self._small).astype(np.float64)[np.newaxis]
+        chosen = np.zeros((1, len(self._known)))
+        chosen[0, : self._small] = 1.0
+        return chosen
 
     def squared_t(self, chosen: Floats) -> Floats:
         """Return t^2, shape (splits, shapes)."""

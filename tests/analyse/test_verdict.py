@@ -20,6 +20,7 @@ def evidence(**fields: Any) -> Evidence:
         "p_adjusted": 0.01,
         "p_welch_adjusted": 0.01,
         "p_equivalence_adjusted": 1.0,
+        "confirming": "Welch's t",
         "alpha": 0.05,
         "margin": 0.02,
         "detectable": 0.04,

@@ -6,7 +6,7 @@ import dataclasses
 import math
 from typing import Any
 
-from abtune.analyse.comparison import Aggregate, Analysis, Comparison, Overall, Side, Verdict
+from abtune.analyse.comparison import Aggregate, Analysis, Choices, Comparison, Overall, Side, Verdict
 from abtune.analyse.whole import Improvement, LeaveOneOut, Without
 from abtune.shapes import PRESETS
 from abtune.stats.heterogeneity import Heterogeneity
@@ -27,8 +27,14 @@ def make_comparison(shape: str = "M=512_N=256_K=640", **fields: Any) -> Comparis
         "boost": 0.1111,
         "boost_low": 0.0623,
         "boost_high": 0.1604,
+        "boost_low_simultaneous": 0.0331,
+        "boost_high_simultaneous": 0.1948,
         "p": 0.00021,
         "p_adjusted": 0.0034,
+        "p_welch": 0.00034,
+        "p_welch_adjusted": 0.0051,
+        "p_rank": None,
+        "p_rank_adjusted": None,
         "p_equivalence": 0.98,
         "p_equivalence_adjusted": 1.0,
         "verdict": Verdict.IMPROVED,
@@ -66,6 +72,9 @@ def make_analysis(*comparisons: Comparison, **fields: Any) -> Analysis:
         "level": 0.95,
         "margin": 0.02,
         "rng_seed": 0,
+        "choices": Choices(
+            estimand="geometric-mean", method="expanded-percentile", test="permutation", correction="holm"
+        ),
         "interval_method": "expanded percentile bootstrap",
         "test_method": "exact permutation test of mean log latency",
         "correction": "Holm over the shapes",

@@ -1,0 +1,219 @@
+"""What an analysis does when told how: estimands, intervals, tests, corrections."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from analyse_builders import make_sweep
+
+import abtune
+from abtune.analyse import Verdict
+from abtune.analyse.arguments import TESTS
+from abtune.commands import choosing
+from abtune.errors import InputError
+from abtune.stats.estimand import Estimand
+from abtune.stats.methods import MEANS, MEDIANS
+from abtune.stats.multiplicity import Correction
+
+TRUE = np.repeat([0.0, 0.2, -0.2], [10, 4, 4])
+
+
+def bounds(analysis: abtune.Analysis) -> np.ndarray:
+    return np.array([[row.boost_low, row.boost_high] for row in analysis.comparisons])
+
+
+def test_the_command_line_offers_what_there_is() -> None:
+    """The names of the options are those of the library, which the command line does not import for help."""
+    assert set(choosing.METHODS) == {*MEANS, *MEDIANS}
+    assert tuple(part.value for part in Estimand) == choosing.ESTIMANDS
+    assert tuple(part.value for part in Correction) == choosing.CORRECTIONS
+    assert choosing.TESTS == TESTS
+
+
+@pytest.mark.parametrize("estimand", list(Estimand))
+def test_each_estimand_is_what_it_says(estimand: Estimand) -> None:
+    """The boost is the ratio of that mean or median of the seeds' latencies."""
+    dataset = make_sweep([0.1, 0.0], n=7, noise=0.1)
+    typical = {
+        Estimand.GEOMETRIC_MEAN: lambda x: np.exp(np.log(x).mean()),
+        Estimand.ARITHMETIC_MEAN: np.mean,
+        Estimand.MEDIAN: np.median,
+    }[estimand]
+    analysis = abtune.analyze(dataset, estimand=estimand.value)
+    for row, times in zip(analysis.comparisons, dataset["latency"].values[..., 0, 0], strict=True):
+        assert row.boost == pytest.approx(typical(times[0]) / typical(times[1]) - 1)
+        assert row.boost_low < row.boost < row.boost_high
+    assert analysis.definition.startswith(f"Boost: {estimand.replace('-', ' ')} latency")
+    assert analysis.choices.estimand == estimand
+    by_mean = abtune.analyze(dataset).overall.these_shapes
+    assert analysis.overall.these_shapes == by_mean
+
+
+@pytest.mark.parametrize("name", [*MEANS, "median percentile", "median price-bonett"])
+def test_every_interval_gives_verdicts(name: str) -> None:
+    """Large differences are found and none is made up, whatever the interval."""
+    *median, method = name.split()
+    options = {"method": method, **({"estimand": "median"} if median else {})}
+    analysis = abtune.analyze(make_sweep(TRUE, n=10, noise=0.02), **options)
+    assert [row.verdict for row in analysis.comparisons[10:]] == [Verdict.IMPROVED] * 4 + [
+        Verdict.REGRESSED
+    ] * 4
+    assert not {row.verdict for row in analysis.comparisons[:10]} & {Verdict.IMPROVED, Verdict.REGRESSED}
+    assert analysis.choices.method == method
+    assert analysis == abtune.analyze(make_sweep(TRUE, n=10, noise=0.02), **options)
+
+
+def test_intervals_that_are_too_narrow_say_so() -> None:
+    """Percentile and BCa come with their coverage at these seeds; the default with nothing."""
+    dataset = make_sweep(TRUE, n=12)
+    for method, share in (("percentile", "91.5%"), ("bca", "89.7%")):
+        notes = [note for note in abtune.analyze(dataset, method=method).caveats if "too narrow" in note]
+        assert len(notes) == 1
+        assert f"the truth in {share} of cases at 10 seeds" in notes[0]
+    assert not any("too narrow" in note for note in abtune.analyze(dataset).caveats)
+    assert not any(
+        "too narrow" in note
+        for note in abtune.analyze(dataset, estimand="median", method="percentile").caveats
+    )
+
+
+@pytest.mark.parametrize("correction", list(Correction))
+def test_corrections_are_ordered(correction: Correction) -> None:
+    """No correction adjusts below p, and Holm's is at least that of a screen."""
+    dataset = make_sweep(TRUE, n=9, noise=0.05)
+    rows = abtune.analyze(dataset, correction=correction.value).comparisons
+    holm = abtune.analyze(dataset).comparisons
+    for row, strict in zip(rows, holm, strict=True):
+        assert row.p == strict.p
+        assert row.p_adjusted >= row.p
+        if correction in {Correction.BH, Correction.NONE}:
+            assert row.p_adjusted <= strict.p_adjusted
+            assert row.p_welch_adjusted <= strict.p_welch_adjusted
+        assert row.p_welch_adjusted >= row.p_welch > 0
+
+
+def test_weak_corrections_and_tests_say_what_they_promise() -> None:
+    """A screen, no correction, and lent variances carry caveats; the defaults none of these."""
+    dataset = make_sweep(TRUE, n=8)
+
+    def said(**options: str) -> str:
+        return " ".join(abtune.analyze(dataset, **options).caveats)
+
+    assert "is a screen: about 5% of the claims" in said(correction="bh")
+    assert "each of 18 shapes has its own 5% chance of a false claim, all together up to 60%" in said(
+        correction="none"
+    )
+    assert "noise of the shapes to be of one kind" in said(test="moderated")
+    assert "false in up to 16%" in " ".join(abtune.analyze(make_sweep(TRUE, n=3), test="moderated").caveats)
+    assert "does not see what goes wrong in less than half" in said(estimand="median")
+    for words in ("screen", "Without a correction", "one kind", "half of the searches"):
+        assert words not in said()
+
+
+def test_max_t_finds_something_with_five_seeds() -> None:
+    """29 shapes at 5 + 5: Holm never can, max-T and the moderated test do, and say how."""
+    dataset = make_sweep(np.repeat([0.0, 0.5], [19, 10]), n=5, noise=0.02)
+    hopeless = abtune.analyze(dataset)
+    assert not any(row.verdict is Verdict.IMPROVED for row in hopeless.comparisons)
+    for options, words in (
+        ({"correction": "max-t"}, "max-T"),
+        ({"test": "moderated"}, "moderated over the shapes"),
+    ):
+        analysis = abtune.analyze(dataset, **options)
+        assert sum(row.verdict is Verdict.IMPROVED for row in analysis.comparisons[19:]) >= 8
+        assert words in f"{analysis.correction} {analysis.test_method}"
+        assert not any("No difference can be shown" in note for note in analysis.caveats)
+        assert not any("no difference can pass" in row.reason for row in analysis.comparisons)
+
+
+@pytest.mark.parametrize("correction", list(Correction))
+def test_simultaneous_intervals_are_wider(correction: Correction) -> None:
+    """Simultaneous bounds lie nowhere inside those of a single shape."""
+    analysis = abtune.analyze(make_sweep(TRUE, n=6), correction=correction.value)
+    for row in analysis.comparisons:
+        assert row.boost_low_simultaneous <= row.boost_low
+        assert row.boost_high_simultaneous >= row.boost_high
+    alone = abtune.analyze(make_sweep(0.1, n=12), correction=correction.value).comparisons[0]
+    assert alone.boost_low_simultaneous == pytest.approx(alone.boost_low, abs=0.004)
+
+
+@pytest.mark.parametrize("correction", ["holm", "max-t"])
+def test_simultaneous_intervals_hold_all_shapes_at_once(correction: str) -> None:
+    """In at least 95 of 100 analyses every one of 29 shapes lies within its bounds."""
+    missed, analyses = 0, 60
+    for seed in range(analyses):
+        rows = abtune.analyze(make_sweep(np.zeros(29), n=8, seed=seed), correction=correction).comparisons
+        missed += any(row.boost_low_simultaneous > 0 or row.boost_high_simultaneous < 0 for row in rows)
+    assert missed / analyses <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / analyses)
+
+
+def test_ranks_are_tested_when_asked() -> None:
+    """Typical runs are compared beside the mean, corrected over the shapes; without asking there is none."""
+    dataset = make_sweep(TRUE, n=9, m=7)
+    for row in abtune.analyze(dataset, rank_test=True).comparisons[10:]:
+        assert row.p_rank == pytest.approx(2 / math.comb(16, 7))
+        assert row.p_rank_adjusted == pytest.approx(row.p_rank * 18)
+    assert {row.p_rank for row in abtune.analyze(dataset).comparisons} == {None}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            {"method": "bootstrap"},
+            "no interval 'bootstrap' of the geometric-mean; there is expanded",
+        ),
+        ({"method": "bca", "estimand": "median"}, "there is percentile, price-bonett"),
+        ({"method": "price-bonett"}, "no interval 'price-bonett' of the geometric-mean"),
+        ({"estimand": "mean"}, "unknown estimand 'mean'"),
+        ({"test": "welch"}, "unknown test 'welch'"),
+        ({"correction": "bonferroni"}, "unknown correction 'bonferroni'"),
+        ({"correction": "max-t", "test": "moderated"}, "max-t corrects permutation tests of means"),
+        ({"correction": "max-t", "estimand": "median"}, "with medians, choose holm, bh or none"),
+        ({"test": "moderated", "estimand": "median"}, "the moderated test compares means"),
+    ],
+)
+def test_what_does_not_go_together_is_one_line(options: dict[str, str], said: str) -> None:
+    """Unknown names and impossible combinations are refused with what there is."""
+    with pytest.raises(InputError, match=said) as caught:
+        abtune.analyze(make_sweep(0.1), **options)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("estimand", "correction", "test"),
+    [
+        parts
+        for parts in itertools.product(Estimand, Correction, TESTS)
+        if not (parts[2] == "moderated" and (parts[0] == "median" or parts[1] == "max-t"))
+        and not (parts[0] == "median" and parts[1] == "max-t")
+    ],
+)
+def test_swapping_the_sides_inverts_every_boost(estimand: str, correction: str, test: str) -> None:
+    """Whatever is chosen, boosts become their inverse, and p-values and verdicts follow."""
+    dataset = make_sweep([0.1, -0.04, 0.0, 0.02], n=6, m=5, noise=(0.03, 0.01), rounds=2)
+    options = {"estimand": estimand, "correction": correction, "test": test, "rank_test": True}
+    there = abtune.analyze(dataset, **options)
+    back = abtune.analyze(dataset, baseline="async", candidate="mainline", **options)
+    np.testing.assert_allclose(np.log1p(bounds(there)), -np.log1p(bounds(back))[:, ::-1], rtol=1e-9)
+    mirrored = {Verdict.IMPROVED: Verdict.REGRESSED, Verdict.REGRESSED: Verdict.IMPROVED}
+    for one, two in zip(there.comparisons, back.comparisons, strict=True):
+        for name in ("p_adjusted", "p_welch_adjusted", "p_rank_adjusted", "p_equivalence_adjusted"):
+            assert getattr(one, name) == pytest.approx(getattr(two, name), rel=1e-9)
+        assert mirrored.get(one.verdict, one.verdict) is two.verdict
+
+
+def test_hopeless_data_get_an_answer_under_every_choice() -> None:
+    """Constant, tied and single seeds never break a method, and NaN comes with a verdict of invalid."""
+    dataset = make_sweep([0.0, 0.1, 0.3, 0.1], n=5, noise=0.0)
+    dataset["latency"][2, 0, 1:] = np.nan
+    dataset["latency"][3, 1, 2:] *= 1.01
+    names = [("geometric-mean", name) for name in MEANS] + [("median", name) for name in MEDIANS]
+    for (estimand, method), correction in itertools.product(names, ("holm", "max-t", "none")):
+        if estimand == "median" and correction == "max-t":
+            continue
+        rows = abtune.analyze(dataset, estimand=estimand, method=method, correction=correction).comparisons
+        for row in rows:
+            assert not math.isnan(row.boost_low) or row.verdict is Verdict.INVALID
+        assert rows[0].p == 1.0
