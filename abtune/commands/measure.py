@@ -25,6 +25,8 @@ Examples:
 @click.option("--target", default="auto", show_default=True, help="auto, cuda, cpu, or a TVM target.")
 @click.option("--cores", type=click.IntRange(min=1), help="Builds side by side. [default: all cores]")
 @click.option("--scheduler", default="", metavar="ADDRESS", help="Use a dask cluster: tcp://host:port.")
+@click.option("--rpc-tracker", default="", metavar="HOST:PORT", help="Measure on a device behind TVM's RPC.")
+@click.option("--rpc-key", default="", metavar="KEY", help="Which device the tracker is to assign.")
 def measure(dataset: str, out: Path, **options: Any) -> int:
     """Measure the winners of a sweep again, on this machine.
 
@@ -33,7 +35,7 @@ def measure(dataset: str, out: Path, **options: Any) -> int:
     """
     import abtune
     from abtune.commands.progress import progress_for
-    from abtune.commands.sweep import default_cores
+    from abtune.commands.sweep import default_cores, remote_of
     from abtune.datasets import place_for
     from abtune.errors import StoreError
     from abtune.measure.again import measure_again, settings_of
@@ -43,7 +45,7 @@ def measure(dataset: str, out: Path, **options: Any) -> int:
     settings = settings_of(swept)
     if place_for(out).exists():
         raise StoreError(f"{out} exists; give another --out")
-    facts = find_target(options["target"])
+    facts = find_target(options["target"], remote_of(options))
     require_kind(facts, settings.target)
     settings = replace(
         settings,

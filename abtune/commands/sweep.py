@@ -8,6 +8,7 @@ import os
 import re
 import shlex
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -48,7 +49,14 @@ Examples:
   abtune sweep --seeds 10 --dry-run                what it would do, cost and be able to find
 """
 )
-@click.option("--seeds", type=click.IntRange(min=1), default=10, show_default=True, help="Runs of each cell.")
+@click.option(
+    "--seeds", type=click.IntRange(min=1), help="Runs of each cell. [default: 10; until settled: 20]"
+)
+@click.option(
+    "--until-settled",
+    is_flag=True,
+    help="Look after 5, 10 and 20 seeds, and add seeds only to shapes that are not settled.",
+)
 @click.option(
     "--shapes",
     metavar="LABEL,...",
@@ -78,6 +86,8 @@ Examples:
 )
 @click.option("--cores", type=click.IntRange(min=1), help="Searches side by side. [default: all cores]")
 @click.option("--scheduler", default="", metavar="ADDRESS", help="Use a dask cluster: tcp://host:port.")
+@click.option("--rpc-tracker", default="", metavar="HOST:PORT", help="Measure on a device behind TVM's RPC.")
+@click.option("--rpc-key", default="", metavar="KEY", help="Which device the tracker is to assign.")
 @click.option("--dry-run", is_flag=True, help="Print the plan, its cost, and whether it can succeed.")
 def sweep(**options: Any) -> int:
     """Tune every shape with several seeds under two configurations.
@@ -91,18 +101,39 @@ def sweep(**options: Any) -> int:
     from abtune.measure.target import find_target
 
     shapes_given = _check_names(options)
-    facts = find_target(options["target"])
+    facts = find_target(options["target"], remote_of(options))
     plan = _make_plan(options, facts, shapes_given)
     store = Store(options["out"])
     store.check(plan)
     cores = options["cores"] or default_cores()
-    if options["target"] == "auto" and facts.kind != "cuda":
+    if options["target"] == "auto" and facts.kind != "cuda" and not facts.remote:
         click.echo(f"no CUDA device: {why_no_gpu()}; tuning this CPU")
     _say_plan(plan, facts, store, cores)
     if options["dry_run"]:
         _say_power(plan)
         return 0
-    return _say_outcome(_run(plan, facts, store, cores, options), plan, options["out"])
+    outcome = _run(plan, facts, store, cores, options)
+    return _say_outcome(outcome, plan, options["out"])
+
+
+def remote_of(options: dict[str, Any]) -> str:
+    """Return where the device is, as ``host:port/key``; empty for this machine.
+
+    Raises
+    ------
+    InputError
+        If only one of tracker and key is given, or the tracker is no address.
+    """
+    from abtune.errors import InputError
+
+    tracker, key = options["rpc_tracker"], options["rpc_key"]
+    if not tracker and not key:
+        return ""
+    if not (tracker and key):
+        raise InputError("--rpc-tracker and --rpc-key go together: HOST:PORT and the key of a device")
+    if not re.fullmatch(r"[^/]+:\d+", tracker):
+        raise InputError(f"--rpc-tracker {tracker!r} is no address; give HOST:PORT, such as 127.0.0.1:9190")
+    return f"{tracker}/{key}"
 
 
 def _check_names(options: dict[str, Any]) -> tuple[str, ...]:
@@ -146,7 +177,7 @@ def _make_plan(options: dict[str, Any], facts: TargetFacts, shapes: tuple[str, .
     return make_plan(
         shapes=select_shapes(shapes or (default,)),
         configs=configs,
-        seeds=range(options["seeds"]),
+        seeds=range(options["seeds"] or (20 if options["until_settled"] else 10)),
         settings=settings,
     )
 
@@ -165,12 +196,42 @@ def _configs(options: dict[str, Any], facts: TargetFacts) -> tuple[Configuration
 
 
 def _run(plan: Plan, facts: TargetFacts, store: Store, cores: int, options: dict[str, Any]) -> Outcome:
-    import abtune
+    """Carry out the plan, whole or look by look, within the time limit."""
     from abtune.commands.progress import progress_for
     from abtune.measure.sweep import sweep as carry_out
 
-    about = {
-        "title": f"{plan.configs[1].name} against {plan.configs[0].name}, {len(plan.shapes)} shapes",
+    end = time.monotonic() + (options["time_limit"] or math.inf)
+
+    def part(plan: Plan, looks: str) -> Outcome:
+        with progress_for(sys.stderr) as progress:
+            return carry_out(
+                plan,
+                facts,
+                store,
+                about=_about(plan, facts, options) | ({"looks": looks} if looks else {}),
+                scheduler=options["scheduler"],
+                cores=cores,
+                time_limit=max(end - time.monotonic(), 1.0),
+                progress=progress,
+            )
+
+    try:
+        if options["until_settled"]:
+            from abtune.commands.settling import settle
+
+            return settle(plan, store, part)
+        return part(plan, "")
+    except KeyboardInterrupt:
+        click.echo(f"{store.dataset}: what is done is kept; the same command goes on", err=True)
+        raise
+
+
+def _about(plan: Plan, facts: TargetFacts, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the facts of this sitting that go into the dataset's attributes."""
+    import abtune
+
+    return {
+        "title": f"{plan.configs[1].name} against {plan.configs[0].name}, {_count(plan.shapes, 'shape')}",
         "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "command": _command(options),
         "device": facts.devices[0],
@@ -178,30 +239,23 @@ def _run(plan: Plan, facts: TargetFacts, store: Store, cores: int, options: dict
         "abtune_version": abtune.__version__,
         **{f"{name}_version": version for name, version in facts.versions.items()},
     }
-    try:
-        with progress_for(sys.stderr) as progress:
-            return carry_out(
-                plan,
-                facts,
-                store,
-                about=about,
-                scheduler=options["scheduler"],
-                cores=cores,
-                time_limit=options["time_limit"] or math.inf,
-                progress=progress,
-            )
-    except KeyboardInterrupt:
-        click.echo(f"{store.dataset}: what is done is kept; the same command goes on", err=True)
-        raise
+
+
+# Where and how fast a sweep is done, which is not what it does.
+_CIRCUMSTANCES = ("out", "dry_run", "cores", "scheduler", "time_limit", "rpc_tracker", "rpc_key")
 
 
 def _command(options: dict[str, Any]) -> str:
     """Return the command that would do the same again, without where it was done."""
     words = ["abtune", "sweep"]
     for name, value in options.items():
-        if name in ("out", "dry_run", "cores", "scheduler", "time_limit") or value in (None, ()):
+        if name in _CIRCUMSTANCES or value in (None, (), False, ""):
             continue
-        words.append(f"--{name.replace('_', '-')}={','.join(value) if isinstance(value, tuple) else value}")
+        words.append(
+            f"--{name.replace('_', '-')}"
+            if value is True
+            else f"--{name.replace('_', '-')}={','.join(value) if isinstance(value, tuple) else value}"
+        )
     return shlex.join(words)
 
 

@@ -99,9 +99,9 @@ _CONFIG = {
 
 @contextlib.asynccontextmanager
 async def _local(facts: TargetFacts, cores: int) -> AsyncIterator[Cluster]:
-    # On a CPU measuring needs a core of its own: not all places can be busy at once.
+    # On this CPU measuring needs a core of its own: not all places can be busy at once.
     devices = len(facts.devices)
-    threads = cores + devices if facts.kind == "cuda" else cores
+    threads = cores + devices if facts.kind == "cuda" or facts.remote else cores
     async with (
         LocalCluster(
             n_workers=1,

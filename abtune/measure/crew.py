@@ -23,7 +23,7 @@ from distributed import Worker, WorkerPlugin, get_worker
 from abtune.measure.plan import Run, Settings
 from abtune.measure.servant import CallFailed, CallTimedOut, Post, ServantError
 from abtune.measure.store import Rounds, WinnerTimes
-from abtune.measure.target import TVM_MODULE, TargetFacts
+from abtune.measure.target import REMOTE, TVM_MODULE, TargetFacts
 from abtune.measure.trials import Candidate, History, Trial, failed
 from abtune.schema import TrialStatus
 from abtune.shapes import Shape
@@ -123,7 +123,7 @@ class Crew(WorkerPlugin):
     @property
     def on_gpu(self) -> bool:
         """Whether an error of the device outlives the call that caused it."""
-        return self._facts.kind == "cuda"
+        return self._facts.kind == "cuda" or bool(self._facts.remote)
 
     @property
     def device_name(self) -> str:
@@ -163,6 +163,8 @@ def _occupied(posts: queue.SimpleQueue[Post]) -> Iterator[Post]:
 
 
 def _device_environment(facts: TargetFacts, index: int) -> dict[str, str]:
+    if facts.remote:
+        return {**_ONE_THREAD, "CUDA_VISIBLE_DEVICES": "", REMOTE: facts.remote}
     if facts.kind != "cuda":
         return {**_ONE_THREAD, "TVM_NUM_THREADS": str(facts.threads), "CUDA_VISIBLE_DEVICES": ""}
     return {**_ONE_THREAD, "CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": _visible(index)}

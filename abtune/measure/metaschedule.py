@@ -26,7 +26,7 @@ from abtune.configurations import Configuration, import_attribute
 from abtune.errors import TargetError
 from abtune.measure import nvml, nvrtc
 from abtune.measure.reference import expected_output, random_inputs, relative_error
-from abtune.measure.target import TargetFacts
+from abtune.measure.target import REMOTE, TargetFacts
 from abtune.measure.trials import Candidate, History
 from abtune.schema import TrialStatus
 from abtune.shapes import Conv2d, Gemm, Shape
@@ -59,19 +59,33 @@ from tvm.s_tir.meta_schedule.utils import shash2hex  # noqa: E402
 # --- the target -------------------------------------------------------------------------------------
 
 
-def describe_target(spec: str) -> TargetFacts:
+def describe_target(spec: str, remote: str = "") -> TargetFacts:
     """Resolve ``auto``, ``cuda``, ``cpu`` or a TVM target, and say what it is.
+
+    Parameters
+    ----------
+    spec : str
+        What to resolve.
+    remote : str
+        Devices behind an RPC tracker, as ``host:port/key``; empty for those of this machine.
 
     Raises
     ------
     TargetError
         If there is no such device, or TVM does not know the target.
     """
-    has_gpu = bool(tvm.cuda(0).exist)
+    where = _devices()
+    has_gpu = bool(where.cuda(0).exist)
+    reason = f"{remote} has none" if remote else nvrtc.why_no_gpu()
     if spec == "cuda" and not has_gpu:
-        raise TargetError(f"no usable CUDA device ({nvrtc.why_no_gpu()}); use --target cpu")
+        raise TargetError(f"no usable CUDA device ({reason}); use --target cpu")
     if spec == "cuda" or (spec == "auto" and has_gpu):
-        target = tvm.target.Target.from_device(tvm.cuda(0))
+        target = tvm.target.Target.from_device(where.cuda(0))
+    elif remote and spec in ("auto", "cpu", "llvm"):
+        raise TargetError(
+            "the CPU behind an RPC tracker is not known here; give it as a target, such as "
+            """--target '{"kind": "llvm", "mcpu": "cortex-a76", "num-cores": 4}'"""
+        )
     elif spec in ("auto", "cpu", "llvm"):
         # One thread a kernel, so that searches can go on on the other cores.
         cpu = tvm.target.codegen.llvm_get_system_cpu()
@@ -82,15 +96,16 @@ def describe_target(spec: str) -> TargetFacts:
     if kind not in ("cuda", "llvm"):
         raise TargetError(f"target {kind!r} is not supported; use cuda or llvm")
     if kind == "cuda" and not has_gpu:
-        raise TargetError(f"no usable CUDA device ({nvrtc.why_no_gpu()}); use --target cpu")
+        raise TargetError(f"no usable CUDA device ({reason}); use --target cpu")
     arch = str(target.attrs.get("arch", "sm_0")) if kind == "cuda" else "sm_0"
     return TargetFacts(
         kind=kind,
         target=str(target),
         arch=int("".join(filter(str.isdigit, arch))),
-        devices=_gpu_names() if kind == "cuda" else (nvml.cpu_name(),),
+        devices=_device_names(kind, remote),
         threads=int(target.attrs.get("num-cores", 1)) if kind == "llvm" else 1,
         versions={"tvm": str(tvm.__version__), **(nvml.versions() if kind == "cuda" else {})},
+        remote=remote,
     )
 
 
@@ -102,11 +117,35 @@ def _parse_target(spec: str) -> Any:
         raise TargetError(f"TVM does not understand target {spec!r}: {lines[-1]}") from error
 
 
-def _gpu_names() -> tuple[str, ...]:
+def _device_names(kind: str, remote: str) -> tuple[str, ...]:
+    if remote:
+        return (f"{_devices().cuda(0).device_name} at {remote}" if kind == "cuda" else remote,)
+    if kind != "cuda":
+        return (nvml.cpu_name(),)
     names: list[str] = []
     while tvm.cuda(len(names)).exist:
         names.append(str(tvm.cuda(len(names)).device_name))
     return tuple(names)
+
+
+@functools.lru_cache(maxsize=1)
+def _devices() -> Any:
+    """Return what hands out devices: TVM itself, or a session of the RPC server that the tracker assigns."""
+    remote = os.environ.get(REMOTE)
+    if not remote:
+        return tvm
+    from tvm import rpc
+
+    address, _, key = remote.partition("/")
+    host, _, port = address.rpartition(":")
+    try:
+        tracker = rpc.connect_tracker(host, int(port))
+        known = tracker.summary()["queue_info"]
+    except Exception as error:
+        raise TargetError(f"no RPC tracker answers at {address}") from error
+    if key not in known:  # a request for it would wait for ever
+        raise TargetError(f"the RPC tracker at {address} has no device {key!r}; it has: {', '.join(known)}")
+    return tracker.request(key, session_timeout=0)
 
 
 @functools.lru_cache(maxsize=8)
@@ -115,7 +154,7 @@ def _target(target: str) -> Any:
 
 
 def _device(target: str) -> Any:
-    return tvm.cuda(0) if str(_target(target).kind.name) == "cuda" else tvm.cpu(0)
+    return _devices().cuda(0) if str(_target(target).kind.name) == "cuda" else _devices().cpu(0)
 
 
 # --- the workloads ----------------------------------------------------------------------------------
@@ -357,7 +396,10 @@ def _load(library: bytes) -> Any:
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(library)
-        return tvm.runtime.load_module(path)
+        if _devices() is tvm:
+            return tvm.runtime.load_module(path)
+        _devices().upload(path)
+        return _devices().load_module(Path(path).name)
     finally:
         Path(path).unlink()
 

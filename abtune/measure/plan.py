@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -76,6 +76,15 @@ class Plan:
     seeds: tuple[int, ...]
     settings: Settings
     runs: tuple[Run, ...]
+
+    def restricted(
+        self, *, shapes: Sequence[Shape] | None = None, seeds: Sequence[int] | None = None
+    ) -> Plan:
+        """Return the part of the plan with these shapes and seeds, in the same order."""
+        kept_shapes = self.shapes if shapes is None else tuple(shapes)
+        kept_seeds = self.seeds if seeds is None else tuple(seeds)
+        runs = tuple(run for run in self.runs if run.shape in kept_shapes and run.seed in kept_seeds)
+        return replace(self, shapes=kept_shapes, seeds=kept_seeds, runs=runs)
 
     def identity(self) -> dict[str, Any]:
         """Return what must agree for runs to belong into one dataset.

@@ -182,6 +182,11 @@ class Store:
         """Return what the sweep recorded about itself."""
         return _read(self.folder / "sweep.json", _description, "remove its folder to begin anew")
 
+    def amend(self, **facts: str) -> None:
+        """Add facts to what the sweep records about itself."""
+        content = self.about()
+        _write(self.folder / "sweep.json", {**content, "about": {**content["about"], **facts}})
+
     # --- runs ---
 
     def is_finished(self, run: Run) -> bool:
@@ -260,7 +265,10 @@ class Store:
         self.check(plan)  # again, now that nobody else writes
         path = self.folder / "sweep.json"
         if path.exists() and self.has_work:
-            about = {**about, "created": self.about()["about"]["created"]}
+            found = self.about()["about"]
+            about = {**about, "created": found["created"]}
+            if "looks" in found:  # a design with looks stays one, also when seeds are added by hand
+                about = {"looks": found["looks"], **about}
         _write(path, {"identity": _identity(plan), "about": dict(about)})
 
 

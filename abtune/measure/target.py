@@ -13,6 +13,8 @@ from abtune.errors import TargetError
 from abtune.measure.servant import Post, ServantError
 
 TVM_MODULE = "abtune.measure.metaschedule"
+# Tells a process that measures where its device is, in the form of TargetFacts.remote.
+REMOTE = "ABTUNE_REMOTE"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +35,8 @@ class TargetFacts:
         Threads that a kernel may use on a CPU.
     versions : mapping of str to str
         Versions of TVM, CUDA and the driver, as far as they apply.
+    remote : str
+        Where the device is, as ``host:port/key`` of an RPC tracker; empty for this machine.
     """
 
     kind: str
@@ -41,6 +45,7 @@ class TargetFacts:
     devices: tuple[str, ...]
     threads: int
     versions: Mapping[str, str]
+    remote: str
 
 
 def require_tvm() -> None:
@@ -69,13 +74,15 @@ def require_tvm() -> None:
         raise TargetError("no C compiler found, and TVM needs one to link kernels; install gcc or clang")
 
 
-def find_target(spec: str) -> TargetFacts:
+def find_target(spec: str, remote: str = "") -> TargetFacts:
     """Resolve what the user asked for.
 
     Parameters
     ----------
     spec : str
         ``"auto"`` (a CUDA device, else this CPU), ``"cuda"``, ``"cpu"``, or a TVM target as JSON or text.
+    remote : str
+        An RPC tracker and the key of a device there, as ``host:port/key``; empty for this machine.
 
     Raises
     ------
@@ -83,9 +90,9 @@ def find_target(spec: str) -> TargetFacts:
         If TVM cannot be used, or there is no such device here.
     """
     require_tvm()
-    post = Post(TVM_MODULE, {})
+    post = Post(TVM_MODULE, {REMOTE: remote})
     try:
-        facts: TargetFacts = post.call("describe_target", spec, timeout=120.0)
+        facts: TargetFacts = post.call("describe_target", spec, remote, timeout=120.0)
     except ServantError as error:
         reason = str(error).removeprefix("describe_target: ").removeprefix("starting: ")
         raise TargetError(reason.removeprefix("TargetError: ")) from None

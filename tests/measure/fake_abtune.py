@@ -12,9 +12,15 @@ from abtune.measure.target import TargetFacts
 abtune.measure.crew.TVM_MODULE = "fake_metaschedule"
 
 
-def find_target(spec: str) -> TargetFacts:
+def find_target(spec: str, remote: str) -> TargetFacts:
     return TargetFacts(
-        kind="llvm", target='{"kind": "fake"}', arch=0, devices=("a device",), threads=1, versions={}
+        kind="llvm",
+        target='{"kind": "fake"}',
+        arch=0,
+        devices=("a device",),
+        threads=1,
+        versions={},
+        remote=remote,
     )
 
 

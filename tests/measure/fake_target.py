@@ -10,7 +10,7 @@ from abtune.errors import TargetError
 from abtune.measure.target import TargetFacts
 
 
-def describe_target(spec: str) -> TargetFacts:
+def describe_target(spec: str, remote: str) -> TargetFacts:
     match spec:
         case "refuse":
             raise TargetError("no such device; use another")
@@ -21,5 +21,11 @@ def describe_target(spec: str) -> TargetFacts:
         case "exit":
             sys.exit(3)
     return TargetFacts(
-        kind="llvm", target="{}", arch=0, devices=(spec,), threads=1, versions={"pid": str(os.getpid())}
+        kind="llvm",
+        target="{}",
+        arch=0,
+        devices=(spec,),
+        threads=1,
+        versions={"pid": str(os.getpid())},
+        remote=remote,
     )

@@ -182,20 +182,6 @@ def test_a_time_limit_does_not_wait_for_a_batch(store: Store) -> None:
 
 
 @pytest.mark.usefixtures("fake")
-def test_winners_survive_an_interruption_of_idle_processes(store: Store, tmp_path: Path) -> None:
-    """What is killed because time is up fails no winner that is built or measured afterwards."""
-    plan = small_plan(SMALL, seeds=1)
-    run_sweep(plan, store)
-    (store.folder / "rounds" / f"{SMALL.label}.json").unlink()
-    stuck = config("new", propose=f"hang:once:{tmp_path / 'hung'}")
-    assert stuck.name == plan.configs[1].name
-    larger = small_plan(SMALL, seeds=1)
-    outcome = run_sweep(larger, store, time_limit=5.0)
-    assert (outcome.dataset["run_status"] == OK).all()
-    assert outcome.dataset["latency"].notnull().all()
-
-
-@pytest.mark.usefixtures("fake")
 def test_without_time_nothing_is_begun(store: Store, log: Path) -> None:
     """A sweep whose time is up before it begins says so and has nothing."""
     outcome = run_sweep(small_plan(configs=(config("a"), config("b"))), store, time_limit=1e-3)

@@ -1,0 +1,119 @@
+"""Analyses of sweeps that added seeds until a shape was settled.
+
+Such a sweep records how many seeds each look had. The analysis goes through the looks again: at each, the
+shapes that were settled before keep the seeds that they had then, all shapes together are judged at the
+level that the look may spend, and what is settled stays settled. So the verdicts do not depend on when the
+analysis is made, and seeds that were added later to a settled shape do not unsettle it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import xarray as xr
+
+from abtune.analyse.comparison import Analysis, Comparison, Verdict
+from abtune.analyse.wording import percent
+from abtune.errors import DatasetError
+from abtune.stats.spending import Look
+
+ATTRIBUTE = "looks"
+
+
+def recorded_looks(dataset: xr.Dataset, *, level: float) -> tuple[Look, ...]:
+    """Return the looks that a dataset records, their levels in proportion to the level asked for.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        Attribute ``looks`` holds JSON: a list of ``{"seeds": 5, "alpha": 0.01, "done": true}``, whose levels
+        are those for 95 % in all.
+    level : float
+        Confidence level, a fraction.
+
+    Returns
+    -------
+    tuple of Look
+        Those that are done; the first while none is; none if the design had no looks.
+
+    Raises
+    ------
+    DatasetError
+        If the attribute cannot be read.
+    """
+    text = dataset.attrs.get(ATTRIBUTE)
+    if text is None:
+        return ()
+    try:
+        entries = json.loads(text)
+        done = [entry for entry in entries if entry["done"]] or entries[:1]
+        looks = [Look(seeds=int(entry["seeds"]), alpha=float(entry["alpha"])) for entry in done]
+    except (KeyError, TypeError, ValueError) as error:
+        raise DatasetError(f"attribute {ATTRIBUTE!r} cannot be read: {error}") from None
+    return tuple(replace(look, alpha=round(look.alpha * (1 - level) / 0.05, 12)) for look in looks)
+
+
+def judge_at_looks(
+    dataset: xr.Dataset, looks: tuple[Look, ...], judge: Callable[[xr.Dataset, float], Analysis]
+) -> Analysis:
+    """Judge a dataset look by look.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        With the seeds of all looks.
+    looks : tuple of Look
+        In order; not empty.
+    judge : callable
+        Analyses a dataset at a family-wise level.
+
+    Returns
+    -------
+    Analysis
+        Each shape as it stood at the look that settled it, or at the last; the rest as at the last.
+    """
+    last = len(looks) - 1
+    seeds = np.full(dataset.sizes["shape"], looks[0].seeds)
+    settled: dict[int, Comparison] = {}
+    for number, look in enumerate(looks):
+        for index in range(len(seeds)):
+            if index not in settled:
+                seeds[index] = look.seeds
+        analysis = judge(_with_seeds(dataset, seeds), look.alpha)
+        for index, row in enumerate(analysis.comparisons):
+            if index not in settled and (number == last or row.verdict is not Verdict.INCONCLUSIVE):
+                settled[index] = _at_look(row, look)
+    note = (
+        f"Seeds were added until a shape was settled: looks at {_list([str(look.seeds) for look in looks])} "
+        f"seeds spend {_list([percent(look.alpha) for look in looks])} of false alarms. Where a look "
+        "settled a shape, its boost is somewhat optimistic."
+    )
+    return replace(
+        analysis,
+        comparisons=tuple(settled[index] for index in range(len(seeds))),
+        caveats=(*analysis.caveats, note),
+    )
+
+
+def _with_seeds(dataset: xr.Dataset, seeds: np.ndarray) -> xr.Dataset:
+    """Leave each shape its first seeds, as if the others had not been planned."""
+    kept = int(seeds.max())
+    part = dataset.isel(seed=slice(0, kept))
+    place = np.arange(part.sizes["seed"])[np.newaxis, :]
+    beyond = xr.DataArray(place >= seeds[:, np.newaxis], dims=("shape", "seed"))
+    latency = part["latency"].where(~beyond).transpose(*part["latency"].dims)
+    return part.assign(latency=latency.assign_attrs(part["latency"].attrs))
+
+
+def _at_look(row: Comparison, look: Look) -> Comparison:
+    if row.verdict is Verdict.INVALID:
+        return row
+    when = f"After {look.seeds} seeds, at a level of {percent(look.alpha)}: "
+    return replace(row, reason=when + row.reason[0].lower() + row.reason[1:])
+
+
+def _list(words: list[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

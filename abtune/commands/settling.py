@@ -1,0 +1,75 @@
+"""A sweep that adds seeds until every shape is settled, or the seeds are spent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from abtune.stats.spending import Look, schedule
+
+if TYPE_CHECKING:
+    from abtune.measure.plan import Plan
+    from abtune.measure.store import Store
+    from abtune.measure.sweep import Outcome
+
+# The level that the looks of a sweep share; an analysis at another level scales them.
+ALPHA = 0.05
+
+
+def settle(plan: Plan, store: Store, carry_out: Callable[[Plan, str], Outcome]) -> Outcome:
+    """Carry out a plan look by look, dropping the shapes that an analysis calls settled.
+
+    Parameters
+    ----------
+    plan : Plan
+        With as many seeds as may be spent.
+    store : Store
+        Where the sweep is kept; it records the looks that are done.
+    carry_out : callable
+        Carries out a plan, whose looks are recorded as the text given.
+
+    Returns
+    -------
+    Outcome
+        Of the last look; its dataset is that of all.
+    """
+    from abtune.datasets import save_dataset
+    from abtune.measure.assemble import assemble
+
+    looks = schedule(alpha=ALPHA, most=len(plan.seeds))
+    left = plan
+    for number, look in enumerate(looks):
+        part = left.restricted(seeds=plan.seeds[: look.seeds])
+        outcome = carry_out(part, _text(looks, done=number))
+        if not outcome.stopped:
+            store.amend(looks=_text(looks, done=number + 1))
+        outcome = replace(outcome, dataset=assemble(plan.restricted(seeds=part.seeds), store))
+        save_dataset(outcome.dataset, store.dataset)
+        if outcome.stopped:
+            break
+        unsettled = _unsettled(outcome)
+        click.echo(
+            f"{look.seeds} seeds: {len(plan.shapes) - len(unsettled)} of {len(plan.shapes)} shapes settled"
+        )
+        left = left.restricted(shapes=tuple(shape for shape in left.shapes if shape.label in unsettled))
+        if not left.shapes:
+            break
+    return outcome
+
+
+def _unsettled(outcome: Outcome) -> set[str]:
+    import abtune
+
+    rows = abtune.analyze(outcome.dataset, level=1 - ALPHA).comparisons
+    return {row.shape for row in rows if row.verdict is abtune.Verdict.INCONCLUSIVE}
+
+
+def _text(looks: tuple[Look, ...], *, done: int) -> str:
+    entries = [
+        {"seeds": look.seeds, "alpha": look.alpha, "done": number < done} for number, look in enumerate(looks)
+    ]
+    return json.dumps(entries)

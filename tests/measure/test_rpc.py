@@ -1,0 +1,117 @@
+"""Devices behind TVM's RPC tracker: the tracker and a server run here, as processes of their own."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import abtune
+from abtune.cli import main
+from abtune.errors import TargetError
+from abtune.measure.target import find_target
+
+TARGET = json.dumps({"kind": "llvm", "num-cores": 1})
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_for_port(port: int) -> None:
+    """Wait until somebody listens."""
+    for _ in range(600):
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.1)
+    raise TimeoutError(f"nobody listens on port {port}")
+
+
+@pytest.fixture(scope="module")
+def tracker() -> Iterator[str]:
+    """Run a tracker on this machine, and a server that offers it this CPU under the key ``board``."""
+    port, own = free_port(), free_port()
+    host = ["--host", "127.0.0.1"]
+    commands = [
+        ["tvm.exec.rpc_tracker", *host, "--port", str(port), "--port-end", str(port + 1)],
+        [
+            "tvm.exec.rpc_server",
+            *host,
+            "--port",
+            str(own),
+            "--port-end",
+            str(own + 1),
+            "--tracker",
+            f"127.0.0.1:{port}",
+            "--key",
+            "board",
+        ],
+    ]
+    processes = []
+    try:
+        for command in commands:
+            processes.append(
+                subprocess.Popen(
+                    [sys.executable, "-m", *command],
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    start_new_session=True,
+                )
+            )
+            wait_for_port(own if processes[1:] else port)
+        time.sleep(2.0)  # the server tells the tracker of itself after it has its port
+        yield f"127.0.0.1:{port}"
+    finally:
+        for process in reversed(processes):
+            process.terminate()
+            process.wait(timeout=20)
+
+
+@pytest.mark.slow
+def test_a_sweep_measures_through_rpc(
+    tracker: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Candidates and winners are timed on the server's device, and winners are checked there."""
+    out = tmp_path / "rpc.nc"
+    words = ["sweep", "--rpc-tracker", tracker, "--rpc-key", "board", "--target", TARGET, "--out", str(out)]
+    words += ["--shapes", "M=16_N=16_K=16", "--seeds", "1", "--trials", "2", "--trials-per-iter", "2"]
+    assert main(words) == 0, capsys.readouterr().err
+    dataset = abtune.open_dataset(out)
+    assert set(dataset["device"].values.ravel()) == {f"{tracker}/board"}
+    assert np.isfinite(dataset["latency"].values).all()
+    assert tracker not in dataset.attrs["command"]
+
+
+@pytest.mark.slow
+def test_a_remote_cpu_has_to_be_described(tracker: str) -> None:
+    """Nobody here knows what CPU is behind a tracker, and that there is no GPU is found out by asking."""
+    with pytest.raises(TargetError, match="give it as a target"):
+        find_target("auto", f"{tracker}/board")
+    with pytest.raises(TargetError, match="no usable CUDA device"):
+        find_target("cuda", f"{tracker}/board")
+    with pytest.raises(TargetError, match="no device 'phone'; it has: board"):
+        find_target("auto", f"{tracker}/phone")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--rpc-tracker", "127.0.0.1:9190"], "go together"),
+        (["--rpc-key", "board"], "go together"),
+        (["--rpc-tracker", "here", "--rpc-key", "board"], "no address"),
+    ],
+)
+def test_half_an_address_is_refused(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Tracker and key go together, and a tracker is a host and a port."""
+    assert main(["sweep", *words]) == 2
+    assert said in capsys.readouterr().err
