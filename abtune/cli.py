@@ -23,6 +23,7 @@ COMMANDS: Mapping[str, str] = {
     "sweep": "abtune.commands.sweep:sweep",
     "measure": "abtune.commands.measure:measure",
     "analyze": "abtune.commands.analyze:analyze",
+    "power": "abtune.commands.power:power",
     "import": "abtune.commands.importing:import_",
     "datasets": "abtune.commands.datasets:datasets",
 }

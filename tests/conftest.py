@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 import xarray as xr
+from running import Outcome, Run
 
 import abtune
+from abtune.cli import main
 
 
 @pytest.fixture
@@ -26,3 +28,22 @@ def small() -> xr.Dataset:
         shapes=["M=64_N=64_K=64", "mine"],
         configs=["mainline", "async"],
     )
+
+
+@pytest.fixture
+def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no variable of the environment say how wide or colourful output is."""
+    for name in ("COLUMNS", "NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run a command line in this process."""
+
+    def run_one(*argv: str) -> Outcome:
+        code = main(argv)
+        captured = capsys.readouterr()
+        return Outcome(code=code, out=captured.out, err=captured.err)
+
+    return run_one

@@ -4,38 +4,18 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from golden_files import assert_golden
+from running import Run
 
 import abtune
 from abtune.analyse.weights import built_in_weights
-from abtune.cli import main
 
 pytestmark = pytest.mark.usefixtures("empty_folder", "plain_environment")
 
 PILOT = "h200-pilot"
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("COLUMNS", "NO_COLOR", "FORCE_COLOR"):
-        monkeypatch.delenv(name, raising=False)
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run a command line in this process: exit code, standard output, standard error."""
-
-    def run_one(*argv: str) -> tuple[int, str, str]:
-        code = main(argv)
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run_one
 
 
 def section(text: str, title: str) -> str:
@@ -57,37 +37,37 @@ def test_pages(
 ) -> None:
     """Each page of the pilot looks as its golden file shows, below the report."""
     monkeypatch.setenv("COLUMNS", str(width))
-    code, out, err = run("analyze", PILOT, *options)
-    assert (code, err) == (0, "")
-    assert out.startswith("async against mainline")
-    assert_golden(f"{name}-{width}.txt", section(out, title))
+    outcome = run("analyze", PILOT, *options)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out.startswith("async against mainline")
+    assert_golden(f"{name}-{width}.txt", section(outcome.out, title))
 
 
 def test_pages_stand_in_markdown_too(run: Run) -> None:
     """Markdown has the same pages, whole."""
-    _, out, _ = run("analyze", PILOT, "--noise", "--overall", "--curve", "--format", "markdown")
+    outcome = run("analyze", PILOT, "--noise", "--overall", "--curve", "--format", "markdown")
     for title in ("## noise", "## all shapes together", "## boost by number of trials"):
-        assert f"\n{title}\n" in out
-    assert "nan" not in out
+        assert f"\n{title}\n" in outcome.out
+    assert "nan" not in outcome.out
 
 
 def test_json_has_the_numbers(run: Run) -> None:
     """JSON has noise and curve under their names, and the whole time under overall."""
-    _, out, _ = run("analyze", PILOT, "--noise", "--curve", "--weights", "resnet50", "--format", "json")
-    document = json.loads(out)
+    outcome = run("analyze", PILOT, "--noise", "--curve", "--weights", "resnet50", "--format", "json")
+    document = json.loads(outcome.out)
     assert len(document["noise"]["by_shape"]) == 6
     assert document["noise"]["trials"][1]["by_status"]["run_failed"] == 87
     assert [point["trials"] for point in document["curve"]["overall"]] == [1, 2, 4, 8, 16, 32, 64, 128, 192]
     assert document["overall"]["weighted"]["total"] == 50
-    without = json.loads(run("analyze", PILOT, "--format", "json")[1])
+    without = json.loads(run("analyze", PILOT, "--format", "json").out)
     assert "noise" not in without
     assert without["overall"]["weighted"] is None
 
 
 def test_the_published_table_has_the_time_of_resnet50(run: Run) -> None:
     """On the published table the convolutions of ResNet-50 are faster by the ratio of their summed times."""
-    _, out, _ = run("analyze", "tvm14009-rtx3080", "--weights", "resnet50", "--format", "json")
-    found = json.loads(out)["overall"]["weighted"]
+    outcome = run("analyze", "tvm14009-rtx3080", "--weights", "resnet50", "--format", "json")
+    found = json.loads(outcome.out)["overall"]["weighted"]
     dataset = abtune.open_dataset("tvm14009-rtx3080")
     latency = dataset["latency"].isel(seed=0, round=0, repeat=0)
     calls = built_in_weights("resnet50").calls
@@ -100,31 +80,31 @@ def test_the_published_table_has_the_time_of_resnet50(run: Run) -> None:
 def test_weights_come_from_a_file(run: Run, text: str) -> None:
     """A file of labels and weights gives the time of a program."""
     Path("w.csv").write_text(text, encoding="utf-8")
-    code, out, _ = run("analyze", PILOT, "--weights", "w.csv")
-    assert code == 0
-    assert "time of w.csv" in out
+    outcome = run("analyze", PILOT, "--weights", "w.csv")
+    assert outcome.code == 0
+    assert "time of w.csv" in outcome.out
 
 
 def test_a_file_wins_over_built_in_weights(run: Run) -> None:
     """A file that is called resnet50 is read, not the network."""
     Path("resnet50").write_text("M=896_N=896_K=896,3\n", encoding="utf-8")
-    _, out, _ = run("analyze", PILOT, "--weights", "resnet50", "--format", "json")
-    assert json.loads(out)["overall"]["weighted"]["total"] == 3
+    outcome = run("analyze", PILOT, "--weights", "resnet50", "--format", "json")
+    assert json.loads(outcome.out)["overall"]["weighted"]["total"] == 3
 
 
 def test_a_report_at_equal_trials_says_so(run: Run) -> None:
     """With --at-trials the definition and the first caveat say what is compared."""
-    document = json.loads(run("analyze", PILOT, "--at-trials", "64", "--format", "json")[1])
+    document = json.loads(run("analyze", PILOT, "--at-trials", "64", "--format", "json").out)
     assert "within its first 64 trials" in document["definition"]
     assert "not measured again" in document["caveats"][0]
-    usual = json.loads(run("analyze", PILOT, "--format", "json")[1])
+    usual = json.loads(run("analyze", PILOT, "--format", "json").out)
     assert document["comparisons"][0]["latency_baseline"] > usual["comparisons"][0]["latency_baseline"]
 
 
 def test_the_curve_is_drawn(run: Run) -> None:
     """With matplotlib the curve goes to a file whose bytes are the same each time."""
     pytest.importorskip("matplotlib")
-    assert run("analyze", PILOT, "--curve", "--figure", "c.png")[0] == 0
+    assert run("analyze", PILOT, "--curve", "--figure", "c.png").code == 0
     first = Path("c.png").read_bytes()
     assert first.startswith(b"\x89PNG")
     run("analyze", PILOT, "--curve", "--figure", "c.png")
@@ -134,9 +114,9 @@ def test_the_curve_is_drawn(run: Run) -> None:
 def test_without_matplotlib_there_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where matplotlib is missing, the line says what to install."""
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    code, out, err = run("analyze", PILOT, "--curve", "--figure", "c.png")
-    assert (code, out) == (2, "")
-    assert err == "abtune: figures need matplotlib: pip install matplotlib, or leave out --figure\n"
+    outcome = run("analyze", PILOT, "--curve", "--figure", "c.png")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err == "abtune: figures need matplotlib: pip install matplotlib, or leave out --figure\n"
 
 
 @pytest.mark.parametrize(
@@ -161,24 +141,24 @@ def test_bad_arguments_are_one_line(run: Run, arguments: list[str], said: str) -
     """What cannot be shown is refused in one line, with exit code 2 and nothing on the standard output."""
     Path("bad.csv").write_text("label,weight\nM=896_N=896_K=896\n", encoding="utf-8")
     Path("other.csv").write_text("M=896_N=896_K=89,1\n", encoding="utf-8")
-    code, out, err = run("analyze", PILOT, *arguments)
-    assert (code, out) == (2, "")
-    assert err.startswith("abtune: ")
-    assert err.count("\n") == 1
-    assert said in err
+    outcome = run("analyze", PILOT, *arguments)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.startswith("abtune: ")
+    assert outcome.err.count("\n") == 1
+    assert said in outcome.err
 
 
 @pytest.mark.parametrize("option", [["--curve"], ["--at-trials", "5"]])
 def test_datasets_without_histories_are_refused(run: Run, option: list[str]) -> None:
     """A dataset that has no histories cannot be compared at equal trials."""
-    code, out, err = run("analyze", "tvm14009-rtx3080", *option)
-    assert (code, out) == (2, "")
-    assert "no histories of trials" in err
+    outcome = run("analyze", "tvm14009-rtx3080", *option)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "no histories of trials" in outcome.err
 
 
 def test_pages_of_a_poor_dataset_have_no_holes(run: Run) -> None:
     """A table of single runs has pages without a number that does not exist showing as nan."""
-    code, out, _ = run("analyze", "tvm14009-rtx3080", "--noise", "--overall", "--shapes", "M=*")
-    assert code == 0
-    assert "nan" not in out
-    assert "nothing is known of the noise" in out
+    outcome = run("analyze", "tvm14009-rtx3080", "--noise", "--overall", "--shapes", "M=*")
+    assert outcome.code == 0
+    assert "nan" not in outcome.out
+    assert "nothing is known of the noise" in outcome.out

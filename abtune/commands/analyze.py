@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from abtune.analyse.comparison import Analysis
     from abtune.report.page import Section
 
-DEFAULT_DATASET = "abtune.nc"
 FORMATS = ("table", "markdown", "json", "csv")
 GATES = ("regressed", "inconclusive", "invalid")
 _SUFFIXES = {".md": "markdown", ".json": "json", ".csv": "csv"}
@@ -117,12 +116,13 @@ def analyze(
     """
     import abtune
     from abtune.commands.output import emit, write_text
+    from abtune.commands.pages import default_dataset
     from abtune.commands.sections import compose, read_weights_option
 
     chosen = format_ or (_SUFFIXES.get(output.suffix.lower(), "table") if output else "table")
     if chosen == "csv" and asked.any_page:
         raise InputError("CSV has the comparisons only; for the rest take --format json")
-    opened = abtune.open_dataset(dataset or _default_dataset())
+    opened = abtune.open_dataset(dataset or default_dataset())
     judged = _at_trials(opened, asked.at_trials)
     analysis = abtune.analyze(
         judged,
@@ -153,17 +153,6 @@ def _at_trials(dataset: xr.Dataset, trials: int | None) -> xr.Dataset:
     from abtune.analyse.convergence import at_trials
 
     return at_trials(dataset, trials)
-
-
-def _default_dataset() -> str:
-    from abtune.errors import DatasetError
-
-    if not Path(DEFAULT_DATASET).exists():
-        raise DatasetError(
-            f"no dataset named and no {DEFAULT_DATASET} here; make one with abtune sweep, "
-            "or name one: abtune datasets lists the bundled ones"
-        )
-    return DEFAULT_DATASET
 
 
 def _render(

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from abtune.analyse.comparison import Analysis
     from abtune.analyse.convergence import Curve, Point
+    from abtune.analyse.planning import Plan
 
 INK, BAND, GREY = "#1f4e79", "#1f4e7933", "#999999"
 _SETTINGS: Any = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
@@ -69,6 +70,25 @@ def draw_curve(curve: Curve, analysis: Analysis) -> Figure:
     for axis, (name, points) in zip(axes, panels, strict=True):
         _draw_points(axis, name, points)
     axes[0].set_ylabel(f"boost of {analysis.candidate} over {analysis.baseline} (%)")
+    return figure
+
+
+def draw_power(plan: Plan) -> Figure:
+    """Draw the chance to find each boost by the number of seeds."""
+    figure, (axis,) = new_figure(1, 5.0, 3.4)
+    seeds = [reach.seeds for reach in plan.reaches]
+    for at, boost in enumerate(plan.goal.boosts):
+        chances = [100 * reach.power[at] for reach in plan.reaches]
+        shade = 0.25 + 0.75 * (at + 1) / len(plan.goal.boosts)
+        axis.plot(seeds, chances, color=INK, alpha=shade, marker="o", ms=3.5, label=f"{100 * boost:.6g}%")
+    axis.axhline(100 * plan.goal.target, color=GREY, lw=0.8)
+    axis.set_xscale("log")
+    axis.minorticks_off()
+    axis.set_xticks(seeds, [str(number) for number in seeds])
+    axis.set_ylim(0, 101)
+    axis.set_xlabel("seeds a side")
+    axis.set_ylabel("power (%)")
+    axis.legend(title="true boost", frameon=False, fontsize=8)
     return figure
 
 

@@ -59,6 +59,12 @@ def render_json(analysis: Analysis, sections: Sequence[Section] = ()) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
+def render_result(result: object) -> str:
+    """Write any other result as a JSON object with the names of its fields."""
+    document = {"abtune_version": abtune.__version__, **plain(result)}
+    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
 def render_csv(analysis: Analysis) -> str:
     """Write the comparisons as CSV: a header and one line a comparison, caveats joined by semicolons.
 

@@ -1,0 +1,146 @@
+"""``abtune power``: how many seeds it takes, and what can be found with those that there are."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from abtune.commands.options import Percentage
+from abtune.errors import InputError
+
+if TYPE_CHECKING:
+    from abtune.analyse.planning import Goal, Plan
+
+BOOSTS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+SEEDS = (5, 7, 10, 15, 20, 30, 50, 100)
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  abtune power                          with the noise of the abtune.nc that is here
+  abtune power h200-pilot --shapes 29   its noise, for a sweep over 29 shapes
+  abtune power --cv 3 --boost 2         with a noise of 3%, for a boost of 2%
+"""
+)
+@click.argument("dataset", required=False)
+@click.option(
+    "--cv",
+    type=Percentage(0, 200, example="10"),
+    help="Plan with this noise between seeds instead of a dataset's: coefficient of variation in percent.",
+)
+@click.option("--baseline", metavar="NAME", help="Configuration to compare against. [default: the first]")
+@click.option("--candidate", metavar="NAME", help="Configuration to judge. [default: the second]")
+@click.option(
+    "--shapes",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Shapes of the sweep, for the correction and the cost. [default: those of the dataset, or 1]",
+)
+@click.option(
+    "--boost",
+    "boosts",
+    type=Percentage(0, 1000, example="5"),
+    multiple=True,
+    help="A boost to plan for, in percent. Repeatable. [default: 1, 2, 5, 10, 20, 50]",
+)
+@click.option(
+    "--seeds",
+    type=click.IntRange(2, 10_000),
+    multiple=True,
+    metavar="N",
+    help="Seeds a side to look at. Repeatable. [default: 5, 7, 10, 15, 20, 30, 50, 100]",
+)
+@click.option(
+    "--power",
+    "target",
+    type=Percentage(0, 100, example="80"),
+    default="80",
+    show_default=True,
+    help="Chance to find a boost that is there.",
+)
+@click.option(
+    "--ci",
+    "level",
+    type=Percentage(50, 100, example="95"),
+    default="95",
+    show_default=True,
+    help="Confidence of the analysis; tests are made at the rest.",
+)
+@click.option(
+    "--figure",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Draw the power curves into this file (needs matplotlib).",
+)
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(("table", "markdown", "json")),
+    default="table",
+    show_default=True,
+)
+def power(
+    dataset: str | None,
+    cv: float | None,
+    baseline: str | None,
+    candidate: str | None,
+    shapes: int | None,
+    boosts: tuple[float, ...],
+    seeds: tuple[int, ...],
+    target: float,
+    level: float,
+    figure: Path | None,
+    format_: str,
+) -> None:
+    """Say how many seeds it takes to find a boost.
+
+    The noise between seeds comes from DATASET, a netCDF file or the name of a bundled dataset, pooled over
+    its shapes, or is given with --cv. Without either, abtune.nc in this folder is read.
+    """
+    from abtune.analyse.planning import Goal, plan_from_noise
+    from abtune.commands.output import emit
+    from abtune.commands.pages import page_as
+    from abtune.report.power_page import power_page
+
+    if cv is not None and (dataset or baseline or candidate):
+        raise InputError("--cv is instead of a dataset; give one of them")
+    goal = Goal(
+        alpha=round(1 - level, 12),
+        target=target,
+        shapes=shapes or 1,
+        boosts=tuple(sorted(set(boosts))) or BOOSTS,
+        seeds=tuple(sorted(set(seeds))) or SEEDS,
+    )
+    if cv is None:
+        plan, source = _from_dataset(dataset, (baseline, candidate), goal, shapes)
+    else:
+        plan, source = plan_from_noise(cv, goal), "as given"
+    if figure is not None:
+        from abtune.report.figures import draw_power, save_figure
+
+        save_figure(draw_power(plan), figure)
+    emit(page_as(format_, power_page(plan, source), plan, sys.stdout))
+
+
+def _from_dataset(
+    name: str | None, configs: tuple[str | None, str | None], goal: Goal, shapes: int | None
+) -> tuple[Plan, str]:
+    """Plan with a dataset's noise, and say in words where that comes from."""
+    import dataclasses
+
+    import abtune
+    from abtune.analyse.arguments import choose_configs
+    from abtune.analyse.planning import plan_from_dataset
+    from abtune.commands.pages import default_dataset
+
+    name = name or default_dataset()
+    opened = abtune.open_dataset(name)
+    chosen = choose_configs(opened, *configs)
+    measured = opened.sizes["shape"]
+    goal = dataclasses.replace(goal, shapes=shapes or measured)
+    plan = plan_from_dataset(opened, chosen, goal, level=round(1 - goal.alpha, 12))
+    return plan, f"pooled over {measured} shape{'' if measured == 1 else 's'} of {name}"

@@ -1,0 +1,79 @@
+"""``abtune power``: what it prints and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from golden_files import assert_golden
+from running import Run
+
+pytestmark = pytest.mark.usefixtures("empty_folder", "plain_environment")
+
+
+@pytest.mark.parametrize("width", [60, 100])
+@pytest.mark.parametrize(
+    ("name", "arguments"), [("power", ["h200-pilot"]), ("power-cv", ["--cv", "3", "--shapes", "29"])]
+)
+def test_pages(
+    run: Run, monkeypatch: pytest.MonkeyPatch, name: str, arguments: list[str], width: int
+) -> None:
+    """The plan from a dataset and that from a given noise look as their golden files show."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    outcome = run("power", *arguments)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert max(map(len, outcome.out.splitlines())) <= width
+    assert_golden(f"{name}-{width}.txt", outcome.out)
+
+
+def test_json_and_markdown(run: Run) -> None:
+    """JSON holds the plan by the names of its fields, null for what is unknown; markdown has its tables."""
+    document = json.loads(run("power", "--cv", "3", "--boost", "5", "--seeds", "10", "--format", "json").out)
+    assert document["goal"]["boosts"] == [0.05]
+    assert document["needs"][0] == {"boost": 0.05, "seeds": 8, "core_hours": None, "gpu_hours": None}
+    assert document["reaches"][0]["power"][0] > 0.9
+    assert "| boost | seeds |" in run("power", "--cv", "3", "--format", "markdown").out
+
+
+def test_the_number_of_shapes_sets_correction_and_cost(run: Run) -> None:
+    """More shapes than the dataset has need more seeds and cost more."""
+    options = ["--boost", "10", "--format", "json"]
+    few, many = (
+        json.loads(run("power", "h200-pilot", "--shapes", n, *options).out)["needs"][0] for n in ("3", "29")
+    )
+    assert many["seeds"] > few["seeds"]
+    assert many["core_hours"] / few["core_hours"] == pytest.approx(29 / 3 * many["seeds"] / few["seeds"])
+
+
+def test_the_figure_is_drawn(run: Run) -> None:
+    """With matplotlib the power curves go to a file."""
+    pytest.importorskip("matplotlib")
+    assert run("power", "--cv", "3", "--figure", "p.svg").code == 0
+    assert "<svg" in Path("p.svg").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "no dataset named and no abtune.nc here"),
+        (["--cv", "0"], "0 is not between 0 and 200"),
+        (["--cv", "x"], "'x' is not a number"),
+        (["h200-pilot", "--cv", "3"], "--cv is instead of a dataset"),
+        (["--cv", "3", "--baseline", "a"], "--cv is instead of a dataset"),
+        (["--cv", "3", "--shapes", "0"], "'--shapes'"),
+        (["--cv", "3", "--seeds", "1"], "'--seeds'"),
+        (["--cv", "3", "--boost", "0"], "0 is not between 0 and 1000"),
+        (["--cv", "3", "--power", "100"], "100 is not between 0 and 100"),
+        (["--cv", "3", "--figure", "absent/p.png"], "cannot write absent/p.png"),
+        (["h200-pilot", "--candidate", "asink"], "unknown configuration 'asink'; did you mean: async"),
+        (["tvm14009-rtx3080"], "no shape has two seeds of mainline, so its noise is unknown; give --cv"),
+        (["tvm14009"], "unknown dataset 'tvm14009'; did you mean: tvm14009-rtx3080"),
+    ],
+)
+def test_bad_arguments_are_one_line(run: Run, arguments: list[str], said: str) -> None:
+    """What cannot be planned is refused in one line, with exit code 2."""
+    outcome = run("power", *arguments)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.count("\n") == 1
+    assert said in outcome.err
