@@ -367,7 +367,7 @@ def test_unusable_targets_are_one_line(target: str, said: str) -> None:
 def test_what_find_target_says_is_said(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """An error about the target is the line, as it is."""
 
-    def fail(*_: str) -> TargetFacts:
+    def fail(spec: str, *_: str) -> TargetFacts:
         raise TargetError(f"nothing is known of {spec}")
 
     monkeypatch.setattr("abtune.measure.target.find_target", fail)
