@@ -43,6 +43,35 @@ def test_pages(
     assert_golden(f"{name}-{width}.txt", section(outcome.out, title))
 
 
+@pytest.mark.parametrize("width", [60, 100])
+def test_the_story_of_one_shape(run: Run, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    """The story of one shape stands in place of the report and looks as its golden file shows."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    outcome = run("analyze", PILOT, "--explain", "N=*")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert max(map(len, outcome.out.splitlines())) <= width
+    assert_golden(f"explain-{width}.txt", outcome.out)
+
+
+def test_the_story_in_markdown_and_json(run: Run) -> None:
+    """Markdown has the story alone, JSON has it beside the report, and a gate still counts."""
+    text = run("analyze", PILOT, "--explain", "M=896*", "--format", "markdown").out
+    assert text.startswith("## M=896")
+    outcome = run("analyze", PILOT, "--explain", "M=896*", "--format", "json", "--fail-on", "inconclusive")
+    assert outcome.code == 1
+    story = json.loads(outcome.out)["explain"]
+    assert len(story["baseline"]["seeds"]) == 10
+    assert [gate["passed"] for gate in story["gates"]] == [True, True, True, False, False, False, False]
+    assert story["comparison"]["verdict"] == "inconclusive"
+
+
+def test_the_story_of_a_shape_without_timings(run: Run) -> None:
+    """A shape that one run each has been made of has a story without holes."""
+    outcome = run("analyze", "tvm14009-rtx3080", "--explain", "M=512_N=256_K=640")
+    assert outcome.code == 0
+    assert "nan" not in outcome.out
+
+
 def test_pages_stand_in_markdown_too(run: Run) -> None:
     """Markdown has the same pages, whole."""
     outcome = run("analyze", PILOT, "--noise", "--overall", "--curve", "--format", "markdown")
@@ -133,6 +162,9 @@ def test_without_matplotlib_there_is_one_line(run: Run, monkeypatch: pytest.Monk
         (["--figure", "c.png"], "--figure draws the curve; add --curve"),
         (["--curve", "--figure", "c.xyz"], "cannot write c.xyz"),
         (["--curve", "--figure", "absent/c.png"], "cannot write absent/c.png"),
+        (["--explain", "M=*"], "one shape can be explained at a time; 'M=*' matches 2"),
+        (["--explain", "M=896_N=896_K=89"], "unknown shape 'M=896_N=896_K=89'; did you mean"),
+        (["--explain", "N=*", "--format", "csv"], "CSV has the comparisons only"),
         (["--noise", "--format", "csv"], "CSV has the comparisons only"),
         (["--curve", "--output", "r.csv"], "CSV has the comparisons only"),
     ],

@@ -35,6 +35,7 @@ Examples:
   abtune analyze --output report.md           markdown, by the name of the file
   abtune analyze --fail-on regressed          exit code 1 if a shape regressed
   abtune analyze --noise --overall            more of the noise, and of all shapes together
+  abtune analyze --explain 'M=512_*'          the whole story of one shape
   abtune analyze --curve                      the boost by number of trials
 """
 )
@@ -124,26 +125,22 @@ def analyze(
         raise InputError("CSV has the comparisons only; for the rest take --format json")
     opened = abtune.open_dataset(dataset or default_dataset())
     judged = _at_trials(opened, asked.at_trials)
-    analysis = abtune.analyze(
-        judged,
-        baseline=baseline,
-        candidate=candidate,
-        level=level,
-        margin=margin,
-        rng_seed=rng_seed,
-        shapes=shapes or None,
-        **how,
-        weights=read_weights_option(asked.weights),
-    )
+    settings = {"baseline": baseline, "candidate": candidate, "level": level, "rng_seed": rng_seed, **how}
+
+    def judge(part: xr.Dataset, *, margin: float = margin, **changes: Any) -> Analysis:
+        return abtune.analyze(part, margin=margin, **settings, **changes)
+
+    analysis = judge(judged, shapes=shapes or None, weights=read_weights_option(asked.weights))
     if asked.at_trials is not None:
         from abtune.analyse.convergence import relabelled
 
         analysis = relabelled(analysis, opened, asked.at_trials)
-    sections = tuple(compose(asked, judged, analysis))
+    sections = tuple(compose(asked, judged, analysis, judge))
+    whole = None if asked.explain is not None and chosen != "json" else analysis
     if output is None:
-        emit(_render(analysis, sections, chosen, sys.stdout, why=why))
+        emit(_render(whole, sections, chosen, sys.stdout, why=why))
     else:
-        write_text(_render(analysis, sections, chosen, None, why=why), output)
+        write_text(_render(whole, sections, chosen, None, why=why), output)
     return _gate(analysis, fail_on)
 
 
@@ -156,19 +153,27 @@ def _at_trials(dataset: xr.Dataset, trials: int | None) -> xr.Dataset:
 
 
 def _render(
-    analysis: Analysis, sections: Sequence[Section], format_: str, stream: TextIO | None, *, why: bool
+    analysis: Analysis | None,
+    sections: Sequence[Section],
+    format_: str,
+    stream: TextIO | None,
+    *,
+    why: bool,
 ) -> str:
+    """Set the report, if it is wanted, and the sections below it."""
     if format_ == "markdown":
         from abtune.report.markdown import render_markdown
         from abtune.report.markdown_page import markdown_page
 
-        return "\n".join([render_markdown(analysis), *(markdown_page(section.page) for section in sections)])
+        report = [render_markdown(analysis)] if analysis else []
+        return "\n".join([*report, *(markdown_page(section.page) for section in sections)])
     if format_ == "table":
         from abtune.report.terminal import terminal_text
 
         return terminal_text(analysis, stream, why=why, sections=sections)
     from abtune.report.machine import render_csv, render_json
 
+    assert analysis is not None  # noqa: S101  # left out of tables and markdown only
     return render_json(analysis, sections) if format_ == "json" else render_csv(analysis)
 
 

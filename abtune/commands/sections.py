@@ -25,6 +25,8 @@ class Asked:
 
     Attributes
     ----------
+    explain : str or None
+        The shape whose story is told, in place of the report.
     noise, overall, curve : bool
         Pages below it.
     weights : str or None
@@ -35,6 +37,7 @@ class Asked:
         Where to draw the curve.
     """
 
+    explain: str | None
     noise: bool
     overall: bool
     curve: bool
@@ -45,7 +48,9 @@ class Asked:
     @property
     def any_page(self) -> bool:
         """Whether there is anything beside the report, which CSV cannot have."""
-        return self.noise or self.overall or self.curve or self.weights is not None
+        return (
+            self.explain is not None or self.noise or self.overall or self.curve or self.weights is not None
+        )
 
 
 def section_options(command: Callable[..., int]) -> Callable[..., int]:
@@ -64,6 +69,11 @@ def section_options(command: Callable[..., int]) -> Callable[..., int]:
 
 
 _OPTIONS = (
+    click.option(
+        "--explain",
+        metavar="SHAPE",
+        help="Tell the whole story of one shape: samples, every method, what the verdict asks.",
+    ),
     click.option("--noise", is_flag=True, help="Say where the scatter comes from, and what failed."),
     click.option(
         "--overall", is_flag=True, help="Say more of all shapes together: range, chance to win, spread."
@@ -102,7 +112,9 @@ def read_weights_option(value: str | None) -> Weights | None:
     return Weights(name=value, calls=read_weights(path), not_covered="", strict=True)
 
 
-def compose(asked: Asked, dataset: xr.Dataset, analysis: Analysis) -> Iterator[Section]:
+def compose(
+    asked: Asked, dataset: xr.Dataset, analysis: Analysis, judge: Callable[..., Analysis]
+) -> Iterator[Section]:
     """Make the sections that were asked for.
 
     Parameters
@@ -113,8 +125,17 @@ def compose(asked: Asked, dataset: xr.Dataset, analysis: Analysis) -> Iterator[S
         The one that was analysed.
     analysis : Analysis
         Its analysis.
+    judge : callable
+        Makes such an analysis of another dataset; takes another ``margin``.
     """
     from abtune.report.page import Section
+
+    if asked.explain is not None:
+        from abtune.analyse.explain import explain
+        from abtune.report.explain_page import explain_page
+
+        story = explain(dataset, analysis, asked.explain, judge)
+        yield Section(name="explain", page=explain_page(story), result=story)
 
     if asked.overall or asked.weights is not None:
         from abtune.report.overall_page import overall_page

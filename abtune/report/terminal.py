@@ -77,14 +77,16 @@ def render_terminal(analysis: Analysis, console: Console, *, why: bool) -> None:
 
 
 def terminal_text(
-    analysis: Analysis, stream: TextIO | None, *, why: bool, sections: Sequence[Section] = ()
+    analysis: Analysis | None, stream: TextIO | None, *, why: bool, sections: Sequence[Section] = ()
 ) -> str:
     """Render for a stream, or for a file if there is none, with further pages below."""
 
     def draw(console: Console) -> None:
-        render_terminal(analysis, console, why=why)
-        for section in sections:
-            console.print()
+        if analysis is not None:
+            render_terminal(analysis, console, why=why)
+        for place, section in enumerate(sections):
+            if place or analysis is not None:
+                console.print()
             render_page(section.page, console)
 
     return text_for(stream, draw)

@@ -1,0 +1,223 @@
+"""The whole story of one shape: samples, every method, the gates of the verdict, what would change it.
+
+Nothing here decides: verdicts come from the analysis, and from analyses of the same data with something
+left out.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+
+from abtune.analyse.boost import from_log
+from abtune.analyse.comparison import Analysis, Comparison
+from abtune.analyse.gates import Gate, gates, verdict_of
+from abtune.analyse.samples import Samples, extract
+from abtune.analyse.sensitivity import Sensitivity, what_would_change
+from abtune.analyse.testing import run_tests
+from abtune.errors import InputError
+from abtune.shapes import select_labels
+from abtune.stats.estimand import Estimand
+from abtune.stats.methods import compute_interval, methods_for
+from abtune.stats.multiplicity import Correction
+from abtune.stats.ragged import Floats, Integers
+
+_LOOKS = "The verdict was reached look by look, at levels stricter than these gates show."
+
+Judge = Callable[..., Analysis]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeedValue:
+    """The latency of one seed's winner, seconds."""
+
+    seed: int
+    latency: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """One side of a shape: its seeds, fastest first, and the geometric mean."""
+
+    config: str
+    seeds: tuple[SeedValue, ...]
+    latency: float
+    noise: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MethodInterval:
+    """What one method gives as interval of the boost; `judged` marks the one that the verdict rests on."""
+
+    method: str
+    boost: float
+    boost_low: float
+    boost_high: float
+    judged: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MethodTest:
+    """What one test gives, raw and corrected over the shapes; `judged` as for intervals."""
+
+    test: str
+    p: float
+    p_adjusted: float
+    judged: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """All that is known of one shape.
+
+    Attributes
+    ----------
+    comparison : Comparison
+        As in the report.
+    shapes : int
+        Shapes of the analysis, which the correction covers.
+    level, margin : float
+        Of the analysis.
+    baseline, candidate : Sample
+        Both sides.
+    intervals : tuple of MethodInterval
+        Of every method for this estimand.
+    tests : tuple of MethodTest
+        Of every test.
+    gates : tuple of Gate
+        What a verdict asks, and what passed.
+    sensitivity : Sensitivity
+        What would change the verdict.
+    note : str
+        Why the gates and the verdict differ, should they; else empty.
+    """
+
+    comparison: Comparison
+    shapes: int
+    level: float
+    margin: float
+    baseline: Sample
+    candidate: Sample
+    intervals: tuple[MethodInterval, ...]
+    tests: tuple[MethodTest, ...]
+    gates: tuple[Gate, ...]
+    sensitivity: Sensitivity
+    note: str
+
+
+def explain(dataset: xr.Dataset, analysis: Analysis, shape: str, judge: Judge) -> Explanation:
+    """Tell the whole story of one shape.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        The one that was analysed.
+    analysis : Analysis
+        Its analysis.
+    shape : str
+        A label, or a glob that matches one shape of the analysis.
+    judge : callable
+        Analyses another dataset in the same way.
+
+    Raises
+    ------
+    InputError
+        If there is no such shape in the analysis, or more than one.
+    """
+    at = _find(analysis, shape)
+    dataset = dataset.sel(shape=[row.shape for row in analysis.comparisons])
+    sides = extract(dataset, analysis.baseline), extract(dataset, analysis.candidate)
+    row = analysis.comparisons[at]
+    seeds, found = dataset["seed"].values, gates(row, analysis)
+    return Explanation(
+        comparison=row,
+        shapes=len(analysis.comparisons),
+        level=analysis.level,
+        margin=analysis.margin,
+        baseline=_sample(sides[0], at, seeds),
+        candidate=_sample(sides[1], at, seeds),
+        intervals=tuple(_intervals(sides, at, analysis)),
+        tests=tuple(_tests(sides, at, analysis)),
+        gates=found,
+        sensitivity=what_would_change(dataset, analysis, at, judge),
+        note="" if verdict_of(found, row) is row.verdict else _LOOKS,
+    )
+
+
+def _find(analysis: Analysis, shape: str) -> int:
+    labels = [row.shape for row in analysis.comparisons]
+    found = [shape] if shape in labels else select_labels([shape], labels)
+    if len(found) > 1:
+        raise InputError(f"one shape can be explained at a time; {shape!r} matches {len(found)}")
+    return labels.index(found[0])
+
+
+def _sample(side: Samples, at: int, seeds: Integers) -> Sample:
+    order = [place for place in np.argsort(side.value[at]).tolist() if not math.isnan(side.value[at, place])]
+    return Sample(
+        config=side.config,
+        seeds=tuple(
+            SeedValue(seed=int(seeds[place]), latency=float(np.exp(side.value[at, place]))) for place in order
+        ),
+        latency=float(side.latency[at]),
+        noise=float(side.noise[at]),
+    )
+
+
+def _intervals(sides: tuple[Samples, Samples], at: int, analysis: Analysis) -> Iterator[MethodInterval]:
+    estimand = Estimand(analysis.choices.estimand)
+    pair = [side.value[at : at + 1] for side in sides]
+    for name in methods_for(estimand):
+        found = compute_interval(
+            name,
+            *pair,
+            estimand=estimand,
+            level=analysis.level,
+            floor=_floor(sides)[at : at + 1],
+            rng=np.random.default_rng(analysis.rng_seed),
+        )
+        yield MethodInterval(
+            method=name,
+            boost=from_log(found.difference[0]),
+            boost_low=from_log(found.low[0]),
+            boost_high=from_log(found.high[0]),
+            judged=name == analysis.choices.method,
+        )
+
+
+def _tests(sides: tuple[Samples, Samples], at: int, analysis: Analysis) -> Iterator[MethodTest]:
+    """Every test of all shapes, corrected as the analysis is, of which this shape's are shown."""
+    choices = analysis.choices
+    for name in ("permutation", "moderated"):
+        unfit = choices.estimand == Estimand.MEDIAN or choices.correction == Correction.MAX_T
+        if name == "moderated" and unfit:
+            continue
+        found = run_tests(
+            *(side.value for side in sides),
+            floor=_floor(sides),
+            choices=dataclasses.replace(choices, test=name),
+            alpha=round(1 - analysis.level, 12),
+            margin=analysis.margin,
+            rank_test=True,
+            rng=np.random.default_rng(analysis.rng_seed),
+        )
+        judged = choices.test == name
+        yield _test(name, found.p, found.p_adjusted, at, judged=judged)
+        if name == "permutation" and found.p_rank is not None and found.p_rank_adjusted is not None:
+            yield _test("Welch's t", found.p_welch, found.p_welch_adjusted, at, judged=judged)
+            yield _test("Mann-Whitney", found.p_rank, found.p_rank_adjusted, at, judged=False)
+            equivalence = found.p_equivalence, found.p_equivalence_adjusted
+            yield _test("equivalence", *equivalence, at, judged=True)
+
+
+def _test(name: str, p: Floats, p_adjusted: Floats, at: int, *, judged: bool) -> MethodTest:
+    return MethodTest(test=name, p=float(p[at]), p_adjusted=float(p_adjusted[at]), judged=judged)
+
+
+def _floor(sides: tuple[Samples, Samples]) -> Floats:
+    return np.stack([side.floor for side in sides], axis=1)

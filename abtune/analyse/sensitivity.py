@@ -1,0 +1,130 @@
+"""What would change the verdict on a shape: a seed less, no other shapes, more seeds, another margin."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+
+from abtune.analyse.comparison import Analysis, Comparison, Verdict
+from abtune.schema import RunStatus
+from abtune.stats.power import seeds_needed
+
+# Beyond, a single seed weighs little, and leaving out each in turn takes long.
+_MOST_SEEDS = 30
+_LARGEST_MARGIN = 0.99
+_HALVINGS = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WithoutSeed:
+    """The verdict when one seed is left out."""
+
+    config: str
+    seed: int
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sensitivity:
+    """What would change a verdict.
+
+    Attributes
+    ----------
+    without_seed : tuple of WithoutSeed or None
+        Seeds whose absence changes it; None if that was not tried.
+    alone : Verdict
+        If this were the only shape, so that nothing had to be corrected.
+    seeds_for_estimate : int
+        Seeds a side that would find a true boost as large as the estimate with 80 % power; 0 if unknown.
+    margin_for_equivalence : float
+        Smallest margin within which the shape counts as equivalent, if it does not differ; NaN if none.
+    """
+
+    without_seed: tuple[WithoutSeed, ...] | None
+    alone: Verdict
+    seeds_for_estimate: int
+    margin_for_equivalence: float
+
+
+def what_would_change(
+    dataset: xr.Dataset, analysis: Analysis, at: int, judge: Callable[..., Analysis]
+) -> Sensitivity:
+    """Analyse the same data with something changed.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        Restricted to the shapes of the analysis.
+    analysis : Analysis
+        As it is.
+    at : int
+        Place of the shape.
+    judge : callable
+        Analyses a dataset as the analysis was made; takes another ``margin``.
+    """
+    row = analysis.comparisons[at]
+    return Sensitivity(
+        without_seed=_without_each(dataset, analysis, at, judge),
+        alone=judge(dataset.isel(shape=[at])).comparisons[0].verdict,
+        seeds_for_estimate=_seeds(row, analysis),
+        margin_for_equivalence=_margin(dataset, row, at, judge),
+    )
+
+
+def _without_each(
+    dataset: xr.Dataset, analysis: Analysis, at: int, judge: Callable[..., Analysis]
+) -> tuple[WithoutSeed, ...] | None:
+    row = analysis.comparisons[at]
+    if row.verdict is Verdict.INVALID or max(row.baseline.n, row.candidate.n) > _MOST_SEEDS:
+        return None
+    changed = []
+    configs = [str(name) for name in dataset["config"].values.tolist()]
+    for config in (analysis.baseline, analysis.candidate):
+        place = configs.index(config)
+        complete = dataset["run_status"].transpose("shape", "config", "seed").values[at, place]
+        for number in np.flatnonzero(complete == RunStatus.COMPLETE).tolist():
+            found = judge(_left_out(dataset, at, place, number)).comparisons[at].verdict
+            if found is not row.verdict:
+                seed = int(dataset["seed"].values[number])
+                changed.append(WithoutSeed(config=config, seed=seed, verdict=found))
+    return tuple(changed)
+
+
+def _left_out(dataset: xr.Dataset, at: int, config: int, seed: int) -> xr.Dataset:
+    """Return the dataset as if one run had never been made."""
+    status = dataset["run_status"].copy()
+    status[{"shape": at, "config": config, "seed": seed}] = RunStatus.MISSING
+    return dataset.assign(run_status=status)
+
+
+def _seeds(row: Comparison, analysis: Analysis) -> int:
+    if row.verdict is Verdict.INVALID or not row.boost:
+        return 0
+    tested = sum(not math.isnan(other.p) for other in analysis.comparisons)
+    needed = seeds_needed(
+        row.boost,
+        noise_first=row.baseline.noise,
+        noise_second=row.candidate.noise,
+        alpha=round(1 - analysis.level, 12),
+        shapes=max(tested, 1),
+    )
+    return int(needed)
+
+
+def _margin(dataset: xr.Dataset, row: Comparison, at: int, judge: Callable[..., Analysis]) -> float:
+    """Find by halving the margin at which the verdict becomes equivalent; only an undecided one can."""
+
+    def is_equivalent(margin: float) -> bool:
+        return judge(dataset, margin=margin).comparisons[at].verdict is Verdict.EQUIVALENT
+
+    if row.verdict is not Verdict.INCONCLUSIVE or not is_equivalent(_LARGEST_MARGIN):
+        return math.nan
+    low, high = 0.0, _LARGEST_MARGIN
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if is_equivalent(middle) else (middle, high)
+    return high

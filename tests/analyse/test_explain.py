@@ -1,0 +1,153 @@
+"""The whole story of one shape."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import xarray as xr
+from analyse_builders import NAN, make_sweep
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import abtune
+from abtune.analyse import Verdict
+from abtune.analyse.explain import Explanation, explain
+from abtune.analyse.gates import gates, verdict_of
+from abtune.errors import InputError
+from abtune.schema import RunStatus
+from abtune.stats.estimand import Estimand
+from abtune.stats.methods import methods_for
+
+
+def story(dataset: xr.Dataset, shape: str = "shape0", **options: object) -> Explanation:
+    def judge(part: xr.Dataset, **changes: object) -> abtune.Analysis:
+        return abtune.analyze(part, **{**options, **changes})  # type: ignore[arg-type]
+
+    return explain(dataset, judge(dataset), shape, judge)
+
+
+@given(
+    boosts=st.lists(st.sampled_from([0.0, 0.001, 0.02, 0.1, -0.1]), min_size=1, max_size=4),
+    n=st.integers(1, 8),
+    m=st.integers(1, 8),
+    failed=st.integers(0, 8),
+    test=st.sampled_from(["permutation", "moderated"]),
+    correction=st.sampled_from(["holm", "max-t", "bh", "none"]),
+    seed=st.integers(0, 5),
+)
+@settings(max_examples=60, deadline=None)
+def test_the_gates_are_those_of_the_verdict(
+    boosts: list[float], n: int, m: int, failed: int, test: str, correction: str, seed: int
+) -> None:
+    """For every shape, the verdict that follows from the gates is the one that was given."""
+    if test == "moderated" and correction == "max-t":
+        return
+    dataset = make_sweep(boosts, n=n, m=m, noise=(0.01, 0.03), seed=seed)
+    dataset["run_status"][0, 1, :failed] = RunStatus.FAILED
+    analysis = abtune.analyze(dataset, test=test, correction=correction)
+    for row in analysis.comparisons:
+        assert verdict_of(gates(row, analysis), row) is row.verdict
+
+
+def test_samples_are_sorted_and_keep_their_seeds() -> None:
+    """Seeds are listed fastest first with their numbers, those without a timing not at all."""
+    dataset = make_sweep([0.1], n=5)
+    dataset["latency"][0, 0, 2] = NAN
+    found = story(dataset).baseline
+    assert sorted(seed.seed for seed in found.seeds) == [0, 1, 3, 4]
+    latency = [seed.latency for seed in found.seeds]
+    assert latency == sorted(latency)
+    for seed in found.seeds:
+        assert seed.latency == pytest.approx(float(dataset["latency"][0, 0, seed.seed, 0, 0]))
+
+
+@pytest.mark.parametrize("estimand", ["geometric-mean", "arithmetic-mean", "median"])
+def test_every_method_is_there_and_the_judging_one_is_the_reports(estimand: str) -> None:
+    """All intervals of the estimand are shown, the one that judges with the numbers of the report."""
+    found = story(make_sweep([0.05, 0.0], n=8), estimand=estimand)
+    assert [row.method for row in found.intervals] == list(methods_for(Estimand(estimand)))
+    (judged,) = [row for row in found.intervals if row.judged]
+    row = found.comparison
+    assert (judged.boost, judged.boost_low) == pytest.approx((row.boost, row.boost_low))
+    assert (judged.boost_high,) == pytest.approx((row.boost_high,))
+
+
+def test_every_test_is_there_with_the_corrections_of_the_report() -> None:
+    """The tests that judge have the p-values of the report, raw and corrected."""
+    found = story(make_sweep([0.05, 0.0, 0.02], n=8))
+    tests = {row.test: row for row in found.tests}
+    assert set(tests) == {"permutation", "Welch's t", "Mann-Whitney", "equivalence", "moderated"}
+    row = found.comparison
+    assert (tests["permutation"].p, tests["permutation"].p_adjusted) == (row.p, row.p_adjusted)
+    assert tests["Welch's t"].p_adjusted == row.p_welch_adjusted
+    assert tests["equivalence"].p_adjusted == row.p_equivalence_adjusted
+    assert [name for name, row in tests.items() if not row.judged] == ["Mann-Whitney", "moderated"]
+
+
+def test_one_outlier_that_hides_a_difference_is_named() -> None:
+    """Where one seed stands between the data and a verdict, it is found by its number."""
+    dataset = make_sweep([0.1], n=8, noise=0.005)
+    dataset["latency"][0, 1, 5] *= 1.6
+    found = story(dataset)
+    assert found.comparison.verdict is Verdict.INCONCLUSIVE
+    changed = found.sensitivity.without_seed
+    assert changed is not None
+    assert [(seed.config, seed.seed, seed.verdict) for seed in changed] == [("async", 5, Verdict.IMPROVED)]
+
+
+def test_a_clear_difference_hangs_on_no_seed() -> None:
+    """A verdict that is sure stays without any one seed, also as the only shape."""
+    found = story(make_sweep([0.2, 0.0], n=8, noise=0.01)).sensitivity
+    assert found.without_seed == ()
+    assert found.alone is Verdict.IMPROVED
+
+
+def test_the_correction_is_named_where_it_decides() -> None:
+    """A difference that only the correction hides is one when the shape stands alone."""
+    dataset = make_sweep([0.03, *[0.0] * 19], n=8, noise=0.02, seed=2)
+    found = story(dataset)
+    assert found.comparison.p < 0.05 < found.comparison.p_adjusted
+    assert found.sensitivity.alone is Verdict.IMPROVED
+
+
+def test_the_margin_for_equivalence_is_where_the_verdict_turns() -> None:
+    """Just above that margin the shape is equivalent, just below it is not."""
+    dataset = make_sweep([0.0, 0.1], n=8, noise=0.03, seed=1)
+    margin = story(dataset).sensitivity.margin_for_equivalence
+    verdicts = [
+        abtune.analyze(dataset, margin=margin * step).comparisons[0].verdict for step in (0.98, 1.001)
+    ]
+    assert verdicts == [Verdict.INCONCLUSIVE, Verdict.EQUIVALENT]
+
+
+@pytest.mark.parametrize(("n", "m"), [(1, 1), (0, 4), (1, 4)])
+def test_a_shape_that_cannot_be_judged_has_a_story_too(n: int, m: int) -> None:
+    """Too few seeds leave a story without intervals or changes, but with what failed."""
+    dataset = make_sweep([0.1, 0.1], n=4)
+    dataset["latency"][0, 0, n:], dataset["latency"][0, 1, m:] = NAN, NAN
+    found = story(dataset)
+    assert found.comparison.verdict is Verdict.INVALID
+    assert found.sensitivity.without_seed is None
+    assert not all(gate.passed for gate in found.gates)
+    assert math.isnan(found.intervals[0].boost_low)
+    assert len(found.baseline.seeds) == n
+
+
+@pytest.mark.parametrize(
+    ("shape", "said"), [("shape9", "unknown shape 'shape9'"), ("shape*", "'shape\\*' matches 2"), ("x*", "x")]
+)
+def test_one_shape_at_a_time(shape: str, said: str) -> None:
+    """A shape that is not there, or several at once, are one line."""
+    with pytest.raises(InputError, match=said):
+        story(make_sweep([0.1, 0.0], n=3), shape)
+
+
+def test_stories_do_not_change_the_dataset() -> None:
+    """What is left out is left out of copies."""
+    dataset = make_sweep([0.1, 0.0], n=4)
+    before = dataset.copy(deep=True)
+    story(dataset)
+    xr.testing.assert_identical(dataset, before)
+    assert np.array_equal(dataset["run_status"], before["run_status"])
