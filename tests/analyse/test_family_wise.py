@@ -13,11 +13,12 @@ MARGIN = 0.02
 ANALYSES = 150
 
 
-def false_statements(boosts: np.ndarray, **fields) -> float:
+def false_statements(boosts: np.ndarray, options: dict | None = None, **fields) -> float:
     """Share of analyses with at least one false statement about a shape."""
     wrong = 0
     for seed in range(ANALYSES):
-        rows = abtune.analyze(make_sweep(boosts, seed=seed, **fields), margin=MARGIN).comparisons
+        dataset = make_sweep(boosts, seed=seed, **fields)
+        rows = abtune.analyze(dataset, margin=MARGIN, **(options or {})).comparisons
         for row, boost in zip(rows, boosts, strict=True):
             claims = {
                 Verdict.IMPROVED: boost > 0,
@@ -56,3 +57,38 @@ def test_any_false_statement_is_rare(truth: str, fields: dict) -> None:
         "mixed": np.repeat([0.0, MARGIN, -0.05], [10, 10, 9]),
     }[truth]
     assert false_statements(boosts, **fields) <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / ANALYSES)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("options", "fields"),
+    [
+        ({"correction": "max-t"}, {"n": 5}),
+        ({"correction": "max-t"}, {"n": 9, "m": 6, "noise": (0.01, 0.03)}),
+        ({"test": "moderated"}, {"n": 5}),
+        ({"estimand": "median"}, {"n": 9}),
+        ({"estimand": "arithmetic-mean"}, {"n": 9, "noise": 0.08}),
+        ({"method": "permutation"}, {"n": 8}),
+        ({}, {"n": 5, "m": 10, "noise": (0.08, 0.02)}),
+    ],
+    ids=str,
+)
+def test_any_false_statement_is_rare_under_every_choice(options: dict, fields: dict) -> None:
+    """Choosing other methods does not give up the promise of the whole report."""
+    rate = false_statements(np.zeros(29), options, **fields)
+    assert rate <= 0.055 + 3 * math.sqrt(0.05 * 0.95 / ANALYSES)
+
+
+def test_a_screen_keeps_its_share_of_false_claims() -> None:
+    """With Benjamini-Hochberg about one claim in twenty is false, and more is found."""
+    boosts = np.repeat([0.0, 0.05], [20, 9])
+    shares, found = [], {"bh": 0, "holm": 0}
+    for seed in range(15):
+        for correction in found:
+            rows = abtune.analyze(make_sweep(boosts, seed=seed, n=7), correction=correction).comparisons
+            claims = [row.verdict in {Verdict.IMPROVED, Verdict.REGRESSED} for row in rows]
+            found[correction] += sum(claims[20:])
+            if correction == "bh":
+                shares.append(sum(claims[:20]) / max(sum(claims), 1))
+    assert np.mean(shares) <= 0.05 + 3 * np.std(shares) / math.sqrt(len(shares))
+    assert found["bh"] > found["holm"]

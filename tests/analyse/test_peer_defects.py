@@ -15,6 +15,12 @@ def test_a_single_sample_is_never_significant() -> None:
     assert np.isnan(row.p)
 
 
+def test_unequal_numbers_of_samples_are_not_significant_by_themselves() -> None:
+    """Pyperf's test fails on unequal sizes, and the failure counts as significant."""
+    analysis = abtune.analyze(make_sweep(np.zeros(400), n=10, m=7))
+    assert np.mean([row.p <= 0.05 for row in analysis.comparisons]) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 400)
+
+
 def test_more_timings_are_not_more_evidence() -> None:
     """benchstat, google/benchmark and pyperf call a difference in 79 % of null comparisons of all timings."""
     few = abtune.analyze(make_sweep(np.zeros(40), noise=0.05, repeats=1, seed=3))
@@ -59,6 +65,41 @@ def test_identical_values_have_an_interval() -> None:
     row = abtune.analyze(make_sweep(0.1, n=6, m=9, noise=0.0)).comparisons[0]
     assert row.boost_low == pytest.approx(0.1)
     assert row.boost_high == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("method", ["bca", "percentile", "bootstrap-t"])
+def test_bootstraps_take_identical_values_and_unequal_numbers(method: str) -> None:
+    """Scipy's BCa gives NaN for identical values; arch's refuses unequal numbers of seeds."""
+    same = abtune.analyze(make_sweep(0.1, n=6, m=9, noise=0.0), method=method).comparisons[0]
+    assert (same.boost_low, same.boost_high) == (pytest.approx(0.1), pytest.approx(0.1))
+    row = abtune.analyze(make_sweep(0.1, n=6, m=9), method=method).comparisons[0]
+    assert row.boost_low < row.boost < row.boost_high
+
+
+@pytest.mark.parametrize("method", ["expanded-percentile", "bca", "bootstrap-t", "permutation"])
+def test_no_interval_of_a_shape_depends_on_its_company(method: str) -> None:
+    """In arch the acceleration of one output depends on the others."""
+    dataset = make_sweep([0.1, 0.0, 3.0], n=7, m=5)
+    alone = abtune.analyze(dataset, shapes=["shape1"], method=method).comparisons[0]
+    among = abtune.analyze(dataset, method=method).comparisons[1]
+    assert (alone.boost_low, alone.boost_high) == pytest.approx((among.boost_low, among.boost_high))
+
+
+def test_an_interval_is_an_error_and_not_a_spread() -> None:
+    """Hyperfine's plus-minus of a ratio is a spread: it does not shrink however often one measures."""
+    width = []
+    for n in (10, 40):
+        rows = abtune.analyze(make_sweep(np.zeros(40), n=n, noise=0.05)).comparisons
+        width.append(np.mean([row.boost_high - row.boost_low for row in rows]))
+    assert width[1] == pytest.approx(width[0] / 2, rel=0.15)
+
+
+def test_boosts_are_compared_as_numbers() -> None:
+    """Asv sorts ratios as strings, so that 10 comes before 9."""
+    found = abtune.analyze(make_sweep([8.0, 9.0, 10.0], n=4, noise=1e-6)).overall.leave_one_out
+    assert found is not None
+    assert (found.low.shape, found.high.shape) == ("shape2", "shape0")
+    assert found.low.boost < found.high.boost
 
 
 def test_a_shape_does_not_depend_on_its_company() -> None:

@@ -1,13 +1,16 @@
-"""How fast the statistics are, beside scipy's on the same data in the same run.
+"""How fast the statistics are, beside scipy's and arch's on the same data in the same run.
 
 Run as ``python tests/benchmarks/bench_statistics.py``; each time is the best of several, after one call that
-warms caches. The permutation test of scipy takes some ten seconds.
+warms caches. The permutation test of scipy takes some ten seconds. Without arch, which is no dependency, its
+line is left out. The last line is the memory of a large analysis, above what its dataset takes.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import platform
 import time
+import tracemalloc
 import warnings
 from collections.abc import Callable
 
@@ -20,7 +23,7 @@ from abtune.stats.interval import expanded_percentile
 from abtune.stats.significance import permutation_test
 
 SHAPES, SEEDS, RESAMPLES = 29, 10, 9_999
-MANY = 2_000
+MANY, MANY_SEEDS = 2_000, 20
 
 
 def best_of(call: Callable[[], object], *, repeats: int) -> float:
@@ -36,6 +39,14 @@ def best_of(call: Callable[[], object], *, repeats: int) -> float:
 def difference(first: np.ndarray, second: np.ndarray, axis: int) -> np.ndarray:
     """Return the difference of means, as scipy's resampling asks for it."""
     return first.mean(axis=axis) - second.mean(axis=axis)
+
+
+def arch_bootstrap(first: np.ndarray, second: np.ndarray) -> None:
+    """Make one shape's percentile interval with arch; a shape at a time is all that it can."""
+    from arch.bootstrap import IndependentSamplesBootstrap
+
+    resampling = IndependentSamplesBootstrap(first, second, seed=np.random.default_rng(0))
+    resampling.conf_int(lambda x, y: x.mean() - y.mean(), reps=RESAMPLES, method="percentile")
 
 
 def report(name: str, ours: float, theirs: float, oracle: str) -> None:
@@ -77,17 +88,26 @@ def main() -> None:
     report(
         f"bootstrap interval, {label}", best_of(interval, repeats=20), best_of(bootstrap, repeats=5), "scipy"
     )
+    if importlib.util.find_spec("arch"):
+        one = best_of(lambda: arch_bootstrap(first[0], second[0]), repeats=1)
+        report(f"bootstrap interval, {label}", best_of(interval, repeats=20), SHAPES * one, "arch")
     report(
         f"exact permutation, {label}", best_of(exact, repeats=20), best_of(enumeration, repeats=1), "scipy"
     )
     assert np.allclose(exact(), enumeration()), "the p-values differ"
 
-    latency = np.exp(rng.normal(0, 0.03, (MANY, 2, SEEDS)))
+    latency = np.exp(rng.normal(0, 0.03, (MANY, 2, MANY_SEEDS)))
     dataset = abtune.make_dataset(latency, shapes=[str(i) for i in range(MANY)], configs=["a", "b"])
-    few = dataset.isel(shape=slice(SHAPES))
+    few = dataset.isel(shape=slice(SHAPES), seed=slice(SEEDS))
     abtune.analyze(few)
     print(f"abtune.analyze, {label}: {1e3 * best_of(lambda: abtune.analyze(few), repeats=5):.0f} ms")
-    print(f"abtune.analyze, {MANY:,} shapes: {best_of(lambda: abtune.analyze(dataset), repeats=1):.2f} s")
+    many = f"{MANY:,} shapes, {MANY_SEEDS} + {MANY_SEEDS} seeds"
+    for options in ({}, {"correction": "max-t"}, {"method": "bootstrap-t"}):
+        taken = best_of(lambda options=options: abtune.analyze(dataset, **options), repeats=1)
+        print(f"abtune.analyze, {many}{options or ''}: {taken:.2f} s")
+    tracemalloc.start()
+    abtune.analyze(dataset)
+    print(f"abtune.analyze, {many}: {tracemalloc.get_traced_memory()[1] / 2**20:.0f} MiB at most")
 
 
 if __name__ == "__main__":
