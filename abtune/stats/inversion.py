@@ -12,7 +12,7 @@ from abtune.stats.ragged import Floats, groups
 from abtune.stats.splits import Splits
 
 _BLOCK = 16
-_HALVINGS = 24
+_HALVINGS = 18
 _WIDEST = 6
 
 
@@ -95,6 +95,8 @@ def _halved(
         kept = splits.p(first - (difference - outside)[:, np.newaxis], second) > 1 - level
         inside = np.where(kept, outside, inside)
         outside = np.where(kept, 2 * outside, outside)
+        if not kept.any():
+            break
     for _ in range(_HALVINGS):
         middle = (inside + outside) / 2
         kept = splits.p(first - (difference - middle)[:, np.newaxis], second) > 1 - level
