@@ -14,6 +14,7 @@ from abtune.analyse.boost import definition, from_log, of_sides
 from abtune.analyse.comparison import Analysis, Choices, Comparison, Side
 from abtune.analyse.computation import Computed, compute, resolution
 from abtune.analyse.samples import Samples, extract
+from abtune.analyse.sequential import judge_at_looks, recorded_looks
 from abtune.analyse.verdict import Evidence, decide
 from abtune.analyse.weights import Weights
 from abtune.analyse.wording import confirming_test, correction_words, test_words
@@ -92,8 +93,39 @@ def analyze(
     choices = choose_methods(method=method, estimand=estimand, test=test, correction=correction)
     names = choose_configs(dataset, baseline, candidate)
     dataset = restrict(dataset, shapes)
+
+    def judge(part: xr.Dataset, alpha: float) -> Analysis:
+        return _judge(
+            part,
+            names,
+            choices,
+            level=level,
+            alpha=alpha,
+            margin=margin,
+            rng_seed=rng_seed,
+            rank_test=rank_test,
+            weights=weights,
+        )
+
+    looks = recorded_looks(dataset, level=level)
+    if looks:
+        return judge_at_looks(dataset, looks, judge)
+    return judge(dataset, round(1 - level, 12))  # a level of 0.9 means 0.1, not a rounding error less
+
+
+def _judge(
+    dataset: xr.Dataset,
+    names: tuple[str, str],
+    choices: Choices,
+    *,
+    level: float,
+    alpha: float,
+    margin: float,
+    rng_seed: int,
+    rank_test: bool,
+    weights: Weights | None,
+) -> Analysis:
     sides = extract(dataset, names[0]), extract(dataset, names[1])
-    alpha = round(1 - level, 12)  # a level of 0.9 means 0.1, not a rounding error less
     statistics = compute(
         *sides,
         choices=choices,

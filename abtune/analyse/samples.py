@@ -32,7 +32,8 @@ class Samples:
     floor : ndarray, shape (shapes,)
         Measurement variance of a seed's value, mean over seeds; NaN where no winner was timed twice.
     failed, missing, untimed : ndarray of int, shape (shapes,)
-        Runs that failed, that were never made, and that are complete but whose winner has no timing.
+        Runs that failed, that were never made though another configuration has that seed, and that are
+        complete but whose winner has no timing.
     """
 
     config: str
@@ -59,6 +60,8 @@ def extract(dataset: xr.Dataset, config: str) -> Samples:
     part = dataset[["latency", "run_status"]].sel(config=config)
     latency = part["latency"].transpose("shape", "seed", "round", "repeat").values.astype(np.float64)
     status = part["run_status"].transpose("shape", "seed").values
+    every = dataset["run_status"].transpose("shape", "seed", "config").values
+    planned = (every != RunStatus.MISSING).any(axis=2)
     latency = np.where((status == RunStatus.COMPLETE)[:, :, np.newaxis, np.newaxis], latency, np.nan)
     seeds = seed_values(np.log(latency))
     values = moments(seeds.value)
@@ -71,7 +74,7 @@ def extract(dataset: xr.Dataset, config: str) -> Samples:
         noise=np.sqrt(values.variance),
         floor=_mean_of_known(seeds.measurement_variance),
         failed=_count(status == RunStatus.FAILED),
-        missing=_count(status == RunStatus.MISSING),
+        missing=_count((status == RunStatus.MISSING) & planned),
         untimed=_count((status == RunStatus.COMPLETE) & ~timed),
     )
 

@@ -18,6 +18,7 @@ import xarray as xr
 from abtune.analyse.comparison import Analysis, Comparison, Verdict
 from abtune.analyse.wording import percent
 from abtune.errors import DatasetError
+from abtune.schema import RunStatus
 from abtune.stats.spending import Look
 
 ATTRIBUTE = "looks"
@@ -104,8 +105,10 @@ def _with_seeds(dataset: xr.Dataset, seeds: np.ndarray) -> xr.Dataset:
     part = dataset.isel(seed=slice(0, kept))
     place = np.arange(part.sizes["seed"])[np.newaxis, :]
     beyond = xr.DataArray(place >= seeds[:, np.newaxis], dims=("shape", "seed"))
-    latency = part["latency"].where(~beyond).transpose(*part["latency"].dims)
-    return part.assign(latency=latency.assign_attrs(part["latency"].attrs))
+    kept_as = {"latency": float("nan"), "run_status": np.int8(RunStatus.MISSING)}
+    return part.assign({name: part[name].where(~beyond, other) for name, other in kept_as.items()}).transpose(
+        *part.dims
+    )
 
 
 def _at_look(row: Comparison, look: Look) -> Comparison:

@@ -40,7 +40,7 @@ def settle(plan: Plan, store: Store, carry_out: Callable[[Plan, str], Outcome]) 
     from abtune.datasets import save_dataset
     from abtune.measure.assemble import assemble
 
-    looks = schedule(alpha=ALPHA, most=len(plan.seeds))
+    looks = schedule(alpha=ALPHA, most=len(plan.seeds), shapes=len(plan.shapes))
     left = plan
     for number, look in enumerate(looks):
         part = left.restricted(seeds=plan.seeds[: look.seeds])

@@ -55,7 +55,7 @@ Examples:
 @click.option(
     "--until-settled",
     is_flag=True,
-    help="Look after 5, 10 and 20 seeds, and add seeds only to shapes that are not settled.",
+    help="Look at the data two or three times, and add seeds only to shapes that are not settled.",
 )
 @click.option(
     "--shapes",
@@ -179,6 +179,7 @@ def _make_plan(options: dict[str, Any], facts: TargetFacts, shapes: tuple[str, .
         configs=configs,
         seeds=range(options["seeds"] or (20 if options["until_settled"] else 10)),
         settings=settings,
+        machine=f"{facts.devices[0]}, TVM {facts.versions.get('tvm', '')}",
     )
 
 

@@ -69,12 +69,23 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """All runs of a sweep, in the order in which they start."""
+    """All runs of a sweep, in the order in which they start.
+
+    Attributes
+    ----------
+    shapes, configs, seeds, settings
+        What the runs are made of.
+    machine : str
+        Device and version of TVM: runs of different ones must not be compared.
+    runs : tuple of Run
+        One for each shape, configuration and seed.
+    """
 
     shapes: tuple[Shape, ...]
     configs: tuple[Configuration, ...]
     seeds: tuple[int, ...]
     settings: Settings
+    machine: str
     runs: tuple[Run, ...]
 
     def restricted(
@@ -93,12 +104,18 @@ class Plan:
         """
         return {
             "settings": asdict(self.settings),
+            "machine": self.machine,
             "configs": [config.settings() for config in self.configs],
         }
 
 
 def make_plan(
-    *, shapes: Sequence[Shape], configs: Sequence[Configuration], seeds: Sequence[int], settings: Settings
+    *,
+    shapes: Sequence[Shape],
+    configs: Sequence[Configuration],
+    seeds: Sequence[int],
+    settings: Settings,
+    machine: str = "",
 ) -> Plan:
     """Lay out the runs seed by seed, in random order within a seed.
 
@@ -111,7 +128,12 @@ def make_plan(
         order = rng_for(settings.rng_seed, "order", seed).permutation(len(cells))
         runs.extend(cells[index] for index in order)
     return Plan(
-        shapes=tuple(shapes), configs=tuple(configs), seeds=tuple(seeds), settings=settings, runs=tuple(runs)
+        shapes=tuple(shapes),
+        configs=tuple(configs),
+        seeds=tuple(seeds),
+        settings=settings,
+        machine=machine,
+        runs=tuple(runs),
     )
 
 

@@ -170,6 +170,8 @@ class Store:
             for name in ("runs", "searches", "rounds"):
                 (self.folder / name).mkdir(parents=True, exist_ok=True)
         self._acquire()
+        for left_over in self.dataset.parent.glob(f".{self.dataset.name}.*.tmp"):
+            left_over.unlink(missing_ok=True)  # of a sweep that was killed while it wrote
         try:
             self._claim(plan, about)
             yield

@@ -7,7 +7,10 @@ of any false statement at any look, whatever the dependence between them (Bonfer
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+
+from abtune.stats.power import fewest_seeds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,11 +30,11 @@ class Look:
 
 
 # Most is spent late, where the power is: at 10 + 10 seeds a fixed design finds hardly more.
-_SEEDS = (5, 10, 20)
 _SHARES = (0.2, 0.3, 0.5)
+_FIRST = 5
 
 
-def schedule(*, alpha: float, most: int) -> tuple[Look, ...]:
+def schedule(*, alpha: float, most: int, shapes: int) -> tuple[Look, ...]:
     """Return the looks of a sweep that ends when all is settled.
 
     Parameters
@@ -39,13 +42,20 @@ def schedule(*, alpha: float, most: int) -> tuple[Look, ...]:
     alpha : float
         Family-wise level of all looks together, such as 0.05.
     most : int
-        Seeds a side at the most. The last look is there, and spends what later ones would have.
+        Seeds a side at the most. The last look is there, and spends what others have not.
+    shapes : int
+        Shapes that are corrected over.
 
     Notes
     -----
-    For 20 seeds at 0.05: looks at 5, 10 and 20 seeds with 0.01, 0.015 and 0.025.
+    For one shape, 20 seeds and 0.05: looks at 5, 10 and 20 seeds with 0.01, 0.015 and 0.025. With more
+    shapes an exact permutation test of 5 + 5 seeds cannot reach so small a level, and the look would be
+    wasted: the first is then at the fewest seeds that can (8 for 29 shapes), the second half-way on a
+    scale of ratios.
     """
-    seeds = [count for count in _SEEDS if count < most] + [most] if most <= _SEEDS[-1] else [*_SEEDS]
+    first = max(_FIRST, fewest_seeds(alpha=alpha * _SHARES[0], shapes=shapes))
+    second = round(math.sqrt(first * most))
+    seeds = [*sorted(count for count in {first, second} if count < most), most]
     shares = [*_SHARES[: len(seeds) - 1], 1 - sum(_SHARES[: len(seeds) - 1])]
     return tuple(
         Look(seeds=count, alpha=round(alpha * share, 12)) for count, share in zip(seeds, shares, strict=True)

@@ -21,9 +21,11 @@ def test_a_seed_counts_once_however_often_it_was_timed() -> None:
 
 
 def test_failed_missing_and_untimed_runs_are_counted_apart() -> None:
-    """A failed run's timings are not used, and every loss is counted under its name."""
-    status = [[[RunStatus.COMPLETE, RunStatus.FAILED, RunStatus.MISSING, RunStatus.COMPLETE]]]
-    dataset = abtune.make_dataset([[[1.0, 1.0, NAN, NAN]]], shapes=["s"], configs=["a"], run_status=status)
+    """A failed run's timings are not used; a seed that nobody ran was not planned, and is no loss."""
+    done, failed, missing = RunStatus
+    status = [[[done, failed, missing, done, missing], [done, done, done, done, missing]]]
+    latency = [[[1.0, 1.0, NAN, NAN, NAN], [1.0, 1.0, 1.0, 1.0, NAN]]]
+    dataset = abtune.make_dataset(latency, shapes=["s"], configs=["a", "b"], run_status=status)
     samples = extract(dataset, "a")
     counts = (samples.n, samples.failed, samples.missing, samples.untimed)
     assert [int(count[0]) for count in counts] == [1, 1, 1, 1]

@@ -8,6 +8,7 @@ A fault is an entry of the configuration's pass_config: ``{"build": "crash"}``. 
 (``propose_later`` is every iteration of a search but the first), perhaps with ``@label`` of the only shape
 that it is for; the value names what happens there, one of :data:`FAULTS`, perhaps with ``:n`` for the
 candidate at this place of each iteration only, or with ``:once:file`` to happen a single time.
+``{"speed@label": "9"}`` is no fault: it makes the kernels of this shape nine times faster.
 """
 
 from __future__ import annotations
@@ -148,4 +149,5 @@ def _time(function: str, library: bytes, repeats: int) -> list[float]:
     _meet(kernel["faults"], function, kernel["shape"], kernel["place"])
     seed = hashlib.sha256(f"{function} {kernel['shape']} {kernel['trace']}".encode()).digest()
     rng = np.random.default_rng(int.from_bytes(seed[:8], "big"))
-    return [float(value) for value in rng.uniform(1e-4, 2e-4) * rng.uniform(1.0, 1.01, size=repeats)]
+    speed = float(kernel["faults"].get(f"speed@{kernel['shape']}", 1.0))
+    return [float(value) / speed for value in rng.uniform(1e-4, 2e-4) * rng.uniform(1.0, 1.01, size=repeats)]
