@@ -117,6 +117,16 @@ class Comparison:
     reason: str
     caveats: tuple[str, ...]
 
+    @property
+    def n_baseline(self) -> int:
+        """Seeds of the baseline with a timing."""
+        return self.baseline.n
+
+    @property
+    def n_candidate(self) -> int:
+        """Seeds of the candidate with a timing."""
+        return self.candidate.n
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aggregate:

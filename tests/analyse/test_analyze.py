@@ -246,3 +246,9 @@ def test_welch_is_mentioned_where_it_disagrees_about_zero() -> None:
     ]
     assert notes
     assert len(notes) < 80
+
+
+def test_a_comparison_says_how_many_seeds_each_side_has() -> None:
+    """The same numbers that JSON and CSV have as columns."""
+    row = abtune.analyze(make_sweep([0.1], n=5, m=4)).comparisons[0]
+    assert (row.n_baseline, row.n_candidate) == (5, 4)
