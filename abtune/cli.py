@@ -24,6 +24,7 @@ COMMANDS: Mapping[str, str] = {
     "measure": "abtune.commands.measure:measure",
     "analyze": "abtune.commands.analyze:analyze",
     "power": "abtune.commands.power:power",
+    "calibrate": "abtune.commands.calibrate:calibrate",
     "import": "abtune.commands.importing:import_",
     "datasets": "abtune.commands.datasets:datasets",
 }

@@ -12,6 +12,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
 from abtune.analyse.comparison import Side, Verdict
 from abtune.analyse.wording import about_seeds, count, p_value, percent
 
@@ -109,9 +112,18 @@ def _why_invalid(baseline: Side, candidate: Side) -> str:
     return ""
 
 
+def differs(
+    low: npt.ArrayLike, high: npt.ArrayLike, p: npt.ArrayLike, p_confirming: npt.ArrayLike, alpha: float
+) -> npt.NDArray[np.bool_]:
+    """Say whether a difference may be called: interval and both tests agree; arguments broadcast."""
+    apart = (np.asarray(low) > 0) | (np.asarray(high) < 0)
+    called: npt.NDArray[np.bool_] = apart & (np.maximum(p, p_confirming) <= alpha)
+    return called
+
+
 def _differs(evidence: Evidence) -> bool:
-    apart = evidence.boost_low > 0 or evidence.boost_high < 0
-    return apart and max(evidence.p_adjusted, evidence.p_welch_adjusted) <= evidence.alpha
+    tests = evidence.p_adjusted, evidence.p_welch_adjusted
+    return bool(differs(evidence.boost_low, evidence.boost_high, *tests, evidence.alpha))
 
 
 def _why_different(evidence: Evidence) -> str:

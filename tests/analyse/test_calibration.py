@@ -1,0 +1,142 @@
+"""Error rates of the method on a dataset's own noise."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+import xarray as xr
+from analyse_builders import NAN, make_sweep
+from scipy import stats
+
+import abtune
+from abtune.analyse.calibration import Calibration, _residuals, calibrate
+from abtune.analyse.resplits import resplit
+from abtune.analyse.samples import extract
+from abtune.errors import InputError
+
+CONFIGS = ("mainline", "async")
+
+
+def calibrated(dataset: xr.Dataset, **options: object) -> Calibration:
+    settings: dict[str, object] = {
+        "level": 0.95,
+        "margin": 0.02,
+        "boosts": (0.02, 0.1),
+        "replications": 400,
+        "rng_seed": 0,
+        **options,
+    }
+    return calibrate(dataset, CONFIGS, **settings)  # type: ignore[arg-type]
+
+
+def test_the_method_keeps_its_promises_on_normal_noise() -> None:
+    """Coverage is near 95 %, false alarms near 5 %, and power grows with the boost."""
+    found = calibrated(make_sweep([0.1, 0.0, 0.3], n=10, noise=(0.03, 0.05)))
+    for row in found.simulated:
+        assert row.coverage == pytest.approx(0.95, abs=0.03)
+        assert row.false_alarm <= 0.08
+        assert row.power[0] <= row.power[1]
+    assert found.any_false_alarm <= 0.08
+    assert found.error == pytest.approx(0.0109, abs=1e-4)
+
+
+def test_boosts_of_the_dataset_do_not_matter() -> None:
+    """Only the noise enters: the same seeds with another boost give the same shares."""
+    with_boost, without = (
+        calibrated(make_sweep([boost, boost], n=6, seed=3)).simulated for boost in (0.5, 0.0)
+    )
+    for one, two in zip(with_boost, without, strict=True):
+        assert one == two
+
+
+def test_quiet_noise_shows_equivalence_and_small_boosts() -> None:
+    """Where seeds hardly scatter, no difference is called equivalent, and every boost is found."""
+    (row,) = calibrated(make_sweep([0.0], n=8, noise=0.001)).simulated
+    assert row.equivalent > 0.9
+    assert row.power == (1, 1)
+
+
+def test_the_same_seed_gives_the_same_numbers() -> None:
+    """Two runs agree to the last digit, another seed of the generator about."""
+    dataset = make_sweep([0.0, 0.1], n=6, m=5)
+    one, two, other = (calibrated(dataset, rng_seed=seed) for seed in (0, 0, 1))
+    assert one == two
+    assert one != dataclasses.replace(other, rng_seed=0)
+    for here, there in zip(one.simulated, other.simulated, strict=True):
+        assert here.coverage == pytest.approx(there.coverage, abs=0.05)
+
+
+def test_residuals_have_the_spread_of_the_noise() -> None:
+    """The distribution that is drawn from has mean zero and the unbiased variance."""
+    values = np.array([1.0, 2.0, 4.0, NAN])
+    residuals = _residuals(values)
+    assert residuals.mean() == pytest.approx(0)
+    assert residuals.var() == pytest.approx(np.var([1, 2, 4], ddof=1))
+
+
+def test_aa_splits_are_judged_like_any_comparison() -> None:
+    """All splits of ten seeds are looked at, each as scipy would test it."""
+    dataset = make_sweep([0.0], n=10, seed=6)
+    samples = extract(dataset, "async")
+    (row,) = resplit(samples, ("shape0",), level=0.95, rng=np.random.default_rng(0))
+    assert (row.seeds, row.splits) == (5, 126)
+    values = samples.value[0]
+    pairs = [
+        (values[list(chosen)], np.delete(values, list(chosen)))
+        for chosen in itertools.combinations(range(10), 5)
+        if 0 in chosen
+    ]
+    oracle = np.mean([stats.ttest_ind(*pair, equal_var=False).pvalue <= 0.05 for pair in pairs])
+    assert row.welch == pytest.approx(oracle)
+    assert row.permutation <= 0.05
+    assert row.called <= min(row.interval, row.permutation, row.welch)
+
+
+@pytest.mark.parametrize(("n", "halves", "splits"), [(4, 2, 3), (5, 2, 500), (20, 10, 500)])
+def test_many_splits_are_sampled(n: int, halves: int, splits: int) -> None:
+    """Few splits are all looked at; of many, or with a seed that sits out, five hundred random ones."""
+    samples = extract(make_sweep([0.0], n=n), "async")
+    (row,) = resplit(samples, ("shape0",), level=0.95, rng=np.random.default_rng(0))
+    assert (row.seeds, row.splits) == (halves, splits)
+
+
+def test_shapes_with_few_seeds_are_left_out() -> None:
+    """A shape without enough seeds on a side is in no table; where none has enough, there is one line."""
+    dataset = make_sweep([0.0, 0.0], n=4)
+    dataset["latency"][0, 1, 2:] = NAN
+    found = calibrated(dataset)
+    assert [row.shape for row in found.simulated] == ["shape1"]
+    assert [(row.shape, row.config) for row in found.resplits] == [
+        ("shape0", "mainline"),
+        ("shape1", "mainline"),
+        ("shape1", "async"),
+    ]
+    with pytest.raises(InputError, match="no shape has three seeds on both sides"):
+        calibrated(make_sweep([0.0, 0.0], n=2))
+
+
+def test_unequal_and_constant_seeds_do_not_stop_it() -> None:
+    """Other numbers of seeds, and seeds that all agree, give shares like any others."""
+    dataset = make_sweep([0.0, 0.0], n=6, m=9)
+    dataset["latency"][0, 1, :9] = 1e-3
+    for row in calibrated(dataset, replications=100).simulated:
+        assert all(0 <= share <= 1 for share in (row.coverage, row.false_alarm, row.equivalent, *row.power))
+
+
+def test_the_pilot_keeps_its_promises() -> None:
+    """On the pilot's noise the interval covers and false alarms stay near their level."""
+    found = calibrate(
+        abtune.open_dataset("h200-pilot"),
+        CONFIGS,
+        level=0.95,
+        margin=0.02,
+        boosts=(),
+        replications=1000,
+        rng_seed=0,
+    )
+    assert all(0.93 <= row.coverage <= 0.97 for row in found.simulated)
+    assert found.any_false_alarm <= 0.07
+    assert len(found.resplits) == 6
