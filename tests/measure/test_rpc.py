@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import socket
 import subprocess
 import sys
@@ -73,7 +75,7 @@ def tracker() -> Iterator[str]:
         yield f"127.0.0.1:{port}"
     finally:
         for process in reversed(processes):
-            process.terminate()
+            os.killpg(process.pid, signal.SIGKILL)  # the server has workers of its own
             process.wait(timeout=20)
 
 
