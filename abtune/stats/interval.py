@@ -18,9 +18,6 @@ from abtune.stats.variance import floored, moments, welch_freedom
 
 FEWEST_FOR_BOOTSTRAP = 5
 ENOUGH_FOR_BOOTSTRAP_ALONE = 10
-ENOUGH_FOR_PLAIN_WELCH = 7
-_CAUTION = 0.95
-_SOME_CAUTION = 0.75
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,55 +79,6 @@ def standard_error(first: npt.ArrayLike, second: npt.ArrayLike, floor: npt.Array
     freedom = welch_freedom(part_one, part_two, one.n, two.n)
     error = np.sqrt(part_one + part_two)
     return StandardError(difference=one.mean - two.mean, error=error, freedom=freedom)
-
-
-def cautious_error(
-    first: npt.ArrayLike, second: npt.ArrayLike, floor: npt.ArrayLike, *, equal_too: bool
-) -> StandardError:
-    """Difference of means like :func:`standard_error`, with fewer degrees of freedom for unequal numbers.
-
-    Parameters
-    ----------
-    first, second : array_like, shape (shapes, seeds)
-        Samples, padded with NaN; log seconds.
-    floor : array_like, shape (shapes, 2)
-        Measurement variance of a seed value of each side; NaN where unknown.
-    equal_too : bool
-        Whether equal numbers below seven get fewer degrees of freedom too, with the noisier side up to its
-        75 % limit: family-wise 6 instead of 9 % at 5 + 5 seeds, and 10 points of power less.
-
-    Notes
-    -----
-    Welch's degrees of freedom are largest where the side with fewer seeds happens to scatter too little,
-    which is just where t is too large. At the strict levels of a correction over 29 shapes that more than
-    doubles the false alarms: family-wise 12 % instead of 5 % at 5 + 10 seeds with four times the spread on
-    the side of five. Here the degrees of freedom are the fewest for any variance of the smaller side up to
-    its one-sided 95 % limit, by the F distribution of the ratio; the idea of a nuisance parameter taken at
-    its worst within a confidence set is that of [1]_. Family-wise 5.5 % then.
-
-    References
-    ----------
-    .. [1] R. L. Berger and D. D. Boos, P values maximized over a confidence set for the nuisance parameter,
-       Journal of the American Statistical Association 89, 1012-1016 (1994).
-       DOI 10.1080/01621459.1994.10476836
-    """
-    plain = standard_error(first, second, floor)
-    limits = np.asarray(floor, dtype=np.float64)
-    sides = moments(first), moments(second)
-    parts = [
-        floored(side.variance, limit) / np.maximum(side.n, 1)
-        for side, limit in zip(sides, limits.T, strict=True)
-    ]
-    freedom = plain.freedom
-    for one, two in ((0, 1), (1, 0)):
-        n, m = np.maximum(sides[one].n, 2), np.maximum(sides[two].n, 2)
-        few = (n == m) & (n < ENOUGH_FOR_PLAIN_WELCH) & (parts[one] >= parts[two]) & equal_too
-        worst = list(parts)
-        worst[one] = parts[one] * special.fdtri(n - 1, m - 1, np.where(n == m, _SOME_CAUTION, _CAUTION))
-        fewer = np.fmin(freedom, welch_freedom(worst[0], worst[1], sides[0].n, sides[1].n))
-        freedom = np.where((n < m) | few, fewer, freedom)
-    freedom = np.where(np.isnan(plain.freedom), np.nan, freedom)
-    return StandardError(difference=plain.difference, error=plain.error, freedom=freedom)
 
 
 def welch(first: npt.ArrayLike, second: npt.ArrayLike, *, level: float, floor: npt.ArrayLike) -> Interval:
