@@ -1,7 +1,8 @@
 """What the method does on data like these: false alarms, coverage and power, measured instead of promised.
 
 Simulated sweeps draw their seeds from the seeds of the dataset: the distribution of each side is taken to
-be that of its seeds around their mean. What no seed has shown, no simulation shows either.
+be that of its seeds around their mean, smoothed, because ten points in themselves look more skewed and
+lumpy than what they were drawn from. What no seed has shown, no simulation shows either.
 """
 
 from __future__ import annotations
@@ -180,7 +181,7 @@ class _Simulation:
         self._level, self._margin, self._replications = level, margin, replications
         self._alpha = round(1 - level, 12)
         self._shapes = len(usable)
-        self._pools = [[_residuals(side.value[at]) for at in usable] for side in sides]
+        self._pools = [[_Pool(side.value[at]) for at in usable] for side in sides]
         floor = np.stack([side.floor[usable] for side in sides], axis=1)
         self._floor: Floats = np.tile(floor, (replications, 1))
 
@@ -216,9 +217,9 @@ class _Simulation:
     def _draw(self, side: int, shift: float, rng: np.random.Generator) -> Floats:
         """Draw the seeds of one side of every shape in every replication, a row each."""
         pools = self._pools[side]
-        values = np.full((self._replications, self._shapes, max(map(len, pools))), np.nan)
+        values = np.full((self._replications, self._shapes, max(pool.n for pool in pools)), np.nan)
         for place, pool in enumerate(pools):
-            values[:, place, : len(pool)] = shift + rng.choice(pool, (self._replications, len(pool)))
+            values[:, place, : pool.n] = shift + pool.draw((self._replications, pool.n), rng)
         return values.reshape(-1, values.shape[2])
 
     def _corrected(self, p: Floats) -> Floats:
@@ -230,9 +231,28 @@ class _Simulation:
         return share
 
 
-def _residuals(values: Floats) -> Floats:
-    """Deviations of the seeds from their mean, spread so that their variance is the unbiased one."""
-    known = values[~np.isnan(values)]
-    mean = moments(known[np.newaxis]).mean[0]
-    residuals: Floats = (known - mean) * math.sqrt(len(known) / (len(known) - 1))
-    return residuals
+class _Pool:
+    """The distribution of one side's seeds around their mean: a smoothed bootstrap of their own variance.
+
+    Silverman and Young, The bootstrap: to smooth or not to smooth?, Biometrika 74, 469-479 (1987), with the
+    bandwidth 0.9 min(s, IQR/1.34) n^(-1/5), which keeps two modes apart.
+    """
+
+    __slots__ = ("_residuals", "_width", "n")
+
+    def __init__(self, values: Floats) -> None:
+        known = values[~np.isnan(values)]
+        self.n = len(known)
+        centred = known - moments(known[np.newaxis]).mean[0]
+        variance = float((centred**2).sum()) / (self.n - 1)
+        quarters = np.quantile(centred, (0.25, 0.75))
+        width = 0.9 * min(math.sqrt(variance), float(quarters[1] - quarters[0]) / 1.34) * self.n**-0.2
+        spread = (centred**2).mean() + width**2
+        shrunk = math.sqrt(variance / spread) if spread > 0 else 1.0
+        self._residuals: Floats = centred * shrunk
+        self._width = width * shrunk
+
+    def draw(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
+        """Draw independent values with mean zero and the unbiased variance of the seeds."""
+        drawn: Floats = rng.choice(self._residuals, shape) + self._width * rng.standard_normal(shape)
+        return drawn

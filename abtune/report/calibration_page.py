@@ -9,10 +9,10 @@ from abtune.report.numbers import plain_percent
 from abtune.report.page import SHAPE, Bullets, Grid, Heading, Part, Prose, column
 
 _SIMULATED = (
-    "Simulated sweeps draw as many seeds as the dataset has from its own seeds around their mean. coverage: "
-    "the interval holds the true boost; false alarm: a difference is called where there is none, shape by "
-    "shape; equivalent: called where there is no difference; then the chance that a true boost of that size "
-    "in every shape is called, with the correction over the shapes."
+    "Simulated sweeps draw as many seeds as the dataset has from its own seeds around their mean, smoothed. "
+    "coverage: the interval holds the true boost; false alarm: a difference is called where there is none, "
+    "shape by shape; equivalent: called where there is no difference; then the chance that a true boost of "
+    "that size in every shape is called, with the correction over the shapes."
 )
 _RESPLIT = (
     "The seeds of one configuration dealt to two sides, so that there is no difference: how often the "

@@ -12,7 +12,7 @@ from analyse_builders import NAN, make_sweep
 from scipy import stats
 
 import abtune
-from abtune.analyse.calibration import Calibration, _residuals, calibrate
+from abtune.analyse.calibration import Calibration, _Pool, calibrate
 from abtune.analyse.resplits import resplit
 from abtune.analyse.samples import extract
 from abtune.errors import InputError
@@ -69,12 +69,23 @@ def test_the_same_seed_gives_the_same_numbers() -> None:
         assert here.coverage == pytest.approx(there.coverage, abs=0.05)
 
 
-def test_residuals_have_the_spread_of_the_noise() -> None:
-    """The distribution that is drawn from has mean zero and the unbiased variance."""
-    values = np.array([1.0, 2.0, 4.0, NAN])
-    residuals = _residuals(values)
-    assert residuals.mean() == pytest.approx(0)
-    assert residuals.var() == pytest.approx(np.var([1, 2, 4], ddof=1))
+@pytest.mark.parametrize(
+    "values", [[1.0, 2.0, 4.0, NAN], [0.0] * 8 + [1.0, 1.1], list(np.random.default_rng(0).gamma(1, 1, 20))]
+)
+def test_what_is_drawn_has_the_spread_of_the_noise(values: list[float]) -> None:
+    """The distribution that is drawn from has mean zero and the unbiased variance of the seeds."""
+    known = np.array([value for value in values if not np.isnan(value)])
+    drawn = _Pool(np.array(values)).draw((400_000,), np.random.default_rng(1))
+    assert drawn.mean() == pytest.approx(0, abs=0.01)
+    assert drawn.var() == pytest.approx(known.var(ddof=1), rel=0.01)
+
+
+def test_two_modes_stay_apart() -> None:
+    """Where one search in five goes wrong, the draws do so too, and hardly anything lies between."""
+    values = np.concatenate([np.linspace(-0.005, 0.005, 16), np.linspace(0.095, 0.105, 4)])
+    drawn = _Pool(values).draw((20_000,), np.random.default_rng(2)) + values.mean()
+    assert (drawn > 0.06).mean() == pytest.approx(0.2, abs=0.02)
+    assert ((drawn > 0.03) & (drawn < 0.07)).mean() < 0.01
 
 
 def test_aa_splits_are_judged_like_any_comparison() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
@@ -151,3 +152,14 @@ def test_stories_do_not_change_the_dataset() -> None:
     story(dataset)
     xr.testing.assert_identical(dataset, before)
     assert np.array_equal(dataset["run_status"], before["run_status"])
+
+
+def test_a_verdict_reached_look_by_look_says_why_the_gates_differ() -> None:
+    """Where seeds were added look by look at stricter levels than the gates show, the story says so."""
+    dataset = make_sweep([0.022, 0.0], n=10, noise=0.02, seed=2)
+    assert abtune.analyze(dataset).comparisons[0].verdict is Verdict.IMPROVED
+    looks = [{"seeds": 5, "alpha": 0.0001, "done": True}, {"seeds": 10, "alpha": 0.0001, "done": True}]
+    found = story(dataset.assign_attrs(looks=json.dumps(looks)))
+    assert found.comparison.verdict is not Verdict.IMPROVED
+    assert "look by look" in found.note
+    assert story(dataset).note == ""
