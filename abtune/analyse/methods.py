@@ -67,7 +67,7 @@ def _about_test(choices: Choices, fewest: int) -> list[str]:
         "The moderated test takes the noise of the shapes to be of one kind; where it is not, shapes noisier "
         "than the others look more certain than they are."
     )
-    few = f"At {fewest} seeds it claims something false in up to 16% of reports of 29 shapes."
+    few = f"At {fewest} seeds it claims something false in up to 9% of reports of 29 shapes."
     return [note, few] if fewest < _FEW_FOR_MODERATION else [note]
 
 

@@ -49,13 +49,13 @@ MEANS: Mapping[str, Method] = MappingProxyType(
     {
         "expanded-percentile": Method(
             words="expanded percentile bootstrap of {}, with Welch's t below 10 seeds a side",
-            coverage=(0.974, 0.952, 0.947),
+            coverage=(0.972, 0.949, 0.948),
             keeps_its_promise=True,
             compute=lambda x, y, level, floor, _: closed.expanded_percentile(x, y, level=level, floor=floor),
         ),
         "bootstrap-t": Method(
             words="bootstrap-t of {}",
-            coverage=(0.967, 0.944, 0.940),
+            coverage=(0.968, 0.941, 0.940),
             keeps_its_promise=True,
             compute=lambda x, y, level, floor, rng: bootstrap_t(
                 x, y, level=level, floor=floor, rng=rng, symmetric=False
@@ -63,7 +63,7 @@ MEANS: Mapping[str, Method] = MappingProxyType(
         ),
         "symmetric-bootstrap-t": Method(
             words="symmetric bootstrap-t of {}",
-            coverage=(0.983, 0.970, 0.956),
+            coverage=(0.983, 0.969, 0.957),
             keeps_its_promise=True,
             compute=lambda x, y, level, floor, rng: bootstrap_t(
                 x, y, level=level, floor=floor, rng=rng, symmetric=True
@@ -71,25 +71,25 @@ MEANS: Mapping[str, Method] = MappingProxyType(
         ),
         "percentile": Method(
             words="percentile bootstrap of {}",
-            coverage=(0.873, 0.915, 0.932),
+            coverage=(0.865, 0.915, 0.932),
             keeps_its_promise=False,
             compute=lambda x, y, level, floor, _: percentile(x, y, level=level, floor=floor),
         ),
         "bca": Method(
             words="BCa bootstrap of {}",
-            coverage=(0.857, 0.897, 0.924),
+            coverage=(0.850, 0.897, 0.924),
             keeps_its_promise=False,
             compute=lambda x, y, level, floor, _: bca(x, y, level=level, floor=floor),
         ),
         "welch": Method(
             words="Welch's t of {}",
-            coverage=(0.971, 0.961, 0.952),
+            coverage=(0.970, 0.962, 0.952),
             keeps_its_promise=True,
             compute=lambda x, y, level, floor, _: closed.welch(x, y, level=level, floor=floor),
         ),
         "permutation": Method(
             words="inverted permutation test of {}",
-            coverage=(0.955, 0.955, 0.950),
+            coverage=(0.954, 0.954, 0.948),
             keeps_its_promise=True,
             compute=lambda x, y, level, floor, rng: permutation_inversion(
                 x, y, level=level, floor=floor, rng=rng
@@ -101,13 +101,13 @@ MEDIANS: Mapping[str, Method] = MappingProxyType(
     {
         "percentile": Method(
             words="percentile bootstrap of {}",
-            coverage=(0.972, 0.970, 0.971),
+            coverage=(0.970, 0.971, 0.969),
             keeps_its_promise=True,
             compute=lambda x, y, level, floor, _: median_percentile(x, y, level=level, floor=floor),
         ),
         "price-bonett": Method(
             words="Price-Bonett's normal interval of {}",
-            coverage=(0.947, 0.966, 0.954),
+            coverage=(0.946, 0.968, 0.954),
             keeps_its_promise=True,
             compute=lambda x, y, level, floor, _: price_bonett(x, y, level=level, floor=floor),
         ),

@@ -105,7 +105,7 @@ def test_weak_corrections_and_tests_say_what_they_promise() -> None:
         correction="none"
     )
     assert "noise of the shapes to be of one kind" in said(test="moderated")
-    assert "false in up to 16%" in " ".join(abtune.analyze(make_sweep(TRUE, n=3), test="moderated").caveats)
+    assert "false in up to 9%" in " ".join(abtune.analyze(make_sweep(TRUE, n=3), test="moderated").caveats)
     assert "does not see what goes wrong in less than half" in said(estimand="median")
     for words in ("screen", "Without a correction", "one kind", "half of the searches"):
         assert words not in said()
