@@ -374,7 +374,7 @@ def build(shape: Shape, config: Configuration, target: str, record: list[Any]) -
     module = ms.database.TuningRecord.from_json(record, workload).as_measure_candidate().sch.mod
     module = tvm.s_tir.transform.RemoveWeightLayoutRewriteBlock(skip_tensor_rewrite=True)(module)
     with _target(target), tvm.transform.PassContext(config=dict(config.pass_config)):
-        library = tvm.driver.build(module, target=_target(target))
+        library = tvm.tirx.build(module, target=_target(target))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "kernel.so"
         library.export_library(str(path))
