@@ -76,11 +76,13 @@ def draw_curve(curve: Curve, analysis: Analysis) -> Figure:
 def draw_power(plan: Plan) -> Figure:
     """Draw the chance to find each boost by the number of seeds."""
     figure, (axis,) = new_figure(1, 5.0, 3.4)
+    from matplotlib import colormaps  # there, or the figure would not be
+
     seeds = [reach.seeds for reach in plan.reaches]
     for at, boost in enumerate(plan.goal.boosts):
         chances = [100 * reach.power[at] for reach in plan.reaches]
-        shade = 0.25 + 0.75 * (at + 1) / len(plan.goal.boosts)
-        axis.plot(seeds, chances, color=INK, alpha=shade, marker="o", ms=3.5, label=f"{100 * boost:.6g}%")
+        colour = colormaps["viridis"](0.9 * at / max(len(plan.goal.boosts) - 1, 1))
+        axis.plot(seeds, chances, color=colour, marker="o", ms=3.5, label=f"{100 * boost:.6g}%")
     axis.axhline(100 * plan.goal.target, color=GREY, lw=0.8)
     axis.set_xscale("log")
     axis.minorticks_off()
@@ -88,7 +90,15 @@ def draw_power(plan: Plan) -> Figure:
     axis.set_ylim(0, 101)
     axis.set_xlabel("seeds a side")
     axis.set_ylabel("power (%)")
-    axis.legend(title="true boost", frameon=False, fontsize=8)
+    # Beside the curves, which may be anywhere; the largest boost on top, as its curve is.
+    axis.legend(
+        title="true boost",
+        frameon=False,
+        fontsize=8,
+        loc="center left",
+        bbox_to_anchor=(1.0, 0.5),
+        reverse=True,
+    )
     return figure
 
 
