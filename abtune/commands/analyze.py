@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from abtune.commands.choosing import method_options
-from abtune.commands.options import Percentage, split_commas
+from abtune.commands.options import (
+    baseline_option,
+    candidate_option,
+    ci_option,
+    margin_option,
+    rng_seed_option,
+    split_commas,
+)
 from abtune.commands.sections import Asked, section_options
 from abtune.errors import InputError
 
@@ -40,8 +47,8 @@ Examples:
 """
 )
 @click.argument("dataset", required=False)
-@click.option("--baseline", metavar="NAME", help="Configuration to compare against. [default: the first]")
-@click.option("--candidate", metavar="NAME", help="Configuration to judge. [default: the second]")
+@baseline_option()
+@candidate_option()
 @click.option(
     "--shapes",
     metavar="LABEL,...",
@@ -49,28 +56,9 @@ Examples:
     callback=split_commas,
     help="Only these shapes: labels, globs such as 'M=*', or presets. Repeatable.",
 )
-@click.option(
-    "--ci",
-    "level",
-    type=Percentage(50, 100, example="95"),
-    default="95",
-    show_default=True,
-    help="Confidence of the intervals; tests are made at the rest.",
-)
-@click.option(
-    "--margin",
-    type=Percentage(0, 100, example="2"),
-    default="2",
-    show_default=True,
-    help="The smallest boost that matters: within it, shapes count as equivalent.",
-)
-@click.option(
-    "--rng-seed",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    help="Seed of the resampling. The same seed gives the same report, byte for byte.",
-)
+@ci_option("Confidence of the intervals; tests are made at the rest.")
+@margin_option("The smallest boost that matters: within it, shapes count as equivalent.")
+@rng_seed_option("Seed of the resampling. The same seed gives the same report, byte for byte.")
 @click.option(
     "--format",
     "format_",

@@ -6,7 +6,14 @@ import sys
 
 import click
 
-from abtune.commands.options import Percentage
+from abtune.commands.options import (
+    Percentage,
+    baseline_option,
+    candidate_option,
+    ci_option,
+    margin_option,
+    rng_seed_option,
+)
 
 BOOSTS = (0.05, 0.1, 0.2)
 
@@ -19,8 +26,8 @@ Examples:
 """
 )
 @click.argument("dataset", required=False)
-@click.option("--baseline", metavar="NAME", help="Configuration to compare against. [default: the first]")
-@click.option("--candidate", metavar="NAME", help="Configuration to judge. [default: the second]")
+@baseline_option()
+@candidate_option()
 @click.option(
     "--boost",
     "boosts",
@@ -35,28 +42,9 @@ Examples:
     show_default=True,
     help="Simulated sweeps for each boost.",
 )
-@click.option(
-    "--ci",
-    "level",
-    type=Percentage(50, 100, example="95"),
-    default="95",
-    show_default=True,
-    help="Confidence of the analysis.",
-)
-@click.option(
-    "--margin",
-    type=Percentage(0, 100, example="2"),
-    default="2",
-    show_default=True,
-    help="The smallest boost that matters.",
-)
-@click.option(
-    "--rng-seed",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    help="Seed of the simulation. The same seed gives the same numbers.",
-)
+@ci_option("Confidence of the analysis.")
+@margin_option("The smallest boost that matters.")
+@rng_seed_option("Seed of the simulation. The same seed gives the same numbers.")
 @click.option(
     "--format",
     "format_",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import click
 
 from abtune.errors import InputError
 from abtune.report.numbers import to_fraction
+
+Option: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 class Percentage(click.ParamType):  # type: ignore[type-arg]  # generic only from click 8.2 on
@@ -50,3 +52,32 @@ def split_commas(
     if not all(names):
         raise click.BadParameter("there is an empty name in the list", param=param)
     return names
+
+
+def ci_option(meaning: str) -> Option:
+    """Make the option ``--ci``, whose fraction arrives as ``level``."""
+    kind = Percentage(50, 100, example="95")
+    return click.option("--ci", "level", type=kind, default="95", show_default=True, help=meaning)
+
+
+def margin_option(meaning: str) -> Option:
+    """Make the option ``--margin``, which arrives as a fraction."""
+    kind = Percentage(0, 100, example="2")
+    return click.option("--margin", type=kind, default="2", show_default=True, help=meaning)
+
+
+def rng_seed_option(meaning: str) -> Option:
+    """Make the option ``--rng-seed``."""
+    return click.option("--rng-seed", type=click.IntRange(min=0), default=0, show_default=True, help=meaning)
+
+
+def baseline_option() -> Option:
+    """Make the option ``--baseline``."""
+    return click.option(
+        "--baseline", metavar="NAME", help="Configuration to compare against. [default: the first]"
+    )
+
+
+def candidate_option() -> Option:
+    """Make the option ``--candidate``."""
+    return click.option("--candidate", metavar="NAME", help="Configuration to judge. [default: the second]")

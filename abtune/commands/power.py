@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from abtune.commands.options import Percentage
+from abtune.commands.options import Percentage, baseline_option, candidate_option, ci_option
 from abtune.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ Examples:
     type=Percentage(0, 200, example="10"),
     help="Plan with this noise between seeds instead of a dataset's: coefficient of variation in percent.",
 )
-@click.option("--baseline", metavar="NAME", help="Configuration to compare against. [default: the first]")
-@click.option("--candidate", metavar="NAME", help="Configuration to judge. [default: the second]")
+@baseline_option()
+@candidate_option()
 @click.option(
     "--shapes",
     type=click.IntRange(min=1),
@@ -62,14 +62,7 @@ Examples:
     show_default=True,
     help="Chance to find a boost that is there.",
 )
-@click.option(
-    "--ci",
-    "level",
-    type=Percentage(50, 100, example="95"),
-    default="95",
-    show_default=True,
-    help="Confidence of the analysis; tests are made at the rest.",
-)
+@ci_option("Confidence of the analysis; tests are made at the rest.")
 @click.option(
     "--figure",
     metavar="FILE",
