@@ -47,10 +47,19 @@ def start(empty_folder: Path, log: Path) -> Start:
             "2",
         ]
         return subprocess.Popen(
-            [*command, *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            [*command, *options],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            preexec_fn=heed_interrupts,  # noqa: PLW1509 - no threads here that a fork could hurt
         )
 
     return start_one
+
+
+def heed_interrupts() -> None:
+    """Undo what a shell does to the tests when it runs them in the background: ignore Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def proposals(log: Path) -> int:
