@@ -16,8 +16,8 @@ from abtune.configurations import Configuration
 from abtune.errors import DatasetError
 from abtune.measure.cluster import open_cluster
 from abtune.measure.plan import Run, Settings
+from abtune.measure.records import Rounds
 from abtune.measure.sitting import Progress
-from abtune.measure.store import Rounds
 from abtune.measure.target import TargetFacts
 from abtune.measure.winners import measure_winners
 from abtune.schema import RunStatus, add_variables

@@ -11,7 +11,8 @@ import numpy as np
 import xarray as xr
 
 from abtune.measure.plan import Plan
-from abtune.measure.store import Rounds, RunRecord, Store, WinnerTimes
+from abtune.measure.records import Rounds, RunRecord, WinnerTimes
+from abtune.measure.store import Store
 from abtune.schema import RunStatus, TrialStatus, add_variables, make_dataset
 from abtune.shapes import parse_shape
 

@@ -21,8 +21,8 @@ import numpy as np
 from distributed import Worker, WorkerPlugin, get_worker
 
 from abtune.measure.plan import Run, Settings
+from abtune.measure.records import Rounds, WinnerTimes
 from abtune.measure.servant import CallFailed, CallTimedOut, Post, ServantError
-from abtune.measure.store import Rounds, WinnerTimes
 from abtune.measure.target import REMOTE, TVM_MODULE, TargetFacts
 from abtune.measure.trials import Candidate, History, Trial, failed
 from abtune.schema import TrialStatus

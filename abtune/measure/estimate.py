@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from abtune.measure.plan import Plan
-from abtune.measure.store import RunRecord
+from abtune.measure.records import RunRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,9 +14,9 @@ from distributed.scheduler import KilledWorker
 from abtune.errors import TargetError
 from abtune.measure.crew import Batch, Proposal, Timed, build_batch, propose, time_batch
 from abtune.measure.plan import Run, rng_for
+from abtune.measure.records import RunRecord
 from abtune.measure.servant import ServantError
 from abtune.measure.sitting import Sitting, first_error
-from abtune.measure.store import RunRecord
 from abtune.measure.trials import Candidate, History
 from abtune.schema import RunStatus, TrialStatus
 from abtune.shapes import Gemm

@@ -10,8 +10,8 @@ from typing import Any
 from abtune.measure.cluster import Cluster
 from abtune.measure.crew import Winner, build_winner, time_winners
 from abtune.measure.plan import Plan, Run, Settings, rng_for
+from abtune.measure.records import Rounds, RunRecord
 from abtune.measure.sitting import Sitting, first_error
-from abtune.measure.store import Rounds, RunRecord
 from abtune.schema import RunStatus
 
 

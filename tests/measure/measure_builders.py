@@ -7,7 +7,7 @@ from typing import Any
 
 from abtune.configurations import Configuration
 from abtune.measure.plan import Plan, Run, Settings, make_plan
-from abtune.measure.store import Rounds, RunRecord, WinnerTimes
+from abtune.measure.records import Rounds, RunRecord, WinnerTimes
 from abtune.measure.target import TargetFacts
 from abtune.measure.trials import Candidate, History, Trial
 from abtune.schema import RunStatus, TrialStatus
