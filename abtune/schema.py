@@ -115,6 +115,9 @@ VARIABLES: Mapping[str, Variable] = {
     "host": _variable(RUN, "U", "1", "machine that measured the winner"),
     "sm_clock": _variable(ROUND, "f", "MHz", "clock of the multiprocessors in the round"),
     "temperature": _variable(ROUND, "f", "degC", "temperature of the device in the round"),
+    "throttle_reasons": _variable(
+        ROUND, "f", "1", "why the clock was not higher in the round: sum of NVML's nvmlClocksEventReason bits"
+    ),
     "winner": _variable(RUN, "U", "1", "trace of the winning schedule (JSON)"),
     "failure": _variable(RUN, "U", "1", "why the run failed"),
 }

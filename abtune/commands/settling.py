@@ -38,7 +38,7 @@ def settle(plan: Plan, store: Store, carry_out: Callable[[Plan, str], Outcome]) 
         Of the last look; its dataset is that of all.
     """
     from abtune.datasets import save_dataset
-    from abtune.measure.assemble import assemble
+    from abtune.measure.assemble import assemble_store
 
     looks = schedule(alpha=ALPHA, most=len(plan.seeds), shapes=len(plan.shapes))
     left = plan
@@ -47,7 +47,7 @@ def settle(plan: Plan, store: Store, carry_out: Callable[[Plan, str], Outcome]) 
         outcome = carry_out(part, _text(looks, done=number))
         if not outcome.stopped:
             store.amend(looks=_text(looks, done=number + 1))
-        outcome = replace(outcome, dataset=assemble(plan.restricted(seeds=part.seeds), store))
+        outcome = replace(outcome, dataset=assemble_store(plan.restricted(seeds=part.seeds), store))
         save_dataset(outcome.dataset, store.dataset)
         if outcome.stopped:
             break

@@ -74,6 +74,13 @@ Examples:
 @click.option("--rounds", type=click.IntRange(min=1), default=5, show_default=True, help="Of re-measuring.")
 @click.option("--repeats", type=click.IntRange(min=1), default=5, show_default=True, help="Timings a round.")
 @click.option(
+    "--cache",
+    type=click.Choice(["warm", "cold"]),
+    default="warm",
+    show_default=True,
+    help="What a kernel that is timed finds in the caches of its device.",
+)
+@click.option(
     "--out",
     type=click.Path(path_type=Path),
     default=Path("abtune.nc"),
@@ -169,6 +176,7 @@ def _make_plan(options: dict[str, Any], facts: TargetFacts, shapes: tuple[str, .
         build_timeout=30.0,
         run_timeout=30.0,
         rng_seed=options["rng_seed"],
+        cache=options["cache"],
     )
     configs = _configs(options, facts)
     if configs[0].name == configs[1].name:
@@ -266,7 +274,7 @@ def _command(options: dict[str, Any]) -> str:
 def _say_plan(plan: Plan, facts: TargetFacts, store: Store, cores: int) -> None:
     from abtune.measure.estimate import estimate
 
-    done = store.records() if store.folder.exists() else []
+    done = store.records()
     cost = estimate(plan, facts.kind, cores, len(facts.devices), done)
     devices = f"{len(facts.devices)} x {facts.devices[0]}" if len(facts.devices) > 1 else facts.devices[0]
     settings = plan.settings

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-import numpy as np
 import xarray as xr
 
 from abtune.configurations import Configuration
 from abtune.errors import DatasetError
+from abtune.measure.assemble import assemble
 from abtune.measure.cluster import open_cluster
-from abtune.measure.plan import Run, Settings
-from abtune.measure.records import Rounds
+from abtune.measure.plan import Plan, Run, Settings, make_plan
+from abtune.measure.records import Rounds, RunRecord
+from abtune.measure.restore import restore_records
 from abtune.measure.sitting import Progress
 from abtune.measure.target import TargetFacts
 from abtune.measure.winners import measure_winners
-from abtune.schema import RunStatus, add_variables
 from abtune.shapes import parse_shape
 
 
@@ -69,35 +68,37 @@ def measure_again(
     DatasetError
         If the dataset does not say what its configurations mean.
     """
-    settings = replace(settings, target=facts.target)
-    jobs = _jobs(dataset)
+    plan = _plan(dataset, replace(settings, target=facts.target))
+    records = restore_records(dataset)
+    jobs = _jobs(plan, records)
     progress.begin("re-measuring", sum(len(shape) for shape in jobs), 0)
-    rounds = asyncio.run(_measure(jobs, facts, settings, scheduler, cores, progress))
-    again = _with_rounds(dataset, rounds, settings)
-    return again.assign_attrs(settings=json.dumps(asdict(settings)), device=facts.devices[0])
+    rounds = asyncio.run(_measure(jobs, facts, plan.settings, scheduler, cores, progress))
+    attrs = {**dataset.attrs, "settings": json.dumps(asdict(plan.settings)), "device": facts.devices[0]}
+    return assemble(plan, records, rounds, attrs)
 
 
-def _jobs(dataset: xr.Dataset) -> list[list[tuple[Run, list[Any]]]]:
-    """Return, shape by shape, the runs that have a winner, with its record."""
+def _plan(dataset: xr.Dataset, settings: Settings) -> Plan:
+    """Return the plan that a dataset carries out."""
     try:
-        meanings = json.loads(dataset.attrs["configurations"])
-        configs = {meaning["name"]: Configuration(**meaning) for meaning in meanings}
+        configs = [Configuration(**meaning) for meaning in json.loads(dataset.attrs["configurations"])]
     except (KeyError, TypeError, ValueError) as error:
         raise DatasetError(f"the dataset does not say what its configurations are ({error})") from None
-    jobs = []
-    for label in dataset["shape"].values:
-        shape = parse_shape(str(label))
-        cells = [
-            (str(name), int(seed)) for name in dataset["config"].values for seed in dataset["seed"].values
-        ]
-        found = []
-        for name, seed in cells:
-            record = str(dataset["winner"].sel(shape=label, config=name, seed=seed).item())
-            if record:
-                found.append((Run(shape=shape, config=configs[name], seed=seed), json.loads(record)))
-        if found:
-            jobs.append(found)
-    return jobs
+    return make_plan(
+        shapes=[parse_shape(str(label)) for label in dataset["shape"].values],
+        configs=configs,
+        seeds=[int(seed) for seed in dataset["seed"].values],
+        settings=settings,
+    )
+
+
+def _jobs(plan: Plan, records: Sequence[RunRecord]) -> list[list[tuple[Run, list[Any]]]]:
+    """Return, shape by shape, the runs that have a winner, with its record."""
+    jobs: dict[str, list[tuple[Run, list[Any]]]] = {}
+    for record in records:
+        if record.winner is not None:
+            run = plan.run_of(record.shape, record.config, record.seed)
+            jobs.setdefault(record.shape, []).append((run, record.winner))
+    return list(jobs.values())
 
 
 async def _measure(
@@ -116,31 +117,3 @@ async def _measure(
             return rounds
 
         return list(await asyncio.gather(*(one(index) for index in range(len(jobs)))))
-
-
-def _with_rounds(dataset: xr.Dataset, rounds: Sequence[Rounds], settings: Settings) -> xr.Dataset:
-    sizes = tuple(dataset.sizes[name] for name in ("shape", "config", "seed"))
-    latency = np.full((*sizes, settings.rounds, settings.repeats), math.nan)
-    clock, temperature = (np.full((*sizes, settings.rounds), math.nan) for _ in range(2))
-    run = {
-        name: dataset[name].values.copy() if name in dataset else np.full(sizes, "", dtype=object)
-        for name in ("run_status", "failure", "device", "host")
-    }
-    labels = [dataset[name].values.tolist() for name in ("shape", "config", "seed")]
-    for measured in rounds:
-        for winner in measured.winners:
-            keys = (measured.shape, winner.config, winner.seed)
-            cell = tuple(axis.index(key) for axis, key in zip(labels, keys, strict=True))
-            run["device"][cell], run["host"][cell] = measured.device, measured.host
-            run["failure"][cell] = winner.failure
-            run["run_status"][cell] = RunStatus.FAILED if winner.failure else RunStatus.COMPLETE
-            if not winner.failure:
-                latency[cell] = winner.latency
-                clock[cell], temperature[cell] = winner.sm_clock, winner.temperature
-    bare = dataset.drop_dims(["round", "repeat"]).assign_coords(
-        {
-            name: (name, np.arange(count), dataset[name].attrs)
-            for name, count in (("round", settings.rounds), ("repeat", settings.repeats))
-        }
-    )
-    return add_variables(bare, latency=latency, sm_clock=clock, temperature=temperature, **run)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,23 +17,36 @@ from abtune.schema import RunStatus, TrialStatus, add_variables, make_dataset
 from abtune.shapes import parse_shape
 
 
-def assemble(plan: Plan, store: Store) -> xr.Dataset:
-    """Build the dataset of everything in the store; what the plan asks for and is not there is missing.
+def assemble_store(plan: Plan, store: Store) -> xr.Dataset:
+    """Build the dataset of everything in a store, also of earlier plans."""
+    content = store.about()
+    attrs = {
+        **content["about"],
+        "settings": json.dumps(content["identity"]["settings"]),
+        "configurations": json.dumps(content["identity"]["configs"]),
+    }
+    return assemble(plan, store.records(), store.rounds().values(), attrs)
+
+
+def assemble(
+    plan: Plan, records: Sequence[RunRecord], rounds: Iterable[Rounds], attrs: Mapping[str, Any]
+) -> xr.Dataset:
+    """Build a dataset; what the plan asks for and is not there is missing.
 
     Parameters
     ----------
     plan : Plan
-        Gives the order of shapes and configurations.
-    store : Store
-        Gives runs and re-measurements, also of earlier plans.
+        Gives the order of shapes and configurations, and how many rounds and repeats there are.
+    records, rounds
+        Runs and re-measurements, also of earlier plans.
+    attrs : mapping
+        Facts about the sweep.
 
     Returns
     -------
     xarray.Dataset
         Valid by the schema.
     """
-    records = store.records()
-    rounds = store.rounds()
     labels = list(
         dict.fromkeys([shape.label for shape in plan.shapes] + [record.shape for record in records])
     )
@@ -42,7 +55,7 @@ def assemble(plan: Plan, store: Store) -> xr.Dataset:
     grid = _Grid(labels, configs, seeds)
     for record in records:
         grid.put_record(record)
-    for measured in rounds.values():
+    for measured in rounds:
         for winner in measured.winners:
             grid.put_winner(measured, winner)
     shapes = [parse_shape(label) for label in labels]
@@ -53,7 +66,7 @@ def assemble(plan: Plan, store: Store) -> xr.Dataset:
         seeds=seeds,
         workloads=[shape.workload for shape in shapes],
         run_status=grid.run["run_status"],
-        attrs=_attributes(store),
+        attrs=attrs,
     )
     return add_variables(
         dataset,
@@ -128,11 +141,13 @@ class _Grid:
         return values
 
     def states(self, rounds: int) -> dict[str, np.ndarray[Any, Any]]:
-        """Return clock and temperature by round."""
-        clock, temperature = (np.full((*self.size, rounds), math.nan) for _ in range(2))
+        """Return the state of the device by round."""
+        names = ("sm_clock", "temperature", "throttle_reasons")
+        states = {name: np.full((*self.size, rounds), math.nan) for name in names}
         for cell, winner in self._winners.items():
-            clock[cell], temperature[cell] = winner.sm_clock, winner.temperature
-        return {"sm_clock": clock, "temperature": temperature}
+            for name, values in states.items():
+                values[cell] = getattr(winner, name)
+        return states
 
     def trials(self) -> dict[str, np.ndarray[Any, Any]]:
         """Return the course of every search, padded to the longest."""
@@ -146,14 +161,3 @@ class _Grid:
 
     def _cell(self, *labels: Any) -> tuple[int, ...]:
         return tuple(axis.index(label) for axis, label in zip(self._axes, labels, strict=True))
-
-
-def _attributes(store: Store) -> dict[str, Any]:
-    content = store.about()
-    about = dict(content["about"])
-    settings = content["identity"]["settings"]
-    return {
-        **about,
-        "settings": json.dumps(settings),
-        "configurations": json.dumps(content["identity"]["configs"]),
-    }

@@ -15,7 +15,7 @@ import dask
 from distributed import Client, LocalCluster, Worker
 
 from abtune.errors import TargetError
-from abtune.measure.crew import Crew, interrupt_crew
+from abtune.measure.crew import Crew, interrupt_crew, with_crew
 from abtune.measure.target import TargetFacts
 
 CONNECT_TIMEOUT = 10.0
@@ -28,12 +28,15 @@ class Cluster:
     ----------
     client : distributed.Client
         An asynchronous client.
+    crew : str
+        Name of the crew that every worker holds for this sweep.
     searchers, devices : int
         Places of each kind, over all workers.
     """
 
-    def __init__(self, client: Client, *, searchers: int, devices: int) -> None:
+    def __init__(self, client: Client, crew: str, *, searchers: int, devices: int) -> None:
         self._client = client
+        self._crew = crew
         self.searchers = searchers
         self.devices = devices
 
@@ -47,11 +50,11 @@ class Cluster:
 
     async def interrupt(self) -> None:
         """Kill what the workers are doing."""
-        await self._client.run(interrupt_crew)
+        await self._client.run(interrupt_crew, self._crew)
 
     async def _run(self, task: Callable[..., Any], args: tuple[Any, ...], place: str, priority: int) -> Any:
         future = self._client.submit(
-            task, *args, resources={place: 1}, priority=priority, pure=False, retries=0
+            with_crew, self._crew, task, *args, resources={place: 1}, priority=priority, pure=False, retries=0
         )
         try:
             return await future
@@ -117,8 +120,9 @@ async def _local(facts: TargetFacts, cores: int) -> AsyncIterator[Cluster]:
         ) as local,
         Client(local, asynchronous=True, set_as_default=False) as client,
     ):
-        await client.register_plugin(Crew(facts, searchers=cores, devices=devices))
-        yield Cluster(client, searchers=cores, devices=devices)
+        crew = Crew(facts, searchers=cores, devices=devices)
+        await client.register_plugin(crew)
+        yield Cluster(client, crew.name, searchers=cores, devices=devices)
 
 
 @contextlib.asynccontextmanager
@@ -141,12 +145,13 @@ async def _remote(facts: TargetFacts, scheduler: str) -> AsyncIterator[Cluster]:
             )
         most_searchers = int(max(offered.get("search", 0) for offered in places))
         most_devices = int(max(offered.get("device", 0) for offered in places))
-        await client.register_plugin(Crew(facts, searchers=most_searchers, devices=most_devices))
+        crew = Crew(facts, searchers=most_searchers, devices=most_devices)
+        await client.register_plugin(crew)
         try:
-            yield Cluster(client, searchers=searchers, devices=devices)
+            yield Cluster(client, crew.name, searchers=searchers, devices=devices)
         finally:  # else the workers would keep their processes, and these their devices
             with contextlib.suppress(OSError):
-                await client.unregister_worker_plugin(Crew.name)
+                await client.unregister_worker_plugin(crew.name)
 
 
 def _places(dask_worker: Worker) -> dict[str, float]:

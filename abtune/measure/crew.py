@@ -13,13 +13,15 @@ import queue
 import socket
 import statistics
 import time
-from collections.abc import Iterator, Sequence
+import uuid
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from distributed import Worker, WorkerPlugin, get_worker
 
+from abtune.measure.nvml import DeviceState
 from abtune.measure.plan import Run, Settings
 from abtune.measure.records import Rounds, WinnerTimes
 from abtune.measure.servant import CallFailed, CallTimedOut, Post, ServantError
@@ -84,7 +86,7 @@ class Winner:
 
 
 class Crew(WorkerPlugin):
-    """The posts of one worker.
+    """The posts of one worker, for one sweep.
 
     Parameters
     ----------
@@ -96,9 +98,8 @@ class Crew(WorkerPlugin):
         Devices of this worker; each is measured by exactly one process.
     """
 
-    name = "abtune-crew"
-
     def __init__(self, facts: TargetFacts, *, searchers: int, devices: int) -> None:
+        self.name = f"abtune-{uuid.uuid4().hex}"  # a worker may serve several sweeps
         self._facts = facts
         self._counts = (searchers, devices)
         self._posts: list[Post] = []
@@ -124,11 +125,6 @@ class Crew(WorkerPlugin):
     def on_gpu(self) -> bool:
         """Whether an error of the device outlives the call that caused it."""
         return self._facts.kind == "cuda" or bool(self._facts.remote)
-
-    @property
-    def device_name(self) -> str:
-        """Name of the devices that measure."""
-        return self._facts.devices[0]
 
     @contextlib.contextmanager
     def searcher(self) -> Iterator[Post]:
@@ -175,15 +171,14 @@ def _visible(index: int) -> str:
     return listed[index] if index < len(listed) else str(index)
 
 
-def _crew() -> Crew:
-    crew = get_worker().plugins[Crew.name]
-    assert isinstance(crew, Crew)  # noqa: S101 - the plugin of this name is ours
-    return crew
+def with_crew(name: str, task: Callable[..., Any], *args: Any) -> Any:
+    """Carry out a task with the crew of this name that the worker holds."""
+    return task(get_worker().plugins[name], *args)
 
 
-def interrupt_crew(dask_worker: Worker) -> None:
-    """Kill what a worker is doing; dask hands the worker to a function of this signature."""
-    crew = dask_worker.plugins[Crew.name]
+def interrupt_crew(name: str, dask_worker: Worker) -> None:
+    """Kill what a crew is doing; dask hands the worker to a function of this signature."""
+    crew = dask_worker.plugins[name]
     assert isinstance(crew, Crew)  # noqa: S101 - the plugin of this name is ours
     crew.interrupt()
 
@@ -191,7 +186,9 @@ def interrupt_crew(dask_worker: Worker) -> None:
 # --- tasks ------------------------------------------------------------------------------------------
 
 
-def propose(run: Run, settings: Settings, history: History, count: int, rng_seed: int) -> Proposal:
+def propose(
+    crew: Crew, run: Run, settings: Settings, history: History, count: int, rng_seed: int
+) -> Proposal:
     """Carry out the search part of an iteration.
 
     Raises
@@ -201,33 +198,34 @@ def propose(run: Run, settings: Settings, history: History, count: int, rng_seed
     """
     started = time.monotonic()
     arguments = (run.shape, run.config, settings.target, history, count, rng_seed)
-    with _crew().searcher() as post:
+    with crew.searcher() as post:
         candidates, cost_model = post.call("propose", *arguments, timeout=SEARCH_TIMEOUT)
     return Proposal(candidates=candidates, cost_model=cost_model, seconds=time.monotonic() - started)
 
 
-def build_batch(run: Run, settings: Settings, candidates: Sequence[Candidate]) -> Batch:
+def build_batch(crew: Crew, run: Run, settings: Settings, candidates: Sequence[Candidate]) -> Batch:
     """Build candidates; one that cannot be built is a failed trial."""
     started = time.monotonic()
-    with _crew().searcher() as post:
+    with crew.searcher() as post:
         entries = tuple(_build(post, run, settings, candidate) for candidate in candidates)
     return Batch(entries=entries, seconds=time.monotonic() - started)
 
 
-def build_winner(run: Run, settings: Settings, record: list[Any]) -> Winner | WinnerTimes:
+def build_winner(crew: Crew, run: Run, settings: Settings, record: list[Any]) -> Winner | WinnerTimes:
     """Build a winner again from its record."""
     candidate = Candidate(record=record, module_hash="")
-    with _crew().searcher() as post:
+    with crew.searcher() as post:
         built = _build(post, run, settings, candidate)
     if isinstance(built, Trial):
-        return _unmeasured(run.config.name, run.seed, f"the winner could not be built again: {built.message}")
+        return WinnerTimes.lost(
+            run.config.name, run.seed, f"the winner could not be built again: {built.message}"
+        )
     return Winner(config=run.config.name, seed=run.seed, library=built.library)
 
 
-def time_batch(shape: Shape, settings: Settings, batch: Batch) -> Timed:
+def time_batch(crew: Crew, shape: Shape, settings: Settings, batch: Batch) -> Timed:
     """Time the kernels of a batch on one device."""
     started = time.monotonic()
-    crew = _crew()
     with crew.device() as post:
         trials = tuple(
             entry if isinstance(entry, Trial) else _time(crew, post, shape, settings, entry)
@@ -236,9 +234,10 @@ def time_batch(shape: Shape, settings: Settings, batch: Batch) -> Timed:
     return Timed(trials=trials, seconds=batch.seconds + time.monotonic() - started)
 
 
-def time_winners(shape: Shape, settings: Settings, winners: Sequence[Winner], rng_seed: int) -> Rounds:
+def time_winners(
+    crew: Crew, shape: Shape, settings: Settings, winners: Sequence[Winner], rng_seed: int
+) -> Rounds:
     """Check the winners of a shape, then time them in rounds, each in a new random order, on one device."""
-    crew = _crew()
     rng = np.random.default_rng(rng_seed)
     with crew.device() as post:
         tables = [_Table(winner) for winner in winners]
@@ -248,9 +247,10 @@ def time_winners(shape: Shape, settings: Settings, winners: Sequence[Winner], rn
             for index in rng.permutation(len(tables)):
                 if not tables[index].failure:
                     tables[index].add_round(crew, post, shape, settings)
+        device = _device_name(post, settings)
     return Rounds(
         shape=shape.label,
-        device=crew.device_name,
+        device=device,
         host=socket.gethostname(),
         winners=tuple(table.times() for table in tables),
     )
@@ -263,10 +263,11 @@ class _Table:
         self.winner = winner
         self.failure = ""
         self._latency: list[list[float]] = []
-        self._states: list[tuple[float, float]] = []
+        self._states: list[DeviceState] = []
 
     def add_round(self, crew: Crew, post: Post, shape: Shape, settings: Settings) -> None:
-        arguments = (shape, settings.target, self.winner.library, settings.repeats, settings.repeat_ms)
+        how = (settings.repeats, settings.repeat_ms, settings.cache)
+        arguments = (shape, settings.target, self.winner.library, *how)
         try:
             self._latency.append(post.call("time_kernel", *arguments, timeout=settings.run_timeout))
             self._states.append(post.call("device_state", timeout=settings.run_timeout))
@@ -276,19 +277,24 @@ class _Table:
 
     def times(self) -> WinnerTimes:
         if self.failure:
-            return _unmeasured(self.winner.config, self.winner.seed, self.failure)
+            return WinnerTimes.lost(self.winner.config, self.winner.seed, self.failure)
         return WinnerTimes(
             config=self.winner.config,
             seed=self.winner.seed,
             latency=self._latency,
-            sm_clock=[clock for clock, _ in self._states],
-            temperature=[temperature for _, temperature in self._states],
+            sm_clock=[state.sm_clock for state in self._states],
+            temperature=[state.temperature for state in self._states],
+            throttle_reasons=[state.throttle_reasons for state in self._states],
             failure="",
         )
 
 
-def _unmeasured(config: str, seed: int, failure: str) -> WinnerTimes:
-    return WinnerTimes(config=config, seed=seed, latency=[], sm_clock=[], temperature=[], failure=failure)
+def _device_name(post: Post, settings: Settings) -> str:
+    try:
+        name: str = post.call("device_name", settings.target, timeout=settings.run_timeout)
+    except ServantError:  # of a device that has just failed
+        return ""
+    return name
 
 
 def _build(post: Post, run: Run, settings: Settings, candidate: Candidate) -> Kernel | Trial:
@@ -303,7 +309,8 @@ def _build(post: Post, run: Run, settings: Settings, candidate: Candidate) -> Ke
 
 
 def _time(crew: Crew, post: Post, shape: Shape, settings: Settings, kernel: Kernel) -> Trial:
-    arguments = (shape, settings.target, kernel.library, settings.search_repeats, settings.search_repeat_ms)
+    how = (settings.search_repeats, settings.search_repeat_ms, settings.cache)
+    arguments = (shape, settings.target, kernel.library, *how)
     try:
         times = post.call("time_candidate", *arguments, timeout=settings.run_timeout)
     except ServantError as error:

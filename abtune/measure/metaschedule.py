@@ -102,7 +102,7 @@ def describe_target(spec: str, remote: str = "") -> TargetFacts:
         kind=kind,
         target=str(target),
         arch=int("".join(filter(str.isdigit, arch))),
-        devices=_device_names(kind, remote),
+        devices=_device_names(kind, str(target), remote),
         threads=int(target.attrs.get("num-cores", 1)) if kind == "llvm" else 1,
         versions={"tvm": str(tvm.__version__), **(nvml.versions() if kind == "cuda" else {})},
         remote=remote,
@@ -117,11 +117,9 @@ def _parse_target(spec: str) -> Any:
         raise TargetError(f"TVM does not understand target {spec!r}: {lines[-1]}") from error
 
 
-def _device_names(kind: str, remote: str) -> tuple[str, ...]:
-    if remote:
-        return (f"{_devices().cuda(0).device_name} at {remote}" if kind == "cuda" else remote,)
-    if kind != "cuda":
-        return (nvml.cpu_name(),)
+def _device_names(kind: str, target: str, remote: str) -> tuple[str, ...]:
+    if remote or kind != "cuda":
+        return (device_name(target),)
     names: list[str] = []
     while tvm.cuda(len(names)).exist:
         names.append(str(tvm.cuda(len(names)).device_name))
@@ -404,20 +402,30 @@ def _load(library: bytes) -> Any:
         Path(path).unlink()
 
 
-def time_candidate(shape: Shape, target: str, library: bytes, repeats: int, repeat_ms: int) -> list[float]:
+# A cold cache is one that so much else went through; an H200 has 60 MB of L2.
+_FLUSH_BYTES = {"cuda": 256 << 20, "llvm": 64 << 20}
+# Single calls from a cold cache are not steady: a repeat is the median of so many.
+_COLD_CALLS = 20
+
+
+def time_candidate(
+    shape: Shape, target: str, library: bytes, repeats: int, repeat_ms: int, cache: str
+) -> list[float]:
     """Time a candidate of a search as :func:`time_kernel` does, but a hopeless one only once.
 
     A random schedule can be a thousand times slower than the best. One whose single call takes longer than
     all repeats are meant to is not timed again: it would cost seconds, and its rank is clear.
     """
-    once = time_kernel(shape, target, library, 1, 0)
+    once = time_kernel(shape, target, library, 1, 0, "warm")
     if once[0] > repeats * repeat_ms / 1000:
         return once
-    return time_kernel(shape, target, library, repeats, repeat_ms)
+    return time_kernel(shape, target, library, repeats, repeat_ms, cache)
 
 
-def time_kernel(shape: Shape, target: str, library: bytes, repeats: int, repeat_ms: int) -> list[float]:
-    """Time a kernel back to back, with device timers, after a warm-up call.
+def time_kernel(
+    shape: Shape, target: str, library: bytes, repeats: int, repeat_ms: int, cache: str
+) -> list[float]:
+    """Time a kernel with device timers, after a warm-up call.
 
     Parameters
     ----------
@@ -427,6 +435,9 @@ def time_kernel(shape: Shape, target: str, library: bytes, repeats: int, repeat_
         Content of the shared library.
     repeats, repeat_ms : int
         Timings, and the least duration of each, milliseconds.
+    cache : str
+        ``"warm"``: calls follow back to back; ``"cold"``: each timing is the median of single calls before
+        each of which the caches were filled with something else, whatever `repeat_ms`.
 
     Returns
     -------
@@ -435,12 +446,15 @@ def time_kernel(shape: Shape, target: str, library: bytes, repeats: int, repeat_
     """
     tensors, _ = _arguments(shape, target)
     device = _device(target)
-    evaluator = _load(library).time_evaluator(
-        "main", device, number=1, repeat=repeats, min_repeat_ms=repeat_ms
-    )
-    times = [float(seconds) for seconds in evaluator(*tensors).results]
+    timed = functools.partial(_load(library).time_evaluator, "main", device, number=1)
+    if cache == "cold":
+        flush = _FLUSH_BYTES[str(_target(target).kind.name)]
+        calls = timed(repeat=repeats * _COLD_CALLS, cache_flush_bytes=flush)(*tensors).results
+        times = np.median(np.reshape(calls, (repeats, _COLD_CALLS)), axis=1)
+    else:
+        times = timed(repeat=repeats, min_repeat_ms=repeat_ms)(*tensors).results
     device.sync()
-    return times
+    return [float(seconds) for seconds in times]
 
 
 def check_kernel(shape: Shape, target: str, library: bytes) -> float:
@@ -452,8 +466,17 @@ def check_kernel(shape: Shape, target: str, library: bytes) -> float:
     return relative_error(tensors[-1].numpy(), expected)
 
 
-def device_state() -> tuple[float, float]:
-    """Return the clock of the GPU's multiprocessors (MHz) and its temperature (degC); NaN where unknown."""
+def device_name(target: str) -> str:
+    """Return the name of the device that this process measures."""
+    remote = os.environ.get(REMOTE, "")
+    if str(_target(target).kind.name) != "cuda":
+        return remote or nvml.cpu_name()
+    name = str(_device(target).device_name)
+    return f"{name} at {remote}" if remote else name
+
+
+def device_state() -> nvml.DeviceState:
+    """Return clock, temperature and throttle reasons of the GPU that this process measures."""
     return nvml.state()
 
 

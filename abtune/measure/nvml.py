@@ -6,20 +6,42 @@ import math
 import os
 import platform
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 
-def state() -> tuple[float, float]:
-    """Return clock (MHz) and temperature (degC) of the visible GPU; NaN without NVML."""
+class DeviceState(NamedTuple):
+    """What a GPU says of itself at one moment; NaN where it does not.
+
+    Attributes
+    ----------
+    sm_clock : float
+        Clock of the multiprocessors, MHz.
+    temperature : float
+        Temperature, degC.
+    throttle_reasons : float
+        Why the clock is not higher: the sum of NVML's ``nvmlClocksEventReason`` bits.
+    """
+
+    sm_clock: float
+    temperature: float
+    throttle_reasons: float
+
+
+UNKNOWN = DeviceState(math.nan, math.nan, math.nan)
+
+
+def state() -> DeviceState:
+    """Return the state of the visible GPU; unknown without NVML."""
     try:
         import pynvml
 
         handle = _handle(pynvml)
         clock = pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_SM)
         temperature = pynvml.nvmlDeviceGetTemperature(handle, pynvml.NVML_TEMPERATURE_GPU)
+        reasons = pynvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle)
     except Exception:  # noqa: BLE001 - no library, no driver, no permission: there is no state to record
-        return math.nan, math.nan
-    return float(clock), float(temperature)
+        return UNKNOWN
+    return DeviceState(float(clock), float(temperature), float(reasons))
 
 
 def versions() -> dict[str, str]:

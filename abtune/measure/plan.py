@@ -33,6 +33,9 @@ class Settings:
         Limits for building and for timing one candidate, seconds.
     rng_seed : int
         Root of all randomness that is ours to choose.
+    cache : str
+        What a kernel finds in the caches of its device when it is timed: ``"warm"``, what the call before
+        it left there, or ``"cold"``, nothing of its own.
     """
 
     target: str
@@ -46,6 +49,7 @@ class Settings:
     build_timeout: float
     run_timeout: float
     rng_seed: int
+    cache: str = "warm"  # what datasets mean that do not say
 
 
 # Per kind of target: what a sweep uses that is not told otherwise. On a GPU an iteration of 64 is
@@ -64,7 +68,12 @@ class Run:
     @property
     def key(self) -> str:
         """A name that is unique within a sweep and fit for a file."""
-        return f"{self.shape.label}--{self.config.name}--{self.seed:04d}"
+        return run_key(self.shape.label, self.config.name, self.seed)
+
+
+def run_key(shape: str, config: str, seed: int) -> str:
+    """Return the name of the run of a shape (label), configuration (name) and seed."""
+    return f"{shape}--{config}--{seed:04d}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +105,14 @@ class Plan:
         kept_seeds = self.seeds if seeds is None else tuple(seeds)
         runs = tuple(run for run in self.runs if run.shape in kept_shapes and run.seed in kept_seeds)
         return replace(self, shapes=kept_shapes, seeds=kept_seeds, runs=runs)
+
+    def run_of(self, shape: str, config: str, seed: int) -> Run:
+        """Return the run of a shape (label) and configuration (name); its seed may be an earlier plan's."""
+        return Run(
+            shape=next(each for each in self.shapes if each.label == shape),
+            config=next(each for each in self.configs if each.name == config),
+            seed=seed,
+        )
 
     def identity(self) -> dict[str, Any]:
         """Return what must agree for runs to belong into one dataset.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from abtune.schema import RunStatus, TrialStatus
 
@@ -59,8 +59,8 @@ class WinnerTimes:
         Whose winner it is.
     latency : list of list of float
         Seconds of one call, by round and repeat.
-    sm_clock, temperature : list of float
-        State of the device by round, MHz and degC; NaN where it cannot be read.
+    sm_clock, temperature, throttle_reasons : list of float
+        State of the device by round: MHz, degC, and NVML's bits; NaN where it cannot be read.
     failure : str
         Why it could not be measured or was wrong; empty otherwise.
     """
@@ -70,7 +70,21 @@ class WinnerTimes:
     latency: list[list[float]]
     sm_clock: list[float]
     temperature: list[float]
+    throttle_reasons: list[float]
     failure: str
+
+    @classmethod
+    def lost(cls, config: str, seed: int, failure: str) -> Self:
+        """Return what there is of a winner that could not be measured, or is wrong."""
+        return cls(
+            config=config,
+            seed=seed,
+            latency=[],
+            sm_clock=[],
+            temperature=[],
+            throttle_reasons=[],
+            failure=failure,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

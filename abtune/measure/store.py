@@ -1,8 +1,8 @@
 """A sweep on disk: every finished run, search in progress and re-measurement a file of its own.
 
 Files are written under a temporary name, flushed and renamed, so that whatever has a name is whole. The
-dataset is only ever assembled from them. One sweep at a time holds the lock of a store, and a sweep with
-other settings than those it finds is refused.
+dataset is only ever assembled from them; where they are gone, the finished ones come back out of it. One
+sweep at a time holds the lock of a store, and a sweep with other settings than those it finds is refused.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from abtune.datasets import place_for
-from abtune.errors import StoreError
-from abtune.measure.plan import Plan, Run
+from abtune.datasets import open_dataset, place_for
+from abtune.errors import DatasetError, StoreError
+from abtune.measure.plan import Plan, Run, run_key
 from abtune.measure.records import Rounds, RunRecord, WinnerTimes
+from abtune.measure.restore import identity_of, restore_records, restore_rounds
 from abtune.measure.trials import Candidate, History, Trial
 from abtune.schema import RunStatus, TrialStatus
 
-FORMAT = 1
+FORMAT = 2
 
 T = TypeVar("T")
 
@@ -49,6 +50,10 @@ class Store:
         return self.dataset.with_name(self.dataset.name + ".runs")
 
     @property
+    def _begun(self) -> Path:
+        return self.folder / "sweep.json"
+
+    @property
     def has_work(self) -> bool:
         """Whether any run is finished or any search in progress."""
         return any(any((self.folder / name).glob("*.json*")) for name in ("runs", "searches"))
@@ -62,18 +67,20 @@ class Store:
             If no file can be there, one is that is not a sweep's, or a sweep with other settings.
         """
         place_for(self.dataset)
-        if not (self.folder / "sweep.json").exists():
-            if self.dataset.exists():
-                raise StoreError(
-                    f"{self.dataset} exists and is not a sweep to go on with; give another --out"
-                )
-        elif self.has_work:  # a sweep that could not begin binds nobody
-            difference = _first_difference(self.about()["identity"], _identity(plan))
-            if difference:
-                raise StoreError(
-                    f"{self.dataset} was begun with other settings ({difference}); "
-                    "repeat those to go on, or give another --out"
-                )
+        if self._begun.exists():
+            if not self.has_work:  # a sweep that could not begin binds nobody
+                return
+            found = self.about()["identity"]
+        elif self.dataset.exists():
+            found = self._identity_of_dataset()
+        else:
+            return
+        difference = _first_difference(found, _identity(plan))
+        if difference:
+            raise StoreError(
+                f"{self.dataset} was begun with other settings ({difference}); "
+                "repeat those to go on, or give another --out"
+            )
 
     @contextlib.contextmanager
     def opened(self, plan: Plan, about: Mapping[str, Any]) -> Iterator[None]:
@@ -108,12 +115,12 @@ class Store:
 
     def about(self) -> dict[str, Any]:
         """Return what the sweep recorded about itself."""
-        return _read(self.folder / "sweep.json", _description, "remove its folder to begin anew")
+        return _read(self._begun, _description, "remove its folder to begin anew")
 
     def amend(self, **facts: str) -> None:
         """Add facts to what the sweep records about itself."""
         content = self.about()
-        _write(self.folder / "sweep.json", {**content, "about": {**content["about"], **facts}})
+        _write(self._begun, {**content, "about": {**content["about"], **facts}})
 
     # --- runs ---
 
@@ -129,6 +136,8 @@ class Store:
 
     def records(self) -> list[RunRecord]:
         """Return all finished runs, also those that the present plan does not ask for."""
+        if not self._begun.exists() and self.dataset.exists():
+            return restore_records(open_dataset(self.dataset))
         return [_read(path, _record) for path in sorted((self.folder / "runs").glob("*.json"))]
 
     # --- searches in progress ---
@@ -191,13 +200,33 @@ class Store:
 
     def _claim(self, plan: Plan, about: Mapping[str, Any]) -> None:
         self.check(plan)  # again, now that nobody else writes
-        path = self.folder / "sweep.json"
-        if path.exists() and self.has_work:
+        found: Mapping[str, Any] = {}
+        if not self._begun.exists() and self.dataset.exists():
+            found = self._adopt()
+        elif self._begun.exists() and self.has_work:
             found = self.about()["about"]
-            about = {**about, "created": found["created"]}
-            if "looks" in found:  # a design with looks stays one, also when seeds are added by hand
-                about = {"looks": found["looks"], **about}
-        _write(path, {"identity": _identity(plan), "about": dict(about)})
+        # The beginning stays, and a design with looks stays one, also when seeds are added by hand.
+        kept = {name: found[name] for name in ("created", "looks") if name in found}
+        kept.pop("looks" if "looks" in about else "", None)
+        _write(self._begun, {"identity": _identity(plan), "about": {**about, **kept}})
+
+    def _identity_of_dataset(self) -> dict[str, Any]:
+        try:
+            identity = identity_of(open_dataset(self.dataset))
+        except DatasetError as error:
+            raise StoreError(
+                f"{self.dataset} exists and is not a sweep to go on with; give another --out"
+            ) from error
+        return {"format": FORMAT, **identity}
+
+    def _adopt(self) -> Mapping[str, Any]:
+        """Write files for what the dataset holds; the last to be written says that it was begun."""
+        dataset = open_dataset(self.dataset)
+        for record in restore_records(dataset):
+            _write(self._run_path(run_key(record.shape, record.config, record.seed)), asdict(record))
+        for rounds in restore_rounds(dataset):
+            self.save_rounds(rounds)
+        return {str(name): value for name, value in dataset.attrs.items()}
 
 
 def _identity(plan: Plan) -> Any:

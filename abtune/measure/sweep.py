@@ -18,7 +18,7 @@ from distributed.scheduler import KilledWorker
 
 from abtune.datasets import save_dataset
 from abtune.errors import TargetError
-from abtune.measure.assemble import assemble
+from abtune.measure.assemble import assemble_store
 from abtune.measure.cluster import open_cluster
 from abtune.measure.plan import Plan
 from abtune.measure.searching import search_all, try_out
@@ -95,7 +95,7 @@ def sweep(
                 _carry_out(plan, facts, store, scheduler, cores, Clock(time_limit), progress)
             )
         finally:
-            dataset = assemble(plan, store)
+            dataset = assemble_store(plan, store)
             if store.has_work:  # a machine that is not fit leaves no dataset
                 save_dataset(dataset, store.dataset)
         finished = sum(store.is_finished(run) for run in plan.runs)

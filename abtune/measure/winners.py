@@ -9,7 +9,7 @@ from typing import Any
 
 from abtune.measure.cluster import Cluster
 from abtune.measure.crew import Winner, build_winner, time_winners
-from abtune.measure.plan import Plan, Run, Settings, rng_for
+from abtune.measure.plan import Run, Settings, rng_for
 from abtune.measure.records import Rounds, RunRecord
 from abtune.measure.sitting import Sitting, first_error
 from abtune.schema import RunStatus
@@ -38,8 +38,11 @@ async def measure_all(sitting: Sitting) -> None:
 
 
 async def _measure(sitting: Sitting, records: Sequence[RunRecord], priority: int) -> None:
-    jobs = [(_run_of(record, sitting.plan), record.winner or []) for record in records]
-    rounds = await measure_winners(sitting.cluster, sitting.plan.settings, jobs, priority)
+    plan = sitting.plan
+    jobs = [
+        (plan.run_of(record.shape, record.config, record.seed), record.winner or []) for record in records
+    ]
+    rounds = await measure_winners(sitting.cluster, plan.settings, jobs, priority)
     sitting.store.save_rounds(rounds)
     sitting.progress.advance(len(records))
 
@@ -71,13 +74,6 @@ async def measure_winners(
         time_winners, shape, settings, winners, rng_seed, priority=priority
     )
     return replace(rounds, winners=rounds.winners + lost)
-
-
-def _run_of(record: RunRecord, plan: Plan) -> Run:
-    """Return the run of a record; its seed may be one of an earlier plan with more seeds."""
-    shape = next(shape for shape in plan.shapes if shape.label == record.shape)
-    config = next(config for config in plan.configs if config.name == record.config)
-    return Run(shape=shape, config=config, seed=record.seed)
 
 
 def _cells(records: Sequence[RunRecord]) -> set[tuple[str, int]]:

@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from abtune.configurations import Configuration
+from abtune.measure.nvml import DeviceState
 from abtune.measure.trials import Candidate, History
 from abtune.shapes import Shape
 
@@ -116,12 +117,16 @@ def build(shape: Shape, config: Configuration, target: str, record: list[Any]) -
     return json.dumps({"trace": trace, "shape": shape.label, "config": config.name, **about}).encode()
 
 
-def time_candidate(shape: Shape, target: str, library: bytes, repeats: int, repeat_ms: int) -> list[float]:
+def time_candidate(
+    shape: Shape, target: str, library: bytes, repeats: int, repeat_ms: int, cache: str
+) -> list[float]:
     """Time a candidate within a search."""
     return _time("time_candidate", library, repeats)
 
 
-def time_kernel(shape: Shape, target: str, library: bytes, repeats: int, repeat_ms: int) -> list[float]:
+def time_kernel(
+    shape: Shape, target: str, library: bytes, repeats: int, repeat_ms: int, cache: str
+) -> list[float]:
     """Time a winner again."""
     return _time("time_kernel", library, repeats)
 
@@ -136,9 +141,14 @@ def check_kernel(shape: Shape, target: str, library: bytes) -> float:
     return {"wrong": 0.5, "nan": math.nan}.get(kernel["faults"].get("check_kernel", ""), 1e-7)
 
 
-def device_state() -> tuple[float, float]:
-    """Return a clock and no temperature."""
-    return 1500.0, math.nan
+def device_name(target: str) -> str:
+    """Return a name that tells devices apart."""
+    return f"a device {os.environ.get('CUDA_VISIBLE_DEVICES', '')}".strip()
+
+
+def device_state() -> DeviceState:
+    """Return a clock, no temperature, and that the power was capped."""
+    return DeviceState(1500.0, math.nan, 4.0)
 
 
 def _time(function: str, library: bytes, repeats: int) -> list[float]:

@@ -44,6 +44,7 @@ def small_plan(
         configs=configs,
         seeds=range(seeds),
         settings=make_settings(**settings),
+        machine="a device, TVM 0.27",
     )
 
 
@@ -115,9 +116,14 @@ def make_times(run: Run, plan: Plan, **changes: Any) -> WinnerTimes:
         "latency": [[1e-3 * (1 + round_ + repeat) for repeat in range(repeats)] for round_ in range(rounds)],
         "sm_clock": [1500.0] * rounds,
         "temperature": [math.nan] * rounds,
+        "throttle_reasons": [4.0] * rounds,
         "failure": "",
     }
     return WinnerTimes(**{**fields, **changes})
+
+
+def make_lost(run: Run, failure: str) -> WinnerTimes:
+    return WinnerTimes.lost(run.config.name, run.seed, failure)
 
 
 def make_rounds(shape: Shape, *winners: WinnerTimes) -> Rounds:

@@ -16,7 +16,12 @@ from abtune.measure.store import Store
 from abtune.measure.sweep import Outcome, sweep
 from abtune.measure.target import TargetFacts
 
-ABOUT = {"title": "a sweep", "created": "2026-01-01T00:00:00+00:00", "device": "a device"}
+ABOUT = {
+    "title": "a sweep",
+    "created": "2026-01-01T00:00:00+00:00",
+    "device": "a device",
+    "tvm_version": "0.27",
+}
 # What depends on when and where a sweep was done, and on nothing else.
 CIRCUMSTANCES = ("tuning_time", "started", "finished", "host")
 

@@ -13,6 +13,7 @@ from measure_builders import (
     OTHER,
     SMALL,
     make_failed_record,
+    make_lost,
     make_record,
     make_rounds,
     make_times,
@@ -20,12 +21,18 @@ from measure_builders import (
 )
 
 import abtune
-from abtune.measure.assemble import assemble
+from abtune.measure.assemble import assemble, assemble_store
 from abtune.measure.plan import Plan
+from abtune.measure.restore import restore_records, restore_rounds
 from abtune.measure.store import Store
 from abtune.schema import RunStatus, TrialStatus
 
-ABOUT = {"title": "a sweep", "created": "2026-01-01T00:00:00+00:00", "device": "a device"}
+ABOUT = {
+    "title": "a sweep",
+    "created": "2026-01-01T00:00:00+00:00",
+    "device": "a device",
+    "tvm_version": "0.27",
+}
 
 
 @pytest.fixture
@@ -55,7 +62,7 @@ def cell(dataset: xr.Dataset, shape: object, config: str, seed: int) -> xr.Datas
 def test_a_whole_sweep(opened: Store, plan: Plan) -> None:
     """Every number of a run is in its cell, and the sweep's facts are attributes."""
     keep_all(opened, plan)
-    dataset = assemble(plan, opened)
+    dataset = assemble_store(plan, opened)
     assert dict(dataset.sizes) == {"shape": 2, "config": 2, "seed": 2, "round": 2, "repeat": 3, "trial": 2}
     assert (dataset["run_status"] == RunStatus.COMPLETE).all()
     assert dataset["flop"].values.tolist() == [SMALL.flop, OTHER.flop]
@@ -84,14 +91,14 @@ def test_a_whole_sweep(opened: Store, plan: Plan) -> None:
 def test_the_dataset_survives_its_file(opened: Store, plan: Plan) -> None:
     """What is assembled is valid, can be written, and is read back the same."""
     keep_all(opened, plan)
-    dataset = assemble(plan, opened)
+    dataset = assemble_store(plan, opened)
     abtune.save_dataset(dataset, opened.dataset)
     xr.testing.assert_identical(abtune.open_dataset(opened.dataset), dataset)
 
 
 def test_what_is_not_there_is_missing(opened: Store, plan: Plan) -> None:
     """Before the first run the dataset has the size of the plan and nothing in it."""
-    dataset = assemble(plan, opened)
+    dataset = assemble_store(plan, opened)
     assert (dataset["run_status"] == RunStatus.MISSING).all()
     assert dataset["latency"].isnull().all()
     assert dataset["latency"].shape == (2, 2, 2, 2, 3)
@@ -104,7 +111,7 @@ def test_failed_runs_say_why(opened: Store, plan: Plan) -> None:
     run = plan.runs[0]
     opened.save_record(run, make_failed_record(run))
     opened.save_rounds(make_rounds(run.shape))
-    dataset = assemble(plan, opened)
+    dataset = assemble_store(plan, opened)
     one = cell(dataset, run.shape, run.config.name, run.seed)
     assert one["run_status"] == RunStatus.FAILED
     assert one["failure"] == "the search failed"
@@ -119,9 +126,9 @@ def test_a_winner_that_is_wrong_fails_its_run(opened: Store, plan: Plan) -> None
     run, other = [run for run in plan.runs if run.shape == SMALL][:2]
     for each in (run, other):
         opened.save_record(each, make_record(each))
-    wrong = make_times(run, plan, latency=[], sm_clock=[], temperature=[], failure="a wrong result")
+    wrong = make_lost(run, "a wrong result")
     opened.save_rounds(make_rounds(SMALL, wrong, make_times(other, plan)))
-    dataset = assemble(plan, opened)
+    dataset = assemble_store(plan, opened)
     one = cell(dataset, SMALL, run.config.name, run.seed)
     assert one["run_status"] == RunStatus.FAILED
     assert one["failure"] == "a wrong result"
@@ -137,7 +144,7 @@ def test_searches_of_different_length_are_padded(opened: Store, plan: Plan) -> N
         run, make_record(run, trial_latency=[1.0, 2.0, 3.0], trial_status=[TrialStatus.OK] * 3)
     )
     opened.save_record(other, make_record(other, trial_latency=[1.0], trial_status=[TrialStatus.OK]))
-    short = cell(assemble(plan, opened), other.shape, other.config.name, other.seed)
+    short = cell(assemble_store(plan, opened), other.shape, other.config.name, other.seed)
     assert short["trial_status"].values.tolist() == [TrialStatus.OK, TrialStatus.NOT_RUN, TrialStatus.NOT_RUN]
     assert np.isnan(short["trial_latency"].values).tolist() == [False, True, True]
 
@@ -148,8 +155,8 @@ def test_runs_of_an_earlier_plan_stay(store: Store) -> None:
     with store.opened(large, ABOUT):
         keep_all(store, large)
     with store.opened(small, ABOUT):
-        dataset = assemble(small, store)
-        whole = assemble(large, store)
+        dataset = assemble_store(small, store)
+        whole = assemble_store(large, store)
     assert dataset["shape"].values.tolist() == [OTHER.label, SMALL.label]
     xr.testing.assert_identical(dataset.sortby("shape"), whole.sortby("shape"))
 
@@ -159,7 +166,7 @@ def test_seeds_are_in_order(store: Store) -> None:
     plan = small_plan(seeds=12)
     with store.opened(plan, ABOUT):
         keep_all(store, small_plan(seeds=11))
-        assert assemble(plan, store)["seed"].values.tolist() == list(range(12))
+        assert assemble_store(plan, store)["seed"].values.tolist() == list(range(12))
 
 
 def test_times_of_a_removed_run_are_left_out(opened: Store, plan: Plan) -> None:
@@ -167,7 +174,7 @@ def test_times_of_a_removed_run_are_left_out(opened: Store, plan: Plan) -> None:
     keep_all(opened, plan)
     run = plan.runs[0]
     (opened.folder / "runs" / f"{run.key}.json").unlink()
-    one = cell(assemble(plan, opened), run.shape, run.config.name, run.seed)
+    one = cell(assemble_store(plan, opened), run.shape, run.config.name, run.seed)
     assert one["run_status"] == RunStatus.MISSING
     assert one["latency"].isnull().all()
 
@@ -179,7 +186,7 @@ def test_times_of_a_removed_seed_are_left_out(store: Store) -> None:
         keep_all(store, large)
         for path in (store.folder / "runs").glob("*0001.json"):
             path.unlink()
-        dataset = assemble(small, store)
+        dataset = assemble_store(small, store)
     assert dataset["seed"].values.tolist() == [0]
     assert dataset["latency"].notnull().all()
 
@@ -189,7 +196,7 @@ def test_times_of_another_winner_are_left_out(opened: Store, plan: Plan) -> None
     keep_all(opened, plan)
     run = plan.runs[0]
     opened.save_record(run, make_record(run, winner=["another trace"]))
-    one = cell(assemble(plan, opened), run.shape, run.config.name, run.seed)
+    one = cell(assemble_store(plan, opened), run.shape, run.config.name, run.seed)
     assert one["run_status"] == RunStatus.COMPLETE
     assert json.loads(str(one["winner"].values)) == ["another trace"]
     assert one["latency"].isnull().all()
@@ -199,8 +206,28 @@ def test_nan_is_the_only_gap(opened: Store, plan: Plan) -> None:
     """Cells without a run have no number at all, in every variable of numbers."""
     run = plan.runs[0]
     opened.save_record(run, make_record(run))
-    dataset = assemble(plan, opened)
+    dataset = assemble_store(plan, opened)
     absent = dataset["run_status"] == RunStatus.MISSING
     for name in ("search_latency", "tuning_time"):
         assert bool((dataset[name].isnull() == absent).all())
     assert math.isnan(float(dataset["latency"].mean()))
+
+
+# And back
+
+
+def test_a_dataset_gives_its_runs_back(opened: Store, plan: Plan) -> None:
+    """Runs that are complete, failed, not measured again or wrong come out of a dataset and go in again."""
+    runs = plan.runs
+    for run in runs[:3]:
+        opened.save_record(run, make_record(run))
+    opened.save_record(runs[3], make_failed_record(runs[3]))
+    of_first = [run for run in runs[:3] if run.shape == runs[0].shape]
+    times = [make_times(run, plan) for run in of_first[1:]]
+    opened.save_rounds(make_rounds(runs[0].shape, make_lost(of_first[0], "wrong"), *times))
+    dataset = assemble_store(plan, opened)
+    records, rounds = restore_records(dataset), restore_rounds(dataset)
+    assert len(records) == 4
+    again = assemble(plan, records, rounds, dataset.attrs)
+    xr.testing.assert_identical(again, dataset)
+    assert {winner.failure for winner in rounds[0].winners} >= {"wrong"}

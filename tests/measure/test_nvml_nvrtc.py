@@ -29,6 +29,7 @@ def fake_nvml(monkeypatch: pytest.MonkeyPatch, **changes: object) -> list[object
         "nvmlDeviceGetHandleByUUID": lambda uuid: asked.append(uuid) or "card",
         "nvmlDeviceGetClockInfo": lambda handle, kind: {("card", 1): 1980}[handle, kind],
         "nvmlDeviceGetTemperature": lambda handle, kind: {("card", 0): 45}[handle, kind],
+        "nvmlDeviceGetCurrentClocksThrottleReasons": lambda handle: {"card": 4}[handle],
         "nvmlSystemGetCudaDriverVersion": lambda: 13020,
         "nvmlSystemGetDriverVersion": lambda: "580.95.05",
         **changes,
@@ -44,7 +45,7 @@ def fail(*_: object) -> None:
 def test_the_state_of_a_card(monkeypatch: pytest.MonkeyPatch) -> None:
     """Clock and temperature are read in MHz and degrees; versions in words."""
     fake_nvml(monkeypatch)
-    assert nvml.state() == (1980.0, 45.0)
+    assert nvml.state() == (1980.0, 45.0, 4.0)
     assert nvml.versions() == {"driver": "580.95.05", "cuda": "13.2"}
 
 

@@ -21,6 +21,7 @@ from measure_builders import (
     SMALL,
     make_failed_record,
     make_history,
+    make_lost,
     make_record,
     make_rounds,
     make_times,
@@ -110,7 +111,7 @@ def test_a_search_that_has_not_begun_is_empty(store: Store, plan: Plan) -> None:
 def test_rounds_survive_their_file(store: Store, plan: Plan) -> None:
     """A re-measurement is read back equal, by the label of its shape, and replaces an earlier one."""
     run, other = plan.runs[:2]
-    failed = make_times(other, plan, latency=[], sm_clock=[], temperature=[], failure="wrong")
+    failed = make_lost(other, "wrong")
     rounds = make_rounds(SMALL, make_times(run, plan), failed)
     with store.opened(plan, ABOUT):
         store.save_rounds(make_rounds(SMALL))

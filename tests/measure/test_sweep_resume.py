@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from processes import servants, wait_until
 from sweeping import calls, config, run_sweep, without_circumstances
 
 import abtune
+from abtune.errors import StoreError
 from abtune.measure.sitting import Clock
 from abtune.measure.store import Store
 from abtune.schema import RunStatus, TrialStatus
@@ -251,3 +253,40 @@ def test_a_search_that_was_over_is_only_recorded(store: Store, log: Path) -> Non
     assert not [call for call in calls(log) if call[:3] == ["propose", SMALL.label, run.config.name]]
     record = next(record for record in store.records() if record.config == run.config.name)
     assert (record.search_latency, record.winner) == (1e-9, history.trials[0].candidate.record)
+
+
+# With nothing but the dataset
+
+
+@pytest.mark.usefixtures("fake")
+def test_a_dataset_alone_can_be_gone_on_with(store: Store, log: Path) -> None:
+    """Where the folder is gone the finished runs come out of the dataset, and only new ones are made."""
+    first = run_sweep(small_plan(seeds=2), store).dataset
+    shutil.rmtree(store.folder)
+    before = proposals(log)
+    both = run_sweep(small_plan(seeds=3), store).dataset
+    assert proposals(log) == before * 3 // 2
+    kept = ["winner", "search_latency", "trial_latency", "trial_status", "tuning_time", "started", "finished"]
+    xr.testing.assert_identical(
+        both[kept].sel(seed=[0, 1]).drop_attrs(deep=False), first[kept].drop_attrs(deep=False)
+    )
+    assert both.attrs["created"] == first.attrs["created"]
+    assert (both["run_status"] == OK).all()
+
+
+@pytest.mark.usefixtures("fake")
+def test_taking_over_a_dataset_can_be_killed(store: Store) -> None:
+    """What was taken over in part is taken over again, whole."""
+    run_sweep(small_plan(seeds=2), store)
+    for path in [store.folder / "sweep.json", *sorted((store.folder / "runs").glob("*"))[1:]]:
+        path.unlink()
+    assert run_sweep(small_plan(seeds=2), store).finished == len(small_plan(seeds=2).runs)
+
+
+@pytest.mark.usefixtures("fake")
+def test_a_dataset_made_otherwise_is_not_gone_on_with(store: Store) -> None:
+    """Without its folder, too, a sweep with other settings is refused."""
+    run_sweep(small_plan(seeds=2), store)
+    shutil.rmtree(store.folder)
+    with pytest.raises(StoreError, match="begun with other settings"):
+        run_sweep(small_plan(seeds=2, rounds=7), store)
