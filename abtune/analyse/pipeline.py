@@ -10,14 +10,14 @@ import xarray as xr
 from abtune.analyse import caveats, failures, methods
 from abtune.analyse.aggregate import overall
 from abtune.analyse.arguments import check_numbers, choose_configs, choose_methods, restrict
-from abtune.analyse.boost import definition, from_log, of_sides
-from abtune.analyse.comparison import Analysis, Choices, Comparison, Side
-from abtune.analyse.computation import Computed, compute, resolution
+from abtune.analyse.boost import definition
+from abtune.analyse.comparison import Analysis, Choices, Comparison
+from abtune.analyse.computation import compute, resolution
+from abtune.analyse.judging import Measured, compare
 from abtune.analyse.samples import Samples, extract
 from abtune.analyse.sequential import judge_at_looks, recorded_looks
-from abtune.analyse.verdict import Evidence, decide
 from abtune.analyse.weights import Weights
-from abtune.analyse.wording import confirming_test, correction_words, test_words
+from abtune.analyse.wording import correction_words, test_words
 from abtune.schema import validate
 
 
@@ -126,24 +126,13 @@ def _judge(
     weights: Weights | None,
 ) -> Analysis:
     sides = extract(dataset, names[0]), extract(dataset, names[1])
-    statistics = compute(
-        *sides,
-        choices=choices,
-        level=level,
-        alpha=alpha,
-        margin=margin,
-        rank_test=rank_test,
-        rng=np.random.default_rng(rng_seed),
+    rng = np.random.default_rng(rng_seed)
+    measured = _measure(
+        dataset, sides, choices, level=level, alpha=alpha, margin=margin, rank_test=rank_test, rng=rng
     )
-    labels = tuple(str(label) for label in dataset["shape"].values.tolist())
-    workloads = [str(name) for name in dataset["workload"].values.tolist()]
-    comparisons = tuple(
-        _compare(
-            index, labels[index], workloads[index], sides, statistics, choices, alpha=alpha, margin=margin
-        )
-        for index in range(len(labels))
-    )
-    whole = overall(*sides, shapes=labels, log_boost=statistics.log_ratio, level=level, weights=weights)
+    comparisons = tuple(compare(measured, at) for at in range(len(measured.shapes)))
+    differences = measured.statistics.log_ratio
+    whole = overall(*sides, shapes=measured.shapes, log_boost=differences, level=level, weights=weights)
     return Analysis(
         baseline=names[0],
         candidate=names[1],
@@ -151,7 +140,7 @@ def _judge(
         margin=margin,
         rng_seed=rng_seed,
         choices=choices,
-        interval_method=statistics.interval.method,
+        interval_method=measured.statistics.interval.method,
         test_method=test_words(choices),
         correction=correction_words(choices),
         definition=definition(choices.estimand),
@@ -166,62 +155,28 @@ def _judge(
     )
 
 
-def _compare(
-    index: int,
-    shape: str,
-    workload: str,
-    samples: tuple[Samples, Samples],
-    statistics: Computed,
+def _measure(
+    dataset: xr.Dataset,
+    sides: tuple[Samples, Samples],
     choices: Choices,
     *,
+    level: float,
     alpha: float,
     margin: float,
-) -> Comparison:
-    sides = [_side(part, index) for part in samples]
-    tests, wide = statistics.tests, statistics.simultaneous
-    alone = choices.test == "moderated"  # nothing has to confirm it
-    p_welch = float(tests.p_welch_adjusted[index])
-    evidence = Evidence(
-        baseline=sides[0],
-        candidate=sides[1],
-        boost=of_sides(sides[0], sides[1], float(statistics.log_boost[index])),
-        boost_low=from_log(statistics.interval.low[index]),
-        boost_high=from_log(statistics.interval.high[index]),
-        p_adjusted=float(tests.p_adjusted[index]),
-        p_welch_adjusted=float(tests.p_adjusted[index]) if alone else p_welch,
-        p_equivalence_adjusted=float(tests.p_equivalence_adjusted[index]),
-        confirming=confirming_test(choices),
+    rank_test: bool,
+    rng: np.random.Generator,
+) -> Measured:
+    statistics = compute(
+        *sides, choices=choices, level=level, alpha=alpha, margin=margin, rank_test=rank_test, rng=rng
+    )
+    return Measured(
+        shapes=tuple(str(label) for label in dataset["shape"].values.tolist()),
+        workloads=tuple(str(name) for name in dataset["workload"].values.tolist()),
+        samples=sides,
+        statistics=statistics,
+        choices=choices,
         alpha=alpha,
         margin=margin,
-        detectable=float(statistics.plan.detectable[index]),
-        seeds=int(statistics.plan.seeds[index]),
-        fewest=statistics.plan.fewest,
-    )
-    decision = decide(evidence)
-    notes = [note for part in samples for note in caveats.of_side(part, index)]
-    notes += caveats.of_methods(statistics.interval, statistics.welch, index)
-    notes += caveats.of_tests(evidence)
-    return Comparison(
-        shape=shape,
-        workload=workload,
-        baseline=sides[0],
-        candidate=sides[1],
-        boost=evidence.boost,
-        boost_low=evidence.boost_low,
-        boost_high=evidence.boost_high,
-        boost_low_simultaneous=from_log(wide.low[index]),
-        boost_high_simultaneous=from_log(wide.high[index]),
-        p=float(tests.p[index]),
-        p_adjusted=evidence.p_adjusted,
-        p_welch=float(tests.p_welch[index]),
-        p_welch_adjusted=p_welch,
-        p_rank=None if tests.p_rank is None else float(tests.p_rank[index]),
-        p_rank_adjusted=None if tests.p_rank_adjusted is None else float(tests.p_rank_adjusted[index]),
-        p_equivalence=float(tests.p_equivalence[index]),
-        p_equivalence_adjusted=evidence.p_equivalence_adjusted,
-        verdict=decision.verdict,
-        reason=decision.reason,
-        caveats=tuple(notes),
     )
 
 
@@ -229,13 +184,3 @@ def _needed(choices: Choices, comparisons: tuple[Comparison, ...], alpha: float)
     """Return the level that the smallest p-value of the seeds has to reach."""
     tested = sum(not np.isnan(row.p) for row in comparisons)
     return resolution(choices, alpha, max(tested, 1))
-
-
-def _side(samples: Samples, index: int) -> Side:
-    return Side(
-        config=samples.config,
-        n=int(samples.n[index]),
-        failed=int(samples.failed[index]),
-        latency=float(samples.latency[index]),
-        noise=float(samples.noise[index]),
-    )
