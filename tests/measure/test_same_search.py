@@ -1,0 +1,218 @@
+"""The search is that of stock tune_tir: what can be said of it exactly, and a reduced comparison of both."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from abtune.configurations import EVOLUTIONARY, RANDOM
+from abtune.measure.trials import Candidate, History, Trial
+from abtune.schema import TrialStatus
+from abtune.shapes import Gemm
+
+pytestmark = pytest.mark.filterwarnings("default")  # what TVM and XGBoost warn of is theirs
+
+SCRIPT = Path(__file__).parent.parent.parent / "analysis" / "synthetic_search.py"
+GEMM = Gemm(m=32, n=64, k=64)
+# A small population: the search is the same, and an iteration of it takes a fraction of a second.
+QUICK = replace(EVOLUTIONARY, strategy_options={"population_size": 64, "genetic_num_iters": 2})
+COUNT = 32
+
+
+@pytest.fixture(scope="module")
+def script() -> Iterator[Any]:
+    """Load the engines that are compared, and put back what TVM changes in this process."""
+    state = np.random.get_state()  # noqa: NPY002 - a search seeds it
+    spec = importlib.util.spec_from_file_location(SCRIPT.stem, SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[SCRIPT.stem] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules[SCRIPT.stem]
+    np.random.set_state(state)  # noqa: NPY002
+
+
+@pytest.fixture(scope="module")
+def cpu(script: Any) -> str:
+    """Return this CPU as a target."""
+    return str(script.metaschedule.describe_target("cpu").target)
+
+
+@pytest.fixture
+def scored(script: Any, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """Note the modules of every population that the cost model scores, whoever made the model."""
+    populations: list[list[str]] = []
+    model = type(script.ms.cost_model.XGBModel()._inst)
+    predict = model.predict
+
+    def noted(self: Any, context: Any, candidates: Any) -> Any:
+        populations.append(hashes(script, candidates))
+        return predict(self, context, candidates)
+
+    monkeypatch.setattr(model, "predict", noted)
+    return populations
+
+
+def test_a_module_has_one_latency(script: Any, cpu: str) -> None:
+    """The landscape gives a module the same latency at any time and in any company, and others another."""
+    candidates, _ = script.metaschedule.propose(GEMM, RANDOM, cpu, History.empty(), 6, 1)
+    workload = script.ms.database.Workload(script.metaschedule._workload(GEMM))
+    modules = [script._module(candidate, workload) for candidate in candidates]
+    landscape = script.Landscape(GEMM, cpu)
+    together = landscape(modules)
+    assert len(set(together)) == 6
+    assert script.Landscape(GEMM, cpu)(modules[::-1]) == together[::-1]
+    assert landscape(modules[2:3]) == together[2:3]
+    assert landscape.found().sizes.tolist() == [6, 1]
+
+
+def test_a_record_gives_its_module_back(script: Any, cpu: str) -> None:
+    """The module that is built from a record is the one that the search proposed."""
+    candidates, _ = script.metaschedule.propose(GEMM, QUICK, cpu, History.empty(), 6, 1)
+    workload = script.ms.database.Workload(script.metaschedule._workload(GEMM))
+    built = [script.ms.utils.shash2hex(script._module(candidate, workload)) for candidate in candidates]
+    assert built == [candidate.module_hash for candidate in candidates]
+
+
+def test_a_cost_model_that_was_put_away_learns_the_same(script: Any, cpu: str) -> None:
+    """Saved and restored between two lessons, the model is bit for bit the one that lived on."""
+    ms, ours = script.ms, script.metaschedule
+    candidates, _ = ours.propose(GEMM, RANDOM, cpu, History.empty(), 2 * COUNT, 1)
+    context, workload = ours._context(GEMM, QUICK, cpu, 1), ms.database.Workload(ours._workload(GEMM))
+    lessons = [tuple(map(timed, part)) for part in (candidates[:COUNT], candidates[COUNT:])]
+    living = ms.cost_model.XGBModel(num_tuning_cores=1)
+    history = History.empty()
+    for lesson in lessons:
+        records = [ms.database.TuningRecord.from_json(trial.candidate.record, workload) for trial in lesson]
+        results = [ms.runner.RunnerResult([trial.latency], None) for trial in lesson]
+        living.update(context, [record.as_measure_candidate() for record in records], results)
+        model = ours._save(ours._learn(history, context, workload))
+        history = history.extended(lesson, cost_model=model, seconds=0.0)
+    restored = ours._learn(history, context, workload)
+    assert ours._save(restored) == ours._save(living)
+    assert restored.data_size == 2 * COUNT
+    assert restored.booster is not None
+
+
+def test_the_first_iteration_is_that_of_stock(script: Any, cpu: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the same random state both propose the same first candidates, in the same order."""
+    ms, ours = script.ms, script.metaschedule
+    landscape = script.Landscape(GEMM, cpu)
+    np.random.seed(7)  # noqa: NPY002 - the cost model draws from it
+    with tempfile.TemporaryDirectory() as folder:
+        ms.tune_tasks(
+            tasks=[ours._context(GEMM, QUICK, cpu, 7)],
+            task_weights=[1.0],
+            work_dir=folder,
+            max_trials_global=COUNT,
+            num_trials_per_iter=COUNT,
+            builder=script._builder(landscape),
+            runner=script._runner(),
+            measure_callbacks=[ms.measure_callback.AddToDatabase()],
+            cost_model=ms.cost_model.XGBModel(num_tuning_cores=1),
+        )
+    context = ours._context
+
+    def context_of_tune_tasks(*arguments: Any) -> Any:
+        """Initialise it once more, as tune_tasks does: that draws from its random state."""
+        made = context(*arguments)
+        ms._ffi_api.TuneContextInitialize(made)
+        return made
+
+    monkeypatch.setattr(ours, "_context", context_of_tune_tasks)
+    candidates, _ = ours.propose(GEMM, QUICK, cpu, History.empty(), COUNT, 7)
+    assert [candidate.module_hash for candidate in candidates] == landscape.found().hashes.tolist()
+    assert len(candidates) == COUNT
+
+
+def test_later_iterations_leave_out_what_was_tried(script: Any, cpu: str) -> None:
+    """Ours begins anew and ranks what a strategy that remembers the history ranks, in the same order.
+
+    A strategy remembers what it is made to evolve for no generations, which draws no random numbers.
+    """
+    ms, ours = script.ms, script.metaschedule
+    options = {"population_size": 256, "genetic_num_iters": 0, "eps_greedy": 0.25}
+    config = replace(EVOLUTIONARY, strategy_options=options)
+    old, _ = ours.propose(GEMM, config, cpu, History.empty(), 3 * COUNT, 1)
+    history = History.empty().extended(tuple(map(timed, old)), cost_model=b"", seconds=0.0)
+    workload = ms.database.Workload(ours._workload(GEMM))
+    database = ms.database.MemoryDatabase()
+    for trial in history.trials:
+        trace, _, *rest = trial.candidate.record
+        record = ms.database.TuningRecord.from_json([trace, [trial.latency], *rest], workload)
+        database.commit_tuning_record(record)
+    before = {candidate.module_hash for candidate in old}
+    model = score_by_hash(script, first=before)
+
+    living = ours._context(GEMM, config, cpu, 5)
+    living.pre_tuning(COUNT, COUNT, living.generate_design_space(), database, model)
+    schedules = [record.as_measure_candidate().sch for record in database.get_all_tuning_records()]
+    evolve = ms._ffi_api.SearchStrategyEvolutionarySearchEvolveWithCostModel
+    assert len(evolve(living.search_strategy, schedules, len(schedules))) == len(old)
+    theirs = hashes(script, living.generate_measure_candidates())
+
+    fresh = ours._context(GEMM, config, cpu, 5)
+    spaces = fresh.generate_design_space()
+    picked = hashes(script, ours._generate(fresh, spaces, database, model, history, COUNT))
+
+    ranked = COUNT * 3 // 4
+    assert picked[:ranked] == theirs[:ranked] == sorted(picked[:ranked], key=score, reverse=True)
+    for found in (picked, theirs):
+        # A quarter is random, and not what comes next in the ranking.
+        assert found[ranked:] != sorted(found[ranked:], key=score, reverse=True)
+        assert not set(found) & before
+    assert len(picked) == len(set(picked)) == COUNT
+
+
+def timed(candidate: Candidate) -> Trial:
+    latency = 1e-6 * (1 + score(candidate.module_hash))
+    return Trial(candidate=candidate, status=TrialStatus.OK, latency=latency, message="")
+
+
+def hashes(script: Any, candidates: Any) -> list[str]:
+    return [script.ms.utils.shash2hex(candidate.sch.mod) for candidate in candidates]
+
+
+def score(name: str) -> float:
+    """Return a number in [0, 1) that follows from a module's hash."""
+    return int(name[-8:], 16) / 2**32
+
+
+def score_by_hash(script: Any, *, first: set[str]) -> Any:
+    """Return a cost model that scores by the module's hash; those of `first` come before all others."""
+
+    @script.metaschedule.tvm.ir.utils.derived_object
+    class Model(script.ms.cost_model.PyCostModel):
+        def predict(self, context: Any, candidates: Any) -> Any:
+            return np.array([(name in first) + score(name) for name in hashes(script, candidates)])
+
+    return Model()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["tune_tir", "abtune"])
+def test_both_engines_search_alike(script: Any, cpu: str, scored: list[list[str]], engine: str) -> None:
+    """Both evolve the best so far in populations of one size, try only new modules, and beat sampling."""
+    budget = script.Budget(trials=160, trials_per_iteration=COUNT)
+    sampled = script.run_own(GEMM, cpu, budget, 0, RANDOM)
+    search = script.run_stock if engine == "tune_tir" else script.run_own
+    found = search(GEMM, cpu, budget, 0, QUICK)
+    assert len(found.latency) == found.sizes.sum() == budget.trials
+    assert len(set(found.hashes)) == budget.trials
+    assert [len(population) for population in scored] == [64] * 3 * len(found.sizes)
+    for population, tried in zip(scored[::3], np.cumsum(found.sizes) - found.sizes, strict=True):
+        best = found.hashes[np.argsort(found.latency[:tried])[:12]]  # a fifth of the population
+        assert population[: len(best)] == best.tolist()
+    assert found.latency.min() < sampled.latency.min()
+    # The last iteration is guided by the model, which has learned more than 100 trials.
+    assert np.median(found.latency[-COUNT:]) < np.quantile(sampled.latency, 0.2)
