@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -98,10 +98,10 @@ class Store:
         return "/".join((*map(str, key), part))
 
 
-def gather(store: Store, shapes: Sequence[Shape], seeds: int, target: str, budget: Budget) -> None:
+def gather(store: Store, seeds: Mapping[Shape, int], target: str, budget: Budget) -> None:
     """Carry out the runs that are missing, the engines in turn."""
-    for shape in shapes:
-        for seed in range(seeds):
+    for shape, count in seeds.items():
+        for seed in range(count):
             for engine in ENGINES:
                 key = (shape.label, engine, seed)
                 if key not in store:
@@ -258,6 +258,7 @@ def report(store: Store, shapes: Sequence[Shape], budget: Budget, command: str) 
     dataset = dataset_of(store, shapes, budget.trials)
     size = budget.trials_per_iteration
     found = steps(dataset, size)
+    strategy = metaschedule.ms.search_strategy.create("evolutionary")
     counts = sorted({*range(32, min(budget.trials, 128) + 1, 32), *range(size, budget.trials + 1, size)})
     parts = [
         "# The same search as tune_tir",
@@ -273,7 +274,8 @@ def report(store: Store, shapes: Sequence[Shape], budget: Budget, command: str) 
         "## Method",
         "",
         "Both engines tune the same workloads for a CPU with MetaSchedule's defaults: evolutionary search of",
-        f"a population of 512, the XGBoost cost model; {budget.trials} trials in iterations of {size}.",
+        f"a population of {strategy.population_size}, the XGBoost cost model; {budget.trials} trials in",
+        f"iterations of {size}.",
         "Nothing is built or run: the latency of a candidate is a fixed function of its scheduled module,",
         "the exponential of a fixed combination of the features that the cost model learns from, with",
         f"{100 * NOISE:g} % of noise that follows from the structural hash. So nothing is noisy but the",
@@ -316,15 +318,16 @@ def report(store: Store, shapes: Sequence[Shape], budget: Budget, command: str) 
         "`tests/measure/test_same_search.py` checks what need not be left to statistics:",
         "",
         "- From the same random state, the first iteration proposes the same candidates in the same order.",
-        "- Of a later iteration, the candidates ranked by the cost model are those of a strategy that",
-        "  remembers what was measured.",
-        "- A cost model that was saved and restored between two iterations is bit for bit one that lived on.",
-        "- Every population has the same size in both engines, and begins with the best trials so far.",
+        "- In a later iteration, from the same random state, the candidates that the cost model ranks first",
+        "  are, in the same order, those of a strategy that remembers what was measured.",
+        "- A cost model that is saved and restored between iterations is bit for bit one that lives on.",
+        "- In both engines every population has the same size and begins with the best trials so far.",
         "",
         "Two small things differ. Where a random candidate turns out to be one that was picked before,",
-        "`tune_tir` makes a smaller iteration, and a further one at the end for what is missing; abtune",
-        f"takes another candidate. And abtune's random candidates, {int(size * 0.05)} in an iteration of",
-        f"{size}, are not taken from the top of the ranking, where `tune_tir` may happen to draw one.",
+        "`tune_tir` makes a smaller iteration, and a further one at the end for what is missing; abtune does",
+        "so in the first iteration only, and later takes another candidate. And abtune's random candidates,",
+        f"{int(size * strategy.eps_greedy)} in an iteration of {size}, are not among those that rank next",
+        "after the picked ones, where `tune_tir` may happen to draw one.",
         "",
     ]
     return "\n".join(parts)
@@ -368,7 +371,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("--runs", type=Path, required=True, help="file of finished runs, read and extended")
     parser.add_argument("--shapes", nargs="+", default=list(SHAPES))
-    parser.add_argument("--seeds", type=int, default=30)
+    parser.add_argument("--seeds", nargs="+", type=int, default=[30], help="of each shape, or of all")
     parser.add_argument("--trials", type=int, default=256)
     parser.add_argument("--trials-per-iter", type=int, default=64)
     return parser.parse_args(argv)
@@ -381,10 +384,11 @@ def main() -> None:
     target = metaschedule.describe_target("cpu").target
     shapes = [parse_shape(label) for label in options.shapes]
     store = Store(options.runs, target, budget)
-    gather(store, shapes, options.seeds, target, budget)
+    counts = options.seeds * len(shapes) if len(options.seeds) == 1 else options.seeds
+    gather(store, dict(zip(shapes, counts, strict=True)), target, budget)
     words = [options.runs.name if word == str(options.runs) else word for word in sys.argv[1:]]
     command = shlex.join(["python", "analysis/same_search.py", *words])
-    page = report(store, [shape for shape in shapes if store.seeds(shape)], budget, command)
+    page = report(store, shapes, budget, command)
     (DOCS / "same-search.md").write_text(page, encoding="utf-8")
 
 
