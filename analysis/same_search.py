@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -273,17 +274,21 @@ def report(store: Store, shapes: Sequence[Shape], budget: Budget, command: str) 
         "",
         "## Method",
         "",
-        "Both engines tune the same workloads for a CPU with MetaSchedule's defaults: evolutionary search of",
-        f"a population of {strategy.population_size}, the XGBoost cost model; {budget.trials} trials in",
-        f"iterations of {size}.",
-        "Nothing is built or run: the latency of a candidate is a fixed function of its scheduled module,",
-        "the exponential of a fixed combination of the features that the cost model learns from, with",
-        f"{100 * NOISE:g} % of noise that follows from the structural hash. So nothing is noisy but the",
-        "searches. `tune_tir` gets a builder that asks this function; abtune's side is the chain of",
-        "iterations of a sweep. A third engine, `random`, samples the design space (replay-trace): against",
-        "it the same comparison has to find a difference.",
+        *wrapped(
+            "Both engines tune the same workloads for a CPU with MetaSchedule's defaults: evolutionary "
+            f"search, a population of {strategy.population_size}, the XGBoost cost model, which answers at "
+            f"random until it has learned {WARM_UP} trials. A run has {budget.trials} trials in iterations "
+            f"of {size}."
+        ),
         "",
-        f"The cost model answers at random until it has learned {WARM_UP} trials.",
+        *wrapped(
+            "Nothing is built or run: the latency of a candidate is a fixed function of its scheduled "
+            "module, the exponential of a fixed combination of the features that the cost model learns from, "
+            f"with noise of {100 * NOISE:g} % that follows from the structural hash. So nothing is noisy but "
+            "the searches. `tune_tir` gets a builder that asks this function; abtune's side is the chain of "
+            "iterations of a sweep. A third engine, `random`, samples the design space (replay-trace): "
+            "between it and the others the same comparison has to find a difference."
+        ),
         "",
         "## Winners",
         "",
@@ -323,11 +328,13 @@ def report(store: Store, shapes: Sequence[Shape], budget: Budget, command: str) 
         "- A cost model that is saved and restored between iterations is bit for bit one that lives on.",
         "- In both engines every population has the same size and begins with the best trials so far.",
         "",
-        "Two small things differ. Where a random candidate turns out to be one that was picked before,",
-        "`tune_tir` makes a smaller iteration, and a further one at the end for what is missing; abtune does",
-        "so in the first iteration only, and later takes another candidate. And abtune's random candidates,",
-        f"{int(size * strategy.eps_greedy)} in an iteration of {size}, are not among those that rank next",
-        "after the picked ones, where `tune_tir` may happen to draw one.",
+        *wrapped(
+            "Two small things differ. Where a random candidate turns out to be one that was picked before, "
+            "`tune_tir` makes a smaller iteration, and a further one at the end for what is missing; "
+            "abtune does so in the first iteration only, and later takes another candidate. And abtune's "
+            f"random candidates, {int(size * strategy.eps_greedy)} in an iteration of {size}, are not among "
+            "those that rank next after the picked ones, where `tune_tir` may happen to draw one."
+        ),
         "",
     ]
     return "\n".join(parts)
@@ -339,23 +346,33 @@ def conclusion(dataset: xr.Dataset, found: Sequence[Step]) -> list[str]:
     alike = abtune.analyze(dataset, baseline="tune_tir", candidate="abtune").comparisons
     unlike = abtune.analyze(dataset, baseline="random", candidate="tune_tir").comparisons
     for row, other in zip(alike, unlike, strict=True):
-        room = f"{100 * row.boost_low:+.1f} to {100 * row.boost_high:+.1f} %"
-        lines += [
-            f"- Winners of `{row.shape}`: {shown(row)} between the engines. The interval",
-            f"  leaves room for {room}. Between tune_tir and random sampling",
-            f"  {shown(other)}, of {100 * other.boost:+.0f} %.",
-        ]
-    adjusted = holm([step.p for step in found]).min()
+        lines += wrapped(
+            f"- Winners of `{row.shape}`: {shown(row)} between the engines. The interval leaves room for "
+            f"{100 * row.boost_low:+.1f} to {100 * row.boost_high:+.1f} %. {row.reason.rstrip('.')}. Between "
+            f"tune_tir and random sampling {shown(other)}, of {100 * other.boost:+.0f} %."
+        )
+    smallest = min(step.p for step in found)
     widest = 100 * max(abs(bound) for step in found for bound in (step.low, step.high))
     last = [step for step in found if step.last == dataset.sizes["trial"]]
     gain = min(step.means[ENGINES.index("random")] / step.means[0] for step in last)
-    lines += [
-        f"- Candidates: of {len(found)} comparisons of an iteration the smallest p is "
-        f"{min(step.p for step in found):.2g}, {adjusted:.2g} after Holm's",
-        f"  correction. All intervals lie within {widest:.1f} %, where the cost model makes the average",
-        f"  candidate of the last iteration at least {gain:.1f} times as fast as a random one.",
-    ]
+    lines += wrapped(
+        f"- Candidates: of {len(found)} comparisons of an iteration the smallest p is {smallest:.2g}, "
+        f"{holm([step.p for step in found]).min():.2g} after Holm's correction. All intervals lie within "
+        f"{widest:.1f} %, where the cost model makes the average candidate of the last iteration at least "
+        f"{gain:.1f} times as fast as a random one."
+    )
     return lines
+
+
+def wrapped(text: str) -> list[str]:
+    """Break a paragraph, or an item of a list, into lines."""
+    return textwrap.wrap(
+        text,
+        100,
+        subsequent_indent="  " * text.startswith("- "),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def shown(row: abtune.Comparison) -> str:
