@@ -105,7 +105,7 @@ class Crew(WorkerPlugin):
         self._posts: list[Post] = []
 
     def setup(self, worker: Worker) -> None:  # noqa: ARG002 - called by dask
-        """Set up the posts; their processes start at their first call."""
+        """Set up the posts and let their processes start."""
         self._searchers: queue.SimpleQueue[Post] = queue.SimpleQueue()
         self._devices: queue.SimpleQueue[Post] = queue.SimpleQueue()
         searchers, devices = self._counts
@@ -146,6 +146,7 @@ class Crew(WorkerPlugin):
     def _add(self, posts: queue.SimpleQueue[Post], post: Post) -> None:
         self._posts.append(post)
         posts.put(post)
+        post.start()
 
 
 @contextlib.contextmanager

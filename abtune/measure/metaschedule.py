@@ -413,11 +413,11 @@ def time_candidate(
 ) -> list[float]:
     """Time a candidate of a search as :func:`time_kernel` does, but a hopeless one only once.
 
-    A random schedule can be a thousand times slower than the best. One whose single call takes longer than
-    all repeats are meant to is not timed again: it would cost seconds, and its rank is clear.
+    A random schedule can be a thousand times slower than the best. One whose single call takes as long as a
+    repeat is meant to is not timed again: it would cost seconds, and its rank is clear.
     """
     once = time_kernel(shape, target, library, 1, 0, "warm")
-    if once[0] > repeats * repeat_ms / 1000:
+    if once[0] > repeat_ms / 1000:
         return once
     return time_kernel(shape, target, library, repeats, repeat_ms, cache)
 

@@ -1,4 +1,4 @@
-"""The searches of a sweep: each run a chain of iterations, each iteration a file when it ends."""
+"""The searches of a sweep: each run a chain of iterations, each of their two steps a file when it ends."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ async def search_all(sitting: Sitting) -> None:
     done = (len(plan.runs) - len(left)) * trials
     done += sum(len(history.trials) for history, _ in histories.values())
     sitting.progress.begin("tuning", len(plan.runs) * trials, done)
-    # A few more runs than places, so that cores search while other runs wait for a device.
-    slots = asyncio.Semaphore(sitting.cluster.searchers + sitting.cluster.devices + 1)
+    # Twice as many runs as places, so that cores search for one half while devices time the other.
+    slots = asyncio.Semaphore(2 * sitting.cluster.searchers + sitting.cluster.devices)
 
     async def one(run: Run, priority: int) -> None:
         async with slots:
@@ -86,17 +86,18 @@ async def _search(sitting: Sitting, run: Run, history: History, started: str, pr
     """Carry one run to its end, or as far as time allows."""
     settings = sitting.plan.settings
     while not history.is_over(settings.trials):
-        if not sitting.clock.allows_iteration(sitting.reserve()):
+        step = _try_pending if history.pending else _propose
+        if not sitting.clock.allows(step.__name__, sitting.reserve()):
             sitting.out_of_time = True
             return
         try:
-            longer = await _iterate(sitting, run, history, priority)
+            longer = await step(sitting, run, history, priority)
         except (ServantError, KilledWorker) as error:
             record = _record(run, history, started, failure=f"the search failed {ATTEMPTS} times: {error}")
             sitting.store.save_record(run, record)
             sitting.progress.advance(settings.trials - len(history.trials))
             return
-        sitting.clock.note_iteration(longer.seconds - history.seconds)
+        sitting.clock.note(step.__name__, longer.seconds - history.seconds)
         sitting.store.save_history(run, longer, started)
         sitting.progress.advance(len(longer.trials) - len(history.trials))
         history = longer
@@ -104,7 +105,8 @@ async def _search(sitting: Sitting, run: Run, history: History, started: str, pr
     sitting.progress.advance(settings.trials - len(history.trials))
 
 
-async def _iterate(sitting: Sitting, run: Run, history: History, priority: int) -> History:
+async def _propose(sitting: Sitting, run: Run, history: History, priority: int) -> History:
+    """Take the first step of an iteration; one that finds nothing new is over with it."""
     settings = sitting.plan.settings
     count = min(settings.trials_per_iteration, settings.trials - len(history.trials))
     for attempt in range(ATTEMPTS):
@@ -116,17 +118,22 @@ async def _iterate(sitting: Sitting, run: Run, history: History, priority: int) 
             proposal: Proposal = await sitting.cluster.search(
                 propose, run, settings, history, count, rng_seed, priority=priority
             )
-            parts = await _try(sitting, run, proposal.candidates, priority)
         except (ServantError, KilledWorker):
             if attempt == ATTEMPTS - 1:
                 raise
         else:
-            return history.extended(
-                tuple(trial for part in parts for trial in part.trials),
-                cost_model=proposal.cost_model,
-                seconds=proposal.seconds + sum(part.seconds for part in parts),
+            longer = history.proposed(
+                proposal.candidates, cost_model=proposal.cost_model, seconds=proposal.seconds
             )
+            return longer if longer.pending else longer.tried((), seconds=0.0)
     raise AssertionError("unreachable: the last attempt returns or raises")
+
+
+async def _try_pending(sitting: Sitting, run: Run, history: History, priority: int) -> History:
+    """Take the second step of an iteration: build and time what was proposed."""
+    parts = await _try(sitting, run, history.pending, priority)
+    trials = tuple(trial for part in parts for trial in part.trials)
+    return history.tried(trials, seconds=sum(part.seconds for part in parts))
 
 
 async def _try(sitting: Sitting, run: Run, candidates: Sequence[Candidate], priority: int) -> Sequence[Timed]:

@@ -172,6 +172,12 @@ class Post:
         self._lock = threading.RLock()  # held during calls
         self._refusal = ""
 
+    def start(self) -> None:
+        """Start a servant now, so that the first call need not wait for all of its start."""
+        with self._lock:
+            if not self._refusal and self._servant is None:
+                self._servant = self._next()
+
     def call(self, function: str, *args: Any, timeout: float) -> Any:
         """Call as :meth:`Servant.call` does; a servant that died or hung is replaced."""
         with self._lock:

@@ -37,19 +37,19 @@ class Clock:
 
     limit: float
     _start: float = field(default_factory=time.monotonic, init=False)
-    _iterations: list[float] = field(default_factory=list, init=False)
+    _took: dict[str, list[float]] = field(default_factory=dict, init=False)
 
     def left(self) -> float:
         """Return the seconds that are left."""
         return self.limit - (time.monotonic() - self._start)
 
-    def note_iteration(self, seconds: float) -> None:
-        """Learn how long an iteration took, without waiting for its turn."""
-        self._iterations.append(seconds)
+    def note(self, step: str, seconds: float) -> None:
+        """Learn how long a step of an iteration took, without waiting for its turn."""
+        self._took.setdefault(step, []).append(seconds)
 
-    def allows_iteration(self, reserve: float) -> bool:
-        """Tell whether an iteration that starts now ends in time, with a reserve for what comes after."""
-        typical = statistics.median(self._iterations) if self._iterations else 0.0
+    def allows(self, step: str, reserve: float) -> bool:
+        """Tell whether a step that starts now ends in time, with a reserve for what comes after."""
+        typical = statistics.median(self._took[step]) if step in self._took else 0.0
         return self.left() > reserve + typical
 
 

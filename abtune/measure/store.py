@@ -143,7 +143,7 @@ class Store:
     # --- searches in progress ---
 
     def save_history(self, run: Run, history: History, started: str) -> None:
-        """Keep a search between two iterations."""
+        """Keep a search between two of its steps."""
         _write(self._search_path(run.key), _history_to_json(history, started), compress=True)
 
     def history(self, run: Run) -> tuple[History, str]:
@@ -268,10 +268,29 @@ def _record(content: dict[str, Any]) -> RunRecord:
 
 
 def _history_to_json(history: History, started: str) -> dict[str, Any]:
-    content = asdict(history)
-    content["cost_model"] = base64.b64encode(history.cost_model).decode()
-    content["started"] = started
-    return content
+    # Not asdict(), which copies every record to the bottom: that takes far longer than writing it.
+    return {
+        "trials": [
+            {
+                "candidate": _candidate_to_json(trial.candidate),
+                "status": trial.status,
+                "latency": trial.latency,
+                "message": trial.message,
+            }
+            for trial in history.trials
+        ],
+        "pending": [_candidate_to_json(candidate) for candidate in history.pending],
+        "learned": history.learned,
+        "cost_model": base64.b64encode(history.cost_model).decode(),
+        "iterations": history.iterations,
+        "empty_iterations": history.empty_iterations,
+        "seconds": history.seconds,
+        "started": started,
+    }
+
+
+def _candidate_to_json(candidate: Candidate) -> dict[str, Any]:
+    return {"record": candidate.record, "module_hash": candidate.module_hash}
 
 
 def _history_from_json(content: dict[str, Any]) -> History:
@@ -286,6 +305,7 @@ def _history_from_json(content: dict[str, Any]) -> History:
     )
     return History(
         trials=trials,
+        pending=tuple(Candidate(**candidate) for candidate in content["pending"]),
         learned=content["learned"],
         cost_model=base64.b64decode(content["cost_model"]),
         iterations=content["iterations"],

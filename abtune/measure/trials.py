@@ -1,7 +1,7 @@
 """What a search has seen: the only state that passes from one iteration to the next.
 
-An iteration is a function from a history to a longer one. So a run can stop after any iteration and go on
-later, in another process or on another machine.
+An iteration has two steps, each a function from a history to the next: propose candidates, then try them.
+So a run can stop after any step and go on later, in another process or on another machine.
 """
 
 from __future__ import annotations
@@ -62,6 +62,8 @@ class History:
     ----------
     trials : tuple of Trial
         In the order of the search.
+    pending : tuple of Candidate
+        Proposed and not tried yet: the search was stopped between the two.
     learned : int
         How many of the trials the cost model has seen.
     cost_model : bytes
@@ -73,6 +75,7 @@ class History:
     """
 
     trials: tuple[Trial, ...]
+    pending: tuple[Candidate, ...]
     learned: int
     cost_model: bytes
     iterations: int
@@ -82,7 +85,15 @@ class History:
     @classmethod
     def empty(cls) -> Self:
         """Return the history of a run that has not begun."""
-        return cls(trials=(), learned=0, cost_model=b"", iterations=0, empty_iterations=0, seconds=0.0)
+        return cls(
+            trials=(),
+            pending=(),
+            learned=0,
+            cost_model=b"",
+            iterations=0,
+            empty_iterations=0,
+            seconds=0.0,
+        )
 
     @property
     def winner(self) -> Trial | None:
@@ -94,17 +105,30 @@ class History:
         """Tell whether the budget is spent or the design space exhausted."""
         return len(self.trials) >= trials or self.empty_iterations >= MAX_EMPTY_ITERATIONS
 
-    def extended(self, trials: tuple[Trial, ...], *, cost_model: bytes, seconds: float) -> History:
-        """Return the history after one more iteration, whose cost model had learned all trials before it."""
+    def proposed(self, candidates: tuple[Candidate, ...], *, cost_model: bytes, seconds: float) -> History:
+        """Return the history within an iteration, whose cost model has learned all trials before it."""
+        return replace(
+            self,
+            pending=candidates,
+            learned=len(self.trials),
+            cost_model=cost_model,
+            seconds=self.seconds + seconds,
+        )
+
+    def tried(self, trials: tuple[Trial, ...], *, seconds: float) -> History:
+        """Return the history after an iteration: what was pending is tried, or there was nothing new."""
         return replace(
             self,
             trials=self.trials + trials,
-            learned=len(self.trials),
-            cost_model=cost_model,
+            pending=(),
             iterations=self.iterations + 1,
             empty_iterations=0 if trials else self.empty_iterations + 1,
             seconds=self.seconds + seconds,
         )
+
+    def extended(self, trials: tuple[Trial, ...], *, cost_model: bytes, seconds: float) -> History:
+        """Return the history after one more iteration, whose cost model had learned all trials before it."""
+        return self.proposed((), cost_model=cost_model, seconds=0.0).tried(trials, seconds=seconds)
 
 
 def failed(candidate: Candidate, status: TrialStatus, message: str) -> Trial:

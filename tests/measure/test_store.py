@@ -196,7 +196,7 @@ def test_a_full_disk_is_one_line_and_loses_nothing(kept: Store) -> None:
         lambda _: b"{}",
         lambda _: b"[]",
         lambda _: b"null",
-        lambda whole: whole.replace(b'"', b"'"),
+        lambda whole: whole[:-1],
         lambda whole: whole[:40] + bytes(20) + whole[60:],
     ],
 )

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ import abtune
 from abtune.errors import StoreError
 from abtune.measure.sitting import Clock
 from abtune.measure.store import Store
+from abtune.measure.trials import History
 from abtune.schema import RunStatus, TrialStatus
 
 OK = RunStatus.COMPLETE
@@ -201,22 +203,23 @@ def test_without_time_nothing_is_begun(store: Store, log: Path) -> None:
     assert not proposals(log)
 
 
-def test_no_iteration_is_begun_that_cannot_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With so many seconds left, an iteration begins only if the typical one and the reserve fit."""
+def test_no_step_is_begun_that_cannot_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With so many seconds left, a step begins only if a typical one of its kind and the reserve fit."""
     now = 100.0
     monkeypatch.setattr("time.monotonic", lambda: now)
     clock = Clock(60.0)
     clock._start = now
     assert clock.left() == 60.0
-    assert clock.allows_iteration(59.0)
-    assert not clock.allows_iteration(60.0)
+    assert clock.allows("search", 59.0)
+    assert not clock.allows("search", 60.0)
     for seconds in (10.0, 20.0, 90.0):
-        clock.note_iteration(seconds)
-    assert clock.allows_iteration(39.0)
-    assert not clock.allows_iteration(40.0)
+        clock.note("search", seconds)
+    assert clock.allows("search", 39.0)
+    assert not clock.allows("search", 40.0)
+    assert clock.allows("another", 59.0)
     now = 130.0
     assert clock.left() == 30.0
-    assert not clock.allows_iteration(10.0)
+    assert not clock.allows("search", 10.0)
 
 
 # Going on
@@ -237,6 +240,27 @@ def test_a_search_goes_on_from_its_last_iteration(store: Store, log: Path) -> No
     assert float(one["tuning_time"]) > 2.5
     iterations = [call[3] for call in calls(log) if call[:3] == ["propose", SMALL.label, run.config.name]]
     assert iterations == [1]
+
+
+@pytest.mark.usefixtures("fake")
+def test_what_was_proposed_is_tried_first(store: Store, log: Path) -> None:
+    """A search that stopped within an iteration tries what it had proposed, and does not propose again."""
+    plan = small_plan(SMALL, seeds=1)
+    run = plan.runs[0]
+    proposed = [trial.candidate for trial in make_history(1e-9, 1e-9).trials]
+    faultless = tuple(
+        replace(candidate, record=[candidate.record[0], {"faults": {}, "place": place}])
+        for place, candidate in enumerate(proposed)
+    )
+    history = History.empty().proposed(faultless, cost_model=b"", seconds=2.5)
+    with store.opened(plan, {"created": ""}):
+        store.save_history(run, history, "2026-01-01T00:00:00.000")
+    run_sweep(plan, store)
+    made = [call for call in calls(log) if call[1:3] == [SMALL.label, run.config.name]]
+    assert [call[3] for call in made if call[0] == "propose"] == [1]
+    timed = [call[3] for call in made if call[0] == "time_candidate"]
+    assert {record[0] for record in (candidate.record for candidate in faultless)} < set(timed)
+    assert len(timed) == plan.settings.trials
 
 
 @pytest.mark.usefixtures("fake")
