@@ -1,6 +1,6 @@
 """Write the tables of docs/statistics.md: how often each method keeps its promise, by simulation.
 
-Run as ``python analysis/calibrate_methods.py``; it takes some fifteen minutes on two cores. ``--quick`` makes
+Run as ``python analysis/calibrate_methods.py``; it takes some half an hour on two cores. ``--quick`` makes
 a tenth of the replications and prints the tables instead. The kinds of noise are those of the tests.
 """
 
@@ -13,36 +13,30 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "stats"))
 
-from stats_noise import ALIKE, Noise, bimodal, lognormal, skewed, unknown_floor  # noqa: E402
+from simulated_reports import (  # noqa: E402
+    ALPHA,
+    PAIRS,
+    UNLIKE,
+    caution_table,
+    family_table,
+    p_values,
+    plan_table,
+    power_table,
+    simultaneous_table,
+    table,
+)
+from stats_noise import ALIKE, Array, Noise, unknown_floor  # noqa: E402
 
-from abtune.analyse.comparison import Choices  # noqa: E402
-from abtune.analyse.testing import run_tests  # noqa: E402
 from abtune.stats.estimand import Estimand  # noqa: E402
 from abtune.stats.methods import compute_interval, methods_for  # noqa: E402
 
-Array = npt.NDArray[np.float64]
 DOCUMENT = ROOT / "docs" / "statistics.md"
-SHAPES, LEVEL, ALPHA = 29, 0.95, 0.05
-# Equal means of logs, unequal distributions: what a baseline and a candidate can be.
-UNLIKE: Mapping[str, tuple[Noise, Noise]] = {
-    "spread 4:1": (lognormal(0.08), lognormal(0.02)),
-    "one side skewed": (skewed(1, 0.06), lognormal(0.02)),
-    "one side fails 1 in 5": (bimodal, lognormal(0.005)),
-}
-PAIRS: Mapping[str, tuple[Noise, Noise]] = {name: (noise, noise) for name, noise in ALIKE.items()} | UNLIKE
+LEVEL = 0.95
 DESIGNS = ((5, 5), (10, 10), (20, 20), (5, 15))
-RULES: Mapping[str, tuple[str, str]] = {
-    "default: permutation + Welch, holm": ("permutation", "holm"),
-    "permutation + Welch, max-t": ("permutation", "max-t"),
-    "moderated, holm": ("moderated", "holm"),
-    "permutation + Welch, bh": ("permutation", "bh"),
-    "permutation + Welch, none": ("permutation", "none"),
-}
 
 
 def cells() -> Iterator[tuple[str, int, int]]:
@@ -95,25 +89,6 @@ def coverage_table(estimand: Estimand, replications: int) -> str:
     return table(["interval", *heads], rows)
 
 
-def p_values(
-    first: Array, second: Array, test: str, correction: str, rng: np.random.Generator, *, rank_test: bool
-) -> tuple[Array, Array]:
-    """Return the corrected p-value that a verdict rests on, and that of the ranks (or the same)."""
-    choices = Choices(estimand="geometric-mean", method="welch", test=test, correction=correction)
-    found = run_tests(
-        first,
-        second,
-        floor=unknown_floor(len(first)),
-        choices=choices,
-        alpha=ALPHA,
-        margin=0.02,
-        rank_test=rank_test,
-        rng=rng,
-    )
-    p = found.p_adjusted if test == "moderated" else np.maximum(found.p_adjusted, found.p_welch_adjusted)
-    return p, p if found.p_rank is None else found.p_rank
-
-
 def false_alarm_table(replications: int) -> str:
     """Lay out how often one shape without a difference is called different at 5 %."""
     rows = []
@@ -129,67 +104,6 @@ def false_alarm_table(replications: int) -> str:
     return table(["noise", *heads], rows)
 
 
-def family(
-    rule: str, pair: tuple[Noise, Noise], n: int, m: int, boosts: Array, analyses: int
-) -> tuple[float, float, float]:
-    """Return the rate of any false claim, the share of false claims, and the power, over analyses."""
-    rng = np.random.default_rng([3, n, m])
-    false_any, false_share, found = 0, 0.0, 0
-    for _ in range(analyses):
-        scale = np.exp(rng.normal(0, 0.5, (SHAPES, 1)))
-        first = pair[0](rng, (SHAPES, n)) * scale
-        second = pair[1](rng, (SHAPES, m)) * scale - boosts[:, np.newaxis]
-        p, _ = p_values(first, second, *RULES[rule], rng, rank_test=False)
-        claimed = p <= ALPHA
-        wrong = int(claimed[boosts == 0].sum())
-        false_any += wrong > 0
-        false_share += wrong / max(int(claimed.sum()), 1)
-        found += int(claimed[boosts != 0].sum())
-    real = max(int(np.count_nonzero(boosts)), 1)
-    return false_any / analyses, false_share / analyses, found / analyses / real
-
-
-def family_table(analyses: int) -> str:
-    """Lay out how often an analysis of 29 shapes without any difference claims one."""
-    kinds: Sequence[tuple[str, int, int]] = [
-        (kind, n, m)
-        for kind in ("lognormal 2 %", "exponential", "bimodal", "spread 4:1")
-        for n, m in ((5, 5), (10, 10), (5, 10))
-    ]
-    rows = [
-        [
-            rule,
-            *(
-                f"{100 * family(rule, PAIRS[kind], n, m, np.zeros(SHAPES), analyses)[0]:.1f}"
-                for kind, n, m in kinds
-            ),
-        ]
-        for rule in RULES
-    ]
-    return table(["rule", *(f"{kind}, {n}+{m}" for kind, n, m in kinds)], rows)
-
-
-def power_table(analyses: int) -> str:
-    """Lay out power, and the share of false claims, where 10 of 29 shapes gain 5 %."""
-    boosts = np.repeat([0.0, np.log(1.05)], [19, 10])
-    rows = []
-    for rule in RULES:
-        row = [rule]
-        for kind in ("lognormal 2 %", "exponential"):
-            for n in (5, 7, 10):
-                _, share, power = family(rule, PAIRS[kind], n, n, boosts, analyses)
-                row.append(f"{100 * power:.0f} ({100 * share:.1f})")
-        rows.append(row)
-    heads = [f"{kind}, {n}+{n}" for kind in ("lognormal 2 %", "exponential") for n in (5, 7, 10)]
-    return table(["rule", *heads], rows)
-
-
-def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Write a markdown table whose first column is set left."""
-    rule = ["---", *("--:" for _ in heads[1:])]
-    return "\n".join(f"| {' | '.join(row)} |" for row in (heads, rule, *rows))
-
-
 def main() -> None:
     """Make every table and write them between their marks in the document."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -203,8 +117,11 @@ def main() -> None:
             "coverage geometric-mean": (coverage_table, [Estimand.GEOMETRIC_MEAN, replications]),
             "coverage median": (coverage_table, [Estimand.MEDIAN, replications]),
             "coverage arithmetic-mean": (coverage_table, [Estimand.ARITHMETIC_MEAN, replications // 4]),
+            "simultaneous": (simultaneous_table, [analyses // 2]),
             "family": (family_table, [analyses]),
+            "caution": (caution_table, [50 * analyses]),
             "power": (power_table, [analyses // 2]),
+            "plan": (plan_table, [2 * replications]),
             "false alarms": (false_alarm_table, [2 * replications]),
         }
         wanted = [arguments.only] if arguments.only else list(makers)

@@ -10,12 +10,14 @@ from abtune.analyse.comparison import Choices
 from abtune.analyse.samples import Samples
 from abtune.analyse.testing import Tests, run_tests
 from abtune.stats.estimand import Estimand, linearised
-from abtune.stats.interval import Interval, welch
+from abtune.stats.interval import Interval, t_interval, welch
+from abtune.stats.medians import median_error
 from abtune.stats.methods import compute_interval
 from abtune.stats.moderation import moderated
 from abtune.stats.multiplicity import Correction
 from abtune.stats.power import detectable_boost, fewest_seeds, seeds_needed
 from abtune.stats.ragged import Floats, Integers
+from abtune.stats.simultaneous import simultaneous
 from abtune.stats.variance import floored, moments
 
 
@@ -94,19 +96,18 @@ def compute(
     pair = baseline.value, candidate.value
     floor = np.stack([baseline.floor, candidate.floor], axis=1)
     estimand = Estimand(choices.estimand)
-    tests = run_tests(
-        *pair, floor=floor, choices=choices, alpha=alpha, margin=margin, rank_test=rank_test, rng=rng
-    )
+    tests = run_tests(*pair, floor=floor, choices=choices, margin=margin, rank_test=rank_test, rng=rng)
     interval = compute_interval(choices.method, *pair, estimand=estimand, level=level, floor=floor, rng=rng)
     closed = interval
     if estimand is not Estimand.MEDIAN:
         closed = welch(*(linearised(side, estimand) for side in pair), level=level, floor=floor)
+    wide = _simultaneous(*pair, floor, estimand, level=1 - alpha, rng=rng)
     return Computed(
         log_boost=interval.difference,
         log_ratio=moments(pair[0]).mean - moments(pair[1]).mean,
         interval=interval,
         welch=closed,
-        simultaneous=_hull(tests.simultaneous, interval),
+        simultaneous=_hull(wide, interval),
         tests=tests,
         plan=_plan(baseline, candidate, choices=choices, alpha=alpha, margin=margin, tests=_count(tests)),
     )
@@ -125,6 +126,24 @@ def resolution(choices: Choices, alpha: float, shapes: int) -> float:
 
 def _count(tests: Tests) -> int:
     return max(int(np.count_nonzero(~np.isnan(tests.p))), 1)
+
+
+def _simultaneous(
+    first: Floats,
+    second: Floats,
+    floor: Floats,
+    estimand: Estimand,
+    *,
+    level: float,
+    rng: np.random.Generator,
+) -> Interval:
+    """Resample means; medians, whose resamples have no standard error, get normal intervals."""
+    if estimand is not Estimand.MEDIAN:
+        pair = linearised(first, estimand), linearised(second, estimand)
+        return simultaneous(*pair, level=level, floor=floor, rng=rng)
+    estimate = median_error(first, second, floor)
+    shapes = max(int(np.count_nonzero(~np.isnan(estimate.error))), 1)
+    return t_interval(estimate, level=1 - (1 - level) / shapes, method="Bonferroni")
 
 
 def _hull(wide: Interval, narrow: Interval) -> Interval:

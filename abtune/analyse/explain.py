@@ -201,7 +201,6 @@ def _tests(sides: tuple[Samples, Samples], at: int, analysis: Analysis) -> Itera
             *(side.value for side in sides),
             floor=_floor(sides),
             choices=dataclasses.replace(choices, test=name),
-            alpha=round(1 - analysis.level, 12),
             margin=analysis.margin,
             rank_test=True,
             rng=np.random.default_rng(analysis.rng_seed),

@@ -17,7 +17,7 @@ from abtune.analyse.cost import RunCost, cost_of_a_seed
 from abtune.analyse.samples import Samples, extract
 from abtune.errors import InputError
 from abtune.stats.moderation import moderated
-from abtune.stats.power import detectable_boost, fewest_seeds, power, seeds_needed, smallest_p
+from abtune.stats.power import detectable_boost, fewest_seeds, power, seeds_needed
 from abtune.stats.ragged import Floats
 from abtune.stats.scatter import PooledSpread, pooled_spread
 from abtune.stats.variance import floored
@@ -214,14 +214,13 @@ def _need(boost: float, seeds: int, goal: Goal, cost: RunCost | None) -> Need:
 
 def _reach(n: int, noise: tuple[float, float], goal: Goal, cost: RunCost | None) -> Reach:
     sides = {"n_first": n, "n_second": n, "noise_first": noise[0], "noise_second": noise[1]}
-    possible = smallest_p(n, n) <= goal.alpha / goal.shapes
     chances = power(goal.boosts, **sides, alpha=goal.alpha / goal.shapes)
     detectable = detectable_boost(**sides, alpha=goal.alpha, shapes=goal.shapes, target=goal.target)
     core, gpu = _hours(cost, n * goal.shapes)
     return Reach(
         seeds=n,
         detectable=float(detectable),
-        power=tuple(float(chance) if possible else 0.0 for chance in chances),
+        power=tuple(float(chance) for chance in chances),
         core_hours=core,
         gpu_hours=gpu,
     )

@@ -11,15 +11,13 @@ import numpy.typing as npt
 
 from abtune.analyse.comparison import Choices
 from abtune.analyse.samples import Samples
+from abtune.analyse.simulation import uncorrected
 from abtune.analyse.testing import run_tests
 from abtune.analyse.verdict import differs
-from abtune.stats.interval import expanded_percentile
+from abtune.stats.estimand import Estimand
+from abtune.stats.methods import compute_interval
 from abtune.stats.ragged import Floats
 
-# The default method, left uncorrected: rows are splits or replications, not shapes of one report.
-UNCORRECTED = Choices(
-    estimand="geometric-mean", method="expanded-percentile", test="permutation", correction="none"
-)
 _FEWEST = 4
 _MOST_SPLITS = 500
 
@@ -38,7 +36,7 @@ class Resplit:
     interval : float
         The interval leaves out zero.
     permutation, welch : float
-        The test rejects, without a correction.
+        The test, and the closed-form one that confirms it, rejects, without a correction.
     called : float
         All three agree, so that a difference would be called.
     """
@@ -54,7 +52,7 @@ class Resplit:
 
 
 def resplit(
-    samples: Samples, labels: tuple[str, ...], *, level: float, rng: np.random.Generator
+    samples: Samples, labels: tuple[str, ...], choices: Choices, *, level: float, rng: np.random.Generator
 ) -> tuple[Resplit, ...]:
     """Split the seeds of every shape in halves, in all ways or many.
 
@@ -64,6 +62,8 @@ def resplit(
         One configuration.
     labels : tuple of str
         Its shapes; those with fewer than four seeds are left out. Of an odd number one seed sits out.
+    choices : Choices
+        Estimand and interval; the test is the permutation test.
     level : float
         Confidence level, a fraction.
     rng : numpy.random.Generator
@@ -73,22 +73,29 @@ def resplit(
     for at, label in enumerate(labels):
         values = samples.value[at][~np.isnan(samples.value[at])]
         if len(values) >= _FEWEST:
-            found.append(_judge(samples, at, label, values, level, rng))
+            found.append(_judge(samples, at, label, values, choices, level, rng))
     return tuple(found)
 
 
 def _judge(
-    samples: Samples, at: int, label: str, values: Floats, level: float, rng: np.random.Generator
+    samples: Samples,
+    at: int,
+    label: str,
+    values: Floats,
+    choices: Choices,
+    level: float,
+    rng: np.random.Generator,
 ) -> Resplit:
     half = len(values) // 2
     order = _splits(len(values), half, rng)
     first, second = values[order[:, :half]], values[order[:, half : 2 * half]]
     alpha = round(1 - level, 12)
     floor = np.full((len(order), 2), samples.floor[at])
-    interval = expanded_percentile(first, second, level=level, floor=floor)
-    tests = run_tests(
-        first, second, floor=floor, choices=UNCORRECTED, alpha=alpha, margin=0.02, rank_test=False, rng=rng
+    interval = compute_interval(
+        choices.method, first, second, estimand=Estimand(choices.estimand), level=level, floor=floor, rng=rng
     )
+    alone = uncorrected(choices)
+    tests = run_tests(first, second, floor=floor, choices=alone, margin=0.02, rank_test=False, rng=rng)
     called = differs(interval.low, interval.high, tests.p, tests.p_welch, alpha)
     return Resplit(
         shape=label,

@@ -10,7 +10,7 @@ import numpy as np
 from abtune.analyse.comparison import Choices
 from abtune.stats.caution import cautious_error
 from abtune.stats.estimand import Estimand, exchangeable, linearised
-from abtune.stats.interval import Interval, StandardError, standard_error, t_interval
+from abtune.stats.interval import StandardError, standard_error
 from abtune.stats.median_test import median_permutation_test
 from abtune.stats.medians import median_error
 from abtune.stats.moderation import moderated_error
@@ -35,8 +35,6 @@ class Tests:
         Mann-Whitney; None unless asked for.
     p_equivalence, p_equivalence_adjusted : ndarray
         Of a difference beyond the margin.
-    simultaneous : Interval
-        Holds all shapes at once.
     """
 
     p: Floats
@@ -47,7 +45,6 @@ class Tests:
     p_rank_adjusted: Floats | None
     p_equivalence: Floats
     p_equivalence_adjusted: Floats
-    simultaneous: Interval
 
 
 def run_tests(
@@ -56,7 +53,6 @@ def run_tests(
     *,
     floor: Floats,
     choices: Choices,
-    alpha: float,
     margin: float,
     rank_test: bool,
     rng: np.random.Generator,
@@ -71,8 +67,8 @@ def run_tests(
         Measurement variance of a seed value of each side; NaN where unknown.
     choices : Choices
         Estimand, test and correction.
-    alpha, margin : float
-        Fractions.
+    margin : float
+        A fraction.
     rank_test : bool
         Whether to make the Mann-Whitney test.
     rng : numpy.random.Generator
@@ -80,7 +76,7 @@ def run_tests(
     """
     estimand, correction = Estimand(choices.estimand), Correction(choices.correction)
     one_split = rarest(first, second)
-    estimate = _estimate(first, second, floor, estimand, correction)
+    estimate = _estimate(first, second, floor, estimand)
     p_welch = difference_p(estimate, one_split)
     if choices.test == "moderated":
         estimate = moderated_error(linearised(first, estimand), linearised(second, estimand), floor)
@@ -90,13 +86,10 @@ def run_tests(
     else:
         p = permutation_test(*exchangeable(first, second, estimand), rng=rng)
     p_adjusted = adjust(p, correction)
-    tests = max(int(np.count_nonzero(~np.isnan(p))), 1)
-    simultaneous = t_interval(estimate, level=1 - alpha / tests, method="Bonferroni")
     if correction is Correction.MAX_T:
         pair = exchangeable(first, second, estimand)
-        found = max_t(*pair, floor=_floor_of(pair, floor, estimand), alpha=alpha, rng=rng)
+        found = max_t(*pair, floor=_floor_of(pair, floor, estimand), rng=rng)
         p_adjusted = np.fmax(found.p_adjusted, p)  # its own random splits may give a little less
-        simultaneous = _around(estimate, found.critical, 1 - alpha)
     p_rank = mann_whitney_test(first, second) if rank_test else None
     if choices.test == "permutation" and estimand is not Estimand.MEDIAN:
         # Equivalence is claimed where t is small, and there caution with the tails of t is not needed.
@@ -111,22 +104,14 @@ def run_tests(
         p_rank_adjusted=None if p_rank is None else adjust(p_rank, correction),
         p_equivalence=p_equivalence,
         p_equivalence_adjusted=adjust(p_equivalence, correction),
-        simultaneous=simultaneous,
     )
 
 
-def _estimate(
-    first: Floats, second: Floats, floor: Floats, estimand: Estimand, correction: Correction
-) -> StandardError:
+def _estimate(first: Floats, second: Floats, floor: Floats, estimand: Estimand) -> StandardError:
     """Return the difference with the standard error that the closed-form test of a difference uses."""
     if estimand is Estimand.MEDIAN:
         return median_error(first, second, floor)
-    return cautious_error(
-        linearised(first, estimand),
-        linearised(second, estimand),
-        floor,
-        equal_too=correction is Correction.MAX_T,
-    )
+    return cautious_error(linearised(first, estimand), linearised(second, estimand), floor)
 
 
 def _floor_of(pair: tuple[Floats, Floats], floor: Floats, estimand: Estimand) -> Floats:
@@ -137,14 +122,3 @@ def _floor_of(pair: tuple[Floats, Floats], floor: Floats, estimand: Estimand) ->
     means = [np.nansum(side, axis=1) / n for side, n in zip(pair, known, strict=True)]
     scaled: Floats = floor * np.stack(means, axis=1) ** 2
     return scaled
-
-
-def _around(estimate: StandardError, critical: float, level: float) -> Interval:
-    half = critical * estimate.error
-    return Interval(
-        difference=estimate.difference,
-        low=estimate.difference - half,
-        high=estimate.difference + half,
-        level=level,
-        method="max-t",
-    )

@@ -1,10 +1,10 @@
-"""Options of ``abtune analyze`` that say how shapes are judged."""
+"""Options that say how shapes are judged, of ``abtune analyze`` and ``abtune calibrate``."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 import click
 
@@ -21,52 +21,61 @@ METHODS = (
 )
 TESTS = ("permutation", "moderated")
 CORRECTIONS = ("holm", "max-t", "bh", "none")
-_NAMES = ("estimand", "method", "test", "correction", "rank_test")
+_Option: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-def method_options(command: Callable[..., int]) -> Callable[..., int]:
-    """Add the options of methods to a command, which receives them as the mapping ``how``."""
+def choice_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of estimand, interval, test and correction, received as the mapping ``how``."""
+    return _gathering(command, _CHOICES)
 
+
+def method_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add these and the Mann-Whitney test."""
+    return _gathering(command, {**_CHOICES, "rank_test": _RANK_TEST})
+
+
+def _gathering(command: Callable[..., Any], options: Mapping[str, _Option]) -> Callable[..., Any]:
     @functools.wraps(command)  # options added so far travel along
-    def gathered(*arguments: Any, **options: Any) -> int:
-        how = {name: options.pop(name) for name in _NAMES}
-        return command(*arguments, how=how, **options)
+    def gathered(*arguments: Any, **given: Any) -> Any:
+        how = {name: given.pop(name) for name in options}
+        return command(*arguments, how=how, **given)
 
-    for option in reversed(_OPTIONS):
-        gathered = option(gathered)
-    return gathered
+    changed: Callable[..., Any] = gathered
+    for option in reversed(list(options.values())):
+        changed = option(changed)
+    return changed
 
 
-_OPTIONS = (
-    click.option(
+_CHOICES: Mapping[str, _Option] = {
+    "estimand": click.option(
         "--estimand",
         type=click.Choice(ESTIMANDS),
         default=ESTIMANDS[0],
         show_default=True,
         help="Whose ratio the boost of a shape is.",
     ),
-    click.option(
+    "method": click.option(
         "--method",
         type=click.Choice(METHODS),
         help="The interval. [default: expanded-percentile; of medians percentile]",
     ),
-    click.option(
+    "test": click.option(
         "--test",
         type=click.Choice(TESTS),
         default=TESTS[0],
         show_default=True,
         help="Test of a difference; moderated lends variances between shapes, for 5 seeds or so.",
     ),
-    click.option(
+    "correction": click.option(
         "--correction",
         type=click.Choice(CORRECTIONS),
         default=CORRECTIONS[0],
         show_default=True,
         help="For the many shapes: max-t can show something below 7 seeds, bh is a screen.",
     ),
-    click.option(
-        "--rank-test",
-        is_flag=True,
-        help="Add the Mann-Whitney test of whether the typical run is faster.",
-    ),
+}
+_RANK_TEST = click.option(
+    "--rank-test",
+    is_flag=True,
+    help="Add the Mann-Whitney test of whether the typical run is faster.",
 )

@@ -19,6 +19,12 @@ _RESPLIT = (
     "interval leaves out zero, each test rejects, and all agree, so that a difference would be called. Over "
     "all splits the permutation test keeps its level by construction; the others need not."
 )
+_PROMISES = {
+    "holm": "; promised is at most {}",
+    "max-t": "; promised is at most {}",
+    "bh": ", where a screen promises nothing",
+    "none": ", where nothing is promised without a correction",
+}
 
 
 def calibration_page(found: Calibration) -> tuple[Part, ...]:
@@ -40,10 +46,11 @@ def _parts(found: Calibration) -> Iterator[Part]:
 
 
 def _setting(found: Calibration) -> str:
+    judged = f"Interval: {found.interval_method}. Test: {found.test_method}. Adjusted p: {found.correction}."
     return (
         f"{found.candidate} against {found.baseline}; {plain_percent(found.level)} confidence, margin "
         f"{plain_percent(found.margin)}; {found.replications:,} simulated sweeps for each column, "
-        f"resampling seed {found.rng_seed}."
+        f"resampling seed {found.rng_seed}. {judged}"
     )
 
 
@@ -101,7 +108,10 @@ def _notes(found: Calibration) -> Iterator[str]:
     alpha = plain_percent(round(1 - found.level, 12))
     yield (
         f"Any false alarm in a whole report without a difference: {_share(found.any_false_alarm)}% of "
-        f"simulated sweeps; promised is at most {alpha}."
+        f"simulated sweeps{_PROMISES[found.choices.correction].format(alpha)}. That shares the form of a "
+        "side's noise between shapes. With the form that each shape's own seeds show it is "
+        f"{_share(found.any_false_alarm_own)}%; over many shapes that reads too high, for so few seeds let "
+        "sides look different that are not."
     )
     yield (
         f"By the number of sweeps alone, a share of 5% has a standard error of "

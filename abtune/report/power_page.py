@@ -108,8 +108,8 @@ def _notes(plan: Plan) -> Iterator[str]:
     boosts = ", ".join(plain_percent(boost) for boost in plan.goal.boosts)
     yield f"Columns {boosts}: chance in percent to find a true boost of that size."
     yield (
-        f"Below {plan.fewest} seeds a side no difference can pass the correction. The plan is for Welch's t; "
-        "a verdict asks the permutation test and the interval as well, and finds a little less."
+        f"Below {plan.fewest} seeds a side no difference can pass the correction. The plan is for both tests "
+        "that a verdict asks, and right to some three points."
     )
     if plan.shapes:
         yield "Shape by shape: with that shape's noise, drawn towards that of all as far as they agree."

@@ -14,9 +14,7 @@ _SMALLER = 0.95
 _NOISIER = 0.75
 
 
-def cautious_error(
-    first: npt.ArrayLike, second: npt.ArrayLike, floor: npt.ArrayLike, *, equal_too: bool
-) -> StandardError:
+def cautious_error(first: npt.ArrayLike, second: npt.ArrayLike, floor: npt.ArrayLike) -> StandardError:
     """Difference of means like :func:`standard_error`, with fewer degrees of freedom.
 
     Parameters
@@ -25,16 +23,15 @@ def cautious_error(
         Samples, padded with NaN; log seconds.
     floor : array_like, shape (shapes, 2)
         Measurement variance of a seed value of each side; NaN where unknown.
-    equal_too : bool
-        Whether to be cautious with equal numbers of seeds too. Where the permutation test can reject at
-        all, which takes 7 + 7 seeds for 29 shapes, it adds little: 5.8 instead of 6.4 % at 10 + 10.
 
     Notes
     -----
     Welch's degrees of freedom are largest where the noisier side happens to scatter too little, which is
     just where t is too large. At 5 % that does not matter. At the levels of a correction over 29 shapes it
     makes 12 % of analyses claim something false at 5 + 10 seeds with four times the spread on the side of
-    five, and 9 % at 5 + 5. See :func:`fewest_freedom` for the remedy: 5 and 6 % then.
+    five, and 9 % at 5 + 5; 6 % at 10 + 10, where a permutation test has to agree. See
+    :func:`fewest_freedom` for the remedy: 5, 6 and 5 % then, for two points of power at 7 + 7 and 10 + 10
+    seeds of equal spread (docs/statistics.md).
     """
     plain = standard_error(first, second, floor)
     limits = np.asarray(floor, dtype=np.float64)
@@ -45,8 +42,6 @@ def cautious_error(
     ]
     own = [np.maximum(side.n - 1, 1).astype(np.float64) for side in sides]
     freedom = fewest_freedom(plain.freedom, (parts[0], parts[1]), (own[0], own[1]), sides[0].n - sides[1].n)
-    if not equal_too:
-        freedom = np.where(sides[0].n == sides[1].n, plain.freedom, freedom)
     return StandardError(difference=plain.difference, error=plain.error, freedom=freedom)
 
 

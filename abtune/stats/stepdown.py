@@ -30,14 +30,11 @@ class MaxT:
     ----------
     p_adjusted : ndarray, shape (shapes,)
         NaN where a side has fewer than two values.
-    critical : float
-        The 1 - alpha quantile of the largest abs(t) of all shapes, which makes simultaneous intervals.
     smallest : float
         Smallest adjusted p that so many seeds can give.
     """
 
     p_adjusted: Floats
-    critical: float
     smallest: float
 
 
@@ -46,7 +43,6 @@ def max_t(
     second: npt.ArrayLike,
     *,
     floor: npt.ArrayLike,
-    alpha: float,
     rng: np.random.Generator,
 ) -> MaxT:
     """Adjust the tests of many shapes by the distribution of their largest statistic.
@@ -57,8 +53,6 @@ def max_t(
         Samples, padded with NaN, **a column a seed**: columns are exchanged whole. Log seconds.
     floor : array_like, shape (shapes, 2)
         Measurement variance of a seed value of each side, of which the mean is used; NaN where unknown.
-    alpha : float
-        Family-wise level, for the critical value.
     rng : numpy.random.Generator
         Used with more than 20,000 splits of the columns; one number is drawn from it in any case.
 
@@ -84,24 +78,21 @@ def max_t(
     tested = np.minimum(*(np.count_nonzero(~np.isnan(side), axis=1) for side in (one, two))) >= 2
     order = np.argsort(np.where(tested, -observed, np.inf), kind="stable")[: np.count_nonzero(tested)]
     if not len(order):
-        return MaxT(p_adjusted=np.full(len(one), np.nan), critical=float("nan"), smallest=1.0)
+        return MaxT(p_adjusted=np.full(len(one), np.nan), smallest=1.0)
     chosen = _splits(one.shape[1] + two.shape[1], small, int(rng.integers(2**62)))
     threshold = observed[order] * (1 - _TIE)
-    count, largest = np.zeros(len(order), dtype=np.int64), []
+    count = np.zeros(len(order), dtype=np.int64)
     step = max(1, _ELEMENTS // max(len(one), 1))
     for start in range(0, len(chosen), step):
         t = statistic.squared_t(chosen[start : start + step])[:, order]
         successive = np.maximum.accumulate(t[:, ::-1], axis=1)[:, ::-1]  # the largest of this and lesser ones
         count += np.count_nonzero(successive >= threshold, axis=0)
-        largest.append(successive[:, 0])
     total = len(chosen) + (1 if len(chosen) == _RANDOM else 0)
     count = np.maximum(count + total - len(chosen), 1)
     p = np.full(len(one), np.nan)
     p[order] = np.maximum.accumulate(count / total)
-    ranked = np.sort(np.concatenate(largest))
-    place = min(math.ceil((1 - alpha) * total - 1e-9), len(ranked)) - 1
     smallest = (2 if one.shape[1] == two.shape[1] else 1) / math.comb(one.shape[1] + two.shape[1], small)
-    return MaxT(p_adjusted=p, critical=float(np.sqrt(ranked[place])), smallest=max(smallest, 1 / total))
+    return MaxT(p_adjusted=p, smallest=max(smallest, 1 / total))
 
 
 class _Statistic:

@@ -7,6 +7,8 @@ one side is skewed and the other is not, and the widest where values tie.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +20,7 @@ from abtune.stats.interval import (
     standard_error,
     t_interval,
 )
-from abtune.stats.ragged import Floats, groups
+from abtune.stats.ragged import Floats, Integers, groups
 from abtune.stats.resampling import orientation, residuals
 from abtune.stats.variance import floored, moments
 
@@ -67,18 +69,66 @@ def bootstrap_t(
     estimate = standard_error(first, second, limits)
     closed = t_interval(estimate, level=level, method="")
     low, high = closed.low.copy(), closed.high.copy()
+    for drawn in resampled(first, second, floor=limits, rng=rng):
+        t, at = drawn.quantiles(level, symmetric=symmetric), drawn.index
+        low[at] = estimate.difference[at] - t[1] * estimate.error[at]
+        high[at] = estimate.difference[at] - t[0] * estimate.error[at]
+    name = "symmetric bootstrap-t" if symmetric else "bootstrap-t"
+    return Interval(difference=estimate.difference, low=low, high=high, level=level, method=name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resampled:
+    """Errors of resamples over their own standard errors, for some shapes.
+
+    Attributes
+    ----------
+    index : ndarray of int, shape (members,)
+        Where the shapes stand in the whole.
+    t : ndarray, shape (RESAMPLES, members)
+        With the sign that it has in an orientation that the data fix.
+    turn : ndarray, shape (members,)
+        As :func:`abtune.stats.resampling.orientation` gives it.
+    """
+
+    index: Integers
+    t: Floats
+    turn: Floats
+
+    def quantiles(self, level: float, *, symmetric: bool) -> tuple[Floats, Floats]:
+        """Quantiles of t over the resamples; exchanging the sides exchanges and negates them exactly."""
+        low, high = _ends(np.abs(self.t), level) if symmetric else _ends(self.t, level)
+        if symmetric:
+            low = -high
+        even = (high - low) / 2
+        low, high = np.where(self.turn == 0, -even, low), np.where(self.turn == 0, even, high)
+        return np.where(self.turn > 0, -high, low), np.where(self.turn > 0, -low, high)
+
+
+def resampled(
+    first: npt.ArrayLike, second: npt.ArrayLike, *, floor: npt.ArrayLike, rng: np.random.Generator
+) -> Iterator[Resampled]:
+    """Resample the seeds of every shape with at least five on both sides, some shapes at a time.
+
+    Parameters
+    ----------
+    first, second : array_like, shape (shapes, seeds)
+        Samples, padded with NaN; log seconds.
+    floor : array_like, shape (shapes, 2)
+        Measurement variance of a seed value of each side; NaN where unknown.
+    rng : numpy.random.Generator
+        One number is drawn from it, as :func:`bootstrap_t` says.
+    """
+    limits = np.asarray(floor, dtype=np.float64)
     root = int(rng.integers(2**62))
     for group in groups(first, second, at_least=FEWEST_FOR_BOOTSTRAP):
-        n = [group.first.shape[1], group.second.shape[1]]
-        draws = _Draws(np.random.default_rng([root, *sorted(n)]), *sorted(n))
+        n = sorted((group.first.shape[1], group.second.shape[1]))
+        draws = _Draws(np.random.default_rng([root, *n]), *n)
         for start in range(0, len(group.index), _BLOCK):
             rows = slice(start, start + _BLOCK)
             at = group.index[rows]
-            t = draws.quantiles(group.first[rows], group.second[rows], limits[at], level, symmetric=symmetric)
-            low[at] = estimate.difference[at] - t[1] * estimate.error[at]
-            high[at] = estimate.difference[at] - t[0] * estimate.error[at]
-    name = "symmetric bootstrap-t" if symmetric else "bootstrap-t"
-    return Interval(difference=estimate.difference, low=low, high=high, level=level, method=name)
+            t, turn = draws.t(group.first[rows], group.second[rows], limits[at])
+            yield Resampled(index=at, t=t, turn=turn)
 
 
 class _Draws:
@@ -92,10 +142,8 @@ class _Draws:
         ]
         self.normal = rng.standard_normal(RESAMPLES)[:, np.newaxis]
 
-    def quantiles(
-        self, first: Floats, second: Floats, floor: Floats, level: float, *, symmetric: bool
-    ) -> tuple[Floats, Floats]:
-        """Quantiles of t over the resamples; exchanging the sides exchanges and negates them exactly."""
+    def t(self, first: Floats, second: Floats, floor: Floats) -> tuple[Floats, Floats]:
+        """Return t of every resample and shape, and how the sides were turned for it."""
         turn = orientation(residuals(first), residuals(second))
         known = np.nan_to_num(floor, nan=-1.0)
         exchange = ((turn > 0) | (turn == 0) & (known[:, 0] > known[:, 1]))[:, np.newaxis]
@@ -104,13 +152,7 @@ class _Draws:
         else:
             one, two = np.where(exchange, second, first), np.where(exchange, first, second)
         limits = np.where(exchange, floor[:, ::-1], floor)
-        t = self._t(one, two, limits)
-        low, high = _ends(np.abs(t), level) if symmetric else _ends(t, level)
-        if symmetric:
-            low = -high
-        even = (high - low) / 2
-        low, high = np.where(turn == 0, -even, low), np.where(turn == 0, even, high)
-        return np.where(turn > 0, -high, low), np.where(turn > 0, -low, high)
+        return self._t(one, two, limits), turn
 
     def _t(self, one: Floats, two: Floats, floor: Floats) -> Floats:
         """Error of each resample over its own standard error, shape (RESAMPLES, members)."""

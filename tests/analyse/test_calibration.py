@@ -12,12 +12,30 @@ from analyse_builders import NAN, make_sweep
 from scipy import stats
 
 import abtune
-from abtune.analyse.calibration import Calibration, _Pool, calibrate
+from abtune.analyse.arguments import choose_methods
+from abtune.analyse.calibration import Calibration, calibrate
+from abtune.analyse.comparison import Choices
 from abtune.analyse.resplits import resplit
 from abtune.analyse.samples import extract
+from abtune.analyse.simulation import Pool, own_noise, shared_noise
 from abtune.errors import InputError
+from abtune.stats.caution import cautious_error
+from abtune.stats.estimand import Estimand
 
 CONFIGS = ("mainline", "async")
+CHOICES = ("method", "estimand", "test", "correction")
+
+
+def chosen(**options: str) -> Choices:
+    given = {"method": None, "estimand": "geometric-mean", "test": "permutation", "correction": "holm"}
+    return choose_methods(**{**given, **options})
+
+
+def pool(values: np.ndarray) -> Pool:
+    """Take one shape's seeds for a side, as a calibration does."""
+    dataset = make_sweep([0.0], n=len(values))
+    dataset["latency"][0, 0, :, 0, 0] = np.exp(values)
+    return own_noise(extract(dataset, "mainline"), np.array([0]))[0]
 
 
 def calibrated(dataset: xr.Dataset, **options: object) -> Calibration:
@@ -29,7 +47,8 @@ def calibrated(dataset: xr.Dataset, **options: object) -> Calibration:
         "rng_seed": 0,
         **options,
     }
-    return calibrate(dataset, CONFIGS, **settings)  # type: ignore[arg-type]
+    how = chosen(**{name: str(settings.pop(name)) for name in list(settings) if name in CHOICES})
+    return calibrate(dataset, CONFIGS, how, **settings)  # type: ignore[arg-type]
 
 
 def test_the_method_keeps_its_promises_on_normal_noise() -> None:
@@ -75,7 +94,7 @@ def test_the_same_seed_gives_the_same_numbers() -> None:
 def test_what_is_drawn_has_the_spread_of_the_noise(values: list[float]) -> None:
     """The distribution that is drawn from has mean zero and the unbiased variance of the seeds."""
     known = np.array([value for value in values if not np.isnan(value)])
-    drawn = _Pool(np.array(values)).draw((400_000,), np.random.default_rng(1))
+    drawn = pool(np.array(values)).draw((400_000,), np.random.default_rng(1))
     assert drawn.mean() == pytest.approx(0, abs=0.01)
     assert drawn.var() == pytest.approx(known.var(ddof=1), rel=0.01)
 
@@ -83,7 +102,7 @@ def test_what_is_drawn_has_the_spread_of_the_noise(values: list[float]) -> None:
 def test_two_modes_stay_apart() -> None:
     """Where one search in five goes wrong, the draws do so too, and hardly anything lies between."""
     values = np.concatenate([np.linspace(-0.005, 0.005, 16), np.linspace(0.095, 0.105, 4)])
-    drawn = _Pool(values).draw((20_000,), np.random.default_rng(2)) + values.mean()
+    drawn = pool(values).draw((20_000,), np.random.default_rng(2)) + values.mean()
     assert (drawn > 0.06).mean() == pytest.approx(0.2, abs=0.02)
     assert ((drawn > 0.03) & (drawn < 0.07)).mean() < 0.01
 
@@ -92,7 +111,7 @@ def test_aa_splits_are_judged_like_any_comparison() -> None:
     """All splits of ten seeds are looked at, each as scipy would test it."""
     dataset = make_sweep([0.0], n=10, seed=6)
     samples = extract(dataset, "async")
-    (row,) = resplit(samples, ("shape0",), level=0.95, rng=np.random.default_rng(0))
+    (row,) = resplit(samples, ("shape0",), chosen(), level=0.95, rng=np.random.default_rng(0))
     assert (row.seeds, row.splits) == (5, 126)
     values = samples.value[0]
     pairs = [
@@ -100,8 +119,10 @@ def test_aa_splits_are_judged_like_any_comparison() -> None:
         for chosen in itertools.combinations(range(10), 5)
         if 0 in chosen
     ]
-    oracle = np.mean([stats.ttest_ind(*pair, equal_var=False).pvalue <= 0.05 for pair in pairs])
-    assert row.welch == pytest.approx(oracle)
+    first, second = (np.array([pair[side] for pair in pairs]) for side in (0, 1))
+    estimate = cautious_error(first, second, np.full((126, 2), np.nan))
+    t = np.abs(estimate.difference) / estimate.error
+    assert row.welch == pytest.approx(np.mean(2 * stats.t.sf(t, estimate.freedom) <= 0.05))
     assert row.permutation <= 0.05
     assert row.called <= min(row.interval, row.permutation, row.welch)
 
@@ -110,7 +131,7 @@ def test_aa_splits_are_judged_like_any_comparison() -> None:
 def test_many_splits_are_sampled(n: int, halves: int, splits: int) -> None:
     """Few splits are all looked at; of many, or with a seed that sits out, five hundred random ones."""
     samples = extract(make_sweep([0.0], n=n), "async")
-    (row,) = resplit(samples, ("shape0",), level=0.95, rng=np.random.default_rng(0))
+    (row,) = resplit(samples, ("shape0",), chosen(), level=0.95, rng=np.random.default_rng(0))
     assert (row.seeds, row.splits) == (halves, splits)
 
 
@@ -142,6 +163,7 @@ def test_the_pilot_keeps_its_promises() -> None:
     found = calibrate(
         abtune.open_dataset("h200-pilot"),
         CONFIGS,
+        chosen(),
         level=0.95,
         margin=0.02,
         boosts=(),
@@ -151,3 +173,59 @@ def test_the_pilot_keeps_its_promises() -> None:
     assert all(0.93 <= row.coverage <= 0.97 for row in found.simulated)
     assert found.any_false_alarm <= 0.07
     assert len(found.resplits) == 6
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"method": "bca"},
+        {"estimand": "arithmetic-mean"},
+        {"estimand": "median"},
+        {"correction": "max-t"},
+        {"correction": "none"},
+        {"test": "moderated"},
+    ],
+    ids=str,
+)
+def test_what_is_chosen_is_calibrated(options: dict[str, str]) -> None:
+    """Other methods are judged by what they do: near their level, BCa too narrow, no correction too often."""
+    dataset = make_sweep(np.zeros(4), n=7, noise=(0.02, 0.03))
+    found = calibrated(dataset, replications=150, boosts=(0.1,), **options)
+    coverage = np.mean([row.coverage for row in found.simulated])
+    assert (coverage > 0.9) == (options.get("method") != "bca")
+    assert (
+        found.any_false_alarm >= 0.09 if options.get("correction") == "none" else found.any_false_alarm <= 0.1
+    )
+    assert all(row.power[0] > 0.5 for row in found.simulated)
+    assert bool(found.resplits) == (options.get("test") != "moderated")
+    assert {**dataclasses.asdict(found.choices), **options} == dataclasses.asdict(found.choices)
+
+
+@pytest.mark.parametrize("estimand", list(Estimand))
+def test_what_is_typical_of_a_pool(estimand: Estimand) -> None:
+    """The mean or median that an estimand is of, as a large sample has it, so that no difference is none."""
+    found = pool(np.array([0.0, 0.01, 0.02, 0.3, 0.02, 0.05]))
+    drawn = found.draw((400_000,), np.random.default_rng(3))
+    typical = {
+        Estimand.GEOMETRIC_MEAN: drawn.mean(),
+        Estimand.ARITHMETIC_MEAN: np.log(np.exp(drawn).mean()),
+        Estimand.MEDIAN: np.median(drawn),
+    }[estimand]
+    assert found.typical(estimand) == pytest.approx(typical, abs=2e-3)
+    constant = pool(np.zeros(4))
+    assert constant.typical(estimand) == 0
+
+
+def test_shapes_share_the_form_of_their_noise_and_lend_each_other_its_size() -> None:
+    """Shared pools have one form, spreads nearer to each other than the samples', and constant seeds none."""
+    dataset = make_sweep(np.zeros(8), n=5, noise=0.03)
+    dataset["latency"][7, 0] = 1e-3
+    samples = extract(dataset, "mainline")
+    pools = shared_noise(samples, np.arange(8))
+    spread = np.array([np.hypot(one.residuals.std(), one.width) for one in pools])
+    assert np.ptp(spread[:7]) < np.ptp(samples.noise[:7])
+    assert spread[7] == 0
+    form = [one.residuals / size for one, size in zip(pools[:7], spread[:7], strict=True)]
+    np.testing.assert_allclose(form, [form[0]] * 7)
+    flat = extract(make_sweep([0.0], n=4, noise=0.0), "async")
+    assert shared_noise(flat, np.array([0]))[0].width == 0

@@ -16,7 +16,7 @@ def test_a_noisy_side_does_not_raise_false_alarms(n: int, m: int, *, plain_fails
     first, second = rng.normal(0, 0.08, (rows, n)), rng.normal(0, 0.02, (rows, m))
     one_split = rarest(first, second)
     plain = difference_p(standard_error(first, second, unknown_floor(rows)), one_split)
-    cautious = difference_p(cautious_error(first, second, unknown_floor(rows), equal_too=True), one_split)
+    cautious = difference_p(cautious_error(first, second, unknown_floor(rows)), one_split)
     assert np.mean(plain <= alpha) > (1.4 if plain_fails else 1.0) * alpha
     assert np.mean(cautious <= alpha) < 1.4 * alpha
     assert (cautious >= plain * (1 - 1e-12)).all()
@@ -29,21 +29,11 @@ def test_degrees_of_freedom_stay_between_those_of_one_side_and_welchs(n: int, m:
     rng = np.random.default_rng(8)
     first, second = rng.normal(0, 1, (40, n)), rng.normal(0, 3, (40, m))
     plain = standard_error(first, second, unknown_floor(40)).freedom
-    found = cautious_error(first, second, unknown_floor(40), equal_too=True).freedom
+    found = cautious_error(first, second, unknown_floor(40)).freedom
     assert (found <= plain).all()
     assert (found >= min(n, m) - 1 - 1e-9).all()
     assert (found < plain).mean() > 0.3
-    back = cautious_error(second, first, unknown_floor(40), equal_too=True).freedom
+    back = cautious_error(second, first, unknown_floor(40)).freedom
     np.testing.assert_allclose(back, found)
-    lone = cautious_error(first[:, :1], second, unknown_floor(40), equal_too=False)
+    lone = cautious_error(first[:, :1], second, unknown_floor(40))
     assert np.isnan(lone.freedom).all()
-
-
-def test_equal_numbers_stay_welchs_unless_asked() -> None:
-    """The default's test is Welch's own where both sides have the same number of seeds."""
-    rng = np.random.default_rng(8)
-    first, second = rng.normal(0, 1, (40, 10)), rng.normal(0, 3, (40, 10))
-    plain = standard_error(first, second, unknown_floor(40))
-    found = cautious_error(first, second, unknown_floor(40), equal_too=False)
-    assert np.array_equal(found.freedom, plain.freedom)
-    assert np.array_equal(found.error, plain.error)

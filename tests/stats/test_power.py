@@ -4,11 +4,20 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
+from stats_noise import unknown_floor
 from statsmodels.stats.power import TTestIndPower
 
-from abtune.stats.power import MOST_SEEDS, detectable_boost, fewest_seeds, power, seeds_needed, smallest_p
-from abtune.stats.significance import permutation_test
+from abtune.stats.caution import cautious_error
+from abtune.stats.power import (
+    MOST_SEEDS,
+    attainable_level,
+    detectable_boost,
+    fewest_seeds,
+    power,
+    seeds_needed,
+    smallest_p,
+)
+from abtune.stats.significance import difference_p, permutation_test, rarest
 
 NOISE = {"noise_first": 0.03, "noise_second": 0.03}
 
@@ -33,27 +42,51 @@ def test_smallest_p_of_the_usual_designs() -> None:
     assert fewest_seeds(alpha=1e-9) == MOST_SEEDS
 
 
-@pytest.mark.parametrize("n", [2, 3, 5, 10, 40])
-@pytest.mark.parametrize("effect", [0.3, 1.0, 2.0])
+@pytest.mark.parametrize("n", [30, 60])
+@pytest.mark.parametrize("effect", [0.3, 0.6, 1.0])
 def test_power_agrees_with_statsmodels(n: int, effect: float) -> None:
-    """At equal variances power is that of Student's t test."""
+    """With many seeds of equal variance power is that of Student's t test."""
     oracle = TTestIndPower().power(effect, n, 0.05)
     ours = power(np.expm1(0.03 * effect), n_first=n, n_second=n, alpha=0.05, **NOISE)
-    assert ours == pytest.approx(oracle, abs=2e-4)
+    assert ours == pytest.approx(oracle, abs=2e-3)
 
 
 def test_power_at_large_noncentrality_is_a_number() -> None:
     """Where scipy's noncentral t is NaN, the power is as good as one."""
-    assert power(10.0, n_first=5, n_second=5, alpha=0.05 / 29, **NOISE) == pytest.approx(1.0)
+    assert power(10.0, n_first=7, n_second=7, alpha=0.05 / 29, **NOISE) == pytest.approx(1.0)
+    assert power(10.0, n_first=5, n_second=5, alpha=0.05 / 29, **NOISE) == 0
 
 
-def test_power_with_unequal_noise_agrees_with_simulation() -> None:
-    """Welch's degrees of freedom describe what happens when the sides scatter differently."""
-    rng = np.random.default_rng(0)
-    first, second = rng.normal(0, 0.06, (20_000, 6)), rng.normal(0.06, 0.01, (20_000, 9))
-    rejected = stats.ttest_ind(first, second, axis=1, equal_var=False).pvalue <= 0.05
-    predicted = power(np.expm1(0.06), n_first=6, n_second=9, noise_first=0.06, noise_second=0.01, alpha=0.05)
-    assert rejected.mean() == pytest.approx(float(predicted), abs=0.015)
+def test_few_seeds_can_reject_at_certain_levels_only() -> None:
+    """The levels that the permutation test can have are multiples of its smallest p-value."""
+    assert attainable_level(7, 7, 0.05 / 29) == pytest.approx(2 * smallest_p(7, 7))
+    assert attainable_level(5, 5, 0.05 / 29) == 0
+    assert attainable_level(5, 5, 6 * smallest_p(5, 5)) == pytest.approx(6 * smallest_p(5, 5))
+    assert attainable_level(400, 500, 0.001) == pytest.approx(0.001)
+
+
+@pytest.mark.parametrize(
+    ("n", "m", "shapes", "spread"),
+    [
+        (5, 5, 1, 1),
+        (5, 5, 3, 1),
+        (7, 7, 29, 1),
+        (8, 8, 29, 2),
+        (10, 10, 29, 1),
+        (6, 9, 1, 4),
+        (9, 7, 10, 2),
+    ],
+)
+def test_power_is_that_of_the_rule(n: int, m: int, shapes: int, spread: float) -> None:
+    """A plan for 80 % gets 77 to 83 % from both tests of a difference together, few seeds or many."""
+    rows, alpha, rng = 3_000, 0.05 / shapes, np.random.default_rng([n, m])
+    noise = {"n_first": n, "n_second": m, "noise_first": 0.02 * spread, "noise_second": 0.02}
+    boost = detectable_boost(**noise, shapes=shapes)
+    first = rng.normal(np.log1p(boost), 0.02 * spread, (rows, n))
+    second = rng.normal(0, 0.02, (rows, m))
+    estimate = cautious_error(first, second, unknown_floor(rows))
+    p = np.maximum(difference_p(estimate, rarest(first, second)), permutation_test(first, second, rng=rng))
+    assert np.mean(p <= alpha * (1 + 1e-12)) == pytest.approx(0.8, abs=0.03 + 3 * np.sqrt(0.16 / rows))
 
 
 def test_detectable_boost_and_seeds_needed_are_inverse() -> None:

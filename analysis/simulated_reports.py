@@ -1,0 +1,226 @@
+"""Simulated reports of 29 shapes: false claims, power and joint coverage, for calibrate_methods.py.
+
+Whatever a report corrects over its shapes has to be judged on whole reports, which these functions simulate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from stats_noise import ALIKE, Array, Noise, bimodal, lognormal, skewed, unknown_floor
+
+from abtune.analyse.comparison import Choices
+from abtune.analyse.testing import run_tests
+from abtune.stats.caution import cautious_error
+from abtune.stats.interval import Interval, standard_error, t_interval
+from abtune.stats.multiplicity import holm
+from abtune.stats.power import detectable_boost
+from abtune.stats.significance import difference_p, permutation_test, rarest
+from abtune.stats.simultaneous import simultaneous
+
+SHAPES, ALPHA = 29, 0.05
+# Equal means of logs, unequal distributions: what a baseline and a candidate can be.
+UNLIKE: Mapping[str, tuple[Noise, Noise]] = {
+    "spread 4:1": (lognormal(0.08), lognormal(0.02)),
+    "one side skewed": (skewed(1, 0.06), lognormal(0.02)),
+    "one side fails 1 in 5": (bimodal, lognormal(0.005)),
+}
+PAIRS: Mapping[str, tuple[Noise, Noise]] = {name: (noise, noise) for name, noise in ALIKE.items()} | UNLIKE
+RULES: Mapping[str, tuple[str, str]] = {
+    "default: permutation + Welch, holm": ("permutation", "holm"),
+    "permutation + Welch, max-t": ("permutation", "max-t"),
+    "moderated, holm": ("moderated", "holm"),
+    "permutation + Welch, bh": ("permutation", "bh"),
+    "permutation + Welch, none": ("permutation", "none"),
+}
+SPREADS: Mapping[str, tuple[Noise, Noise]] = {
+    "spread 1:1": (lognormal(0.02), lognormal(0.02)),
+    "spread 2:1": (lognormal(0.04), lognormal(0.02)),
+    "spread 4:1": (lognormal(0.08), lognormal(0.02)),
+    "spread 10:1": (lognormal(0.2), lognormal(0.02)),
+    "exponential": (skewed(1, 0.04), skewed(1, 0.04)),
+    "gamma, spread 4:1": (skewed(2, 0.04), skewed(2, 0.01)),
+}
+
+
+def p_values(
+    first: Array, second: Array, test: str, correction: str, rng: np.random.Generator, *, rank_test: bool
+) -> tuple[Array, Array]:
+    """Return the corrected p-value that a verdict rests on, and that of the ranks (or the same)."""
+    choices = Choices(estimand="geometric-mean", method="welch", test=test, correction=correction)
+    found = run_tests(
+        first,
+        second,
+        floor=unknown_floor(len(first)),
+        choices=choices,
+        margin=0.02,
+        rank_test=rank_test,
+        rng=rng,
+    )
+    p = found.p_adjusted if test == "moderated" else np.maximum(found.p_adjusted, found.p_welch_adjusted)
+    return p, p if found.p_rank is None else found.p_rank
+
+
+def family(
+    rule: str, pair: tuple[Noise, Noise], n: int, m: int, boosts: Array, analyses: int
+) -> tuple[float, float, float]:
+    """Return the rate of any false claim, the share of false claims, and the power, over analyses."""
+    rng = np.random.default_rng([3, n, m])
+    false_any, false_share, found = 0, 0.0, 0
+    for _ in range(analyses):
+        scale = np.exp(rng.normal(0, 0.5, (SHAPES, 1)))
+        first = pair[0](rng, (SHAPES, n)) * scale
+        second = pair[1](rng, (SHAPES, m)) * scale - boosts[:, np.newaxis]
+        p, _ = p_values(first, second, *RULES[rule], rng, rank_test=False)
+        claimed = p <= ALPHA
+        wrong = int(claimed[boosts == 0].sum())
+        false_any += wrong > 0
+        false_share += wrong / max(int(claimed.sum()), 1)
+        found += int(claimed[boosts != 0].sum())
+    real = max(int(np.count_nonzero(boosts)), 1)
+    return false_any / analyses, false_share / analyses, found / analyses / real
+
+
+def family_table(analyses: int) -> str:
+    """Lay out how often an analysis of 29 shapes without any difference claims one."""
+    kinds: Sequence[tuple[str, int, int]] = [
+        (kind, n, m)
+        for kind in ("lognormal 2 %", "exponential", "bimodal", "spread 4:1")
+        for n, m in ((5, 5), (10, 10), (5, 10))
+    ]
+    rows = [
+        [
+            rule,
+            *(
+                f"{100 * family(rule, PAIRS[kind], n, m, np.zeros(SHAPES), analyses)[0]:.1f}"
+                for kind, n, m in kinds
+            ),
+        ]
+        for rule in RULES
+    ]
+    return table(["rule", *(f"{kind}, {n}+{m}" for kind, n, m in kinds)], rows)
+
+
+def power_table(analyses: int) -> str:
+    """Lay out power, and the share of false claims, where 10 of 29 shapes gain 5 %."""
+    boosts = np.repeat([0.0, np.log(1.05)], [19, 10])
+    rows = []
+    for rule in RULES:
+        row = [rule]
+        for kind in ("lognormal 2 %", "exponential"):
+            for n in (5, 7, 10):
+                _, share, power = family(rule, PAIRS[kind], n, n, boosts, analyses)
+                row.append(f"{100 * power:.0f} ({100 * share:.1f})")
+        rows.append(row)
+    heads = [f"{kind}, {n}+{n}" for kind in ("lognormal 2 %", "exponential") for n in (5, 7, 10)]
+    return table(["rule", *heads], rows)
+
+
+def caution_table(reports: int) -> str:
+    """Lay out false claims and power of the default with Welch's own and the fewest degrees of freedom."""
+    designs = (7, 10, 20)
+    rows = []
+    for name, pair in SPREADS.items():
+        false = [_either(pair, n, 0.0, reports // (2 if n > 15 else 1)) for n in designs]
+        found = [_either(pair, n, _half_found(pair, n), reports // 5) for n in designs]
+        rows.append([name, *(f"{100 * own:.1f}, {100 * fewest:.1f}" for own, fewest in (*false, *found))])
+    heads = [f"{what}, {n}+{n}" for what in ("false claim", "found") for n in designs]
+    return table(["noise", *heads], rows)
+
+
+def _half_found(pair: tuple[Noise, Noise], n: int) -> float:
+    """Return a log boost that about every second sweep finds."""
+    spread = [float(noise(np.random.default_rng(0), (200_000,)).std()) for noise in pair]
+    noise = {"noise_first": spread[0], "noise_second": spread[1]}
+    return float(np.log1p(detectable_boost(n_first=n, n_second=n, shapes=SHAPES, target=0.5, **noise)))
+
+
+def _either(pair: tuple[Noise, Noise], n: int, shift: float, reports: int) -> tuple[float, float]:
+    """Return the share of reports that claim a difference of their first shape, or of any if it has none.
+
+    Of the permutation tests, which take long, only those are made that Welch's test leaves a chance.
+    """
+    rng = np.random.default_rng([5, n, round(1e4 * shift)])
+    first, second = (noise(rng, (reports * SHAPES, n)) for noise in pair)
+    first[::SHAPES] += shift
+    floor, one_split = unknown_floor(len(first)), rarest(first, second)
+    own = difference_p(standard_error(first, second, floor), one_split)
+    fewest = difference_p(cautious_error(first, second, floor), one_split)
+    p, near = np.ones(len(own)), own < 0.02
+    p[near] = permutation_test(first[near], second[near], rng=rng)
+    permuted = _holm(p)
+    claims = [(permuted <= ALPHA) & (_holm(welch) <= ALPHA) for welch in (own, fewest)]
+    shares = [float((claim[:, 0] if shift else claim.any(axis=1)).mean()) for claim in claims]
+    return shares[0], shares[1]
+
+
+def _holm(p: Array) -> Array:
+    """Correct every report by itself; shape (reports, shapes)."""
+    return np.array([holm(row) for row in p.reshape(-1, SHAPES)])
+
+
+def simultaneous_table(reports: int) -> str:
+    """Lay out how often all of 29 intervals hold at once: Student's, and resampled ones with their width."""
+    alike = {name: (noise, noise) for name, noise in ALIKE.items() if name != "lognormal 8 %"}
+    kinds = alike | dict(UNLIKE) | {"gamma, spread 4:1": SPREADS["gamma, spread 4:1"]}
+    rows = []
+    for name, pair in kinds.items():
+        row = [name]
+        for n in (5, 10, 20):
+            student, drawn, width = _held(pair, n, reports)
+            row += [f"{100 * student:.1f}", f"{100 * drawn:.1f} ({width:.2f})"]
+        rows.append(row)
+    heads = [f"{n}+{n}, {maker}" for n in (5, 10, 20) for maker in ("Student's t", "resampled")]
+    return table(["noise", *heads], rows)
+
+
+def _held(pair: tuple[Noise, Noise], n: int, reports: int) -> tuple[float, float, float]:
+    """Return the joint coverage of Student's t and of resampled intervals, and the ratio of their widths."""
+    rng, floor = np.random.default_rng([6, n]), unknown_floor(SHAPES)
+    held, widths = np.zeros(2), []
+    for _ in range(reports):
+        first, second = (noise(rng, (SHAPES, n)) for noise in pair)
+        estimate = cautious_error(first, second, floor)
+        student = t_interval(estimate, level=1 - ALPHA / SHAPES, method="Bonferroni")
+        drawn = simultaneous(first, second, level=1 - ALPHA, floor=floor, rng=rng)
+        held += [_holds(student), _holds(drawn)]
+        known = student.high > student.low  # tied samples have no width at all
+        widths.append(float(np.median((drawn.high - drawn.low)[known] / (student.high - student.low)[known])))
+    return float(held[0] / reports), float(held[1] / reports), float(np.median(widths))
+
+
+def _holds(interval: Interval) -> bool:
+    return bool(((interval.low <= 1e-12) & (interval.high >= -1e-12)).all())
+
+
+def plan_table(replications: int) -> str:
+    """Lay out how often the default finds what is planned to be found in 80 of 100 sweeps."""
+    rows = []
+    for shapes in (1, 3, SHAPES):
+        row = [str(shapes)]
+        for n in (4, 5, 7, 8, 10, 20):
+            cell = [_found(n, spread, shapes, replications // (4 if n > 15 else 1)) for spread in (1, 2, 4)]
+            row.append(" / ".join("-" if share is None else f"{100 * share:.0f}" for share in cell))
+        rows.append(row)
+    return table(["shapes", *(f"{n}+{n}" for n in (4, 5, 7, 8, 10, 20))], rows)
+
+
+def _found(n: int, spread: float, shapes: int, replications: int) -> float | None:
+    """Return how often the detectable boost passes both tests at the first step of Holm, if there is one."""
+    noise = {"noise_first": 0.02 * spread, "noise_second": 0.02}
+    shift = np.log1p(detectable_boost(n_first=n, n_second=n, shapes=shapes, **noise))
+    if np.isinf(shift):
+        return None
+    rng = np.random.default_rng([7, n, int(spread)])
+    first = rng.normal(shift, 0.02 * spread, (replications, n))
+    second = rng.normal(0, 0.02, (replications, n))
+    estimate = cautious_error(first, second, unknown_floor(replications))
+    p = np.maximum(difference_p(estimate, rarest(first, second)), permutation_test(first, second, rng=rng))
+    return float(np.mean(p <= ALPHA / shapes * (1 + 1e-12)))
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Write a markdown table whose first column is set left."""
+    rule = ["---", *("--:" for _ in heads[1:])]
+    return "\n".join(f"| {' | '.join(row)} |" for row in (heads, rule, *rows))

@@ -1,0 +1,112 @@
+"""Intervals that hold all shapes at once."""
+
+import numpy as np
+import pytest
+from scipy import stats
+from stats_noise import ALIKE, Array, lognormal, skewed, unknown_floor
+
+from abtune.stats.caution import cautious_error
+from abtune.stats.interval import quantile, standard_error
+from abtune.stats.simultaneous import critical_value, simultaneous
+from abtune.stats.studentised import RESAMPLES, resampled
+
+SHAPES = 29
+
+
+def computed(first: Array, second: Array, level: float = 0.95, seed: int = 0) -> tuple[Array, Array]:
+    found = simultaneous(
+        first, second, level=level, floor=unknown_floor(len(first)), rng=np.random.default_rng(seed)
+    )
+    return found.low, found.high
+
+
+def samples(shapes: int = 6, n: int = 8, m: int = 8) -> tuple[Array, Array]:
+    rng = np.random.default_rng([shapes, n, m])
+    return rng.normal(0, 0.03, (shapes, n)), rng.normal(0, 0.02, (shapes, m))
+
+
+def test_the_critical_value_is_that_of_independent_shapes() -> None:
+    """For normal tails the product of the shapes' distributions gives the quantile of their maximum."""
+    share = (np.arange(RESAMPLES) + 0.5) / RESAMPLES
+    one = np.sort(np.abs(stats.norm.ppf(share)))[-600:]
+    for shapes in (1, 5, SHAPES):
+        found = critical_value(np.repeat(one[:, np.newaxis], shapes, axis=1), level=0.95)
+        assert found == pytest.approx(stats.norm.isf((1 - 0.95 ** (1 / shapes)) / 2), rel=0.02)
+
+
+def test_it_is_the_quantile_of_the_largest_t_of_joint_resamples() -> None:
+    """Drawing the shapes together, which the product avoids, gives the same critical value."""
+    first, second = samples()
+    floor = unknown_floor(6)
+    (drawn,) = resampled(first, second, floor=floor, rng=np.random.default_rng(0))
+    rng = np.random.default_rng(1)
+    together = np.abs(np.stack([rng.permutation(column) for column in drawn.t.T]))
+    low, high = computed(first, second)
+    critical = (high - low) / 2 / standard_error(first, second, floor).error
+    np.testing.assert_allclose(critical, critical[0])
+    assert critical[0] == pytest.approx(np.quantile(together.max(axis=0), 0.95), rel=0.04)
+
+
+@pytest.mark.parametrize(("n", "m"), [(8, 8), (6, 9)])
+def test_swapping_the_sides_negates_the_bounds(n: int, m: int) -> None:
+    """Bit for bit; and units do not matter."""
+    first, second = samples(6, n, m)
+    low, high = computed(first, second)
+    back_low, back_high = computed(second, first)
+    assert np.array_equal(low, -back_high)
+    assert np.array_equal(high, -back_low)
+    np.testing.assert_allclose(computed(first + 3, second + 3), (low, high), rtol=1e-6)
+
+
+def test_more_shapes_and_a_higher_level_are_wider() -> None:
+    """The bounds of a shape widen with the level and with the number of shapes beside it."""
+    first, second = samples(SHAPES, 10, 10)
+    width = [
+        np.ptp(computed(first[:shapes], second[:shapes], level), axis=0)[0]
+        for shapes, level in ((1, 0.95), (5, 0.95), (SHAPES, 0.95), (SHAPES, 0.99))
+    ]
+    assert np.all(np.diff(width) > 0)
+
+
+def test_few_seeds_take_students_t() -> None:
+    """Below five seeds a side nothing is resampled; other shapes share the rest of the level."""
+    first, second = samples(4)
+    first[0, 3:] = np.nan
+    low, high = computed(first, second)
+    estimate = cautious_error(first, second, unknown_floor(4))
+    half = quantile(estimate.freedom, 0.95 ** (1 / 4)) * estimate.error
+    assert high[0] - low[0] == pytest.approx(2 * half[0])
+    others = np.ptp(computed(first[1:], second[1:], 0.95 ** (3 / 4)), axis=0)
+    np.testing.assert_allclose(high[1:] - low[1:], others)
+
+
+def test_what_cannot_be_resampled_has_an_answer() -> None:
+    """Constant samples have no width, single seeds no bounds, and both leave the others alone."""
+    first, second = samples(3)
+    first[0], second[0], first[1, 1:] = 0.5, 0.2, np.nan
+    low, high = computed(first, second)
+    assert (low[0], high[0]) == pytest.approx((0.3, 0.3))
+    assert np.isnan([low[1], high[1]]).all()
+    assert low[2] < high[2]
+    nothing = computed(first[1:2], second[1:2])
+    assert np.isnan(nothing).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "pair",
+    [
+        *((noise, noise) for noise in ALIKE.values()),
+        (lognormal(0.08), lognormal(0.02)),
+        (skewed(1, 0.06), lognormal(0.02)),
+    ],
+    ids=[*ALIKE, "spread 4:1", "one side skewed"],
+)
+@pytest.mark.parametrize("n", [5, 10])
+def test_all_shapes_are_held_at_once(pair: tuple, n: int) -> None:
+    """In 95 of 100 reports every one of 29 shapes lies within its bounds, under skew too."""
+    rng, held, reports = np.random.default_rng([4, n]), 0, 100
+    for _ in range(reports):
+        low, high = computed(pair[0](rng, (SHAPES, n)), pair[1](rng, (SHAPES, n)))
+        held += bool(((low <= 1e-12) & (high >= -1e-12)).all())
+    assert held / reports >= 0.95 - 3 * np.sqrt(0.05 * 0.95 / reports)
