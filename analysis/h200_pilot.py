@@ -7,6 +7,7 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 import xarray as xr
+from h200_tables import COLOURS, failure_table, noise_table, optimism, seed_values, short
 from matplotlib import pyplot as plt
 
 import abtune
@@ -14,18 +15,6 @@ from abtune.report.markdown import render_markdown
 from abtune.schema import TrialStatus
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-COLOURS = {"mainline": "#56657a", "async": "#d1601f"}
-
-
-def short(label: str) -> str:
-    """Abbreviate a label to what tells the pilot's shapes apart."""
-    kept = [part for part in label.split("_") if part.split("=")[0] in ("M", "N", "K", "H", "C", "R", "STR")]
-    return " ".join(part for part in kept if part != "N=1")
-
-
-def seed_values(dataset: xr.Dataset) -> xr.DataArray:
-    """Microseconds a seed: geometric mean over rounds of the median of a round."""
-    return np.exp(np.log(dataset["latency"].median("repeat")).mean("round")) * 1e6
 
 
 def best_so_far(dataset: xr.Dataset) -> xr.DataArray:
@@ -50,42 +39,6 @@ def boost_table(dataset: xr.Dataset, published: abtune.Analysis) -> list[str]:
     return lines
 
 
-def noise_table(dataset: xr.Dataset) -> list[str]:
-    """How much comes from the search, from the round, and from the single timing."""
-    logs = np.log(dataset["latency"])
-    rounds = logs.median("repeat")
-    search = 100 * rounds.mean("round").std("seed", ddof=1)
-    between = 100 * np.sqrt((rounds.std("round", ddof=1) ** 2).mean("seed"))
-    within = 100 * np.sqrt((logs.std("repeat", ddof=1) ** 2).mean(["seed", "round"]))
-    lines = [
-        "| shape | configuration | between seeds | between rounds | within a round |",
-        "| --- | --- | ---: | ---: | ---: |",
-    ]
-    for label in dataset["shape"].values:
-        for config in dataset["config"].values:
-            at = {"shape": label, "config": config}
-            values = " | ".join(f"{float(part.sel(at)):.2f} %" for part in (search, between, within))
-            lines.append(f"| `{label}` | {config} | {values} |")
-    return lines
-
-
-def failure_table(dataset: xr.Dataset) -> list[str]:
-    """Count what became of the trials of each configuration."""
-    statuses = [status for status in TrialStatus if status is not TrialStatus.NOT_RUN]
-    lines = [
-        "| configuration | "
-        + " | ".join(status.name.lower().replace("_", " ") for status in statuses)
-        + " |",
-        "| --- |" + " ---: |" * len(statuses),
-    ]
-    for config in dataset["config"].values:
-        found = dataset["trial_status"].sel(config=config)
-        lines.append(
-            f"| {config} | " + " | ".join(str(int((found == status).sum())) for status in statuses) + " |"
-        )
-    return lines
-
-
 def convergence_table(dataset: xr.Dataset, trials: tuple[int, ...]) -> list[str]:
     """Median over seeds of the best latency after so many trials."""
     best = best_so_far(dataset).median("seed")
@@ -99,11 +52,6 @@ def convergence_table(dataset: xr.Dataset, trials: tuple[int, ...]) -> list[str]
             values = " | ".join(f"{float(curve[count - 1]):.1f} us" for count in trials)
             lines.append(f"| `{label}` | {config} | {values} |")
     return lines
-
-
-def optimism(dataset: xr.Dataset) -> float:
-    """Percent by which the search's own time of the winner differs from the one measured again, median."""
-    return float(100 * (dataset["search_latency"] * 1e6 / seed_values(dataset) - 1).median())
 
 
 def draw(dataset: xr.Dataset, published: abtune.Analysis, path: Path) -> None:
