@@ -319,7 +319,7 @@ def test_a_gate_that_is_not_hit_is_silent(run: Run, sweep: str) -> None:
         (["--frmat", "json"], "--frmat"),
         (["a.nc", "b.nc"], "unexpected extra argument"),
         (["absent.nc"], "absent.nc: no such file; make one with abtune sweep, or see abtune datasets"),
-        (["tvm14009"], "unknown dataset 'tvm14009'; did you mean: tvm14009-rtx3080"),
+        (["tvm14009"], "unknown dataset 'tvm14009'; did you mean: h200-tvm14009, tvm14009-rtx3080"),
     ],
 )
 def test_bad_arguments_are_one_line(run: Run, sweep: str, arguments: list[str], said: str) -> None:

@@ -68,7 +68,7 @@ def test_the_figure_is_drawn(run: Run) -> None:
         (["--cv", "3", "--figure", "absent/p.png"], "cannot write absent/p.png"),
         (["h200-pilot", "--candidate", "asink"], "unknown configuration 'asink'; did you mean: async"),
         (["tvm14009-rtx3080"], "no shape has two seeds of mainline, so its noise is unknown; give --cv"),
-        (["tvm14009"], "unknown dataset 'tvm14009'; did you mean: tvm14009-rtx3080"),
+        (["tvm14009"], "unknown dataset 'tvm14009'; did you mean: h200-tvm14009, tvm14009-rtx3080"),
     ],
 )
 def test_bad_arguments_are_one_line(run: Run, arguments: list[str], said: str) -> None:
