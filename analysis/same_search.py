@@ -352,15 +352,19 @@ def conclusion(dataset: xr.Dataset, found: Sequence[Step]) -> list[str]:
             f"tune_tir and random sampling {shown(other)}, of {100 * other.boost:+.0f} %."
         )
     smallest = min(step.p for step in found)
-    widest = 100 * max(abs(bound) for step in found for bound in (step.low, step.high))
-    last = [step for step in found if step.last == dataset.sizes["trial"]]
-    gain = min(step.means[ENGINES.index("random")] / step.means[0] for step in last)
     lines += wrapped(
         f"- Candidates: of {len(found)} comparisons of an iteration the smallest p is {smallest:.2g}, "
-        f"{holm([step.p for step in found]).min():.2g} after Holm's correction. All intervals lie within "
-        f"{widest:.1f} %, where the cost model makes the average candidate of the last iteration at least "
-        f"{gain:.1f} times as fast as a random one."
+        f"{holm([step.p for step in found]).min():.2g} after Holm's correction."
     )
+    for row in alike:
+        own = [step for step in found if step.shape == row.shape]
+        widest = 100 * max(abs(bound) for step in own for bound in (step.low, step.high))
+        gain = own[-1].means[ENGINES.index("random")] / own[-1].means[ENGINES.index("tune_tir")]
+        lines += wrapped(
+            f"- Candidates of `{row.shape}`: with {row.n_baseline} + {row.n_candidate} seeds all intervals "
+            f"lie within {widest:.1f} %, where the cost model makes the average candidate of the last iteration "
+            f"{gain:.1f} times as fast as a random one."
+        )
     return lines
 
 
