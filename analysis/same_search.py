@@ -362,8 +362,8 @@ def conclusion(dataset: xr.Dataset, found: Sequence[Step]) -> list[str]:
         gain = own[-1].means[ENGINES.index("random")] / own[-1].means[ENGINES.index("tune_tir")]
         lines += wrapped(
             f"- Candidates of `{row.shape}`: with {row.n_baseline} + {row.n_candidate} seeds all intervals "
-            f"lie within {widest:.1f} %, where the cost model makes the average candidate of the last iteration "
-            f"{gain:.1f} times as fast as a random one."
+            f"lie within {widest:.1f} %, where the cost model makes the average candidate of the last "
+            f"iteration {gain:.1f} times as fast as a random one."
         )
     return lines
 
