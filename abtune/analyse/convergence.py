@@ -87,7 +87,8 @@ def at_trials(dataset: xr.Dataset, trials: int) -> xr.Dataset:
     Returns
     -------
     xarray.Dataset
-        One round of one timing. A run in which none of these trials ran counts as failed.
+        One round of one timing, and no ``search_latency`` to hold against it, which is that of all trials. A
+        run in which none of these trials ran counts as failed.
 
     Raises
     ------
@@ -101,7 +102,7 @@ def at_trials(dataset: xr.Dataset, trials: int) -> xr.Dataset:
     status = dataset["run_status"].transpose("shape", "config", "seed").values
     lost = (status == RunStatus.COMPLETE) & np.isnan(values)
     return add_variables(
-        dataset.isel(round=[0], repeat=[0]),
+        dataset.isel(round=[0], repeat=[0]).drop_vars("search_latency", errors="ignore"),
         latency=values[..., np.newaxis, np.newaxis],
         run_status=np.where(lost, RunStatus.FAILED, status),
     )

@@ -62,6 +62,13 @@ def test_failed_runs_stay_out() -> None:
     assert np.isnan(at_trials(dataset, 6)["latency"].values[0, 0, 0]).all()
 
 
+def test_the_optimism_of_whole_searches_is_not_held_against_their_beginnings() -> None:
+    """What a search measured of its winner is of all trials; beside the first it would be progress."""
+    histories = with_histories()
+    dataset = add_variables(histories, search_latency=histories["latency"].values[..., 0, 0])
+    assert "search_latency" not in at_trials(dataset, 3)
+
+
 def test_the_report_says_what_it_compares() -> None:
     """Definition and caveats name the trials, the bias, and searches that ended earlier."""
     dataset = with_histories()
