@@ -21,6 +21,7 @@ from simulated_reports import (  # noqa: E402
     ALPHA,
     PAIRS,
     UNLIKE,
+    calibration_table,
     caution_table,
     family_table,
     p_values,
@@ -121,6 +122,7 @@ def main() -> None:
             "family": (family_table, [analyses]),
             "caution": (caution_table, [50 * analyses]),
             "power": (power_table, [analyses // 2]),
+            "calibration": (calibration_table, [8]),
             "plan": (plan_table, [2 * replications]),
             "false alarms": (false_alarm_table, [2 * replications]),
         }

@@ -10,6 +10,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from stats_noise import ALIKE, Array, Noise, bimodal, lognormal, skewed, unknown_floor
 
+import abtune
+from abtune.analyse.arguments import choose_methods
+from abtune.analyse.calibration import Calibration, calibrate
 from abtune.analyse.comparison import Choices
 from abtune.analyse.testing import run_tests
 from abtune.stats.caution import cautious_error
@@ -20,6 +23,7 @@ from abtune.stats.significance import difference_p, permutation_test, rarest
 from abtune.stats.simultaneous import simultaneous
 
 SHAPES, ALPHA = 29, 0.05
+_SHARES = ("any_false_alarm", "any_false_alarm_own")
 # Equal means of logs, unequal distributions: what a baseline and a candidate can be.
 UNLIKE: Mapping[str, tuple[Noise, Noise]] = {
     "spread 4:1": (lognormal(0.08), lognormal(0.02)),
@@ -218,6 +222,37 @@ def _found(n: int, spread: float, shapes: int, replications: int) -> float | Non
     estimate = cautious_error(first, second, unknown_floor(replications))
     p = np.maximum(difference_p(estimate, rarest(first, second)), permutation_test(first, second, rng=rng))
     return float(np.mean(p <= ALPHA / shapes * (1 + 1e-12)))
+
+
+def calibration_table(datasets: int) -> str:
+    """Lay out the rate of any false claim, and what abtune calibrate makes of it from ten seeds a side."""
+    kinds = {name: SPREADS[name] for name in ("spread 1:1", "spread 4:1", "exponential")}
+    rows = []
+    for name, pair in (kinds | {"one side skewed": UNLIKE["one side skewed"]}).items():
+        found = [_calibrated(pair, number) for number in range(datasets)]
+        shared, own = ([100 * getattr(one, share) for one in found] for share in _SHARES)
+        truth = 100 * _either(pair, 10, 0.0, 10_000)[1]
+        cells = [f"{np.mean(part):.1f} ({min(part):.1f} to {max(part):.1f})" for part in (shared, own)]
+        rows.append([name, f"{truth:.1f}", *cells])
+    return table(["noise", "truth", "form shared by shapes", "form of each shape's seeds"], rows)
+
+
+def _calibrated(pair: tuple[Noise, Noise], number: int) -> Calibration:
+    rng = np.random.default_rng([8, number])
+    logs = np.stack([noise(rng, (SHAPES, 10)) for noise in pair], axis=1)
+    labels = [f"shape{at}" for at in range(SHAPES)]
+    dataset = abtune.make_dataset(1e-3 * np.exp(logs), shapes=labels, configs=["old", "new"])
+    choices = choose_methods(method=None, estimand="geometric-mean", test="permutation", correction="holm")
+    return calibrate(
+        dataset,
+        ("old", "new"),
+        choices,
+        level=1 - ALPHA,
+        margin=0.02,
+        boosts=(),
+        replications=500,
+        rng_seed=number,
+    )
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -1,11 +1,15 @@
 """What other tools get wrong, held against this one."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from analyse_builders import NAN, make_sweep
 
 import abtune
 from abtune.analyse import Verdict
+from abtune.cli import main
+from abtune.errors import InputError
 
 
 def test_a_single_sample_is_never_significant() -> None:
@@ -119,3 +123,21 @@ def test_unmatched_shapes_stay_out_of_the_mean() -> None:
     found = abtune.analyze(dataset).overall
     assert found.these_shapes.boost == pytest.approx(0.1, abs=1e-6)
     assert found.unmatched == ("shape1",)
+
+
+def test_a_level_in_percent_is_refused() -> None:
+    """Scipy's bootstrap answers (nan, nan) to a confidence level of 95."""
+    with pytest.raises(InputError, match=r"level is a fraction between 0 and 1, such as 0\.95, not 95"):
+        abtune.analyze(make_sweep(0.1), level=95)
+
+
+@pytest.mark.parametrize("content", [b"", b"not a dataset"])
+def test_input_that_cannot_be_read_is_an_error(
+    content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Benchstat exits with 0 on input errors, so that a gate behind it passes."""
+    damaged = tmp_path / "damaged.nc"
+    damaged.write_bytes(content)
+    for path in (damaged, tmp_path / "absent.nc"):
+        assert main(["analyze", str(path), "--fail-on", "regressed"]) == 2
+        assert path.name in capsys.readouterr().err
