@@ -20,6 +20,7 @@ import numpy as np
 import xarray as xr
 
 from abtune.errors import DatasetError, InputError
+from abtune.ingest.reading import wrong_kind
 from abtune.schema import add_variables, make_dataset
 from abtune.shapes import Conv2d, Shape, parse_shape
 
@@ -133,7 +134,10 @@ def _read_tables(lines: Sequence[str]) -> tuple[tuple[str, ...], list[Row]]:
         elif heading is not None and not all(re.fullmatch(r":?-+:?", cell) for cell in cells):
             rows.append(_read_row(cells, heading, number))
     if configs is None or not rows:
-        raise DatasetError("no table here; its heading would start with | Shape |, and rows would follow")
+        hint = wrong_kind("\n".join(lines), "published")
+        raise DatasetError(
+            f"no table here{hint or '; its heading would start with | Shape |, and rows would follow'}"
+        )
     return configs, rows
 
 

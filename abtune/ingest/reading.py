@@ -1,0 +1,177 @@
+"""Files from elsewhere: which one is which seed of what, and their text.
+
+Every importer but that of published tables takes its files as ``NAME=PATH``: the files of one configuration
+are its seeds, in the order in which they are given. A seed has to be a fresh draw, so a file that comes
+twice, by name or by content, is refused.
+"""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from abtune.errors import DatasetError, InputError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A file or folder with the results of one run.
+
+    Attributes
+    ----------
+    config : str
+        The configuration that it was made with; empty if the file itself tells.
+    seed : int
+        Its number among the sources of its configuration.
+    path : Path
+        Where it is.
+    """
+
+    config: str
+    seed: int
+    path: Path
+
+
+def find_sources(specs: Iterable[str]) -> tuple[Source, ...]:
+    """Resolve ``NAME=PATH`` to sources; a path may hold ``*``, ``?`` and ``[...]``.
+
+    Raises
+    ------
+    InputError
+        If an entry is not of this form, matches nothing, or names what another entry names.
+    """
+    named: list[tuple[str, str]] = []
+    for spec in specs:
+        config, sign, pattern = spec.partition("=")
+        if not (sign and config.strip() and pattern):
+            raise InputError(f"{spec!r} is not NAME=PATH: a configuration and a file, such as new=run1.log")
+        named.append((config.strip(), pattern))
+    return _number(named, "nothing to import; give --run NAME=PATH, once or more for each configuration")
+
+
+def find_files(patterns: Iterable[str], specs: Iterable[str]) -> tuple[Source, ...]:
+    """Resolve files that tell their configurations themselves, then ``NAME=PATH`` for others.
+
+    Raises
+    ------
+    InputError
+        As for :func:`find_sources`.
+    """
+    alone = [("", pattern) for pattern in patterns]
+    others = [(source.config, str(source.path)) for source in (find_sources(specs) if specs else ())]
+    return _number(alone + others, "nothing to import; give files, or --run NAME=PATH for each of them")
+
+
+def _number(named: Sequence[tuple[str, str]], nothing: str) -> tuple[Source, ...]:
+    """Give the sources of each configuration their numbers; a file that comes twice is refused."""
+    found: list[Source] = []
+    counts: Counter[str] = Counter()
+    places: dict[Path, str] = {}
+    for config, pattern in named:
+        for path in _matches(pattern):
+            if path.resolve() in places:
+                raise InputError(f"{path} is given twice; each run counts once")
+            places[path.resolve()] = config
+            found.append(Source(config=config, seed=counts[config], path=path))
+            counts[config] += 1
+    if not found:
+        raise InputError(nothing)
+    return tuple(found)
+
+
+def _matches(pattern: str) -> list[Path]:
+    if Path(pattern).exists() or not glob.has_magic(pattern):
+        return [Path(pattern)]
+    matches = sorted(glob.glob(pattern), key=_natural)  # noqa: PTH207 - the pattern may be absolute
+    if not matches:
+        raise InputError(f"no file or folder matches {pattern!r}")
+    return [Path(match) for match in matches]
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """Sort key by which run-2 comes before run-10."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
+
+
+class Contents:
+    """Notices when the content of one run comes again as another."""
+
+    def __init__(self) -> None:
+        self._seen: dict[bytes, Path] = {}
+
+    def add(self, path: Path, text: str) -> None:
+        """Note a content.
+
+        Raises
+        ------
+        DatasetError
+            If it was there before.
+        """
+        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+        first = self._seen.setdefault(digest, path)
+        if first is not path:
+            raise DatasetError(f"{path}: holds the same as {first}; a copy is not another seed")
+
+
+def read_text(path: Path) -> str:
+    """Read a text, whole.
+
+    Raises
+    ------
+    DatasetError
+        If it cannot be read, is empty, or is not UTF-8.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise DatasetError(f"{path}: not a text in UTF-8; convert it, or give the right file") from None
+    except OSError as error:
+        raise DatasetError(f"cannot read {path}: {error.strerror or error}") from None
+    if not text.strip():
+        raise DatasetError(f"{path}: is empty")
+    return text
+
+
+def parse_json(text: str, place: str) -> Any:
+    """Parse JSON, with a message that tells a file cut short from one that is something else.
+
+    Raises
+    ------
+    DatasetError
+        If it is not JSON.
+    """
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        if error.pos >= len(text.rstrip()) - 1 or error.msg.startswith("Unterminated"):
+            raise DatasetError(f"{place}: the JSON is cut short; write or copy the file again") from None
+        where = f" at line {error.lineno}" if "\n" in text.strip() else f" at character {error.colno}"
+        raise DatasetError(f"{place}: not JSON{where}: {error.msg}") from None
+    except (ValueError, RecursionError) as error:
+        raise DatasetError(f"{place}: not JSON: {error}") from None
+
+
+# What the text of each kind looks like, and which importer reads it; the first that fits holds.
+_TIME = r"\b(time|latency|duration)(_(s|ms|us|ns))?\b"
+_KINDS: Sequence[tuple[str, str, str]] = (
+    ("databases", "part of a MetaSchedule database", r'\A\s*\[\d+, *\[\[\[\["|\A\s*\["-?\d+", *"'),
+    ("logs", "a tuning log", r"Trial #\d+:|^\s*ID \| +Name \|"),
+    ("published", "a published table", r"^\s*\|\s*shape\s*\|"),
+    ("timings", "a dump of timings", r'\b(Profile|Benchmark)Result\(|"benchmarks":|"results":'),
+    ("timings", "a table of timings", rf"\A[^\n|]*{_TIME}[^\n|]*[,;\t]|\A[^\n|]*[,;\t][^\n|]*{_TIME}"),
+)
+
+
+def wrong_kind(text: str, importer: str) -> str:
+    """Return a hint at the importer that reads such a text; empty if that is this one or none."""
+    for kind, meaning, pattern in _KINDS:
+        if re.search(pattern, text, flags=re.MULTILINE | re.IGNORECASE):
+            return "" if kind == importer else f"; this is {meaning}: abtune import {kind}"
+    return ""

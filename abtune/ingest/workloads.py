@@ -1,0 +1,235 @@
+"""What a tuned module computes: its published label, if it can be told for certain, else its sizes.
+
+A MetaSchedule database holds each workload as TVM's own JSON. A label such as ``M=512_N=256_K=640`` claims
+which index runs where, which sizes alone do not say: B may be transposed, a stride may be two. So the index
+expressions of the module are read, and a module that is not exactly such a product or convolution, or that
+was written by a TVM with another JSON, is labelled by what is known of it.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from abtune.errors import InputError
+from abtune.shapes import Conv2d, Gemm, Shape
+
+Sizes = tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """One load or store: the buffer's number, and each index as coefficients of variables and a constant."""
+
+    buffer: int
+    indices: tuple[Mapping[int, int], ...]
+
+
+def label_of(module: str, hash_text: str, sizes: Sizes, dtypes: Sequence[str]) -> tuple[str, Shape | None]:
+    """Name a workload.
+
+    Parameters
+    ----------
+    module : str
+        The module as the database has it: base64 of JSON.
+    hash_text : str
+        Its structural hash.
+    sizes : tuple of tuple of int
+        Of the arguments, the output last.
+    dtypes : sequence of str
+        Of the arguments.
+
+    Returns
+    -------
+    label : str
+        The published one, or sizes and hash, such as ``16x64,64x32,16x32#1155478938``.
+    shape : Shape or None
+        What it is, if that is certain.
+    """
+    plain = set(dtypes) == {"float32"} and len(sizes) == 3
+    shape = _recognise(module, sizes) if plain else None
+    if shape is not None:
+        return shape.label, shape
+    return f"{','.join('x'.join(map(str, size)) for size in sizes)}#{hash_text[:10]}", None
+
+
+def _recognise(module: str, sizes: Sizes) -> Shape | None:
+    try:
+        raw = base64.b64decode(module, validate=True)
+        nodes = json.loads(raw[raw.index(b"{") :])["nodes"]
+        graph = _Graph(nodes)
+        ranks = [len(size) for size in sizes]
+        shape = (
+            _gemm(graph, sizes) if ranks == [2, 2, 2] else _conv2d(graph, sizes) if ranks == [4] * 3 else None
+        )
+    except (binascii.Error, LookupError, TypeError, ValueError, RecursionError, InputError):
+        return None  # another TVM's JSON, or not affine
+    fits = shape is not None and (*shape.input_shapes, shape.output_shape) == sizes
+    return shape if fits else None
+
+
+def _gemm(graph: _Graph, sizes: Sizes) -> Shape | None:
+    """Recognise C[i, j] += A[i, k] * B[k, j] in a module with no other block."""
+    (block,) = graph.blocks
+    if len(block.loads) != 2 or block.store.buffer in {load.buffer for load in block.loads}:
+        return None
+    i, j = block.store.indices
+    a, b = block.loads
+    k = a.indices[1]
+    expected = (graph.inputs[0], (i, k)), (graph.inputs[1], (k, j))
+    if {(a.buffer, str(a.indices)), (b.buffer, str(b.indices))} != {(n, str(x)) for n, x in expected}:
+        return None
+    single = all(_is_variable(index) for index in (i, j, k)) and len({str(i), str(j), str(k)}) == 3
+    (m, _), (inner, n) = sizes[0], sizes[1]
+    return Gemm(m=m, n=n, k=inner) if single else None
+
+
+def _conv2d(graph: _Graph, sizes: Sizes) -> Shape | None:
+    """Recognise padding, then out[n, h, w, k] += padded[n, h S + r D, w S + s D, c] * weight[r, s, c, k]."""
+    pad, conv = graph.blocks
+    (moved,) = pad.loads
+    if moved.buffer != graph.inputs[0] or len(conv.loads) != 2:
+        return None
+    weight = next(load for load in conv.loads if load.buffer == graph.inputs[1])
+    data = next(load for load in conv.loads if load.buffer == pad.store.buffer)
+    variables = [*conv.store.indices, *weight.indices[:3]]
+    if weight.indices[3] != conv.store.indices[3] or not all(map(_is_variable, variables)):
+        return None
+    n, h, w, _, r, s, c = (next(iter(index)) for index in variables)
+    padding = -moved.indices[1].get(_CONSTANT, 0)
+    stride, dilation = data.indices[1].get(h, 0), data.indices[1].get(r, 0)
+    expected = ({n: 1}, {h: stride, r: dilation}, {w: stride, s: dilation}, {c: 1})
+    if data.indices != expected or [_shift(index) for index in moved.indices] != [0, -padding, -padding, 0]:
+        return None
+    (batch, height, width, channels), (taps_h, taps_w, _, out) = sizes[0], sizes[1]
+    return Conv2d(
+        n=batch, h=height, w=width, c=channels, k=out, r=taps_h, s=taps_w,
+        stride=stride, padding=padding, dilation=dilation,
+    )  # fmt: skip
+
+
+_CONSTANT = -1
+
+
+def _is_variable(index: Mapping[int, int]) -> bool:
+    return list(index.values()) == [1] and _CONSTANT not in index
+
+
+def _shift(index: Mapping[int, int]) -> int:
+    if sum(1 for variable in index if variable != _CONSTANT) != 1:
+        raise ValueError("not a shifted variable")
+    return index.get(_CONSTANT, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Block:
+    store: Access
+    loads: tuple[Access, ...]
+
+
+class _Graph:
+    """The nodes of a module: its blocks but the root, in order, and the numbers of its first two buffers."""
+
+    def __init__(self, nodes: Sequence[Mapping[str, Any]]) -> None:
+        self._nodes = nodes
+        (function,) = self._of_type(".PrimFunc")
+        self.inputs: list[int] = nodes[nodes[function]["data"]["params"]]["data"]
+        bodies = [nodes[at]["data"]["body"] for at in self._of_type(".SBlock")]
+        self.blocks = [self._block(body) for body in bodies if nodes[body]["type"].endswith(".BufferStore")]
+        if len(self.blocks) + 1 != len(bodies):
+            raise ValueError("blocks within blocks")
+
+    def _of_type(self, suffix: str) -> list[int]:
+        return [at for at, node in enumerate(self._nodes) if node["type"].endswith(suffix)]
+
+    def _node(self, at: int) -> tuple[str, Any]:
+        node = self._nodes[at]
+        return node["type"], node.get("data")
+
+    def _block(self, body: int) -> _Block:
+        data = self._nodes[body]["data"]
+        extents = self._extents()
+        store = self._access(data["buffer"], data["indices"], extents)
+        value = self._nodes[data["value"]]
+        loads = list(self._loads(data["value"], extents))
+        if value["type"].endswith(".Add"):  # the sum so far is loaded too
+            same = [load for load in loads if load == store]
+            product = self._nodes[value["data"]["b"]]["type"]
+            if len(same) != 1 or not product.endswith(".Mul"):
+                raise ValueError("not a sum of products")
+            loads.remove(store)
+        elif len(loads) != 1:
+            raise ValueError("not a copy")
+        return _Block(store=store, loads=tuple(loads))
+
+    def _loads(self, at: int, extents: Mapping[int, int]) -> Sequence[Access]:
+        """Return the loads of a value: of sums, products, conditions' values and copies."""
+        kind, data = self._node(at)
+        if kind.endswith(".TensorLoad"):
+            return [self._access(data["source"], data["indices"], extents)]
+        if kind.endswith((".Add", ".Mul")):
+            return [*self._loads(data["a"], extents), *self._loads(data["b"], extents)]
+        if kind.endswith(".Call"):  # if_then_else(inside, value, zero), the only call that padding makes
+            condition, value, other = self._nodes[data["args"]]["data"]
+            if not self._nodes[other]["type"].endswith("FloatImm") or self._loads(condition, extents):
+                raise ValueError("not zero padding")
+            return self._loads(value, extents)
+        if kind.endswith((".And", ".LE", ".LT", ".GE", ".GT", "IntImm", ".Var", ".Sub")):
+            return []
+        raise ValueError(f"unknown node {kind}")
+
+    def _access(self, buffer: int, indices: int, extents: Mapping[int, int]) -> Access:
+        return Access(
+            buffer=buffer,
+            indices=tuple(self._affine(index, extents) for index in self._nodes[indices]["data"]),
+        )
+
+    def _extents(self) -> Mapping[int, int]:
+        """Return the extent of each block's variables."""
+        found: dict[int, int] = {}
+        for at in self._of_type(".IterVar"):
+            data = self._nodes[at]["data"]
+            extent = self._nodes[self._nodes[data["dom"]]["data"]["extent"]]
+            found[data["var"]] = self._nodes[extent["data"]["value"]]["data"]
+        return found
+
+    def _affine(self, at: int, extents: Mapping[int, int]) -> Mapping[int, int]:
+        """Find the coefficients of an index by its values at the origin, next to it, and at the far end."""
+        variables = self._variables(at)
+        origin = self._evaluate(at, {})
+        steps = {v: self._evaluate(at, {v: 1}) - origin for v in variables}
+        far = {v: extents[v] - 1 for v in variables}
+        if self._evaluate(at, far) != origin + sum(steps[v] * far[v] for v in variables):
+            raise ValueError("not affine")
+        found = {**steps, _CONSTANT: origin}
+        return {variable: found[variable] for variable in sorted(found) if found[variable]}
+
+    def _variables(self, at: int) -> list[int]:
+        kind, data = self._node(at)
+        if kind.endswith(".Var"):
+            return [at]
+        if kind.endswith("IntImm"):
+            return []
+        return sorted({*self._variables(data["a"]), *self._variables(data["b"])})
+
+    def _evaluate(self, at: int, values: Mapping[int, int]) -> int:
+        kind, data = self._node(at)
+        if kind.endswith(".Var"):
+            return values.get(at, 0)
+        if kind.endswith("IntImm"):
+            return int(self._nodes[data["value"]]["data"])
+        operation = _OPERATIONS[kind.rpartition(".")[2]]
+        return operation(self._evaluate(data["a"], values), self._evaluate(data["b"], values))
+
+
+_OPERATIONS: Mapping[str, Callable[[int, int], int]] = {
+    "Add": lambda a, b: a + b,
+    "Sub": lambda a, b: a - b,
+    "Mul": lambda a, b: a * b,
+    "FloorDiv": lambda a, b: a // b,
+    "FloorMod": lambda a, b: a % b,
+}

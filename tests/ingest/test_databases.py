@@ -1,0 +1,282 @@
+"""MetaSchedule databases: every trial of a real one comes through, and every fault is named with its line."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from import_samples import TUNED
+
+import abtune
+from abtune.errors import DatasetError, InputError
+from abtune.ingest.databases import RECORDS, WORKLOADS, read_databases
+from abtune.ingest.reading import find_sources
+from abtune.ingest.workloads import label_of
+from abtune.schema import RunStatus, TrialStatus
+
+RUNS = (f"mainline={TUNED}/mainline-*", f"async={TUNED}/async-*")
+
+
+def lines_of(run: str) -> list[list[Any]]:
+    text = (TUNED / run / RECORDS).read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+@pytest.fixture
+def copied(tmp_path: Path) -> Path:
+    """Copy a database, so that a test may spoil it."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    for name in (WORKLOADS, RECORDS):
+        shutil.copy(TUNED / "mainline-0" / name, folder / name)
+    return folder
+
+
+def change(folder: Path, how: Callable[[list[Any]], Any]) -> None:
+    """Apply a change to the second record."""
+    lines = (folder / RECORDS).read_text(encoding="utf-8").splitlines()
+    record = json.loads(lines[1])
+    how(record)
+    lines[1] = json.dumps(record)
+    (folder / RECORDS).write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def read_one(folder: Path) -> Any:
+    return read_databases(find_sources([f"a={folder}"]))
+
+
+def test_every_trial_comes_through() -> None:
+    """Trials keep their order and digits; the least is the winner, with its own record."""
+    dataset = read_databases(find_sources(RUNS))
+    assert dataset["shape"].values.tolist() == ["M=16_N=32_K=64"]
+    assert dataset["workload"].values.tolist() == ["gemm_nn"]
+    assert dataset["flop"].values.tolist() == [2 * 16 * 32 * 64]
+    assert dataset["config"].values.tolist() == ["mainline", "async"]
+    for config in ("mainline", "async"):
+        for seed in (0, 1):
+            records = lines_of(f"{config}-{seed}")
+            times = [content[1][0] for _, content in records]
+            cell = dataset.isel(shape=0).sel(config=config, seed=seed)
+            assert cell["trial_latency"].values.tolist() == times
+            assert set(cell["trial_status"].values.tolist()) == {TrialStatus.OK}
+            assert float(cell["latency"].squeeze()) == float(cell["search_latency"]) == min(times)
+            assert json.loads(str(cell["winner"].values)) == records[int(np.argmin(times))][1]
+
+
+def test_the_analysis_sees_the_winners() -> None:
+    """The boost is that of the geometric means of what the searches reported."""
+    (row,) = abtune.analyze(read_databases(find_sources(RUNS))).comparisons
+    best = {
+        config: [min(content[1][0] for _, content in lines_of(f"{config}-{seed}")) for seed in (0, 1)]
+        for config in ("mainline", "async")
+    }
+    assert (row.n_baseline, row.n_candidate) == (2, 2)
+    assert 1 + row.boost == pytest.approx(math.sqrt(math.prod(best["mainline"]) / math.prod(best["async"])))
+
+
+def test_what_the_times_are_is_said() -> None:
+    """The dataset says that nothing was measured again, and of which runs it was made."""
+    attrs = read_databases(find_sources(RUNS)).attrs
+    assert attrs["latency_source"] == "search"
+    assert "none was measured again" in attrs["comment"]
+    assert json.loads(attrs["sources"])["async"] == ["async-0", "async-1"]
+    assert json.loads(attrs["target"])["kind"] == "llvm"
+
+
+def test_failures_are_not_times(copied: Path) -> None:
+    """MetaSchedule's 1e10 s is a failure, a record without times was never run."""
+    change(copied, lambda record: record[1].__setitem__(1, [1e10]))
+    cell = read_one(copied).squeeze()
+    assert cell["trial_status"].values.tolist() == [0, TrialStatus.RUN_FAILED, 0, 0]
+    assert math.isnan(cell["trial_latency"].values[1])
+    change(copied, lambda record: record[1].__setitem__(1, None))
+    assert read_one(copied)["trial_status"].values.ravel().tolist() == [0, TrialStatus.NOT_RUN, 0, 0]
+
+
+def test_a_run_whose_trials_all_failed_is_a_failed_run(copied: Path) -> None:
+    """A search that found nothing is a failed run, not a missing one."""
+    text = (copied / RECORDS).read_text(encoding="utf-8")
+    records = [json.loads(line) for line in text.splitlines()]
+    for record in records:
+        record[1][1] = [10000000000]
+    (copied / RECORDS).write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
+    dataset = read_one(copied)
+    assert dataset["run_status"].values.ravel().tolist() == [RunStatus.FAILED]
+    assert dataset["failure"].values.ravel().tolist() == ["no candidate could be timed"]
+    assert "winner" not in dataset
+
+
+def test_several_times_of_a_trial_are_averaged(copied: Path) -> None:
+    """The time of a trial is the mean of its repeats, as MetaSchedule ranks."""
+    change(copied, lambda record: record[1].__setitem__(1, [1e-6, 3e-6]))
+    assert float(read_one(copied)["latency"].squeeze()) == pytest.approx(2e-6)
+
+
+def test_shapes_of_a_run_are_told_by_their_workload(copied: Path) -> None:
+    """A folder with two workloads is a run of two shapes; what TVM's JSON does not tell is not claimed."""
+    workload = (copied / WORKLOADS).read_text(encoding="utf-8")
+    other = json.dumps(["77", base64.b64encode(b'{"nodes": []}').decode()])
+    (copied / WORKLOADS).write_text(workload + other + "\n", encoding="utf-8")
+    change(copied, lambda record: record.__setitem__(0, 1))
+    dataset = read_one(copied)
+    assert dataset["shape"].values.tolist() == ["M=16_N=32_K=64", "16x64,64x32,16x32#77"]
+    assert dataset["workload"].values.tolist() == ["gemm_nn", ""]
+    assert dataset["trial_status"].values.squeeze().tolist() == [[0, 0, 0], [0, 4, 4]]
+
+
+def edited_module(old: str, new: str) -> tuple[str, str]:
+    """Return hash and module of the sample with a part of its JSON replaced."""
+    line = (TUNED / "mainline-0" / WORKLOADS).read_text(encoding="utf-8").splitlines()[0]
+    hash_text, module = json.loads(line)
+    raw = base64.b64decode(module).decode("latin-1")
+    assert old in raw
+    return hash_text, base64.b64encode(raw.replace(old, new).encode("latin-1")).decode()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"prim.Mul"', '"prim.Sub"'),
+        ('"s_tir.SBlock"', '"tir.Block"'),
+        ('"ir.TensorLoad"', '"tir.BufferLoad"'),
+    ],
+)
+def test_another_module_is_not_taken_for_a_product(old: str, new: str) -> None:
+    """Equal sizes alone do not make a published label: the module has to compute it."""
+    sizes = ((16, 64), (64, 32), (16, 32))
+    hash_text, module = edited_module(old, new)
+    label, shape = label_of(module, hash_text, sizes, ["float32"] * 3)
+    assert shape is None
+    assert label == f"16x64,64x32,16x32#{hash_text[:10]}"
+    hash_text, module = edited_module(old, old)
+    assert label_of(module, hash_text, sizes, ["float32"] * 3)[0] == "M=16_N=32_K=64"
+    assert label_of(module, hash_text, sizes, ["float16"] * 3)[1] is None
+
+
+def test_modules_of_the_installed_tvm_are_recognised() -> None:
+    """What abtune itself tunes gets its own label back, and a transposed product or a fused one does not."""
+    import subprocess
+    import sys
+
+    script = """
+import json, sys
+from abtune.measure.metaschedule import _workload, ms, te, tvm
+from abtune.shapes import parse_shape
+labels = sys.argv[1:]
+modules = [_workload(parse_shape(label)) for label in labels]
+a, b = te.placeholder((16, 16), name="A"), te.placeholder((16, 16), name="B")
+k = te.reduce_axis((0, 16), name="k")
+product = te.compute((16, 16), lambda i, j: te.sum(a[i, k] * b[j, k], axis=k), name="C")
+first = te.compute((16, 16), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="D")
+relu = te.compute((16, 16), lambda i, j: te.max(first[i, j], 0.0), name="E")
+for tensors in ([a, b, product], [a, b, relu]):
+    function = te.create_prim_func(tensors).with_attr("global_symbol", "main")
+    modules.append(tvm.IRModule({"main": function}))
+for module in modules:
+    function = module["main"]
+    sizes = [[int(extent) for extent in function.buffer_map[p].shape] for p in function.params] \\
+        if hasattr(function, "buffer_map") else [[int(e) for e in p.ty.shape] for p in function.params]
+    print(json.dumps([*ms.database.Workload(module).as_json(), sizes]))
+"""
+    labels = [
+        "M=16_N=16_K=16",
+        "M=512_N=256_K=640",
+        "N=1_H=224_W=224_C=3_K=64_R=7_S=7_STR=2_PAD=3_DIL=1",
+        "N=1_H=56_W=56_C=64_K=64_R=1_S=1_STR=1_PAD=0_DIL=1",
+        "N=2_H=9_W=9_C=4_K=8_R=3_S=3_STR=1_PAD=2_DIL=2",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", script, *labels], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    found = []
+    for line in done.stdout.splitlines():
+        hash_text, module, sizes = json.loads(line)
+        found.append(label_of(module, str(hash_text), tuple(map(tuple, sizes)), ["float32"] * 3)[0])
+    assert found[: len(labels)] == labels
+    assert all("#" in label for label in found[len(labels) :])
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        (lambda record: record.__setitem__(0, 3), "is of workload 3, but database_workload.json has 1"),
+        (lambda record: record[1].__setitem__(1, [-1.0]), "line 2: times are .-1.0.; they must be positive"),
+        (lambda record: record[1].__setitem__(1, [0]), "line 2: times are .0.; they must be positive"),
+        (lambda record: record[1].__setitem__(1, ["1"]), "line 2: times are"),
+        (lambda record: record[1].__setitem__(1, []), "line 2: times are"),
+        (lambda record: record[1].__setitem__(1, [math.nan]), "line 2: times are"),
+        (lambda record: record.pop(), "line 2: not a tuning record"),
+    ],
+)
+def test_bad_records_are_named(copied: Path, how: Callable[[list[Any]], Any], said: str) -> None:
+    """Whatever is wrong with a record is said with its line."""
+    change(copied, how)
+    with pytest.raises(DatasetError, match=said):
+        read_one(copied)
+
+
+def test_a_record_cut_short_is_named(copied: Path) -> None:
+    """A search that was killed while it wrote leaves half a line."""
+    path = copied / RECORDS
+    path.write_text(path.read_text(encoding="utf-8")[:-200], encoding="utf-8")
+    with pytest.raises(DatasetError, match=f"{RECORDS}: line 4: the JSON is cut short"):
+        read_one(copied)
+
+
+@pytest.mark.parametrize("name", [WORKLOADS, RECORDS])
+def test_empty_and_missing_files_are_named(copied: Path, name: str) -> None:
+    """Either file of a database may be empty or missing."""
+    (copied / name).write_text("", encoding="utf-8")
+    with pytest.raises(DatasetError, match=f"{name}: is empty"):
+        read_one(copied)
+    (copied / name).unlink()
+    with pytest.raises(DatasetError, match=f"has no {name}; give the work_dir"):
+        read_one(copied)
+
+
+def test_other_places_are_refused(tmp_path: Path) -> None:
+    """No folder, a file of the database, and a folder of logs each get a line that says what to give."""
+    for path, said in (
+        (tmp_path / "absent", "there is no such folder"),
+        (TUNED / "async-0" / RECORDS, "give its folder"),
+        (TUNED / "failed-0", "abtune import logs"),
+        (TUNED.parent / "times.csv", "abtune import timings"),
+    ):
+        with pytest.raises(DatasetError, match=said):
+            read_one(path)
+
+
+def test_a_copy_is_not_another_seed(copied: Path) -> None:
+    """The same run is refused as a second seed, by name and by content."""
+    with pytest.raises(InputError, match="given twice"):
+        find_sources([f"a={copied}", f"b={copied.parent}/*"])
+    with pytest.raises(DatasetError, match="a copy is not another seed"):
+        read_databases(find_sources([f"a={TUNED}/mainline-0", f"a={copied}"]))
+
+
+@pytest.mark.parametrize("spec", ["runs", "=runs", "a=", " =x"])
+def test_runs_need_a_name_and_a_path(spec: str) -> None:
+    """An entry without a configuration or without a path is refused."""
+    with pytest.raises(InputError, match="is not NAME=PATH"):
+        find_sources([spec])
+
+
+def test_globs_count_up(tmp_path: Path) -> None:
+    """Numbers in names count as numbers, and a glob that matches nothing is a mistake."""
+    for number in (10, 2, 1):
+        (tmp_path / f"run-{number}").mkdir()
+    sources = find_sources([f"a={tmp_path}/run-*"])
+    assert [source.path.name for source in sources] == ["run-1", "run-2", "run-10"]
+    assert [source.seed for source in sources] == [0, 1, 2]
+    with pytest.raises(InputError, match="no file or folder matches"):
+        find_sources([f"a={tmp_path}/nothing-*"])
+    with pytest.raises(InputError, match="nothing to import"):
+        find_sources([])

@@ -1,0 +1,375 @@
+"""Dumps of timings: what goes in is what the analysis sees, and every fault is named with its place."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import given
+from hypothesis import strategies as st
+from import_samples import SAMPLES
+
+import abtune
+from abtune.errors import AbtuneError
+from abtune.ingest.reading import find_files
+from abtune.ingest.timing_csv import read_csv
+from abtune.ingest.timings import Asked, Imported, read_timings
+
+HEADING = "shape,config,seed,time_us\n"
+
+
+def read(*files: Path | str, runs: Sequence[str] = (), **asked: Any) -> Imported:
+    defaults: dict[str, Any] = {"shape": "", "unit": "", "columns": {}, "each_a_seed": False}
+    return read_timings(find_files([str(file) for file in files], runs), Asked(**{**defaults, **asked}))
+
+
+def read_text(folder: Path, text: str, **asked: Any) -> xr.Dataset:
+    path = folder / "dump.txt"
+    path.write_text(text, encoding="utf-8")
+    return read(path, **asked).dataset
+
+
+# --- tables -----------------------------------------------------------------------------------------
+
+
+@given(
+    latency=st.lists(
+        st.lists(st.lists(st.floats(1e-3, 1e9), min_size=1, max_size=3), min_size=1, max_size=3),
+        min_size=2,
+        max_size=2,
+    ),
+    unit=st.sampled_from([("s", 1), ("ms", 1e3), ("us", 1e6), ("ns", 1e9)]),
+    data=st.data(),
+)
+def test_a_table_round_trips(
+    latency: list[list[list[float]]], unit: tuple[str, float], data: st.DataObject
+) -> None:
+    """Every timing comes out in its cell, in the order of its lines, whatever order the cells have."""
+    rows = [
+        (f"config {config}", seed, time)
+        for config, seeds in enumerate(latency)
+        for seed, times in enumerate(seeds)
+        for time in times
+    ]
+    order = data.draw(st.permutations(range(len(rows))))
+    text = f"time_{unit[0]},seed,config,shape\n"
+    text += "".join(f"{rows[at][2]!r},{rows[at][1]},{rows[at][0]},mine\n" for at in order)
+    reading = read_csv(text, Path("x.csv"), {}, "")
+    for part in reading.parts:
+        expected = [rows[at][2] / unit[1] for at in order if rows[at][:2] == (part.config, part.seed)]
+        assert [list(timings) for timings in part.rounds] == [expected]
+    assert sum(len(part.rounds[0]) for part in reading.parts) == len(rows)
+
+
+def test_the_analysis_sees_the_table(tmp_path: Path) -> None:
+    """The analysis of an imported table is that of the same array."""
+    rng = np.random.default_rng(0)
+    latency = rng.lognormal(0.0, 0.1, size=(2, 2, 4, 2, 3)) * 1e-4
+    shapes, configs = ["M=16_N=16_K=16", "softmax 4096"], ["main", "branch"]
+    rows = [
+        f"{shapes[a]},{configs[b]},{seed},{c},{float(time)!r}"
+        for (a, b, seed, c, _), time in np.ndenumerate(latency)
+    ]
+    dataset = read_text(tmp_path, "shape,config,seed,round,time_s\n" + "\n".join(rows))
+    np.testing.assert_array_equal(dataset["latency"].values, latency)
+    assert dataset["workload"].values.tolist() == ["gemm_nn", ""]
+    made = abtune.make_dataset(latency, shapes=shapes, configs=configs, workloads=["gemm_nn", ""])
+    seen, expected = abtune.analyze(dataset), abtune.analyze(made)
+    assert seen.comparisons == expected.comparisons
+
+
+def test_a_file_is_a_seed(tmp_path: Path) -> None:
+    """Without a column seed the files of a configuration are its seeds, their timings repeats."""
+    runs = []
+    for number, (config, times) in enumerate([("old", [3, 4]), ("new", [1, 2, 5]), ("old", [7])]):
+        path = tmp_path / f"{number}.csv"
+        path.write_text("shape,time_ms\n" + "".join(f"x,{time}\n" for time in times), encoding="utf-8")
+        runs.append(f"{config}={path}")
+    imported = read(runs=runs)
+    milliseconds = imported.dataset["latency"].values[0, :, :, 0] * 1e3
+    expected = [[[3, 4, math.nan], [7, math.nan, math.nan]], [[1, 2, 5], [math.nan] * 3]]
+    np.testing.assert_allclose(milliseconds, expected)
+    assert imported.notes[0].startswith("taken for a seed: each file; 1 to 2 seeds a cell, 1 to 3 timings")
+
+
+def test_fifty_timings_are_one_seed(tmp_path: Path) -> None:
+    """A single file is one seed, one round, and as many repeats; the importer says what that supports."""
+    path = tmp_path / "one.csv"
+    path.write_text("config,time_us\n" + "old,10\nnew,11\n" * 50, encoding="utf-8")
+    imported = read(path, shape="softmax")
+    assert dict(imported.dataset.sizes) == {"shape": 1, "config": 2, "seed": 1, "round": 1, "repeat": 50}
+    assert "one seed a cell supports no verdict" in imported.notes[0]
+    assert abtune.analyze(imported.dataset).comparisons[0].verdict == "invalid"
+
+
+def test_columns_may_be_named_otherwise(tmp_path: Path) -> None:
+    """Columns are found by their given names; a unit may be an option, or a column of its own."""
+    columns = {"shape": "Kernel", "config": "variant", "time": "elapsed"}
+    dataset = read_text(
+        tmp_path, "kernel;Variant;elapsed;host\nx;a;5;h\nx;b;6;h\n", columns=columns, unit="ms"
+    )
+    assert (dataset["latency"].values.ravel() * 1e3).tolist() == pytest.approx([5.0, 6.0])
+    dataset = read_text(tmp_path, "shape\tconfig\ttime\tunit\nx\ta\t5\tns\n")
+    assert dataset["latency"].values.ravel().tolist() == pytest.approx([5e-9])
+
+
+def test_columns_that_are_not_used_are_said(tmp_path: Path) -> None:
+    """Whatever is left out is named."""
+    path = tmp_path / "t.csv"
+    path.write_text("shape,config,host,time_us,date\nx,a,h,1,d\n", encoding="utf-8-sig")
+    assert read(path).notes[1] == f"{path}: columns left out: host, date"
+
+
+@pytest.mark.parametrize(
+    ("text", "asked", "said"),
+    [
+        ("", {}, "is empty"),
+        ("\n  \n", {}, "is empty"),
+        (HEADING, {}, "has a heading and no timings"),
+        ("shape,config,seed\nx,a,0\n", {}, "has no column of times among shape, config, seed"),
+        ("shape,config,time_us,time_ms\nx,a,1,1\n", {}, "has 2 columns of times"),
+        ("shape,config,time\nx,a,1\n", {}, "nothing says in which unit time is; give --unit"),
+        ("shape,config,time_us\nx,a,1\n", {"unit": "ms"}, "told twice, by the name time_us and by --unit ms"),
+        (
+            "shape,config,time_us,unit\nx,a,1,us\n",
+            {},
+            "told twice, by the name time_us and by the column unit",
+        ),
+        ("shape,config,time,unit\nx,a,1,us\nx,a,1,ms\n", {}, "line 3: unit ms, but us above; convert"),
+        ("shape,config,time,unit\nx,a,1,sec\n", {}, "line 2: unit 'sec' is none of s, ms, us, ns"),
+        ("shape,time_us\nx,1\n", {}, "has no column config; give --run NAME="),
+        ("config,time_us\nx,1\n", {}, "has no column shape; give --shape LABEL, or --columns shape="),
+        ("shape,config,time_us\nx,a,1\n", {"shape": "y"}, "has a column shape, so --shape LABEL is one too"),
+        (
+            "shape,config,time_us\nx,a,1\n",
+            {"columns": {"seed": "run"}},
+            "has no column 'run'; there are shape",
+        ),
+        ("shape,config,time_us\nx,a,1\n", {"each_a_seed": True}, "give a column seed in place of --seed-is"),
+        ("shape,shape,time_us\nx,a,1\n", {}, "two columns have the same name"),
+        (HEADING + "x,a,0,fast\n", {}, "line 2: column time_us: 'fast' is not a number"),
+        (HEADING + "x,a,0,1\n\nx,a,0,-1\n", {}, "line 4: column time_us: a time must be positive, not -1"),
+        (HEADING + "x,a,0,0\n", {}, "line 2: column time_us: a time must be positive, not 0"),
+        (HEADING + "x,a,0,nan\n", {}, "line 2: column time_us: a time must be positive, not nan"),
+        (HEADING + "x,a,0,inf\n", {}, "line 2: column time_us: a time must be positive, not inf"),
+        (HEADING + "x,a,0,\n", {}, "line 2: column time_us is empty"),
+        (HEADING + "x,,0,1\n", {}, "line 2: column config is empty"),
+        (HEADING + "x,a,0\n", {}, "line 2: 3 cells under a heading of 4"),
+        (HEADING + "x,a,1.5,1\n", {}, "line 2: seed '1.5' is not a whole number"),
+        (HEADING + "x,a,-1,1\n", {}, "line 2: seed '-1' is not a whole number"),
+        (HEADING + 'x,a,0,"1\n', {}, "line 2: unexpected end of data"),
+        (
+            "shape,config,seed,repeat,time_us\nx,a,0,0,1\nx,a,0,1,1\nx,a,0,0,2\n",
+            {},
+            "line 4: the same cell, round and repeat as in line 2",
+        ),
+        ("|Shape|a|b|\n|-|-|-|\n", {}, "this is a published table: abtune import published"),
+        (" ID | Name | FLOP |\n", {}, "this is a tuning log: abtune import logs"),
+        ('["123", "E0cAAAAAAAB7"]\n', {}, "part of a MetaSchedule database: abtune import databases"),
+        ("just some words\n", {}, "has no column of times among just some words"),
+    ],
+)
+def test_bad_tables_say_where(tmp_path: Path, text: str, asked: dict[str, Any], said: str) -> None:
+    """Every fault of a table is one line with the place and what to do."""
+    with pytest.raises(AbtuneError, match=said.replace("(", r"\(")) as raised:
+        read_text(tmp_path, text, **asked)
+    assert "\n" not in str(raised.value)
+
+
+def test_cells_of_several_files(tmp_path: Path) -> None:
+    """A seed that two files give is refused, and so are files of which only some tell seeds."""
+    one, two, bare = tmp_path / "one.csv", tmp_path / "two.csv", tmp_path / "bare.csv"
+    one.write_text(HEADING + "x,a,0,1\n", encoding="utf-8")
+    two.write_text(HEADING + "x,a,1,1\nx,a,0,1\n", encoding="utf-8")
+    bare.write_text("shape,config,time_us\nx,a,1\n", encoding="utf-8")
+    with pytest.raises(AbtuneError, match=r"two.csv: line 3: a has timings of x, seed 0, already"):
+        read(one, two)
+    with pytest.raises(AbtuneError, match="let all have it, or none"):
+        read(one, bare)
+    with pytest.raises(AbtuneError, match=r"has a column config, so --run NAME=.* is one too many"):
+        read(runs=[f"a={one}"])
+
+
+def test_unreadable_files_are_refused(tmp_path: Path) -> None:
+    """A missing file, a folder, another encoding, the same file twice, nothing at all."""
+    (tmp_path / "utf16.csv").write_text(HEADING, encoding="utf-16")
+    for path, said in (
+        (tmp_path / "absent.csv", "cannot read"),
+        (tmp_path, "cannot read"),
+        (tmp_path / "utf16.csv", "not a text in UTF-8"),
+    ):
+        with pytest.raises(AbtuneError, match=said):
+            read(path)
+    with pytest.raises(AbtuneError, match="given twice"):
+        read(SAMPLES / "times.csv", SAMPLES / "times.csv")
+    with pytest.raises(AbtuneError, match="nothing to import; give files"):
+        read()
+
+
+# --- benchmark runners --------------------------------------------------------------------------------
+
+
+def test_pytest_benchmark() -> None:
+    """Benchmarks are shapes, files are seeds, the data are seconds of one call."""
+    dataset = read(runs=[f"old={SAMPLES}/pytest-*.json"]).dataset
+    assert dataset["shape"].values.tolist() == ["test_b.py::test_small", "test_b.py::test_large"]
+    for seed in (0, 1):
+        document = json.loads((SAMPLES / f"pytest-{seed + 1}.json").read_text(encoding="utf-8"))
+        for at, entry in enumerate(document["benchmarks"]):
+            cell = dataset["latency"].isel(shape=at, seed=seed).values.ravel()
+            assert cell.tolist() == entry["stats"]["data"]
+            assert cell.mean() == pytest.approx(entry["stats"]["mean"])
+
+
+def test_google_benchmark() -> None:
+    """Repetitions are repeats in the unit that the file says; aggregates are left out."""
+    document = json.loads((SAMPLES / "google-1.json").read_text(encoding="utf-8"))
+    dataset = read(runs=[f"old={SAMPLES}/google-1.json"]).dataset
+    times = [e["real_time"] for e in document["benchmarks"] if e["run_type"] == "iteration"]
+    assert dataset["latency"].values.ravel().tolist() == [time / 1e9 for time in times]
+    assert len(times) == 3 < len(document["benchmarks"])
+
+
+def test_hyperfine() -> None:
+    """Commands are configurations of the shape that is named; a timing may be a seed, as it was a process."""
+    document = json.loads((SAMPLES / "hyperfine-1.json").read_text(encoding="utf-8"))
+    times = [entry["times"] for entry in document["results"]]
+    dataset = read(SAMPLES / "hyperfine-1.json", shape="sleep").dataset
+    assert dataset["config"].values.tolist() == ["sleep 0.01", "sleep 0.02"]
+    assert dataset["latency"].values[0, :, 0, 0].tolist() == times
+    imported = read(SAMPLES / "hyperfine-1.json", shape="sleep", each_a_seed=True)
+    assert imported.dataset["latency"].values[0, :, :, 0, 0].tolist() == times
+    assert imported.notes == ("taken for a seed: each timing; 4 seeds a cell, 1 timing a seed",)
+
+
+def hyperfine(**entry: Any) -> str:
+    return json.dumps({"results": [{"command": "x", **entry}]})
+
+
+def google(**entry: Any) -> str:
+    return json.dumps(
+        {"context": {}, "benchmarks": [{"name": "x", "time_unit": "us", "real_time": 1, **entry}]}
+    )
+
+
+def pytest_json(**entry: Any) -> str:
+    return json.dumps({"machine_info": {}, "benchmarks": [{"fullname": "x", **entry}]})
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"results": [{"command": "x", "times": [1', "the JSON is cut short"),
+        ('{"results": [{"command": "x", "times": [1,, 2]}]}', "not JSON at character"),
+        ('{"results": []}', "has no timings"),
+        ('{"results": [1]}', "is no object"),
+        ('{"a": 1}', "not that of pytest-benchmark, Google Benchmark or hyperfine"),
+        ("[1, 2]", "not that of pytest-benchmark, Google Benchmark or hyperfine"),
+        (hyperfine(), r"results.0.: x has no times"),
+        (hyperfine(times=[]), r"results.0..times: is no list of times"),
+        (hyperfine(times=[1, "fast"]), r"results.0..times.1.: 'fast' is not a number"),
+        (hyperfine(times=[1, None]), r"results.0..times.1.: None is not a time"),
+        (hyperfine(times=[1, 0]), r"results.0..times.1.: a time must be positive, not 0"),
+        (hyperfine(times=[1], command=""), r"results.0.: has no command"),
+        (google(time_unit="h"), r"benchmarks.0.: time_unit is 'h'"),
+        (google(real_time=-1), r"benchmarks.0..real_time: a time must be positive, not -1"),
+        (google(run_type="aggregate"), "has aggregates only"),
+        (google(error_occurred=True), "has no timings"),
+        (pytest_json(), r"benchmarks.0.: has no stats"),
+        (
+            pytest_json(stats={"mean": 1}),
+            r"benchmarks.0.: x has no stats.data; write it with --benchmark-json",
+        ),
+        (pytest_json(stats={"data": [math.nan]}), r"stats.data.0.: a time must be positive, not nan"),
+    ],
+)
+def test_bad_json_says_where(tmp_path: Path, text: str, said: str) -> None:
+    """Every fault of a file is one line with the field and what to do."""
+    with pytest.raises(AbtuneError, match=said):
+        read_text(tmp_path, text, shape="s")
+
+
+def test_one_name_needs_to_be_told_what_it_is() -> None:
+    """A command may be a shape or a configuration, and nothing but the user knows."""
+    path = SAMPLES / "hyperfine-1.json"
+    with pytest.raises(
+        AbtuneError, match=r"of a kernel. give --run CONFIG=.*; of a configuration. give --shape"
+    ):
+        read(path)
+    with pytest.raises(AbtuneError, match="both --run and --shape are given"):
+        read(runs=[f"old={path}"], shape="sleep")
+
+
+@pytest.mark.parametrize("name", ["pytest-1.json", "google-1.json", "printed.txt"])
+def test_timings_of_one_process_are_not_seeds(name: str) -> None:
+    """Only hyperfine starts a process for each timing."""
+    with pytest.raises(AbtuneError, match="repeats within one process, not seeds"):
+        read(SAMPLES / name, shape="x", each_a_seed=True)
+
+
+# --- what TVM prints ------------------------------------------------------------------------------------
+
+
+def profile(*results: str, mean: float) -> str:
+    return f"ProfileResult(mean={mean!r}, results=({', '.join(results)}))"
+
+
+def test_results_that_tvm_printed() -> None:
+    """Each result stands under its title, as it was printed."""
+    dataset = read(SAMPLES / "printed.txt", shape="softmax").dataset
+    assert dataset["config"].values.tolist() == ["before", "after the rewrite"]
+    assert float(dataset["latency"].values[0, 0, 0, 0, 0]) == 0.012015097115360664
+    assert dict(dataset.sizes) == {"shape": 1, "config": 2, "seed": 1, "round": 1, "repeat": 5}
+
+
+def test_wrapped_numbers_are_joined(tmp_path: Path) -> None:
+    """A line may break within a number; the printed mean shows that it was joined rightly."""
+    text = "old\nProfileResult(mean=0.15, results=(0.1\n0, 0.2\n))\n\nnew\n" + profile("0.1", "0.3", mean=0.2)
+    dataset = read_text(tmp_path, text, shape="net")
+    assert dataset["latency"].values.squeeze().tolist() == [[0.1, 0.2], [0.1, 0.3]]
+
+
+def test_results_under_one_title_are_rounds(tmp_path: Path) -> None:
+    """Two calls of one process are no seeds; what stands between results and is none is said."""
+    old, more, new = profile("1", "3", mean=2), profile("5", mean=5), profile("7", mean=7)
+    text = f"old\n{old}\n\n{more}\na remark\nnew\n{new}\nend\n"
+    path = tmp_path / "dump.txt"
+    path.write_text(text, encoding="utf-8")
+    imported = read(path, shape="net")
+    np.testing.assert_array_equal(
+        imported.dataset["latency"].values[0, :, 0],
+        [[[1, 3], [5, math.nan]], [[7, math.nan], [math.nan, math.nan]]],
+    )
+    assert imported.notes[1:] == (
+        f"{path}: line 5 left out: 'a remark'",
+        f"{path}: line 8 left out: 'end'",
+        f"{path}: 2 results under 'old' are rounds of one seed",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (profile("1", mean=1), "line 1: nothing above the result says what was timed"),
+        (f"a\n{profile('1', mean=2)}", "line 2: the mean is printed as 2, but the 1 timings give 1"),
+        (f"a\n{profile('1', mean=1)[:-5]}", "line 2: the result is cut short"),
+        (f"a\n{profile('1', 'x', mean=1)}", "line 2: results: 'x' is not a number"),
+        (f"a\n{profile('0', mean=1)}", "line 2: results: a time must be positive"),
+        (f"a\n{profile(mean=1)}", "line 2: the result has no timings"),
+        (
+            f"a\n{profile('1', mean=1)}\nb\n{profile('1', mean=1)}\na\n{profile('1', mean=1)}",
+            "line 6: 'a' was in line 2 already",
+        ),
+        ("Execution time summary:\n mean (ms)", "line 1: a summary has no single timings; print repr"),
+    ],
+)
+def test_bad_results_say_where(tmp_path: Path, text: str, said: str) -> None:
+    """Every fault of printed results is one line with the place and what to do."""
+    with pytest.raises(AbtuneError, match=said):
+        read_text(tmp_path, text, shape="s")
