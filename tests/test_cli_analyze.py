@@ -305,7 +305,7 @@ def test_a_gate_that_is_not_hit_is_silent(run: Run, sweep: str) -> None:
         (["--margin", "0"], "0 is not between 0 and 100; give a percentage, such as 2"),
         (["--margin", "-1"], "-1 is not between 0 and 100"),
         (["--rng-seed", "-1"], "'--rng-seed'"),
-        (["--format", "html"], "'html' is not one of 'table', 'markdown', 'json', 'csv'"),
+        (["--format", "xml"], "'xml' is not one of 'table', 'markdown', 'html', 'json', 'csv'"),
         (["--fail-on", "slower"], "'slower' is not one of 'regressed', 'inconclusive', 'invalid'"),
         (["--baseline", "mainlin"], "unknown configuration 'mainlin'; did you mean: mainline"),
         (["--candidate", "asink"], "unknown configuration 'asink'; did you mean: async"),

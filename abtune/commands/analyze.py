@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from abtune.analyse.comparison import Analysis
     from abtune.report.page import Section
 
-FORMATS = ("table", "markdown", "json", "csv")
+FORMATS = ("table", "markdown", "html", "json", "csv")
 GATES = ("regressed", "inconclusive", "invalid")
-_SUFFIXES = {".md": "markdown", ".json": "json", ".csv": "csv"}
+_SUFFIXES = {".md": "markdown", ".html": "html", ".htm": "html", ".json": "json", ".csv": "csv"}
 
 
 @click.command(
@@ -39,7 +39,7 @@ Examples:
   abtune analyze                              the abtune.nc that a sweep wrote here
   abtune analyze tvm14009-rtx3080             a bundled dataset
   abtune analyze mine.nc --shapes 'M=*'       only the matrix products
-  abtune analyze --output report.md           markdown, by the name of the file
+  abtune analyze --output report.html         a page for a browser, by the name of the file
   abtune analyze --fail-on regressed          exit code 1 if a shape regressed
   abtune analyze --noise --overall            more of the noise, and of all shapes together
   abtune analyze --explain 'M=512_*'          the whole story of one shape
@@ -155,13 +155,17 @@ def _render(
 
         report = [render_markdown(analysis)] if analysis else []
         return "\n".join([*report, *(markdown_page(section.page) for section in sections)])
+    if format_ == "html":
+        from abtune.report.html_report import render_html
+
+        return render_html(analysis, sections, why=why)
     if format_ == "table":
         from abtune.report.terminal import terminal_text
 
         return terminal_text(analysis, stream, why=why, sections=sections)
     from abtune.report.machine import render_csv, render_json
 
-    assert analysis is not None  # noqa: S101  # left out of tables and markdown only
+    assert analysis is not None  # noqa: S101  # left out where people read only
     return render_json(analysis, sections) if format_ == "json" else render_csv(analysis)
 
 

@@ -1,5 +1,5 @@
-"""Renderings of an analysis: terminal, markdown, JSON and CSV.
+"""Renderings of an analysis: terminal, markdown, HTML, JSON, CSV, and figures.
 
 One module a kind of reader, one function a format, from an :class:`~abtune.analyse.comparison.Analysis` to
-text. What the data support was decided before: a renderer shows verdicts and never makes one.
+text or a figure. What the data support was decided before: a renderer shows verdicts and never makes one.
 """

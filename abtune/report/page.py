@@ -1,7 +1,7 @@
 """A page: the parts that every further report is composed of, whoever reads it.
 
-The modules ``*_page`` turn results into parts, ``terminal_page`` and ``markdown_page`` set parts. A part
-holds finished words and numbers; only where lines break is left to the setting.
+The modules ``*_page`` turn results into parts; ``terminal_page``, ``markdown_page`` and ``html_page`` set
+parts. A part holds finished words and numbers; only where lines break is left to the setting.
 """
 
 from __future__ import annotations

@@ -1,0 +1,83 @@
+"""The scale of drawings: wide enough for most intervals, not ruined by a few."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from report_builders import NAN, make_analysis, make_comparison
+
+from abtune.analyse.comparison import Analysis
+from abtune.report.scale import Scale, choose_scale, margin_ends, round_numbers, stretch, ticks
+
+BOOSTS = st.floats(-0.99, 50) | st.just(NAN)
+
+
+def analysis_of(*bounds: tuple[float, float, float], margin: float = 0.02) -> Analysis:
+    rows = [make_comparison(boost_low=low, boost=boost, boost_high=high) for low, boost, high in bounds]
+    return make_analysis(*rows, margin=margin)
+
+
+def test_ordinary_intervals_are_drawn_whole() -> None:
+    """Intervals of like width all lie on the scale, with zero and the margin."""
+    scale = choose_scale(analysis_of((-0.3, 0.1, 0.6), (0.05, 0.1, 0.2)))
+    assert scale.low < -0.3
+    assert scale.high > 0.6
+
+
+def test_one_wild_interval_does_not_rule() -> None:
+    """Where one of many intervals is far wider than the others, it is clipped."""
+    many = [(0.0, 0.05, 0.1)] * 20
+    scale = choose_scale(analysis_of((-0.9, 0.1, 9.0), *many))
+    assert scale.high < 1
+    assert scale.low > -0.9
+
+
+def test_a_large_boost_is_drawn_where_it_can_be() -> None:
+    """A boost several times the others stays on the scale, its interval may leave it."""
+    scale = choose_scale(analysis_of((0.5, 0.6, 3.0), *[(0.0, 0.05, 0.1)] * 20))
+    assert scale.holds(0.6)
+    assert not scale.holds(3.0)
+
+
+def test_no_numbers_give_a_scale_too() -> None:
+    """Where nothing is known the scale holds zero and the margin."""
+    analysis = analysis_of((NAN, NAN, NAN))
+    assert choose_scale(analysis, [NAN]).holds(0.0)
+
+
+@given(st.lists(st.tuples(BOOSTS, BOOSTS, BOOSTS), min_size=1, max_size=5), st.floats(0.001, 0.9))
+def test_any_scale_is_sound(bounds: list[tuple[float, float, float]], margin: float) -> None:
+    """Zero and the margin are on it, nothing is below -100 %, and what is cut lies on it."""
+    analysis = analysis_of(*bounds, margin=margin)
+    scale = choose_scale(analysis)
+    assert scale.holds(0)
+    assert all(scale.holds(end) for end in margin_ends(margin))
+    assert scale.low >= -1
+    assert math.isfinite(scale.high)
+    assert 0 in ticks(scale, 6)
+    for row in analysis.comparisons:
+        part = stretch(row, scale)
+        assert all(math.isnan(end) or scale.holds(end) for end in (part.low, part.high, part.boost))
+        assert part.above or not row.boost_high > scale.high
+
+
+def test_the_margin_is_a_ratio() -> None:
+    """Slower by the margin's ratio is as much as faster by it."""
+    slow, fast = margin_ends(0.25)
+    assert (slow, fast) == (pytest.approx(-0.2), 0.25)
+
+
+@given(st.floats(-100, 100), st.floats(1e-6, 1e3), st.integers(5, 9))
+def test_ticks_are_round_and_few(low: float, span: float, most: int) -> None:
+    """There are at least two ticks and at most as many as asked for, on the scale."""
+    found = round_numbers(low, low + span, most)
+    assert 2 <= len(found) <= most + 1
+    assert all(low - 1e-9 <= number <= low + span + 1e-9 for number in found)
+
+
+def test_ticks_in_percent() -> None:
+    """A scale of -20 to +60 % has ticks at whole tens."""
+    assert ticks(Scale(low=-0.21, high=0.61), 5) == (-0.2, 0.0, 0.2, 0.4, 0.6)
