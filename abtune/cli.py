@@ -27,6 +27,7 @@ COMMANDS: Mapping[str, str] = {
     "calibrate": "abtune.commands.calibrate:calibrate",
     "import": "abtune.commands.importing:import_",
     "datasets": "abtune.commands.datasets:datasets",
+    "doctor": "abtune.commands.doctor:doctor",
 }
 
 OK, BAD_INPUT, INTERRUPTED = 0, 2, 130

@@ -1,0 +1,88 @@
+"""``abtune doctor``: whether this machine is ready to sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from abtune.measure.fitness import Finding
+    from abtune.measure.target import TargetFacts
+
+NOT_READY = 2
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  abtune doctor                       what a sweep would find here, and a trial of a few kernels
+  abtune doctor --no-trial            only look
+  abtune doctor --target cpu          even though there is a GPU
+"""
+)
+@click.option("--target", default="auto", show_default=True, help="auto, cuda, cpu, or a TVM target.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("abtune.nc"),
+    show_default=True,
+    help="Where a sweep is to put its dataset; nothing is written.",
+)
+@click.option("--no-trial", is_flag=True, help="Do not propose, build and time kernels; that takes seconds.")
+def doctor(target: str, out: Path, *, no_trial: bool) -> int:
+    """Say whether this machine is ready to sweep, and what to do if not.
+
+    Looks at software, compiler, GPUs, memory, load and disk, and then has a few small kernels proposed,
+    built and timed just as a sweep does. Exit code 0 if a sweep can run here, 2 if not.
+    """
+    from abtune.commands.output import emit
+    from abtune.commands.sweep import default_cores
+    from abtune.measure import fitness
+
+    cores = default_cores()
+    findings = [fitness.check_python(), fitness.check_packages(), *fitness.check_tvm()]
+    facts: TargetFacts | None = None
+    if not _problems(findings):
+        facts, found = fitness.check_target(target)
+        findings += found
+    findings += [*fitness.check_machine(cores), fitness.check_output(out), fitness.check_dask()]
+    if facts is not None and not no_trial and not _problems(findings):
+        findings.append(_trial(facts, out))
+    emit(_table(findings))
+    return NOT_READY if _problems(findings) else 0
+
+
+def _trial(facts: TargetFacts, out: Path) -> Finding:
+    """Try what a sweep without options would do."""
+    from abtune.commands.progress import Silence
+    from abtune.commands.sweep import _make_plan, sweep
+    from abtune.errors import AbtuneError
+    from abtune.measure.fitness import check_trial, refused
+    from abtune.measure.store import Store
+
+    options = sweep.make_context("sweep", ["--seeds", "1"]).params
+    try:
+        plan = _make_plan(options, facts, ())
+    except AbtuneError as error:  # such as a GPU that is too old for the default pair
+        return refused("trial", error)
+    return check_trial(plan, facts, Store(out), Silence())
+
+
+def _problems(findings: Sequence[Finding]) -> list[Finding]:
+    return [finding for finding in findings if finding.level.value == "problem"]
+
+
+def _table(findings: Sequence[Finding]) -> str:
+    """Lay the findings out, each with its advice below, and what follows from them."""
+    width = max(len(finding.name) for finding in findings)
+    lines = []
+    for finding in findings:
+        lines.append(f"{finding.name:<{width}}  {finding.level.value:<7}  {finding.found}")
+        if finding.advice:
+            lines.append(f"{'':<{width}}           {finding.advice}")
+    count = len(_problems(findings))
+    verdict = f"not ready: {count} problem{'s' * (count > 1)}" if count else "ready: a sweep can run here"
+    return "\n".join([*lines, "", verdict, ""])

@@ -1,0 +1,77 @@
+"""``abtune doctor`` on the command line: its table, its exit code, and that nothing else is printed."""
+
+from __future__ import annotations
+
+import pytest
+from running import Run
+
+from abtune.cli import main
+from abtune.errors import TargetError
+from abtune.measure import fitness
+from abtune.measure.fitness import Finding, Level
+
+pytestmark = pytest.mark.usefixtures("empty_folder")
+
+
+@pytest.fixture
+def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the machine be idle and have memory, whatever it does."""
+    monkeypatch.setattr("os.getloadavg", lambda: (0.0, 0.0, 0.0))
+    monkeypatch.setattr(fitness, "_available_memory", lambda: 64e9)
+
+
+@pytest.mark.usefixtures("quiet")
+def test_a_real_trial_prints_one_table(capfd: pytest.CaptureFixture[str]) -> None:
+    """The CPU of this machine can sweep: kernels are built and timed, and TVM prints nothing."""
+    code = main(["doctor", "--target", "cpu"])
+    captured = capfd.readouterr()
+    assert (code, captured.err) == (0, "")
+    lines = captured.out.splitlines()
+    assert [line.split("  ")[0] for line in lines if line][:-1] == [
+        "Python",
+        "packages",
+        "TVM",
+        "C compiler",
+        "target",
+        "cores",
+        "load",
+        "output",
+        "dask",
+        "trial",
+    ]
+    assert "kernels of random and evolutionary were built and timed in" in captured.out
+    assert lines[-1] == "ready: a sweep can run here"
+
+
+@pytest.mark.usefixtures("quiet")
+def test_problems_end_with_two(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A problem says what to do in a line of its own, nothing is tried, and the exit code is 2."""
+
+    def find_target(spec: str) -> None:
+        raise TargetError("no usable CUDA device (no NVIDIA driver here); use --target cpu")
+
+    monkeypatch.setattr(fitness, "find_target", find_target)
+    done = run("doctor", "--out", "absent/x.nc")
+    assert (done.code, done.err) == (2, "")
+    assert "target      problem  no usable CUDA device (no NVIDIA driver here)\n" in done.out
+    assert "                     use --target cpu\n" in done.out
+    assert done.out.endswith("\nnot ready: 2 problems\n")
+    assert "\ntrial " not in done.out
+
+
+def test_a_trial_that_fails_is_a_problem(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the trial finds decides."""
+    failed = Finding(name="trial", level=Level.PROBLEM, found="it failed", advice="mend it")
+    monkeypatch.setattr(fitness, "check_trial", lambda *arguments: failed)
+    done = run("doctor", "--target", "cpu")
+    assert done.code == 2
+    assert done.out.endswith("mend it\n\nnot ready: 1 problem\n")
+
+
+@pytest.mark.usefixtures("quiet")
+def test_no_trial_only_looks(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With --no-trial nothing is started but the process that describes the target."""
+    monkeypatch.setattr(fitness, "check_trial", None)
+    done = run("doctor", "--target", "cpu", "--no-trial")
+    assert done.code == 0
+    assert "\ntrial " not in done.out
