@@ -23,6 +23,7 @@ COMMANDS: Mapping[str, str] = {
     "sweep": "abtune.commands.sweep:sweep",
     "measure": "abtune.commands.measure:measure",
     "analyze": "abtune.commands.analyze:analyze",
+    "plot": "abtune.commands.plot:plot",
     "power": "abtune.commands.power:power",
     "calibrate": "abtune.commands.calibrate:calibrate",
     "import": "abtune.commands.importing:import_",

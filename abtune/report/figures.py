@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 import textwrap
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from abtune.errors import InputError, StoreError
+from abtune.report.labels import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,10 +21,24 @@ if TYPE_CHECKING:
     from abtune.analyse.convergence import Curve, Point
     from abtune.analyse.planning import Plan
 
-INK, BAND, GREY = "#1f4e79", "#1f4e7933", "#999999"
+INK, BAND, GREY = "#1f4e79", "#1f4e7933", "#808080"
 _SETTINGS: Any = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
 _COLUMNS = 3
-_TITLE = 34
+TITLE = 34
+
+
+def require_matplotlib() -> None:
+    """Make sure that figures can be drawn.
+
+    Raises
+    ------
+    InputError
+        If matplotlib is not installed.
+    """
+    try:
+        importlib.import_module("matplotlib")
+    except ImportError:
+        raise InputError("figures need matplotlib: pip install matplotlib") from None
 
 
 def new_figure(panels: int, width: float, height: float) -> tuple[Figure, Sequence[Axes]]:
@@ -32,11 +49,10 @@ def new_figure(panels: int, width: float, height: float) -> tuple[Figure, Sequen
     InputError
         If matplotlib is not installed.
     """
-    try:
-        import matplotlib as mpl
-        from matplotlib.figure import Figure as NewFigure
-    except ImportError:
-        raise InputError("figures need matplotlib: pip install matplotlib, or leave out --figure") from None
+    require_matplotlib()
+    import matplotlib as mpl
+    from matplotlib.figure import Figure as NewFigure
+
     columns = min(panels, _COLUMNS)
     rows = -(-panels // columns)
     with mpl.rc_context(_SETTINGS):
@@ -55,11 +71,38 @@ def save_figure(figure: Figure, path: Path) -> None:
     StoreError
         If the format is unknown or the file cannot be written.
     """
+    import matplotlib as mpl
+
     try:
-        figure.savefig(path, dpi=150, metadata=_without_date(path))
+        # Names of any script: what the font lacks becomes a box, which is no news worth a line.
+        with mpl.rc_context({"svg.hashsalt": "abtune"}), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Glyph")
+            figure.savefig(path, dpi=150, metadata=_without_date(path))
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise StoreError(f"cannot write {path}: {reason.splitlines()[0]}") from None
+
+
+def plain(text: str) -> str:
+    """Keep dollar signs and control characters of names from acting as mathematics or as line breaks."""
+    return "\n".join(printable(line) for line in text.split("\n")).replace("$", r"\$")
+
+
+def text_width(text: str, size: float, *, bold: bool = False) -> float:
+    """Measure the longest line of a text, in points, for letters of this size.
+
+    Raises
+    ------
+    InputError
+        If matplotlib is not installed.
+    """
+    require_matplotlib()
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import TextPath
+
+    font = FontProperties(weight="bold" if bold else "normal")
+    lines = [line for line in plain(text).split("\n") if line.strip()]
+    return max((TextPath((0, 0), line, size=size, prop=font).get_extents().x1 for line in lines), default=0.0)
 
 
 def draw_curve(curve: Curve, analysis: Analysis) -> Figure:
@@ -69,7 +112,7 @@ def draw_curve(curve: Curve, analysis: Analysis) -> Figure:
     figure, axes = new_figure(len(panels), 3.4, 2.6)
     for axis, (name, points) in zip(axes, panels, strict=True):
         _draw_points(axis, name, points)
-    axes[0].set_ylabel(f"boost of {analysis.candidate} over {analysis.baseline} (%)")
+    axes[0].set_ylabel(plain(f"boost of {analysis.candidate} over {analysis.baseline} (%)"))
     return figure
 
 
@@ -117,7 +160,7 @@ def _draw_points(axis: Axes, name: str, points: Sequence[Point]) -> None:
     later = [end for end in (*low[len(low) // 2 :], *high[len(high) // 2 :]) if math.isfinite(end)]
     if later:
         axis.set_ylim(min(*later, 0) - 2, max(*later, 0) + 2)
-    axis.set_title("\n".join(textwrap.wrap(name.replace("_", " "), _TITLE)), fontsize=8)
+    axis.set_title("\n".join(textwrap.wrap(plain(name).replace("_", " "), TITLE)), fontsize=8)
     axis.set_xlabel("trials")
 
 

@@ -1,0 +1,168 @@
+"""``abtune plot``: figures of an analysis, of its seeds, and of its searches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from abtune.commands.choosing import choice_options
+from abtune.commands.options import (
+    baseline_option,
+    candidate_option,
+    ci_option,
+    margin_option,
+    rng_seed_option,
+    split_commas,
+)
+from abtune.errors import InputError
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.figure import Figure
+
+    from abtune.analyse.comparison import Analysis
+
+KINDS = ("forest", "seeds", "trials")
+SUFFIXES = (".png", ".svg", ".pdf")
+_JUDGING = ("level", "margin", "rng_seed", "estimand", "method", "test", "correction")
+# Parameters that would change nothing in a figure of this kind.
+_WITHOUT: Mapping[str, tuple[str, ...]] = {
+    "forest": (),
+    "seeds": ("beside",),
+    "trials": ("beside", *_JUDGING),
+}
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  abtune plot --out boosts.svg                         boosts and intervals of abtune.nc
+  abtune plot h200-pilot --beside tvm14009-rtx3080 --out boosts.pdf
+  abtune plot h200-pilot --kind seeds --out seeds.png  every seed of every shape
+  abtune plot --kind trials --shapes 'M=*' --out searches.png
+"""
+)
+@click.argument("dataset", required=False)
+@click.option(
+    "--out",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Where to draw; a name that ends in .png, .svg or .pdf says how.",
+)
+@click.option(
+    "--kind",
+    type=click.Choice(KINDS),
+    default=KINDS[0],
+    show_default=True,
+    help="Boosts with their intervals, every seed, or the best so far by number of trials.",
+)
+@baseline_option()
+@candidate_option()
+@click.option(
+    "--shapes",
+    metavar="LABEL,...",
+    multiple=True,
+    callback=split_commas,
+    help="Only these shapes: labels, globs such as 'M=*', or presets. Repeatable.",
+)
+@ci_option("Confidence of the intervals; tests are made at the rest.")
+@margin_option("The smallest boost that matters: within it, shapes count as equivalent.")
+@rng_seed_option("Seed of the resampling.")
+@click.option(
+    "--beside",
+    metavar="DATASET",
+    help="Add the boosts of another dataset to the forest, as crosses, where it has the same shapes.",
+)
+@choice_options
+def plot(
+    dataset: str | None,
+    out: Path,
+    kind: str,
+    baseline: str | None,
+    candidate: str | None,
+    shapes: tuple[str, ...],
+    level: float,
+    margin: float,
+    rng_seed: int,
+    beside: str | None,
+    *,
+    how: dict[str, Any],
+) -> None:
+    """Draw the boosts of a dataset, its seeds, or its searches.
+
+    DATASET is a netCDF file or the name of a bundled dataset (see abtune datasets); without it, abtune.nc
+    in this folder is read. Shapes are judged as abtune analyze judges them with the same options. Figures
+    need matplotlib.
+    """
+    import abtune
+    from abtune.commands.output import emit
+    from abtune.commands.pages import default_dataset
+    from abtune.report.figures import require_matplotlib, save_figure
+    from abtune.report.notes import count_shapes
+
+    _check(kind, out)
+    require_matplotlib()
+    opened = abtune.open_dataset(dataset or default_dataset())
+    analysis = abtune.analyze(
+        opened,
+        baseline=baseline,
+        candidate=candidate,
+        shapes=shapes or None,
+        level=level,
+        margin=margin,
+        rng_seed=rng_seed,
+        **how,
+    )
+    save_figure(_draw(kind, opened, analysis, beside), out)
+    emit(f"{out}: {count_shapes(len(analysis.comparisons))}\n")
+
+
+def _check(kind: str, out: Path) -> None:
+    """Refuse options that would change nothing, and names that do not say a format."""
+    if out.suffix.lower() not in SUFFIXES:
+        raise InputError(f"--out takes a name that ends in {', '.join(SUFFIXES)}, not {str(out)!r}")
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        given = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
+        if given and parameter.name in _WITHOUT[kind]:
+            raise InputError(f"{parameter.opts[0]} changes nothing in --kind {kind}; leave it out")
+
+
+def _draw(kind: str, opened: xr.Dataset, analysis: Analysis, beside: str | None) -> Figure:
+    names = analysis.baseline, analysis.candidate
+    part = opened.sel(shape=[row.shape for row in analysis.comparisons])
+    if kind == "seeds":
+        from abtune.analyse.samples import extract
+        from abtune.report.seeds_figure import draw_seeds
+
+        first, second = (extract(part, name) for name in names)
+        return draw_seeds(analysis, first, second)
+    if kind == "trials":
+        from abtune.analyse.convergence import _best_so_far
+        from abtune.report.trials_figure import draw_trials
+
+        best = _best_so_far(part.sel(config=list(names)))
+        return draw_trials(analysis, best[:, 0], best[:, 1])
+    from abtune.report.forest_figure import draw_forest
+
+    if beside is None:
+        return draw_forest(analysis)
+    return draw_forest(analysis, _boosts(beside, analysis), Path(beside).name)
+
+
+def _boosts(name: str, analysis: Analysis) -> dict[str, float]:
+    """Return the boosts of another dataset, by shape, for the shapes that an analysis has."""
+    import abtune
+
+    other = abtune.open_dataset(name)
+    wanted = {row.shape for row in analysis.comparisons}
+    both = [label for label in map(str, other["shape"].values.tolist()) if label in wanted]
+    if not both:
+        raise InputError(f"--beside {name}: it has none of the shapes that are drawn")
+    found = abtune.analyze(other.sel(shape=both), baseline=analysis.baseline, candidate=analysis.candidate)
+    return {row.shape: row.boost for row in found.comparisons}

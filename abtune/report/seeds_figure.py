@@ -1,0 +1,128 @@
+"""Every seed of both configurations, a panel a shape: what the intervals of the report are made of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from abtune.analyse.comparison import Analysis, Comparison, Side
+from abtune.analyse.samples import Samples
+from abtune.report.columns import report_columns
+from abtune.report.figures import GREY, new_figure, plain
+from abtune.report.numbers import NOTHING
+from abtune.report.panels import SIDE_COLOURS, SIZE, Floats, Unit, label_ticks, panel_title, time_unit
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Beyond this ratio of the slowest to the fastest seed the axis is logarithmic.
+_FAR = 5.0
+_MARKERS = ("o", "D")
+_SPREAD = 0.16  # how far seeds are set apart across the axis, in lanes
+
+
+def draw_seeds(analysis: Analysis, baseline: Samples, candidate: Samples) -> Figure:
+    """Draw the seeds of each shape, the baseline above, with a bar at their geometric mean.
+
+    Parameters
+    ----------
+    analysis : Analysis
+        As :func:`abtune.analyze` returns it.
+    baseline, candidate : Samples
+        Of the same shapes in the same order.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        One axes a shape; its unit is in the label of its axis.
+
+    Raises
+    ------
+    InputError
+        If matplotlib is not installed.
+    """
+    figure, axes = new_figure(len(analysis.comparisons), 3.2, 1.65)
+    texts = _results(analysis)
+    for at, (axis, row) in enumerate(zip(axes, analysis.comparisons, strict=True)):
+        panel_title(axis, row.shape, texts[at])
+        sides = [np.exp(side.value[at]) for side in (baseline, candidate)]
+        _draw_panel(axis, row, [side[~np.isnan(side)] for side in sides])
+    return figure
+
+
+def _results(analysis: Analysis) -> list[str]:
+    """Say the boost, the interval and the verdict of each shape, as the report does."""
+    cells = {column.key: column.cells for column in report_columns(analysis)}
+    results = []
+    for at, row in enumerate(analysis.comparisons):
+        known = cells["boost"][at] != NOTHING
+        interval = " ".join(cells["interval"][at].split()) if "interval" in cells else NOTHING
+        bounds = f" ({interval})" if interval != NOTHING else ""
+        boost = f"{cells['boost'][at]}%{bounds}, " if known else ""
+        results.append(f"{boost}{row.verdict.value}")
+    return results
+
+
+def _draw_panel(axis: Axes, row: Comparison, samples: Sequence[Floats]) -> None:
+    sides = (row.baseline, row.candidate)
+    axis.set_ylim(1.6, -0.6)
+    axis.set_yticks([0, 1], [plain(side.config) for side in sides], fontsize=SIZE)
+    axis.tick_params(axis="y", length=0)
+    axis.tick_params(axis="x", labelsize=SIZE)
+    axis.spines["left"].set_visible(False)
+    every = np.concatenate(samples)
+    if not every.size:
+        axis.set_xticks([])
+        axis.text(
+            0.5,
+            0.5,
+            "no timings",
+            transform=axis.transAxes,
+            ha="center",
+            va="center",
+            color=GREY,
+            fontsize=SIZE,
+        )
+        return
+    unit = time_unit(every)
+    if every.max() > _FAR * every.min():
+        axis.set_xscale("log")
+    for lane, (side, values) in enumerate(zip(sides, samples, strict=True)):
+        _draw_side(axis, lane, side, np.sort(values), unit)
+    label_ticks(axis.xaxis)
+    axis.set_xlabel(f"latency ({unit.name})", fontsize=SIZE)
+
+
+def _draw_side(axis: Axes, lane: int, side: Side, values: Floats, unit: Unit) -> None:
+    """Draw one configuration in its lane; seeds in order of latency step up and down, so that ties show."""
+    if not values.size:
+        words = f"{side.failed} failed" if side.failed else "no timings"
+        axis.text(
+            0.5,
+            lane,
+            words,
+            transform=axis.get_yaxis_transform(),
+            ha="center",
+            va="center",
+            color=GREY,
+            fontsize=SIZE,
+        )
+        return
+    steps = np.array([-1, 1, 0])[np.arange(values.size) % 3] if values.size > 1 else np.zeros(1)
+    axis.plot(
+        values * unit.per_second,
+        lane + _SPREAD * steps,
+        _MARKERS[lane],
+        ms=4.5,
+        mfc=f"{SIDE_COLOURS[lane]}66",
+        mec=SIDE_COLOURS[lane],
+        mew=0.9,
+        ls="",
+    )
+    if not math.isnan(side.latency):
+        mean = side.latency * unit.per_second
+        axis.plot([mean] * 2, [lane - 0.38, lane + 0.38], color="black", lw=1.5, solid_capstyle="butt")

@@ -1,0 +1,290 @@
+"""Figures: the right rows, ends where the numbers are, and names that stay names."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+import xarray as xr
+from example_sweep import swept
+from report_builders import NAN, make_analysis, make_comparison, typical_analysis
+
+import abtune
+from abtune.analyse.comparison import Analysis, Verdict
+from abtune.analyse.samples import extract
+from abtune.report.figures import save_figure
+from abtune.report.forest_figure import draw_forest
+from abtune.report.forest_rows import forest_rows
+from abtune.report.panels import decade_ticks, time_unit
+from abtune.report.scale import choose_scale, margin_ends
+from abtune.report.seeds_figure import draw_seeds
+from abtune.report.trials_figure import draw_trials, median_so_far
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+pytest.importorskip("matplotlib")
+
+
+def lines_at(axis: Axes, y: float) -> list[Line2D]:
+    """Return what is drawn at a height: intervals, markers, arrows."""
+    return [line for line in axis.lines if {*np.atleast_1d(line.get_ydata()).tolist()} == {y}]
+
+
+def marks(axis: Axes, y: float) -> dict[str, float]:
+    """Return the markers at a height and where they are."""
+    return {
+        str(line.get_marker()): float(np.atleast_1d(line.get_xdata())[0])
+        for line in lines_at(axis, y)
+        if line.get_marker() != "None"
+    }
+
+
+def forest(analysis: Analysis, beside: dict[str, float] | None = None) -> Axes:
+    figure = draw_forest(analysis, beside, "other")
+    (axis,) = figure.axes
+    return axis
+
+
+def drawn_seeds(dataset: xr.Dataset) -> tuple[Analysis, Figure]:
+    analysis = abtune.analyze(dataset)
+    sides = [extract(dataset, name) for name in (analysis.baseline, analysis.candidate)]
+    return analysis, draw_seeds(analysis, *sides)
+
+
+def many(number: int) -> Analysis:
+    labels = [f"N=1_H={at}_W={at}_C=64_K=64_R=3_S=3_STR=1_PAD=1_DIL=1" for at in range(1, number + 1)]
+    return make_analysis(*map(make_comparison, labels))
+
+
+# Forest
+
+
+def test_forest_has_a_row_for_each_shape_and_the_overall_boosts() -> None:
+    """Rows follow the groups of the report, then come the two overall boosts; none overlap."""
+    rows = forest_rows(typical_analysis())
+    assert [row.verdict for row in rows if row.shape] == [
+        *(Verdict.IMPROVED, Verdict.REGRESSED, Verdict.EQUIVALENT),
+        *(Verdict.INCONCLUSIVE, Verdict.INVALID),
+    ]
+    assert [row.label for row in rows[-3:]] == ["overall", "these 5 shapes", "shapes like these"]
+    ends = [(row.y - (row.height - 1) / 2, row.height) for row in rows]
+    assert all(two >= one + size - 1e-9 for (one, size), (two, _) in itertools.pairwise(ends))
+
+
+def test_interval_ends_are_where_the_numbers_are() -> None:
+    """Line and marker of a row are at its interval and boost, in percent; the reference lines at theirs."""
+    analysis = typical_analysis()
+    axis = forest(analysis)
+    for row in forest_rows(analysis):
+        if row.verdict is None or row.drawn is None or math.isnan(row.drawn.boost):
+            continue
+        spans = [line.get_xdata() for line in lines_at(axis, row.y) if line.get_marker() == "None"]
+        assert [list(map(float, span)) for span in spans] == [
+            [100 * row.drawn.boost_low, 100 * row.drawn.boost_high]
+        ]
+        assert list(marks(axis, row.y).values()) == [pytest.approx(100 * row.drawn.boost)]
+    upright = [line.get_xdata()[0] for line in axis.lines if list(line.get_ydata()) == [0, 1]]
+    assert upright == [0, *(pytest.approx(100 * end) for end in margin_ends(0.02))]
+
+
+def test_numbers_are_those_of_the_report() -> None:
+    """Boost, interval and verdict stand beside every row, in the report's digits."""
+    texts = [text.get_text() for text in forest(typical_analysis()).texts]
+    for words in ("+11.1", "+6.2 to +16.0", "-6.9", "regressed", "invalid", "+11.85", "+7.72 to +16.13"):
+        assert words in texts
+
+
+def test_verdicts_differ_in_the_marker() -> None:
+    """Each verdict has a marker of its own, so that grey is enough."""
+    rows = [make_comparison(f"s{at}", verdict=verdict) for at, verdict in enumerate(Verdict)]
+    analysis = make_analysis(*rows)
+    axis = forest(analysis)
+    found = [tuple(marks(axis, row.y)) for row in forest_rows(analysis) if row.shape]
+    assert len(set(found)) == len(Verdict)
+
+
+def test_what_leaves_the_axis_gets_an_arrow() -> None:
+    """A wild interval is cut at the edge, with an arrow there; the others stay as they are."""
+    wild = make_comparison("wild", boost=0.1, boost_low=-0.8, boost_high=9.0)
+    far = make_comparison("far", boost=30.0, boost_low=20.0, boost_high=40.0)
+    analysis = make_analysis(wild, far, *(make_comparison(f"s{at}") for at in range(20)))
+    scale, axis = choose_scale(analysis), forest(analysis)
+    rows = {row.shape: row.y for row in forest_rows(analysis)}
+    found = marks(axis, rows["wild"])
+    assert found[">"] == pytest.approx(100 * scale.high)
+    assert found["<"] == pytest.approx(100 * scale.low)
+    assert marks(axis, rows["far"]) == {">": pytest.approx(100 * scale.high)}
+    assert set(marks(axis, rows["s3"])) == {"^"}
+    assert axis.get_xlim() == (pytest.approx(100 * scale.low), pytest.approx(100 * scale.high))
+
+
+def test_another_dataset_is_drawn_as_crosses() -> None:
+    """Crosses stand on the rows of the shapes that both have, an arrow where one is off the axis."""
+    analysis = make_analysis(*(make_comparison(f"s{at}") for at in range(9)))
+    axis = forest(analysis, {"s1": 0.3, "s2": NAN, "s3": 900.0, "unknown": 0.1})
+    found = [marks(axis, row.y) for row in forest_rows(analysis) if row.shape]
+    assert [row.get("x") for row in found[:4]] == [None, pytest.approx(30), None, None]
+    assert ">" in found[3]
+    assert "crosses: other" in axis.get_xlabel()
+    assert "crosses" not in forest(analysis).get_xlabel()
+
+
+def test_shapes_without_numbers_have_a_row() -> None:
+    """An invalid shape is named, with nothing drawn."""
+    nothing = dict.fromkeys(("boost", "boost_low", "boost_high"), NAN)
+    analysis = make_analysis(make_comparison("mine", verdict=Verdict.INVALID, **nothing))
+    axis = forest(analysis)
+    assert "mine" in [text.get_text() for text in axis.get_yticklabels()]
+    assert not lines_at(axis, next(row.y for row in forest_rows(analysis) if row.shape))
+
+
+@pytest.mark.parametrize("number", [1, 3, 29, 100])
+def test_height_grows_with_the_shapes(number: int) -> None:
+    """There is as much room for a row however many there are."""
+    figure = draw_forest(many(number))
+    rows = forest_rows(many(number))
+    inches = figure.get_size_inches()
+    assert inches[1] / (rows[-1].y + rows[-1].height) > 0.2
+    assert inches[0] < 12
+
+
+# Seeds
+
+
+def test_every_seed_is_drawn() -> None:
+    """Each panel holds every seed of both sides, in its unit, and bars at the geometric means."""
+    dataset = swept()
+    analysis, figure = drawn_seeds(dataset)
+    assert len(figure.axes) >= len(analysis.comparisons)
+    axis = figure.axes[0]
+    points = [line for line in axis.lines if line.get_marker() != "None"]
+    bars = [line for line in axis.lines if line.get_marker() == "None"]
+    sides = [np.exp(extract(dataset, name).value[0]) for name in ("mainline", "async")]
+    for drawn, side in zip(points, sides, strict=True):
+        assert drawn.get_xdata() == pytest.approx(1e6 * np.sort(side))
+    row = analysis.comparisons[0]
+    assert [bar.get_xdata()[0] for bar in bars] == [
+        pytest.approx(1e6 * side.latency) for side in (row.baseline, row.candidate)
+    ]
+    assert axis.get_xlabel() == "latency (us)"
+    assert axis.get_title().endswith("+21.8% (+18.4 to +25.4), improved")
+
+
+def test_sides_without_timings_say_so() -> None:
+    """A side whose runs all failed says how many, and the other is drawn."""
+    _, figure = drawn_seeds(swept())
+    axis = figure.axes[4]
+    assert [text.get_text() for text in axis.texts] == ["10 failed"]
+    assert len([line for line in axis.lines if line.get_marker() != "None"]) == 1
+
+
+def test_a_shape_without_any_timing_has_a_panel() -> None:
+    """Where neither side has a timing the panel says so."""
+    latency = np.full((2, 2, 3), 1e-3) * [1.0, 1.1, 1.2]
+    latency[1] = NAN
+    dataset = abtune.make_dataset(latency, shapes=["a", "b"], configs=["x", "y"])
+    _, figure = drawn_seeds(dataset)
+    assert [text.get_text() for text in figure.axes[1].texts] == ["no timings"]
+    figure.draw_without_rendering()
+
+
+@pytest.mark.parametrize(("ratio", "scale"), [(2.0, "linear"), (20.0, "log")])
+def test_seeds_far_apart_are_on_a_logarithmic_axis(ratio: float, scale: str) -> None:
+    """The axis is logarithmic where the slowest seed is many times as slow as the fastest."""
+    latency = np.array([[[1.0, 1.1, ratio], [1.0, 1.2, 1.3]]]) * 1e-3
+    _, figure = drawn_seeds(abtune.make_dataset(latency, shapes=["a"], configs=["x", "y"]))
+    axis = figure.axes[0]
+    assert axis.get_xscale() == scale
+    assert axis.get_xlabel() == "latency (ms)"
+    labels = [text.get_text() for text in axis.get_xticklabels()]
+    assert len(labels) >= 2
+    assert len(set(labels)) == len(labels)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "unit"), [(2.5, "s"), (1e-3, "ms"), (9.9e-4, "us"), (1e-6, "us"), (3e-8, "ns"), (NAN, "us")]
+)
+def test_units_keep_numbers_short(seconds: float, unit: str) -> None:
+    """The unit is the largest in which the typical time is at least 1."""
+    assert time_unit(np.array([seconds, seconds, NAN])).name == unit
+
+
+def test_ticks_of_a_logarithmic_axis() -> None:
+    """Within two decades 2 and 5 have ticks too."""
+    assert decade_ticks(8.0, 120.0) == (10, 20, 50, 100)
+    assert decade_ticks(0.9, 2e4) == (1, 10, 100, 1000, 10000)
+    assert decade_ticks(3.1, 3.9) == ()
+
+
+# Trials
+
+
+def best() -> np.ndarray:
+    """Two shapes, three searches, 32 trials; the last search of the second shape was not made."""
+    falls = np.array([8.0, 6.0, 4.0])[:, np.newaxis] / np.arange(1, 33)
+    found = 1e-5 * np.stack([falls, falls])
+    found[0, 0, :2] = NAN
+    found[1, 2] = NAN
+    return found
+
+
+def test_every_search_is_drawn_with_the_median_bold() -> None:
+    """A panel has a thin line for each search and a bold one for the median of each side."""
+    analysis = make_analysis(make_comparison("a"), make_comparison("b"))
+    figure = draw_trials(analysis, best(), 0.5 * best())
+    axis = figure.axes[1]
+    widths = [line.get_linewidth() for line in axis.lines if len(line.get_xdata())]
+    assert (widths.count(0.7), widths.count(2.2)) == (6, 2)
+    bold = [line for line in axis.lines if line.get_linewidth() == 2.2]
+    assert bold[0].get_ydata()[-1] == pytest.approx(7.0 * 10 / 32)
+    assert list(bold[0].get_xdata()[[0, -1]]) == [1, 32]
+    assert axis.get_ylabel() == "best latency so far (us)"
+    low, high = axis.get_ylim()
+    assert low < 0.5 * 6.0 * 10 / 32 < 8.0 * 10 / 3 < high
+
+
+def test_a_search_that_has_found_nothing_counts_as_slowest() -> None:
+    """The median exists once more than half of the searches have found something."""
+    found = median_so_far(np.array([[NAN, 3.0, 3.0], [NAN, NAN, 2.0], [1.0, 1.0, 1.0], [NAN, NAN, NAN]]))
+    assert math.isnan(found[0])
+    assert list(found[1:]) == [3.0, 2.0]
+    assert np.isnan(median_so_far(np.full((2, 3), NAN))).all()
+
+
+def test_shapes_without_histories_have_a_panel() -> None:
+    """A shape of which no search has a history says so."""
+    analysis = make_analysis(make_comparison("a"))
+    figure = draw_trials(analysis, np.full((1, 2, 8), NAN), np.full((1, 2, 8), NAN))
+    assert [text.get_text() for text in figure.axes[0].texts] == ["no trials"]
+    figure.draw_without_rendering()
+
+
+# Files
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
+def test_files_are_the_same_each_time(tmp_path: Path, suffix: str) -> None:
+    """The same figure has the same bytes, whenever it is drawn."""
+    contents = []
+    for name in ("one", "two"):
+        path = tmp_path / f"{name}.{suffix}"
+        save_figure(draw_forest(typical_analysis()), path)
+        contents.append(path.read_bytes())
+    assert contents[0] == contents[1]
+
+
+def test_names_are_written_as_they_are(tmp_path: Path) -> None:
+    """Dollar signs are no mathematics, and what the font lacks is no warning."""
+    row = make_comparison(r"$x^{$ \frac 日本", workload="$a$")
+    analysis = make_analysis(row, baseline="$b$", candidate=r"$\broken{$")
+    save_figure(draw_forest(analysis, {row.shape: 0.1}, "$c$"), tmp_path / "f.png")
+    values = np.full((1, 2, 4), 1e-3)
+    save_figure(draw_trials(analysis, values, values), tmp_path / "t.png")
+    assert (tmp_path / "t.png").read_bytes().startswith(b"\x89PNG")

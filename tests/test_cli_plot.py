@@ -1,0 +1,155 @@
+"""``abtune plot`` and the HTML report from the command line: what they write and what they refuse."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from example_sweep import swept
+from running import Outcome, Run
+
+import abtune
+
+pytestmark = pytest.mark.usefixtures("empty_folder", "plain_environment")
+
+PILOT, PUBLISHED = "h200-pilot", "tvm14009-rtx3080"
+MAGIC = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
+
+
+def refused(outcome: Outcome) -> str:
+    """Check that a command line was refused properly, and return what it said."""
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.startswith("abtune: ")
+    assert outcome.err.count("\n") == 1
+    return outcome.err
+
+
+# Figures
+
+
+@pytest.mark.parametrize("suffix", list(MAGIC))
+@pytest.mark.parametrize("kind", ["forest", "seeds", "trials"])
+def test_figures_are_drawn(run: Run, kind: str, suffix: str) -> None:
+    """Every kind goes into every format that the name of the file can say."""
+    pytest.importorskip("matplotlib")
+    name = f"figure.{suffix}"
+    outcome = run("plot", PILOT, "--kind", kind, "--out", name)
+    assert (outcome.code, outcome.out, outcome.err) == (0, f"{name}: 3 shapes\n", "")
+    assert Path(name).read_bytes().startswith(MAGIC[suffix])
+
+
+def test_options_of_an_analysis_change_the_figure(run: Run) -> None:
+    """Shapes, sides, level, margin and method are those of abtune analyze."""
+    pytest.importorskip("matplotlib")
+    abtune.save_dataset(swept(), "abtune.nc")
+    options: list[list[str]] = [
+        [],
+        ["--shapes", "M=*"],
+        ["--ci", "99"],
+        ["--margin", "9"],
+        ["--method", "welch"],
+        ["--baseline", "async", "--candidate", "mainline"],
+    ]
+    drawn = set()
+    for given in options:
+        assert run("plot", "--out", "f.svg", *given).code == 0
+        drawn.add(Path("f.svg").read_bytes())
+    assert len(drawn) == len(options)
+
+
+def test_another_dataset_stands_beside(run: Run) -> None:
+    """The published boosts are drawn beside those of the pilot, which has three of their shapes."""
+    pytest.importorskip("matplotlib")
+    assert run("plot", PILOT, "--out", "one.svg").code == 0
+    assert run("plot", PILOT, "--beside", PUBLISHED, "--out", "two.svg").code == 0
+    assert Path("one.svg").read_bytes() != Path("two.svg").read_bytes()
+
+
+def test_poor_datasets_are_drawn(run: Run) -> None:
+    """A table of single runs has a forest and seeds."""
+    pytest.importorskip("matplotlib")
+    for kind in ("forest", "seeds"):
+        assert run("plot", PUBLISHED, "--shapes", "M=512_*", "--kind", kind, "--out", "f.png").code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([PILOT], "Missing option '--out'"),
+        ([PILOT, "--out", "f.png", "--kind", "violin"], "'violin' is not one of 'forest', 'seeds', 'trials'"),
+        ([PILOT, "--out", "f.jpg"], "--out takes a name that ends in .png, .svg, .pdf, not 'f.jpg'"),
+        ([PILOT, "--out", "figure"], "--out takes a name that ends in .png, .svg, .pdf, not 'figure'"),
+        ([PILOT, "--out", "absent/f.png"], "cannot write absent/f.png: No such file or directory"),
+        (["--out", "f.png"], "no dataset named and no abtune.nc here"),
+        (["absent.nc", "--out", "f.png"], "absent.nc: no such file"),
+        ([PILOT, "--out", "f.png", "--candidate", "asink"], "unknown configuration 'asink'; did you mean"),
+        ([PILOT, "--out", "f.png", "--shapes", "K=*"], "unknown shape 'K=*'"),
+        ([PILOT, "--out", "f.png", "--ci", "0.95"], "give a percentage, such as 95"),
+        ([PUBLISHED, "--out", "f.png", "--kind", "trials"], "the dataset has no histories of trials"),
+        ([PILOT, "--out", "f.png", "--beside", "absent.nc"], "absent.nc: no such file"),
+        ([PILOT, "--out", "f.png", "--beside", "abtune.nc"], "it has none of the shapes that are drawn"),
+        (
+            [PILOT, "--out", "f.png", "--kind", "seeds", "--beside", PUBLISHED],
+            "--beside changes nothing in --kind seeds; leave it out",
+        ),
+        (
+            [PILOT, "--out", "f.png", "--kind", "trials", "--margin", "2"],
+            "--margin changes nothing in --kind trials; leave it out",
+        ),
+    ],
+)
+def test_bad_arguments_are_one_line(run: Run, arguments: list[str], said: str) -> None:
+    """What cannot be drawn is refused in one line, with exit code 2, and no file is left behind."""
+    pytest.importorskip("matplotlib")
+    if "abtune.nc" in arguments:
+        abtune.save_dataset(swept(), "abtune.nc")
+    assert said in refused(run("plot", *arguments))
+    assert not list(Path().glob("f*"))
+
+
+@pytest.mark.parametrize("kind", ["forest", "seeds", "trials"])
+def test_without_matplotlib_there_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    """Where matplotlib is missing, the line says what to install."""
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    outcome = run("plot", PILOT, "--kind", kind, "--out", "f.png")
+    assert refused(outcome) == "abtune: figures need matplotlib: pip install matplotlib\n"
+
+
+# HTML
+
+
+def test_html_is_chosen_by_name_or_format(run: Run) -> None:
+    """A name that ends in .html and --format html give the same document, the same each time."""
+    assert run("analyze", PILOT, "--output", "report.html").code == 0
+    written = Path("report.html").read_text(encoding="utf-8")
+    assert written == run("analyze", PILOT, "--format", "html").out
+    assert written.startswith("<!DOCTYPE html>")
+    assert written.count("</html>") == 1
+
+
+def test_html_has_the_further_pages(run: Run) -> None:
+    """One document holds the report and every page that was asked for."""
+    outcome = run(
+        "analyze", PILOT, "--format", "html", "--noise", "--curve", "--weights", "resnet50", "--why"
+    )
+    for title in ("noise", "all shapes together", "boost by number of trials"):
+        assert f"<h2>{title}</h2>" in outcome.out
+    assert outcome.out.count("</html>") == 1
+    assert '<details open="">' in outcome.out
+    assert "nan" not in outcome.out.split("</style>")[1]
+
+
+def test_html_tells_the_story_of_one_shape(run: Run) -> None:
+    """The story stands in place of the report, its samples drawn."""
+    outcome = run("analyze", PILOT, "--explain", "M=896*", "--format", "html", "--fail-on", "inconclusive")
+    assert outcome.code == 1
+    assert "<h1>M=896_<wbr>N=896_<wbr>K=896 (gemm_<wbr>nn): inconclusive</h1>" in outcome.out
+    assert outcome.out.count('class="dot"') == 20
+    assert outcome.out.count("<h1>") == 1
+
+
+def test_html_without_a_place_is_one_line(run: Run) -> None:
+    """A file that cannot be written is refused in one line."""
+    said = refused(run("analyze", PILOT, "--output", "absent/report.html"))
+    assert "cannot write absent/report.html: No such file or directory" in said
