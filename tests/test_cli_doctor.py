@@ -62,7 +62,7 @@ def test_problems_end_with_two(run: Run, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_trial_that_fails_is_a_problem(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the trial finds decides."""
     failed = Finding(name="trial", level=Level.PROBLEM, found="it failed", advice="mend it")
-    monkeypatch.setattr(fitness, "check_trial", lambda *arguments: failed)
+    monkeypatch.setattr("abtune.measure.rehearsal.check_trial", lambda *arguments: failed)
     done = run("doctor", "--target", "cpu")
     assert done.code == 2
     assert done.out.endswith("mend it\n\nnot ready: 1 problem\n")
@@ -71,7 +71,7 @@ def test_a_trial_that_fails_is_a_problem(run: Run, monkeypatch: pytest.MonkeyPat
 @pytest.mark.usefixtures("quiet")
 def test_no_trial_only_looks(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """With --no-trial nothing is started but the process that describes the target."""
-    monkeypatch.setattr(fitness, "check_trial", None)
+    monkeypatch.setattr("abtune.measure.rehearsal.check_trial", None)
     done = run("doctor", "--target", "cpu", "--no-trial")
     assert done.code == 0
     assert "\ntrial " not in done.out

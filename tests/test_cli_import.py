@@ -88,6 +88,18 @@ def test_failed_runs_are_counted(with_samples: Path, run: Run) -> None:
     assert "taken for a seed: each log; 2 of a; 1 failed" in done.out
 
 
+def test_runs_that_are_not_alike_are_said(with_samples: Path, run: Run) -> None:
+    """Runs of unequal numbers of trials, or for different targets, are compared only after a warning."""
+    Path("short").mkdir()
+    for name in ("database_workload.json", "database_tuning_record.json"):
+        text = Path("tuned", "mainline-0", name).read_text(encoding="utf-8")
+        kept = text.splitlines()[:3]
+        Path("short", name).write_text("\n".join(kept).replace('"llvm"', '"c"'), encoding="utf-8")
+    done = run("import", "databases", "--run", "a=short", "--run", "b=tuned/async-0", "--out", "x.nc")
+    assert "runs have 3 to 4 trials; fewer trials find slower winners\n" in done.out
+    assert "runs were tuned for different targets\n" in done.out
+
+
 def test_a_name_that_no_terminal_shows(with_samples: Path, run: Run) -> None:
     """Names come from files and may hold anything."""
     Path("odd.csv").write_text("shape,config,time_us\nπ τ,\u202eb,1\n", encoding="utf-8")

@@ -60,7 +60,8 @@ def _trial(facts: TargetFacts, out: Path) -> Finding:
     from abtune.commands.progress import Silence
     from abtune.commands.sweep import _make_plan, sweep
     from abtune.errors import AbtuneError
-    from abtune.measure.fitness import check_trial, refused
+    from abtune.measure.fitness import refused
+    from abtune.measure.rehearsal import check_trial
     from abtune.measure.store import Store
 
     options = sweep.make_context("sweep", ["--seeds", "1"]).params

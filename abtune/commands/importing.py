@@ -91,10 +91,9 @@ def databases(runs: tuple[str, ...], out: Path, *, overwrite: bool) -> None:
     """
     from abtune.ingest.databases import read_databases
     from abtune.ingest.reading import find_sources
-    from abtune.ingest.searches import SEARCH_TIMES
 
     dataset = read_databases(find_sources(runs))
-    _save(dataset, out, overwrite=overwrite, notes=(_seeds(dataset, "folder"), SEARCH_TIMES))
+    _save(dataset, out, overwrite=overwrite, notes=_about_searches(dataset, "folder"))
 
 
 @import_.command(
@@ -115,10 +114,9 @@ def logs(runs: tuple[str, ...], shape: str, out: Path, *, overwrite: bool) -> No
     """
     from abtune.ingest.logs import read_logs
     from abtune.ingest.reading import find_sources
-    from abtune.ingest.searches import SEARCH_TIMES
 
     dataset = read_logs(find_sources(runs), shape=shape)
-    _save(dataset, out, overwrite=overwrite, notes=(_seeds(dataset, "log"), SEARCH_TIMES))
+    _save(dataset, out, overwrite=overwrite, notes=_about_searches(dataset, "log"))
 
 
 @import_.command(
@@ -189,9 +187,10 @@ def _columns(entries: Sequence[str]) -> dict[str, str]:
     return columns
 
 
-def _seeds(dataset: xr.Dataset, what: str) -> str:
-    """Say what was taken for a seed, and how many there are and failed."""
-    from abtune.schema import RunStatus
+def _about_searches(dataset: xr.Dataset, what: str) -> list[str]:
+    """Say what was taken for a seed, what its times are, and where runs are not alike."""
+    from abtune.ingest.searches import SEARCH_TIMES
+    from abtune.schema import RunStatus, TrialStatus
 
     status = dataset["run_status"].values
     made = (status != RunStatus.MISSING).any(axis=0).sum(axis=1).tolist()
@@ -199,7 +198,15 @@ def _seeds(dataset: xr.Dataset, what: str) -> str:
     counts = ", ".join(
         f"{count} of {name}" for count, name in zip(made, dataset["config"].values.tolist(), strict=True)
     )
-    return f"taken for a seed: each {what}; {counts}" + (f"; {failed} failed" if failed else "")
+    notes = [f"taken for a seed: each {what}; {counts}" + (f"; {failed} failed" if failed else "")]
+    if "trial_status" in dataset:
+        trials = (dataset["trial_status"].values != TrialStatus.NOT_RUN).sum(axis=-1)
+        low, high = trials[trials > 0].min(), trials.max()
+        if low < high:
+            notes.append(f"runs have {low} to {high} trials; fewer trials find slower winners")
+    if dataset.attrs.get("targets", 1) > 1:
+        notes.append("runs were tuned for different targets")
+    return [*notes, SEARCH_TIMES]
 
 
 def _save(dataset: xr.Dataset, out: Path, *, overwrite: bool, notes: Sequence[str]) -> None:

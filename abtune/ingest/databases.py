@@ -70,7 +70,7 @@ def read_databases(sources: Sequence[Source]) -> xr.Dataset:
         contents.add(source.path, text)
         runs[source] = _searches(folder, records)
         targets |= {json.dumps(record.content[2], sort_keys=True) for record in records}
-    attrs = {"title": "MetaSchedule databases"}
+    attrs: dict[str, Any] = {"title": "MetaSchedule databases", "targets": len(targets)}
     if len(targets) == 1:
         attrs["target"] = targets.pop()
     return assemble_searches(runs, attrs=attrs)

@@ -74,7 +74,7 @@ def _google_benchmark(entries: _Entries, path: Path) -> _Found:
             notes.append(f"{path}: {name} was skipped or failed, and is left out")
             continue
         unit = entry.get("time_unit")
-        if unit not in PER_SECOND:
+        if not isinstance(unit, str) or unit not in PER_SECOND:
             raise DatasetError(f"{path}: {place}: time_unit is {unit!r}, none of {', '.join(PER_SECOND)}")
         if "real_time" not in entry:
             raise DatasetError(f"{path}: {place}: {name} has no real_time; the file is damaged")
@@ -94,7 +94,8 @@ def _hyperfine(entries: _Entries, path: Path) -> _Found:
         name = _name(entry, "command", f"{path}: {place}")
         if "times" not in entry:
             raise DatasetError(f"{path}: {place}: {name} has no times; write it with hyperfine --export-json")
-        failed = sum(1 for code in entry.get("exit_codes") or [] if code != 0)
+        codes = entry.get("exit_codes")
+        failed = sum(1 for code in codes if code != 0) if isinstance(codes, list) else 0
         if failed:
             notes.append(f"{path}: {failed} runs of {name!r} ended with an error; their times are counted")
         parts.append(named(name, place, _times(entry["times"], "s", f"{path}: {place}.times")))

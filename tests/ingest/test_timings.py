@@ -262,6 +262,15 @@ def pytest_json(**entry: Any) -> str:
     return json.dumps({"machine_info": {}, "benchmarks": [{"fullname": "x", **entry}]})
 
 
+def test_runs_that_failed_are_said(tmp_path: Path) -> None:
+    """A command that ended with an error was timed all the same, which is noted."""
+    path = tmp_path / "x.json"
+    path.write_text(hyperfine(times=[1, 2], exit_codes=[0, None]), encoding="utf-8")
+    assert read(path, shape="s").notes[1:] == (
+        f"{path}: 1 runs of 'x' ended with an error; their times are counted",
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -278,6 +287,7 @@ def pytest_json(**entry: Any) -> str:
         (hyperfine(times=[1, 0]), r"results.0..times.1.: a time must be positive, not 0"),
         (hyperfine(times=[1], command=""), r"results.0.: has no command"),
         (google(time_unit="h"), r"benchmarks.0.: time_unit is 'h'"),
+        (google(time_unit=[]), r"benchmarks.0.: time_unit is .., none of s, ms, us, ns"),
         (google(real_time=-1), r"benchmarks.0..real_time: a time must be positive, not -1"),
         (google(run_type="aggregate"), "has aggregates only"),
         (google(error_occurred=True), "has no timings"),

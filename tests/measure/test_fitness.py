@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import importlib.metadata
-import re
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
-from measure_builders import make_facts, small_plan
-from sweeping import Steps
+from measure_builders import make_facts
 
-from abtune.configurations import Configuration
 from abtune.errors import TargetError
 from abtune.measure import fitness
 from abtune.measure.fitness import Finding, Level
-from abtune.measure.store import Store
 
 
 def versions(monkeypatch: pytest.MonkeyPatch, **changed: str) -> None:
@@ -172,48 +168,3 @@ def test_the_place_of_the_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         assert fitness.check_output(tmp_path / "x.nc").level is level
     monkeypatch.setattr("os.access", lambda *arguments: False)
     assert "cannot be written" in fitness.check_output(tmp_path / "x.nc").found
-
-
-def trial(store: Store, **faults: str) -> Finding:
-    # Without a design space of their own, so that they are tried.
-    configs = (Configuration(name=name, pass_config=faults) for name in ("plain", "new"))
-    return fitness.check_trial(small_plan(configs=(*configs,)), make_facts(), store, Steps())
-
-
-@pytest.mark.usefixtures("fake")
-def test_a_trial_says_how_long_each_step_took(store: Store) -> None:
-    """Every step of a sweep's own trial is timed, and nothing is written."""
-    finding = trial(store)
-    assert finding.level is Level.OK
-    assert finding.found.startswith("kernels of plain and new were built and timed in ")
-    assert [part.split()[0] for part in finding.found.split(": ")[1].split(", ")] == [
-        "start",
-        "propose",
-        "build",
-        "time",
-    ]
-    assert not list(store.dataset.parent.iterdir())
-
-
-@pytest.mark.usefixtures("fake")
-@pytest.mark.parametrize(
-    ("faults", "said"),
-    [
-        ({"build": "raise"}, "cannot build and time kernels of 'plain'.*the fault that was asked for"),
-        ({"propose": "crash"}, "cannot tune 'plain': propose: process killed by SIGSEGV"),
-        ({"propose": "nothing"}, "the search proposed nothing"),
-    ],
-)
-def test_a_trial_that_fails_says_why(store: Store, faults: dict[str, str], said: str) -> None:
-    """What breaks a sweep breaks its trial, in one line."""
-    finding = trial(store, **faults)
-    assert finding.level is Level.PROBLEM
-    assert re.search(said, finding.found)
-    assert "\n" not in finding.found
-
-
-@pytest.mark.usefixtures("fake")
-def test_a_trial_that_hangs_ends(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A step that never returns is a problem after a while."""
-    monkeypatch.setattr(fitness, "TRIAL_LIMIT", 2.0)
-    assert "no kernel was timed within 2 s" in trial(store, propose="hang").found

@@ -1,0 +1,91 @@
+"""A sweep's own trial, watched: a few small kernels are proposed, built and timed, and each step is timed."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import Sequence
+from typing import Any, cast
+
+from abtune.errors import AbtuneError
+from abtune.measure.cluster import Cluster, open_cluster
+from abtune.measure.fitness import Finding, ok, problem
+from abtune.measure.plan import Plan
+from abtune.measure.searching import try_out
+from abtune.measure.sitting import Clock, Progress, Sitting
+from abtune.measure.store import Store
+from abtune.measure.target import TargetFacts
+
+# A trial takes seconds; minutes where all cores are busy.
+TRIAL_LIMIT = 300.0
+
+
+class _Watched:
+    """A cluster that notes how long each of its tasks took; stands in for it where only tasks are run."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self.seconds: dict[str, float] = {}
+
+    async def search(self, task: Any, *args: Any, priority: int) -> Any:
+        """Run a task on a core."""
+        return await self._timed(self._cluster.search, task, args, priority)
+
+    async def measure(self, task: Any, *args: Any, priority: int) -> Any:
+        """Run a task at a device."""
+        return await self._timed(self._cluster.measure, task, args, priority)
+
+    async def _timed(self, run: Any, task: Any, args: Sequence[Any], priority: int) -> Any:
+        started = time.monotonic()
+        try:
+            return await run(task, *args, priority=priority)
+        finally:
+            name = task.__name__
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.monotonic() - started
+
+
+# The tasks of a trial, as try_out runs them, and what they are called here.
+_STEPS = {"propose": "propose", "build_batch": "build", "time_batch": "time"}
+
+
+def check_trial(plan: Plan, facts: TargetFacts, store: Store, progress: Progress) -> Finding:
+    """Propose, build and time a few kernels just as a sweep does before it begins.
+
+    Parameters
+    ----------
+    plan : Plan
+        What a sweep would do.
+    facts : TargetFacts
+        The target.
+    store : Store
+        Where a sweep would keep its runs; nothing is written.
+    progress : Progress
+        Told of nothing so far.
+    """
+    started = time.monotonic()
+    try:
+        seconds = asyncio.run(_try(plan, facts, store, progress))
+    except AbtuneError as error:
+        return problem("trial", str(error), "a sweep would end like this; the line says where")
+    except TimeoutError:
+        said = f"no kernel was timed within {TRIAL_LIMIT:.0f} s"
+        return problem("trial", said, "is the machine busy, or swapping?")
+    steps = ", ".join(f"{_STEPS.get(name, name)} {took:.1f} s" for name, took in seconds.items())
+    whole = time.monotonic() - started
+    configs = " and ".join(config.name for config in plan.configs)
+    return ok("trial", f"kernels of {configs} were built and timed in {whole:.1f} s: {steps}")
+
+
+async def _try(plan: Plan, facts: TargetFacts, store: Store, progress: Progress) -> dict[str, float]:
+    began = time.monotonic()
+    async with asyncio.timeout(TRIAL_LIMIT), open_cluster(facts, scheduler="", cores=1) as cluster:
+        watched = _Watched(cluster)
+        watched.seconds["start"] = time.monotonic() - began
+        sitting = Sitting(plan, store, cast("Cluster", watched), Clock(math.inf), progress)
+        try:
+            await try_out(sitting)
+        except asyncio.CancelledError:
+            await cluster.interrupt()
+            raise
+    return watched.seconds
