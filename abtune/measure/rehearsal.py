@@ -6,6 +6,7 @@ import asyncio
 import math
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 from abtune.errors import AbtuneError
@@ -57,7 +58,7 @@ def check_trial(plan: Plan, facts: TargetFacts, store: Store, progress: Progress
     plan : Plan
         What a sweep would do.
     facts : TargetFacts
-        The target.
+        The target; the first of its devices is tried.
     store : Store
         Where a sweep would keep its runs; nothing is written.
     progress : Progress
@@ -79,7 +80,8 @@ def check_trial(plan: Plan, facts: TargetFacts, store: Store, progress: Progress
 
 async def _try(plan: Plan, facts: TargetFacts, store: Store, progress: Progress) -> dict[str, float]:
     began = time.monotonic()
-    async with asyncio.timeout(TRIAL_LIMIT), open_cluster(facts, scheduler="", cores=1) as cluster:
+    one = replace(facts, devices=facts.devices[:1])  # each device would start several processes
+    async with asyncio.timeout(TRIAL_LIMIT), open_cluster(one, scheduler="", cores=1) as cluster:
         watched = _Watched(cluster)
         watched.seconds["start"] = time.monotonic() - began
         sitting = Sitting(plan, store, cast("Cluster", watched), Clock(math.inf), progress)
