@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 # Beyond this ratio of the slowest to the fastest seed the axis is logarithmic.
 _FAR = 5.0
 _MARKERS = ("o", "D")
+_NAME = 16  # letters in a line of a configuration's name
 _SPREAD = 0.16  # how far seeds are set apart across the axis, in lanes
 
 
@@ -70,29 +72,20 @@ def _results(analysis: Analysis) -> list[str]:
 def _draw_panel(axis: Axes, row: Comparison, samples: Sequence[Floats]) -> None:
     sides = (row.baseline, row.candidate)
     axis.set_ylim(1.6, -0.6)
-    axis.set_yticks([0, 1], [plain(side.config) for side in sides], fontsize=SIZE)
+    names = (textwrap.fill(side.config, _NAME) for side in sides)
+    axis.set_yticks([0, 1], [plain(name) for name in names], fontsize=SIZE)
     axis.tick_params(axis="y", length=0)
     axis.tick_params(axis="x", labelsize=SIZE)
     axis.spines["left"].set_visible(False)
     every = np.concatenate(samples)
-    if not every.size:
-        axis.set_xticks([])
-        axis.text(
-            0.5,
-            0.5,
-            "no timings",
-            transform=axis.transAxes,
-            ha="center",
-            va="center",
-            color=GREY,
-            fontsize=SIZE,
-        )
-        return
     unit = time_unit(every)
-    if every.max() > _FAR * every.min():
+    if every.size and every.max() > _FAR * every.min():
         axis.set_xscale("log")
     for lane, (side, values) in enumerate(zip(sides, samples, strict=True)):
         _draw_side(axis, lane, side, np.sort(values), unit)
+    if not every.size:
+        axis.set_xticks([])
+        return
     label_ticks(axis.xaxis)
     axis.set_xlabel(f"latency ({unit.name})", fontsize=SIZE)
 

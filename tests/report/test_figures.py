@@ -186,12 +186,12 @@ def test_sides_without_timings_say_so() -> None:
 
 
 def test_a_shape_without_any_timing_has_a_panel() -> None:
-    """Where neither side has a timing the panel says so."""
+    """Where neither side has a timing the panel says so of each."""
     latency = np.full((2, 2, 3), 1e-3) * [1.0, 1.1, 1.2]
     latency[1] = NAN
     dataset = abtune.make_dataset(latency, shapes=["a", "b"], configs=["x", "y"])
     _, figure = drawn_seeds(dataset)
-    assert [text.get_text() for text in figure.axes[1].texts] == ["no timings"]
+    assert [text.get_text() for text in figure.axes[1].texts] == ["no timings"] * 2
     figure.draw_without_rendering()
 
 
