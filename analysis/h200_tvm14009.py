@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import matplotlib as mpl
 import numpy as np
 import xarray as xr
-from h200_tables import COLOURS, failure_table, optimism, short
-from matplotlib import pyplot as plt
+from h200_tables import failure_table, optimism
 from scipy import stats
 
 import abtune
+from abtune.report.figures import save_figure
+from abtune.report.forest_figure import draw_forest
 from abtune.report.markdown import render_markdown
 from abtune.schema import RunStatus, TrialStatus
 
@@ -157,35 +157,6 @@ def lost(dataset: xr.Dataset) -> str:
     return f"{', '.join(shares)}. {runs}."
 
 
-def draw(analysis: abtune.Analysis, claims: dict[str, float], path: Path) -> None:
-    """Boosts with their intervals, and the published ones beside them."""
-    mpl.rcParams.update({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False})
-    rows = list(reversed(analysis.comparisons))
-    figure, axis = plt.subplots(figsize=(9, 0.26 * len(rows) + 1.6), layout="constrained")
-    limit = 100
-    for place, row in enumerate(rows):
-        low, high = 100 * row.boost_low, 100 * row.boost_high
-        axis.plot([max(low, -60), min(high, limit)], [place, place], color=COLOURS["mainline"], lw=1.4)
-        for end, edge, marker in ((low, -60, "<"), (high, limit, ">")):
-            if (end < edge) == (marker == "<") and end != edge:
-                axis.plot(edge, place, marker, color=COLOURS["mainline"], ms=4)
-        axis.plot(100 * row.boost, place, "o", color="#222222", ms=4)
-        axis.plot(100 * claims[row.shape], place, "x", color=CLAIM, mew=1.6, ms=5)
-    whole = analysis.overall.these_shapes
-    axis.plot([100 * whole.boost_low, 100 * whole.boost_high], [-1.5, -1.5], color="#222222", lw=2.4)
-    axis.plot(100 * whole.boost, -1.5, "D", color="#222222", ms=5)
-    axis.axvline(0, color="#999999", lw=0.8)
-    labels = [short(row.shape) for row in rows]
-    axis.set_yticks([-1.5, *range(len(rows))], ["these shapes together", *labels], fontsize=7.5)
-    axis.set_ylim(-2.3, len(rows) - 0.4)
-    axis.set_xlim(-62, limit + 3)
-    axis.set_xlabel("boost of async over mainline (%)")
-    axis.plot([], [], "o-", color="#222222", ms=4, lw=1.4, label="measured here, 95 % interval")
-    axis.plot([], [], "x", color=CLAIM, mew=1.6, ls="none", label="published, one run on RTX 3080")
-    figure.legend(frameon=False, fontsize=8, loc="outside upper center", ncols=2)
-    figure.savefig(path, dpi=150)
-
-
 def report(dataset: xr.Dataset, analysis: abtune.Analysis, claims: dict[str, float]) -> str:
     """Compose the page."""
     hours = float(dataset["tuning_time"].sum()) / 3600
@@ -199,7 +170,7 @@ def report(dataset: xr.Dataset, analysis: abtune.Analysis, claims: dict[str, flo
         f"{dataset.sizes['shape']} shapes, two configurations, {dataset.sizes['seed']} seeds of"
         f" {dataset.sizes['trial']} trials: {complete} complete runs, {hours:.0f} hours of run time.",
         "",
-        "![Boosts with intervals, and the published ones](h200-tvm14009.png)",
+        f"![Boosts with intervals, and the published ones]({NAME}.png)",
         "",
         "## What the data say",
         "",
@@ -231,8 +202,8 @@ def main() -> None:
     analysis = abtune.analyze(dataset)
     published = abtune.analyze(abtune.open_dataset("tvm14009-rtx3080"))
     claims = {row.shape: row.boost for row in published.comparisons}
-    draw(analysis, claims, DOCS / "h200-tvm14009.png")
-    (DOCS / "h200-tvm14009.md").write_text(report(dataset, analysis, claims), encoding="utf-8")
+    save_figure(draw_forest(analysis, claims, "tvm14009-rtx3080"), DOCS / f"{NAME}.png")
+    (DOCS / f"{NAME}.md").write_text(report(dataset, analysis, claims), encoding="utf-8")
 
 
 if __name__ == "__main__":

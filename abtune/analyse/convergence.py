@@ -95,7 +95,7 @@ def at_trials(dataset: xr.Dataset, trials: int) -> xr.Dataset:
     InputError
         If there are no histories, or they are shorter.
     """
-    best = _best_so_far(dataset)
+    best = best_so_far(dataset)
     if not 1 <= trials <= best.shape[-1]:
         raise InputError(f"the histories have 1 to {best.shape[-1]} trials, not {trials}")
     values = best[..., trials - 1]
@@ -156,7 +156,7 @@ def boost_curve(dataset: xr.Dataset, analysis: Analysis) -> Curve:
     a band covers each point, not the whole curve, with the stated confidence.
     """
     dataset = dataset.sel(shape=[row.shape for row in analysis.comparisons])
-    best = np.log(_best_so_far(dataset))
+    best = np.log(best_so_far(dataset))
     names = [str(name) for name in dataset["config"].values.tolist()]
     sides = [best[:, names.index(name)] for name in (analysis.baseline, analysis.candidate)]
     steps = _steps(best.shape[-1])
@@ -235,7 +235,7 @@ def _latency(log_latency: Floats) -> float:
     return float(np.exp(np.mean(means))) if means else float("nan")
 
 
-def _best_so_far(dataset: xr.Dataset) -> Floats:
+def best_so_far(dataset: xr.Dataset) -> Floats:
     """Seconds of the best candidate after each trial; NaN before one ran.
 
     The axes are those of the histories.

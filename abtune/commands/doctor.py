@@ -58,7 +58,7 @@ def doctor(target: str, out: Path, *, no_trial: bool) -> int:
 def _trial(facts: TargetFacts, out: Path) -> Finding:
     """Try what a sweep without options would do."""
     from abtune.commands.progress import Silence
-    from abtune.commands.sweep import _make_plan, sweep
+    from abtune.commands.sweep import plan_of, sweep
     from abtune.errors import AbtuneError
     from abtune.measure.fitness import refused
     from abtune.measure.rehearsal import check_trial
@@ -66,7 +66,7 @@ def _trial(facts: TargetFacts, out: Path) -> Finding:
 
     options = sweep.make_context("sweep", ["--seeds", "1"]).params
     try:
-        plan = _make_plan(options, facts, ())
+        plan = plan_of(options, facts, ())
     except AbtuneError as error:  # such as a GPU that is too old for the default pair
         return refused("trial", error)
     return check_trial(plan, facts, Store(out), Silence())

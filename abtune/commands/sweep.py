@@ -109,7 +109,7 @@ def sweep(**options: Any) -> int:
 
     shapes_given = _check_names(options)
     facts = find_target(options["target"], remote_of(options))
-    plan = _make_plan(options, facts, shapes_given)
+    plan = plan_of(options, facts, shapes_given)
     store = Store(options["out"])
     store.check(plan)
     cores = options["cores"] or default_cores()
@@ -157,7 +157,8 @@ def _check_names(options: dict[str, Any]) -> tuple[str, ...]:
     return shapes
 
 
-def _make_plan(options: dict[str, Any], facts: TargetFacts, shapes: tuple[str, ...]) -> Plan:
+def plan_of(options: dict[str, Any], facts: TargetFacts, shapes: tuple[str, ...]) -> Plan:
+    """Return the plan that the options of a sweep ask for, on this target, for these names of shapes."""
     from abtune.errors import InputError
     from abtune.measure.plan import DEFAULT_TRIALS, Settings, make_plan
     from abtune.shapes import select_shapes
