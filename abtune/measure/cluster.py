@@ -97,6 +97,10 @@ _CONFIG = {
     "distributed.worker.memory.terminate": False,
     "distributed.admin.tick.limit": "1h",
     "distributed.scheduler.worker-ttl": None,
+    # Its logs for developers hold the last thousand messages whole, and a message a search with all its
+    # trials: gigabytes.
+    "distributed.admin.low-level-log-length": 10,
+    "distributed.admin.large-graph-warning-threshold": "1 TB",  # a long history may be large
 }
 
 

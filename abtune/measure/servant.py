@@ -98,6 +98,9 @@ class Servant:
             except CallFailed as error:  # without its module the process serves nothing
                 raise ServantDied(str(error)) from None
             self._ready = True
+        # Only the last words count; those of thousands of calls would fill a disk, or memory.
+        self._output.seek(0)
+        self._output.truncate()
         try:
             self._connection.send((function, args))
         except OSError:

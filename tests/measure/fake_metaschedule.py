@@ -7,8 +7,11 @@ the same dataset however often they were stopped.
 A fault is an entry of the configuration's pass_config: ``{"build": "crash"}``. The key names a function
 (``propose_later`` is every iteration of a search but the first), perhaps with ``@label`` of the only shape
 that it is for; the value names what happens there, one of :data:`FAULTS`, perhaps with ``:n`` for the
-candidate at this place of each iteration only, or with ``:once:file`` to happen a single time.
-``{"speed@label": "9"}`` is no fault: it makes the kernels of this shape nine times faster.
+candidate at this place of each iteration only, or with ``:once:file`` or ``:once:file:n`` to happen a single
+time.
+``{"speed@label": "9"}`` is no fault: it makes the kernels of this shape nine times faster. And
+``{"memory": "0.2"}`` makes a process that times a kernel keep a fifth of the memory of its device, and
+``{"size": "9000"}`` makes candidates so large.
 """
 
 from __future__ import annotations
@@ -50,6 +53,7 @@ def _hang() -> None:
 
 class _State:
     poisoned = False
+    memory = 0.0
 
 
 FAULTS: dict[str, Callable[[], None]] = {
@@ -61,6 +65,7 @@ FAULTS: dict[str, Callable[[], None]] = {
     "poison": _poison,
     "kill_parent": lambda: os.kill(os.getppid(), signal.SIGKILL),
     "slow": lambda: time.sleep(0.05),
+    "crawl": lambda: time.sleep(1.5),
 }
 
 
@@ -79,6 +84,8 @@ def _meet(faults: dict[str, str], function: str, label: str, place: int) -> None
     for wanted in (function, f"{function}@{label}"):
         name, *details = faults.get(wanted, "").split(":")
         if details[:1] == ["once"]:
+            if details[2:] and int(details[2]) != place:
+                continue
             try:
                 Path(details[1]).touch(exist_ok=False)
             except FileExistsError:
@@ -100,9 +107,10 @@ def propose(
     learned = int(before) + len(history.trials) - history.learned
     if faults.get("propose") == "nothing":
         count = 0
+    padding = "x" * int(faults.get("size", 0))
     candidates = tuple(
         Candidate(
-            record=[f"trace {rng_seed}.{place}", {"faults": faults, "place": place}],
+            record=[f"trace {rng_seed}.{place}", {"faults": faults, "place": place, "padding": padding}],
             module_hash=f"{rng_seed}.{place}",
         )
         for place in range(count)
@@ -146,6 +154,12 @@ def device_name(target: str) -> str:
     return f"a device {os.environ.get('CUDA_VISIBLE_DEVICES', '')}".strip()
 
 
+def memory_grown() -> float:
+    """Return the share of the device's memory that this process keeps."""
+    _log("memory_grown")
+    return _State.memory
+
+
 def device_state() -> DeviceState:
     """Return a clock, no temperature, and that the power was capped."""
     return DeviceState(1500.0, math.nan, 4.0)
@@ -157,7 +171,9 @@ def _time(function: str, library: bytes, repeats: int) -> list[float]:
     if _State.poisoned:
         raise RuntimeError("CUDA: misaligned address")
     _meet(kernel["faults"], function, kernel["shape"], kernel["place"])
+    _State.memory = float(kernel["faults"].get("memory", _State.memory))
     seed = hashlib.sha256(f"{function} {kernel['shape']} {kernel['trace']}".encode()).digest()
     rng = np.random.default_rng(int.from_bytes(seed[:8], "big"))
     speed = float(kernel["faults"].get(f"speed@{kernel['shape']}", 1.0))
+    _log("timed", kernel["shape"], kernel["config"], os.getppid())
     return [float(value) / speed for value in rng.uniform(1e-4, 2e-4) * rng.uniform(1.0, 1.01, size=repeats)]

@@ -68,6 +68,17 @@ def test_printing_does_not_disturb(servant: Servant) -> None:
     assert servant.call("add", 1, 1, timeout=LONG) == 2
 
 
+def test_what_is_printed_does_not_pile_up(servant: Servant) -> None:
+    """However many calls print, only the words of the last are kept; and a death has its own."""
+    for _ in range(5):
+        servant.call("print_garbage", timeout=LONG)
+        assert 100_000 < os.fstat(servant._output.fileno()).st_size < 300_000
+    with pytest.raises(ServantDied) as caught:
+        servant.call("say_and_die", "the end", timeout=LONG)
+    assert str(caught.value) == "say_and_die: process exit code 7: the end"
+    assert os.fstat(servant._output.fileno()).st_size < 100
+
+
 def test_the_keyboard_is_for_the_parent(servant: Servant) -> None:
     """An interrupt that reaches the child does not end it: the parent decides."""
     pid = servant.call("who", timeout=LONG)
