@@ -35,6 +35,12 @@ SEARCH_TIMEOUT = 3600.0
 # float32 sums of a few thousand terms differ by 1e-6 or so between orders of summation.
 ERROR_LIMIT = 1e-4
 
+# A winner was built before, so it can be built; cores may be busier now than they were then.
+WINNER_PATIENCE = 10
+# A CUDA context keeps what the greediest of its kernels needed for local memory: gigabytes, once in a while
+# nearly all there is. A process that made more than this share of its device's memory its own is replaced.
+MEMORY_SHARE = 1 / 8
+
 # One or two candidates in a hundred poison the CUDA context of their process, and a new process takes
 # seconds to start while all cores search: searches give way, and a few spares stand ready.
 NICENESS = 10
@@ -208,7 +214,9 @@ def build_batch(crew: Crew, run: Run, settings: Settings, candidates: Sequence[C
     """Build candidates; one that cannot be built is a failed trial."""
     started = time.monotonic()
     with crew.searcher() as post:
-        entries = tuple(_build(post, run, settings, candidate) for candidate in candidates)
+        entries = tuple(
+            _build(post, run, settings, candidate, settings.build_timeout) for candidate in candidates
+        )
     return Batch(entries=entries, seconds=time.monotonic() - started)
 
 
@@ -216,7 +224,7 @@ def build_winner(crew: Crew, run: Run, settings: Settings, record: list[Any]) ->
     """Build a winner again from its record."""
     candidate = Candidate(record=record, module_hash="")
     with crew.searcher() as post:
-        built = _build(post, run, settings, candidate)
+        built = _build(post, run, settings, candidate, WINNER_PATIENCE * settings.build_timeout)
     if isinstance(built, Trial):
         return WinnerTimes.lost(
             run.config.name, run.seed, f"the winner could not be built again: {built.message}"
@@ -232,6 +240,7 @@ def time_batch(crew: Crew, shape: Shape, settings: Settings, batch: Batch) -> Ti
             entry if isinstance(entry, Trial) else _time(crew, post, shape, settings, entry)
             for entry in batch.entries
         )
+        _relieve(crew, post, settings)
     return Timed(trials=trials, seconds=batch.seconds + time.monotonic() - started)
 
 
@@ -249,6 +258,7 @@ def time_winners(
                 if not tables[index].failure:
                     tables[index].add_round(crew, post, shape, settings)
         device = _device_name(post, settings)
+        _relieve(crew, post, settings)
     return Rounds(
         shape=shape.label,
         device=device,
@@ -298,10 +308,10 @@ def _device_name(post: Post, settings: Settings) -> str:
     return name
 
 
-def _build(post: Post, run: Run, settings: Settings, candidate: Candidate) -> Kernel | Trial:
+def _build(post: Post, run: Run, settings: Settings, candidate: Candidate, timeout: float) -> Kernel | Trial:
     arguments = (run.shape, run.config, settings.target, candidate.record)
     try:
-        library = post.call("build", *arguments, timeout=settings.build_timeout)
+        library = post.call("build", *arguments, timeout=timeout)
     except CallTimedOut as error:
         return failed(candidate, TrialStatus.TIMED_OUT, str(error))
     except ServantError as error:
@@ -339,4 +349,16 @@ def _check(crew: Crew, post: Post, shape: Shape, settings: Settings, winner: Win
 def _recover(crew: Crew, post: Post, error: ServantError) -> None:
     """Replace a process that lives on after a CUDA error: every later call in it would fail as well."""
     if crew.on_gpu and isinstance(error, CallFailed):
+        post.replace()
+
+
+def _relieve(crew: Crew, post: Post, settings: Settings) -> None:
+    """Replace a process that keeps too much of the memory of its device."""
+    if not crew.on_gpu:
+        return
+    try:
+        grown: float = post.call("memory_grown", timeout=settings.run_timeout)
+    except ServantError:  # of a device that has just failed
+        return
+    if grown > MEMORY_SHARE:  # not if it is unknown
         post.replace()

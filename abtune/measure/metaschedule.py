@@ -382,6 +382,7 @@ def build(shape: Shape, config: Configuration, target: str, record: list[Any]) -
 @functools.lru_cache(maxsize=4)
 def _arguments(shape: Shape, target: str) -> tuple[list[Any], Any]:
     """Return device tensors for the inputs and the output, and the expected output."""
+    _memory_before()
     inputs = random_inputs(shape, np.random.default_rng(0))
     output = np.full(shape.output_shape, math.nan, dtype=np.float32)
     tensors = [tvm.runtime.tensor(array, _device(target)) for array in (*inputs, output)]
@@ -478,6 +479,17 @@ def device_name(target: str) -> str:
 def device_state() -> nvml.DeviceState:
     """Return clock, temperature and throttle reasons of the GPU that this process measures."""
     return nvml.state()
+
+
+@functools.lru_cache(maxsize=1)
+def _memory_before() -> float:
+    """Return the share of the device's memory that was in use before this process first used any."""
+    return nvml.memory_share()
+
+
+def memory_grown() -> float:
+    """Return which share of its memory the GPU has in use beyond that before this process; NaN if unknown."""
+    return nvml.memory_share() - _memory_before()
 
 
 @tvm.register_global_func("tvm_callback_cuda_compile", override=True)  # type: ignore[untyped-decorator]

@@ -44,6 +44,17 @@ def state() -> DeviceState:
     return DeviceState(float(clock), float(temperature), float(reasons))
 
 
+def memory_share() -> float:
+    """Return the share of the memory of the visible GPU that is in use, by whomever; NaN without NVML."""
+    try:
+        import pynvml
+
+        memory = pynvml.nvmlDeviceGetMemoryInfo(_handle(pynvml))
+        return float(memory.used / memory.total)
+    except Exception:  # noqa: BLE001 - as above
+        return math.nan
+
+
 def versions() -> dict[str, str]:
     """Return the versions of the driver and of CUDA that NVML reports."""
     try:

@@ -18,6 +18,9 @@ class NoDriver(Exception):  # noqa: N818
     """What NVML raises without a driver."""
 
 
+MEMORY = types.SimpleNamespace(used=2 << 30, total=8 << 30)
+
+
 def fake_nvml(monkeypatch: pytest.MonkeyPatch, **changes: object) -> list[object]:
     """Put a library in place that knows one card; return what is asked of it."""
     asked: list[object] = []
@@ -30,6 +33,7 @@ def fake_nvml(monkeypatch: pytest.MonkeyPatch, **changes: object) -> list[object
         "nvmlDeviceGetClockInfo": lambda handle, kind: {("card", 1): 1980}[handle, kind],
         "nvmlDeviceGetTemperature": lambda handle, kind: {("card", 0): 45}[handle, kind],
         "nvmlDeviceGetCurrentClocksThrottleReasons": lambda handle: {"card": 4}[handle],
+        "nvmlDeviceGetMemoryInfo": lambda handle: {"card": MEMORY}[handle],
         "nvmlSystemGetCudaDriverVersion": lambda: 13020,
         "nvmlSystemGetDriverVersion": lambda: "580.95.05",
         **changes,
@@ -46,6 +50,7 @@ def test_the_state_of_a_card(monkeypatch: pytest.MonkeyPatch) -> None:
     """Clock and temperature are read in MHz and degrees; versions in words."""
     fake_nvml(monkeypatch)
     assert nvml.state() == (1980.0, 45.0, 4.0)
+    assert nvml.memory_share() == 0.25
     assert nvml.versions() == {"driver": "580.95.05", "cuda": "13.2"}
 
 
@@ -77,6 +82,7 @@ def test_without_the_library_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -
     """Without the package there is no state and there are no versions."""
     monkeypatch.setitem(sys.modules, "pynvml", None)
     assert all(math.isnan(value) for value in nvml.state())
+    assert math.isnan(nvml.memory_share())
     assert nvml.versions() == {}
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import gc
 import math
+import resource
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import xarray as xr
+from distributed import Client, Scheduler
 from measure_builders import NEW, OTHER, PLAIN, SMALL, make_facts, small_plan
 from processes import servants
+from running import Run
 from sweeping import Steps, calls, config, run_sweep, without_circumstances
 
 import abtune
@@ -149,6 +153,27 @@ def test_visible_devices_are_kept(store: Store, log: Path, monkeypatch: pytest.M
     assert visible == {"GPU-abc", "3"}
 
 
+def test_runs_that_are_over_leave_nothing_behind(store: Store) -> None:
+    """Memory, open files, and tasks and futures of dask are as many after 60 runs as after 20."""
+    held: dict[int, list[int]] = {}
+
+    class Watch(Steps):
+        def advance(self, steps: int) -> None:
+            super().advance(steps)
+            if len(self.done) == 1 and self.done[0] in (80, 240):
+                gc.collect()
+                files = len(list(Path("/proc/self/fd").iterdir()))
+                pages = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[1])
+                tasks = sum(len(each.tasks) for each in Scheduler._instances)
+                futures = sum(len(each.futures) for each in Client._instances)
+                held[self.done[0]] = [pages * resource.getpagesize() >> 20, files, tasks, futures]
+
+    large = tuple(config(name, size="20000") for name in ("plain", "new"))
+    run_sweep(small_plan(seeds=16, configs=large), store, progress=Watch())
+    growth = [late - early for early, late in zip(held[80], held[240], strict=True)]
+    assert all(grown <= allowed for grown, allowed in zip(growth, (8, 2, 10, 10), strict=True)), held
+
+
 # Candidates go wrong
 
 
@@ -163,6 +188,19 @@ def test_candidates_that_cannot_be_built_are_failed_trials(store: Store) -> None
     assert statuses(dataset, "plain") == [TrialStatus.OK] * 4
     assert (dataset["run_status"] == OK).all()
     assert dataset["latency"].notnull().all()
+
+
+def test_the_report_counts_failures_by_kind_and_configuration(store: Store, run: Run) -> None:
+    """A configuration that loses trials is not compared in silence: the report says which lost how many."""
+    faulty = config("faulty", build="hang:0", time_candidate="killed:1")
+    plan = small_plan(SMALL, configs=(PLAIN, faulty), trials_per_iteration=4, build_timeout=0.5)
+    run_sweep(plan, store)
+    said = run("analyze", str(store.dataset))
+    assert "faulty lost 50% of its trials to failures, plain none" in " ".join(said.out.split())
+    counted = [line.split() for line in run("analyze", str(store.dataset), "--noise").out.splitlines()]
+    assert ["configuration", "ok", "build", "failed", "run", "failed", "timed", "out", "lost", "%"] in counted
+    assert ["plain", "8", "0", "0", "0", "0.00"] in counted
+    assert ["faulty", "4", "0", "2", "2", "50.00"] in counted
 
 
 @pytest.mark.parametrize("kind", ["llvm", "cuda"])
@@ -208,6 +246,40 @@ def test_a_search_that_proposes_nothing_ends(store: Store) -> None:
     dataset = run_sweep(plan, store).dataset
     assert failures(dataset, "bad") == {"no candidate could be timed; the last: the search found nothing"}
     assert (dataset["run_status"].sel(config="plain") == OK).all()
+
+
+# The device runs full
+
+
+def processes_of(log: Path, name: str) -> list[list[int]]:
+    """Return the processes that timed the candidates of a configuration, iteration by iteration."""
+    pids = [call[-2] for call in calls(log) if call[0] == "time_candidate" and call[2] == name]
+    return [pids[start : start + 2] for start in range(0, len(pids), 2)]
+
+
+def test_a_process_that_keeps_much_memory_of_its_device_is_replaced(store: Store, log: Path) -> None:
+    """What a greedy kernel made its process keep is given back after the batch; little is left alone."""
+    shares = {"greedy": "0.2", "modest": "0.1", "unknown": "nan"}
+    plan = small_plan(
+        SMALL, seeds=2, configs=tuple(config(name, memory=share) for name, share in shares.items())
+    )
+    outcome = run_sweep(plan, store, facts=GPU, cores=1)
+    assert (outcome.dataset["run_status"] == OK).all()
+    batches = [
+        (call[0], call[2], call[-2]) for call in calls(log) if call[0] in ("time_candidate", "memory_grown")
+    ]
+    timed = [(name, pid) for function, name, pid in batches if function == "time_candidate"]
+    # Asked once after each batch of two, and once after the winners.
+    assert [function for function, _, _ in batches].count("memory_grown") == len(timed) // 2 + 1
+    for (name, pid), (_, next_pid) in zip(timed[1::2], timed[2::2], strict=False):
+        assert (pid == next_pid) is (name != "greedy")
+    assert all(len(set(pids)) == 1 for pids in processes_of(log, "greedy"))
+
+
+def test_memory_that_is_not_a_devices_is_not_asked_for(store: Store, log: Path) -> None:
+    """A sweep of a CPU does not ask how much memory its device has left."""
+    run_sweep(small_plan(SMALL, seeds=1), store)
+    assert "memory_grown" not in {call[0] for call in calls(log)}
 
 
 # Searches go wrong
@@ -302,6 +374,19 @@ def test_a_winner_that_cannot_be_built_again_fails_its_run(store: Store, tmp_pat
     assert dataset["latency"].sel(config="plain").notnull().all()
 
 
+def test_a_winner_has_more_time_to_be_built_than_a_candidate(store: Store, tmp_path: Path) -> None:
+    """A build that takes longer than a candidate may is no failure when it is that of a winner."""
+    plan = small_plan(SMALL, seeds=1, build_timeout=1.0)
+    run_sweep(plan, store)
+    (store.folder / "rounds" / f"{SMALL.label}.json").unlink()
+    record = next(record for record in store.records() if record.config == "new")
+    slow = replace(record, winner=["trace", {"faults": {"build": "crawl"}, "place": 0}])
+    run = next(run for run in plan.runs if run.config.name == "new")
+    with store.opened(plan, {"created": ""}):
+        store.save_record(run, slow)
+    assert (run_sweep(plan, store).dataset["run_status"] == OK).all()
+
+
 def test_failed_winners_are_not_measured_again(store: Store, log: Path) -> None:
     """A winner that was found wrong stays so: the same command does not measure its shape once more."""
     plan = small_plan(SMALL, configs=(PLAIN, config("bad", check_kernel="wrong")))
@@ -315,11 +400,11 @@ def test_failed_winners_are_not_measured_again(store: Store, log: Path) -> None:
 
 
 def test_a_machine_that_builds_nothing_is_found_out_at_once(store: Store, log: Path) -> None:
-    """When no small kernel can be built and timed, the sweep refuses to begin and says why."""
+    """When no small kernel can be built and timed, the sweep ends before it tries any other, and says why."""
     plan = small_plan(configs=(PLAIN, replace(NEW, pass_config={"build": "raise"})))
     with pytest.raises(TargetError, match="cannot build and time kernels of 'new': build: RuntimeError: the"):
         run_sweep(plan, store)
-    assert not [call for call in calls(log) if call[1] in (SMALL.label, OTHER.label)]
+    assert {call[0] for call in calls(log) if call[1] in (SMALL.label, OTHER.label)} <= {"propose"}
     assert not store.dataset.exists()
     assert not store.has_work
 
