@@ -6,11 +6,12 @@ import asyncio
 import datetime
 import math
 import socket
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, replace
 
 from distributed.scheduler import KilledWorker
 
+from abtune.configurations import Configuration
 from abtune.errors import TargetError
 from abtune.measure.crew import Batch, Proposal, Timed, build_batch, propose, time_batch
 from abtune.measure.plan import Run, rng_for
@@ -35,26 +36,21 @@ async def try_out(sitting: Sitting) -> None:
     TargetError
         If none of them works.
     """
-    plan = sitting.plan
-    for config in plan.configs:
-        if config.space:  # it may be made for other workloads
-            continue
-        sampling = replace(config, strategy="replay-trace", strategy_options={})
-        run = Run(shape=Gemm(m=128, n=128, k=128), config=sampling, seed=0)
-        arguments = (run, plan.settings, History.empty(), 4, 1)
-        try:
-            proposal = await sitting.cluster.search(propose, *arguments, priority=1)
-            parts = await _try(sitting, run, proposal.candidates, 1)
-        except ServantError as error:
-            raise TargetError(f"this machine cannot tune {config.name!r}: {error}") from None
-        trials = [trial for part in parts for trial in part.trials]
-        if not any(trial.status is TrialStatus.OK for trial in trials):
-            reason = trials[-1].message if trials else "the search proposed nothing"
-            raise TargetError(f"this machine cannot build and time kernels of {config.name!r}: {reason}")
+    for config in sitting.plan.configs:
+        if not config.space:  # it may be made for other workloads
+            await _try_out(sitting, config)
 
 
 async def search_all(sitting: Sitting) -> None:
-    """Carry all runs that are left as far as time allows."""
+    """Carry all runs that are left as far as time allows.
+
+    Meanwhile the machine is tried out: searches propose at once, but nothing is kept before it proves fit.
+
+    Raises
+    ------
+    TargetError
+        If it is not.
+    """
     plan, store = sitting.plan, sitting.store
     left = [run for run in plan.runs if not store.is_finished(run)]
     trials = plan.settings.trials
@@ -64,17 +60,25 @@ async def search_all(sitting: Sitting) -> None:
     sitting.progress.begin("tuning", len(plan.runs) * trials, done)
     # Twice as many runs as places, so that cores search for one half while devices time the other.
     slots = asyncio.Semaphore(2 * sitting.cluster.searchers + sitting.cluster.devices)
+    fit = asyncio.Event()
 
     async def one(run: Run, priority: int) -> None:
         async with slots:
             history, started = histories.pop(run.key)
-            await _search(sitting, run, history, started or _now(), priority)
+            await _Search(sitting, run, history, started or _now(), priority, fit).carry_on()
+            if not limit.expired():
+                limit.reschedule(_deadline(sitting))
+
+    async def prove_fit() -> None:
+        await try_out(sitting)
+        fit.set()
 
     try:
-        async with asyncio.timeout(max(0.0, sitting.clock.left() - sitting.reserve()) if left else None):
-            async with asyncio.TaskGroup() as group:
-                for index, run in enumerate(left):
-                    group.create_task(one(run, -index))
+        async with asyncio.timeout_at(_deadline(sitting)) as limit, asyncio.TaskGroup() as group:
+            if left:
+                group.create_task(prove_fit())
+            for index, run in enumerate(left):
+                group.create_task(one(run, -index))
     except TimeoutError:
         sitting.out_of_time = True
         await sitting.cluster.interrupt()
@@ -82,71 +86,127 @@ async def search_all(sitting: Sitting) -> None:
         raise first_error(group_error) from None
 
 
-async def _search(sitting: Sitting, run: Run, history: History, started: str, priority: int) -> None:
-    """Carry one run to its end, or as far as time allows."""
+def _deadline(sitting: Sitting) -> float | None:
+    """Return the time of the event loop at which searching has to end; None without a limit."""
+    left = sitting.clock.left() - sitting.reserve()
+    return None if math.isinf(left) else asyncio.get_running_loop().time() + left
+
+
+async def _try_out(sitting: Sitting, config: Configuration) -> None:
     settings = sitting.plan.settings
-    while not history.is_over(settings.trials):
-        step = _try_pending if history.pending else _propose
-        if not sitting.clock.allows(step.__name__, sitting.reserve()):
-            sitting.out_of_time = True
-            return
+    sampling = replace(config, strategy="replay-trace", strategy_options={})
+    run = Run(shape=Gemm(m=128, n=128, k=128), config=sampling, seed=0)
+    try:
+        proposal = await sitting.cluster.search(propose, run, settings, History.empty(), 4, 1, priority=1)
+        parts = [part async for part in _try(sitting, run, proposal.candidates, 1)]
+    except ServantError as error:
+        raise TargetError(f"this machine cannot tune {config.name!r}: {error}") from None
+    trials = [trial for part in parts for trial in part.trials]
+    if not any(trial.status is TrialStatus.OK for trial in trials):
+        reason = trials[-1].message if trials else "the search proposed nothing"
+        raise TargetError(f"this machine cannot build and time kernels of {config.name!r}: {reason}")
+
+
+@dataclass(slots=True)
+class _Search:
+    """One run on its way."""
+
+    sitting: Sitting
+    run: Run
+    history: History
+    started: str
+    priority: int
+    fit: asyncio.Event
+
+    async def carry_on(self) -> None:
+        """Search to the end, or as far as time allows."""
+        while not self.history.is_over(self.sitting.plan.settings.trials):
+            kind, step = ("try", self._try) if self.history.pending else ("propose", self._propose)
+            if not self.sitting.clock.allows(f"{kind} {self.run.config.name}", self.sitting.reserve()):
+                self.sitting.out_of_time = True
+                return
+            try:
+                longer = await step()
+            except (ServantError, KilledWorker) as error:
+                await self.fit.wait()
+                self._finish(f"the search failed {ATTEMPTS} times: {error}")
+                return
+            await self.fit.wait()
+            self._keep(longer)
+        self._finish("")
+
+    async def _propose(self) -> History:
+        """Take the first step of an iteration; one that finds nothing new is over with it."""
+        settings, history = self.sitting.plan.settings, self.history
+        count = min(settings.trials_per_iteration, settings.trials - len(history.trials))
+        for attempt in range(ATTEMPTS):
+            arguments = (self.run, settings, history, count, self._rng_seed(attempt))
+            try:
+                proposal: Proposal = await self.sitting.cluster.search(
+                    propose, *arguments, priority=self.priority
+                )
+            except (ServantError, KilledWorker):
+                if attempt == ATTEMPTS - 1:
+                    raise
+            else:
+                self.sitting.clock.note(f"propose {self.run.config.name}", proposal.seconds)
+                longer = history.proposed(
+                    proposal.candidates, cost_model=proposal.cost_model, seconds=proposal.seconds
+                )
+                return longer if longer.pending else longer.tried((), seconds=0.0)
+        raise AssertionError("unreachable: the last attempt returns or raises")
+
+    def _rng_seed(self, attempt: int) -> int:
+        run, iteration = self.run, self.history.iterations
+        root = self.sitting.plan.settings.rng_seed
+        rng = rng_for(root, run.shape.label, run.config.name, run.seed, iteration, attempt)
+        return int(rng.integers(1, 2**31 - 1))
+
+    async def _try(self) -> History:
+        """Take the second step of an iteration: build and time what was proposed."""
+        history = self.history
         try:
-            longer = await step(sitting, run, history, priority)
-        except (ServantError, KilledWorker) as error:
-            record = _record(run, history, started, failure=f"the search failed {ATTEMPTS} times: {error}")
-            sitting.store.save_record(run, record)
-            sitting.progress.advance(settings.trials - len(history.trials))
-            return
-        sitting.clock.note(step.__name__, longer.seconds - history.seconds)
-        sitting.store.save_history(run, longer, started)
-        sitting.progress.advance(len(longer.trials) - len(history.trials))
-        history = longer
-    sitting.store.save_record(run, _record(run, history, started, failure=""))
-    sitting.progress.advance(settings.trials - len(history.trials))
+            async for part in _try(self.sitting, self.run, history.pending, self.priority):
+                self.sitting.clock.note(f"try {self.run.config.name}", part.seconds)
+                history = history.tried(part.trials, seconds=part.seconds)
+        except asyncio.CancelledError:  # what is tried is tried
+            if self.fit.is_set() and history is not self.history:
+                self._keep(history)
+            raise
+        return history
+
+    def _keep(self, history: History) -> None:
+        self.sitting.store.save_history(self.run, history, self.started)
+        self.sitting.progress.advance(len(history.trials) - len(self.history.trials))
+        self.history = history
+
+    def _finish(self, failure: str) -> None:
+        record = _record(self.run, self.history, self.started, failure=failure)
+        self.sitting.store.save_record(self.run, record)
+        self.sitting.note_record(record)
+        self.sitting.progress.advance(self.sitting.plan.settings.trials - len(self.history.trials))
 
 
-async def _propose(sitting: Sitting, run: Run, history: History, priority: int) -> History:
-    """Take the first step of an iteration; one that finds nothing new is over with it."""
-    settings = sitting.plan.settings
-    count = min(settings.trials_per_iteration, settings.trials - len(history.trials))
-    for attempt in range(ATTEMPTS):
-        rng = rng_for(
-            settings.rng_seed, run.shape.label, run.config.name, run.seed, history.iterations, attempt
-        )
-        rng_seed = int(rng.integers(1, 2**31 - 1))
-        try:
-            proposal: Proposal = await sitting.cluster.search(
-                propose, run, settings, history, count, rng_seed, priority=priority
-            )
-        except (ServantError, KilledWorker):
-            if attempt == ATTEMPTS - 1:
-                raise
-        else:
-            longer = history.proposed(
-                proposal.candidates, cost_model=proposal.cost_model, seconds=proposal.seconds
-            )
-            return longer if longer.pending else longer.tried((), seconds=0.0)
-    raise AssertionError("unreachable: the last attempt returns or raises")
-
-
-async def _try_pending(sitting: Sitting, run: Run, history: History, priority: int) -> History:
-    """Take the second step of an iteration: build and time what was proposed."""
-    parts = await _try(sitting, run, history.pending, priority)
-    trials = tuple(trial for part in parts for trial in part.trials)
-    return history.tried(trials, seconds=sum(part.seconds for part in parts))
-
-
-async def _try(sitting: Sitting, run: Run, candidates: Sequence[Candidate], priority: int) -> Sequence[Timed]:
+async def _try(
+    sitting: Sitting, run: Run, candidates: Sequence[Candidate], priority: int
+) -> AsyncIterator[Timed]:
     """Build and time candidates in chunks, which spread over idle cores and devices; the order is kept."""
     settings, cluster = sitting.plan.settings, sitting.cluster
 
     async def one(chunk: Sequence[Candidate]) -> Timed:
         batch: Batch = await cluster.search(build_batch, run, settings, chunk, priority=priority)
+        sitting.clock.note("build", batch.seconds / len(chunk))
         timed: Timed = await cluster.measure(time_batch, run.shape, settings, batch, priority=priority)
         return timed
 
     chunks = [candidates[start : start + CHUNK] for start in range(0, len(candidates), CHUNK)]
-    return await asyncio.gather(*(one(chunk) for chunk in chunks))
+    tasks = [asyncio.create_task(one(chunk)) for chunk in chunks]
+    try:
+        for task in tasks:
+            yield await task
+    finally:
+        for task in tasks:
+            task.cancel()
 
 
 def _record(run: Run, history: History, started: str, *, failure: str) -> RunRecord:

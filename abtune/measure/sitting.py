@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import statistics
 import time
+from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -12,7 +14,14 @@ from distributed.client import FutureCancelledError
 
 from abtune.measure.cluster import Cluster
 from abtune.measure.plan import Plan
+from abtune.measure.records import RunRecord
 from abtune.measure.store import Store
+from abtune.schema import RunStatus
+
+# Seconds for what ends a sitting beside measuring: interrupting, and writing the dataset.
+SLACK = 5.0
+# Seconds that building a kernel takes as long as none was built.
+BUILD_SECONDS = 1.0
 
 
 class Progress(Protocol):
@@ -37,7 +46,7 @@ class Clock:
 
     limit: float
     _start: float = field(default_factory=time.monotonic, init=False)
-    _took: dict[str, list[float]] = field(default_factory=dict, init=False)
+    _took: dict[str, deque[float]] = field(default_factory=dict, init=False)
 
     def left(self) -> float:
         """Return the seconds that are left."""
@@ -45,36 +54,85 @@ class Clock:
 
     def note(self, step: str, seconds: float) -> None:
         """Learn how long a step of an iteration took, without waiting for its turn."""
-        self._took.setdefault(step, []).append(seconds)
+        self._took.setdefault(step, deque(maxlen=99)).append(seconds)
 
     def allows(self, step: str, reserve: float) -> bool:
         """Tell whether a step that starts now ends in time, with a reserve for what comes after."""
-        typical = statistics.median(self._took[step]) if step in self._took else 0.0
-        return self.left() > reserve + typical
+        return self.left() > reserve + self.typical(step, 0.0)
+
+    def typical(self, step: str, unknown: float) -> float:
+        """Return how long a step typically takes."""
+        return statistics.median(self._took[step]) if step in self._took else unknown
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
+class Winners:
+    """How many winners a shape has: in all, measured again already, and still to be searched for."""
+
+    found: int
+    measured: int
+    awaited: int
+
+    @property
+    def due(self) -> bool:
+        """Whether it is worth measuring all again when time is up, and not only when all is done.
+
+        All are measured together, old ones included. Where every sitting did that, it would take the more
+        time the more sittings there are; so only if they are half as many again as the last time, or all.
+        """
+        new = self.found - self.measured
+        return new > 0 and (2 * new >= self.measured or not self.awaited)
+
+
 class Sitting:
-    """What the coroutines of one sweep share."""
+    """What the coroutines of one sweep share.
 
-    plan: Plan
-    store: Store
-    cluster: Cluster
-    clock: Clock
-    progress: Progress
-    out_of_time: bool = False
+    Parameters
+    ----------
+    plan, store, cluster, clock, progress
+        See each.
+    """
+
+    def __init__(self, plan: Plan, store: Store, cluster: Cluster, clock: Clock, progress: Progress) -> None:
+        self.plan = plan
+        self.store = store
+        self.cluster = cluster
+        self.clock = clock
+        self.progress = progress
+        self.out_of_time = False
+        measured = store.rounds()
+        self.winners = {
+            shape.label: Winners(
+                found=0,
+                measured=len(measured[shape.label].winners) if shape.label in measured else 0,
+                awaited=sum(run.shape == shape and not store.is_finished(run) for run in plan.runs),
+            )
+            for shape in plan.shapes
+        }
+        for record in store.records():
+            if record.shape in self.winners:
+                self.winners[record.shape].found += record.status is RunStatus.COMPLETE
+
+    def note_record(self, record: RunRecord) -> None:
+        """Count a run that is over now."""
+        self.winners[record.shape].awaited -= 1
+        self.winners[record.shape].found += record.status is RunStatus.COMPLETE
 
     def reserve(self) -> float:
-        """Estimate the seconds that measuring the winners again will take."""
+        """Estimate the seconds that measuring winners again will take if the searches end now."""
         if math.isinf(self.clock.limit):
             return 0.0
+        due = [winners.found for winners in self.winners.values() if winners.due]
+        return min(SLACK + 1.5 * self.seconds_to_measure(due), 0.4 * self.clock.limit)
+
+    def seconds_to_measure(self, winners: Sequence[int]) -> float:
+        """Estimate the seconds to build so many winners, shape by shape, and to measure them again."""
         settings = self.plan.settings
-        # Loading and warming up take as long as the timing itself.
+        # Loading, checking and warming up take as long as the timing itself.
         timing = 2 * settings.rounds * settings.repeats * settings.repeat_ms / 1000
-        builds = len(self.plan.runs) / self.cluster.searchers
-        return min(
-            0.4 * self.clock.limit, 20.0 + builds + timing * len(self.plan.runs) / self.cluster.devices
-        )
+        build = self.clock.typical("build", BUILD_SECONDS)
+        devices = min(self.cluster.devices, max(len(winners), 1))  # a shape is measured on one
+        return sum(winners) * (build / self.cluster.searchers + timing / devices)
 
 
 def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:

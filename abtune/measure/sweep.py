@@ -14,6 +14,7 @@ from typing import Any
 
 import xarray as xr
 from distributed.client import FutureCancelledError
+from distributed.comm.core import CommClosedError
 from distributed.scheduler import KilledWorker
 
 from abtune.datasets import save_dataset
@@ -21,7 +22,7 @@ from abtune.errors import TargetError
 from abtune.measure.assemble import assemble_store
 from abtune.measure.cluster import open_cluster
 from abtune.measure.plan import Plan
-from abtune.measure.searching import search_all, try_out
+from abtune.measure.searching import search_all
 from abtune.measure.sitting import Clock, Progress, Sitting
 from abtune.measure.store import Store
 from abtune.measure.target import TargetFacts
@@ -113,13 +114,11 @@ async def _carry_out(
     try:
         async with open_cluster(facts, scheduler=scheduler, cores=cores) as cluster:
             sitting = Sitting(plan, store, cluster, clock, progress)
-            if not all(store.is_finished(run) for run in plan.runs):
-                await try_out(sitting)
             await search_all(sitting)
             await measure_all(sitting)
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
-    except FutureCancelledError:
+    except (FutureCancelledError, CommClosedError):
         raise TargetError("the connection to the dask cluster was lost; the same command goes on") from None
     except KilledWorker as error:
         raise TargetError(f"worker after worker died ({error}); the same command goes on") from None

@@ -1,7 +1,8 @@
 """What a search has seen: the only state that passes from one iteration to the next.
 
 An iteration has two steps, each a function from a history to the next: propose candidates, then try them.
-So a run can stop after any step and go on later, in another process or on another machine.
+So a run can stop after any step, or with some of its candidates tried, and go on later, in another process
+or on another machine.
 """
 
 from __future__ import annotations
@@ -116,14 +117,18 @@ class History:
         )
 
     def tried(self, trials: tuple[Trial, ...], *, seconds: float) -> History:
-        """Return the history after an iteration: what was pending is tried, or there was nothing new."""
+        """Return the history after the first of the pending candidates, or all, were tried.
+
+        The iteration is over with the last of them, or at once if there was nothing new.
+        """
+        pending = self.pending[len(trials) :]
+        longer = replace(self, trials=self.trials + trials, pending=pending, seconds=self.seconds + seconds)
+        if pending:
+            return longer
         return replace(
-            self,
-            trials=self.trials + trials,
-            pending=(),
+            longer,
             iterations=self.iterations + 1,
             empty_iterations=0 if trials else self.empty_iterations + 1,
-            seconds=self.seconds + seconds,
         )
 
     def extended(self, trials: tuple[Trial, ...], *, cost_model: bytes, seconds: float) -> History:

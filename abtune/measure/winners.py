@@ -16,7 +16,10 @@ from abtune.schema import RunStatus
 
 
 async def measure_all(sitting: Sitting) -> None:
-    """Measure again, together, the winners of every shape that has new ones."""
+    """Measure again, together, the winners of every shape that has new ones.
+
+    When time is up, only of shapes for which that is due, and as many of these as still fit.
+    """
     complete: dict[str, list[RunRecord]] = {shape.label: [] for shape in sitting.plan.shapes}
     for record in sitting.store.records():
         if record.status is RunStatus.COMPLETE and record.shape in complete:
@@ -27,6 +30,8 @@ async def measure_all(sitting: Sitting) -> None:
         for label, records in complete.items()
         if records and _cells(records) != _measured_cells(measured.get(label))
     }
+    if sitting.out_of_time:
+        stale = _affordable(sitting, stale)
     total = sum(len(records) for records in complete.values())
     sitting.progress.begin("re-measuring", total, total - sum(len(records) for records in stale.values()))
     try:
@@ -35,6 +40,16 @@ async def measure_all(sitting: Sitting) -> None:
                 group.create_task(_measure(sitting, records, -index))
     except BaseExceptionGroup as group_error:
         raise first_error(group_error) from None
+
+
+def _affordable(sitting: Sitting, stale: dict[str, list[RunRecord]]) -> dict[str, list[RunRecord]]:
+    """Choose shapes that are due, one after the other, as long as there is time for all chosen."""
+    chosen: dict[str, list[RunRecord]] = {}
+    for label, records in stale.items():
+        counts = [len(each) for each in (*chosen.values(), records)]
+        if sitting.winners[label].due and sitting.seconds_to_measure(counts) < sitting.clock.left():
+            chosen[label] = records
+    return chosen
 
 
 async def _measure(sitting: Sitting, records: Sequence[RunRecord], priority: int) -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import gzip
+import json
+import math
 import os
 import shutil
 import signal
@@ -20,7 +24,10 @@ from sweeping import calls, config, run_sweep, without_circumstances
 
 import abtune
 from abtune.errors import StoreError
-from abtune.measure.sitting import Clock
+from abtune.measure import store as store_module
+from abtune.measure.plan import Plan
+from abtune.measure.searching import CHUNK
+from abtune.measure.sitting import Clock, Sitting
 from abtune.measure.store import Store
 from abtune.measure.trials import History
 from abtune.schema import RunStatus, TrialStatus
@@ -86,35 +93,65 @@ def finish(process: subprocess.Popen[str]) -> tuple[int, list[str]]:
 # Killed
 
 
+def proposed_on_disk(store: Store) -> set[int]:
+    """Return the random seeds, unique to run and iteration, of all that searches in progress proposed."""
+    seeds = set()
+    for path in store.folder.glob("searches/*.json.gz"):
+        content = json.loads(gzip.decompress(path.read_bytes()))
+        for candidate in [trial["candidate"] for trial in content["trials"]] + content["pending"]:
+            seeds.add(int(candidate["module_hash"].partition(".")[0]))
+    return seeds
+
+
 @pytest.mark.slow
-def test_a_sweep_that_is_killed_again_and_again_is_the_same(start: Start, log: Path) -> None:
-    """Killed outright at random moments, a sweep loses only iterations in flight and ends equal."""
+def test_a_sweep_that_is_killed_twenty_times_is_the_same(start: Start, log: Path) -> None:
+    """Killed outright at random moments, a sweep loses only steps in flight and ends equal."""
     rng = np.random.default_rng(5)
-    kills, finished = 0, {}
-    for _ in range(6):
-        with start() as process:
-            wait_for_work(log, process, int(rng.integers(5, 45)))
-            kills += process.poll() is None
+    store, seeds = Store(Path("abtune.nc")), 5
+    kills, finished, kept = 0, {}, set()
+    while kills < 20:
+        before = len(calls(log))
+        with start(seeds=seeds) as process:
+            wait_for_work(log, process, int(rng.integers(1, 25)))
+            assert process.poll() is None, "the sweep was over before it was killed often enough"
             process.kill()
-        store = Store(Path("abtune.nc"))
+        kills += 1
+        again = [call for call in calls(log)[before:] if call[0] == "propose" and call[4] in kept]
+        assert not again
         for path, changed in finished.items():
             assert path.stat().st_mtime_ns == changed
         finished = {path: path.stat().st_mtime_ns for path in (store.folder / "runs").glob("*.json")}
+        kept |= proposed_on_disk(store)
         store.records()
         store.rounds()
-    assert kills >= 3
-    code, said = finish(start())
+    code, said = finish(start(seeds=seeds))
     assert code == 0
-    assert said[-2:] == ["abtune.nc: 12 of 12 runs done", "next: abtune analyze"]
+    assert said[-2:] == ["abtune.nc: 20 of 20 runs done", "next: abtune analyze"]
     for path, changed in finished.items():
         assert path.stat().st_mtime_ns == changed
-    # 12 runs of 2 iterations; at most 4 runs are in flight at 2 cores and 1 device.
-    assert 24 <= proposals(log) <= 24 + 4 * kills
-    assert finish(start(out="whole.nc"))[0] == 0
+    # 20 runs of 2 iterations; at most 5 runs are in flight at 2 cores and 1 device.
+    assert 40 <= proposals(log) <= 40 + 5 * kills
+    assert finish(start(seeds=seeds, out="whole.nc"))[0] == 0
     whole, killed = (abtune.open_dataset(name) for name in ("whole.nc", "abtune.nc"))
     assert (killed["run_status"] == OK).all()
     xr.testing.assert_identical(without_circumstances(killed), without_circumstances(whole))
     wait_until(lambda: not servants(str(log)), "the end of all servants")
+
+
+def test_a_search_that_is_killed_within_an_iteration_does_not_propose_again(start: Start, log: Path) -> None:
+    """What was proposed when the sweep was killed is built and timed later; nothing is proposed twice."""
+    options = ("--candidate", "fake_configurations:UNBUILT")
+    with start(*options, seeds=1) as process:
+        wait_until(Path("hung").exists, "a build that hangs")
+        process.kill()
+    kept = proposed_on_disk(Store(Path("abtune.nc")))
+    assert kept
+    before = len(calls(log))
+    assert finish(start(*options, seeds=1))[0] == 0
+    assert not [call for call in calls(log)[before:] if call[0] == "propose" and call[4] in kept]
+    dataset = abtune.open_dataset("abtune.nc")
+    assert (dataset["run_status"] == OK).all()
+    assert (dataset["trial_status"] == TrialStatus.OK).all()
 
 
 def test_a_killed_sweep_leaves_no_processes(start: Start, log: Path) -> None:
@@ -161,6 +198,36 @@ def test_an_interrupt_does_not_wait_for_a_hanging_kernel(start: Start, log: Path
     assert not servants(str(log))
 
 
+# No room
+
+
+@pytest.mark.usefixtures("fake")
+@pytest.mark.parametrize("files", [0, 1, 7, 20, 43])
+def test_a_full_disk_loses_nothing(store: Store, monkeypatch: pytest.MonkeyPatch, files: int) -> None:
+    """After so many files the sweep ends with a line that says why; with room again it goes on to its end."""
+    plan, flush, left = small_plan(seeds=2), os.fsync, float(files)
+
+    def run_full(handle: int) -> None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        flush(handle)
+
+    monkeypatch.setattr(os, "fsync", run_full)
+    with pytest.raises(StoreError, match=r"^cannot write .*: No space left on device; "):
+        run_sweep(plan, store)
+    finished = {path: path.stat().st_mtime_ns for path in (store.folder / "runs").glob("*.json")}
+    # One description; for each run two steps in each of two iterations, and a record; then the rounds.
+    assert len(finished) == 8 if files == 43 else len(finished) < 4
+    left = math.inf
+    outcome = run_sweep(plan, store)
+    assert (outcome.finished, outcome.stopped) == (8, "")
+    assert (outcome.dataset["run_status"] == OK).all()
+    assert outcome.dataset["latency"].notnull().all()
+    assert all(path.stat().st_mtime_ns == changed for path, changed in finished.items())
+
+
 # Out of time
 
 
@@ -180,6 +247,45 @@ def test_a_time_limit_keeps_what_is_done(store: Store, tmp_path: Path) -> None:
     assert (later.dataset["run_status"] == OK).all()
     assert later.dataset["latency"].notnull().all()
     assert (later.dataset["trial_status"] == TrialStatus.OK).all()
+
+
+@pytest.mark.usefixtures("fake")
+def test_what_was_tried_when_time_is_up_is_kept(store: Store, tmp_path: Path, log: Path) -> None:
+    """Of a batch that is given up, what was timed is kept, and only the other candidates are tried later."""
+    hangs = config("hangs", time_candidate=f"hang:once:{tmp_path / 'hung'}:{CHUNK}")
+    trials = {"trials": CHUNK + 4, "trials_per_iteration": CHUNK + 4, "run_timeout": 600.0}
+    plan = small_plan(SMALL, seeds=1, configs=(hangs,), **trials)
+    outcome = run_sweep(plan, store, time_limit=6.0, cores=1)
+    assert (outcome.stopped, outcome.finished) == ("the time limit", 0)
+    history, _ = store.history(plan.runs[0])
+    assert (len(history.trials), len(history.pending), history.iterations) == (CHUNK, 4, 0)
+    before = len(calls(log))
+    assert (run_sweep(plan, store).dataset["trial_status"] == TrialStatus.OK).all()
+    timed = [call[3] for call in calls(log)[before:] if call[0] == "time_candidate"]
+    assert timed == [candidate.record[0] for candidate in history.pending]
+
+
+@pytest.mark.usefixtures("fake")
+def test_when_time_is_up_winners_wait_to_be_measured(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They do until they are half as many as those measured before, or the last of their shape."""
+    run_sweep(small_plan(SMALL, seeds=4), store)
+    record = store.records()[0]
+    monkeypatch.setattr(Sitting, "reserve", lambda _: math.inf)  # no time to search
+
+    def measured(plan: Plan, new_seed: int, time_limit: float = 60.0) -> int:
+        run = plan.run_of(record.shape, record.config, new_seed)
+        with store.opened(plan, {"created": ""}):
+            store.save_record(run, replace(record, seed=new_seed))
+        outcome = run_sweep(plan, store, time_limit=time_limit)
+        assert outcome.stopped == "the time limit"
+        return int(outcome.dataset["latency"].notnull().all(("round", "repeat")).sum())
+
+    more = small_plan(SMALL, seeds=20)
+    assert [measured(more, seed) for seed in (4, 5, 6)] == [8, 8, 8]
+    assert measured(more, 7, time_limit=1e-3) == 8
+    assert [measured(more, seed) for seed in (8, 9)] == [13, 13]
+    # Now only the other shape has runs to come.
+    assert measured(small_plan(SMALL, OTHER, seeds=4), 10) == 15
 
 
 @pytest.mark.usefixtures("fake")
@@ -298,13 +404,44 @@ def test_a_dataset_alone_can_be_gone_on_with(store: Store, log: Path) -> None:
     assert (both["run_status"] == OK).all()
 
 
+def everything(store: Store) -> set[str]:
+    """Return all that is kept of finished runs, in no order."""
+    winners = [times for rounds in store.rounds().values() for times in rounds.winners]
+    return {str(part) for part in (*store.records(), *winners)}
+
+
+class KilledError(BaseException):
+    """What nobody catches."""
+
+
 @pytest.mark.usefixtures("fake")
-def test_taking_over_a_dataset_can_be_killed(store: Store) -> None:
-    """What was taken over in part is taken over again, whole."""
-    run_sweep(small_plan(seeds=2), store)
-    for path in [store.folder / "sweep.json", *sorted((store.folder / "runs").glob("*"))[1:]]:
-        path.unlink()
-    assert run_sweep(small_plan(seeds=2), store).finished == len(small_plan(seeds=2).runs)
+def test_taking_over_a_dataset_can_be_killed_anywhere(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed before any of the files that it writes, a sweep takes over the dataset again, whole."""
+    plan = small_plan(seeds=2)
+    run_sweep(plan, store)
+    whole = everything(store)
+    write, left = store_module._write, 0
+
+    def write_some(path: Path, content: object, **how: bool) -> None:
+        nonlocal left
+        if not left:
+            path.with_name(path.name + ".tmp").write_bytes(b"half")
+            raise KilledError
+        left -= 1
+        write(path, content, **how)
+
+    monkeypatch.setattr(store_module, "_write", write_some)
+    files = len(plan.runs) + len(plan.shapes) + 1
+    for count in range(files):
+        shutil.rmtree(store.folder)
+        for allowed in (count, count // 2):  # and once more, over what is there
+            left = allowed
+            with pytest.raises(KilledError), store.opened(plan, {"created": ""}):
+                raise AssertionError("opened")
+        left = files
+        with store.opened(plan, {"created": ""}):
+            assert everything(store) == whole
+            assert all(store.is_finished(run) for run in plan.runs)
 
 
 @pytest.mark.usefixtures("fake")

@@ -54,6 +54,19 @@ def test_an_iteration_extends_a_history() -> None:
     assert (second.cost_model, second.iterations, second.seconds) == (b"two", 2, 5.0)
 
 
+def test_an_iteration_is_over_with_its_last_candidate() -> None:
+    """What is tried of a proposal is no longer pending; only with the last of it the iteration counts."""
+    trials = tuple(make_trial(number=number) for number in range(3))
+    proposed = make_history(1.0).proposed(
+        tuple(trial.candidate for trial in trials), cost_model=b"", seconds=1.0
+    )
+    some = proposed.tried(trials[:2], seconds=2.0)
+    assert (some.trials[1:], some.pending) == (trials[:2], (trials[2].candidate,))
+    assert (some.iterations, some.learned, some.seconds) == (1, 1, 5.5)
+    assert some.tried(trials[2:], seconds=3.0) == proposed.tried(trials, seconds=5.0)
+    assert proposed.tried(trials, seconds=5.0).iterations == 2
+
+
 def test_a_failed_candidate_has_no_latency() -> None:
     """A candidate that could not be timed is a trial with a status and a reason."""
     trial = failed(Candidate(record=["t"], module_hash="h"), TrialStatus.TIMED_OUT, "too slow")
