@@ -17,6 +17,7 @@ from measure_builders import NEW, OTHER, PLAIN, SMALL, small_plan
 from processes import servants, wait_until
 from sweeping import calls, config, run_sweep, without_circumstances
 
+import abtune
 from abtune.errors import AbtuneError, TargetError
 from abtune.measure.store import Store
 from abtune.schema import RunStatus
@@ -120,6 +121,42 @@ def test_a_worker_that_dies_costs_nothing(scheduler: str, worker: Start, store: 
     assert (outcome.dataset["run_status"] == OK).all()
     assert outcome.dataset["latency"].notnull().all()
     assert len([call for call in calls(log) if call[0] == "propose"]) >= 24
+    wait_until(lambda: not servants(str(log)), "the end of all servants")
+
+
+def test_two_sweeps_share_a_cluster(scheduler: str, worker: Start, tmp_path: Path, log: Path) -> None:
+    """Two sweeps at a time on one scheduler end as they would alone; a device times one kernel at a time."""
+    for number in (1, 2):
+        worker(number)
+    command = [sys.executable, str(HERE / "fake_abtune.py"), "sweep", "--scheduler", scheduler]
+    command += ["--shapes", f"{SMALL.label},{OTHER.label}", "--seeds", "3"]
+    command += ["--trials", "4", "--trials-per-iter", "2"]
+    command += ["--baseline", "fake_configurations:PLAIN", "--candidate", "fake_configurations:NEW"]
+    files = [tmp_path / "one.nc", tmp_path / "two.nc"]
+    sweeps = [
+        subprocess.Popen(
+            [*command, "--out", str(file)], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+        for file in files
+    ]
+    for sweep in sweeps:
+        said, _ = sweep.communicate()
+        assert sweep.returncode == 0, said.decode()
+    datasets = [abtune.open_dataset(file) for file in files]
+    assert all((dataset["run_status"] == OK).all() for dataset in datasets)
+    assert all(dataset["latency"].notnull().all() for dataset in datasets)
+    xr.testing.assert_identical(*(without_circumstances(dataset) for dataset in datasets))
+    worker_of = {call[4]: call[3] for call in calls(log) if call[0] == "timed"}
+    busy: dict[int, int] = {}
+    for function, *_, pid, _ in calls(log):
+        if function in ("time_candidate", "time_kernel"):
+            assert worker_of[pid] not in busy, "two processes time on one device"
+            busy[worker_of[pid]] = pid
+        elif function == "timed":
+            assert busy.pop(worker_of[pid]) == pid
+    # Both workers were used, at least one of them by both sweeps.
+    assert len(set(worker_of.values())) == 2
+    assert len(worker_of) > 2
     wait_until(lambda: not servants(str(log)), "the end of all servants")
 
 
