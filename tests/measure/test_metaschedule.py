@@ -347,6 +347,18 @@ def test_the_state_of_the_device_is_numbers(tvm_module: Any) -> None:
     assert [type(value) for value in tvm_module.device_state()] == [float] * 3
 
 
+def test_memory_counts_from_the_first_use(tvm_module: Any, cpu: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a process is told to have taken is what came after its first tensor, whoever held what before."""
+    shares = iter([0.5, 0.55, 0.75])
+    monkeypatch.setattr("abtune.measure.nvml.memory_share", lambda: next(shares))
+    tvm_module._memory_before.cache_clear()
+    tvm_module._arguments.cache_clear()
+    for _ in range(2):
+        tvm_module._arguments(GEMM, cpu)
+    assert [tvm_module.memory_grown() for _ in range(2)] == pytest.approx([0.05, 0.25])
+    tvm_module._memory_before.cache_clear()
+
+
 # For a GPU, without one
 
 
