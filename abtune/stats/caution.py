@@ -55,7 +55,7 @@ def fewest_freedom(
     freedom : ndarray, shape (shapes,)
         As Welch has them.
     parts, own : tuple of ndarray, shape (shapes,)
-        Variance of the mean of either side, and the degrees of freedom that it is known with.
+        Variance of the mean of either side, and the degrees of freedom that it is known with; they broadcast.
     more : ndarray of int, shape (shapes,)
         Seeds of the first side less those of the second.
 
@@ -72,13 +72,12 @@ def fewest_freedom(
        Journal of the American Statistical Association 89, 1012-1016 (1994).
        DOI 10.1080/01621459.1994.10476836
     """
-    fewest = freedom
-    for one, fewer_seeds in ((0, more < 0), (1, more > 0)):
-        noisier = (more == 0) & (parts[one] >= parts[1 - one])
-        share = np.where(more == 0, _NOISIER, _SMALLER)
-        worst = list(parts)
-        worst[one] = parts[one] * special.fdtri(own[one], own[1 - one], share)
-        fewer = np.fmin(freedom, welch_freedom(worst[0], worst[1], own[0] + 1, own[1] + 1))
-        fewest = np.where(fewer_seeds | noisier, fewer, fewest)
+    share = np.where(more == 0, _NOISIER, _SMALLER)
+    limits = special.fdtri(own[0], own[1], share), special.fdtri(own[1], own[0], share)
+    first = np.where(
+        more == 0, parts[0] >= parts[1], more < 0
+    )  # whether it is the first side's that is raised
+    worst = np.where(first, limits[0], 1.0) * parts[0], np.where(first, 1.0, limits[1]) * parts[1]
+    fewest = np.fmin(freedom, welch_freedom(*worst, own[0] + 1, own[1] + 1))
     known: Floats = np.where(np.isnan(freedom), np.nan, fewest)
     return known

@@ -259,7 +259,7 @@ class _Design:
         share, size = _quantiles(n[0, ..., 0], n[1, ..., 0])
         parts = true / own * np.stack([share, 1 - share])
         freedom = welch_freedom(parts[0], parts[1], n[0], n[1])
-        more = np.broadcast_to(n[0] - n[1], share.shape).astype(np.int64)
+        more = (n[0] - n[1]).astype(np.int64)
         fewer = fewest_freedom(freedom, (parts[0], parts[1]), (own[0], own[1]), more)
         self.error: Floats = np.sqrt(true.sum(axis=0))[..., 0]
         self.critical: Floats = special.stdtrit(fewer, 1 - np.asarray(alpha)[..., np.newaxis] / 2)
