@@ -6,7 +6,6 @@ import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from typing import Any
 
 import xarray as xr
 
@@ -14,12 +13,12 @@ from abtune.configurations import Configuration
 from abtune.errors import DatasetError
 from abtune.measure.assemble import assemble
 from abtune.measure.cluster import open_cluster
-from abtune.measure.plan import Plan, Run, Settings, make_plan
+from abtune.measure.plan import Plan, Settings, make_plan
 from abtune.measure.records import Rounds, RunRecord
 from abtune.measure.restore import restore_records
 from abtune.measure.sitting import Progress
 from abtune.measure.target import TargetFacts
-from abtune.measure.winners import measure_winners
+from abtune.measure.winners import Job, measure_winners
 from abtune.shapes import parse_shape
 
 
@@ -91,9 +90,9 @@ def _plan(dataset: xr.Dataset, settings: Settings) -> Plan:
     )
 
 
-def _jobs(plan: Plan, records: Sequence[RunRecord]) -> list[list[tuple[Run, list[Any]]]]:
+def _jobs(plan: Plan, records: Sequence[RunRecord]) -> list[list[Job]]:
     """Return, shape by shape, the runs that have a winner, with its record."""
-    jobs: dict[str, list[tuple[Run, list[Any]]]] = {}
+    jobs: dict[str, list[Job]] = {}
     for record in records:
         if record.winner is not None:
             run = plan.run_of(record.shape, record.config, record.seed)
@@ -102,18 +101,19 @@ def _jobs(plan: Plan, records: Sequence[RunRecord]) -> list[list[tuple[Run, list
 
 
 async def _measure(
-    jobs: Sequence[Sequence[tuple[Run, list[Any]]]],
+    jobs: Sequence[Sequence[Job]],
     facts: TargetFacts,
     settings: Settings,
     scheduler: str,
     cores: int,
     progress: Progress,
 ) -> list[Rounds]:
+    found: list[Rounds] = []
+
+    def keep(rounds: Rounds) -> None:
+        found.append(rounds)
+        progress.advance(len(rounds.winners))
+
     async with open_cluster(facts, scheduler=scheduler, cores=cores) as cluster:
-
-        async def one(index: int) -> Rounds:
-            rounds = await measure_winners(cluster, settings, jobs[index], -index)
-            progress.advance(len(jobs[index]))
-            return rounds
-
-        return list(await asyncio.gather(*(one(index) for index in range(len(jobs)))))
+        await measure_winners(cluster, settings, jobs, keep)
+    return found

@@ -193,10 +193,12 @@ class Post:
             if servant is None or self._refusal:
                 raise ServantDied(f"{function}: {self._refusal}")
             try:
-                return servant.call(function, *args, timeout=timeout)
+                answer = servant.call(function, *args, timeout=timeout)
             except (ServantDied, CallTimedOut):
                 self.replace()
                 raise
+            self._prepare_spares()
+            return answer
 
     def replace(self) -> None:
         """Discard the servant, for instance because its device no longer answers."""
@@ -204,6 +206,7 @@ class Post:
             if self._servant is not None:
                 self._servant.close()
             self._servant = self._next() if self._spare_count and self._refusal != _CLOSED else None
+            self._prepare_spares()
 
     def interrupt(self) -> None:
         """Kill the process that serves now, from any thread; calls fail until the post is resumed.
@@ -236,9 +239,15 @@ class Post:
             self._spares.clear()
 
     def _next(self) -> Servant:
-        while len(self._spares) <= self._spare_count:
-            self._spares.append(Servant(self._module, self._environment, niceness=self._niceness))
-        return self._spares.popleft()
+        return self._spares.popleft() if self._spares else self._new()
+
+    def _prepare_spares(self) -> None:
+        """Start what is missing; not before the first call, or spares would slow its servant's start."""
+        while len(self._spares) < self._spare_count and not self._refusal:
+            self._spares.append(self._new())
+
+    def _new(self) -> Servant:
+        return Servant(self._module, self._environment, niceness=self._niceness)
 
 
 def _serve(connection: Connection, module_name: str) -> None:

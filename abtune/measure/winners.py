@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from abtune.measure.cluster import Cluster
 from abtune.measure.crew import Winner, build_winner, time_winners
 from abtune.measure.plan import Run, Settings, rng_for
-from abtune.measure.records import Rounds, RunRecord
+from abtune.measure.records import Rounds, RunRecord, WinnerTimes
 from abtune.measure.sitting import Sitting, first_error
 from abtune.schema import RunStatus
+from abtune.shapes import Shape
+
+# Kernels that wait, built, to be measured: a quarter of a megabyte each.
+WINNERS_AT_ONCE = 1000
+
+# A run, and the tuning record of its winner.
+Job = tuple[Run, list[Any]]
+
+T = TypeVar("T")
 
 
 async def measure_all(sitting: Sitting) -> None:
@@ -34,12 +43,13 @@ async def measure_all(sitting: Sitting) -> None:
         stale = _affordable(sitting, stale)
     total = sum(len(records) for records in complete.values())
     sitting.progress.begin("re-measuring", total, total - sum(len(records) for records in stale.values()))
-    try:
-        async with asyncio.TaskGroup() as group:
-            for index, records in enumerate(stale.values()):
-                group.create_task(_measure(sitting, records, -index))
-    except BaseExceptionGroup as group_error:
-        raise first_error(group_error) from None
+    jobs = [[_job(sitting, record) for record in records] for records in stale.values()]
+
+    def keep(rounds: Rounds) -> None:
+        sitting.store.save_rounds(rounds)
+        sitting.progress.advance(len(rounds.winners))
+
+    await measure_winners(sitting.cluster, sitting.plan.settings, jobs, keep)
 
 
 def _affordable(sitting: Sitting, stale: dict[str, list[RunRecord]]) -> dict[str, list[RunRecord]]:
@@ -52,20 +62,16 @@ def _affordable(sitting: Sitting, stale: dict[str, list[RunRecord]]) -> dict[str
     return chosen
 
 
-async def _measure(sitting: Sitting, records: Sequence[RunRecord], priority: int) -> None:
-    plan = sitting.plan
-    jobs = [
-        (plan.run_of(record.shape, record.config, record.seed), record.winner or []) for record in records
-    ]
-    rounds = await measure_winners(sitting.cluster, plan.settings, jobs, priority)
-    sitting.store.save_rounds(rounds)
-    sitting.progress.advance(len(records))
+def _job(sitting: Sitting, record: RunRecord) -> Job:
+    return sitting.plan.run_of(record.shape, record.config, record.seed), record.winner or []
 
 
 async def measure_winners(
-    cluster: Cluster, settings: Settings, jobs: Sequence[tuple[Run, list[Any]]], priority: int
-) -> Rounds:
-    """Build the winners of one shape again and measure them together.
+    cluster: Cluster, settings: Settings, jobs: Sequence[Sequence[Job]], keep: Callable[[Rounds], None]
+) -> None:
+    """Build the winners of many shapes again, then measure those of each shape together.
+
+    Nothing is built while something is timed: calls of a few microseconds show how busy their host is.
 
     Parameters
     ----------
@@ -73,22 +79,66 @@ async def measure_winners(
         Where to.
     settings : Settings
         For what target, in how many rounds.
-    jobs : sequence of (Run, record)
-        Runs of one shape, and the tuning records of their winners.
-    priority : int
-        Higher goes first.
+    jobs : sequence of sequence of (Run, record)
+        Shape by shape: runs, and the tuning records of their winners.
+    keep : callable
+        Is given the rounds of each shape as soon as they are there.
     """
-    built = await asyncio.gather(
-        *(cluster.search(build_winner, run, settings, record, priority=priority) for run, record in jobs)
+    for group in _groups(jobs):
+        built = await _together([_build(cluster, settings, shape, -place) for place, shape in group])
+        await _together(
+            [
+                _measure(cluster, settings, shape[0][0].shape, winners, -place, keep)
+                for (place, shape), winners in zip(group, built, strict=True)
+            ]
+        )
+
+
+def _groups(jobs: Sequence[Sequence[Job]]) -> Iterator[list[tuple[int, Sequence[Job]]]]:
+    """Yield shapes, numbered, so many at a time that all of their kernels fit into memory."""
+    group: list[tuple[int, Sequence[Job]]] = []
+    for place, shape in enumerate(jobs):
+        if group and sum(len(each) for _, each in group) + len(shape) > WINNERS_AT_ONCE:
+            yield group
+            group = []
+        group.append((place, shape))
+    if group:
+        yield group
+
+
+async def _together(steps: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+    """Return what coroutines that run side by side return, in their order."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(step) for step in steps]
+    except BaseExceptionGroup as group_error:
+        raise first_error(group_error) from None
+    return [task.result() for task in tasks]
+
+
+async def _build(
+    cluster: Cluster, settings: Settings, jobs: Sequence[Job], priority: int
+) -> list[Winner | WinnerTimes]:
+    return await _together(
+        [cluster.search(build_winner, run, settings, record, priority=priority) for run, record in jobs]
     )
+
+
+async def _measure(
+    cluster: Cluster,
+    settings: Settings,
+    shape: Shape,
+    built: Sequence[Winner | WinnerTimes],
+    priority: int,
+    keep: Callable[[Rounds], None],
+) -> None:
     winners = [entry for entry in built if isinstance(entry, Winner)]
     lost = tuple(entry for entry in built if not isinstance(entry, Winner))
-    shape = jobs[0][0].shape
     rng_seed = int(rng_for(settings.rng_seed, "rounds", shape.label).integers(2**31))
     rounds: Rounds = await cluster.measure(
         time_winners, shape, settings, winners, rng_seed, priority=priority
     )
-    return replace(rounds, winners=rounds.winners + lost)
+    keep(replace(rounds, winners=rounds.winners + lost))
 
 
 def _cells(records: Sequence[RunRecord]) -> set[tuple[str, int]]:

@@ -121,6 +121,7 @@ def propose(
 def build(shape: Shape, config: Configuration, target: str, record: list[Any]) -> bytes:
     """Build a library that is the candidate itself."""
     trace, about = record
+    _log("build", shape.label, config.name, trace)
     _meet(about["faults"], "build", shape.label, about["place"])
     return json.dumps({"trace": trace, "shape": shape.label, "config": config.name, **about}).encode()
 

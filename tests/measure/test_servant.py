@@ -249,6 +249,8 @@ def test_spares_stand_ready(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Servant, "__init__", note)
     post = Post("faulty", {}, spares=2)
     try:
+        post.start()
+        assert len(started) == 1  # spares would slow its start
         post.call("who", timeout=LONG)
         assert len(started) == 3
         spares = [servant._process.pid for servant in started[1:]]

@@ -73,6 +73,22 @@ def test_winners_are_measured_again_in_random_order(store: Store, log: Path) -> 
     assert sorted(checked) == sorted(set(made))
 
 
+@pytest.mark.parametrize("at_once", [1000, 5])
+def test_nothing_is_built_while_winners_are_measured(
+    store: Store, log: Path, monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    """All winners are built before the first is timed, or as many as are to be in memory."""
+    monkeypatch.setattr("abtune.measure.winners.WINNERS_AT_ONCE", at_once)
+    dataset = run_sweep(small_plan(), store).dataset
+    assert (dataset["run_status"] == OK).all()
+    assert dataset["latency"].notnull().all()
+    made = calls(log)
+    after = max(place for place, call in enumerate(made) if call[0] == "time_candidate")
+    building = [call[0] == "build" for call in made[after + 1 :] if call[0] != "timed"]
+    phases = [now for now, before in zip(building, [None, *building], strict=False) if now is not before]
+    assert phases == [True, False] * (1 if at_once == 1000 else 2)
+
+
 def test_a_finished_sweep_measures_nothing(store: Store, log: Path) -> None:
     """The same command over a finished sweep gives the same dataset without measuring anything."""
     first = run_sweep(small_plan(), store).dataset
