@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from abtune.analyse.boost import from_log
+from abtune.analyse.boost import from_log, of_searches
 from abtune.analyse.comparison import Analysis, Comparison
 from abtune.analyse.failures import Trials, count_trials
 from abtune.analyse.sources import Source, Sources, log_timings
@@ -146,4 +146,6 @@ def _caveats(dataset: xr.Dataset, analysis: Analysis) -> tuple[str, ...]:
         )
     if "search_latency" not in dataset:
         notes.append("The dataset does not say what the searches measured themselves.")
+    elif of_searches(dataset):
+        notes.append("The winners were not measured again: how optimistic their times are is not known.")
     return tuple(notes)

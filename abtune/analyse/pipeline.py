@@ -7,10 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 
-from abtune.analyse import caveats, failures, methods
+from abtune.analyse import boost, caveats, failures, methods
 from abtune.analyse.aggregate import overall
 from abtune.analyse.arguments import check_numbers, choose_configs, choose_methods, restrict
-from abtune.analyse.boost import definition
 from abtune.analyse.comparison import Analysis, Choices, Comparison
 from abtune.analyse.computation import compute, resolution
 from abtune.analyse.judging import Measured, compare
@@ -143,12 +142,13 @@ def _judge(
         interval_method=measured.statistics.interval.method,
         test_method=test_words(choices),
         correction=correction_words(choices),
-        definition=definition(choices.estimand),
+        definition=boost.definition(choices.estimand, dataset),
         comparisons=comparisons,
         overall=whole.overall,
         caveats=(
             *methods.of_choices(choices, comparisons, alpha),
             *caveats.of_design(*sides, comparisons, _needed(choices, comparisons, alpha), choices),
+            *boost.caveats(dataset),
             *failures.caveats(dataset, *names),
             *whole.caveats,
         ),

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from abtune.analyse.blocks import block, t_quantile
-from abtune.analyse.boost import from_log
+from abtune.analyse.boost import from_log, of_searches
 from abtune.analyse.samples import Samples, extract
 from abtune.schema import RunStatus
 from abtune.stats.components import Components, components
@@ -126,7 +126,7 @@ class _Estimate:
 
 def _optimism(dataset: xr.Dataset, config: str, samples: Samples) -> Floats:
     """Log of the search's own time of each winner over the one measured again; NaN where either lacks."""
-    if "search_latency" not in dataset:
+    if "search_latency" not in dataset or of_searches(dataset):
         return np.full(samples.value.shape, np.nan)
     own = dataset["search_latency"].sel(config=config).transpose("shape", "seed").values.astype(np.float64)
     ratio: Floats = np.log(np.where(own > 0, own, np.nan)) - samples.value
