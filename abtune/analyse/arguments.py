@@ -26,7 +26,9 @@ def check_numbers(level: float, margin: float, rng_seed: int) -> None:
         raise InputError(f"rng_seed must not be negative, as {rng_seed} is")
 
 
-def choose_methods(*, method: str | None, estimand: str, test: str, correction: str) -> Choices:
+def choose_methods(
+    *, method: str | None, estimand: str, test: str, correction: str, require_margin: bool = False
+) -> Choices:
     """Return the names that were asked for, or say which there are and what does not go together."""
     for kind, name, known in (
         ("estimand", estimand, [part.value for part in Estimand]),
@@ -43,7 +45,13 @@ def choose_methods(*, method: str | None, estimand: str, test: str, correction: 
     if correction == Correction.MAX_T and (test == "moderated" or estimand == Estimand.MEDIAN):
         other = "the moderated test" if test == "moderated" else "medians"
         raise InputError(f"max-t corrects permutation tests of means; with {other}, choose holm, bh or none")
-    return Choices(estimand=estimand, method=method or methods[0], test=test, correction=correction)
+    return Choices(
+        estimand=estimand,
+        method=method or methods[0],
+        test=test,
+        correction=correction,
+        require_margin=require_margin,
+    )
 
 
 def choose_configs(dataset: xr.Dataset, baseline: str | None, candidate: str | None) -> tuple[str, str]:

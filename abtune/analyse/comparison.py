@@ -33,12 +33,15 @@ class Choices:
         The test of a difference: permutation or moderated.
     correction : str
         For the many shapes: holm, max-t, bh or none.
+    require_margin : bool
+        Whether a difference has to be larger than the margin.
     """
 
     estimand: str
     method: str
     test: str
     correction: str
+    require_margin: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

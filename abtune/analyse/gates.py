@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from abtune.analyse.comparison import Analysis, Comparison, Side, Verdict
+from abtune.analyse.verdict import beyond_margin
 from abtune.analyse.wording import confirming_test, count, p_value, percent
 
 
@@ -81,6 +82,15 @@ def _for_difference(row: Comparison, analysis: Analysis) -> Iterator[Gate]:
         else f"{percent(row.boost_low)} to {percent(row.boost_high)}",
         passed=row.boost_low > 0 or row.boost_high < 0,
     )
+    if analysis.choices.require_margin:
+        yield Gate(
+            of=DIFFERENCE,
+            asks=f"the interval lies beyond the margin of {percent(analysis.margin)}",
+            found=_UNKNOWN
+            if math.isnan(row.boost_low)
+            else f"{percent(row.boost_low)} to {percent(row.boost_high)}",
+            passed=beyond_margin(row.boost_low, row.boost_high, analysis.margin),
+        )
     name = "the moderated test" if moderated else "the permutation test"
     yield _test_gate(DIFFERENCE, name, row.p_adjusted, alpha)
     if not moderated:

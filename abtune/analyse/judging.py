@@ -66,6 +66,7 @@ def _evidence(measured: Measured, at: int) -> Evidence:
         detectable=float(computed.plan.detectable[at]),
         seeds=int(computed.plan.seeds[at]),
         fewest=computed.plan.fewest,
+        require_margin=measured.choices.require_margin,
     )
 
 

@@ -35,6 +35,7 @@ def analyze(
     test: str = "permutation",
     correction: str = "holm",
     rank_test: bool = False,
+    require_margin: bool = False,
 ) -> Analysis:
     """Judge a candidate configuration against a baseline, shape by shape and over all shapes.
 
@@ -67,6 +68,8 @@ def analyze(
         Over the shapes: holm; max-t, for fewer than 7 seeds; bh, a screen; none.
     rank_test : bool
         Whether to add the Mann-Whitney test, which finds that the typical run is faster.
+    require_margin : bool
+        Whether a difference is called one only if its interval lies beyond the margin.
 
     Returns
     -------
@@ -89,7 +92,13 @@ def analyze(
     """
     validate(dataset)
     check_numbers(level, margin, rng_seed)
-    choices = choose_methods(method=method, estimand=estimand, test=test, correction=correction)
+    choices = choose_methods(
+        method=method,
+        estimand=estimand,
+        test=test,
+        correction=correction,
+        require_margin=require_margin,
+    )
     names = choose_configs(dataset, baseline, candidate)
     dataset = restrict(dataset, shapes)
 

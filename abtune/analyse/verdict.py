@@ -43,6 +43,8 @@ class Evidence:
         Seeds a side that would show a boost of the margin.
     fewest : int
         Seeds a side below which no difference can pass the correction.
+    require_margin : bool
+        Whether a difference has to be larger than the margin.
     """
 
     baseline: Side
@@ -59,6 +61,7 @@ class Evidence:
     detectable: float
     seeds: int
     fewest: int
+    require_margin: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +80,8 @@ def decide(evidence: Evidence) -> Decision:
     *invalid* if a side has fewer than two seeds, or more failed runs than timed ones: then most of the
     distribution that a comparison would be about is missing. *improved* or *regressed* if the interval
     lies on that side of zero and both tests of a difference reject; *equivalent* if the equivalence test
-    rejects; else *inconclusive*. A small but certain difference is called a difference.
+    rejects; else *inconclusive*. A small but certain difference is called a difference, unless it is
+    required to be larger than the margin: then the interval has to lie beyond that.
     """
     problem = _why_invalid(evidence.baseline, evidence.candidate)
     if problem:
@@ -122,8 +126,19 @@ def differs(
 
 
 def _differs(evidence: Evidence) -> bool:
+    return _is_certain(evidence) and (
+        not evidence.require_margin or beyond_margin(evidence.boost_low, evidence.boost_high, evidence.margin)
+    )
+
+
+def _is_certain(evidence: Evidence) -> bool:
     tests = evidence.p_adjusted, evidence.p_welch_adjusted
     return bool(differs(evidence.boost_low, evidence.boost_high, *tests, evidence.alpha))
+
+
+def beyond_margin(low: float, high: float, margin: float) -> bool:
+    """Say whether an interval of boosts lies beyond the margin; on logs both sides are equally far."""
+    return low >= margin or high <= 1 / (1 + margin) - 1
 
 
 def _why_different(evidence: Evidence) -> str:
@@ -142,6 +157,8 @@ def _why_open(evidence: Evidence) -> str:
     sides = f"{evidence.baseline.n} + {evidence.candidate.n} seeds"
     if math.isinf(evidence.detectable) and min(evidence.baseline.n, evidence.candidate.n) >= evidence.fewest:
         return f"The random splits of {sides} cannot resolve so small a p as the correction asks for."
+    if _is_certain(evidence):
+        return _why_different(evidence)
     if math.isinf(evidence.detectable):
         return f"With {sides} no difference can pass the correction; it takes {evidence.fewest} a side."
     if evidence.p_adjusted <= evidence.alpha < evidence.p_welch_adjusted:

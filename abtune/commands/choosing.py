@@ -30,8 +30,8 @@ def choice_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def method_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add these and the Mann-Whitney test."""
-    return _gathering(command, {**_CHOICES, "rank_test": _RANK_TEST})
+    """Add these, the Mann-Whitney test, and whether the margin has to be passed."""
+    return _gathering(command, {**_CHOICES, "rank_test": _RANK_TEST, "require_margin": _REQUIRE_MARGIN})
 
 
 def _gathering(command: Callable[..., Any], options: Mapping[str, _Option]) -> Callable[..., Any]:
@@ -78,4 +78,9 @@ _RANK_TEST = click.option(
     "--rank-test",
     is_flag=True,
     help="Add the Mann-Whitney test of whether the typical run is faster.",
+)
+_REQUIRE_MARGIN = click.option(
+    "--require-margin",
+    is_flag=True,
+    help="Call a difference one only if its interval lies beyond the margin.",
 )

@@ -1,6 +1,7 @@
 """The one function that decides."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -26,6 +27,7 @@ def evidence(**fields: Any) -> Evidence:
         "detectable": 0.04,
         "seeds": 35,
         "fewest": 7,
+        "require_margin": False,
     }
     return Evidence(**{**defaults, **fields})
 
@@ -119,3 +121,33 @@ def test_nan_is_never_a_statement() -> None:
     """Unknown p-values and bounds lead to no claim."""
     unknown = dict.fromkeys(("p_adjusted", "p_welch_adjusted", "p_equivalence_adjusted", "boost_low"), NAN)
     assert decide(evidence(**unknown)).verdict is Verdict.INCONCLUSIVE
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [
+        (0.03, 0.07, Verdict.IMPROVED),
+        (0.02, 0.07, Verdict.IMPROVED),
+        (0.01, 0.07, Verdict.INCONCLUSIVE),
+        (-0.07, -0.03, Verdict.REGRESSED),
+        (-0.07, 1 / 1.02 - 1, Verdict.REGRESSED),
+        (-0.07, -0.0195, Verdict.INCONCLUSIVE),  # on logs this is closer to zero than 2 % is
+    ],
+)
+def test_a_difference_can_be_required_to_pass_the_margin(low: float, high: float, verdict: Verdict) -> None:
+    """With a required margin a difference is called if the whole interval lies beyond it, either way."""
+    boost = (low + high) / 2
+    wanted = evidence(boost=boost, boost_low=low, boost_high=high, require_margin=True)
+    decision = decide(wanted)
+    assert decision.verdict is verdict
+    if verdict is Verdict.INCONCLUSIVE:
+        assert "at least the margin of 2% is not shown" in decision.reason
+        assert decide(replace(wanted, require_margin=False)).verdict is not Verdict.INCONCLUSIVE
+
+
+def test_a_certain_difference_below_a_required_margin_can_be_equivalent() -> None:
+    """A difference that is certain and certainly small is equivalent where only large ones count."""
+    small = evidence(
+        boost=0.005, boost_low=0.001, boost_high=0.01, p_equivalence_adjusted=0.01, require_margin=True
+    )
+    assert decide(small).verdict is Verdict.EQUIVALENT
