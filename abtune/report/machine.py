@@ -31,6 +31,7 @@ def render_json(analysis: Analysis, sections: Sequence[Section] = ()) -> str:
         "candidate": analysis.candidate,
         "level": analysis.level,
         "margin": analysis.margin,
+        "require_margin": analysis.choices.require_margin,
         "rng_seed": analysis.rng_seed,
         "estimand": analysis.choices.estimand,
         "method": analysis.choices.method,
