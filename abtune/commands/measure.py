@@ -35,17 +35,17 @@ def measure(dataset: str, out: Path, **options: Any) -> int:
     """
     import abtune
     from abtune.commands.progress import progress_for
-    from abtune.commands.sweep import default_cores, remote_of
+    from abtune.commands.sweep import default_cores, target_of
     from abtune.datasets import place_for
     from abtune.errors import StoreError
     from abtune.measure.again import measure_again, settings_of
-    from abtune.measure.target import find_target, require_kind
+    from abtune.measure.target import require_kind
 
     swept = abtune.open_dataset(dataset)
     settings = settings_of(swept)
     if place_for(out).exists():
         raise StoreError(f"{out} exists; give another --out")
-    facts = find_target(options["target"], remote_of(options))
+    facts = target_of(options)
     require_kind(facts, settings.target)
     settings = replace(
         settings,

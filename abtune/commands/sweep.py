@@ -105,22 +105,35 @@ def sweep(**options: Any) -> int:
     """
     from abtune.measure.nvrtc import why_no_gpu
     from abtune.measure.store import Store
-    from abtune.measure.target import find_target
 
+    started = time.monotonic()  # finding the target belongs to the time limit
     shapes_given = _check_names(options)
-    facts = find_target(options["target"], remote_of(options))
+    facts = target_of(options)
     plan = plan_of(options, facts, shapes_given)
     store = Store(options["out"])
     store.check(plan)
     cores = options["cores"] or default_cores()
-    if options["target"] == "auto" and facts.kind != "cuda" and not facts.remote:
+    here = not facts.remote and not options["scheduler"]
+    if options["target"] == "auto" and facts.kind != "cuda" and here:
         click.echo(f"no CUDA device: {why_no_gpu()}; tuning this CPU")
-    _say_plan(plan, facts, store, cores)
+    _say_plan(plan, facts, store, cores, options["scheduler"])
     if options["dry_run"]:
         _say_power(plan)
         return 0
-    outcome = _run(plan, facts, store, cores, options)
+    end = started + (options["time_limit"] or math.inf)
+    outcome = _run(plan, facts, store, cores, options, end)
     return _say_outcome(outcome, plan, options["out"])
+
+
+def target_of(options: dict[str, Any]) -> TargetFacts:
+    """Resolve the target that the options ask for, here or where a cluster measures."""
+    if options["scheduler"]:
+        from abtune.measure.cluster import find_target_at
+
+        return find_target_at(options["scheduler"], options["target"], remote_of(options))
+    from abtune.measure.target import find_target
+
+    return find_target(options["target"], remote_of(options))
 
 
 def remote_of(options: dict[str, Any]) -> str:
@@ -205,12 +218,12 @@ def _configs(options: dict[str, Any], facts: TargetFacts) -> tuple[Configuration
     return baseline, candidate
 
 
-def _run(plan: Plan, facts: TargetFacts, store: Store, cores: int, options: dict[str, Any]) -> Outcome:
-    """Carry out the plan, whole or look by look, within the time limit."""
+def _run(
+    plan: Plan, facts: TargetFacts, store: Store, cores: int, options: dict[str, Any], end: float
+) -> Outcome:
+    """Carry out the plan, whole or look by look, until a moment of the monotonic clock."""
     from abtune.commands.progress import progress_for
     from abtune.measure.sweep import sweep as carry_out
-
-    end = time.monotonic() + (options["time_limit"] or math.inf)
 
     def part(plan: Plan, looks: str) -> Outcome:
         with progress_for(sys.stderr) as progress:
@@ -272,7 +285,7 @@ def _command(options: dict[str, Any]) -> str:
 # --- what is said -----------------------------------------------------------------------------------
 
 
-def _say_plan(plan: Plan, facts: TargetFacts, store: Store, cores: int) -> None:
+def _say_plan(plan: Plan, facts: TargetFacts, store: Store, cores: int, scheduler: str) -> None:
     from abtune.measure.estimate import estimate
 
     done = store.records()
@@ -280,14 +293,16 @@ def _say_plan(plan: Plan, facts: TargetFacts, store: Store, cores: int) -> None:
     devices = f"{len(facts.devices)} x {facts.devices[0]}" if len(facts.devices) > 1 else facts.devices[0]
     settings = plan.settings
     basis = f"from {cost.from_runs} runs done" if cost.from_runs else "a rough guess"
+    where = f"the workers of {scheduler}" if scheduler else _count(range(cores), "core")
+    time = f"{_span(cost.core_seconds)} of one core" if scheduler else _span(cost.seconds)
     lines = [
-        f"target    {facts.kind}: {devices}, searched by {cores} core{'s' if cores > 1 else ''}",
+        f"target    {facts.kind}: {devices}, searched by {where}",
         f"compare   {plan.configs[1].name} (candidate) with {plan.configs[0].name} (baseline)",
         f"runs      {_count(plan.shapes, 'shape')} x 2 configurations x {_count(plan.seeds, 'seed')}"
         f" = {len(plan.runs)}"
         f", {cost.runs} left",
         f"a run     {settings.trials} trials in iterations of {settings.trials_per_iteration}",
-        f"cost      about {_span(cost.seconds)} ({basis})",
+        f"cost      about {time} ({basis})",
     ]
     click.echo("\n".join(lines))
 

@@ -6,6 +6,7 @@ builds) and ``device`` (something that measures).
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator, Callable
@@ -15,6 +16,7 @@ import dask
 from distributed import Client, LocalCluster, Worker
 
 from abtune.errors import TargetError
+from abtune.measure import target
 from abtune.measure.crew import Crew, interrupt_crew, with_crew
 from abtune.measure.target import TargetFacts
 
@@ -131,6 +133,54 @@ async def _local(facts: TargetFacts, cores: int) -> AsyncIterator[Cluster]:
 
 @contextlib.asynccontextmanager
 async def _remote(facts: TargetFacts, scheduler: str) -> AsyncIterator[Cluster]:
+    async with _connected(scheduler) as (client, places):
+        searchers, devices = (
+            [int(offered.get(name, 0)) for offered in places.values()] for name in ("search", "device")
+        )
+        crew = Crew(facts, searchers=max(searchers), devices=max(devices))
+        await client.register_plugin(crew)
+        try:
+            yield Cluster(client, crew.name, searchers=sum(searchers), devices=sum(devices))
+        finally:  # else the workers would keep their processes, and these their devices
+            with contextlib.suppress(OSError):
+                await client.unregister_worker_plugin(crew.name)
+
+
+def find_target_at(scheduler: str, spec: str, remote: str = "") -> TargetFacts:
+    """Resolve what the user asked for where a cluster measures; this machine need not have such a device.
+
+    Parameters
+    ----------
+    scheduler : str
+        Address of the scheduler.
+    spec, remote
+        As for :func:`abtune.measure.target.find_target`.
+
+    Raises
+    ------
+    TargetError
+        If the cluster cannot be reached or offers no places, or its first worker with a device has no such
+        target.
+    """
+
+    async def ask() -> TargetFacts:
+        with dask.config.set(_CONFIG):
+            async with _connected(scheduler) as (client, places):
+                measuring = [address for address, offered in places.items() if offered.get("device")]
+                future = client.submit(_find_target, spec, remote, workers=measuring[:1], pure=False)
+                facts: TargetFacts = await future
+                return facts
+
+    return asyncio.run(ask())
+
+
+def _find_target(spec: str, remote: str) -> TargetFacts:
+    return target.find_target(spec, remote)
+
+
+@contextlib.asynccontextmanager
+async def _connected(scheduler: str) -> AsyncIterator[tuple[Client, dict[str, dict[str, float]]]]:
+    """Connect to a cluster; yield the client, and what each worker offers by its address."""
     client = Client(scheduler, asynchronous=True, timeout=CONNECT_TIMEOUT, set_as_default=False)
     try:
         await client
@@ -139,23 +189,16 @@ async def _remote(facts: TargetFacts, scheduler: str) -> AsyncIterator[Cluster]:
         raise TargetError(f"no dask scheduler answers at {scheduler!r}: {error}") from None
     async with client:
         # Asked of the workers: what the client knows of them is cut short in new versions of dask.
-        places = list((await client.run(_places)).values())
-        searchers = int(sum(offered.get("search", 0) for offered in places))
-        devices = int(sum(offered.get("device", 0) for offered in places))
+        places = await client.run(_places)
+        searchers, devices = (
+            int(sum(offered.get(name, 0) for offered in places.values())) for name in ("search", "device")
+        )
         if not searchers or not devices:
             raise TargetError(
                 f"the workers of {scheduler} offer {searchers} places to search and {devices} devices; start "
                 "them with: dask worker ADDRESS --nworkers 1 --nthreads 16 --resources 'search=16 device=1'"
             )
-        most_searchers = int(max(offered.get("search", 0) for offered in places))
-        most_devices = int(max(offered.get("device", 0) for offered in places))
-        crew = Crew(facts, searchers=most_searchers, devices=most_devices)
-        await client.register_plugin(crew)
-        try:
-            yield Cluster(client, crew.name, searchers=searchers, devices=devices)
-        finally:  # else the workers would keep their processes, and these their devices
-            with contextlib.suppress(OSError):
-                await client.unregister_worker_plugin(crew.name)
+        yield client, places
 
 
 def _places(dask_worker: Worker) -> dict[str, float]:

@@ -7,12 +7,15 @@ import sys
 import abtune.measure.crew
 import abtune.measure.target
 from abtune.cli import main
+from abtune.errors import TargetError
 from abtune.measure.target import TargetFacts
 
 abtune.measure.crew.TVM_MODULE = "fake_metaschedule"
 
 
 def find_target(spec: str, remote: str) -> TargetFacts:
+    if spec == "refuse":
+        raise TargetError("no such device; use another")
     return TargetFacts(
         kind="llvm",
         target='{"kind": "fake"}',
@@ -24,6 +27,7 @@ def find_target(spec: str, remote: str) -> TargetFacts:
     )
 
 
+abtune.measure.target.find_target = find_target
+
 if __name__ == "__main__":
-    abtune.measure.target.find_target = find_target
     sys.exit(main())

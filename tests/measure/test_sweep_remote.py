@@ -19,6 +19,7 @@ from sweeping import calls, config, run_sweep, without_circumstances
 
 import abtune
 from abtune.errors import AbtuneError, TargetError
+from abtune.measure.cluster import find_target_at
 from abtune.measure.store import Store
 from abtune.schema import RunStatus
 
@@ -100,6 +101,17 @@ def test_a_cluster_gives_the_same_numbers(scheduler: str, worker: Start, store: 
     # The same workers serve the next sweep.
     again = run_sweep(plan, Store(store.dataset.with_name("again.nc")), scheduler=scheduler).dataset
     xr.testing.assert_identical(without_circumstances(again), without_circumstances(remote))
+
+
+def test_a_target_is_looked_for_where_it_is_measured(scheduler: str, worker: Start) -> None:
+    """The machine that starts a sweep on a cluster need not have the device; a worker with one is asked."""
+    worker(1, "search=2 device=0", "--name", "searcher")
+    with pytest.raises(TargetError, match="offer 2 places to search and 0 devices"):
+        find_target_at(scheduler, "cuda")
+    worker(2)
+    assert find_target_at(scheduler, "cuda").devices == ("a device",)
+    with pytest.raises(TargetError, match="no such device; use another"):
+        find_target_at(scheduler, "refuse")
 
 
 def test_a_worker_that_dies_costs_nothing(scheduler: str, worker: Start, store: Store, log: Path) -> None:
