@@ -7,6 +7,7 @@ average out and more timings do not.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,9 +17,12 @@ from abtune.analyse.boost import from_log, of_searches
 from abtune.analyse.comparison import Analysis, Comparison
 from abtune.analyse.failures import Trials, count_trials
 from abtune.analyse.sources import Source, Sources, log_timings
+from abtune.analyse.wording import count, percent
 from abtune.stats.interval import welch
 
 _FEW = 10
+# Timing is precise if its error is this share of the noise of the search.
+_PRECISE = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,17 +94,18 @@ def describe_noise(dataset: xr.Dataset, analysis: Analysis) -> Noise:
     dataset = dataset.sel(shape=[row.shape for row in analysis.comparisons])
     names = analysis.baseline, analysis.candidate
     sides = [Sources(dataset, name, analysis.level) for name in names]
-    by_shape = zip(*(side.by_shape() for side in sides), strict=True)
+    pairs = zip(*(side.by_shape() for side in sides), strict=True)
+    by_shape = tuple(source for pair in pairs for source in pair)
     trials = [count_trials(dataset, name) for name in names]
     return Noise(
         baseline=names[0],
         candidate=names[1],
         level=analysis.level,
         pooled=tuple(side.pooled() for side in sides),
-        by_shape=tuple(source for pair in by_shape for source in pair),
+        by_shape=by_shape,
         naive=_naive(dataset, analysis),
         trials=tuple(found for found in trials if found is not None and found.tried),
-        caveats=_caveats(dataset, analysis),
+        caveats=_caveats(dataset, analysis, by_shape),
     )
 
 
@@ -130,7 +135,7 @@ def _beside(row: Comparison, low: float, high: float) -> Naive:
     )
 
 
-def _caveats(dataset: xr.Dataset, analysis: Analysis) -> tuple[str, ...]:
+def _caveats(dataset: xr.Dataset, analysis: Analysis, by_shape: Sequence[Source]) -> tuple[str, ...]:
     n = [min(row.baseline.n, row.candidate.n) for row in analysis.comparisons]
     notes = []
     if max(max(row.baseline.n, row.candidate.n) for row in analysis.comparisons) < 2:
@@ -148,4 +153,21 @@ def _caveats(dataset: xr.Dataset, analysis: Analysis) -> tuple[str, ...]:
         notes.append("The dataset does not say what the searches measured themselves.")
     elif of_searches(dataset):
         notes.append("The winners were not measured again: how optimistic their times are is not known.")
-    return tuple(notes)
+    return (*notes, *_about_timing(by_shape))
+
+
+def _about_timing(by_shape: Sequence[Source]) -> list[str]:
+    """Say whether timing longer would have told more."""
+    known = [row for row in by_shape if row.measurement >= 0 and row.search >= 0]
+    loud = [row for row in known if row.measurement > _PRECISE * row.search]
+    if not known:
+        return []
+    if not loud:
+        return ["Everywhere the error of timing is less than a tenth of the noise of the search."]
+    worst = max(loud, key=lambda row: row.measurement - _PRECISE * row.search)
+    return [
+        f"In {len(loud)} of {count(len(known), 'cell')} of shape and configuration the error of timing is "
+        f"more than a tenth of the noise of the search, most of all in {worst.shape}, {worst.config} "
+        f"({percent(worst.measurement)} against {percent(worst.search)}); more rounds, or a quieter machine, "
+        "would help."
+    ]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 
-from abtune.analyse import boost, caveats, failures, methods
+from abtune.analyse import boost, caveats, failures, methods, throttling
 from abtune.analyse.aggregate import overall
 from abtune.analyse.arguments import check_numbers, choose_configs, choose_methods, restrict
 from abtune.analyse.comparison import Analysis, Choices, Comparison
@@ -159,6 +159,7 @@ def _judge(
             *caveats.of_design(*sides, comparisons, _needed(choices, comparisons, alpha), choices),
             *boost.caveats(dataset),
             *failures.caveats(dataset, *names),
+            *throttling.caveats(dataset, *names),
             *whole.caveats,
         ),
     )
