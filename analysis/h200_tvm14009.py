@@ -17,7 +17,6 @@ from abtune.schema import RunStatus, TrialStatus
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 NAME = "h200-tvm14009"
-CLAIM = "#a11f4c"
 
 
 def percent(value: float) -> str:

@@ -10,7 +10,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -18,45 +17,16 @@ import pytest
 import xarray as xr
 from example_sweep import swept
 from golden_files import assert_golden
+from running import Outcome, Run
 
 import abtune
-from abtune.cli import COMMANDS, main
+from abtune.cli import COMMANDS
 from abtune.datasets import bundled_path
 
 pytestmark = pytest.mark.usefixtures("empty_folder", "plain_environment")
 
 TABLE = "|Shape|a|b|\n|-|-|-|\n|M=512_N=256_K=640|1|2|\n"
 PUBLISHED = "tvm14009-rtx3080"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """What one command line did."""
-
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Outcome]
-
-
-@pytest.fixture
-def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("COLUMNS", "NO_COLOR", "FORCE_COLOR"):
-        monkeypatch.delenv(name, raising=False)
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run a command line in this process."""
-
-    def run_one(*argv: str) -> Outcome:
-        code = main(argv)
-        captured = capsys.readouterr()
-        return Outcome(code=code, out=captured.out, err=captured.err)
-
-    return run_one
 
 
 @pytest.fixture

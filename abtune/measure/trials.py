@@ -131,10 +131,6 @@ class History:
             empty_iterations=0 if trials else self.empty_iterations + 1,
         )
 
-    def extended(self, trials: tuple[Trial, ...], *, cost_model: bytes, seconds: float) -> History:
-        """Return the history after one more iteration, whose cost model had learned all trials before it."""
-        return self.proposed((), cost_model=cost_model, seconds=0.0).tried(trials, seconds=seconds)
-
 
 def failed(candidate: Candidate, status: TrialStatus, message: str) -> Trial:
     """Return the trial of a candidate that could not be timed."""

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from abtune.stats.interval import StandardError, standard_error
+from abtune.stats.interval import StandardError
 from abtune.stats.ragged import Floats, Group, groups
 from abtune.stats.splits import counted_in_blocks, counted_in_halves, is_exact, sampled
 
@@ -66,29 +66,6 @@ def permutation_test(first: npt.ArrayLike, second: npt.ArrayLike, *, rng: np.ran
     return p
 
 
-def welch_test(first: npt.ArrayLike, second: npt.ArrayLike, *, floor: npt.ArrayLike) -> Floats:
-    """Two-sided Welch test of equal means.
-
-    Parameters
-    ----------
-    first, second : array_like, shape (shapes, seeds)
-        Samples, padded with NaN; log seconds.
-    floor : array_like, shape (shapes, 2)
-        Measurement variance of a seed value of each side; NaN where unknown.
-
-    Returns
-    -------
-    ndarray, shape (shapes,)
-        p-values, never zero; NaN if a side has fewer than two values.
-
-    Notes
-    -----
-    At or below alpha exactly if the Welch interval at level 1 - alpha leaves out zero. Where nothing
-    varies, two equal constants have p = 1, and two different ones the permutation test's smallest p.
-    """
-    return difference_p(standard_error(first, second, floor), rarest(first, second))
-
-
 def difference_p(estimate: StandardError, one_split: Floats) -> Floats:
     """Two-sided p of no difference from an estimate and its standard error.
 
@@ -98,46 +75,23 @@ def difference_p(estimate: StandardError, one_split: Floats) -> Floats:
         Of any difference; infinite degrees of freedom mean a normal distribution.
     one_split : ndarray, shape (shapes,)
         The share of one split of the seeds among all, which bounds p where nothing varies.
+
+    Returns
+    -------
+    ndarray, shape (shapes,)
+        p-values, never zero; NaN where there is no standard error.
+
+    Notes
+    -----
+    With Welch's standard error this is Welch's test: at or below alpha exactly if the Welch interval at
+    level 1 - alpha leaves out zero. Where nothing varies, two equal constants have p = 1, and two different
+    ones the permutation test's smallest p.
     """
     varies = estimate.error > 0
     t = -np.abs(estimate.difference) / np.where(varies, estimate.error, 1.0)
     p = 2 * special.stdtr(estimate.freedom, t)
     extreme = np.where(estimate.difference == 0, 1.0, 2 * one_split)
     return _never_zero(np.where(estimate.error == 0, extreme, p), estimate.error)
-
-
-def equivalence_test(
-    first: npt.ArrayLike, second: npt.ArrayLike, *, margin: float, floor: npt.ArrayLike
-) -> Floats:
-    """Two one-sided Welch tests of a difference of means of at least the margin.
-
-    Parameters
-    ----------
-    first, second : array_like, shape (shapes, seeds)
-        Samples, padded with NaN; log seconds.
-    margin : float
-        Largest negligible difference, log scale; the same on both sides of zero.
-    floor : array_like, shape (shapes, 2)
-        Measurement variance of a seed value of each side; NaN where unknown.
-
-    Returns
-    -------
-    ndarray, shape (shapes,)
-        The larger of the two one-sided p-values; NaN if a side has fewer than two values.
-
-    Notes
-    -----
-    At or below alpha exactly if the Welch interval at level 1 - 2 alpha lies within the margin. Where
-    nothing varies at all, t is infinite; the p-value is then that of the most extreme of the splits,
-    1/C(n1 + n2, n1), because so many values cannot show more.
-
-    References
-    ----------
-    .. [1] D. J. Schuirmann, A comparison of the two one-sided tests procedure and the power approach for
-       assessing the equivalence of average bioavailability, Journal of Pharmacokinetics and
-       Biopharmaceutics 15, 657-680 (1987). DOI 10.1007/BF01068419
-    """
-    return equivalence_p(standard_error(first, second, floor), rarest(first, second), margin=margin)
 
 
 def equivalence_p(estimate: StandardError, one_split: Floats, *, margin: float) -> Floats:
@@ -150,7 +104,24 @@ def equivalence_p(estimate: StandardError, one_split: Floats, *, margin: float) 
     one_split : ndarray, shape (shapes,)
         The share of one split of the seeds among all, which bounds p where nothing varies.
     margin : float
-        Log scale.
+        Largest negligible difference, log scale; the same on both sides of zero.
+
+    Returns
+    -------
+    ndarray, shape (shapes,)
+        p-values, never zero; NaN where there is no standard error.
+
+    Notes
+    -----
+    Two one-sided tests [1]_: at or below alpha exactly if the interval at level 1 - 2 alpha lies within the
+    margin. Where nothing varies at all, t is infinite; the p-value is then that of the most extreme of the
+    splits, 1/C(n1 + n2, n1), because so many values cannot show more.
+
+    References
+    ----------
+    .. [1] D. J. Schuirmann, A comparison of the two one-sided tests procedure and the power approach for
+       assessing the equivalence of average bioavailability, Journal of Pharmacokinetics and
+       Biopharmaceutics 15, 657-680 (1987). DOI 10.1007/BF01068419
     """
     distance = margin - np.abs(estimate.difference)  # to the nearer margin, the larger p-value
     varies = estimate.error > 0

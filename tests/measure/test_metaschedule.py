@@ -85,7 +85,7 @@ def second_history(first: tuple[tuple[Candidate, ...], bytes]) -> History:
         )
         for place, (candidate, status) in enumerate(zip(candidates, statuses, strict=True))
     )
-    return History.empty().extended(trials, cost_model=model, seconds=1.0)
+    return History.empty().proposed((), cost_model=model, seconds=0.0).tried(trials, seconds=1.0)
 
 
 def state(model: bytes) -> dict[str, Any]:
@@ -195,7 +195,7 @@ def test_a_model_is_restored_as_it_was(tvm_module: Any, cpu: str, second_history
     assert restored.last_train_size == before["last_train_size"] > 0
     assert restored.data_size == 5
     assert tvm_module._save(restored) == model
-    more = grown.extended(second_history.trials[2:4], cost_model=model, seconds=1.0)
+    more = grown.proposed((), cost_model=model, seconds=0.0).tried(second_history.trials[2:4], seconds=1.0)
     _, third = tvm_module.propose(GEMM, QUICK, cpu, more, 2, 14)
     assert len(state(third)["rows"]) == 7
 
@@ -211,7 +211,7 @@ def test_a_long_history_leaves_as_many_candidates(tvm_module: Any, cpu: str, sec
             Trial(candidate=candidate, status=TrialStatus.OK, latency=1e-5 / (2 + place), message="")
             for place, candidate in enumerate(candidates)
         )
-        history = history.extended(trials, cost_model=model, seconds=1.0)
+        history = history.proposed((), cost_model=model, seconds=0.0).tried(trials, seconds=1.0)
 
 
 def test_the_same_seed_proposes_the_same(tvm_module: Any, cpu: str) -> None:
@@ -477,7 +477,7 @@ def test_enough_new_candidates_are_picked(
         )
         for name in old
     )
-    history = History.empty().extended(trials, cost_model=b"", seconds=0.0)
+    history = History.empty().proposed((), cost_model=b"", seconds=0.0).tried(trials, seconds=0.0)
     proposed = [
         types.SimpleNamespace(sch=types.SimpleNamespace(mod=name))
         for name in ((old + new) if old_first else (new + old))

@@ -99,7 +99,7 @@ def test_a_cost_model_that_was_put_away_learns_the_same(script: Any, cpu: str) -
         results = [ms.runner.RunnerResult([trial.latency], None) for trial in lesson]
         living.update(context, [record.as_measure_candidate() for record in records], results)
         model = ours._save(ours._learn(history, context, workload))
-        history = history.extended(lesson, cost_model=model, seconds=0.0)
+        history = history.proposed((), cost_model=model, seconds=0.0).tried(lesson, seconds=0.0)
         restored = ours._learn(history, context, workload)
         assert ours._save(restored) == ours._save(living)
     assert restored.data_size == 2 * COUNT
@@ -148,7 +148,9 @@ def test_later_iterations_leave_out_what_was_tried(script: Any, cpu: str) -> Non
     options = {"init_measured_ratio": 0.8, "init_min_unmeasured": 10, "eps_greedy": 0.25}
     config = replace(QUICK, strategy_options={**QUICK.strategy_options, **options})
     old, _ = ours.propose(GEMM, config, cpu, History.empty(), 3 * COUNT, 1)
-    history = History.empty().extended(tuple(map(timed, old)), cost_model=b"", seconds=0.0)
+    history = (
+        History.empty().proposed((), cost_model=b"", seconds=0.0).tried(tuple(map(timed, old)), seconds=0.0)
+    )
     workload = ms.database.Workload(ours._workload(GEMM))
     database = ms.database.MemoryDatabase()
     for trial in history.trials:

@@ -37,18 +37,20 @@ def test_a_search_is_over_when_nothing_new_comes() -> None:
     """So many empty iterations in a row end a search; one with trials starts the count anew."""
     history = make_history(1.0)
     for _ in range(MAX_EMPTY_ITERATIONS - 1):
-        history = history.extended((), cost_model=b"", seconds=0.0)
+        history = history.proposed((), cost_model=b"", seconds=0.0).tried((), seconds=0.0)
     assert not history.is_over(100)
-    assert history.extended((), cost_model=b"", seconds=0.0).is_over(100)
-    resumed = history.extended((make_trial(),), cost_model=b"", seconds=0.0)
+    assert history.proposed((), cost_model=b"", seconds=0.0).tried((), seconds=0.0).is_over(100)
+    resumed = history.proposed((), cost_model=b"", seconds=0.0).tried((make_trial(),), seconds=0.0)
     assert resumed.empty_iterations == 0
-    assert not resumed.extended((), cost_model=b"", seconds=0.0).is_over(100)
+    assert not resumed.proposed((), cost_model=b"", seconds=0.0).tried((), seconds=0.0).is_over(100)
 
 
 def test_an_iteration_extends_a_history() -> None:
     """Trials are appended, time adds up, and the model has learned what came before, not the new."""
-    first = History.empty().extended((make_trial(),), cost_model=b"one", seconds=2.0)
-    second = first.extended((make_trial(number=1), make_trial(NAN)), cost_model=b"two", seconds=3.0)
+    first = History.empty().proposed((), cost_model=b"one", seconds=0.0).tried((make_trial(),), seconds=2.0)
+    second = first.proposed((), cost_model=b"two", seconds=0.0).tried(
+        (make_trial(number=1), make_trial(NAN)), seconds=3.0
+    )
     assert [len(history.trials) for history in (first, second)] == [1, 3]
     assert (first.learned, second.learned) == (0, 1)
     assert (second.cost_model, second.iterations, second.seconds) == (b"two", 2, 5.0)

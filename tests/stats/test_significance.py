@@ -11,9 +11,17 @@ from scipy import stats
 from stats_noise import ALIKE, Array, tied, unknown_floor
 from statsmodels.stats.weightstats import ttost_ind
 
-from abtune.stats.interval import welch
-from abtune.stats.significance import equivalence_test, permutation_test, welch_test
+from abtune.stats.interval import standard_error, welch
+from abtune.stats.significance import difference_p, equivalence_p, permutation_test, rarest
 from abtune.stats.splits import RESAMPLES, counted_in_blocks, counted_in_halves, is_exact, sampled
+
+
+def welch_test(first: Array, second: Array, *, floor: Array) -> Array:
+    return difference_p(standard_error(first, second, floor), rarest(first, second))
+
+
+def equivalence_test(first: Array, second: Array, *, margin: float, floor: Array) -> Array:
+    return equivalence_p(standard_error(first, second, floor), rarest(first, second), margin=margin)
 
 
 def generator() -> np.random.Generator:
