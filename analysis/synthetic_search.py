@@ -200,7 +200,7 @@ def run_own(shape: Shape, target: str, budget: Budget, seed: int, config: Config
             Trial(candidate=candidate, status=TrialStatus.OK, latency=value, message="")
             for candidate, value in zip(candidates, latency, strict=True)
         )
-        history = history.proposed((), cost_model=model, seconds=0.0).tried(trials, seconds=0.0)
+        history = history.proposed(candidates, cost_model=model, seconds=0.0).tried(trials, seconds=0.0)
     return landscape.found()
 
 

@@ -18,12 +18,13 @@ import math
 
 import numpy as np
 import pytest
+from closed_forms import equivalence_test, welch_test
 
 from abtune.stats.interval import welch
 from abtune.stats.multiplicity import benjamini_hochberg, holm
 from abtune.stats.power import power
 from abtune.stats.ranks import mann_whitney_test
-from abtune.stats.significance import equivalence_test, permutation_test, welch_test
+from abtune.stats.significance import permutation_test
 
 A = np.log([[63.4, 63.9, 66.5, 67.1, 80.7, 88.6]])
 B = np.log([[57.8, 58.2, 59.8, 60.0, 62.7]])

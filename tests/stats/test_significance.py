@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from closed_forms import equivalence_test, welch_test
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
@@ -11,17 +12,9 @@ from scipy import stats
 from stats_noise import ALIKE, Array, tied, unknown_floor
 from statsmodels.stats.weightstats import ttost_ind
 
-from abtune.stats.interval import standard_error, welch
-from abtune.stats.significance import difference_p, equivalence_p, permutation_test, rarest
+from abtune.stats.interval import welch
+from abtune.stats.significance import permutation_test
 from abtune.stats.splits import RESAMPLES, counted_in_blocks, counted_in_halves, is_exact, sampled
-
-
-def welch_test(first: Array, second: Array, *, floor: Array) -> Array:
-    return difference_p(standard_error(first, second, floor), rarest(first, second))
-
-
-def equivalence_test(first: Array, second: Array, *, margin: float, floor: Array) -> Array:
-    return equivalence_p(standard_error(first, second, floor), rarest(first, second), margin=margin)
 
 
 def generator() -> np.random.Generator:
