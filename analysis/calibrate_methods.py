@@ -17,6 +17,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "stats"))
 
+from lone_runs import UNIT_NOISE, predictive_coverage, shapes_covered  # noqa: E402
 from simulated_reports import (  # noqa: E402
     ALPHA,
     PAIRS,
@@ -38,6 +39,8 @@ from abtune.stats.methods import compute_interval, methods_for  # noqa: E402
 DOCUMENT = ROOT / "docs" / "statistics.md"
 LEVEL = 0.95
 DESIGNS = ((5, 5), (10, 10), (20, 20), (5, 15))
+# Sweeps that lend their noise: shapes, seeds, and whether the table's shapes are among them.
+LENDERS = ((29, 3, True), (29, 5, True), (29, 10, True), (29, 5, False), (29, 10, False), (3, 10, False))
 
 
 def cells() -> Iterator[tuple[str, int, int]]:
@@ -105,6 +108,39 @@ def false_alarm_table(replications: int) -> str:
     return table(["noise", *heads], rows)
 
 
+def single_run_table(replications: int) -> str:
+    """Lay out how often intervals from one run a side hold, with noise learnt from another sweep."""
+    rows = []
+    for name, noise in UNIT_NOISE.items():
+        for spread in (0.0, 0.4, 0.7):
+            row = [f"{name}, {spread:g}"]
+            for lenders, seeds, known in LENDERS:
+                held = predictive_coverage(
+                    noise,
+                    spread,
+                    lenders=lenders,
+                    seeds=seeds,
+                    known=known,
+                    replications=replications,
+                    rng=np.random.default_rng([9, lenders, seeds, known]),
+                )
+                shares = held.every, held.noisiest, held.together
+                row.append(" / ".join(f"{100 * share:.1f}" for share in shares))
+            rows.append(row)
+    heads = [f"{n} x {m}, {'its own' if known else 'others'}" for n, m, known in LENDERS]
+    return table(["noise, log-sd", *heads], rows)
+
+
+def shapes_together_table(replications: int) -> str:
+    """Lay out how often intervals over 29 shapes hold, one run a cell and 3 % search noise."""
+    rows = []
+    for kind, spread in (("normal", 0.0), ("normal", 0.05), ("normal", 0.1), ("exponential", 0.1)):
+        held = shapes_covered(kind, spread, replications=replications)
+        shares = held.student, held.ranks, held.these
+        rows.append([f"{kind}, {100 * spread:.0f} %", *(f"{100 * share:.1f}" for share in shares)])
+    return table(["true boosts, spread", "t", "Hodges-Lehmann", "t, for these shapes"], rows)
+
+
 def main() -> None:
     """Make every table and write them between their marks in the document."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -125,6 +161,8 @@ def main() -> None:
             "calibration": (calibration_table, [8]),
             "plan": (plan_table, [2 * replications]),
             "false alarms": (false_alarm_table, [2 * replications]),
+            "shapes together": (shapes_together_table, [replications]),
+            "single run": (single_run_table, [replications]),
         }
         wanted = [arguments.only] if arguments.only else list(makers)
         made = {name: pool.submit(makers[name][0], *makers[name][1]) for name in wanted}

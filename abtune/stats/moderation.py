@@ -36,8 +36,25 @@ class Moderation:
     freedom: Floats
 
 
-def moderate(variance: Floats, freedom: npt.ArrayLike, *, caution: float) -> Moderation:
-    """Draw the variances of many shapes towards their common level, as far as they seem to agree.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prior:
+    """How variances of shapes are distributed: as ``variance`` times ``freedom`` over a chi-square variable.
+
+    Attributes
+    ----------
+    variance : float
+        The common level s0^2; NaN if fewer than three variances are positive.
+    freedom : float
+        d0: how well the shapes agree, infinite where they scatter no more than their own error; 0 where that
+        is not known.
+    """
+
+    variance: float
+    freedom: float
+
+
+def fit_prior(variance: Floats, freedom: npt.ArrayLike, *, caution: float) -> Prior:
+    """Fit the distribution that the variances of many shapes come from, by the moments of log s^2.
 
     Parameters
     ----------
@@ -49,37 +66,54 @@ def moderate(variance: Floats, freedom: npt.ArrayLike, *, caution: float) -> Mod
         By how many standard errors the spread of the log variances is taken to be wider than it was found;
         0 gives the estimate of [1]_. Wider means that less is lent.
 
-    Returns
-    -------
-    Moderation
-        (d0 s0^2 + d s^2)/(d0 + d) with d0 + d degrees of freedom, the posterior of [1]_; unchanged if fewer
-        than three variances are positive.
-
-    Notes
-    -----
-    d0 and s0^2 are fitted by the moments of log s^2, as in [1]_.
-
     References
     ----------
     .. [1] G. K. Smyth, Linear models and empirical Bayes methods for assessing differential expression in
        microarray experiments, Statistical Applications in Genetics and Molecular Biology 3, 3 (2004).
        DOI 10.2202/1544-6115.1027
     """
-    own = np.asarray(freedom, dtype=np.float64)
-    half = own / 2
+    half = np.asarray(freedom, dtype=np.float64) / 2
     usable = (variance > 0) & (half > 0)
     if np.count_nonzero(usable) < 3:
-        return Moderation(variance=variance, freedom=own)
+        return Prior(variance=np.nan, freedom=0.0)
     d = half[usable]
     logs = np.log(variance[usable]) - special.digamma(d) + np.log(d)
     spread = float(logs.var(ddof=1))
     excess = spread * (1 + caution * np.sqrt(2 / (len(logs) - 1))) - float(special.polygamma(1, d).mean())
     if excess <= 0:  # no more spread than the variances' own error: one common variance
-        common = np.where(np.isnan(variance), np.nan, np.exp(logs.mean()))
-        return Moderation(variance=common, freedom=np.full(common.shape, np.inf))
+        return Prior(variance=float(np.exp(logs.mean())), freedom=np.inf)
     prior = _inverse_trigamma(excess)
-    level = np.exp(logs.mean() + special.digamma(prior) - np.log(prior))
-    return Moderation(variance=(prior * level + half * variance) / (prior + half), freedom=own + 2 * prior)
+    level = float(np.exp(logs.mean() + special.digamma(prior) - np.log(prior)))
+    return Prior(variance=level, freedom=2 * prior)
+
+
+def moderate(variance: Floats, freedom: npt.ArrayLike, *, caution: float) -> Moderation:
+    """Draw the variances of many shapes towards their common level, as far as they seem to agree.
+
+    Parameters
+    ----------
+    variance : ndarray, shape (shapes,)
+        Sample variances; NaN where unknown.
+    freedom : array_like, shape (shapes,)
+        Their degrees of freedom.
+    caution : float
+        As :func:`fit_prior` takes it.
+
+    Returns
+    -------
+    Moderation
+        (d0 s0^2 + d s^2)/(d0 + d) with d0 + d degrees of freedom, the posterior of Smyth (2004); unchanged
+        if fewer than three variances are positive.
+    """
+    own = np.asarray(freedom, dtype=np.float64)
+    prior = fit_prior(variance, own, caution=caution)
+    if prior.freedom == 0:
+        return Moderation(variance=variance, freedom=own)
+    if np.isinf(prior.freedom):
+        common = np.where(np.isnan(variance), np.nan, prior.variance)
+        return Moderation(variance=common, freedom=np.full(common.shape, np.inf))
+    posterior = (prior.freedom * prior.variance + own * variance) / (prior.freedom + own)
+    return Moderation(variance=posterior, freedom=own + prior.freedom)
 
 
 def moderated(variance: Floats, freedom: npt.ArrayLike) -> Floats:
