@@ -16,6 +16,7 @@ from abtune.analyse.weights import built_in_weights
 pytestmark = pytest.mark.usefixtures("empty_folder", "plain_environment")
 
 PILOT = "h200-pilot"
+PUBLISHED = "tvm14009-rtx3080"
 
 
 def section(text: str, title: str) -> str:
@@ -41,6 +42,76 @@ def test_pages(
     assert (outcome.code, outcome.err) == (0, "")
     assert outcome.out.startswith("async against mainline")
     assert_golden(f"{name}-{width}.txt", section(outcome.out, title))
+
+
+@pytest.mark.parametrize("width", [60, 100])
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("single-run", ["--single-run"]), ("noise-from", ["--noise-from", PILOT, "--shapes", "M=*,*C=1024*"])],
+)
+def test_single_runs(
+    run: Run, monkeypatch: pytest.MonkeyPatch, name: str, options: list[str], width: int
+) -> None:
+    """The page about single runs looks as its golden file shows, below a report without verdicts."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    outcome = run("analyze", PUBLISHED, *options)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert "No shape is judged here." in outcome.out
+    assert max(map(len, outcome.out.splitlines())) <= width
+    assert_golden(f"{name}-{width}.txt", section(outcome.out, "one run a cell"))
+
+
+def test_the_report_points_to_the_page_about_single_runs(run: Run) -> None:
+    """A table with one run a cell is told of the option, until it is given; a sweep is not."""
+    assert "--single-run says it" in run("analyze", PUBLISHED).out
+    assert "--single-run says it" not in run("analyze", PUBLISHED, "--single-run").out
+    assert "--single-run" not in run("analyze", PILOT).out
+
+
+def test_single_runs_in_other_formats(run: Run) -> None:
+    """Markdown and HTML have the page, JSON its numbers; no shape has a verdict or a p-value of its own."""
+    options = ["--noise-from", PILOT, "--format"]
+    for form in ("markdown", "html"):
+        text = run("analyze", PUBLISHED, *options, form).out
+        assert f"noise from {PILOT}" in text
+        assert "nan" not in text
+    document = json.loads(run("analyze", PUBLISHED, *options, "json").out)
+    single = document["single_run"]
+    assert [row["name"] for row in single["together"]] == ["conv2d_nhwc", "gemm_nn", "all shapes"]
+    assert single["outside"]["dataset"] == PILOT
+    assert not [
+        name for name in single["shapes"][0] | single["shapes"][0]["predicted"] if name.startswith("p_")
+    ]
+    assert {row["verdict"] for row in document["comparisons"]} == {"invalid"}
+    assert (
+        json.loads(run("analyze", PUBLISHED, "--single-run", "--format", "json").out)["single_run"]["outside"]
+        is None
+    )
+
+
+def test_noise_comes_from_a_file_too(run: Run) -> None:
+    """A dataset is given by name or as a file, which is called what it was called."""
+    abtune.save_dataset(abtune.open_dataset(PILOT), "mine.nc")
+    assert "noise from mine.nc" in run("analyze", PUBLISHED, "--noise-from", "mine.nc").out
+
+
+@pytest.mark.parametrize(
+    ("dataset", "options", "said"),
+    [
+        (PILOT, ["--single-run"], "no shape has one run a side; with up to 10 seeds"),
+        (PUBLISHED, ["--noise-from", "tvm14009-rtx3080"], "it says nothing of noise"),
+        (PUBLISHED, ["--noise-from", "h200"], "unknown dataset 'h200'; did you mean"),
+        (PUBLISHED, ["--noise-from", "absent.nc"], "absent.nc: no such file"),
+        (PUBLISHED, ["--single-run", "--format", "csv"], "CSV has the comparisons only"),
+        (PUBLISHED, ["--noise-from", PILOT, "--format", "csv"], "CSV has the comparisons only"),
+    ],
+)
+def test_what_has_no_single_runs_is_refused(run: Run, dataset: str, options: list[str], said: str) -> None:
+    """Where the page would be empty, one line says why."""
+    outcome = run("analyze", dataset, *options)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.count("\n") == 1
+    assert said in outcome.err
 
 
 @pytest.mark.parametrize("width", [60, 100])

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import xarray as xr
 
+from abtune.analyse.provenance import settings
 from abtune.schema import RunStatus, TrialStatus
 from abtune.stats.ragged import Floats
 
@@ -46,19 +44,16 @@ def cost_of_a_seed(dataset: xr.Dataset, configs: tuple[str, str]) -> RunCost | N
 
 
 def _gpu_seconds(dataset: xr.Dataset) -> float:
-    settings = _settings(dataset)
+    known = settings(dataset)
     names = ("search_repeats", "search_repeat_ms", "rounds", "repeats", "repeat_ms")
-    if (
-        not all(isinstance(settings.get(name), int | float) for name in names)
-        or "trial_latency" not in dataset
-    ):
+    if not all(isinstance(known.get(name), int | float) for name in names) or "trial_latency" not in dataset:
         return math.nan
-    searching, again = settings["search_repeat_ms"] / 1000, settings["repeat_ms"] / 1000
+    searching, again = known["search_repeat_ms"] / 1000, known["repeat_ms"] / 1000
     axes = ("shape", "config", "seed", "trial")
     times = dataset["trial_latency"].transpose(*axes).values
     ran = dataset["trial_status"].transpose(*axes).values == TrialStatus.OK
-    search = settings["search_repeats"] * np.where(ran, np.fmax(times, searching), 0.0).sum(axis=-1)
-    winners: float = 2 * settings["rounds"] * settings["repeats"] * again
+    search = known["search_repeats"] * np.where(ran, np.fmax(times, searching), 0.0).sum(axis=-1)
+    winners: float = 2 * known["rounds"] * known["repeats"] * again
     return _sum_of_sides(np.where(ran.any(axis=-1), search, np.nan)) + winners
 
 
@@ -66,12 +61,3 @@ def _sum_of_sides(values: Floats) -> float:
     """Mean over shapes and seeds of each side, added up; values of shape (shape, config, seed)."""
     sides = [values[:, side][~np.isnan(values[:, side])] for side in range(values.shape[1])]
     return sum(float(side.mean()) if len(side) else math.nan for side in sides)
-
-
-def _settings(dataset: xr.Dataset) -> Mapping[str, Any]:
-    """Return the settings of the sweep that made the dataset; empty if it does not say."""
-    try:
-        found = json.loads(dataset.attrs.get("settings", "{}"))
-    except (TypeError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}

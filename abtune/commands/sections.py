@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from abtune.analyse.comparison import Analysis
+    from abtune.analyse.single_run import SingleRun
     from abtune.analyse.weights import Weights
     from abtune.report.page import Section
 
@@ -35,6 +36,10 @@ class Asked:
         Judge the searches after so many trials.
     figure : Path or None
         Where to draw the curve.
+    single_run : bool
+        The page of tables with one run a cell.
+    noise_from : str or None
+        A dataset that lends its noise to that page.
     """
 
     explain: str | None
@@ -44,13 +49,19 @@ class Asked:
     weights: str | None
     at_trials: int | None
     figure: Path | None
+    single_run: bool
+    noise_from: str | None
 
     @property
     def any_page(self) -> bool:
         """Whether there is anything beside the report, which CSV cannot have."""
-        return (
-            self.explain is not None or self.noise or self.overall or self.curve or self.weights is not None
-        )
+        asked = (self.explain, self.noise, self.overall, self.curve, self.weights, self.about_single_runs)
+        return any(part is not None and part is not False for part in asked)
+
+    @property
+    def about_single_runs(self) -> bool:
+        """Whether there is a page about single runs; noise from elsewhere is for nothing else."""
+        return self.single_run or self.noise_from is not None
 
 
 def section_options(command: Callable[..., int]) -> Callable[..., int]:
@@ -95,6 +106,16 @@ _OPTIONS = (
         metavar="FILE",
         type=click.Path(path_type=Path),
         help="Draw the curve into this file (needs matplotlib).",
+    ),
+    click.option(
+        "--single-run",
+        is_flag=True,
+        help="Say what a table with one run a cell supports, as a whole and for each boost.",
+    ),
+    click.option(
+        "--noise-from",
+        metavar="DATASET",
+        help="A dataset with several seeds whose noise is taken for that of single runs; with --single-run.",
     ),
 )
 
@@ -157,6 +178,24 @@ def compose(
 
             save_figure(draw_curve(curve, analysis), asked.figure)
         yield Section(name="curve", page=curve_page(curve, analysis), result=curve)
+    if asked.about_single_runs:
+        from abtune.report.single_run_page import single_run_page
+
+        single = _single_runs(asked.noise_from, dataset, analysis)
+        yield Section(name="single_run", page=single_run_page(single), result=single)
+
+
+def _single_runs(noise_from: str | None, dataset: xr.Dataset, analysis: Analysis) -> SingleRun:
+    """Describe single runs, with the noise of another dataset if one is named."""
+    from abtune.analyse.single_run import describe_single_runs
+
+    if noise_from is None:
+        return describe_single_runs(dataset, analysis)
+    import abtune
+    from abtune.analyse.outside import Outside
+
+    outside = Outside(name=noise_from, dataset=abtune.open_dataset(noise_from))
+    return describe_single_runs(dataset, analysis, outside)
 
 
 def _check(asked: Asked) -> None:

@@ -7,7 +7,7 @@ second, so the report reads the same without colours.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TextIO
 
 from rich.console import Console
@@ -43,7 +43,9 @@ STYLES = {
 BESIDE = 80
 
 
-def render_terminal(analysis: Analysis, console: Console, *, why: bool) -> None:
+def render_terminal(
+    analysis: Analysis, console: Console, *, why: bool, sections: Sequence[Section] = ()
+) -> None:
     """Print an analysis.
 
     Parameters
@@ -54,6 +56,8 @@ def render_terminal(analysis: Analysis, console: Console, *, why: bool) -> None:
         Its width, colours and encoding decide how the report looks.
     why : bool
         Whether to give the reason of each verdict.
+    sections : sequence of Section
+        Further pages that will follow; others are pointed to where they help.
     """
     notes = collect_notes(analysis)
     groups = group_by_workload(analysis.comparisons)
@@ -68,7 +72,8 @@ def render_terminal(analysis: Analysis, console: Console, *, why: bool) -> None:
     _print_overall(console, analysis)
     console.print()
     console.print(_counts(analysis, min(console.width, PROSE)))
-    _print_notes(console, analysis, notes, layout, why=why)
+    hints = _hints(analysis, why=why, sections=sections)
+    _print_notes(console, notes, layout, hints)
     if why:
         console.print()
         _print_reasons(console, analysis)
@@ -83,7 +88,7 @@ def terminal_text(
 
     def draw(console: Console) -> None:
         if analysis is not None:
-            render_terminal(analysis, console, why=why)
+            render_terminal(analysis, console, why=why, sections=sections)
         for place, section in enumerate(sections):
             if place or analysis is not None:
                 console.print()
@@ -163,14 +168,22 @@ def _counts(analysis: Analysis, width: int) -> Text:
     return text
 
 
-def _print_notes(console: Console, analysis: Analysis, notes: Notes, layout: Layout, *, why: bool) -> None:
+def _hints(analysis: Analysis, *, why: bool, sections: Sequence[Section]) -> Iterator[str]:
+    """Point to options that would say more."""
+    if not why and any(row.verdict is Verdict.INCONCLUSIVE for row in analysis.comparisons):
+        yield "What would settle an inconclusive shape: --why says it, shape by shape."
+    shown = any(section.name == "single_run" for section in sections)
+    if not shown and all(row.baseline.n == row.candidate.n == 1 for row in analysis.comparisons):
+        yield "What a table with one run a cell does support: --single-run says it."
+
+
+def _print_notes(console: Console, notes: Notes, layout: Layout, hints: Iterable[str]) -> None:
     ascii_only = console.options.ascii_only
     point = bullet(console)
     items = [(point, text) for text in notes.general]
     for number, text in enumerate(notes.numbered, start=1):
         items.append((mark([number], ascii_only=ascii_only).strip(), text))
-    if not why and any(row.verdict is Verdict.INCONCLUSIVE for row in analysis.comparisons):
-        items.append((point, "What would settle an inconclusive shape: --why says it, shape by shape."))
+    items += [(point, hint) for hint in hints]
     if layout.left_out:
         names = ", ".join(name.replace(" ", "\xa0") for name in layout.left_out)
         items.append((point, f"No room at this width for: {names}. --format csv has everything."))

@@ -1,0 +1,149 @@
+"""The part of a page about shapes with one run a side: what each boost bears, and borrowed intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from abtune.analyse.likeness import Assumption, Standing
+from abtune.analyse.lone_pairs import LonePair, Predicted
+from abtune.analyse.outside import OutsideNoise, OutsideSide
+from abtune.analyse.single_run import SingleRun
+from abtune.report.columns import Column, intervals
+from abtune.report.drawing import span
+from abtune.report.numbers import NOTHING, boost_decimals, percent, plain_percent, spread_percent
+from abtune.report.page import SHAPE, Bullets, Grid, Heading, Part, Prose, column, drawing
+
+_WIDTH = 25
+_ORDER = (Standing.DIFFERS, Standing.NOT_RECORDED, Standing.UNCHECKED, Standing.AGREES)
+_LENDERS = (
+    "Usual noise: what a shape gets that has no runs there; one that has keeps its own, drawn towards it. "
+    "Freedom: its degrees of freedom; few mean that shapes differ much in their noise, and widen intervals."
+)
+_TIPPING = (
+    "Tips at: search noise from which on two runs of one configuration differ as much in one case of {odds}, "
+    "so that the boost no longer stands out; for all %: the same for all shapes at once (Bonferroni). A "
+    "boost means something only if the noise is known to be less."
+)
+_BORROWED = (
+    "Noise: of baseline/candidate, from {name}; ~ marks shapes that have no runs there. Interval: of the "
+    "boost that many runs would show, were the noise here like the noise there; for all: those of all shapes "
+    "hold at once (Bonferroni). {alone} of {shapes} intervals leave out zero, {together} of those for all. "
+    "The drawing goes from {low}% to {high}%; the bar is zero, < and > go on beyond."
+)
+
+
+def about_shapes(found: SingleRun) -> Iterator[Part]:
+    """Compose the borrowed noise, if there is any, and a table for each kind of workload."""
+    decimals = _decimals(found.shapes)
+    scale = _scale(found.shapes)
+    if found.outside is not None:
+        yield Heading(text=f"noise from {found.outside.dataset}", minor=True)
+        yield _lenders(found.outside)
+        yield Prose(text=_LENDERS, remark=True)
+        worst_first = sorted(found.outside.assumptions, key=lambda part: _ORDER.index(part.standing))
+        yield Bullets(items=tuple(map(_assumption, worst_first)))
+    for workload in dict.fromkeys(pair.workload for pair in found.shapes):
+        pairs = [pair for pair in found.shapes if pair.workload == workload]
+        yield Heading(text=f"shape by shape{workload and f': {workload}'}", minor=True)
+        yield _grid(pairs, found.level, decimals, scale)
+    yield Prose(text=_TIPPING.format(odds=odds(found.level)), remark=True)
+    if found.outside is not None:
+        yield Prose(text=_legend(found, found.outside.dataset, scale), remark=True)
+
+
+def odds(level: float) -> str:
+    """Write a level of 0.95 as one case of 20."""
+    return f"{1 / (1 - level):,.0f}"
+
+
+def _grid(pairs: Sequence[LonePair], level: float, decimals: int, scale: tuple[float, float]) -> Grid:
+    borrowed = [pair.predicted for pair in pairs if pair.predicted is not None]
+    return Grid(
+        stub=SHAPE,
+        labels=tuple(pair.shape for pair in pairs),
+        columns=(
+            column("boost %", [percent(pair.boost, decimals) for pair in pairs]),
+            column("tips at %", [percent(pair.tipping, 2, signed=False) for pair in pairs]),
+            column(
+                "for all %",
+                [percent(pair.tipping_simultaneous, 2, signed=False) for pair in pairs],
+                gives_way=2,
+            ),
+            *(_borrowed(pairs, borrowed, level, decimals, scale) if borrowed else ()),
+        ),
+    )
+
+
+def _borrowed(
+    pairs: Sequence[LonePair],
+    borrowed: Sequence[Predicted],
+    level: float,
+    decimals: int,
+    scale: tuple[float, float],
+) -> Iterator[Column]:
+    """Columns of what other runs' noise makes of each boost."""
+    alone = [(row.boost_low, row.boost_high) for row in borrowed]
+    together = [(row.boost_low_simultaneous, row.boost_high_simultaneous) for row in borrowed]
+    yield column("noise %", [_noise(row) for row in borrowed], gives_way=1)
+    yield column(f"{plain_percent(level)} interval", intervals(alone, decimals))
+    yield column("for all", intervals(together, decimals), gives_way=3)
+    drawn = [
+        span(*(low, pair.boost, high), scale, _WIDTH) for pair, (low, high) in zip(pairs, alone, strict=True)
+    ]
+    yield drawing("drawn", drawn, gives_way=4)
+
+
+def _lenders(outside: OutsideNoise) -> Grid:
+    sides = outside.baseline, outside.candidate
+    return Grid(
+        stub="configuration",
+        labels=tuple(side.config for side in sides),
+        columns=(
+            column("usual noise %", [spread_percent(side.spread) for side in sides]),
+            column("freedom", [_freedom(side) for side in sides]),
+            column("shapes", [str(side.shapes) for side in sides]),
+            column("seeds", [str(side.seeds) for side in sides]),
+        ),
+    )
+
+
+def _freedom(side: OutsideSide) -> str:
+    return f"{side.freedom:.1f}" if math.isfinite(side.freedom) else "unlimited"
+
+
+def _assumption(assumption: Assumption) -> str:
+    detail = f" ({assumption.detail})" if assumption.detail else ""
+    return f"{assumption.standing.value}: {assumption.what}{detail}."
+
+
+def _noise(row: Predicted) -> str:
+    sides = "/".join(map(spread_percent, (row.noise_baseline, row.noise_candidate)))
+    return sides if row.known or sides == f"{NOTHING}/{NOTHING}" else f"~{sides}"
+
+
+def _decimals(pairs: Sequence[LonePair]) -> int:
+    """Boosts without an interval are written as published tables do, with two decimals."""
+    known = [pair.predicted for pair in pairs if pair.predicted is not None]
+    return boost_decimals((row.boost_high - row.boost_low) / 2 for row in known)
+
+
+def _scale(pairs: Sequence[LonePair]) -> tuple[float, float]:
+    """Choose the ends of the drawing so that every boost is on it."""
+    boosts = [pair.boost for pair in pairs]
+    reach = max(map(abs, boosts)) or 0.01
+    return min(0.0, *boosts) - reach / 2, max(0.0, *boosts) + reach / 2
+
+
+def _legend(found: SingleRun, name: str, scale: tuple[float, float]) -> str:
+    rows = [pair.predicted for pair in found.shapes if pair.predicted is not None]
+    alone = [(row.boost_low, row.boost_high) for row in rows]
+    together = [(row.boost_low_simultaneous, row.boost_high_simultaneous) for row in rows]
+    return _BORROWED.format(
+        name=name,
+        shapes=len(rows),
+        alone=sum(low > 0 or high < 0 for low, high in alone),
+        together=sum(low > 0 or high < 0 for low, high in together),
+        low=percent(scale[0], 0),
+        high=percent(scale[1], 0),
+    )
