@@ -44,6 +44,7 @@ Examples:
   abtune analyze --noise --overall            more of the noise, and of all shapes together
   abtune analyze --explain 'M=512_*'          the whole story of one shape
   abtune analyze --curve                      the boost by number of trials
+  abtune analyze table.nc --single-run        what one run a cell supports
 """
 )
 @click.argument("dataset", required=False)
