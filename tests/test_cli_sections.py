@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -87,6 +88,16 @@ def test_single_runs_in_other_formats(run: Run) -> None:
         json.loads(run("analyze", PUBLISHED, "--single-run", "--format", "json").out)["single_run"]["outside"]
         is None
     )
+
+
+def test_intervals_that_say_nothing_are_none(run: Run) -> None:
+    """Two seeds of two shapes bound nothing for twelve shapes at once, and no number of many digits shows."""
+    few = abtune.open_dataset(PILOT).isel(shape=[0, 1], seed=[0, 1])
+    abtune.save_dataset(few, "few.nc")
+    outcome = run("analyze", PUBLISHED, "--noise-from", "few.nc", "--shapes", "M=*")
+    assert "none" in outcome.out[outcome.out.index("for all %") :].splitlines()[1]
+    assert not re.search(r"\d{5}\.", outcome.out)
+    assert "fewer than three shapes" in outcome.out
 
 
 def test_noise_comes_from_a_file_too(run: Run) -> None:

@@ -15,6 +15,8 @@ from abtune.report.numbers import NOTHING, boost_decimals, percent, plain_percen
 from abtune.report.page import SHAPE, Bullets, Grid, Heading, Part, Prose, column, drawing
 
 _WIDTH = 25
+# An interval that allows for a hundred times faster or slower says nothing.
+_LARGEST = 100
 _ORDER = (Standing.DIFFERS, Standing.NOT_RECORDED, Standing.UNCHECKED, Standing.AGREES)
 _LENDERS = (
     "Usual noise: what a shape gets that has no runs there; one that has keeps its own, drawn towards it. "
@@ -27,9 +29,10 @@ _TIPPING = (
 )
 _BORROWED = (
     "Noise: of baseline/candidate, from {name}; ~ marks shapes that have no runs there. Interval: of the "
-    "boost that many runs would show, were the noise here like the noise there; for all: those of all shapes "
-    "hold at once (Bonferroni). {alone} of {shapes} intervals leave out zero, {together} of those for all. "
-    "The drawing goes from {low}% to {high}%; the bar is zero, < and > go on beyond."
+    "boost that many runs would show, were the noise here like the noise there (none: beyond a hundred "
+    "times); for all: those of all shapes hold at once (Bonferroni). {alone} of {shapes} intervals leave out "
+    "zero, {together} of those for all. The drawing goes from {low}% to {high}%; the bar is zero, < and > go "
+    "on beyond."
 )
 
 
@@ -50,6 +53,14 @@ def about_shapes(found: SingleRun) -> Iterator[Part]:
     yield Prose(text=_TIPPING.format(odds=odds(found.level)), remark=True)
     if found.outside is not None:
         yield Prose(text=_legend(found, found.outside.dataset, scale), remark=True)
+
+
+def bounded(bounds: Sequence[tuple[float, float]], decimals: int) -> tuple[str, ...]:
+    """Write intervals in percent, but ``none`` where an end is beyond a hundred times faster or slower."""
+    none = [low < 1 / _LARGEST - 1 or high > _LARGEST - 1 for low, high in bounds]
+    kept = [(math.nan, math.nan) if lost else ends for ends, lost in zip(bounds, none, strict=True)]
+    texts = zip(intervals(kept, decimals), none, strict=True)
+    return tuple("none" if lost else text for text, lost in texts)
 
 
 def odds(level: float) -> str:
@@ -86,8 +97,8 @@ def _borrowed(
     alone = [(row.boost_low, row.boost_high) for row in borrowed]
     together = [(row.boost_low_simultaneous, row.boost_high_simultaneous) for row in borrowed]
     yield column("noise %", [_noise(row) for row in borrowed], gives_way=1)
-    yield column(f"{plain_percent(level)} interval", intervals(alone, decimals))
-    yield column("for all", intervals(together, decimals), gives_way=3)
+    yield column(f"{plain_percent(level)} interval", bounded(alone, decimals))
+    yield column("for all", bounded(together, decimals), gives_way=3)
     drawn = [
         span(*(low, pair.boost, high), scale, _WIDTH) for pair, (low, high) in zip(pairs, alone, strict=True)
     ]

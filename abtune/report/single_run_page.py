@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from abtune.analyse.single_run import SingleRun
 from abtune.analyse.together import Surviving, Together
-from abtune.report.columns import intervals
-from abtune.report.lone_pairs_page import about_shapes, odds
+from abtune.report.lone_pairs_page import about_shapes, bounded, odds
 from abtune.report.numbers import NOTHING, p_value, percent, plain_percent
 from abtune.report.page import Bullets, Grid, Heading, Part, Prose, column
 
@@ -59,7 +58,7 @@ def _left_out(found: SingleRun) -> list[str]:
 
 def _estimates(rows: Sequence[Together], level: float) -> Grid:
     """Three lines a row: mean boost, typical boost, share of shapes."""
-    bounds = intervals([(part.low, part.high) for row in rows for part in (row.mean, row.typical)], 2)
+    bounds = bounded([(part.low, part.high) for row in rows for part in (row.mean, row.typical)], 2)
     lines = [
         (
             ("mean", percent(row.mean.value, 2), bounds[2 * at], p_value(row.mean.p)),
