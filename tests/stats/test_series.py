@@ -1,0 +1,265 @@
+"""Means of series, and what is to be said of a series: published values, oracles, properties, coverage."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+from series_noise import SERIES, autoregressive
+from statsmodels.stats.diagnostic import acorr_ljungbox
+from statsmodels.tsa.stattools import acf
+from torchvision_dump import dumped_series
+
+from abtune.stats.autocorrelation import autocorrelations, default_lags, integrated_time, ljung_box
+from abtune.stats.long_run import cosine_mean, half_width, independent_mean, mean_difference
+from abtune.stats.patterns import level_change, strongest_period
+
+# Of the published dump in seconds, computed without abtune: autocorrelation at lags 1, 2, 4, 8; p of Ljung
+# and Box over 10 lags; length and p of the strongest period; Pettitt's place and p; integrated
+# autocorrelation time; half of the 95 % interval by equally weighted cosines, in percent of the mean.
+PUBLISHED = np.array(
+    [
+        (+0.15, -0.32, +0.11, -0.07, 0.00885, 4.5, 0.024, 34, 0.21, 1.30, 0.160),
+        (+0.23, -0.08, -0.23, +0.40, 0.00583, 8.3, 0.066, 30, 0.12, 1.45, 0.360),
+        (+0.25, +0.11, -0.13, +0.01, 0.255, 8.3, 0.79, 28, 0.0028, 1.72, 0.396),
+        (+0.07, -0.19, -0.00, -0.31, 0.184, 3.3, 0.13, 8, 1, 1.15, 0.263),
+        (+0.32, +0.03, -0.36, +0.05, 4.42e-05, 8.3, 0.055, 9, 0.18, 1.63, 0.260),
+        (+0.12, -0.27, +0.02, +0.05, 0.141, 6.2, 0.27, 33, 0.81, 1.23, 0.480),
+        (+0.36, +0.10, -0.14, -0.08, 0.193, 12.5, 0.027, 7, 0.077, 1.91, 0.386),
+        (-0.02, +0.09, -0.10, +0.22, 0.324, 2.6, 0.56, 22, 0.13, 1.71, 0.562),
+    ]
+).T
+# Speedup over the first series, minus 1, with the interval by equally weighted cosines, in percent.
+SPEEDUPS = np.array(
+    [
+        (+8.26, +7.84, +8.69),
+        (-2.20, -2.62, -1.78),
+        (+5.92, +5.59, +6.24),
+        (+49.18, +48.73, +49.64),
+        (+41.81, +41.09, +42.53),
+        (+46.09, +45.48, +46.70),
+        (+63.33, +62.38, +64.29),
+    ]
+).T
+
+
+def series(seed: int, n: int = 40) -> np.ndarray:
+    return autoregressive(0.4)(np.random.default_rng(seed), (3, n))
+
+
+def test_the_published_dump() -> None:
+    """Every diagnostic of the published dump, in seconds as it is, is the one computed elsewhere."""
+    values = dumped_series()
+    correlations = autocorrelations(values)
+    np.testing.assert_allclose(correlations[:, [1, 2, 4, 8]].T, PUBLISHED[:4], atol=0.0051)
+    np.testing.assert_allclose(ljung_box(correlations, lags=default_lags(50)), PUBLISHED[4], rtol=0.004)
+    period, change = strongest_period(values), level_change(values)
+    np.testing.assert_allclose(period.length, PUBLISHED[5], atol=0.051)
+    np.testing.assert_allclose(period.p, PUBLISHED[6], rtol=0.03)
+    # One more or less before the change, where the statistic before and after it is the same.
+    np.testing.assert_allclose(change.after, PUBLISHED[7], atol=1)
+    np.testing.assert_allclose(change.p, PUBLISHED[8], rtol=0.03)
+    np.testing.assert_allclose(integrated_time(correlations), PUBLISHED[9], atol=0.0051)
+    estimate = cosine_mean(values)
+    half = 100 * half_width(estimate, level=0.95) / estimate.mean
+    np.testing.assert_allclose(half, PUBLISHED[10], atol=0.00051)
+
+
+def test_speedups_of_the_published_dump() -> None:
+    """Ratios of geometric means are those of the means in seconds within 0.03 points, intervals too.
+
+    The published ones have 5 degrees of freedom, those of a single mean; Welch and Satterthwaite's are more.
+    """
+    logs = np.log(dumped_series())
+    found = mean_difference(cosine_mean(logs[0]), cosine_mean(logs[1:]))
+    assert ((found.freedom > 5) & (found.freedom <= 10)).all()
+    half = stats.t(5).ppf(0.975) * found.error
+    ours = [100 * np.expm1(found.difference + sign * half) for sign in (0, -1, 1)]
+    np.testing.assert_allclose(ours, SPEEDUPS, atol=0.03)
+
+
+@pytest.mark.parametrize("n", [2, 5, 9, 50, 51])
+def test_cosines_are_those_of_the_paper(n: int) -> None:
+    """The long-run variance is the mean of squared projections on cosines, each computed by its formula."""
+    values = series(n, n)[0]
+    found = cosine_mean(values)
+    t = np.arange(1, n + 1)
+    cosines = [
+        np.sqrt(2 / n) * (np.cos(np.pi * j * (t - 0.5) / n) * (values - values.mean())).sum()
+        for j in range(1, found.freedom + 1)
+    ]
+    assert found.error == pytest.approx(np.sqrt(np.mean(np.square(cosines)) / n))
+    assert found.mean == pytest.approx(values.mean())
+
+
+def test_two_values_have_the_usual_interval() -> None:
+    """Of two values there is one way to make an interval, which both estimates are."""
+    values = np.array([1.0, 1.4])
+    oracle = stats.ttest_1samp(values, 0).confidence_interval(0.95)
+    for estimate in (cosine_mean(values), independent_mean(values)):
+        assert half_width(estimate, level=0.95) == pytest.approx((oracle.high - oracle.low) / 2)
+
+
+def test_independent_means_are_those_of_scipy() -> None:
+    """Without dependence, mean and difference have Student's and Welch's intervals."""
+    first, second = series(1)[0], series(2, 25)[0]
+    estimate = independent_mean(first)
+    oracle = stats.ttest_1samp(first, 0).confidence_interval(0.9)
+    assert estimate.mean + half_width(estimate, level=0.9) == pytest.approx(oracle.high)
+    found = mean_difference(estimate, independent_mean(second))
+    welch = stats.ttest_ind(first, second, equal_var=False)
+    assert found.freedom == pytest.approx(welch.df)
+    assert found.difference / found.error == pytest.approx(welch.statistic)
+
+
+@pytest.mark.parametrize("n", [7, 10, 50, 77])
+def test_autocorrelations_and_ljung_box_are_those_of_statsmodels(n: int) -> None:
+    """All lags, and the test over the default number of lags."""
+    values = series(n, n)
+    correlations = autocorrelations(values)
+    lags = default_lags(n)
+    p = ljung_box(correlations, lags=lags)
+    for row in range(3):
+        np.testing.assert_allclose(correlations[row], acf(values[row], nlags=n - 1, fft=False), atol=1e-12)
+        oracle = acorr_ljungbox(values[row], lags=[lags])
+        assert p[row] == pytest.approx(oracle["lb_pvalue"].iloc[0])
+
+
+def test_integrated_time_of_an_autoregression() -> None:
+    """A long autoregression of .6 has (1 + .6)/(1 - .6) = 4, and independent values have 1."""
+    rng = np.random.default_rng(3)
+    for correlation, truth in ((0.6, 4.0), (0.0, 1.0)):
+        times = integrated_time(autocorrelations(autoregressive(correlation)(rng, (50, 4000))))
+        assert times.mean() == pytest.approx(truth, rel=0.08)
+
+
+def test_integrated_time_stops_at_the_first_pair_that_is_not_positive() -> None:
+    """Pairs 1.5, 0.1, 0.3 count as 1.5, 0.1, 0.1; what follows a negative pair does not count."""
+    correlations = np.array([1.0, 0.5, 0.2, -0.1, 0.2, 0.1, -0.3, 0.1, 0.9, 0.9])
+    assert integrated_time(correlations) == pytest.approx(-1 + 2 * (1.5 + 0.1 + 0.1))
+    alternating = autocorrelations(np.tile([1.0, -1.0], 50))
+    assert integrated_time(alternating) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(("q", "critical"), [(5, 0.68377), (10, 0.44495), (20, 0.27046), (50, 0.13135)])
+def test_fisher_has_the_tabulated_critical_values(q: int, critical: float) -> None:
+    """A series whose largest ordinate has the share that is tabulated for 5 % has p = .05."""
+    n = 2 * q + 1
+    heights = np.full(q, (1 - critical) / (q - 1))
+    heights[q // 2] = critical
+    spectrum = np.concatenate([[0.0], np.sqrt(heights)]).astype(complex)
+    found = strongest_period(np.fft.irfft(spectrum, n))
+    assert found.p == pytest.approx(0.05, rel=2e-3)
+    assert found.length == n / (q // 2 + 1)
+
+
+def test_a_flat_spectrum_has_no_period() -> None:
+    """Where all frequencies are equally strong p is 1, however long the series is."""
+    for n in (5, 101, 2001):
+        impulse = np.zeros(n)
+        impulse[0] = 1.0
+        assert strongest_period(impulse).p == pytest.approx(1)
+
+
+def test_the_change_is_that_of_the_double_sum() -> None:
+    """Place and statistic are those of the sum of signs over all pairs, ties included."""
+    values = np.round(series(4, 31), 1)
+    found = level_change(values)
+    for row in range(3):
+        signs = np.sign(values[row][:, np.newaxis] - values[row])
+        sums = [abs(signs[:t, t:].sum()) for t in range(1, 31)]
+        assert sums[found.after[row] - 1] == max(sums)
+        assert found.p[row] == pytest.approx(min(1.0, 2 * np.exp(-6 * max(sums) ** 2 / (31**3 + 31**2))))
+
+
+@given(seed=st.integers(0, 99), scale=st.floats(1e-6, 1e6), offset=st.floats(-20, 20))
+def test_units_do_not_matter(seed: int, scale: float, offset: float) -> None:
+    """Another unit scales the error, and changes nothing that is said of the series."""
+    here = series(seed)
+    there = scale * here + offset * scale
+    assert cosine_mean(there).error == pytest.approx(scale * cosine_mean(here).error, rel=1e-6)
+    np.testing.assert_allclose(strongest_period(here).p, strongest_period(there).p, rtol=1e-5)
+    np.testing.assert_allclose(autocorrelations(here), autocorrelations(there), atol=1e-6)
+
+
+@given(seed=st.integers(0, 99), n=st.integers(2, 60))
+def test_backwards_it_is_the_same(seed: int, n: int) -> None:
+    """A series backwards has the same errors and correlations, and its change is as far from its end."""
+    here = series(seed, n)
+    there = here[:, ::-1]
+    np.testing.assert_allclose(cosine_mean(here).error, cosine_mean(there).error)
+    np.testing.assert_allclose(autocorrelations(here), autocorrelations(there), atol=1e-12)
+    np.testing.assert_allclose(level_change(here).p, level_change(there).p)
+
+
+def test_constant_series() -> None:
+    """A constant has no error, and nothing to be said of: no correlation, no period, no change."""
+    values = np.full((2, 30), 0.1)
+    assert cosine_mean(values).error.tolist() == [0, 0]
+    correlations = autocorrelations(values)
+    unknown = (
+        integrated_time(correlations),
+        ljung_box(correlations, lags=5),
+        strongest_period(values).p,
+        strongest_period(values).length,
+        level_change(values).p,
+    )
+    assert np.isnan(unknown).all()
+
+
+@pytest.mark.parametrize("values", [[1.0], [1.0, np.nan], [1.0, np.inf], 1.0])
+def test_what_is_no_series_is_refused(values: object) -> None:
+    """A single value, a gap and an infinity are the caller's to deal with."""
+    with pytest.raises(ValueError, match="a series"):
+        cosine_mean(values)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "n", "low", "high"),
+    [
+        ("independent", 5, 0.938, 0.962),
+        ("independent", 50, 0.938, 0.962),
+        ("autoregression .3", 50, 0.935, 0.96),
+        ("autoregression .6", 50, 0.92, 0.95),
+        ("autoregression .6", 200, 0.925, 0.955),
+        ("autoregression .9", 50, 0.77, 0.82),
+        ("every 8th slower", 50, 0.94, 0.965),
+        ("spikes, 1 in 20", 50, 0.84, 0.89),
+        ("drift", 50, 0.99, 1.0),
+    ],
+)
+def test_coverage(name: str, n: int, low: float, high: float) -> None:
+    """Nominal 95 % intervals hold as often as docs/statistics.md says, and where dependence counts, more."""
+    values = SERIES[name](np.random.default_rng([5, n]), (4000, n))
+    estimate = cosine_mean(values)
+    covered = np.mean(np.abs(estimate.mean) <= half_width(estimate, level=0.95))
+    assert low <= covered <= high
+    plain = independent_mean(values)
+    naive = np.mean(np.abs(plain.mean) <= half_width(plain, level=0.95))
+    assert covered > naive + 0.08 or not name.startswith("autoregression")
+
+
+@pytest.mark.parametrize("n", [20, 50])
+def test_false_flags(n: int) -> None:
+    """Of independent series, each test flags about 5 % at most, normal or skewed."""
+    for name, most in (("independent", 0.075), ("independent, skewed", 0.07)):
+        values = SERIES[name](np.random.default_rng([6, n]), (4000, n))
+        for p in (
+            ljung_box(autocorrelations(values), lags=default_lags(n)),
+            strongest_period(values).p,
+            level_change(values).p,
+        ):
+            assert np.mean(p <= 0.05) <= most
+
+
+def test_what_is_there_is_found() -> None:
+    """A period and a shift of two standard deviations are flagged, the shift where it is."""
+    rng = np.random.default_rng(7)
+    period = strongest_period(SERIES["every 8th slower"](rng, (500, 200)))
+    assert np.mean(period.p <= 0.05) > 0.95
+    assert set(np.round(period.length, 1)) <= {8.0, 4.0, 2.7, 2.0}
+    change = level_change(SERIES["shift"](rng, (500, 50)))
+    assert np.mean(change.p <= 0.05) > 0.99
+    assert np.median(np.abs(change.after - 25)) <= 1
