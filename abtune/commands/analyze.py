@@ -45,6 +45,7 @@ Examples:
   abtune analyze --explain 'M=512_*'          the whole story of one shape
   abtune analyze --curve                      the boost by number of trials
   abtune analyze table.nc --single-run        what one run a cell supports
+  abtune analyze dump.nc --timings            raw timings of one process for each configuration
 """
 )
 @click.argument("dataset", required=False)
@@ -105,14 +106,18 @@ def analyze(
     or invalid.
     """
     import abtune
-    from abtune.commands.output import emit, write_text
     from abtune.commands.pages import default_dataset
-    from abtune.commands.sections import compose, read_weights_option
+    from abtune.commands.sections import compose, read_weights_option, timings_section
 
     chosen = format_ or (_SUFFIXES.get(output.suffix.lower(), "table") if output else "table")
     if chosen == "csv" and asked.any_page:
         raise InputError("CSV has the comparisons only; for the rest take --format json")
     opened = abtune.open_dataset(dataset or default_dataset())
+    if opened.sizes["config"] == 1 and asked.only_timings and not (baseline or candidate or fail_on):
+        only = str(opened["config"].values[0])
+        section = timings_section(opened, shapes or None, baseline=only, level=level)
+        _put(None, [section], chosen, output, why=why)
+        return 0
     judged = _at_trials(opened, asked.at_trials)
     settings = {"baseline": baseline, "candidate": candidate, "level": level, "rng_seed": rng_seed, **how}
 
@@ -126,10 +131,7 @@ def analyze(
         analysis = relabelled(analysis, opened, asked.at_trials)
     sections = tuple(compose(asked, judged, analysis, judge))
     whole = None if asked.explain is not None and chosen != "json" else analysis
-    if output is None:
-        emit(_render(whole, sections, chosen, sys.stdout, why=why))
-    else:
-        write_text(_render(whole, sections, chosen, None, why=why), output)
+    _put(whole, sections, chosen, output, why=why)
     return _gate(analysis, fail_on)
 
 
@@ -139,6 +141,18 @@ def _at_trials(dataset: xr.Dataset, trials: int | None) -> xr.Dataset:
     from abtune.analyse.convergence import at_trials
 
     return at_trials(dataset, trials)
+
+
+def _put(
+    analysis: Analysis | None, sections: Sequence[Section], format_: str, output: Path | None, *, why: bool
+) -> None:
+    """Print what there is, or write it into a file."""
+    from abtune.commands.output import emit, write_text
+
+    if output is None:
+        emit(_render(analysis, sections, format_, sys.stdout, why=why))
+    else:
+        write_text(_render(analysis, sections, format_, None, why=why), output)
 
 
 def _render(
@@ -164,9 +178,10 @@ def _render(
         from abtune.report.terminal import terminal_text
 
         return terminal_text(analysis, stream, why=why, sections=sections)
-    from abtune.report.machine import render_csv, render_json
+    from abtune.report.machine import render_csv, render_json, render_result
 
-    assert analysis is not None  # noqa: S101  # left out where people read only
+    if analysis is None:
+        return render_result({section.name: section.result for section in sections})
     return render_json(analysis, sections) if format_ == "json" else render_csv(analysis)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,7 +28,7 @@ class Asked:
     ----------
     explain : str or None
         The shape whose story is told, in place of the report.
-    noise, overall, curve : bool
+    noise, overall, timings, curve : bool
         Pages below it.
     weights : str or None
         File or name, for the time of a program.
@@ -45,6 +45,7 @@ class Asked:
     explain: str | None
     noise: bool
     overall: bool
+    timings: bool
     curve: bool
     weights: str | None
     at_trials: int | None
@@ -55,13 +56,22 @@ class Asked:
     @property
     def any_page(self) -> bool:
         """Whether there is anything beside the report, which CSV cannot have."""
-        asked = (self.explain, self.noise, self.overall, self.curve, self.weights, self.about_single_runs)
-        return any(part is not None and part is not False for part in asked)
+        return self.timings or self._compares
 
     @property
     def about_single_runs(self) -> bool:
         """Whether there is a page about single runs; noise from elsewhere is for nothing else."""
         return self.single_run or self.noise_from is not None
+
+    @property
+    def only_timings(self) -> bool:
+        """Whether all that is asked for says something of a single configuration too."""
+        return self.timings and not self._compares and self.at_trials is None
+
+    @property
+    def _compares(self) -> bool:
+        pages = self.noise or self.overall or self.curve or self.about_single_runs
+        return pages or self.explain is not None or self.weights is not None
 
 
 def section_options(command: Callable[..., int]) -> Callable[..., int]:
@@ -88,6 +98,9 @@ _OPTIONS = (
     click.option("--noise", is_flag=True, help="Say where the scatter comes from, and what failed."),
     click.option(
         "--overall", is_flag=True, help="Say more of all shapes together: range, chance to win, spread."
+    ),
+    click.option(
+        "--timings", is_flag=True, help="Say what the raw timings of single processes show, and cannot show."
     ),
     click.option(
         "--weights",
@@ -168,6 +181,9 @@ def compose(
 
         noise = describe_noise(dataset, analysis)
         yield Section(name="noise", page=noise_page(noise), result=noise)
+    if asked.timings:
+        shapes = [row.shape for row in analysis.comparisons]
+        yield timings_section(dataset, shapes, baseline=analysis.baseline, level=analysis.level)
     if asked.curve:
         from abtune.analyse.convergence import boost_curve
         from abtune.report.curve_page import curve_page
@@ -196,6 +212,19 @@ def _single_runs(noise_from: str | None, dataset: xr.Dataset, analysis: Analysis
 
     outside = Outside(name=noise_from, dataset=abtune.open_dataset(noise_from))
     return describe_single_runs(dataset, analysis, outside)
+
+
+def timings_section(
+    dataset: xr.Dataset, shapes: Sequence[str] | None, *, baseline: str, level: float
+) -> Section:
+    """Make the section on timings of single processes, which takes no comparison."""
+    from abtune.analyse.arguments import restrict
+    from abtune.analyse.timings import describe_timings
+    from abtune.report.page import Section
+    from abtune.report.timings_page import timings_page
+
+    timings = describe_timings(restrict(dataset, shapes), baseline=baseline, level=level)
+    return Section(name="timings", page=timings_page(timings), result=timings)
 
 
 def _check(asked: Asked) -> None:
