@@ -118,15 +118,17 @@ def describe_timings(dataset: xr.Dataset, *, baseline: str, level: float) -> Tim
     cells = list(_cells(dataset))
     timed = [each for cell in cells for each in cell.timed if cell.seeds == 1 and len(each.logs) >= FEWEST]
     series = describe_series(timed, level=level)
+    within = tuple(_within(timed, baseline, level))
     repeated = tuple(_repeated(series))
     return Timings(
         baseline=baseline,
         level=level,
         series=series,
-        within=tuple(_within(timed, baseline, level)),
+        within=within,
         repeated=repeated,
         caveats=(
-            *_about_processes(series, repeated, baseline),
+            *_about_processes(series, repeated),
+            *_about_boosts(within, baseline),
             *_about_what_is_left_out(cells),
         ),
     )
@@ -199,7 +201,7 @@ def _repeated(series: Sequence[Series]) -> Iterator[Repeated]:
             )
 
 
-def _about_processes(series: Sequence[Series], repeated: Sequence[Repeated], baseline: str) -> Iterator[str]:
+def _about_processes(series: Sequence[Series], repeated: Sequence[Repeated]) -> Iterator[str]:
     """Say what the timings of one process cannot know, and what sign of it there is."""
     if series:
         yield (
@@ -209,11 +211,6 @@ def _about_processes(series: Sequence[Series], repeated: Sequence[Repeated], bas
         )
     if repeated:
         yield _largest_gap(repeated)
-    if any(row.config == baseline for row in repeated):
-        yield (
-            f"Boosts here are against the first round of {baseline}. Against another they differ by the gap "
-            "between the two; the report itself takes the mean of all rounds."
-        )
 
 
 def _largest_gap(repeated: Sequence[Repeated]) -> str:
@@ -226,6 +223,15 @@ def _largest_gap(repeated: Sequence[Repeated]) -> str:
         f"{percent(worst.gap)} apart{others}. The intervals within them reach {percent(reach)} either side, "
         f"{times}."
     )
+
+
+def _about_boosts(within: Sequence[Within], baseline: str) -> Iterator[str]:
+    """Say what the baseline was where it was timed in several rounds."""
+    if {baseline} < {row.config for row in within}:
+        yield (
+            f"Boosts here are against the first round of {baseline}. Against another they differ by the gap "
+            "between the two; the report itself takes the mean of all rounds."
+        )
 
 
 def _about_what_is_left_out(cells: Sequence[_Cell]) -> Iterator[str]:

@@ -7,30 +7,33 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from abtune.analyse.series import Pattern, Series
+from abtune.analyse.patterns import Pattern
+from abtune.analyse.series import Series
 from abtune.analyse.timings import Timings, Within
 from abtune.report.columns import Column, intervals
 from abtune.report.numbers import NOTHING, boost_decimals, microseconds, p_value, percent, plain_percent
 from abtune.report.page import SHAPE, Bullets, Grid, Heading, Part, Prose, column
 
 _WHAT = (
-    "Every row is one process that timed the same thing again and again. The numbers are about that process: "
-    "another process of the same configuration may differ by more than any interval here."
+    "Every row is one process, or one round of it, that timed the same thing again and again. Its numbers "
+    "are about these timings: another process of the same configuration may differ by more than any interval "
+    "here."
 )
 _MEANS = (
     "mean: geometric. +-: half of its {level} interval, which allows for timings that depend on each other "
     "(equally weighted cosines). if indep.: the same if they did not. slowest: over the median; at: which "
-    "timing that was. No timing is left out; where a few decide the mean, the median is steadier."
+    "timing that was. No timing is left out; where slow ones pull the mean, the median is steadier."
 )
 _WITHIN = (
     "How much faster this process was than that of the baseline, by geometric means and by medians. Not a "
     "test of the configurations: the interval leaves out what differs between processes."
 )
 _PATTERNS = (
-    "lag 1: correlation of a timing with the one before. worth: how many independent timings would know the "
-    "mean as well. The p-values are about the series themselves, corrected for their number (Holm, each "
-    "column by itself): how often independent timings would look as dependent (Ljung-Box), have as strong a "
-    "period (Fisher's g) or as large a shift of their level (Pettitt). One cause can show in all three."
+    "lag 1: correlation of a timing with the one before. worth: about how many independent timings would "
+    "know the mean as well. The p-values are about the series themselves, corrected for their number (Holm, "
+    "each column by itself): how often independent timings would look as dependent (Ljung-Box), have as "
+    "strong a period (Fisher's g) or as large a shift of their level (Pettitt). One cause can show in all "
+    "three."
 )
 
 
