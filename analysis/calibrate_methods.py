@@ -31,6 +31,7 @@ from simulated_reports import (  # noqa: E402
     simultaneous_table,
     table,
 )
+from simulated_series import series_table  # noqa: E402
 from stats_noise import ALIKE, Array, Noise, unknown_floor  # noqa: E402
 
 from abtune.stats.estimand import Estimand  # noqa: E402
@@ -159,6 +160,7 @@ def main() -> None:
             "caution": (caution_table, [50 * analyses]),
             "power": (power_table, [analyses // 2]),
             "calibration": (calibration_table, [8]),
+            "series": (series_table, [10 * replications]),
             "plan": (plan_table, [2 * replications]),
             "false alarms": (false_alarm_table, [2 * replications]),
             "shapes together": (shapes_together_table, [replications]),

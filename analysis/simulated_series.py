@@ -1,0 +1,54 @@
+"""Simulated series of timings of one process: how often intervals of their mean hold, and what is flagged."""
+
+from __future__ import annotations
+
+import numpy as np
+from series_noise import SERIES
+from simulated_reports import table
+from stats_noise import Array, Noise
+
+from abtune.stats.autocorrelation import autocorrelations, default_lags, ljung_box
+from abtune.stats.long_run import MeanEstimate, cosine_mean, half_width, independent_mean
+from abtune.stats.patterns import level_change, strongest_period
+
+LEVEL, ALPHA = 0.95, 0.05
+COVERED, FLAGGED = (10, 50, 200), (50, 200)
+
+
+def drawn(noise: Noise, n: int, replications: int) -> Array:
+    """Draw series of n timings."""
+    return noise(np.random.default_rng([4, n]), (replications, n))
+
+
+def covered(estimate: MeanEstimate) -> float:
+    """Return the share of intervals that hold the true mean, zero."""
+    return float(np.mean(np.abs(estimate.mean) <= half_width(estimate, level=LEVEL)))
+
+
+def flagged(series: Array) -> dict[str, float]:
+    """Return the share of series that each test flags at 5 %, uncorrected."""
+    n = series.shape[1]
+    p = {
+        "dependence": ljung_box(autocorrelations(series), lags=default_lags(n)),
+        "period": strongest_period(series).p,
+        "shift": level_change(series).p,
+    }
+    return {name: float(np.mean(values <= ALPHA)) for name, values in p.items()}
+
+
+def series_table(replications: int) -> str:
+    """Lay out coverage of both intervals, the ratio of their widths, and the flags, by kind of series."""
+    rows = []
+    for name, noise in SERIES.items():
+        row = [name]
+        for n in COVERED:
+            series = drawn(noise, n, replications)
+            plain, cosines = independent_mean(series), cosine_mean(series)
+            wider = half_width(cosines, level=LEVEL) / half_width(plain, level=LEVEL)
+            row.append(f"{100 * covered(plain):.1f}, {100 * covered(cosines):.1f} ({wider.mean():.1f})")
+        for n in FLAGGED:
+            found = flagged(drawn(noise, n, replications))
+            row.append(" / ".join(f"{100 * share:.0f}" for share in found.values()))
+        rows.append(row)
+    heads = [f"holds, {n} timings" for n in COVERED] + [f"flagged, {n} timings" for n in FLAGGED]
+    return table(["series", *heads], rows)
