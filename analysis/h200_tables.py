@@ -51,6 +51,23 @@ def failure_table(dataset: xr.Dataset) -> list[str]:
     return lines
 
 
+def trials_table(dataset: xr.Dataset, every: int) -> list[str]:
+    """How noisy a search is, and how far from its end, after so many trials; by its own timings."""
+    best = np.fmin.accumulate(np.log(dataset["trial_latency"]).transpose(..., "trial").values, axis=-1)
+    rest = best - np.nanmean(best[..., -1:], axis=-2, keepdims=True)
+    lines = [
+        "| trials | noise of the search | slower than at the end | boost |",
+        "| ---: | ---: | ---: | ---: |",
+    ]
+    for trials in range(every, dataset.sizes["trial"] + 1, every):
+        at = rest[..., trials - 1]
+        noise = 100 * np.sqrt(np.nanvar(at, axis=-1, ddof=1).mean())
+        mean = np.nanmean(best[..., trials - 1], axis=-1)
+        slower, boost = np.expm1(np.nanmean(at)), np.expm1((mean[:, 0] - mean[:, 1]).mean())
+        lines.append(f"| {trials} | {noise:.0f} % | {abs(100 * slower):.0f} % | {100 * boost:+.1f} % |")
+    return lines
+
+
 def optimism(dataset: xr.Dataset) -> float:
     """Percent by which the search's own time of the winner differs from the one measured again, median."""
     return float(100 * (dataset["search_latency"] * 1e6 / seed_values(dataset) - 1).median())
