@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
+import abtune
+from abtune.analyse.planning import Goal, plan_from_dataset
 from abtune.schema import TrialStatus
 
 COLOURS = {"mainline": "#56657a", "async": "#d1601f"}
@@ -77,3 +79,39 @@ def short(label: str) -> str:
     """Abbreviate a label to what tells the pilot's shapes apart."""
     kept = [part for part in label.split("_") if part.split("=")[0] in ("M", "N", "K", "H", "C", "R", "STR")]
     return " ".join(part for part in kept if part != "N=1")
+
+
+def method_table(dataset: xr.Dataset) -> list[str]:
+    """List the shapes that other tests and corrections would call different."""
+    others: list[dict[str, str]] = [{}, {"correction": "max-t"}, {"test": "moderated"}, {"correction": "bh"}]
+    lines = ["| options | improved | regressed |", "| --- | --- | --- |"]
+    for options in others:
+        rows = abtune.analyze(dataset, **options).comparisons  # type: ignore[arg-type]
+        found = [
+            ", ".join(f"`{row.shape}`" for row in rows if row.verdict == verdict) or "none"
+            for verdict in (abtune.Verdict.IMPROVED, abtune.Verdict.REGRESSED)
+        ]
+        words = " ".join(f"`--{name} {value}`" for name, value in options.items()) or "default"
+        lines.append(f"| {words} | {found[0]} | {found[1]} |")
+    return lines
+
+
+def seeds_table(dataset: xr.Dataset) -> list[str]:
+    """Plan what more seeds of as many trials would find."""
+    goal = Goal(
+        alpha=0.05,
+        target=0.8,
+        shapes=dataset.sizes["shape"],
+        boosts=(0.05, 0.1, 0.2),
+        seeds=(dataset.sizes["seed"], 10, 20, 50, 100),
+    )
+    baseline, candidate = dataset["config"].values
+    plan = plan_from_dataset(dataset, (baseline, candidate), goal, level=0.95)
+    lines = [
+        "| seeds a side | boost found in 80 % of sweeps | chance to find 5 % | 10 % | 20 % |",
+        "| ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for reach in plan.reaches:
+        chances = " | ".join(f"{100 * chance:.0f} %" if chance < 0.995 else ">99 %" for chance in reach.power)
+        lines.append(f"| {reach.seeds} | {100 * reach.detectable:.0f} % | {chances} |")
+    return lines

@@ -6,18 +6,20 @@ from pathlib import Path
 
 import numpy as np
 import xarray as xr
-from h200_tables import failure_table, optimism, trials_table
+from h200_tables import failure_table, method_table, optimism, seeds_table, trials_table
 from scipy import stats
 
 import abtune
-from abtune.analyse.planning import Goal, plan_from_dataset
 from abtune.report.figures import save_figure
 from abtune.report.forest_figure import draw_forest
 from abtune.report.markdown import render_markdown
 from abtune.schema import RunStatus, TrialStatus
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
 NAME = "h200-tvm14009"
+# What stands between these lines of the README is written here.
+BEGIN, END = f"<!-- begin: {NAME} -->", f"<!-- end: {NAME} -->"
 
 
 def percent(value: float) -> str:
@@ -49,6 +51,11 @@ def boost_table(rows: list[abtune.Comparison], claims: dict[str, float]) -> list
         for row in rows
     ]
     return lines
+
+
+def reasons(rows: list[abtune.Comparison]) -> list[str]:
+    """Say of each shape why it has its verdict, and what would change it."""
+    return [f"- `{row.shape}`: {row.reason}" for row in rows]
 
 
 def noise_sentences(dataset: xr.Dataset) -> list[str]:
@@ -107,23 +114,31 @@ def launches(dataset: xr.Dataset, rounds: xr.DataArray) -> list[str]:
     ]
 
 
+def verdict_counts(analysis: abtune.Analysis) -> str:
+    """Count the verdicts."""
+    verdicts = [str(row.verdict) for row in analysis.comparisons]
+    return ", ".join(f"{verdicts.count(each)} {each}" for each in sorted(set(verdicts)))
+
+
+def seeds_a_side(analysis: abtune.Analysis) -> str:
+    """Say how many seeds there are."""
+    numbers = [n for row in analysis.comparisons for n in (row.n_baseline, row.n_candidate)]
+    low, high = min(numbers), max(numbers)
+    return f"{low}" if low == high else f"{low} to {high}"
+
+
 def findings(dataset: xr.Dataset, analysis: abtune.Analysis, claims: dict[str, float]) -> list[str]:
     """Say in plain words what the data say of the shapes, of the published table, and overall."""
     rows = list(analysis.comparisons)
     here, there = analysis.overall.these_shapes, analysis.overall.shapes_like_these
-    verdicts = [str(row.verdict) for row in rows]
-    counts = ", ".join(f"{verdicts.count(each)} {each}" for each in sorted(set(verdicts)))
     inside = sum(row.boost_low <= claims[row.shape] <= row.boost_high for row in rows)
     negative = [row for row in rows if claims[row.shape] < 0]
     worse = [row for row in negative if row.boost_high < 0]
     rank = stats.spearmanr([claims[row.shape] for row in rows], [row.boost for row in rows])
     widths = np.median([row.boost_high - row.boost_low for row in rows])
-    low = min(min(row.n_baseline, row.n_candidate) for row in rows)
-    high = max(max(row.n_baseline, row.n_candidate) for row in rows)
-    seeds = f"{low}" if low == high else f"{low} to {high}"
     return [
-        f"- **Shape by shape**: {counts}, with {seeds} seeds a side. The median interval is"
-        f" {100 * widths:.0f} points wide.",
+        f"- **Shape by shape**: {verdict_counts(analysis)}, with {seeds_a_side(analysis)} seeds a side. The"
+        f" median interval is {100 * widths:.0f} points wide.",
         f"- **Overall**: over exactly these {len(rows)} shapes async is faster by {percent(here.boost)}, 95 %"
         f" interval {span(here)}; of shapes like these, of which they are a sample,"
         f" {span(there)}.",
@@ -157,42 +172,6 @@ def lost(dataset: xr.Dataset) -> str:
     return f"{', '.join(shares)}. {runs}."
 
 
-def method_table(dataset: xr.Dataset) -> list[str]:
-    """List the shapes that other tests and corrections would call different."""
-    others: list[dict[str, str]] = [{}, {"correction": "max-t"}, {"test": "moderated"}, {"correction": "bh"}]
-    lines = ["| options | improved | regressed |", "| --- | --- | --- |"]
-    for options in others:
-        rows = abtune.analyze(dataset, **options).comparisons  # type: ignore[arg-type]
-        found = [
-            ", ".join(f"`{row.shape}`" for row in rows if row.verdict == verdict) or "none"
-            for verdict in (abtune.Verdict.IMPROVED, abtune.Verdict.REGRESSED)
-        ]
-        words = " ".join(f"`--{name} {value}`" for name, value in options.items()) or "default"
-        lines.append(f"| {words} | {found[0]} | {found[1]} |")
-    return lines
-
-
-def seeds_table(dataset: xr.Dataset) -> list[str]:
-    """Plan what more seeds of as many trials would find."""
-    goal = Goal(
-        alpha=0.05,
-        target=0.8,
-        shapes=dataset.sizes["shape"],
-        boosts=(0.05, 0.1, 0.2),
-        seeds=(dataset.sizes["seed"], 10, 20, 50, 100),
-    )
-    baseline, candidate = dataset["config"].values
-    plan = plan_from_dataset(dataset, (baseline, candidate), goal, level=0.95)
-    lines = [
-        "| seeds a side | boost found in 80 % of sweeps | chance to find 5 % | 10 % | 20 % |",
-        "| ---: | ---: | ---: | ---: | ---: |",
-    ]
-    for reach in plan.reaches:
-        chances = " | ".join(f"{100 * chance:.0f} %" if chance < 0.995 else ">99 %" for chance in reach.power)
-        lines.append(f"| {reach.seeds} | {100 * reach.detectable:.0f} % | {chances} |")
-    return lines
-
-
 def report(dataset: xr.Dataset, analysis: abtune.Analysis, claims: dict[str, float]) -> str:
     """Compose the page."""
     hours = float(dataset["tuning_time"].sum()) / 3600
@@ -215,6 +194,8 @@ def report(dataset: xr.Dataset, analysis: abtune.Analysis, claims: dict[str, flo
         "## Shape by shape",
         "",
         *boost_table(list(analysis.comparisons), claims),
+        "",
+        *reasons(list(analysis.comparisons)),
         "",
         "## How far the verdicts hang on the method",
         "",
@@ -252,14 +233,39 @@ def report(dataset: xr.Dataset, analysis: abtune.Analysis, claims: dict[str, flo
     return "\n".join(parts)
 
 
+def readme_part(analysis: abtune.Analysis, claims: dict[str, float]) -> str:
+    """Compose what the README says of these data."""
+    rows, here = list(analysis.comparisons), analysis.overall.these_shapes
+    seeds, counts = seeds_a_side(analysis), verdict_counts(analysis)
+    parts = [
+        f"![Boosts of async over mainline in {len(rows)} shapes, with intervals](docs/{NAME}.png)",
+        "",
+        f"`abtune analyze {NAME}`: {seeds} seeds a side, {counts}; over all shapes {percent(here.boost)},",
+        f"95 % interval {span(here)}. Crosses are the published boosts of one run a side, from another GPU.",
+        f"[What is known of each shape, and what would settle more](docs/{NAME}.md).",
+        "",
+        "<details><summary>The table</summary>",
+        "",
+        *boost_table(rows, claims),
+        "",
+        "</details>",
+    ]
+    return "\n".join(parts)
+
+
 def main() -> None:
-    """Write the page and the figure."""
+    """Write the page, the figure, and their part of the README."""
     dataset = abtune.open_dataset(NAME)
     analysis = abtune.analyze(dataset)
     published = abtune.analyze(abtune.open_dataset("tvm14009-rtx3080"))
     claims = {row.shape: row.boost for row in published.comparisons}
     save_figure(draw_forest(analysis, claims, "tvm14009-rtx3080"), DOCS / f"{NAME}.png")
     (DOCS / f"{NAME}.md").write_text(report(dataset, analysis, claims), encoding="utf-8")
+    readme = ROOT / "README.md"
+    before, rest = readme.read_text(encoding="utf-8").split(BEGIN)
+    after = rest.split(END)[1]
+    text = "\n".join([BEGIN, readme_part(analysis, claims), END])
+    readme.write_text(before + text + after, encoding="utf-8")
 
 
 if __name__ == "__main__":
