@@ -1,9 +1,10 @@
 """Published tables of throughputs, one number for each shape and configuration.
 
 What is read is a markdown table whose first column is headed ``Shape`` and holds labels; every further
-column is a configuration with GFLOPS, but for one with ``boost`` in its heading, which is checked and then
-dropped. A text may hold several such tables, as long as they have the same configurations. Nothing is made
-up: one number is one seed, and the analysis will say how little that supports.
+column is a configuration with GFLOPS, or with what its heading says in brackets, such as TFLOPS or ms. One
+with ``boost`` in its heading is checked and then dropped, and one that can be no configuration is refused. A
+text may hold several such tables, as long as they have the same configurations. Nothing is made up: one
+number is one seed, and the analysis will say how little that supports.
 """
 
 from __future__ import annotations
@@ -20,27 +21,40 @@ import numpy as np
 import xarray as xr
 
 from abtune.errors import DatasetError, InputError
-from abtune.ingest.reading import wrong_kind
+from abtune.ingest.reading import read_text, wrong_kind
+from abtune.ingest.timing_parts import PER_SECOND
 from abtune.schema import add_variables, make_dataset
 from abtune.shapes import Conv2d, Shape, parse_shape
 
-_MISSING = {"", "-", "n/a", "nan"}
+_MISSING = {"", "-", "\u2013", "\u2014", "n/a", "na", "nan"}
+_FLOP = {"mflops": 1e6, "gflops": 1e9, "tflops": 1e12}
+# What a column holds, in brackets behind its name; the plural s may be "/s".
+_UNIT = re.compile(
+    r"(?P<name>.*?)\s*[(\[]\s*(?P<unit>[mgt]flop/?s|s|ms|[u\u00b5\u03bc]s|ns)\s*[)\]]", re.IGNORECASE
+)
+# Columns that are no configuration.
+_OTHER = re.compile(
+    r"%|\b(speed-?up|ratio|gain|diff|difference|delta|change|improvement|time|latency|duration|std|stddev|"
+    r"error|notes?|remarks?|comments?|trials|flop)\b",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One line of a table: a shape and its throughputs in GFLOPS, NaN where there is none."""
+    """One line of a table: a shape and its latencies in seconds, NaN where there is none."""
 
     line: int
     shape: Shape
-    gflops: tuple[float, ...]
+    latency: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heading:
-    """The heading of a table: the names of its configurations, and which column they and the boost have."""
+    """The heading of a table: the names of its configurations, their units, and which columns hold what."""
 
     configs: tuple[str, ...]
+    units: tuple[str, ...]
     columns: tuple[int, ...]
     boost: int | None
     width: int
@@ -54,12 +68,7 @@ def read_published(path: Path) -> xr.Dataset:
     DatasetError
         If the file cannot be read or is not what it should be; the message names file and line.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise DatasetError(f"cannot read {path}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise DatasetError(f"{path}: not a text in UTF-8") from None
+    text = read_text(path)
     try:
         return parse_published(text, attrs={"source": path.name})
     except (DatasetError, InputError) as error:
@@ -93,10 +102,8 @@ def parse_published(text: str, *, attrs: dict[str, Any] | None = None) -> xr.Dat
         first = seen.setdefault(row.shape.label, row.line)
         if first != row.line:
             raise DatasetError(f"line {row.line}: shape {row.shape.label} is already in line {first}")
-    flop = np.array([published_flop(row.shape) for row in rows], dtype=np.float64)
-    gflops = np.array([row.gflops for row in rows])
     dataset = make_dataset(
-        (flop[:, np.newaxis] / (gflops * 1e9))[:, :, np.newaxis],
+        np.array([row.latency for row in rows])[:, :, np.newaxis],
         shapes=[row.shape.label for row in rows],
         configs=configs,
         workloads=[row.shape.workload for row in rows],
@@ -142,23 +149,42 @@ def _read_tables(lines: Sequence[str]) -> tuple[tuple[str, ...], list[Row]]:
 
 
 def _table_lines(lines: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
-    """Yield each line's number and cells; no cells for a line that is not of a table."""
+    """Yield each line's number and cells, bare of what makes them bold; none where it is not of a table."""
     for number, line in enumerate(lines, start=1):
         stripped = line.strip()
-        cells = stripped.removeprefix("|").removesuffix("|").split("|") if stripped.startswith("|") else []
-        yield number, [cell.strip().strip("`").strip() for cell in cells]
+        cells = stripped.removeprefix("|").removesuffix("|").split("|") if "|" in stripped else []
+        yield number, [re.sub(r"^(\*+|_+|`+)(.*)\1$", r"\2", cell.strip()).strip() for cell in cells]
 
 
 def _read_heading(cells: Sequence[str], line: int) -> Heading:
     boosts = [column for column, cell in enumerate(cells) if "boost" in cell.casefold()]
     columns = tuple(column for column in range(1, len(cells)) if column not in boosts)
-    configs = tuple(cells[column] for column in columns)
+    named = [_read_name(cells[column], line) for column in columns]
+    configs = tuple(name for name, _ in named)
     if len(boosts) > 1 or len(columns) < 2 or len(set(configs)) < len(configs) or not all(configs):
         raise DatasetError(
             f"line {line}: a heading needs Shape, a name of its own for each of two or more configurations, "
             "and at most one boost"
         )
-    return Heading(configs=configs, columns=columns, boost=boosts[0] if boosts else None, width=len(cells))
+    return Heading(
+        configs=configs,
+        units=tuple(unit for _, unit in named),
+        columns=columns,
+        boost=boosts[0] if boosts else None,
+        width=len(cells),
+    )
+
+
+def _read_name(cell: str, line: int) -> tuple[str, str]:
+    """Return the configuration that a heading names, and its unit."""
+    match = _UNIT.fullmatch(cell)
+    name, unit = (match["name"], match["unit"]) if match else (cell, "gflops")
+    if match is None and (other := _OTHER.search(name)):
+        raise DatasetError(
+            f"line {line}: column {cell!r} ({other[0]}) is no throughput of a configuration; take it out, or "
+            "name the configuration with its unit, such as 'async (ms)'"
+        )
+    return name, re.sub("[\u00b5\u03bc]", "u", unit.casefold().replace("/", ""))
 
 
 def _read_row(cells: Sequence[str], heading: Heading, line: int) -> Row:
@@ -168,31 +194,43 @@ def _read_row(cells: Sequence[str], heading: Heading, line: int) -> Row:
         shape = parse_shape(cells[0])
     except InputError as error:
         raise DatasetError(f"line {line}: {error}") from None
-    gflops = tuple(_read_number(cells[column], line) for column in heading.columns)
+    latency = tuple(
+        _latency(_read_number(cells[column], unit, line), unit, shape)
+        for column, unit in zip(heading.columns, heading.units, strict=True)
+    )
     if heading.boost is not None:
-        _check_boost(cells[heading.boost], gflops, line)
-    return Row(line=line, shape=shape, gflops=gflops)
+        _check_boost(cells[heading.boost], latency, line)
+    return Row(line=line, shape=shape, latency=latency)
 
 
-def _read_number(cell: str, line: int) -> float:
+def _latency(number: float, unit: str, shape: Shape) -> float:
+    """Convert a throughput or a time to seconds."""
+    return number / PER_SECOND[unit] if unit in PER_SECOND else published_flop(shape) / (number * _FLOP[unit])
+
+
+def _read_number(cell: str, unit: str, line: int) -> float:
     if cell.casefold() in _MISSING:
         return math.nan
     try:
         number = float(cell)
     except ValueError:
-        raise DatasetError(f"line {line}: {cell!r} is not a number") from None
-    if not 0 < number < math.inf:
-        raise DatasetError(f"line {line}: a throughput must be positive, not {cell}")
+        raise DatasetError(
+            f"line {line}: {cell!r} is not a number; write it with a decimal point and nothing else, or - if "
+            "there is none"
+        ) from None
+    if not 1e-30 < number < math.inf:
+        what = "time" if unit in PER_SECOND else "throughput"
+        raise DatasetError(f"line {line}: a {what} must be positive, not {cell}")
     return number
 
 
-def _check_boost(cell: str, gflops: Sequence[float], line: int) -> None:
+def _check_boost(cell: str, latency: Sequence[float], line: int) -> None:
     """Check a printed boost against its row, to the digits that it is printed with."""
-    if cell.casefold() in _MISSING or len(gflops) != 2 or any(map(math.isnan, gflops)):
+    if cell.casefold() in _MISSING or len(latency) != 2 or any(map(math.isnan, latency)):
         return
-    printed = cell.removesuffix("%").strip()
+    printed = cell.removesuffix("%").strip().replace("\u2212", "-")
     stated = _read_signed(printed, line)
-    boost = 100 * (gflops[1] / gflops[0] - 1)
+    boost = 100 * (latency[0] / latency[1] - 1)
     exponent = Decimal(printed).as_tuple().exponent
     last_digit = 10.0**exponent if isinstance(exponent, int) else 0.0
     if abs(stated - boost) > 0.51 * last_digit + 1e-12 * (100 + abs(boost)):

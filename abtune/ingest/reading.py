@@ -76,9 +76,10 @@ def _number(named: Sequence[tuple[str, str]], nothing: str) -> tuple[Source, ...
     places: dict[Path, str] = {}
     for config, pattern in named:
         for path in _matches(pattern):
-            if path.resolve() in places:
+            place = _place(path)
+            if place in places:
                 raise InputError(f"{path} is given twice; each run counts once")
-            places[path.resolve()] = config
+            places[place] = config
             found.append(Source(config=config, seed=counts[config], path=path))
             counts[config] += 1
     if not found:
@@ -86,8 +87,18 @@ def _number(named: Sequence[tuple[str, str]], nothing: str) -> tuple[Source, ...
     return tuple(found)
 
 
+def _place(path: Path) -> Path:
+    """Return where a path leads, links followed; one that cannot be followed is refused."""
+    try:
+        path.exists()  # a name may be too long
+        return path.resolve()
+    except (OSError, ValueError, RuntimeError) as error:  # a circle of links is a RuntimeError
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise InputError(f"cannot read {path}: {reason}") from None
+
+
 def _matches(pattern: str) -> list[Path]:
-    if Path(pattern).exists() or not glob.has_magic(pattern):
+    if not glob.has_magic(pattern) or _place(Path(pattern)).exists():
         return [Path(pattern)]
     matches = sorted(glob.glob(pattern), key=_natural)  # noqa: PTH207 - the pattern may be absolute
     if not matches:
@@ -120,8 +131,11 @@ class Contents:
             raise DatasetError(f"{path}: holds the same as {first}; a copy is not another seed")
 
 
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
 def read_text(path: Path) -> str:
-    """Read a text, whole.
+    """Read a text, whole, without the colours of a terminal.
 
     Raises
     ------
@@ -136,7 +150,9 @@ def read_text(path: Path) -> str:
         raise DatasetError(f"cannot read {path}: {error.strerror or error}") from None
     if not text.strip():
         raise DatasetError(f"{path}: is empty")
-    return text
+    if "\0" in text:
+        raise DatasetError(f"{path}: not a text in UTF-8; convert it, or give the right file")
+    return _COLOUR.sub("", text)
 
 
 def parse_json(text: str, place: str) -> Any:
@@ -152,21 +168,23 @@ def parse_json(text: str, place: str) -> Any:
     except json.JSONDecodeError as error:
         if error.pos >= len(text.rstrip()) - 1 or error.msg.startswith("Unterminated"):
             raise DatasetError(f"{place}: the JSON is cut short; write or copy the file again") from None
+        if error.msg == "Extra data":
+            raise DatasetError(f"{place}: more than one JSON document; give each a file of its own") from None
         where = f" at line {error.lineno}" if "\n" in text.strip() else f" at character {error.colno}"
         raise DatasetError(f"{place}: not JSON{where}: {error.msg}") from None
     except (ValueError, RecursionError) as error:
         raise DatasetError(f"{place}: not JSON: {error}") from None
 
 
-# What the text of each kind looks like, and which importer reads it; the first that fits holds.
-_TIME = r"\b(time|latency|duration)(_(s|ms|us|ns))?\b"
+# What the text of each kind looks like, and which importer reads it; the first that fits holds. No pattern
+# may repeat within a repetition: a file of a single long line would take hours.
 _KINDS: Sequence[tuple[str, str, str]] = (
     ("databases", "part of a MetaSchedule database", r'\A\s*\[\d+, *\[\[\[\["|\A\s*\["-?\d+", *"'),
-    ("logs", "a tuning log", r"Trial #\d+:|^\s*ID \| +Name \|"),
-    ("published", "a published table", r"^\s*\|\s*shape\s*\|"),
+    ("logs", "a tuning log", r"Trial #\d+:|^[ \t]*ID \| +Name \|"),
+    ("published", "a published table", r"^[ \t]*\|[ \t]*shape[ \t]*\|"),
     ("timings", "a dump of timings", r'\b(Profile|Benchmark)Result\(|"benchmarks":|"results":'),
-    ("timings", "a table of timings", rf"\A[^\n|]*{_TIME}[^\n|]*[,;\t]|\A[^\n|]*[,;\t][^\n|]*{_TIME}"),
 )
+_TIMES = re.compile(r"\b(time|latency|duration)(_(s|ms|us|ns))?\b", re.IGNORECASE)
 
 
 def wrong_kind(text: str, importer: str) -> str:
@@ -174,4 +192,6 @@ def wrong_kind(text: str, importer: str) -> str:
     for kind, meaning, pattern in _KINDS:
         if re.search(pattern, text, flags=re.MULTILINE | re.IGNORECASE):
             return "" if kind == importer else f"; this is {meaning}: abtune import {kind}"
-    return ""
+    heading = text.split("\n", 1)[0]
+    table = "|" not in heading and any(mark in heading for mark in ",;\t") and _TIMES.search(heading)
+    return "; this is a table of timings: abtune import timings" if table and importer != "timings" else ""

@@ -16,7 +16,8 @@ from abtune.ingest.timing_parts import PER_SECOND, Part, Reading, to_seconds
 
 FIELDS = ("shape", "config", "seed", "round", "repeat", "time", "unit")
 
-_TIME = re.compile(r"(time|latency|duration)(_(s|ms|us|ns))?")
+# The name of a column of times: time_us, time (us), time [us], time.
+_TIME = re.compile(r"(time|latency|duration)(_(s|ms|us|ns)|\s*[(\[]\s*(s|ms|us|ns)\s*[)\]])?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,15 +48,14 @@ def read_csv(text: str, path: Path, names: Mapping[str, str], unit: str) -> Read
     DatasetError, InputError
         With line and column, at the first thing that is wrong.
     """
-    heading = text.lstrip().splitlines()[0]
-    delimiter = next((mark for mark in ",;\t" if mark in heading), ",")
+    delimiter = _delimiter(text)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     layout: _Layout | None = None
     table = _Table()
     try:
         for cells in reader:
             row = [cell.strip() for cell in cells]
-            if not any(row):
+            if not any(row) or (layout is None and row[0].startswith("#")):
                 continue
             if layout is None:
                 layout = _read_heading(row, path, names, unit)
@@ -65,12 +65,23 @@ def read_csv(text: str, path: Path, names: Mapping[str, str], unit: str) -> Read
         raise DatasetError(f"{path}: line {reader.line_num}: {error}") from None
     if layout is None or not table.cells:
         raise DatasetError(f"{path}: has a heading and no timings")
-    unused = [name for at, name in enumerate(layout.names) if at not in layout.columns.values()]
+    unused = [
+        name or f"number {at + 1}, which has no name"
+        for at, name in enumerate(layout.names)
+        if at not in layout.columns.values()
+    ]
     return Reading(
         parts=table.parts(),
         each_a_process=False,
         notes=(f"{path}: columns left out: {', '.join(unused)}",) if unused else (),
     )
+
+
+def _delimiter(text: str) -> str:
+    """Return what separates the columns: the mark that the heading has most of outside quotes."""
+    lines = (line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#"))
+    heading = re.sub(r'"[^"]*"', "", next(lines, ""))
+    return max(",;\t", key=heading.count)
 
 
 _Key: TypeAlias = tuple[str | None, str | None, int | None]
@@ -102,29 +113,41 @@ class _Table:
 def _read_heading(row: Sequence[str], path: Path, names: Mapping[str, str], unit: str) -> _Layout:
     known = {name.casefold(): at for at, name in enumerate(row)}
     if len(known) < len(row):
-        raise DatasetError(f"{path}: two columns have the same name: {', '.join(row)}")
+        raise DatasetError(f"{path}: two columns have the same name: {_listed(row)}")
     columns = {name: known[name] for name in FIELDS if name in known}
     for name, wanted in names.items():
         if wanted.casefold() not in known:
-            raise InputError(f"{path}: has no column {wanted!r}; there are {', '.join(row)}")
+            raise InputError(f"{path}: has no column {wanted!r}; there are {_listed(row)}")
         columns[name] = known[wanted.casefold()]
     if "time" not in names:
-        times = [at for at, name in enumerate(row) if _TIME.fullmatch(name.casefold())]
+        times = [at for at, name in enumerate(row) if _TIME.fullmatch(_plain(name))]
         if len(times) != 1:
             raise DatasetError(
                 f"{path}: has {len(times) or 'no'} column{'s' * (len(times) > 1)} of times among "
-                f"{', '.join(row)}; name it time_s, time_ms, time_us or time_ns, or give --columns time=NAME"
+                f"{_listed(row)}; a line holds one timing, in a column time_s, time_ms, time_us or "
+                "time_ns, or in that of --columns time=NAME"
                 f"{wrong_kind(','.join(row), 'timings')}"
             )
         columns["time"] = times[0]
     return _Layout(names=tuple(row), columns=columns, unit=_find_unit(row, columns, path, unit))
 
 
+def _listed(row: Sequence[str]) -> str:
+    """Name the columns of a heading, as far as a line can hold them."""
+    more = ", ..." if len(row) > 12 else ""
+    return ", ".join(name if len(name) <= 40 else f"{name[:37]}..." for name in row[:12]) + more
+
+
+def _plain(name: str) -> str:
+    """Return the name of a column in small letters, and a micro sign of any kind as u."""
+    return re.sub("[\u00b5\u03bc]", "u", name.casefold())
+
+
 def _find_unit(row: Sequence[str], columns: Mapping[str, int], path: Path, unit: str) -> str:
     """Return the unit that the column's name or the option gives; empty where a column of units has it."""
     column = row[columns["time"]]
-    match = re.search(r"_(s|ms|us|ns)$", column.casefold())
-    own = match[1] if match else ""
+    match = re.search(r"_(s|ms|us|ns)$|[(\[]\s*(s|ms|us|ns)\s*[)\]]$", _plain(column))
+    own = (match[1] or match[2]) if match else ""
     told = [how for how in (own and f"the name {column}", unit and f"--unit {unit}") if how]
     if "unit" in columns:
         told.append(f"the column {row[columns['unit']]}")

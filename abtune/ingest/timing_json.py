@@ -5,12 +5,17 @@ Which of them wrote a file is told by its structure. What they computed from the
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from abtune.errors import DatasetError
 from abtune.ingest.timing_parts import PER_SECOND, Part, Reading, named, to_seconds
+
+# How releases before 1.5, which have no run_type, call what they computed from the repetitions.
+_COMPUTED = re.compile(r"_(mean|median|stddev|cv|BigO|RMS)$")
 
 
 def read_json(document: Any, path: Path) -> Reading:
@@ -65,9 +70,10 @@ def _google_benchmark(entries: _Entries, path: Path) -> _Found:
     timings: dict[str, list[float]] = {}
     places: dict[str, str] = {}
     notes = []
+    computed = _computed(entries)
     for number, entry in enumerate(entries):
         place = f"benchmarks[{number}]"
-        if entry.get("run_type") == "aggregate":
+        if computed[number]:
             continue
         name = _name(entry, "run_name" if "run_name" in entry else "name", f"{path}: {place}")
         if entry.get("error_occurred") or entry.get("skipped"):
@@ -82,9 +88,21 @@ def _google_benchmark(entries: _Entries, path: Path) -> _Found:
             to_seconds(entry["real_time"], unit, f"{path}: {place}.real_time")
         )
         places.setdefault(name, place)
-    if not timings and any(entry.get("run_type") == "aggregate" for entry in entries):
+    if not timings and any(computed):
         raise DatasetError(f"{path}: has aggregates only; run without --benchmark_report_aggregates_only")
     return [named(name, places[name], tuple(times)) for name, times in timings.items()], notes
+
+
+def _computed(entries: _Entries) -> list[bool]:
+    """Tell which entries are means and the like: by run_type, and without it by names that share a stem."""
+    names = [str(entry.get("name", "")) for entry in entries]
+    stems = Counter(_COMPUTED.sub("", name) for name in names)
+    return [
+        entry["run_type"] == "aggregate"
+        if "run_type" in entry
+        else _COMPUTED.search(name) is not None and stems[_COMPUTED.sub("", name)] > 1
+        for entry, name in zip(entries, names, strict=True)
+    ]
 
 
 def _hyperfine(entries: _Entries, path: Path) -> _Found:

@@ -75,7 +75,8 @@ def to_seconds(value: Any, unit: str, place: str) -> float:
     try:
         number = float(value)
     except (ValueError, OverflowError):
-        raise DatasetError(f"{place}: {value!r} is not a number") from None
-    if not 0 < number < math.inf:
+        comma = "; write it with a decimal point and nothing else" if "," in str(value) else ""
+        raise DatasetError(f"{place}: {str(value)[:40]!r} is not a number{comma}") from None
+    if not 0 < number / PER_SECOND[unit] < math.inf:
         raise DatasetError(f"{place}: a time must be positive, not {value}; leave out what was not timed")
     return number / PER_SECOND[unit]

@@ -134,6 +134,37 @@ def test_a_boost_is_checked_to_its_printed_digits(boost: str) -> None:
     assert parse_published(table(f"|{GEMM}|13838.05219|14687.89452|{boost}|")).sizes["shape"] == 1
 
 
+@pytest.mark.parametrize(
+    ("heading", "cells", "milliseconds"),
+    [
+        ("a|b", "1000|2000", (0.168034304, 0.084017152)),
+        ("a (TFLOPS)|b [GFLOP/s]", "1|2000", (0.168034304, 0.084017152)),
+        ("a (ms)|b (µs)", "1.5|750", (1.5, 0.75)),
+        ("**a**|b", "**1000**|`2000`", (0.168034304, 0.084017152)),
+        ("a|b", "1000|—", (0.168034304, math.nan)),
+    ],
+)
+def test_units_and_bold_numbers_are_read(heading: str, cells: str, milliseconds: tuple[float, float]) -> None:
+    """A unit stands in brackets in the heading; 2 (M N K + M N) operations give the time of a throughput."""
+    dataset = parse_published(f"|Shape|{heading}|\n|:-|-:|:-:|\n|{GEMM}|{cells}|\n")
+    assert dataset["config"].values.tolist() == ["a", "b"]
+    assert 1e3 * dataset["latency"].values.ravel() == pytest.approx(milliseconds, nan_ok=True)
+
+
+@pytest.mark.parametrize("name", ["speedup", "Ratio", "diff (%)", "note", "latency", "std"])
+def test_columns_of_something_else_are_no_configurations(name: str) -> None:
+    """A ratio or a spread would otherwise be taken for a throughput."""
+    with pytest.raises(DatasetError, match="is no throughput of a configuration; take it out"):
+        parse_published(f"|Shape|a|b|{name}|\n|-|-|-|-|\n|{GEMM}|1|2|2|\n")
+
+
+def test_tables_without_outer_bars_and_with_a_mark_of_their_encoding(tmp_path: Path) -> None:
+    """Markdown lets the outer bars away; some editors put a byte order mark before the first."""
+    path = tmp_path / "bare.md"
+    path.write_text(f"Shape | a | b\n--- | --: | --\n{GEMM} | 1 | 2\n", encoding="utf-8-sig")
+    assert read_published(path).sizes["shape"] == 1
+
+
 def test_unreadable_files_are_refused(tmp_path: Path) -> None:
     """A missing file, a folder and a binary file are named, not raised as they come."""
     binary = tmp_path / "binary.md"

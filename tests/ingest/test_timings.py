@@ -119,6 +119,20 @@ def test_columns_may_be_named_otherwise(tmp_path: Path) -> None:
     assert dataset["latency"].values.ravel().tolist() == pytest.approx([5e-9])
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# machine: x\n# by, hand\nshape,config,time_us\nx,a,2\n",
+        "shape;config;time_us;note, free\nx;a;2;y\n",
+        "shape,config,time (us)\nx,a,2\n",
+        "shape\tconfig\tlatency [µs]\nx\ta\t2\n",
+    ],
+)
+def test_headings_of_other_programs(tmp_path: Path, text: str) -> None:
+    """Comments above the heading, commas within it, units in brackets."""
+    assert read_text(tmp_path, text)["latency"].values.ravel().tolist() == [2e-6]
+
+
 def test_columns_that_are_not_used_are_said(tmp_path: Path) -> None:
     """Whatever is left out is named."""
     path = tmp_path / "t.csv"
@@ -172,6 +186,10 @@ def test_columns_that_are_not_used_are_said(tmp_path: Path) -> None:
         ("|Shape|a|b|\n|-|-|-|\n", {}, "this is a published table: abtune import published"),
         (" ID | Name | FLOP |\n", {}, "this is a tuning log: abtune import logs"),
         ('["123", "E0cAAAAAAAB7"]\n', {}, "part of a MetaSchedule database: abtune import databases"),
+        ("shape;config;time_us\nx;a;1,5\n", {}, "'1,5' is not a number; write it with a decimal point"),
+        ("shape,config,time_us\nx,a,1e-320\n", {}, "line 2: column time_us: a time must be positive"),
+        ("shape,main,branch\nx,1,2\n", {}, "a line holds one timing"),
+        ("s\0h\0a\0p\0e\0", {}, "not a text in UTF-8"),
         ("just some words\n", {}, "has no column of times among just some words"),
     ],
 )
@@ -210,6 +228,13 @@ def test_unreadable_files_are_refused(tmp_path: Path) -> None:
         read(SAMPLES / "times.csv", SAMPLES / "times.csv")
     with pytest.raises(AbtuneError, match="nothing to import; give files"):
         read()
+
+
+def test_a_line_of_any_length_is_looked_at_in_no_time(tmp_path: Path) -> None:
+    """What a file is must not take a time that grows with the square of a line: this took an hour."""
+    with pytest.raises(AbtuneError, match="two columns have the same name") as raised:
+        read_text(tmp_path, "a," * 200_000)
+    assert len(str(raised.value)) < 400
 
 
 # --- benchmark runners --------------------------------------------------------------------------------
@@ -262,6 +287,17 @@ def pytest_json(**entry: Any) -> str:
     return json.dumps({"machine_info": {}, "benchmarks": [{"fullname": "x", **entry}]})
 
 
+def test_old_google_benchmark_means_are_left_out(tmp_path: Path) -> None:
+    """Releases without run_type tell a mean by its name alone; one that stands by itself is a benchmark."""
+    names = ["f/8", "f/8", "f/8_mean", "f/8_stddev", "g", "g_BigO", "find_mean"]
+    entries = [{"name": name, "time_unit": "us", "real_time": 1 + at} for at, name in enumerate(names)]
+    path = tmp_path / "old.json"
+    path.write_text(json.dumps({"context": {}, "benchmarks": entries}), encoding="utf-8")
+    dataset = read(runs=[f"a={path}"]).dataset
+    assert dataset["shape"].values.tolist() == ["f/8", "g", "find_mean"]
+    assert dataset["latency"].sel(shape="f/8").values.ravel().tolist() == [1e-6, 2e-6]
+
+
 def test_runs_that_failed_are_said(tmp_path: Path) -> None:
     """A command that ended with an error was timed all the same, which is noted."""
     path = tmp_path / "x.json"
@@ -277,6 +313,7 @@ def test_runs_that_failed_are_said(tmp_path: Path) -> None:
         ('{"results": [{"command": "x", "times": [1', "the JSON is cut short"),
         ('{"results": [{"command": "x", "times": [1,, 2]}]}', "not JSON at character"),
         ('{"results": []}', "has no timings"),
+        ('{"results": []}\n{"results": []}', "more than one JSON document"),
         ('{"results": [1]}', "is no object"),
         ('{"a": 1}', "not that of pytest-benchmark, Google Benchmark or hyperfine"),
         ("[1, 2]", "not that of pytest-benchmark, Google Benchmark or hyperfine"),
