@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -105,6 +107,31 @@ def test_a_name_that_no_terminal_shows(with_samples: Path, run: Run) -> None:
     Path("odd.csv").write_text("shape,config,time_us\nπ τ,\u202eb,1\n", encoding="utf-8")
     assert run("import", "timings", "odd.csv", "--out", "x.nc").code == 0
     assert abtune.open_dataset("x.nc")["shape"].values.tolist() == ["π τ"]
+
+
+def test_names_do_not_colour_the_terminal(with_samples: Path, run: Run) -> None:
+    """What is printed of a name cannot move the cursor."""
+    Path("odd.json").write_text('{"results": [{"command": "a\\u001b[2J", "times": [1]}]}', encoding="utf-8")
+    done = run("import", "timings", "odd.json", "--shape", "s", "--out", "x.nc")
+    assert (done.code, "\x1b" in done.out) == (0, False)
+
+
+def test_a_search_without_a_measurement_is_a_failed_run(with_samples: Path, run: Run) -> None:
+    """Records may have no times at all."""
+    shutil.copytree("tuned/mainline-0", "own")
+    records = Path("own/database_tuning_record.json")
+    lines = [json.loads(line) for line in records.read_text(encoding="utf-8").splitlines()]
+    for line in lines:
+        line[1][1] = None
+    records.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    done = run("import", "databases", "--run", "a=own", "--out", "x.nc")
+    assert (done.code, "1 of a; 1 failed" in done.out) == (0, True)
+
+
+def test_impossible_outputs_are_refused(with_samples: Path, run: Run) -> None:
+    """A name that no file can have is no reason to crash."""
+    done = run("import", "timings", "times.csv", "--out", "x" * 300)
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
 
 
 def test_help_names_all_kinds(run: Run) -> None:

@@ -201,7 +201,7 @@ def _about_searches(dataset: xr.Dataset, what: str) -> list[str]:
     notes = [f"taken for a seed: each {what}; {counts}" + (f"; {failed} failed" if failed else "")]
     if "trial_status" in dataset:
         trials = (dataset["trial_status"].values != TrialStatus.NOT_RUN).sum(axis=-1)
-        low, high = trials[trials > 0].min(), trials.max()
+        low, high = trials[trials > 0].min(initial=trials.max()), trials.max()
         if low < high:
             notes.append(f"runs have {low} to {high} trials; fewer trials find slower winners")
     if dataset.attrs.get("targets", 1) > 1:
@@ -211,13 +211,14 @@ def _about_searches(dataset: xr.Dataset, what: str) -> list[str]:
 
 def _save(dataset: xr.Dataset, out: Path, *, overwrite: bool, notes: Sequence[str]) -> None:
     from abtune.commands.output import emit
-    from abtune.datasets import save_dataset
+    from abtune.datasets import place_for, save_dataset
     from abtune.errors import StoreError
+    from abtune.report.labels import printable
 
-    if out.exists() and not overwrite:
+    if place_for(out).exists() and not overwrite:
         raise StoreError(f"{out} exists; give another name, or --overwrite")
     save_dataset(dataset, out)
     shapes = dataset.sizes["shape"]
     names = ", ".join(map(str, dataset["config"].values))
     lines = [f"{out}: {shapes} shape{'s' * (shapes != 1)}, configurations {names}", *notes]
-    emit("".join(f"{line}\n" for line in lines))
+    emit("".join(f"{printable(line)}\n" for line in lines))

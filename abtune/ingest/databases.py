@@ -93,11 +93,16 @@ def _folder(path: Path) -> Path:
 
 def _read_records(path: Path) -> tuple[list[Record], str]:
     text = read_text(path)
-    records = []
+    records: list[Record] = []
+    timed: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         if line.strip():
             place = f"{path}: line {number}"
             records.append(_read_record(parse_json(line, place), place))
+            if records[-1].status is TrialStatus.OK and timed.setdefault(line, number) != number:
+                raise DatasetError(
+                    f"{place}: is the same as line {timed[line]}; the file was put together twice"
+                )
     return records, text
 
 
@@ -135,7 +140,7 @@ def _searches(folder: Path, records: Sequence[Record]) -> list[Search]:
 
 def _read_workloads(path: Path) -> list[tuple[str, str]]:
     workloads = []
-    for number, line in enumerate(read_text(path).splitlines(), start=1):
+    for number, line in enumerate(read_text(path).rstrip().splitlines(), start=1):
         match parse_json(line, f"{path}: line {number}"):
             case [str(hash_text), str(module)]:
                 workloads.append((hash_text, module))
@@ -178,7 +183,8 @@ def _flop(shape: Shape | None) -> float:
 
 
 def _is_time(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf
+    # An integer of JSON may be too large for a float; one of a year would be a failure anyhow.
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e300
 
 
 def _short(value: Any) -> str:

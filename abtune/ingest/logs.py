@@ -37,6 +37,7 @@ class Task:
     flop: float = math.nan
     latency: float = math.nan
     counted: int = 0
+    done: bool = True
     trials: list[tuple[TrialStatus, float]] = field(default_factory=list)
     sizes: str = ""
 
@@ -158,6 +159,7 @@ def _set_state(task: Task, row: dict[str, str], place: str) -> None:
         latency, flop, trials = row["latency (us)"], row["flop"], row["trials"]
     except KeyError as error:
         raise DatasetError(f"{place}: the table has no column {error}") from None
+    task.done = row.get("done", "Y") == "Y"
     task.latency = math.nan if latency == "N/A" else _number(latency, place) * 1e-6
     task.flop = _number(flop, place)
     task.counted = int(_number(trials, place)) if trials != "0" else 0
@@ -174,6 +176,11 @@ def _number(text: str, place: str) -> float:
 
 
 def _search(name: str, task: Task, shape: str, path: Path) -> Search:
+    if not task.done:
+        raise DatasetError(
+            f"{path}: the last table says that {name} was not done; the log was cut short, or the search was "
+            "interrupted"
+        )
     timed = [latency for status, latency in task.trials if status is TrialStatus.OK]
     best = min(timed, default=math.nan)
     # The table rounds to 0.1 ns, as the lines do.

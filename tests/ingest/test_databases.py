@@ -213,6 +213,7 @@ for module in modules:
         (lambda record: record[1].__setitem__(1, ["1"]), "line 2: times are"),
         (lambda record: record[1].__setitem__(1, []), "line 2: times are"),
         (lambda record: record[1].__setitem__(1, [math.nan]), "line 2: times are"),
+        (lambda record: record[1].__setitem__(1, [10**400]), "line 2: times are"),
         (lambda record: record.pop(), "line 2: not a tuning record"),
     ],
 )
@@ -252,6 +253,22 @@ def test_other_places_are_refused(tmp_path: Path) -> None:
     ):
         with pytest.raises(DatasetError, match=said):
             read_one(path)
+
+
+def test_records_are_not_counted_twice(copied: Path) -> None:
+    """A file that was appended to itself has every timed record again."""
+    path = copied / RECORDS
+    path.write_text(2 * path.read_text(encoding="utf-8"), encoding="utf-8")
+    with pytest.raises(DatasetError, match="line 5: is the same as line 1"):
+        read_one(copied)
+
+
+def test_paths_that_lead_nowhere_are_refused(tmp_path: Path) -> None:
+    """A circle of links and a name that no file can have."""
+    (tmp_path / "circle").symlink_to(tmp_path / "circle")
+    for path in (tmp_path / "circle", tmp_path / ("x" * 300)):
+        with pytest.raises(InputError, match="cannot read"):
+            find_sources([f"a={path}"])
 
 
 def test_a_copy_is_not_another_seed(copied: Path) -> None:

@@ -122,13 +122,30 @@ def test_one_name_for_two_shapes_is_refused(tmp_path: Path) -> None:
         read(f"b={TUNED}/mainline-0/logs/{CONSOLE}", write(tmp_path, text))
 
 
+def test_a_log_that_was_cut_is_refused(tmp_path: Path) -> None:
+    """MetaSchedule ends with a table in which every task is done."""
+    text = (TUNED / "async-0" / "logs" / CONSOLE).read_text(encoding="utf-8")
+    with pytest.raises(DatasetError, match="main was not done; the log was cut short"):
+        read(write(tmp_path, text[: text.rindex("ID | Name")]))
+
+
+def test_colours_are_left_out(tmp_path: Path) -> None:
+    """A terminal's colours may stand anywhere in a line."""
+    text = (TUNED / "async-0" / "logs" / TASK_LOG).read_text(encoding="utf-8")
+    plain, coloured = tmp_path / "plain", tmp_path / "coloured"
+    plain.mkdir()
+    coloured.mkdir()
+    bold = text.replace("Trial #", "\x1b[1mTrial\x1b[0m #")
+    assert read(write(coloured, bold)).identical(read(write(plain, text)))
+
+
 def test_tasks_of_a_network_are_shapes(tmp_path: Path) -> None:
     """Every row of the table is a shape of its own, which --shape cannot name."""
     text = """
  ID |  Name | FLOP | Weight | Speed (GFLOPS) | Latency (us) | Weighted Latency (us) | Trials | Done
 ---------------------------------------------------------------------------------------------------
   0 | dense |  100 |      1 |         1.0000 |     100.0000 |              100.0000 |     64 |    Y
-  1 |  relu |   10 |      3 |            N/A |          N/A |                   N/A |      8 |
+  1 |  relu |   10 |      3 |            N/A |          N/A |                   N/A |      8 |    Y
 ---------------------------------------------------------------------------------------------------
 Total trials: 72
 """
