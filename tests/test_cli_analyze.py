@@ -205,6 +205,14 @@ def test_a_full_device_is_one_line(run: Run, sweep: str) -> None:
     assert done.stderr == f"abtune: cannot write the standard output: {os.strerror(errno.ENOSPC)}\n"
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a shell")
+def test_a_closed_output_is_no_error(sweep: str) -> None:
+    """Where there is no standard output at all, the report goes nowhere and the gate still counts."""
+    script = f"exec {sys.executable} -m abtune analyze --fail-on regressed >&-"
+    done = subprocess.run(["/bin/sh", "-c", script], stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "abtune: --fail-on regressed: M=256_N=256_K=256\n")
+
+
 def test_a_reader_that_leaves_is_no_error(sweep: str) -> None:
     """When the reader of a pipe is gone, nothing is said and the gate still counts."""
     reader, writer = os.pipe()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 from pathlib import Path
 
@@ -106,6 +108,30 @@ def test_bad_arguments_are_one_line(run: Run, arguments: list[str], said: str) -
         abtune.save_dataset(swept(), "abtune.nc")
     assert said in refused(run("plot", *arguments))
     assert not list(Path().glob("f*"))
+
+
+def test_figures_are_written_whole_or_not_at_all(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A figure that could not be written to its end leaves the one that was there before, and no other."""
+    pytest.importorskip("matplotlib")
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    Path("f.svg").write_text("before", encoding="utf-8")
+    monkeypatch.setattr(os, "fsync", full)
+    assert os.strerror(errno.ENOSPC) in refused(run("plot", PILOT, "--out", "f.svg"))
+    assert [path.name for path in Path().iterdir()] == ["f.svg"]
+    assert Path("f.svg").read_text(encoding="utf-8") == "before"
+
+
+@pytest.mark.parametrize("name", ["curve", "curve.gif"])
+def test_figures_of_other_commands_need_a_known_format(run: Run, name: str) -> None:
+    """A name without a format once got one, and so another file than the one named."""
+    pytest.importorskip("matplotlib")
+    assert f"--figure takes a name that ends in .png, .svg, .pdf, not {name!r}" in refused(
+        run("power", "--cv", "5", "--figure", name)
+    )
+    assert not list(Path().iterdir())
 
 
 @pytest.mark.parametrize("kind", ["forest", "seeds", "trials"])

@@ -242,7 +242,10 @@ def test_without_matplotlib_there_is_one_line(run: Run, monkeypatch: pytest.Monk
         (["--at-trials", "0"], "'--at-trials'"),
         (["--curve", "--at-trials", "64"], "leave out --at-trials"),
         (["--figure", "c.png"], "--figure draws the curve; add --curve"),
-        (["--curve", "--figure", "c.xyz"], "cannot write c.xyz"),
+        (
+            ["--curve", "--figure", "c.xyz"],
+            "--figure takes a name that ends in .png, .svg, .pdf, not 'c.xyz'",
+        ),
         (["--curve", "--figure", "absent/c.png"], "cannot write absent/c.png"),
         (["--explain", "M=*"], "one shape can be explained at a time; 'M=*' matches 2"),
         (["--explain", "M=896_N=896_K=89"], "unknown shape 'M=896_N=896_K=89'; did you mean"),

@@ -147,7 +147,8 @@ def _put(
     analysis: Analysis | None, sections: Sequence[Section], format_: str, output: Path | None, *, why: bool
 ) -> None:
     """Print what there is, or write it into a file."""
-    from abtune.commands.output import emit, write_text
+    from abtune.commands.output import emit
+    from abtune.report.files import write_text
 
     if output is None:
         emit(_render(analysis, sections, format_, sys.stdout, why=why))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import click
@@ -11,6 +12,23 @@ from abtune.errors import InputError
 from abtune.report.numbers import to_fraction
 
 Option: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+class FigurePath(click.ParamType):  # type: ignore[type-arg]  # generic only from click 8.2 on
+    """A file to draw into, whose name says the format; told before anything is computed."""
+
+    name = "file"
+    suffixes = (".png", ".svg", ".pdf")
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:  # noqa: ARG002
+        """Turn the text into a path, or say which names are possible."""
+        path = Path(value)
+        if path.suffix.lower() not in self.suffixes:
+            option = param.opts[0] if param else "the figure"
+            raise InputError(
+                f"{option} takes a name that ends in {', '.join(self.suffixes)}, not {str(path)!r}"
+            )
+        return path
 
 
 class Percentage(click.ParamType):  # type: ignore[type-arg]  # generic only from click 8.2 on

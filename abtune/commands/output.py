@@ -1,11 +1,10 @@
-"""Where a report goes: to the standard output, or to a file that is replaced whole or not at all."""
+"""The standard output, which may be a pipe that nobody reads, a full disk, or not there at all."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import sys
-from pathlib import Path
 from typing import TextIO
 
 from abtune.errors import StoreError
@@ -22,6 +21,8 @@ def emit(text: str) -> None:
         If the standard output cannot be written, such as a file on a full disk.
     """
     stream = sys.stdout
+    if stream is None:  # closed from outside, as by >&-
+        return
     encoding = stream.encoding or "utf-8"
     try:
         stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
@@ -39,31 +40,3 @@ def abandon(stream: TextIO) -> None:
         devnull = os.open(os.devnull, os.O_WRONLY)
         os.dup2(devnull, stream.fileno())
         os.close(devnull)
-
-
-def write_text(text: str, path: Path) -> None:
-    """Write a file under a temporary name, flush it to the disk, and rename it into place.
-
-    A link is followed; a device or pipe is written directly, for renaming would replace it.
-
-    Raises
-    ------
-    StoreError
-        If the file cannot be written. What was there before is then still there.
-    """
-    place = path.resolve()
-    try:
-        if place.exists() and not place.is_file():
-            place.write_text(text, encoding="utf-8")
-            return
-        temporary = place.with_name(f".{place.name}.{os.getpid()}.tmp")
-        try:
-            with temporary.open("w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(place)
-        finally:
-            temporary.unlink(missing_ok=True)
-    except OSError as error:
-        raise StoreError(f"cannot write {path}: {error.strerror or error}") from None

@@ -11,6 +11,7 @@ from click.core import ParameterSource
 
 from abtune.commands.choosing import choice_options
 from abtune.commands.options import (
+    FigurePath,
     baseline_option,
     candidate_option,
     ci_option,
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from abtune.analyse.comparison import Analysis
 
 KINDS = ("forest", "seeds", "trials")
-SUFFIXES = (".png", ".svg", ".pdf")
 _JUDGING = ("level", "margin", "rng_seed", "estimand", "method", "test", "correction")
 # Parameters that would change nothing in a figure of this kind.
 _WITHOUT: Mapping[str, tuple[str, ...]] = {
@@ -50,7 +50,7 @@ Examples:
 @click.option(
     "--out",
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=FigurePath(),
     required=True,
     help="Where to draw; a name that ends in .png, .svg or .pdf says how.",
 )
@@ -105,7 +105,7 @@ def plot(
     from abtune.report.figures import require_matplotlib, save_figure
     from abtune.report.notes import count_shapes
 
-    _check(kind, out)
+    _check(kind)
     require_matplotlib()
     opened = abtune.open_dataset(dataset or default_dataset())
     analysis = abtune.analyze(
@@ -122,10 +122,8 @@ def plot(
     emit(f"{out}: {count_shapes(len(analysis.comparisons))}\n")
 
 
-def _check(kind: str, out: Path) -> None:
-    """Refuse options that would change nothing, and names that do not say a format."""
-    if out.suffix.lower() not in SUFFIXES:
-        raise InputError(f"--out takes a name that ends in {', '.join(SUFFIXES)}, not {str(out)!r}")
+def _check(kind: str) -> None:
+    """Refuse options that would change nothing."""
     context = click.get_current_context()
     for parameter in context.command.params:
         given = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from abtune.commands.options import Percentage, baseline_option, candidate_option, ci_option
+from abtune.commands.options import FigurePath, Percentage, baseline_option, candidate_option, ci_option
 from abtune.errors import InputError
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ Examples:
 @click.option(
     "--figure",
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=FigurePath(),
     help="Draw the power curves into this file (needs matplotlib).",
 )
 @click.option(

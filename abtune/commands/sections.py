@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from abtune.commands.options import FigurePath
 from abtune.errors import InputError
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ _OPTIONS = (
     click.option(
         "--figure",
         metavar="FILE",
-        type=click.Path(path_type=Path),
+        type=FigurePath(),
         help="Draw the curve into this file (needs matplotlib).",
     ),
     click.option(

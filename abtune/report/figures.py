@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import math
 import textwrap
 import warnings
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from abtune.errors import InputError, StoreError
+from abtune.report.files import write_bytes
 from abtune.report.labels import printable
 
 if TYPE_CHECKING:
@@ -64,7 +66,7 @@ def new_figure(panels: int, width: float, height: float) -> tuple[Figure, Sequen
 
 
 def save_figure(figure: Figure, path: Path) -> None:
-    """Write a figure in the format that the name of the file says.
+    """Write a figure in the format that the name of the file says, whole or not at all.
 
     Raises
     ------
@@ -73,14 +75,17 @@ def save_figure(figure: Figure, path: Path) -> None:
     """
     import matplotlib as mpl
 
+    drawn = io.BytesIO()
     try:
         # Names of any script: what the font lacks becomes a box, which is no news worth a line.
         with mpl.rc_context({"svg.hashsalt": "abtune"}), warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Glyph")
-            figure.savefig(path, dpi=150, metadata=_without_date(path))
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise StoreError(f"cannot write {path}: {reason.splitlines()[0]}") from None
+            figure.savefig(
+                drawn, format=path.suffix[1:].lower() or "none", dpi=150, metadata=_without_date(path)
+            )
+    except ValueError as error:
+        raise StoreError(f"cannot write {path}: {str(error).splitlines()[0]}") from None
+    write_bytes(drawn.getvalue(), path)
 
 
 def plain(text: str) -> str:
