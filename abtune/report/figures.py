@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from abtune.errors import InputError, StoreError
 from abtune.report.files import write_bytes
 from abtune.report.labels import printable
+from abtune.report.numbers import plain_percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 INK, BAND, GREY = "#1f4e79", "#1f4e7933", "#808080"
 _SETTINGS: Any = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
 _COLUMNS = 3
+_MARKERS = ("o", "s", "^", "D", "v", "P")
 TITLE = 34
 
 
@@ -117,7 +119,10 @@ def draw_curve(curve: Curve, analysis: Analysis) -> Figure:
     figure, axes = new_figure(len(panels), 3.4, 2.6)
     for axis, (name, points) in zip(axes, panels, strict=True):
         _draw_points(axis, name, points)
-    axes[0].set_ylabel(plain(f"boost of {analysis.candidate} over {analysis.baseline} (%)"))
+    boost = textwrap.wrap(printable(f"boost of {analysis.candidate} over {analysis.baseline} (%)"), TITLE)
+    band = f"band: {plain_percent(analysis.level)} interval"
+    for axis in axes[::_COLUMNS]:
+        axis.set_ylabel(plain("\n".join([*boost, band])), fontsize=8)
     return figure
 
 
@@ -130,14 +135,22 @@ def draw_power(plan: Plan) -> Figure:
     for at, boost in enumerate(plan.goal.boosts):
         chances = [100 * reach.power[at] for reach in plan.reaches]
         colour = colormaps["viridis"](0.9 * at / max(len(plan.goal.boosts) - 1, 1))
-        axis.plot(seeds, chances, color=colour, marker="o", ms=3.5, label=f"{100 * boost:.6g}%")
+        axis.plot(
+            seeds,
+            chances,
+            color=colour,
+            marker=_MARKERS[at % len(_MARKERS)],
+            ms=4,
+            clip_on=False,  # many chances are 0 or 100 %
+            label=f"{100 * boost:.6g}%",
+        )
     axis.axhline(100 * plan.goal.target, color=GREY, lw=0.8)
     axis.set_xscale("log")
     axis.minorticks_off()
     axis.set_xticks(seeds, [str(number) for number in seeds])
     axis.set_ylim(0, 101)
     axis.set_xlabel("seeds a side")
-    axis.set_ylabel("power (%)")
+    axis.set_ylabel(f"power (%); line: the {plain_percent(plan.goal.target)} asked for")
     # Beside the curves, which may be anywhere; the largest boost on top, as its curve is.
     axis.legend(
         title="true boost",
@@ -162,7 +175,8 @@ def _draw_points(axis: Axes, name: str, points: Sequence[Point]) -> None:
     crowded = len(trials) > 1 and trials[-1] < 1.7 * trials[-2]
     ticks = [*trials[:-2], trials[-1]] if crowded else trials
     axis.set_xticks(ticks, list(map(str, ticks)))
-    later = [end for end in (*low[len(low) // 2 :], *high[len(high) // 2 :]) if math.isfinite(end)]
+    # Early boosts are anywhere, and so are the intervals of all but the last few.
+    later = [end for end in (*boost[len(boost) // 2 :], *low[-3:], *high[-3:]) if math.isfinite(end)]
     if later:
         axis.set_ylim(min(*later, 0) - 2, max(*later, 0) + 2)
     axis.set_title("\n".join(textwrap.wrap(plain(name).replace("_", " "), TITLE)), fontsize=8)

@@ -6,13 +6,16 @@ be read in grey and by the colour-blind. Every number stands beside its drawing,
 
 from __future__ import annotations
 
+import itertools
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from abtune.analyse.comparison import Aggregate, Analysis, Verdict
 from abtune.report.figures import GREY, new_figure, plain, text_width
 from abtune.report.forest_rows import Row, forest_rows, headed_cells
+from abtune.report.labels import printable
 from abtune.report.numbers import percent, plain_percent
 from abtune.report.scale import Scale, Stretch, choose_scale, margin_ends, stretch, ticks
 
@@ -37,6 +40,7 @@ _MARKERS = {
 _HOLLOW = {Verdict.INCONCLUSIVE, Verdict.INVALID}
 _SIZE = 8.0  # points of letters
 _ROW, _PLOT, _GAP = 0.21, 3.6, 10.0  # inch, inch, points
+_WIDEST = 62  # letters in a line below the drawing
 _INK = "black"
 
 
@@ -75,7 +79,7 @@ def draw_forest(analysis: Analysis, beside: Mapping[str, float] | None = None, s
     width = _PLOT + (left + sum(widths) + _GAP * (len(widths) + 1)) / 72
     figure, (axis,) = new_figure(1, width, 0.9 + _ROW * height)
     _set_up(axis, scale, rows, analysis.margin)
-    axis.set_xlabel(plain(_explanation(analysis, source if beside is not None else "")), fontsize=_SIZE)
+    axis.set_xlabel(_explanation(analysis, source if beside is not None else ""), fontsize=_SIZE)
     _write_labels(axis, rows, left)
     _write_cells(axis, rows, cells, widths)
     for row in rows:
@@ -101,8 +105,10 @@ def _set_up(axis: Axes, scale: Scale, rows: Sequence[Row], margin: float) -> Non
 
 def _explanation(analysis: Analysis, source: str) -> str:
     words = f"boost of {analysis.candidate} over {analysis.baseline} (%)"
-    crosses = f"\ncrosses: {source}" if source else ""
-    return f"{words}; dotted: margin of {plain_percent(analysis.margin)}{crosses}"
+    texts = [f"{words}; dotted: margin of {plain_percent(analysis.margin)}"]
+    texts += [f"crosses: {source}"] if source else []
+    lines = (textwrap.wrap(printable(text), _WIDEST, break_on_hyphens=False) for text in texts)
+    return plain("\n".join(itertools.chain.from_iterable(lines)))
 
 
 def _write_labels(axis: Axes, rows: Sequence[Row], left: float) -> None:
@@ -167,6 +173,7 @@ def _draw_row(axis: Axes, row: Row, scale: Scale) -> None:
             mfc=face,
             ms=5.5 if row.verdict is not Verdict.EQUIVALENT else 4.8,
             mew=1.2,
+            clip_on=False,  # the scale may end where the boost is
             zorder=3,
         )
 

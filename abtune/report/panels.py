@@ -44,6 +44,12 @@ def time_unit(values: Floats) -> Unit:
     return next((unit for unit in _UNITS if typical * unit.per_second >= 1), _SMALLEST)
 
 
+def title_lines(name: str) -> int:
+    """Return how many lines the label of a shape takes above its panel."""
+    (lines,) = fit_labels([printable(name)], TITLE).lines
+    return len(lines)
+
+
 def panel_title(axis: Axes, name: str, text: str) -> None:
     """Write the label of a shape above its panel, in as few lines as fit, and a line of text below it."""
     (lines,) = fit_labels([printable(name)], TITLE).lines

@@ -13,8 +13,18 @@ from abtune.analyse.comparison import Analysis, Comparison, Side
 from abtune.analyse.samples import Samples
 from abtune.report.columns import report_columns
 from abtune.report.figures import GREY, new_figure, plain
+from abtune.report.labels import printable
 from abtune.report.numbers import NOTHING
-from abtune.report.panels import SIDE_COLOURS, SIZE, Floats, Unit, label_ticks, panel_title, time_unit
+from abtune.report.panels import (
+    SIDE_COLOURS,
+    SIZE,
+    Floats,
+    Unit,
+    label_ticks,
+    panel_title,
+    time_unit,
+    title_lines,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,6 +34,8 @@ if TYPE_CHECKING:
 _FAR = 5.0
 _MARKERS = ("o", "D")
 _NAME = 16  # letters in a line of a configuration's name
+_LINE = 0.14  # inches that a line of text takes
+_LANES = 2.2  # how many lanes high a panel is
 _SPREAD = 0.16  # how far seeds are set apart across the axis, in lanes
 
 
@@ -47,13 +59,24 @@ def draw_seeds(analysis: Analysis, baseline: Samples, candidate: Samples) -> Fig
     InputError
         If matplotlib is not installed.
     """
-    figure, axes = new_figure(len(analysis.comparisons), 3.2, 1.65)
+    figure, axes = new_figure(len(analysis.comparisons), 3.2, _height(analysis))
     texts = _results(analysis)
     for at, (axis, row) in enumerate(zip(axes, analysis.comparisons, strict=True)):
         panel_title(axis, row.shape, texts[at])
         sides = [np.exp(side.value[at]) for side in (baseline, candidate)]
         _draw_panel(axis, row, [side[~np.isnan(side)] for side in sides])
     return figure
+
+
+def _height(analysis: Analysis) -> float:
+    """Return how high a panel has to be, in inches, for long titles and for long names in both lanes."""
+    title = max(title_lines(row.shape) for row in analysis.comparisons)
+    name = max(len(_named(config)) for config in (analysis.baseline, analysis.candidate))
+    return 1.65 + _LINE * (max(title - 2, 0) + _LANES * max(name - 2, 0))
+
+
+def _named(config: str) -> list[str]:
+    return textwrap.wrap(printable(config), _NAME)
 
 
 def _results(analysis: Analysis) -> list[str]:
@@ -71,9 +94,8 @@ def _results(analysis: Analysis) -> list[str]:
 
 def _draw_panel(axis: Axes, row: Comparison, samples: Sequence[Floats]) -> None:
     sides = (row.baseline, row.candidate)
-    axis.set_ylim(1.6, -0.6)
-    names = (textwrap.fill(side.config, _NAME) for side in sides)
-    axis.set_yticks([0, 1], [plain(name) for name in names], fontsize=SIZE)
+    axis.set_ylim(_LANES - 0.6, -0.6)
+    axis.set_yticks([0, 1], [plain("\n".join(_named(side.config))) for side in sides], fontsize=SIZE)
     axis.tick_params(axis="y", length=0)
     axis.tick_params(axis="x", labelsize=SIZE)
     axis.spines["left"].set_visible(False)

@@ -16,6 +16,7 @@ from abtune.report.scale import Bounded, Scale, Stretch, margin_ends, stretch, t
 # Units of the drawing; the page may show it larger or smaller.
 WIDTH, HEIGHT = 240, 24
 _EDGE, _HALF = 8, 5
+_LETTER = 8.5  # how wide a letter of an axis is
 _LANE, _WORDS = 44, 18
 _DOTS_WIDTH = 640
 OVERALL = "overall"
@@ -53,10 +54,11 @@ def draw_axis(scale: Scale) -> str:
     """Draw the numbers of a scale, in percent."""
     step = ticks(scale, 5)
     decimals = 0 if all(abs(100 * tick - round(100 * tick)) < 1e-6 for tick in step) else 1
+    written = {place(tick, scale): percent(tick, decimals) for tick in step}
     words = (
-        element("text", percent(tick, decimals), x=_number(place(tick, scale)), y="16", text_anchor="middle")
-        for tick in step
-        if 14 <= place(tick, scale) <= WIDTH - 14
+        element("text", text, x=_number(at), y="16", text_anchor="middle")
+        for at, text in written.items()
+        if _LETTER * len(text) / 2 <= at <= WIDTH - _LETTER * len(text) / 2
     )
     text = f"scale from {percent(scale.low, 0)} to {percent(scale.high, 0)} percent"
     return _drawing("".join(words), WIDTH, HEIGHT, text)

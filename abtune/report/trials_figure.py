@@ -8,7 +8,7 @@ import numpy as np
 
 from abtune.analyse.comparison import Analysis
 from abtune.report.figures import GREY, new_figure, plain
-from abtune.report.panels import SIDE_COLOURS, SIZE, Floats, label_ticks, panel_title, time_unit
+from abtune.report.panels import SIDE_COLOURS, SIZE, Floats, label_ticks, panel_title, time_unit, title_lines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,7 +37,8 @@ def draw_trials(analysis: Analysis, baseline: Floats, candidate: Floats) -> Figu
     InputError
         If matplotlib is not installed.
     """
-    figure, axes = new_figure(len(analysis.comparisons), 3.2, 2.4)
+    title = max(title_lines(row.shape) for row in analysis.comparisons)
+    figure, axes = new_figure(len(analysis.comparisons), 3.2, 2.4 + 0.14 * max(title - 2, 0))
     names = analysis.baseline, analysis.candidate
     for at, (axis, row) in enumerate(zip(axes, analysis.comparisons, strict=True)):
         panel_title(axis, row.shape, "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,9 @@ from report_builders import NAN, make_analysis, make_comparison, typical_analysi
 
 import abtune
 from abtune.analyse.comparison import Analysis, Verdict
+from abtune.analyse.convergence import Curve, Point, ShapeCurve
 from abtune.analyse.samples import extract
-from abtune.report.figures import save_figure
+from abtune.report.figures import draw_curve, save_figure
 from abtune.report.forest_figure import draw_forest
 from abtune.report.forest_rows import forest_rows
 from abtune.report.panels import decade_ticks, time_unit
@@ -64,6 +66,52 @@ def many(number: int) -> Analysis:
 
 
 # Forest
+
+
+def test_long_names_of_configurations_stay_in_the_figure() -> None:
+    """The words below the forest are broken into lines; lanes of seeds are as high as their names."""
+    names = [
+        "mainline_with_the_default_search_space_and_cost_model",
+        "candidate/async-copy+software-pipelining",
+    ]
+    analysis = make_analysis(make_comparison("x"), baseline=names[0], candidate=names[1])
+    figure = draw_forest(analysis)
+    figure.canvas.draw()
+    (axis,) = figure.axes
+    box = axis.xaxis.label.get_window_extent()
+    assert 0 <= box.x0 <= box.x1 <= figure.bbox.width
+    latency = np.array([[[1e-3, 1.1e-3, 1.2e-3], [1e-3, 1.1e-3, 1.2e-3]]])
+    _, seeds = drawn_seeds(abtune.make_dataset(latency, shapes=["y" * 150], configs=names))
+    seeds.canvas.draw()
+    above, below = (text.get_window_extent() for text in seeds.axes[0].get_yticklabels())
+    assert above.y0 >= below.y1
+
+
+def test_a_marker_at_the_end_of_the_scale_is_whole() -> None:
+    """A scale ends at -100 %, where the marker of a very slow candidate would lose a half."""
+    row = make_comparison("x", boost=-0.999, boost_low=-0.9995, boost_high=-0.998)
+    for line in lines_at(forest(make_analysis(row)), 1.0):
+        assert line.get_marker() == "None" or not line.get_clip_on()
+
+
+def test_one_early_interval_does_not_press_a_curve_flat() -> None:
+    """The axis of a curve follows its later boosts and its last intervals."""
+    point = Point(
+        trials=1,
+        boost=0.1,
+        boost_low=-0.1,
+        boost_high=0.3,
+        latency_baseline=1e-3,
+        latency_candidate=1e-3,
+        n_baseline=3,
+        n_candidate=3,
+    )
+    points = tuple(replace(point, trials=1 << at, boost_high=80.0 if at == 4 else 0.3) for at in range(8))
+    shape = ShapeCurve(shape="x", points=points)
+    curve = Curve(level=0.95, overall=points, shapes=(shape,), interval_method="", caveats=())
+    (axis,) = draw_curve(curve, typical_analysis()).axes
+    assert axis.get_ylim() == pytest.approx((-12, 32))
+    assert axis.get_ylabel().endswith("band: 95% interval")
 
 
 def test_forest_has_a_row_for_each_shape_and_the_overall_boosts() -> None:
