@@ -80,7 +80,10 @@ def save_dataset(dataset: xr.Dataset, path: str | os.PathLike[str]) -> None:
             os.fsync(file.fileno())
         temporary.replace(place)
     except (OSError, RuntimeError) as error:  # netCDF4 reports a full disk as a RuntimeError
-        raise StoreError(f"cannot write {path}: {_reason(error)}; give another place with --out") from None
+        reason = _reason(error)
+        if isinstance(error, PermissionError) and os.access(place.parent, os.W_OK):
+            reason = "the disk is full"  # which netCDF4 takes for a lack of permission where a file begins
+        raise StoreError(f"cannot write {path}: {reason}; give another place with --out") from None
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
@@ -97,7 +100,7 @@ def place_for(path: str | os.PathLike[str]) -> Path:
     try:
         place = Path(path).resolve()
         known, regular, folder = place.exists(), place.is_file(), place.parent.is_dir()
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RuntimeError) as error:  # a circle of links is a RuntimeError
         raise StoreError(f"cannot write {path}: {_reason(error)}; give another place with --out") from None
     if known and not regular:  # renaming over a device would replace the device
         raise StoreError(f"cannot write {path}: it is not a regular file; give another place with --out")

@@ -141,6 +141,26 @@ def test_devices_are_not_replaced(small: xr.Dataset) -> None:
     assert Path("/dev/full").is_char_device()
 
 
+def test_a_disk_that_is_full_from_the_start_is_called_so(
+    small: xr.Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The library takes it for a lack of permission, also in a folder that can be written."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(xr.Dataset, "to_netcdf", refuse)
+    with pytest.raises(StoreError, match=r"cannot write x.nc: the disk is full; give another place"):
+        abtune.save_dataset(small, "x.nc")
+
+
+def test_a_circle_of_links_is_refused(small: xr.Dataset) -> None:
+    """A place that can never be reached is named."""
+    Path("circle.nc").symlink_to("circle.nc")
+    with pytest.raises(StoreError, match=r"cannot write circle\.nc"):
+        abtune.save_dataset(small, "circle.nc")
+
+
 def test_links_are_followed(small: xr.Dataset) -> None:
     """A dataset written through a link ends up where the link points, and the link stays."""
     Path("folder").mkdir()
