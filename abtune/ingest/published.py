@@ -27,6 +27,7 @@ from abtune.schema import add_variables, make_dataset
 from abtune.shapes import Conv2d, Shape, parse_shape
 
 _MISSING = {"", "-", "\u2013", "\u2014", "n/a", "na", "nan"}
+_LABELS = "M=512_N=256_K=640 or N=1_H=56_W=56_C=64_K=64_R=3_S=3_STR=1_PAD=1_DIL=1"
 _FLOP = {"mflops": 1e6, "gflops": 1e9, "tflops": 1e12}
 # What a column holds, in brackets behind its name; the plural s may be "/s".
 _UNIT = re.compile(
@@ -193,7 +194,8 @@ def _read_row(cells: Sequence[str], heading: Heading, line: int) -> Row:
     try:
         shape = parse_shape(cells[0])
     except InputError as error:
-        raise DatasetError(f"line {line}: {error}") from None
+        near = str(error).partition("; there are")[0]  # any sizes will do, not only the known ones
+        raise DatasetError(f"line {line}: {near}; labels are such as {_LABELS}") from None
     latency = tuple(
         _latency(_read_number(cells[column], unit, line), unit, shape)
         for column, unit in zip(heading.columns, heading.units, strict=True)

@@ -131,6 +131,7 @@ class Contents:
             raise DatasetError(f"{path}: holds the same as {first}; a copy is not another seed")
 
 
+_NETCDF = (b"\x89HDF", b"CDF")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -144,7 +145,9 @@ def read_text(path: Path) -> str:
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
+    except UnicodeDecodeError as error:
+        if error.object.startswith(_NETCDF):
+            raise DatasetError(f"{path}: is netCDF, not a text; if it is a dataset: abtune analyze") from None
         raise DatasetError(f"{path}: not a text in UTF-8; convert it, or give the right file") from None
     except OSError as error:
         raise DatasetError(f"cannot read {path}: {error.strerror or error}") from None

@@ -110,6 +110,7 @@ def test_text_around_and_between_tables_is_ignored() -> None:
         ("|Shape|a||\n|-|-|\n", "line 1: a heading needs Shape"),
         (table(f"|{GEMM}|1|2|"), "line 5: 3 cells under a heading of 4"),
         (table("|M=512_N=256_K=64O|1|2|100|"), "line 5: unknown shape 'M=512_N=256_K=64O'; did you mean"),
+        (table("|résumé 7|1|2|100|"), "line 5: unknown shape 'résumé 7'; labels are such as M=512"),
         (table(f"|{GEMM}|fast|2|100|"), "line 5: 'fast' is not a number"),
         (table(f"|{GEMM}|0|2|100|"), "line 5: a throughput must be positive, not 0"),
         (table(f"|{GEMM}|1|inf|100|"), "line 5: a throughput must be positive, not inf"),

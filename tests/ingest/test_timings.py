@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from import_samples import SAMPLES
 
 import abtune
+from abtune.datasets import bundled_path
 from abtune.errors import AbtuneError
 from abtune.ingest.reading import find_files
 from abtune.ingest.timing_csv import read_csv
@@ -221,6 +222,7 @@ def test_unreadable_files_are_refused(tmp_path: Path) -> None:
         (tmp_path / "absent.csv", "cannot read"),
         (tmp_path, "cannot read"),
         (tmp_path / "utf16.csv", "not a text in UTF-8"),
+        (bundled_path("h200-pilot"), "is netCDF, not a text; if it is a dataset: abtune analyze"),
     ):
         with pytest.raises(AbtuneError, match=said):
             read(path)
