@@ -114,6 +114,7 @@ def test_text_around_and_between_tables_is_ignored() -> None:
         (table(f"|{GEMM}|fast|2|100|"), "line 5: 'fast' is not a number"),
         (table(f"|{GEMM}|0|2|100|"), "line 5: a throughput must be positive, not 0"),
         (table(f"|{GEMM}|1|inf|100|"), "line 5: a throughput must be positive, not inf"),
+        (table(f"|{GEMM}|1|2|1e999|"), "line 5: the boost is printed as 1e999, but the row gives 100%"),
         (table(f"|{GEMM}|1|2|much|"), "line 5: 'much' is not a number"),
         (table(f"|{GEMM}|1|2|50%|"), "line 5: the boost is printed as 50%, but the row gives 100%"),
         (
