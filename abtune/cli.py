@@ -93,13 +93,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     except AbtuneError as error:
         return _complain(str(error), BAD_INPUT)
     except OSError as error:
-        if error.errno not in {errno.EPIPE, errno.ENOSPC}:
-            raise
-        abandon(sys.stdout)  # a reader that has gone away is no error; a full disk is
-        if error.errno == errno.EPIPE:
-            return OK
-        return _complain(f"cannot write the standard output: {error.strerror}", BAD_INPUT)
+        return _system_error(error)
     return code if isinstance(code, int) else OK
+
+
+def _system_error(error: OSError) -> int:
+    """Put what the system refused into a line, if it is of the user's making; raise it again if not."""
+    if error.errno in {errno.ENAMETOOLONG, errno.ELOOP}:
+        return _complain(f"cannot use {error.filename}: {error.strerror}", BAD_INPUT)
+    if error.errno not in {errno.EPIPE, errno.ENOSPC}:
+        raise error
+    abandon(sys.stdout)  # a reader that has gone away is no error; a full disk is
+    if error.errno == errno.EPIPE:
+        return OK
+    return _complain(f"cannot write the standard output: {error.strerror}", BAD_INPUT)
 
 
 def _complain(message: str, code: int) -> int:

@@ -242,6 +242,7 @@ def test_without_matplotlib_there_is_one_line(run: Run, monkeypatch: pytest.Monk
         (["--at-trials", "0"], "'--at-trials'"),
         (["--curve", "--at-trials", "64"], "leave out --at-trials"),
         (["--figure", "c.png"], "--figure draws the curve; add --curve"),
+        (["--weights", "w" * 300], "File name too long"),
         (
             ["--curve", "--figure", "c.xyz"],
             "--figure takes a name that ends in .png, .svg, .pdf, not 'c.xyz'",

@@ -15,7 +15,7 @@ _HEADER = ("label", "shape")
 
 
 def read_weights(path: Path) -> Mapping[str, float]:
-    """Read weights from CSV or, by its suffix, JSON.
+    """Read weights from CSV or JSON, as the suffix or the first brace tells.
 
     Parameters
     ----------
@@ -40,7 +40,8 @@ def read_weights(path: Path) -> Mapping[str, float]:
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from None
     weights: dict[str, float] = {}
-    entries = _from_json(text, path) if path.suffix.lower() == ".json" else _from_csv(text, path)
+    is_json = path.suffix.lower() == ".json" or text.lstrip().startswith("{")
+    entries = _from_json(text, path) if is_json else _from_csv(text, path)
     for place, label, value in entries:
         if label in weights:
             raise InputError(f"{path}: {place}: {label!r} has a weight already")

@@ -52,6 +52,13 @@ def test_bad_weights_say_where(tmp_path: Path, name: str, text: str, said: str) 
         read_weights(path)
 
 
+def test_json_is_told_by_its_brace(tmp_path: Path) -> None:
+    """A JSON object may have any name."""
+    path = tmp_path / "weights.txt"
+    path.write_text('\n{"a": 2, "b": 0.5}', encoding="utf-8")
+    assert read_weights(path) == {"a": 2.0, "b": 0.5}
+
+
 def test_unreadable_files(tmp_path: Path) -> None:
     """A missing file, a folder and bytes that are no text are one line."""
     with pytest.raises(InputError, match="cannot read"):
