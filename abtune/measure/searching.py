@@ -6,12 +6,13 @@ import asyncio
 import datetime
 import math
 import socket
+import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 
 from distributed.scheduler import KilledWorker
 
-from abtune.configurations import Configuration
+from abtune.configurations import RANDOM, Configuration
 from abtune.errors import TargetError
 from abtune.measure.crew import Batch, Proposal, Timed, build_batch, propose, time_batch
 from abtune.measure.plan import Run, rng_for
@@ -26,6 +27,8 @@ from abtune.shapes import Gemm
 ATTEMPTS = 3
 # Candidates that are built one after the other; the smaller, the better a batch spreads over cores.
 CHUNK = 8
+# So many failed trials in a row may be the machine's fault.
+SUSPICIOUS = 4
 
 
 async def try_out(sitting: Sitting) -> None:
@@ -39,6 +42,43 @@ async def try_out(sitting: Sitting) -> None:
     for config in sitting.plan.configs:
         if not config.space:  # it may be made for other workloads
             await _try_out(sitting, config)
+
+
+class Proof:
+    """Of a machine that is fit: given once before anything is kept, and anew where nothing works any more.
+
+    A compiler that is gone, a full disk or a lost device fails every run in seconds, and a failed run is not
+    tried again; so before such failures are kept it is made sure that they are not the machine's.
+    """
+
+    def __init__(self, sitting: Sitting) -> None:
+        self._sitting = sitting
+        self._lock = asyncio.Lock()
+        self._begun = -math.inf
+        self.given = asyncio.Event()
+
+    async def give(self) -> None:
+        """Try out all configurations."""
+        await try_out(self._sitting)
+        self.given.set()
+
+    async def renew(self) -> None:
+        """Try out the machine once more; whoever asks before a trial begins shares what comes of it.
+
+        Raises
+        ------
+        TargetError
+            If it is not fit any more.
+        """
+        asked = time.monotonic()
+        async with self._lock:
+            if self._begun >= asked:
+                return
+            self._begun = time.monotonic()
+            try:
+                await _try_out(self._sitting, RANDOM)
+            except TargetError as error:
+                raise TargetError(f"{error}; mend that, and the same command goes on") from None
 
 
 async def search_all(sitting: Sitting) -> None:
@@ -60,23 +100,19 @@ async def search_all(sitting: Sitting) -> None:
     sitting.progress.begin("tuning", len(plan.runs) * trials, done)
     # Twice as many runs as places, so that cores search for one half while devices time the other.
     slots = asyncio.Semaphore(2 * sitting.cluster.searchers + sitting.cluster.devices)
-    fit = asyncio.Event()
+    proof = Proof(sitting)
 
     async def one(run: Run, priority: int) -> None:
         async with slots:
             history, started = histories.pop(run.key)
-            await _Search(sitting, run, history, started or _now(), priority, fit).carry_on()
+            await _Search(sitting, run, history, started or _now(), priority, proof).carry_on()
             if not limit.expired():
                 limit.reschedule(_deadline(sitting))
-
-    async def prove_fit() -> None:
-        await try_out(sitting)
-        fit.set()
 
     try:
         async with asyncio.timeout_at(_deadline(sitting)) as limit, asyncio.TaskGroup() as group:
             if left:
-                group.create_task(prove_fit())
+                group.create_task(proof.give())
             for index, run in enumerate(left):
                 group.create_task(one(run, -index))
     except TimeoutError:
@@ -116,7 +152,7 @@ class _Search:
     history: History
     started: str
     priority: int
-    fit: asyncio.Event
+    proof: Proof
 
     async def carry_on(self) -> None:
         """Search to the end, or as far as time allows."""
@@ -128,12 +164,25 @@ class _Search:
             try:
                 longer = await step()
             except (ServantError, KilledWorker) as error:
-                await self.fit.wait()
+                await self._prove(broken=True)
                 self._finish(f"the search failed {ATTEMPTS} times: {error}")
                 return
-            await self.fit.wait()
+            await self._prove(broken=self._looks_broken(longer))
             self._keep(longer)
         self._finish("")
+
+    async def _prove(self, *, broken: bool) -> None:
+        """Wait until the machine has proved fit, and have it do so again if it may have broken since."""
+        if not self.proof.given.is_set():
+            await self.proof.given.wait()
+        elif broken:
+            await self.proof.renew()
+
+    def _looks_broken(self, longer: History) -> bool:
+        """Tell whether the last candidates failed, one and all."""
+        recent = longer.trials[-SUSPICIOUS:]
+        failed = all(trial.status is not TrialStatus.OK for trial in recent)
+        return failed and len(longer.trials) > len(self.history.trials)
 
     async def _propose(self) -> History:
         """Take the first step of an iteration; one that finds nothing new is over with it."""
@@ -170,7 +219,8 @@ class _Search:
                 self.sitting.clock.note(f"try {self.run.config.name}", part.seconds)
                 history = history.tried(part.trials, seconds=part.seconds)
         except asyncio.CancelledError:  # what is tried is tried
-            if self.fit.is_set() and history is not self.history:
+            kept = history is not self.history and not self._looks_broken(history)
+            if kept and self.proof.given.is_set():
                 self._keep(history)
             raise
         return history

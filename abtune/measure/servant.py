@@ -59,22 +59,27 @@ class Servant:
 
     Notes
     -----
-    Starting returns at once; the first call waits until the module is imported. Not for use by several
-    threads at a time.
+    Starting returns at once; the first call waits until the module is imported. Where the system has no
+    room for a process, starting raises :class:`ServantDied`. Not for use by several threads at a time.
     """
 
     def __init__(self, module: str, environment: Mapping[str, str], *, niceness: int = 0) -> None:
-        ours, theirs = socket.socketpair()
-        self._output = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
-        self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-            [sys.executable, "-m", __name__, str(theirs.fileno()), module, str(niceness)],
-            pass_fds=[theirs.fileno()],
-            stdin=subprocess.DEVNULL,
-            stdout=self._output,
-            stderr=self._output,
-            env={**os.environ, **environment},
-            start_new_session=True,  # Ctrl-C in the terminal is for the parent to handle
-        )
+        try:
+            with contextlib.ExitStack() as undo:
+                ours, theirs = map(undo.enter_context, socket.socketpair())
+                self._output = undo.enter_context(tempfile.TemporaryFile())
+                self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
+                    [sys.executable, "-m", __name__, str(theirs.fileno()), module, str(niceness)],
+                    pass_fds=[theirs.fileno()],
+                    stdin=subprocess.DEVNULL,
+                    stdout=self._output,
+                    stderr=self._output,
+                    env={**os.environ, **environment},
+                    start_new_session=True,  # Ctrl-C in the terminal is for the parent to handle
+                )
+                undo.pop_all()
+        except OSError as error:  # no descriptors, no memory, no folder for temporary files
+            raise ServantDied(f"a process cannot be started: {error.strerror or error}") from None
         theirs.close()
         self._connection = Connection(ours.detach())
         self._ready = False
@@ -177,7 +182,7 @@ class Post:
 
     def start(self) -> None:
         """Start a servant now, so that the first call need not wait for all of its start."""
-        with self._lock:
+        with self._lock, contextlib.suppress(ServantError):  # the first call will say why it cannot start
             if not self._refusal and self._servant is None:
                 self._servant = self._next()
 
@@ -205,7 +210,10 @@ class Post:
         with self._lock:
             if self._servant is not None:
                 self._servant.close()
-            self._servant = self._next() if self._spare_count and self._refusal != _CLOSED else None
+                self._servant = None
+            if self._spare_count and self._refusal != _CLOSED:
+                with contextlib.suppress(ServantError):  # the next call tries again, and says why
+                    self._servant = self._next()
             self._prepare_spares()
 
     def interrupt(self) -> None:
@@ -243,8 +251,9 @@ class Post:
 
     def _prepare_spares(self) -> None:
         """Start what is missing; not before the first call, or spares would slow its servant's start."""
-        while len(self._spares) < self._spare_count and not self._refusal:
-            self._spares.append(self._new())
+        with contextlib.suppress(ServantError):  # there is one that serves
+            while len(self._spares) < self._spare_count and not self._refusal:
+                self._spares.append(self._new())
 
     def _new(self) -> Servant:
         return Servant(self._module, self._environment, niceness=self._niceness)
@@ -286,7 +295,8 @@ def _signal_name(number: int) -> str:
 
 def _one_line(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    # TVM puts the native stack first and what happened last.
+    # TVM puts the native stack first and what happened last; of a linker that fails, its command line.
+    lines = [line for line in lines if not line.startswith("Command line:")] or lines
     return f"{type(error).__name__}: {lines[-1][:300]}" if lines else type(error).__name__
 
 

@@ -11,6 +11,7 @@ from abtune.measure.cluster import Cluster
 from abtune.measure.crew import Winner, build_winner, time_winners
 from abtune.measure.plan import Run, Settings, rng_for
 from abtune.measure.records import Rounds, RunRecord, WinnerTimes
+from abtune.measure.searching import Proof
 from abtune.measure.sitting import Sitting, first_error
 from abtune.schema import RunStatus
 from abtune.shapes import Shape
@@ -44,12 +45,20 @@ async def measure_all(sitting: Sitting) -> None:
     total = sum(len(records) for records in complete.values())
     sitting.progress.begin("re-measuring", total, total - sum(len(records) for records in stale.values()))
     jobs = [[_job(sitting, record) for record in records] for records in stale.values()]
+    doubtful: list[Rounds] = []
 
     def keep(rounds: Rounds) -> None:
-        sitting.store.save_rounds(rounds)
+        if any(winner.failure for winner in rounds.winners):
+            doubtful.append(rounds)
+        else:
+            sitting.store.save_rounds(rounds)
         sitting.progress.advance(len(rounds.winners))
 
     await measure_winners(sitting.cluster, sitting.plan.settings, jobs, keep)
+    if doubtful:  # each of these winners has worked before; not sooner, for nothing is built while timing
+        await Proof(sitting).renew()
+    for rounds in doubtful:
+        sitting.store.save_rounds(rounds)
 
 
 def _affordable(sitting: Sitting, stale: dict[str, list[RunRecord]]) -> dict[str, list[RunRecord]]:

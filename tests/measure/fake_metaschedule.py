@@ -12,6 +12,9 @@ time.
 ``{"speed@label": "9"}`` is no fault: it makes the kernels of this shape nine times faster. And
 ``{"memory": "0.2"}`` makes a process that times a kernel keep a fifth of the memory of its device, and
 ``{"size": "9000"}`` makes candidates so large.
+
+The machine can break, too: ``FAKE_BROKEN=function:file`` makes a function fail, whatever the configuration,
+as long as the file is there.
 """
 
 from __future__ import annotations
@@ -81,6 +84,9 @@ def _log(*words: object) -> None:
 
 def _meet(faults: dict[str, str], function: str, label: str, place: int) -> None:
     """Do what was asked for here, if anything."""
+    broken, _, path = os.environ.get("FAKE_BROKEN", "").partition(":")
+    if broken == function and Path(path).exists():
+        raise RuntimeError("the machine is broken")
     for wanted in (function, f"{function}@{label}"):
         name, *details = faults.get(wanted, "").split(":")
         if details[:1] == ["once"]:

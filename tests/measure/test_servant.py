@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -13,7 +14,15 @@ from pathlib import Path
 import pytest
 from processes import is_running, wait_until
 
-from abtune.measure.servant import CallFailed, CallTimedOut, Post, Servant, ServantDied, ServantError
+from abtune.measure.servant import (
+    CallFailed,
+    CallTimedOut,
+    Post,
+    Servant,
+    ServantDied,
+    ServantError,
+    _one_line,
+)
 
 LONG = 60.0
 
@@ -343,3 +352,26 @@ def test_closing_ends_a_call_in_another_thread(tmp_path: Path, spares: int) -> N
     thread.join()
     assert [type(failure) for failure in failures] == [ServantDied]
     assert post._servant is None
+
+
+def test_what_cannot_be_started_is_said_by_the_first_call(
+    post: Post, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a folder for temporary files no process starts; nothing is raised but by calls."""
+
+    def refuse() -> None:
+        raise FileNotFoundError(errno.ENOENT, "No usable temporary directory")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("tempfile.TemporaryFile", refuse)
+        post.start()
+        with pytest.raises(ServantDied, match="a process cannot be started: No usable temporary directory"):
+            post.call("who", timeout=LONG)
+    assert post.call("who", timeout=LONG) > 0
+
+
+def test_a_linker_is_quoted_not_its_command_line() -> None:
+    """Of what TVM says of a linker that failed, the reason is the line before the command."""
+    said = "Compilation error:\nld: No space left on device\n\nCommand line: g++ -shared -o kernel.so lib0.o"
+    assert _one_line(RuntimeError(said)) == "RuntimeError: ld: No space left on device"
+    assert _one_line(RuntimeError("Command line: g++")) == "RuntimeError: Command line: g++"
