@@ -14,6 +14,7 @@ from typing import Any
 
 import dask
 from distributed import Client, LocalCluster, Worker
+from distributed.utils import silence_logging_cmgr
 
 from abtune.errors import TargetError
 from abtune.measure import target
@@ -21,6 +22,8 @@ from abtune.measure.crew import Crew, interrupt_crew, with_crew
 from abtune.measure.target import TargetFacts
 
 CONNECT_TIMEOUT = 10.0
+# Workers that do not answer are not waited for when a sweep ends.
+PARTING_TIMEOUT = 5.0
 
 
 class Cluster:
@@ -51,8 +54,10 @@ class Cluster:
         return await self._run(task, args, "device", priority)
 
     async def interrupt(self) -> None:
-        """Kill what the workers are doing."""
-        await self._client.run(interrupt_crew, self._crew)
+        """Kill what the workers are doing, as far as they answer."""
+        with contextlib.suppress(OSError):  # a timeout is one
+            async with asyncio.timeout(PARTING_TIMEOUT):
+                await self._client.run(interrupt_crew, self._crew, on_error="ignore")
 
     async def _run(self, task: Callable[..., Any], args: tuple[Any, ...], place: str, priority: int) -> Any:
         future = self._client.submit(
@@ -142,8 +147,9 @@ async def _remote(facts: TargetFacts, scheduler: str) -> AsyncIterator[Cluster]:
         try:
             yield Cluster(client, crew.name, searchers=sum(searchers), devices=sum(devices))
         finally:  # else the workers would keep their processes, and these their devices
-            with contextlib.suppress(OSError):
-                await client.unregister_worker_plugin(crew.name)
+            with contextlib.suppress(OSError):  # a timeout is one
+                async with asyncio.timeout(PARTING_TIMEOUT):
+                    await client.unregister_worker_plugin(crew.name)
 
 
 def find_target_at(scheduler: str, spec: str, remote: str = "") -> TargetFacts:
@@ -181,24 +187,35 @@ def _find_target(spec: str, remote: str) -> TargetFacts:
 @contextlib.asynccontextmanager
 async def _connected(scheduler: str) -> AsyncIterator[tuple[Client, dict[str, dict[str, float]]]]:
     """Connect to a cluster; yield the client, and what each worker offers by its address."""
-    client = Client(scheduler, asynchronous=True, timeout=CONNECT_TIMEOUT, set_as_default=False)
+    with silence_logging_cmgr(logging.CRITICAL):  # of a connection that is lost we speak ourselves
+        client = Client(scheduler, asynchronous=True, timeout=CONNECT_TIMEOUT, set_as_default=False)
+        try:
+            await client
+        except (OSError, ValueError, TimeoutError) as error:
+            await client.close()
+            raise TargetError(f"no dask scheduler answers at {scheduler!r}: {error}") from None
+        async with client:
+            yield client, await _offered(client, scheduler)
+
+
+async def _offered(client: Client, scheduler: str) -> dict[str, dict[str, float]]:
+    # Asked of the workers: what the client knows of them is cut short in new versions of dask.
     try:
-        await client
-    except (OSError, ValueError, TimeoutError) as error:
-        await client.close()
-        raise TargetError(f"no dask scheduler answers at {scheduler!r}: {error}") from None
-    async with client:
-        # Asked of the workers: what the client knows of them is cut short in new versions of dask.
-        places = await client.run(_places)
-        searchers, devices = (
-            int(sum(offered.get(name, 0) for offered in places.values())) for name in ("search", "device")
+        async with asyncio.timeout(CONNECT_TIMEOUT):
+            places: dict[str, dict[str, float]] = await client.run(_places)
+    except TimeoutError:
+        raise TargetError(f"a worker of {scheduler} does not answer; end it, or mend it") from None
+    except (ImportError, AttributeError) as error:  # without abtune, or with another one
+        raise TargetError(f"a worker of {scheduler} cannot use abtune ({error}); install this one") from None
+    searchers, devices = (
+        int(sum(offered.get(name, 0) for offered in places.values())) for name in ("search", "device")
+    )
+    if not searchers or not devices:
+        raise TargetError(
+            f"the workers of {scheduler} offer {searchers} places to search and {devices} devices; start "
+            "them with: dask worker ADDRESS --nworkers 1 --nthreads 16 --resources 'search=16 device=1'"
         )
-        if not searchers or not devices:
-            raise TargetError(
-                f"the workers of {scheduler} offer {searchers} places to search and {devices} devices; start "
-                "them with: dask worker ADDRESS --nworkers 1 --nthreads 16 --resources 'search=16 device=1'"
-            )
-        yield client, places
+    return places
 
 
 def _places(dask_worker: Worker) -> dict[str, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -12,7 +13,7 @@ from abtune.measure.crew import Winner, build_winner, time_winners
 from abtune.measure.plan import Run, Settings, rng_for
 from abtune.measure.records import Rounds, RunRecord, WinnerTimes
 from abtune.measure.searching import Proof
-from abtune.measure.sitting import Sitting, first_error
+from abtune.measure.sitting import SLACK, Sitting, first_error
 from abtune.schema import RunStatus
 from abtune.shapes import Shape
 
@@ -28,7 +29,7 @@ T = TypeVar("T")
 async def measure_all(sitting: Sitting) -> None:
     """Measure again, together, the winners of every shape that has new ones.
 
-    When time is up, only of shapes for which that is due, and as many of these as still fit.
+    When time is up only of shapes for which that is due. Those for which there is no time wait as well.
     """
     complete: dict[str, list[RunRecord]] = {shape.label: [] for shape in sitting.plan.shapes}
     for record in sitting.store.records():
@@ -40,8 +41,7 @@ async def measure_all(sitting: Sitting) -> None:
         for label, records in complete.items()
         if records and _cells(records) != _measured_cells(measured.get(label))
     }
-    if sitting.out_of_time:
-        stale = _affordable(sitting, stale)
+    stale = _affordable(sitting, stale)
     total = sum(len(records) for records in complete.values())
     sitting.progress.begin("re-measuring", total, total - sum(len(records) for records in stale.values()))
     jobs = [[_job(sitting, record) for record in records] for records in stale.values()]
@@ -54,7 +54,13 @@ async def measure_all(sitting: Sitting) -> None:
             sitting.store.save_rounds(rounds)
         sitting.progress.advance(len(rounds.winners))
 
-    await measure_winners(sitting.cluster, sitting.plan.settings, jobs, keep)
+    try:
+        async with asyncio.timeout(_allowed(sitting)):
+            await measure_winners(sitting.cluster, sitting.plan.settings, jobs, keep)
+    except TimeoutError:
+        sitting.out_of_time = True
+        await sitting.cluster.interrupt()
+        return
     if doubtful:  # each of these winners has worked before; not sooner, for nothing is built while timing
         await Proof(sitting).renew()
     for rounds in doubtful:
@@ -62,13 +68,24 @@ async def measure_all(sitting: Sitting) -> None:
 
 
 def _affordable(sitting: Sitting, stale: dict[str, list[RunRecord]]) -> dict[str, list[RunRecord]]:
-    """Choose shapes that are due, one after the other, as long as there is time for all chosen."""
+    """Choose shapes one after the other, as long as there is time for all chosen."""
     chosen: dict[str, list[RunRecord]] = {}
     for label, records in stale.items():
+        if sitting.out_of_time and not sitting.winners[label].due:
+            continue
         counts = [len(each) for each in (*chosen.values(), records)]
-        if sitting.winners[label].due and sitting.seconds_to_measure(counts) < sitting.clock.left():
+        # Where there was nothing to search one is tried however short the time: it may be shorter every time.
+        alone = not chosen and not sitting.out_of_time
+        if alone or sitting.seconds_to_measure(counts) < sitting.clock.left():
             chosen[label] = records
+    sitting.out_of_time |= len(chosen) < len(stale)
     return chosen
+
+
+def _allowed(sitting: Sitting) -> float | None:
+    """Return the seconds after which measuring is given up; estimates err, so a few more than are left."""
+    left = sitting.clock.left()
+    return None if math.isinf(left) else max(left, 0.0) + SLACK
 
 
 def _job(sitting: Sitting, record: RunRecord) -> Job:

@@ -301,6 +301,31 @@ def test_a_time_limit_does_not_wait_for_a_batch(store: Store) -> None:
 
 
 @pytest.mark.usefixtures("fake")
+def test_a_time_limit_ends_measuring_again(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Winners that take longer than there is time are given up, be it that their device hangs."""
+    monkeypatch.setattr("abtune.measure.winners.SLACK", 0.5)
+    plan = small_plan(SMALL, seeds=1, configs=(config("stuck", time_kernel="hang"), PLAIN), run_timeout=600.0)
+    outcome = run_sweep(plan, store, time_limit=4.0)
+    assert (outcome.stopped, outcome.finished) == ("the time limit", 2)
+    assert not store.rounds()
+
+
+@pytest.mark.usefixtures("fake")
+def test_without_time_for_all_some_shapes_are_measured(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where all searches are done as many shapes are measured as fit, but always one."""
+    plan = small_plan(seeds=1)
+    run_sweep(plan, store)
+    for path in store.folder.glob("rounds/*.json"):
+        path.unlink()
+    monkeypatch.setattr(Sitting, "seconds_to_measure", lambda *_: 100.0)
+    outcome = run_sweep(plan, store, time_limit=90.0)
+    assert (outcome.stopped, outcome.finished) == ("the time limit", 4)
+    assert len(store.rounds()) == 1
+    assert run_sweep(plan, store, time_limit=90.0).stopped == ""
+    assert len(store.rounds()) == 2
+
+
+@pytest.mark.usefixtures("fake")
 def test_without_time_nothing_is_begun(store: Store, log: Path) -> None:
     """A sweep whose time is up before it begins says so and has nothing."""
     outcome = run_sweep(small_plan(configs=(config("a"), config("b"))), store, time_limit=1e-3)
