@@ -14,6 +14,9 @@ from typing import Any
 
 import dask
 from distributed import Client, LocalCluster, Worker
+from distributed.client import FutureCancelledError
+from distributed.comm.core import CommClosedError
+from distributed.scheduler import KilledWorker
 from distributed.utils import silence_logging_cmgr
 
 from abtune.errors import TargetError
@@ -85,15 +88,18 @@ async def open_cluster(facts: TargetFacts, *, scheduler: str, cores: int) -> Asy
     Raises
     ------
     TargetError
-        If the cluster cannot be reached or offers no places.
+        If the cluster cannot be reached or offers no places, or is lost while it is used.
     """
     with dask.config.set(_CONFIG):
-        if scheduler:
-            async with _remote(facts, scheduler) as cluster:
+        try:
+            async with _remote(facts, scheduler) if scheduler else _local(facts, cores) as cluster:
                 yield cluster
-        else:
-            async with _local(facts, cores) as cluster:
-                yield cluster
+        except (FutureCancelledError, CommClosedError):
+            raise TargetError(
+                "the connection to the dask cluster was lost; give the same command again"
+            ) from None
+        except KilledWorker as error:
+            raise TargetError(f"worker after worker died ({error}); give the same command again") from None
 
 
 # A sweep holds little data and its threads wait for processes: nothing here needs dask's guards.

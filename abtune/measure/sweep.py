@@ -13,12 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import xarray as xr
-from distributed.client import FutureCancelledError
-from distributed.comm.core import CommClosedError
-from distributed.scheduler import KilledWorker
 
 from abtune.datasets import save_dataset
-from abtune.errors import TargetError
 from abtune.measure.assemble import assemble_store
 from abtune.measure.cluster import open_cluster
 from abtune.measure.plan import Plan
@@ -109,8 +105,7 @@ async def _carry_out(
     loop = asyncio.get_running_loop()
     task = asyncio.current_task()
     if task is not None:
-        with contextlib.suppress(RuntimeError, ValueError):  # only the main thread can
-            loop.add_signal_handler(signal.SIGTERM, task.cancel)
+        _heed_signals(loop, task)
     try:
         async with open_cluster(facts, scheduler=scheduler, cores=cores) as cluster:
             sitting = Sitting(plan, store, cluster, clock, progress)
@@ -118,8 +113,12 @@ async def _carry_out(
             await measure_all(sitting)
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
-    except (FutureCancelledError, CommClosedError):
-        raise TargetError("the connection to the dask cluster was lost; the same command goes on") from None
-    except KilledWorker as error:
-        raise TargetError(f"worker after worker died ({error}); the same command goes on") from None
     return "the time limit" if sitting.out_of_time else ""
+
+
+def _heed_signals(loop: asyncio.AbstractEventLoop, task: asyncio.Task[Any]) -> None:
+    """End as after Ctrl-C when told to end or when the terminal goes away, unless ``nohup`` says not to."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            with contextlib.suppress(RuntimeError, ValueError):  # only the main thread can
+                loop.add_signal_handler(number, task.cancel)

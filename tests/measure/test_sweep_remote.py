@@ -217,7 +217,7 @@ def test_a_task_that_kills_every_worker_is_one_line(
     for number in range(6):
         worker(number)
     bad = config("bad", check_kernel="kill_parent")
-    with pytest.raises(AbtuneError, match="the same command goes on"):
+    with pytest.raises(AbtuneError, match="give the same command again"):
         run_sweep(small_plan(SMALL, seeds=1, configs=(PLAIN, bad)), store, scheduler=scheduler)
     assert len(store.records()) == 2
     assert {OTHER.label, NEW.name}.isdisjoint({record.shape for record in store.records()})

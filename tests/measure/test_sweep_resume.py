@@ -166,9 +166,9 @@ def test_a_killed_sweep_leaves_no_processes(start: Start, log: Path) -> None:
 # Interrupted
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_sweep_keeps_what_is_done(start: Start, log: Path, number: int) -> None:
-    """Ctrl-C and SIGTERM end a sweep with a dataset of what is done, a word, and exit code 130."""
+    """Ctrl-C, SIGTERM and a terminal that goes away end a sweep with a dataset, a word, and exit code 130."""
     with start() as process:
         wait_until(lambda: list(Path("abtune.nc.runs/runs").glob("*.json")), "a finished run")
         os.kill(process.pid, number)
