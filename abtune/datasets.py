@@ -20,6 +20,9 @@ BUNDLED: Mapping[str, str] = {
     "h200-pilot": "three of its shapes, 10 seeds of 192 trials, async against mainline on H200",
 }
 
+# File systems allow 255 bytes; a file is first written under a name that is longer by a dozen.
+_LONGEST_NAME = 240
+
 # What netCDF4 and xarray were seen to raise over damaged files, and what their kin would be.
 _UNREADABLE = (OSError, RuntimeError, ValueError, LookupError, AttributeError, TypeError, MemoryError)
 
@@ -104,6 +107,8 @@ def place_for(path: str | os.PathLike[str]) -> Path:
         raise StoreError(f"cannot write {path}: {_reason(error)}; give another place with --out") from None
     if known and not regular:  # renaming over a device would replace the device
         raise StoreError(f"cannot write {path}: it is not a regular file; give another place with --out")
+    if len(os.fsencode(place.name)) > _LONGEST_NAME:
+        raise StoreError(f"cannot write {path}: the name is too long; give a shorter one with --out")
     if not folder:  # HDF5 would say that permission is denied
         raise StoreError(f"cannot write {path}: there is no folder {Path(path).parent}")
     return place

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import glob
 import gzip
 import json
 import os
@@ -103,7 +104,7 @@ class Store:
             for name in ("runs", "searches", "rounds"):
                 (self.folder / name).mkdir(parents=True, exist_ok=True)
         self._acquire()
-        for left_over in self.dataset.parent.glob(f".{self.dataset.name}.*.tmp"):
+        for left_over in self.dataset.parent.glob(f".{glob.escape(self.dataset.name)}.*.tmp"):
             left_over.unlink(missing_ok=True)  # of a sweep that was killed while it wrote
         try:
             self._claim(plan, about)
@@ -191,12 +192,14 @@ class Store:
             self._lock = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT, 0o644)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except OSError as error:
             os.close(self._lock)
             self._lock = None
-            raise StoreError(
-                f"another sweep is writing {self.dataset}; wait for it or give another --out"
-            ) from None
+            if isinstance(error, BlockingIOError):
+                reason = f"another sweep is writing {self.dataset}; wait for it or give another --out"
+            else:  # such as a file system without locks
+                reason = f"cannot lock {self.folder}: {error.strerror}; give an --out on another file system"
+            raise StoreError(reason) from None
 
     def _claim(self, plan: Plan, about: Mapping[str, Any]) -> None:
         self.check(plan)  # again, now that nobody else writes

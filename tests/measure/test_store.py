@@ -307,6 +307,30 @@ def test_a_second_sweep_is_refused(store: Store, plan: Plan) -> None:
     assert second() == "opened\n"
 
 
+def test_a_file_system_without_locks_is_no_second_sweep(
+    store: Store, plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where nothing can be locked that is said, and not that somebody else holds the lock."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    said = "No locks available; give an --out on another file system"
+    with pytest.raises(StoreError, match=said), store.opened(plan, ABOUT):
+        raise AssertionError("opened")
+
+
+def test_only_ones_own_left_overs_are_removed(tmp_path: Path, plan: Plan) -> None:
+    """What a killed sweep left is removed, though its name may look like a pattern; that of others is not."""
+    own, other = tmp_path / ".a[b].nc.77.tmp", tmp_path / ".ab.nc.77.tmp"
+    own.touch()
+    other.touch()
+    with Store(tmp_path / "a[b].nc").opened(plan, ABOUT):
+        pass
+    assert (own.exists(), other.exists()) == (False, True)
+
+
 def test_the_lock_is_released_after_an_error(store: Store, plan: Plan) -> None:
     """A sweep that ends with an error, or is refused, does not keep the store locked."""
     with pytest.raises(ZeroDivisionError), store.opened(plan, ABOUT):
@@ -337,6 +361,12 @@ def test_impossible_places_are_one_line(tmp_path: Path, plan: Plan, place: str) 
     assert "\n" not in str(caught.value)
     assert str(caught.value).startswith("cannot write ")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_name_too_long_for_what_is_put_beside_it_is_refused(tmp_path: Path, plan: Plan) -> None:
+    """It is refused before the sweep, not when the dataset is written in the end."""
+    with pytest.raises(StoreError, match="the name is too long; give a shorter one"):
+        Store(tmp_path / f"{'x' * 242}.nc").check(plan)
 
 
 def test_a_place_that_cannot_be_written_is_one_line(
