@@ -29,9 +29,7 @@ def identity_of(dataset: xr.Dataset) -> dict[str, Any]:
     DatasetError
         If the dataset was not made by a sweep.
     """
-    absent = [name for name in _NEEDED if name not in dataset]
-    if absent:
-        raise DatasetError(f"it has no variable {absent[0]!r}")
+    _require_variables(dataset)
     try:
         return {
             "settings": json.loads(dataset.attrs["settings"]),
@@ -43,8 +41,24 @@ def identity_of(dataset: xr.Dataset) -> dict[str, Any]:
 
 
 def restore_records(dataset: xr.Dataset) -> list[RunRecord]:
-    """Return the finished runs of a dataset made by a sweep."""
-    return [_record(cell) for cell in _cells(dataset) if int(cell["run_status"]) != RunStatus.MISSING]
+    """Return the finished runs of a dataset made by a sweep.
+
+    Raises
+    ------
+    DatasetError
+        If variables are missing, or a winner is no tuning record.
+    """
+    _require_variables(dataset)
+    try:
+        return [_record(cell) for cell in _cells(dataset) if int(cell["run_status"]) != RunStatus.MISSING]
+    except ValueError as error:
+        raise DatasetError(f"a winner in the dataset is no tuning record ({error})") from None
+
+
+def _require_variables(dataset: xr.Dataset) -> None:
+    absent = [name for name in _NEEDED if name not in dataset]
+    if absent:
+        raise DatasetError(f"the dataset has no variable {absent[0]!r}, as one that a sweep made has")
 
 
 def restore_rounds(dataset: xr.Dataset) -> list[Rounds]:

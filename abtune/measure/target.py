@@ -107,8 +107,11 @@ def require_kind(facts: TargetFacts, target: str) -> None:
     Raises
     ------
     TargetError
-        If the kinds differ.
+        If the kinds differ, or that of the winners is not said.
     """
-    tuned_for = str(json.loads(target)["kind"])
+    try:
+        tuned_for = str(json.loads(target)["kind"])
+    except (ValueError, LookupError, TypeError):
+        raise TargetError(f"the winners were tuned for {target!r}, which is no target as JSON") from None
     if tuned_for != facts.kind:
         raise TargetError(f"these winners were tuned for {tuned_for}, and this target is {facts.kind}")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import xarray as xr
-from measure_builders import NEW, PLAIN, make_facts, small_plan
+from measure_builders import NEW, PLAIN, SMALL, make_facts, small_plan
 from sweeping import Steps, config, run_sweep
 
 import abtune
@@ -103,3 +104,26 @@ def test_missing_runs_stay_missing(store: Store) -> None:
 
 
 _TEXTS = dict.fromkeys(("device", "host", "winner", "failure"), "")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda dataset: dataset.drop_vars("trial_latency"), "the dataset has no variable 'trial_latency'"),
+        (lambda dataset: dataset.assign(winner=dataset["winner"] + "]"), "is no tuning record"),
+    ],
+)
+def test_a_damaged_dataset_is_refused(
+    store: Store, spoil: Callable[[xr.Dataset], xr.Dataset], said: str
+) -> None:
+    """A dataset without the variables of a sweep, or with winners that are none, is one line."""
+    swept = run_sweep(small_plan(SMALL, seeds=1), store).dataset
+    with pytest.raises(DatasetError, match=said):
+        again(spoil(swept))
+
+
+@pytest.mark.parametrize("target", ["llvm", "[]", "{}"])
+def test_a_target_that_is_none_is_refused(target: str) -> None:
+    """A dataset whose target nobody can read is told so."""
+    with pytest.raises(TargetError, match="which is no target as JSON"):
+        require_kind(make_facts(), target)
