@@ -17,6 +17,8 @@ from typing import Any
 
 from abtune.errors import InputError, TargetError, unknown_name
 
+STRATEGIES = ("evolutionary", "replay-trace")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Configuration:
@@ -60,6 +62,17 @@ class Configuration:
             raise InputError(
                 f"{self.name!r} cannot be the name of a configuration; use up to 64 letters, digits, ._+-"
             )
+        if self.strategy not in STRATEGIES:
+            raise unknown_name("search strategy", self.strategy, STRATEGIES)
+        self._require_values("strategy_options", (int, float))
+        self._require_values("pass_config", (int, str))
+
+    def _require_values(self, field_name: str, kinds: tuple[type, ...]) -> None:
+        """Refuse what cannot be handed to another process or compared with a file."""
+        for name, value in getattr(self, field_name).items():
+            if not isinstance(value, kinds):
+                wanted = " or ".join(kind.__name__ for kind in kinds)
+                raise InputError(f"{field_name} of configuration {self.name!r}: {name} is no {wanted}")
 
     def settings(self) -> dict[str, Any]:
         """Return everything that decides what is tuned: equal settings, equal searches."""
@@ -131,7 +144,7 @@ def import_attribute(reference: str) -> Any:
         sys.path.insert(0, here)
     try:
         module = importlib.import_module(module_name)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         lines = str(error).splitlines() or [""]
         kind = "" if isinstance(error, ImportError) else f"{type(error).__name__}: "
         raise InputError(f"cannot import {reference!r}: {kind}{lines[0]}") from error

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,6 +36,7 @@ def own(empty_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     )
     Path("wrong_configs.py").write_text("def x(:\n", encoding="utf-8")
     Path("failing_configs.py").write_text("None.absent\n", encoding="utf-8")
+    Path("leaving_configs.py").write_text("import sys\nsys.exit(3)\n", encoding="utf-8")
     Path("broken_configs.py").write_text("import absent_module\n", encoding="utf-8")
     yield
     sys.modules.pop("own_configs", None)
@@ -71,7 +73,7 @@ def test_settings_are_what_decides() -> None:
     assert replace(MAINLINE, summary="other").settings() == MAINLINE.settings()
     for change in (
         {"name": "x"},
-        {"strategy": "x"},
+        {"strategy": "replay-trace"},
         {"strategy_options": {"x": 1}},
         {"skipped_annotation": "x"},
         {"pass_config": {"x": 1}},
@@ -80,6 +82,21 @@ def test_settings_are_what_decides() -> None:
         {"minimum_arch": 1},
     ):
         assert replace(MAINLINE, **change).settings() != MAINLINE.settings()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"strategy": "evolutionery"}, "unknown search strategy 'evolutionery'; did you mean: evolutionary"),
+        ({"strategy_options": {"size": "many"}}, "strategy_options of configuration 'x': size is no int or "),
+        ({"pass_config": {"tirx.x": object()}}, "pass_config of configuration 'x': tirx.x is no int or str"),
+    ],
+)
+def test_what_no_search_can_use_is_refused(changes: dict[str, Any], said: str) -> None:
+    """A strategy that does not exist, and values that no file can hold, are named before anything begins."""
+    with pytest.raises(InputError) as caught:
+        Configuration(name="x", **changes)
+    assert str(caught.value).startswith(said)
 
 
 def test_configurations_travel() -> None:
@@ -104,6 +121,7 @@ def test_own_configurations_are_found(own: None) -> None:
         ("broken_configs:X", "cannot import 'broken_configs:X': No module named 'absent_module'"),
         ("wrong_configs:X", "cannot import 'wrong_configs:X': SyntaxError: "),
         ("failing_configs:X", "cannot import 'failing_configs:X': AttributeError: 'NoneType'"),
+        ("leaving_configs:X", "cannot import 'leaving_configs:X': SystemExit: 3"),
         (":X", "cannot import ':X'"),
         ("own_configs:", "module 'own_configs' has no attribute ''"),
         ("..:X", "cannot import '..:X'"),
