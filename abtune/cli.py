@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 import click
 
 import abtune
-from abtune.commands.output import abandon
+from abtune.commands.output import abandon, open_missing_streams
 from abtune.errors import AbtuneError, unknown_name
 
 # Where each command lives, in the order of the help.
@@ -81,6 +81,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     int
         The exit code: 0 fine, 1 a gate was hit, 2 bad usage or bad input, 130 interrupted.
     """
+    open_missing_streams()
     try:
         arguments = None if argv is None else list(argv)
         code = cli.main(args=arguments, prog_name="abtune", standalone_mode=False)

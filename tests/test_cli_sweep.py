@@ -194,6 +194,7 @@ def test_failed_runs_are_counted(run: Run, fake: None) -> None:
     outcome = run(*QUICK, "--baseline", FAKES[1], "--candidate", "fake_configurations:WRONG", "--seeds", "2")
     assert outcome.code == 0
     assert "abtune.nc: 4 of 4 runs done, 2 failed (see variable 'failure')" in outcome.out
+    assert "2 of the failures: the winner computes a wrong result" in outcome.out
 
 
 def test_a_time_limit_is_said(run: Run, fake: None) -> None:
@@ -226,6 +227,15 @@ def test_an_interrupt_is_130(run: Run, fake: None, monkeypatch: pytest.MonkeyPat
     assert outcome.code == 130
     assert outcome.err.split("\n")[0] == "abtune.nc: what is done is kept; the same command goes on"
     assert outcome.err.strip().endswith("abtune: interrupted")
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_are_no_error(closed: str) -> None:
+    """A command that is started without standard streams does its work, and says nothing."""
+    command = f"{shlex.quote(sys.executable)} -m abtune datasets {closed}"
+    done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert done.stderr == ""
 
 
 # What is refused
@@ -405,6 +415,19 @@ def test_a_terminal_gets_a_bar() -> None:
     assert "re-measuring" in shown
     assert "0/2" in shown
     assert "left" in shown
+
+
+def test_the_time_left_of_slow_searches_is_known() -> None:
+    """Where a minute passes between two steps, the time left follows from the last of them."""
+    now = 0.0
+    with progress_for(Terminal()) as progress:
+        assert isinstance(progress, Bar)
+        progress._progress.get_time = lambda: now
+        progress.begin("tuning", 640, 64)
+        for _ in range(4):
+            now += 60.0
+            progress.advance(64)
+        assert progress._progress.tasks[0].time_remaining == 5 * 60.0
 
 
 def test_no_terminal_gets_nothing() -> None:

@@ -34,6 +34,17 @@ def emit(text: str) -> None:
         raise StoreError(f"cannot write the standard output: {error.strerror}") from None
 
 
+def open_missing_streams() -> None:
+    """Send nowhere what goes to a standard stream that this process was started without.
+
+    Their numbers would else be given to the next files, and a library that prints would write into these.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            stream = Path(os.devnull).open(mode, encoding="utf-8")  # noqa: SIM115 - as long as the process
+            setattr(sys, name, stream)
+
+
 def abandon(stream: TextIO) -> None:
     """Send the rest of a stream nowhere, so that flushing it at exit does not fail again."""
     with contextlib.suppress(OSError, ValueError):

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from abtune.measure.sitting import Progress as SweepProgress
 
 
+# The time left is estimated from what was done in so many seconds.
+WINDOW = 1800.0
+
+
 class Bar:
     """A bar with the time left, which counts only what this sitting did when it estimates."""
 
@@ -65,5 +69,8 @@ def progress_for(stream: TextIO) -> Iterator[SweepProgress]:
         TextColumn("left"),
         TimeRemainingColumn(elapsed_when_finished=False),
     )
-    with Progress(*columns, console=Console(file=stream), transient=True) as progress:
+    # Rich would judge by the last 30 s alone, within which slow searches report at most once.
+    with Progress(
+        *columns, console=Console(file=stream), transient=True, speed_estimate_period=WINDOW
+    ) as progress:
         yield Bar(progress)

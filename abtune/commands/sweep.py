@@ -9,6 +9,7 @@ import re
 import shlex
 import sys
 import time
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -338,6 +339,10 @@ def _say_outcome(outcome: Outcome, plan: Plan, out: Path) -> int:
     failed = int(np.sum(status == RunStatus.FAILED))
     note = f", {failed} failed (see variable 'failure')" if failed else ""
     click.echo(f"{out}: {outcome.finished} of {len(plan.runs)} runs done{note}")
+    if failed:
+        reasons = Counter(str(reason) for reason in outcome.dataset["failure"].values.ravel() if reason)
+        reason, count = reasons.most_common(1)[0]
+        click.echo(f"{count} of the failures: {reason}")
     if outcome.stopped:
         click.echo(f"stopped by {outcome.stopped}; the same command goes on")
     if outcome.finished:
