@@ -346,5 +346,7 @@ def _read(path: Path, parse: Callable[[Any], T], advice: str = "remove it to hav
 def _writing(path: Path) -> Iterator[None]:
     try:
         yield
+    except FileNotFoundError:
+        raise StoreError(f"cannot write {path}: its folder is gone; give the same command again") from None
     except OSError as error:
         raise StoreError(f"cannot write {path}: {error.strerror}; make room or give another --out") from None

@@ -15,6 +15,7 @@ from typing import Any
 import xarray as xr
 
 from abtune.datasets import save_dataset
+from abtune.errors import StoreError
 from abtune.measure.assemble import assemble_store
 from abtune.measure.cluster import open_cluster
 from abtune.measure.plan import Plan
@@ -86,17 +87,24 @@ def sweep(
         After the dataset of what is done was written.
     """
     with store.opened(plan, about):
-        stopped = ""
         try:
             stopped = asyncio.run(
                 _carry_out(plan, facts, store, scheduler, cores, Clock(time_limit), progress)
             )
-        finally:
-            dataset = assemble_store(plan, store)
-            if store.has_work:  # a machine that is not fit leaves no dataset
-                save_dataset(dataset, store.dataset)
+        except BaseException:
+            with contextlib.suppress(StoreError):  # a disk that is full has been spoken of
+                _write_dataset(plan, store)
+            raise
+        dataset = _write_dataset(plan, store)
         finished = sum(store.is_finished(run) for run in plan.runs)
         return Outcome(dataset=dataset, finished=finished, stopped=stopped)
+
+
+def _write_dataset(plan: Plan, store: Store) -> xr.Dataset:
+    dataset = assemble_store(plan, store)
+    if store.has_work:  # a machine that is not fit leaves no dataset
+        save_dataset(dataset, store.dataset)
+    return dataset
 
 
 async def _carry_out(

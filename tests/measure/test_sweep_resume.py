@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -226,6 +227,23 @@ def test_a_full_disk_loses_nothing(store: Store, monkeypatch: pytest.MonkeyPatch
     assert (outcome.dataset["run_status"] == OK).all()
     assert outcome.dataset["latency"].notnull().all()
     assert all(path.stat().st_mtime_ns == changed for path, changed in finished.items())
+
+
+@pytest.mark.usefixtures("fake")
+def test_a_folder_that_is_removed_is_said(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sweep whose folder is removed while it runs ends with a line of that; the dataset of before stays."""
+    run_sweep(small_plan(seeds=1), store)
+    save = Store.save_record
+
+    def remove_and_save(*arguments: Any) -> None:
+        shutil.rmtree(store.folder)
+        save(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "save_record", remove_and_save)
+        with pytest.raises(StoreError, match="its folder is gone; give the same command again"):
+            run_sweep(small_plan(seeds=2), store)
+    assert run_sweep(small_plan(seeds=2), store).finished == 8
 
 
 # Out of time
