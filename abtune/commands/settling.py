@@ -47,7 +47,11 @@ def settle(plan: Plan, store: Store, carry_out: Callable[[Plan, str], Outcome]) 
         outcome = carry_out(part, _text(looks, done=number))
         if not outcome.stopped:
             store.amend(looks=_text(looks, done=number + 1))
-        outcome = replace(outcome, dataset=assemble_store(plan.restricted(seeds=part.seeds), store))
+        outcome = replace(
+            outcome,
+            dataset=assemble_store(plan.restricted(seeds=part.seeds), store),
+            finished=sum(store.is_finished(run) for run in plan.runs),  # also of shapes settled earlier
+        )
         save_dataset(outcome.dataset, store.dataset)
         if outcome.stopped:
             break

@@ -43,7 +43,9 @@ def test_a_cluster_with_a_silent_worker_is_refused(monkeypatch: pytest.MonkeyPat
         asyncio.run(cluster._offered(cast("Client", Silent()), "tcp://host:1"))
 
 
-@pytest.mark.parametrize("error", [ModuleNotFoundError("No module named 'abtune'"), AttributeError("no x")])
+@pytest.mark.parametrize(
+    "error", [Exception("ModuleNotFoundError(\"No module named 'abtune'\")"), AttributeError("no x")]
+)
 def test_workers_without_this_abtune_are_refused(error: Exception) -> None:
     """A worker that has no abtune, or another one, is told from a fault of the sweep."""
     with pytest.raises(TargetError, match=r"^a worker of tcp://host:1 cannot use abtune"):

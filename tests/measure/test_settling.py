@@ -57,6 +57,7 @@ def test_seeds_are_added_only_where_needed(sweep: object) -> None:
     assert [(look["seeds"], look["done"]) for look in looks] == [(6, True), (7, True), (8, True)]
     assert "6 seeds: 1 of 2 shapes settled" in said
     assert "8 seeds: 1 of 2 shapes settled" in said
+    assert "abtune.nc: 28 of 32 runs done" in said
     assert [row.verdict.value for row in abtune.analyze(dataset).comparisons] == ["improved", "inconclusive"]
 
 
