@@ -23,6 +23,7 @@ import threading
 import time
 from collections.abc import Mapping
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 # Importing TVM takes a second, or ten on a machine whose cores are all busy.
@@ -300,7 +301,14 @@ def _one_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {lines[-1][:300]}" if lines else type(error).__name__
 
 
+def _volunteer_for_oom() -> None:
+    """Have a system that runs out of memory kill this process, which is replaced, before any other."""
+    with contextlib.suppress(OSError):  # only Linux can
+        Path("/proc/self/oom_score_adj").write_text("800", encoding="ascii")
+
+
 if __name__ == "__main__":
     os.nice(int(sys.argv[3]))
+    _volunteer_for_oom()
     _serve(Connection(int(sys.argv[1])), sys.argv[2])
     os._exit(0)  # a poisoned CUDA context aborts an orderly exit

@@ -28,6 +28,10 @@ def niceness() -> int:
     return os.nice(0)
 
 
+def oom_score() -> int:
+    return int(Path("/proc/self/oom_score_adj").read_text(encoding="ascii"))
+
+
 def working_threads_see_interrupts() -> bool:
     return signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
 

@@ -354,6 +354,13 @@ def test_closing_ends_a_call_in_another_thread(tmp_path: Path, spares: int) -> N
     assert post._servant is None
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+def test_a_servant_goes_first_where_memory_ends(servant: Servant) -> None:
+    """The system is asked to kill a servant, which is replaced, rather than the sweep."""
+    ours = int(Path("/proc/self/oom_score_adj").read_text(encoding="ascii"))
+    assert servant.call("oom_score", timeout=LONG) > ours
+
+
 def test_what_cannot_be_started_is_said_by_the_first_call(
     post: Post, monkeypatch: pytest.MonkeyPatch
 ) -> None:
