@@ -85,8 +85,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         arguments = None if argv is None else list(argv)
         code = cli.main(args=arguments, prog_name="abtune", standalone_mode=False)
-        if sys.stdout is not None:  # it may be closed from outside
-            sys.stdout.flush()
+        sys.stdout.flush()
     except (click.exceptions.Abort, KeyboardInterrupt):
         return _complain("interrupted", INTERRUPTED)
     except click.ClickException as error:

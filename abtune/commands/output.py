@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from pathlib import Path
 from typing import TextIO
 
 from abtune.errors import StoreError
@@ -21,8 +22,6 @@ def emit(text: str) -> None:
         If the standard output cannot be written, such as a file on a full disk.
     """
     stream = sys.stdout
-    if stream is None:  # closed from outside, as by >&-
-        return
     encoding = stream.encoding or "utf-8"
     try:
         stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
