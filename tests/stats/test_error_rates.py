@@ -11,9 +11,13 @@ import pytest
 from closed_forms import equivalence_test, welch_test
 from stats_noise import ALIKE, Noise, lognormal, skewed, unknown_floor
 
+from abtune.analyse.arguments import choose_methods
+from abtune.analyse.testing import run_tests
+from abtune.stats.caution import cautious_error
+from abtune.stats.estimand import Estimand, linearised
 from abtune.stats.interval import expanded_percentile, welch
 from abtune.stats.multiplicity import holm
-from abtune.stats.significance import permutation_test
+from abtune.stats.significance import equivalence_p, permutation_test, rarest
 
 REPLICATIONS = 2000
 
@@ -95,3 +99,33 @@ def test_false_equivalence(name: str, n: int) -> None:
     one, two = ALIKE[name](rng, (REPLICATIONS, n)), ALIKE[name](rng, (REPLICATIONS, n)) + 0.1
     p = equivalence_test(one, two, margin=0.1, floor=unknown_floor(REPLICATIONS))
     assert np.mean(p <= 0.05) <= 0.055 + slack(0.055)
+
+
+UNEVEN = [(5, 20, (0.02, 0.02)), (20, 5, (0.02, 0.02)), (5, 10, (0.08, 0.02)), (5, 5, (0.08, 0.02))]
+
+
+@pytest.mark.parametrize(("n", "m", "spread"), UNEVEN, ids=str)
+def test_false_equivalence_over_29_shapes(n: int, m: int, spread: tuple[float, float]) -> None:
+    """Shapes that differ by exactly the margin are called equivalent in at most 5.5 % of analyses."""
+    analyses = 1500
+    rng = np.random.default_rng([8, n, m])
+    one, two = rng.normal(0.2, spread[0], (29 * analyses, n)), rng.normal(0, spread[1], (29 * analyses, m))
+    estimate = cautious_error(one, two, unknown_floor(len(one)))
+    p = equivalence_p(estimate, rarest(one, two), margin=0.2).reshape(analyses, 29)
+    share = np.mean([(holm(row) <= 0.05).any() for row in p])
+    assert share <= 0.055 + slack(0.055, analyses)
+
+
+@pytest.mark.parametrize("estimand", ["geometric-mean", "arithmetic-mean"])
+def test_equivalence_is_as_cautious_as_the_test_of_a_difference(estimand: str) -> None:
+    """The degrees of freedom that equivalence is judged with are the fewest, too."""
+    rng = np.random.default_rng(9)
+    one, two = rng.normal(0.01, 0.001, (6, 5)), rng.normal(0, 0.001, (6, 20))
+    choices = choose_methods(method=None, estimand=estimand, test="permutation", correction="holm")
+    found = run_tests(
+        one, two, floor=unknown_floor(6), choices=choices, margin=0.02, rank_test=False, rng=rng
+    )
+    pair = [linearised(side, Estimand(estimand)) for side in (one, two)]
+    estimate = cautious_error(*pair, unknown_floor(6))
+    expected = equivalence_p(estimate, rarest(one, two), margin=math.log(1.02))
+    assert found.p_equivalence == pytest.approx(expected, rel=1e-12)
