@@ -2,18 +2,20 @@
 
 *These shapes*: the geometric mean boost over exactly the shapes at hand; its error comes from the seeds.
 *Shapes like these*: the same for a population that the shapes were drawn from; its error comes from the
-spread over shapes, and is two to three times larger. Beside them: what a single shape does to the mean, how
-often a run of the candidate wins, whether the shapes differ, and the time of a whole program.
+spread over shapes and from what their runs share, and is often two to three times larger. Beside them: what
+a single shape does to the mean, how often a run of the candidate wins, whether the shapes differ, and the
+time of a whole program.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from abtune.analyse.blocks import block, half_width, t_quantile
+from abtune.analyse.blocks import block, half_width, shared, t_quantile
 from abtune.analyse.boost import from_log
 from abtune.analyse.comparison import Aggregate, Overall
 from abtune.analyse.samples import Samples
@@ -22,6 +24,7 @@ from abtune.analyse.whole import Improvement, LeaveOneOut, Without
 from abtune.stats.heterogeneity import Heterogeneity, heterogeneity, placements
 from abtune.stats.interval import standard_error
 from abtune.stats.ragged import Floats
+from abtune.stats.variance import welch_freedom
 
 THESE = "geometric mean over exactly these shapes; error from the seeds"
 WINS = (
@@ -81,7 +84,7 @@ def overall(
     return OverallResult(
         overall=Overall(
             these_shapes=_these_shapes(baseline, candidate, used, log_boost, level),
-            shapes_like_these=_shapes_like_these(log_boost[matched], level),
+            shapes_like_these=_shapes_like_these(baseline, candidate, replicated, log_boost[matched], level),
             unmatched=tuple(label for label, both in zip(shapes, matched, strict=True) if not both),
             leave_one_out=_leave_one_out(shapes, log_boost),
             improvement=_improvement(baseline, candidate, used, level),
@@ -102,11 +105,25 @@ def _these_shapes(
     return _aggregate(_mean(log_boost[used]), half, int(np.count_nonzero(used)), THESE)
 
 
-def _shapes_like_these(log_boost: Floats, level: float) -> Aggregate:
-    """Student's t over the shapes' log boosts."""
-    shapes = len(log_boost)
-    error = float(np.std(log_boost, ddof=1) / np.sqrt(shapes)) if shapes > 1 else float("nan")
-    return _aggregate(_mean(log_boost), t_quantile(shapes - 1, level) * error, shapes, LIKE_THESE)
+def _shapes_like_these(
+    baseline: Samples,
+    candidate: Samples,
+    replicated: npt.NDArray[np.bool_],
+    log_boost: Floats,
+    level: float,
+) -> Aggregate:
+    """Student's t over the shapes' log boosts, with the error that all shapes share added.
+
+    What moves all shapes together, such as the sessions of a sweep, does not show in the spread over shapes.
+    """
+    shapes, sides = len(log_boost), (baseline.value[replicated], candidate.value[replicated])
+    if shapes < 2:
+        return _aggregate(_mean(log_boost), float("nan"), shapes, LIKE_THESE)
+    parts = float(np.var(log_boost, ddof=1)) / shapes, shared(*sides)
+    seeds = [int(np.count_nonzero(~np.isnan(side).all(axis=0))) for side in sides]
+    freedom = float(welch_freedom(*parts, shapes, max(min(seeds), 2)))
+    half = t_quantile(freedom if parts[1] > 0 else shapes - 1, level) * math.sqrt(sum(parts))
+    return _aggregate(_mean(log_boost), half, shapes, LIKE_THESE)
 
 
 def _leave_one_out(shapes: tuple[str, ...], log_boost: Floats) -> LeaveOneOut | None:

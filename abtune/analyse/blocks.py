@@ -15,7 +15,7 @@ import numpy as np
 from scipy import special
 
 from abtune.stats.ragged import Floats
-from abtune.stats.variance import welch_freedom
+from abtune.stats.variance import moments, welch_freedom
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +52,31 @@ def block(value: Floats, weight: Floats) -> Block:
     residual = np.where(known, value - filled.sum(axis=1, keepdims=True) / counts, 0.0)
     contribution = weight @ (residual / counts)
     return Block(variance=float((contribution**2).sum()) * seeds / (seeds - 1), seeds=seeds)
+
+
+def shared(first: Floats, second: Floats) -> float:
+    """Covariance of the boosts of two shapes, mean over pairs, from what the runs of a seed have in common.
+
+    Parameters
+    ----------
+    first, second : ndarray, shape (shapes, seeds)
+        Both sides; NaN where there is no value.
+
+    Notes
+    -----
+    The variance V of the mean over S shapes, clustered by seed, is (v + (S - 1) c)/S, where v is the mean of
+    the shapes' own variances. Zero where c comes out negative, and where it is unknown.
+    """
+    shapes = len(first)
+    if shapes < 2:
+        return 0.0
+    each, together = 0.0, 0.0
+    for side in (first, second):
+        own = moments(side)
+        each += float(np.mean(own.variance / np.maximum(own.n, 1)))
+        together += block(side, np.full(shapes, 1 / shapes)).variance
+    covariance = (shapes * together - each) / (shapes - 1)
+    return max(covariance, 0.0) if math.isfinite(covariance) else 0.0
 
 
 def half_width(sides: Sequence[Block], level: float) -> float:

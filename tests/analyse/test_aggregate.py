@@ -8,6 +8,7 @@ from analyse_builders import NAN, make_sweep
 from scipy import stats
 
 import abtune
+from abtune.analyse.blocks import shared
 from abtune.analyse.comparison import Overall
 
 
@@ -27,11 +28,31 @@ def test_complete_blocks_give_welch_on_the_seeds_aggregates() -> None:
 
 def test_shapes_like_these_have_the_t_interval_over_shapes() -> None:
     """The error of the second line comes from the spread of the shapes' log boosts."""
-    analysis = abtune.analyze(make_sweep([0.1, 0.0, 0.03, -0.05], n=3))
+    analysis = abtune.analyze(make_sweep([0.1, 0.0, 0.03, -0.05], n=1))
     logs = np.log1p([row.boost for row in analysis.comparisons])
     oracle = stats.ttest_1samp(logs, 0).confidence_interval(0.95)
     found = analysis.overall.shapes_like_these
     np.testing.assert_allclose(np.log1p([found.boost_low, found.boost_high]), [oracle.low, oracle.high])
+
+
+def test_what_the_runs_of_a_seed_share_is_the_covariance_of_shapes() -> None:
+    """With complete data it is the mean covariance of two shapes' means, of both sides; zero if negative."""
+    rng = np.random.default_rng(2)
+    sides = [rng.normal(0, 1, (4, n)) + rng.normal(0, 2, n) for n in (6, 9)]
+    expected = sum(np.cov(side)[~np.eye(4, dtype=bool)].mean() / side.shape[1] for side in sides)
+    assert shared(*sides) == pytest.approx(expected)
+    assert shared(np.array([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]), np.array([[1.0, 2.0], [2.0, 1.0]])) == 0
+    assert shared(np.ones((1, 3)), np.ones((1, 3))) == shared(np.ones((2, 1)), np.ones((2, 4))) == 0
+
+
+def test_shapes_like_these_allow_for_sessions_shared_by_shapes() -> None:
+    """What moves all shapes of a seed together does not show in their spread, and is in the interval."""
+    rng, covered = np.random.default_rng(3), 0
+    for _ in range(100):
+        log = rng.normal(0, 0.02, (6, 2, 5)) + rng.normal(0, 0.03, (1, 2, 5))
+        found = overall(abtune.make_dataset(np.exp(log), shapes=list("abcdef"), configs=["a", "b"]))
+        covered += found.shapes_like_these.boost_low <= 0 <= found.shapes_like_these.boost_high
+    assert covered / 100 >= 0.95 - 3 * math.sqrt(0.95 * 0.05 / 100)
 
 
 def test_unmatched_shapes_are_listed_and_left_out() -> None:
