@@ -33,6 +33,7 @@ from simulated_reports import (  # noqa: E402
 )
 from simulated_series import series_table  # noqa: E402
 from stats_noise import ALIKE, Array, Noise, unknown_floor  # noqa: E402
+from unseen_noise import both_kinds_table, sessions_table, unseen_table  # noqa: E402
 
 from abtune.stats.estimand import Estimand  # noqa: E402
 from abtune.stats.methods import compute_interval, methods_for  # noqa: E402
@@ -158,6 +159,9 @@ def main() -> None:
             "simultaneous": (simultaneous_table, [analyses // 2]),
             "family": (family_table, [analyses]),
             "caution": (caution_table, [50 * analyses]),
+            "unseen": (unseen_table, [2 * analyses]),
+            "both kinds": (both_kinds_table, [3 * analyses // 2]),
+            "sessions": (sessions_table, [replications]),
             "power": (power_table, [analyses // 2]),
             "calibration": (calibration_table, [8]),
             "series": (series_table, [10 * replications]),

@@ -1,10 +1,11 @@
 """The one place that decides what is said of a shape; everything that prints a verdict asks here.
 
-A false statement about any shape of an analysis has a probability of at most alpha. A difference must
-therefore pass two tests, each corrected over the shapes: the permutation test, exact for sides that
-scatter alike, and Welch's t, good for sides that do not. The permutation test alone calls a false difference
-in 15-21 % of reports of 29 shapes at 10 + 10 seeds when one side scatters 4-20 times as much as the other,
-and in 40-81 % at 5 + 10 (analysis/permutation_alone.py). The interval must agree as well.
+A false difference of any shape of an analysis has a probability of at most alpha, and so has a false
+equivalence (both together up to twice that: docs/statistics.md). A difference must therefore pass two tests,
+each corrected over the shapes: the permutation test, exact for sides that scatter alike, and Welch's t, good
+for sides that do not. The permutation test alone calls a false difference in 15-21 % of reports of 29 shapes
+at 10 + 10 seeds when one side scatters 4-20 times as much as the other, and in 40-81 % at 5 + 10
+(analysis/permutation_alone.py). The interval must agree as well.
 """
 
 from __future__ import annotations

@@ -1,0 +1,193 @@
+"""Simulated noise that no method here was chosen by, and promises put together: for calibrate_methods.py.
+
+The kinds of noise of the tests are those that the methods were compared on. These are others, among them some
+that break every method, and the cases in which two promises of 5 % add up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+from simulated_reports import ALPHA, SHAPES, table
+from stats_noise import Array, Noise, lognormal, unknown_floor
+
+from abtune.analyse.aggregate import overall
+from abtune.analyse.samples import Samples
+from abtune.stats.caution import cautious_error
+from abtune.stats.interval import expanded_percentile
+from abtune.stats.multiplicity import holm
+from abtune.stats.significance import difference_p, equivalence_p, permutation_test, rarest
+
+MARGIN = 0.08  # log scale; wide enough for equivalence to be claimed at all
+
+
+def centred(draw: Noise) -> Noise:
+    """Take off the mean, which comes from a million draws."""
+    mean = float(draw(np.random.default_rng(0), (1_000_000,)).mean())
+    return lambda rng, shape: draw(rng, shape) - mean
+
+
+def quantised(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """20 us with 2 % noise, on a clock that ticks every 0.5 us."""
+    return np.log(np.round(40 * np.exp(rng.normal(0, 0.02, shape))))
+
+
+def rarely_slow(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """One search in 15 is 30 % slower."""
+    return np.where(rng.random(shape) < 1 / 15, math.log(1.3), 0.0) + rng.normal(0, 0.01, shape)
+
+
+def two_schedules(share: float, low: float, high: float) -> Noise:
+    """Every search ends at one of two schedules."""
+    return lambda rng, shape: np.where(rng.random(shape) < share, high, low) + rng.normal(0, 0.004, shape)
+
+
+STUDENT = centred(lambda rng, shape: 0.02 * rng.standard_t(3, shape))
+WEIBULL = centred(lambda rng, shape: 0.03 * rng.weibull(1.5, shape))
+SKEWED_WEIBULL = centred(lambda rng, shape: 0.03 * rng.weibull(0.8, shape))
+LAPLACE = centred(lambda rng, shape: rng.laplace(0, 0.02, shape))
+CAUCHY = centred(lambda rng, shape: np.clip(0.01 * rng.standard_cauchy(shape), -0.3, 0.3))
+FLOOR = centred(lambda rng, shape: np.log1p(rng.exponential(0.05, shape)))
+RARE = centred(rarely_slow)
+CLOCK = centred(quantised)
+UNSEEN: Mapping[str, tuple[Noise, Noise]] = {
+    "Student's t, 3 df": (STUDENT, STUDENT),
+    "Laplace": (LAPLACE, LAPLACE),
+    "Weibull 1.5": (WEIBULL, WEIBULL),
+    "Weibull 0.8": (SKEWED_WEIBULL, SKEWED_WEIBULL),
+    "least time + exponential": (FLOOR, FLOOR),
+    "Cauchy, cut at 30 %": (CAUCHY, CAUCHY),
+    "clock of 2.5 %": (CLOCK, CLOCK),
+    "1 in 15 fails": (RARE, RARE),
+    "spread 1:3": (lognormal(0.02), lognormal(0.06)),
+    "two schedules, shares differ": (
+        centred(two_schedules(0.5, -0.02, 0.02)),
+        centred(two_schedules(0.25, -0.01, 0.03)),
+    ),
+    "Weibull 1.5, normal": (WEIBULL, lognormal(0.02)),
+    "1 in 15 fails, normal": (RARE, lognormal(0.02)),
+}
+
+
+def unseen_table(reports: int) -> str:
+    """Lay out coverage, false differences and false equivalences of the defaults."""
+    designs = ((5, 5), (10, 10), (20, 20), (5, 20), (20, 5))
+    rows = []
+    for name, pair in UNSEEN.items():
+        shares = [_defaults(pair, n, m, reports) for n, m in designs]
+        rows.append([name, *(" / ".join(f"{100 * share:.1f}" for share in cell) for cell in shares)])
+    return table(["noise", *(f"{n}+{m}" for n, m in designs)], rows)
+
+
+def _defaults(pair: tuple[Noise, Noise], n: int, m: int, reports: int) -> tuple[float, ...]:
+    rng = np.random.default_rng([10, n, m])
+    first, second = pair[0](rng, (reports * SHAPES, n)), pair[1](rng, (reports * SHAPES, m))
+    some = slice(0, 4000)
+    found = expanded_percentile(
+        first[some], second[some], level=1 - ALPHA, floor=unknown_floor(len(first[some]))
+    )
+    held = float(np.mean((found.low <= 1e-12) & (found.high >= -1e-12)))
+    different = _different(first, second, rng)
+    equivalent = _equivalent(first + MARGIN, second, MARGIN)
+    return held, float(different.any(axis=1).mean()), float(equivalent.any(axis=1).mean())
+
+
+def _different(first: Array, second: Array, rng: np.random.Generator, certain: float = 0.0) -> Array:
+    """Say which shapes both tests of a difference call, shape (reports, shapes).
+
+    Of the permutation tests, which take long, only those are made that Welch's test leaves a chance; where
+    its p is as small as ``certain``, it is taken for theirs.
+    """
+    estimate = cautious_error(first, second, unknown_floor(len(first)))
+    welch = difference_p(estimate, rarest(first, second))
+    p = np.where(welch <= certain, welch, 1.0)
+    near = (welch > certain) & (welch < 0.02)
+    p[near] = permutation_test(first[near], second[near], rng=rng)
+    different: Array = (_corrected(p) <= ALPHA) & (_corrected(welch) <= ALPHA)
+    return different
+
+
+def _equivalent(first: Array, second: Array, margin: float) -> Array:
+    """Say which shapes the test of equivalence calls, shape (reports, shapes)."""
+    estimate = cautious_error(first, second, unknown_floor(len(first)))
+    equivalent: Array = _corrected(equivalence_p(estimate, rarest(first, second), margin=margin)) <= ALPHA
+    return equivalent
+
+
+def _corrected(p: Array) -> Array:
+    return np.array([holm(row) for row in p.reshape(-1, SHAPES)])
+
+
+def both_kinds_table(reports: int) -> str:
+    """Lay out false differences, false equivalences and either, where some shapes differ by the margin."""
+    margins = (0.025, 0.03, 0.035)
+    rows = []
+    for differing in (5, 15, 24):
+        shares = [_mixed(differing, margin, reports) for margin in margins]
+        cells = (" / ".join(f"{100 * share:.1f}" for share in cell) for cell in shares)
+        rows.append([f"{differing} of {SHAPES}", *cells])
+    return table(["differ", *(f"margin {100 * margin:g} %" for margin in margins)], rows)
+
+
+def _mixed(differing: int, margin: float, reports: int) -> tuple[float, float, float]:
+    rng = np.random.default_rng([11, differing, round(1e4 * margin)])
+    first, second = (rng.normal(0, 0.02, (reports * SHAPES, 20)) for _ in range(2))
+    differs = np.arange(SHAPES) < differing
+    first += math.log1p(margin) * np.tile(differs, reports)[:, np.newaxis]
+    different = _different(first, second, rng, certain=1e-4)
+    equivalent = _equivalent(first, second, math.log1p(margin)) & ~different
+    wrong = (different & ~differs).any(axis=1), (equivalent & differs).any(axis=1)
+    return float(wrong[0].mean()), float(wrong[1].mean()), float((wrong[0] | wrong[1]).mean())
+
+
+def sessions_table(reports: int) -> str:
+    """Lay out how often the overall intervals hold where the runs of a seed share a session."""
+    rows = []
+    for name, session, spread in (
+        ("none, equal boosts", 0.0, 0.0),
+        ("none, boosts spread by 5 %", 0.0, 0.05),
+        ("as large as the noise, equal boosts", 0.02, 0.0),
+        ("as large as the noise, boosts spread by 5 %", 0.02, 0.05),
+    ):
+        shares = [_overall(session, spread, n, reports) for n in (3, 5, 10, 20)]
+        rows.append([name, *(f"{100 * these:.1f}, {100 * like:.1f}" for these, like in shares)])
+    return table(["shared by the shapes of a seed", *(f"{n}+{n}" for n in (3, 5, 10, 20))], rows)
+
+
+def _overall(session: float, spread: float, n: int, reports: int) -> tuple[float, float]:
+    """Return how often the intervals over these shapes and over shapes like these hold."""
+    rng = np.random.default_rng([12, n, round(1e4 * spread)])
+    labels = tuple(f"shape{at}" for at in range(SHAPES))
+    held = np.zeros(2)
+    for _ in range(reports):
+        boosts = rng.normal(0, spread, SHAPES)
+        shared = session * rng.standard_normal((2, 1, n))
+        values = rng.normal(0, 0.02, (2, SHAPES, n)) + shared
+        values[0] += boosts[:, np.newaxis]
+        sides = [_samples(side) for side in values]
+        log_boost = values[0].mean(axis=1) - values[1].mean(axis=1)
+        found = overall(*sides, shapes=labels, log_boost=log_boost, level=1 - ALPHA, weights=None).overall
+        for at, (line, true) in enumerate(
+            ((found.these_shapes, math.expm1(boosts.mean())), (found.shapes_like_these, 0.0))
+        ):
+            held[at] += line.boost_low <= true <= line.boost_high
+    return float(held[0] / reports), float(held[1] / reports)
+
+
+def _samples(value: Array) -> Samples:
+    """Make one side whose winners were timed once."""
+    shapes, n = value.shape
+    none = np.zeros(shapes, dtype=np.int64)
+    return Samples(
+        config="side",
+        value=value,
+        n=np.full(shapes, n),
+        latency=np.exp(value.mean(axis=1)),
+        noise=value.std(axis=1, ddof=1),
+        floor=np.full(shapes, np.nan),
+        failed=none,
+        missing=none,
+        untimed=none,
+    )
