@@ -276,6 +276,7 @@ def test_a_gate_that_is_not_hit_is_silent(run: Run, sweep: str) -> None:
     [
         (["--ci", "0"], "0 is not between 50 and 100; give a percentage, such as 95"),
         (["--ci", "100"], "100 is not between 50 and 100; give a percentage, such as 95"),
+        (["--ci", "99.99999999999999"], "is not between 50 and 100; give a percentage, such as 95"),
         (["--ci", "0.95"], "0.95 is not between 50 and 100; give a percentage, such as 95"),
         (["--ci", "abc"], "'abc' is not a number; give a percentage, such as 95"),
         (["--ci", "nan"], "'nan' is not a finite number; give a percentage, such as 95"),

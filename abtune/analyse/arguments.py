@@ -18,7 +18,7 @@ TESTS = ("permutation", "moderated")
 
 def check_numbers(level: float, margin: float, rng_seed: int) -> None:
     """Refuse what is not a fraction, above all a level of 95."""
-    if not 0 < level < 1:
+    if not 0 < round(level, 12) < 1:  # tests are at 1 - level, to as many digits
         raise InputError(f"level is a fraction between 0 and 1, such as 0.95, not {level:g}")
     if not 0 < margin < 1:
         raise InputError(f"margin is a fraction between 0 and 1, such as 0.02, not {margin:g}")

@@ -55,7 +55,7 @@ class Percentage(click.ParamType):  # type: ignore[type-arg]  # generic only fro
             fraction = to_fraction(str(value))
         except InputError as error:
             self.fail(f"{error}; {self._hint}", param, ctx)
-        if not self._low < 100 * fraction < self._high:
+        if not self._low < round(100 * fraction, 10) < self._high:  # what rounds to a bound is one
             self.fail(f"{value} is not between {self._low} and {self._high}; {self._hint}", param, ctx)
         return fraction
 

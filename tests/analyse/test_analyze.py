@@ -48,6 +48,7 @@ def test_configurations_default_to_the_first_two_and_may_be_named() -> None:
         ({"level": 95}, "level is a fraction between 0 and 1, such as 0.95, not 95"),
         ({"level": 0.0}, "level is a fraction"),
         ({"level": NAN}, "level is a fraction"),
+        ({"level": 1 - 1e-14}, "level is a fraction"),
         ({"margin": 2}, "margin is a fraction between 0 and 1, such as 0.02, not 2"),
         ({"margin": 0}, "margin is a fraction"),
         ({"rng_seed": -1}, "rng_seed must not be negative"),
