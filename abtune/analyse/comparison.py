@@ -43,6 +43,11 @@ class Choices:
     correction: str
     require_margin: bool = False
 
+    @property
+    def family_wise(self) -> bool:
+        """Whether what is claimed of all shapes at once is wrong with the level's probability at the most."""
+        return self.correction in {"holm", "max-t"}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:

@@ -83,18 +83,25 @@ def _for_difference(row: Comparison, analysis: Analysis) -> Iterator[Gate]:
         passed=row.boost_low > 0 or row.boost_high < 0,
     )
     if analysis.choices.require_margin:
-        yield Gate(
-            of=DIFFERENCE,
-            asks=f"the interval lies beyond the margin of {percent(analysis.margin)}",
-            found=_UNKNOWN
-            if math.isnan(row.boost_low)
-            else f"{percent(row.boost_low)} to {percent(row.boost_high)}",
-            passed=beyond_margin(row.boost_low, row.boost_high, analysis.margin),
-        )
+        yield _margin_gate(row, analysis)
     name = "the moderated test" if moderated else "the permutation test"
     yield _test_gate(DIFFERENCE, name, row.p_adjusted, alpha)
     if not moderated:
         yield _test_gate(DIFFERENCE, confirming_test(analysis.choices), row.p_welch_adjusted, alpha)
+
+
+def _margin_gate(row: Comparison, analysis: Analysis) -> Gate:
+    """Hold the interval against the margin, as the verdict does."""
+    family = analysis.choices.family_wise
+    low = row.boost_low_simultaneous if family else row.boost_low
+    high = row.boost_high_simultaneous if family else row.boost_high
+    of_all = " of all shapes at once" if family else ""
+    return Gate(
+        of=DIFFERENCE,
+        asks=f"the interval{of_all} lies beyond the margin of {percent(analysis.margin)}",
+        found=_UNKNOWN if math.isnan(low) else f"{percent(low)} to {percent(high)}",
+        passed=beyond_margin(low, high, analysis.margin),
+    )
 
 
 def _for_equivalence(row: Comparison, analysis: Analysis) -> Iterator[Gate]:

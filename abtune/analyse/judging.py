@@ -50,6 +50,7 @@ def _evidence(measured: Measured, at: int) -> Evidence:
     baseline, candidate = (_side(side, at) for side in measured.samples)
     computed, tests = measured.statistics, measured.statistics.tests
     alone = measured.choices.test == "moderated"  # nothing has to confirm it
+    family = computed.simultaneous if measured.choices.family_wise else computed.interval
     confirmed_by = tests.p_adjusted if alone else tests.p_welch_adjusted
     return Evidence(
         baseline=baseline,
@@ -57,6 +58,8 @@ def _evidence(measured: Measured, at: int) -> Evidence:
         boost=of_sides(baseline, candidate, float(computed.log_boost[at])),
         boost_low=from_log(computed.interval.low[at]),
         boost_high=from_log(computed.interval.high[at]),
+        family_low=from_log(family.low[at]),
+        family_high=from_log(family.high[at]),
         p_adjusted=float(tests.p_adjusted[at]),
         p_welch_adjusted=float(confirmed_by[at]),
         p_equivalence_adjusted=float(tests.p_equivalence_adjusted[at]),

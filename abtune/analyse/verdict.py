@@ -32,6 +32,8 @@ class Evidence:
         Both samples in short.
     boost, boost_low, boost_high : float
         Estimate and interval.
+    family_low, family_high : float
+        Interval for claims about the margin: that of all shapes at once, if the correction is family-wise.
     p_adjusted, p_welch_adjusted, p_equivalence_adjusted : float
         Permutation, Welch and equivalence tests, each corrected over the shapes.
     confirming : str
@@ -53,6 +55,8 @@ class Evidence:
     boost: float
     boost_low: float
     boost_high: float
+    family_low: float
+    family_high: float
     p_adjusted: float
     p_welch_adjusted: float
     p_equivalence_adjusted: float
@@ -82,7 +86,8 @@ def decide(evidence: Evidence) -> Decision:
     distribution that a comparison would be about is missing. *improved* or *regressed* if the interval
     lies on that side of zero and both tests of a difference reject; *equivalent* if the equivalence test
     rejects; else *inconclusive*. A small but certain difference is called a difference, unless it is
-    required to be larger than the margin: then the interval has to lie beyond that.
+    required to be larger than the margin: then the interval has to lie beyond that, the one of all shapes at
+    once where the correction is family-wise.
     """
     problem = _why_invalid(evidence.baseline, evidence.candidate)
     if problem:
@@ -127,9 +132,8 @@ def differs(
 
 
 def _differs(evidence: Evidence) -> bool:
-    return _is_certain(evidence) and (
-        not evidence.require_margin or beyond_margin(evidence.boost_low, evidence.boost_high, evidence.margin)
-    )
+    family = evidence.family_low, evidence.family_high
+    return _is_certain(evidence) and (not evidence.require_margin or beyond_margin(*family, evidence.margin))
 
 
 def _is_certain(evidence: Evidence) -> bool:
@@ -145,7 +149,7 @@ def beyond_margin(low: float, high: float, margin: float) -> bool:
 def _why_different(evidence: Evidence) -> str:
     start = f"{'Faster' if evidence.boost > 0 else 'Slower'} (adjusted p {p_value(evidence.p_adjusted)})"
     # On logs, where a boost and its inverse are equally large.
-    near, far = sorted(abs(math.log1p(bound)) for bound in (evidence.boost_low, evidence.boost_high))
+    near, far = sorted(abs(math.log1p(bound)) for bound in (evidence.family_low, evidence.family_high))
     margin = math.log1p(evidence.margin)
     if far < margin:
         return f"{start}, but by less than the margin of {percent(evidence.margin)}."

@@ -29,7 +29,8 @@ def evidence(**fields: Any) -> Evidence:
         "fewest": 7,
         "require_margin": False,
     }
-    return Evidence(**{**defaults, **fields})
+    given = {**defaults, **fields}
+    return Evidence(**{"family_low": given["boost_low"], "family_high": given["boost_high"], **given})
 
 
 @pytest.mark.parametrize(
@@ -143,6 +144,13 @@ def test_a_difference_can_be_required_to_pass_the_margin(low: float, high: float
     if verdict is Verdict.INCONCLUSIVE:
         assert "at least the margin of 2% is not shown" in decision.reason
         assert decide(replace(wanted, require_margin=False)).verdict is not Verdict.INCONCLUSIVE
+
+
+def test_the_margin_is_held_against_the_interval_of_all_shapes() -> None:
+    """A shape's own interval beyond the margin is not enough where many shapes are claimed at once."""
+    wanted = evidence(boost_low=0.03, family_low=0.01, family_high=0.09, require_margin=True)
+    assert decide(wanted).verdict is Verdict.INCONCLUSIVE
+    assert "at least the margin of 2% is not shown" in decide(replace(wanted, require_margin=False)).reason
 
 
 def test_a_certain_difference_below_a_required_margin_can_be_equivalent() -> None:
