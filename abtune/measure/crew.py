@@ -68,10 +68,20 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """Kernels to time, and candidates that could not be built, in the order of the search."""
+    """Kernels to time, and candidates that could not be built, in the order of the search.
+
+    Attributes
+    ----------
+    entries : tuple of Kernel or Trial
+    seconds : float
+        That building took.
+    started_in : float
+        Seconds that the process which built took to start, before; NaN if unknown.
+    """
 
     entries: tuple[Kernel | Trial, ...]
     seconds: float
+    started_in: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,7 +227,8 @@ def build_batch(crew: Crew, run: Run, settings: Settings, candidates: Sequence[C
         entries = tuple(
             _build(post, run, settings, candidate, settings.build_timeout) for candidate in candidates
         )
-    return Batch(entries=entries, seconds=time.monotonic() - started)
+        started_in = post.started_in
+    return Batch(entries=entries, seconds=time.monotonic() - started, started_in=started_in)
 
 
 def build_winner(crew: Crew, run: Run, settings: Settings, record: list[Any]) -> Winner | WinnerTimes:

@@ -246,6 +246,8 @@ async def _try(
     async def one(chunk: Sequence[Candidate]) -> Timed:
         batch: Batch = await cluster.search(build_batch, run, settings, chunk, priority=priority)
         sitting.clock.note("build", batch.seconds / len(chunk))
+        if batch.started_in >= 0:
+            sitting.clock.note("start", batch.started_in)
         timed: Timed = await cluster.measure(time_batch, run.shape, settings, batch, priority=priority)
         return timed
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import importlib
+import math
 import os
 import signal
 import socket
@@ -83,7 +84,10 @@ class Servant:
             raise ServantDied(f"a process cannot be started: {error.strerror or error}") from None
         theirs.close()
         self._connection = Connection(ours.detach())
+        self._begun = time.monotonic()
         self._ready = False
+        #: Seconds that starting took; NaN before the first call.
+        self.started_in = math.nan
 
     @property
     def is_alive(self) -> bool:
@@ -100,7 +104,7 @@ class Servant:
         """
         if not self._ready:
             try:
-                self._receive(START_TIMEOUT, "starting")
+                self.started_in = self._receive(START_TIMEOUT, "starting") - self._begun
             except CallFailed as error:  # without its module the process serves nothing
                 raise ServantDied(str(error)) from None
             self._ready = True
@@ -206,6 +210,12 @@ class Post:
             self._prepare_spares()
             return answer
 
+    @property
+    def started_in(self) -> float:
+        """Seconds that the servant took to start; NaN if unknown."""
+        servant = self._servant
+        return math.nan if servant is None else servant.started_in
+
     def replace(self) -> None:
         """Discard the servant, for instance because its device no longer answers."""
         with self._lock:
@@ -268,7 +278,7 @@ def _serve(connection: Connection, module_name: str) -> None:
     except Exception as error:  # noqa: BLE001 - the parent turns it into its own error
         connection.send(("error", _one_line(error)))
         return
-    connection.send(("result", None))
+    connection.send(("result", time.monotonic()))  # a clock that all processes share
     while True:
         try:
             function, args = connection.recv()

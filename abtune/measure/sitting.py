@@ -126,13 +126,20 @@ class Sitting:
         return min(SLACK + 1.5 * self.seconds_to_measure(due), 0.4 * self.clock.limit)
 
     def seconds_to_measure(self, winners: Sequence[int]) -> float:
-        """Estimate the seconds to build so many winners, shape by shape, and to measure them again."""
-        settings = self.plan.settings
+        """Estimate the seconds to build so many winners, shape by shape, and to measure them again.
+
+        Searches are interrupted for that, and whatever builds the winners has to start anew: on a machine
+        with many cores, where all start at once, that takes longer than the rest.
+        """
+        if not sum(winners):
+            return 0.0
+        settings, start = self.plan.settings, self.clock.typical("start", 0.0)
         # Loading, checking and warming up take as long as the timing itself.
         timing = 2 * settings.rounds * settings.repeats * settings.repeat_ms / 1000
         build = self.clock.typical("build", BUILD_SECONDS)
         devices = min(self.cluster.devices, max(len(winners), 1))  # a shape is measured on one
-        return sum(winners) * (build / self.cluster.searchers + timing / devices)
+        builds = math.ceil(sum(winners) / self.cluster.searchers)
+        return start + builds * build + sum(winners) * timing / devices
 
 
 def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import errno
+import math
 import os
 import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -49,6 +51,19 @@ def test_functions_answer(servant: Servant) -> None:
     assert [servant.call("add", 1, number, timeout=LONG) for number in range(3)] == [1, 2, 3]
     first, second = (servant.call("who", timeout=LONG) for _ in range(2))
     assert first == second != os.getpid()
+
+
+def test_it_is_known_how_long_a_start_took(servant: Servant, post: Post) -> None:
+    """Counted is the start alone, not the wait for the first call."""
+    assert math.isnan(servant.started_in)
+    assert math.isnan(post.started_in)
+    begun = time.monotonic()
+    post.call("who", timeout=LONG)
+    assert 0 < post.started_in < time.monotonic() - begun
+    time.sleep(1.0)
+    called = time.monotonic()
+    servant.call("who", timeout=LONG)
+    assert 0 < servant.started_in < called - servant._begun
 
 
 def test_large_answers_arrive(servant: Servant) -> None:

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from abtune.errors import StoreError
 from abtune.measure import store as store_module
 from abtune.measure.plan import Plan
 from abtune.measure.searching import CHUNK
-from abtune.measure.sitting import Clock, Sitting
+from abtune.measure.sitting import BUILD_SECONDS, Clock, Sitting
 from abtune.measure.store import Store
 from abtune.measure.trials import History
 from abtune.schema import RunStatus, TrialStatus
@@ -369,6 +370,19 @@ def test_no_step_is_begun_that_cannot_end(monkeypatch: pytest.MonkeyPatch) -> No
     now = 130.0
     assert clock.left() == 30.0
     assert not clock.allows("search", 10.0)
+
+
+def test_measuring_again_takes_a_start_and_all_builds(store: Store) -> None:
+    """The time for winners: processes start, each builds its share, and devices share the shapes."""
+    plan = small_plan(rounds=5, repeats=5, repeat_ms=10)
+    cluster = SimpleNamespace(searchers=4, devices=2)
+    sitting = Sitting(plan, store, cluster, Clock(1000.0), SimpleNamespace())
+    timing = 2 * 5 * 5 * 0.01
+    assert sitting.seconds_to_measure([]) == 0
+    assert sitting.seconds_to_measure([3, 2]) == pytest.approx(2 * BUILD_SECONDS + 5 * timing / 2)
+    sitting.clock.note("start", 40.0)
+    sitting.clock.note("build", 3.0)
+    assert sitting.seconds_to_measure([5]) == pytest.approx(40 + 2 * 3 + 5 * timing)
 
 
 # Going on
