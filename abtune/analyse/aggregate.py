@@ -81,10 +81,12 @@ def overall(
         caveats.append("One shape says nothing of shapes like it.")
     elif not matched.any():
         caveats.append("No shape has timings on both sides, so there is no overall boost.")
+    of_seeds = _half_over_seeds(baseline, candidate, used, level)
+    of_shapes = _half_over_shapes(baseline, candidate, replicated, log_boost[matched], level)
     return OverallResult(
         overall=Overall(
-            these_shapes=_these_shapes(baseline, candidate, used, log_boost, level),
-            shapes_like_these=_shapes_like_these(baseline, candidate, replicated, log_boost[matched], level),
+            these_shapes=_aggregate(log_boost[used], of_seeds, THESE),
+            shapes_like_these=_aggregate(log_boost[matched], _wider(of_shapes, of_seeds), LIKE_THESE),
             unmatched=tuple(label for label, both in zip(shapes, matched, strict=True) if not both),
             leave_one_out=_leave_one_out(shapes, log_boost),
             improvement=_improvement(baseline, candidate, used, level),
@@ -97,33 +99,39 @@ def overall(
     )
 
 
-def _these_shapes(
-    baseline: Samples, candidate: Samples, used: npt.NDArray[np.bool_], log_boost: Floats, level: float
-) -> Aggregate:
-    """Welch's t on seed blocks: the aggregate of a seed over shapes is one observation."""
-    half = half_width([block(side.value, _even(used)) for side in (baseline, candidate)], level)
-    return _aggregate(_mean(log_boost[used]), half, int(np.count_nonzero(used)), THESE)
+def _half_over_seeds(
+    baseline: Samples, candidate: Samples, used: npt.NDArray[np.bool_], level: float
+) -> float:
+    """Half of Welch's t interval on seed blocks: the aggregate of a seed over shapes is one observation."""
+    return half_width([block(side.value, _even(used)) for side in (baseline, candidate)], level)
 
 
-def _shapes_like_these(
+def _half_over_shapes(
     baseline: Samples,
     candidate: Samples,
     replicated: npt.NDArray[np.bool_],
     log_boost: Floats,
     level: float,
-) -> Aggregate:
-    """Student's t over the shapes' log boosts, with the error that all shapes share added.
+) -> float:
+    """Half of Student's t interval over the shapes' log boosts, with the error that all shapes share added.
 
     What moves all shapes together, such as the sessions of a sweep, does not show in the spread over shapes.
     """
     shapes, sides = len(log_boost), (baseline.value[replicated], candidate.value[replicated])
     if shapes < 2:
-        return _aggregate(_mean(log_boost), float("nan"), shapes, LIKE_THESE)
+        return math.nan
     parts = float(np.var(log_boost, ddof=1)) / shapes, shared(*sides)
     seeds = [int(np.count_nonzero(~np.isnan(side).all(axis=0))) for side in sides]
     freedom = float(welch_freedom(*parts, shapes, max(min(seeds), 2)))
-    half = t_quantile(freedom if parts[1] > 0 else shapes - 1, level) * math.sqrt(sum(parts))
-    return _aggregate(_mean(log_boost), half, shapes, LIKE_THESE)
+    return t_quantile(freedom if parts[1] > 0 else shapes - 1, level) * math.sqrt(sum(parts))
+
+
+def _wider(of_shapes: float, of_seeds: float) -> float:
+    """Allow for the seeds' errors at least: a few shapes that happen to agree would promise more than that.
+
+    Unknown with a single shape; where no shape has two seeds the spread over shapes is all there is.
+    """
+    return of_shapes if math.isnan(of_shapes) or math.isnan(of_seeds) else max(of_shapes, of_seeds)
 
 
 def _leave_one_out(shapes: tuple[str, ...], log_boost: Floats) -> LeaveOneOut | None:
@@ -173,7 +181,8 @@ def _even(used: npt.NDArray[np.bool_]) -> Floats:
     return used.astype(np.float64) / max(int(np.count_nonzero(used)), 1)
 
 
-def _aggregate(mean: float, half: float, shapes: int, meaning: str) -> Aggregate:
+def _aggregate(log_boost: Floats, half: float, meaning: str) -> Aggregate:
+    mean, shapes = _mean(log_boost), len(log_boost)
     low, high = from_log(mean - half), from_log(mean + half)
     return Aggregate(boost=from_log(mean), boost_low=low, boost_high=high, shapes=shapes, meaning=meaning)
 

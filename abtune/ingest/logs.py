@@ -179,7 +179,7 @@ def _search(name: str, task: Task, shape: str, path: Path) -> Search:
     if not task.done:
         raise DatasetError(
             f"{path}: the last table says that {name} was not done; the log was cut short, or the search was "
-            "interrupted"
+            "interrupted; import the database in its work_dir, or the log of a search that ended"
         )
     timed = [latency for status, latency in task.trials if status is TrialStatus.OK]
     best = min(timed, default=math.nan)
