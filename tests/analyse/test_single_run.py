@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -286,3 +287,18 @@ def test_verdicts_stay_invalid() -> None:
     """No noise from elsewhere makes a verdict."""
     analysis = abtune.analyze(table([0.5, 0.4]))
     assert {row.verdict for row in analysis.comparisons} == {abtune.Verdict.INVALID}
+
+
+def test_the_coverage_that_is_stated_is_that_of_the_simulation() -> None:
+    """The caveat's numbers are the extremes of the table that docs/statistics.md holds."""
+    text = (Path(__file__).parents[2] / "docs" / "statistics.md").read_text(encoding="utf-8")
+    lines = text.split("<!-- generated: single run -->")[1].split("<!-- end -->")[0].strip().splitlines()[2:]
+    rows = [[cell.split("/") for cell in line.strip("| ").split("|")] for line in lines]
+    cells = [(row[0][0].split()[-1], [float(part) for part in cell]) for row in rows for cell in row[1:]]
+    alone = [round(parts[0]) for _, parts in cells]
+    noisiest = [round(parts[1]) for differ, parts in cells if differ != "0"]
+    together = min(round(parts[2]) for _, parts in cells)
+    said = " ".join(describe(abtune.open_dataset(PUBLISHED), abtune.open_dataset("h200-pilot")).caveats)
+    assert f"{min(alone)} to {max(alone)}% of the shapes" in said
+    assert f"{min(noisiest)} to {max(noisiest)}% of the noisiest fifth" in said
+    assert f"as few as {together}% of tables" in said
