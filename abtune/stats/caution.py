@@ -32,8 +32,8 @@ def cautious_error(first: npt.ArrayLike, second: npt.ArrayLike, floor: npt.Array
     five, and 9 % at 5 + 5; 6 % at 10 + 10, where a permutation test has to agree. See
     :func:`fewest_freedom` for the remedy: 5, 6 and 5 % then, for two points of power at 7 + 7 and 10 + 10
     seeds of equal spread (docs/statistics.md). False equivalence of shapes that differ by
-    exactly the margin is alike: 8 to 11 % of analyses at 5 + 20 seeds, or 5 + 10 and four times the spread,
-    and 4 to 6 % with it.
+    exactly the margin is alike: 8 to 10 % of analyses at 5 + 20 seeds, or with four times the spread at
+    5 + 10 and 5 + 5, and 5 to 6 % with it (analysis/degrees_of_freedom.py).
     """
     plain = standard_error(first, second, floor)
     limits = np.asarray(floor, dtype=np.float64)

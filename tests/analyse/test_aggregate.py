@@ -66,6 +66,22 @@ def test_shapes_like_these_allow_for_sessions_shared_by_shapes() -> None:
     assert covered / 100 >= 0.95 - 3 * math.sqrt(0.95 * 0.05 / 100)
 
 
+def test_both_errors_of_shapes_like_these_add_up() -> None:
+    """The variance over shapes and what the runs of a seed share: an oracle from complete data."""
+    rng = np.random.default_rng(4)
+    log = rng.normal(0, 0.02, (6, 2, 5)) + rng.normal(0, 0.05, (1, 2, 5))
+    log[:, 0] += rng.normal(0, 0.1, (6, 1))
+    found = overall(abtune.make_dataset(np.exp(log), shapes=list("abcdef"), configs=["a", "b"]))
+    logs = (log[:, 0] - log[:, 1]).mean(axis=1)
+    covariance = sum(np.cov(log[:, side])[~np.eye(6, dtype=bool)].mean() / 5 for side in (0, 1))
+    parts = logs.var(ddof=1) / 6, covariance
+    assert min(parts) > 1e-4
+    freedom = sum(parts) ** 2 / (parts[0] ** 2 / 5 + parts[1] ** 2 / 4)
+    half = stats.t.ppf(0.975, freedom) * math.sqrt(sum(parts))
+    like, mean = found.shapes_like_these, logs.mean()
+    np.testing.assert_allclose(np.log1p([like.boost_low, like.boost_high]), [mean - half, mean + half])
+
+
 def test_unmatched_shapes_are_listed_and_left_out() -> None:
     """A shape that one side lacks does not enter the geometric mean (google/benchmark lets it)."""
     dataset = make_sweep([0.1, 5.0, 0.1], n=4, noise=1e-6)

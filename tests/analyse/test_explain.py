@@ -29,6 +29,18 @@ def story(dataset: xr.Dataset, shape: str = "shape0", **options: object) -> Expl
     return explain(dataset, judge(dataset), shape, judge)
 
 
+def test_the_gate_of_the_margin_takes_the_interval_of_all_shapes() -> None:
+    """A shape whose own interval lies beyond a required margin, but not that of all shapes, fails there."""
+    dataset = make_sweep(np.repeat([0.0, 0.034], [28, 1]), n=10, noise=0.01, seed=1)
+    analysis = abtune.analyze(dataset, require_margin=True)
+    row = analysis.comparisons[-1]
+    assert row.boost_low > analysis.margin > row.boost_low_simultaneous > 0
+    assert row.p_adjusted <= 0.05
+    assert row.verdict is Verdict.INCONCLUSIVE
+    failed = [gate.asks for gate in gates(row, analysis) if gate.of == "a difference" and not gate.passed]
+    assert failed == ["the interval of all shapes at once lies beyond the margin of 2%"]
+
+
 @given(
     boosts=st.lists(st.sampled_from([0.0, 0.001, 0.02, 0.1, -0.1]), min_size=1, max_size=4),
     n=st.integers(1, 8),
@@ -37,17 +49,25 @@ def story(dataset: xr.Dataset, shape: str = "shape0", **options: object) -> Expl
     test=st.sampled_from(["permutation", "moderated"]),
     correction=st.sampled_from(["holm", "max-t", "bh", "none"]),
     seed=st.integers(0, 5),
+    require_margin=st.booleans(),
 )
 @settings(max_examples=60, deadline=None)
 def test_the_gates_are_those_of_the_verdict(
-    boosts: list[float], n: int, m: int, failed: int, test: str, correction: str, seed: int
+    boosts: list[float],
+    n: int,
+    m: int,
+    failed: int,
+    test: str,
+    correction: str,
+    seed: int,
+    require_margin: bool,  # noqa: FBT001 (hypothesis)
 ) -> None:
     """For every shape, the verdict that follows from the gates is the one that was given."""
     if test == "moderated" and correction == "max-t":
         return
     dataset = make_sweep(boosts, n=n, m=m, noise=(0.01, 0.03), seed=seed)
     dataset["run_status"][0, 1, :failed] = RunStatus.FAILED
-    analysis = abtune.analyze(dataset, test=test, correction=correction)
+    analysis = abtune.analyze(dataset, test=test, correction=correction, require_margin=require_margin)
     for row in analysis.comparisons:
         assert verdict_of(gates(row, analysis), row) is row.verdict
 

@@ -19,6 +19,7 @@ from abtune.analyse.single_run import SingleRun, describe_single_runs
 from abtune.analyse.together import Together
 from abtune.errors import InputError
 from abtune.schema import RunStatus
+from abtune.stats.shape_sample import noise_bound
 
 PUBLISHED = "tvm14009-rtx3080"
 
@@ -302,3 +303,17 @@ def test_the_coverage_that_is_stated_is_that_of_the_simulation() -> None:
     assert f"{min(alone)} to {max(alone)}% of the shapes" in said
     assert f"{min(noisiest)} to {max(noisiest)}% of the noisiest fifth" in said
     assert f"as few as {together}% of tables" in said
+
+
+@pytest.mark.parametrize(("times", "expected"), [(0.9, Standing.AGREES), (1.1, Standing.DIFFERS)])
+def test_borrowed_noise_is_held_against_the_limit_of_the_spread(times: float, expected: Standing) -> None:
+    """Noise that is more than the boosts' own spread allows, even by a tenth, differs."""
+    boosts = [0.1, 0.2]
+    limit = noise_bound(np.log1p(boosts), level=0.95).limit
+    apart = math.sqrt(2) * times * limit  # of two seeds with this standard deviation
+    lender = abtune.make_dataset(
+        1e-4 * np.exp(np.tile([0.0, apart], (2, 2, 1))),
+        shapes=["shape0", "shape1"],
+        configs=["mainline", "async"],
+    )
+    assert standing(describe(table(boosts), lender), "size of the noise")[0] is expected

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from stats_noise import Array, Noise, lognormal, skewed
 
+from abtune.stats.interval import Interval
 from abtune.stats.shape_sample import signed_rank, student
 from abtune.stats.single_run import LentVariance, lend_variance, predictive_interval
 
@@ -33,6 +35,7 @@ def predictive_coverage(
     known: bool,
     replications: int,
     rng: np.random.Generator,
+    interval: Callable[..., Interval] = predictive_interval,
 ) -> Coverage:
     """Simulate tables without boosts whose shapes differ in their noise, alike on both sides.
 
@@ -46,10 +49,9 @@ def predictive_coverage(
         own = scale if known else np.exp(rng.normal(0, spread, SHAPES))
         ratio = own * (noise(rng, own.shape) - noise(rng, own.shape))
         held = [
-            np.abs(ratio) <= interval.high - interval.difference
-            for interval in (
-                predictive_interval(ratio, *sides, level=level)
-                for level in (LEVEL, 1 - (1 - LEVEL) / len(own))
+            np.abs(ratio) <= borrowed.high - borrowed.difference
+            for borrowed in (
+                interval(ratio, *sides, level=level) for level in (LEVEL, 1 - (1 - LEVEL) / len(own))
             )
         ]
         noisiest = np.argsort(own)[-max(len(own) // 5, 1) :]
