@@ -7,7 +7,7 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 import xarray as xr
-from h200_tables import COLOURS, failure_table, noise_table, optimism, seed_values, short
+from h200_tables import COLOURS, boost_table, failure_table, noise_table, optimism, seed_values, short
 from matplotlib import pyplot as plt
 
 import abtune
@@ -21,22 +21,6 @@ def best_so_far(dataset: xr.Dataset) -> xr.DataArray:
     """Microseconds of the best candidate after each trial, by seed."""
     times = dataset["trial_latency"].fillna(np.inf)
     return xr.apply_ufunc(np.minimum.accumulate, times, kwargs={"axis": -1}) * 1e6
-
-
-def boost_table(dataset: xr.Dataset, published: abtune.Analysis) -> list[str]:
-    """Pilot against published boosts."""
-    claims = {row.shape: row.boost for row in published.comparisons}
-    lines = [
-        "| shape | published, one run | pilot | 95 % interval | verdict |",
-        "| --- | ---: | ---: | ---: | --- |",
-    ]
-    for row in abtune.analyze(dataset).comparisons:
-        interval = f"{100 * row.boost_low:+.1f} to {100 * row.boost_high:+.1f} %"
-        lines.append(
-            f"| `{row.shape}` | {100 * claims[row.shape]:+.1f} % | {100 * row.boost:+.1f} % | {interval} "
-            f"| {row.verdict} |"
-        )
-    return lines
 
 
 def convergence_table(dataset: xr.Dataset, trials: tuple[int, ...]) -> list[str]:
@@ -119,7 +103,7 @@ def report(dataset: xr.Dataset, published: abtune.Analysis) -> str:
         "",
         "## What it says",
         "",
-        *boost_table(dataset, published),
+        *boost_table(list(analysis.comparisons), {row.shape: row.boost for row in published.comparisons}),
         "",
         "The published boosts are from another GPU (RTX 3080), another TVM and 5,000 trials, so they are not",
         "refuted or confirmed here. What the pilot shows is how much one run can be worth: the noise between",

@@ -7,7 +7,7 @@ import xarray as xr
 
 import abtune
 from abtune.analyse.planning import Goal, plan_from_dataset
-from abtune.schema import TrialStatus
+from abtune.schema import RunStatus, TrialStatus
 
 COLOURS = {"mainline": "#56657a", "async": "#d1601f"}
 
@@ -115,3 +115,124 @@ def seeds_table(dataset: xr.Dataset) -> list[str]:
         chances = " | ".join(f"{100 * chance:.0f} %" if chance < 0.995 else ">99 %" for chance in reach.power)
         lines.append(f"| {reach.seeds} | {100 * reach.detectable:.0f} % | {chances} |")
     return lines
+
+
+def percent(value: float) -> str:
+    """Write a boost as the reports do."""
+    return f"{100 * value:+.1f} %"
+
+
+def span(row: abtune.Comparison) -> str:
+    """Write an interval."""
+    return f"{100 * row.boost_low:+.1f} to {100 * row.boost_high:+.1f} %"
+
+
+def holds(row: abtune.Comparison, claim: float) -> str:
+    """Say where a published boost lies."""
+    if row.boost_low <= claim <= row.boost_high:
+        return "within"
+    return "above it" if claim > row.boost_high else "below it"
+
+
+def boost_table(rows: list[abtune.Comparison], claims: dict[str, float]) -> list[str]:
+    """Each shape: what was published, what is seen here, and what can be said."""
+    lines = [
+        "| shape | published, one run | here | 95 % interval | published value | verdict |",
+        "| --- | ---: | ---: | ---: | --- | --- |",
+    ]
+    lines += [
+        f"| `{row.shape}` | {percent(claims[row.shape])} | {percent(row.boost)} | {span(row)} "
+        f"| {holds(row, claims[row.shape])} | {row.verdict} |"
+        for row in rows
+    ]
+    return lines
+
+
+def noise_sentences(dataset: xr.Dataset) -> list[str]:
+    """Say how large the noise of the search is, and how small that of the measurement."""
+    logs = np.log(dataset["latency"])
+    rounds = logs.median("repeat")
+    search = np.sqrt((rounds.mean("round").std("seed", ddof=1) ** 2).mean("config"))
+    between = np.sqrt((rounds.std("round", ddof=1) ** 2).mean(["config", "seed"]))
+    within = np.sqrt((logs.std("repeat", ddof=1) ** 2).mean(["config", "seed", "round"]))
+    # A seed's value is a mean over rounds, so that is the error it carries.
+    error = between / np.sqrt(dataset.sizes["round"])
+    loud = [
+        f"`{label}` ({float(np.exp(rounds.sel(shape=label)).median()) * 1e6:.1f} us,"
+        f" {100 * float(between.sel(shape=label)):.1f} % between rounds)"
+        for label in dataset["shape"].values
+        if float(error.sel(shape=label)) > float(search.sel(shape=label)) / 10
+    ]
+    values = {
+        name: f"median {100 * float(part.median()):.2f} %, highest {100 * float(part.max()):.2f} %"
+        for name, part in (("search", search), ("between", between), ("within", within))
+    }
+    return [
+        "Standard deviation of the log latency over the shapes, both configurations pooled:",
+        "",
+        f"- between seeds, which is the noise of the search: {values['search']}",
+        f"- between rounds of measuring one winner: {values['between']}",
+        f"- between timings within a round: {values['within']}",
+        "",
+        f"In {dataset.sizes['shape'] - len(loud)} of {dataset.sizes['shape']} shapes the error of a seed's"
+        " value is less than a tenth of the noise of the search,",
+        "so that timing longer would not have told more"
+        + (f"; the others: {', '.join(loud)}." if loud else "."),
+        "",
+        "The search's own time of its winner differs from the one measured again by a median of "
+        f"{optimism(dataset):+.2f} %.",
+        *launches(dataset, rounds),
+    ]
+
+
+def launches(dataset: xr.Dataset, rounds: xr.DataArray) -> list[str]:
+    """Tell of winners so fast that the host's load shows in their times."""
+    drift = rounds.isel(round=[0, -1]).diff("round").isel(round=0).median(["config", "seed"])
+    found = [label for label in dataset["shape"].values if float(drift.sel(shape=label)) < -0.1]
+    if not found:
+        return []
+    first, last = (
+        float(np.exp(rounds.sel(shape=found[0]).isel(round=place)).median()) * 1e6 for place in (0, -1)
+    )
+    return [
+        "",
+        f"Winners of `{found[0]}` took {first:.1f} us in the first round and {last:.1f} us in the last, in"
+        " both configurations:",
+        "a call that short ends before the next is launched, and the first rounds fell into a time when the",
+        "host was busy building winners of other shapes. The report notes it as well: seeds scatter less",
+        "than repeated timings of one winner.",
+    ]
+
+
+def verdict_counts(analysis: abtune.Analysis) -> str:
+    """Count the verdicts."""
+    verdicts = [str(row.verdict) for row in analysis.comparisons]
+    return ", ".join(f"{verdicts.count(each)} {each}" for each in sorted(set(verdicts)))
+
+
+def seeds_a_side(analysis: abtune.Analysis) -> str:
+    """Say how many seeds there are."""
+    numbers = [n for row in analysis.comparisons for n in (row.n_baseline, row.n_candidate)]
+    low, high = min(numbers), max(numbers)
+    return f"{low}" if low == high else f"{low} to {high}"
+
+
+def lost(dataset: xr.Dataset) -> str:
+    """Say what each configuration lost of its trials, and which runs failed."""
+    shares = []
+    for config in dataset["config"].values:
+        status = dataset["trial_status"].sel(config=config)
+        tried = status != TrialStatus.NOT_RUN
+        share = 100 * float((tried & (status != TrialStatus.OK)).sum() / tried.sum())
+        shares.append(f"{config} lost {share:.2f} % of its trials")
+    failed = dataset["run_status"] == RunStatus.FAILED
+    reasons = sorted({str(reason) for reason in dataset["failure"].values[failed.values]})
+    runs = f"{int(failed.sum())} of {failed.size} runs failed" + (
+        f" ({'; '.join(reasons)})" if reasons else ""
+    )
+    return f"{', '.join(shares)}. {runs}."
+
+
+def reasons(rows: list[abtune.Comparison]) -> list[str]:
+    """Say of each shape why it has its verdict, and what would change it."""
+    return [f"- `{row.shape}`: {row.reason}" for row in rows]
