@@ -117,14 +117,19 @@ def seeds_table(dataset: xr.Dataset) -> list[str]:
     return lines
 
 
+def rounded(value: float) -> float:
+    """Return percent with one decimal, without a negative zero."""
+    return round(100 * value, 1) + 0.0
+
+
 def percent(value: float) -> str:
     """Write a boost as the reports do."""
-    return f"{100 * value:+.1f} %"
+    return f"{rounded(value):+.1f} %"
 
 
 def span(row: abtune.Comparison) -> str:
     """Write an interval."""
-    return f"{100 * row.boost_low:+.1f} to {100 * row.boost_high:+.1f} %"
+    return f"{rounded(row.boost_low):+.1f} to {rounded(row.boost_high):+.1f} %"
 
 
 def holds(row: abtune.Comparison, claim: float) -> str:
