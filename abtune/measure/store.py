@@ -57,7 +57,13 @@ class Store:
     @property
     def has_work(self) -> bool:
         """Whether any run is finished or any search in progress."""
-        return any(any((self.folder / name).glob("*.json*")) for name in ("runs", "searches"))
+        files = (self.folder / name for name in ("runs/*.json", "searches/*.json.gz"))
+        return any(any(path.parent.glob(path.name)) for path in files)
+
+    @property
+    def _is_dataset_alone(self) -> bool:
+        """Whether there is a dataset, and no files that it was assembled from."""
+        return self.dataset.exists() and not (self._begun.exists() and self.has_work)
 
     def check(self, plan: Plan) -> None:
         """Refuse a place where the plan cannot be carried out, before anything slow begins; write nothing.
@@ -68,13 +74,11 @@ class Store:
             If no file can be there, one is that is not a sweep's, or a sweep with other settings.
         """
         place_for(self.dataset)
-        if self._begun.exists():
-            if not self.has_work:  # a sweep that could not begin binds nobody
-                return
-            found = self.about()["identity"]
-        elif self.dataset.exists():
+        if self._is_dataset_alone:
             found = self._identity_of_dataset()
-        else:
+        elif self._begun.exists() and self.has_work:
+            found = self.about()["identity"]
+        else:  # nothing was done yet, so settings may still change
             return
         difference = _first_difference(found, _identity(plan))
         if difference:
@@ -97,7 +101,7 @@ class Store:
         Raises
         ------
         StoreError
-            If the place cannot be written, another sweep holds it, or it belongs to another one.
+            If the place cannot be written, another sweep is writing it, or it holds a different sweep.
         """
         self.check(plan)
         with _writing(self.folder):
@@ -118,6 +122,12 @@ class Store:
         """Return what the sweep recorded about itself."""
         return _read(self._begun, _description, "remove its folder to begin anew")
 
+    def recorded(self) -> Mapping[str, Any]:
+        """Return the facts that earlier sittings recorded about themselves; empty if nothing was done."""
+        if self._is_dataset_alone:
+            return {str(name): value for name, value in open_dataset(self.dataset).attrs.items()}
+        return self.about()["about"] if self._begun.exists() and self.has_work else {}
+
     def amend(self, **facts: str) -> None:
         """Add facts to what the sweep records about itself."""
         content = self.about()
@@ -137,7 +147,7 @@ class Store:
 
     def records(self) -> list[RunRecord]:
         """Return all finished runs, also those that the present plan does not ask for."""
-        if not self._begun.exists() and self.dataset.exists():
+        if self._is_dataset_alone:
             return restore_records(open_dataset(self.dataset))
         return [_read(path, _record) for path in sorted((self.folder / "runs").glob("*.json"))]
 
@@ -203,12 +213,10 @@ class Store:
 
     def _claim(self, plan: Plan, about: Mapping[str, Any]) -> None:
         self.check(plan)  # again, now that nobody else writes
-        found: Mapping[str, Any] = {}
-        if not self._begun.exists() and self.dataset.exists():
-            found = self._adopt()
-        elif self._begun.exists() and self.has_work:
-            found = self.about()["about"]
-        # The beginning stays, and a design with looks stays one, also when seeds are added by hand.
+        found = self.recorded()
+        if self._is_dataset_alone:
+            self._adopt()
+        # Keep the date of creation, and keep a sequential design sequential when seeds are added by hand.
         kept = {name: found[name] for name in ("created", "looks") if name in found}
         kept.pop("looks" if "looks" in about else "", None)
         _write(self._begun, {"identity": _identity(plan), "about": {**about, **kept}})
@@ -222,14 +230,14 @@ class Store:
             ) from error
         return {"format": FORMAT, **identity}
 
-    def _adopt(self) -> Mapping[str, Any]:
-        """Write files for what the dataset holds; the last to be written says that it was begun."""
+    def _adopt(self) -> None:
+        """Write files for what the dataset holds; the description, written last, says that all are there."""
+        self._begun.unlink(missing_ok=True)
         dataset = open_dataset(self.dataset)
         for record in restore_records(dataset):
             _write(self._run_path(run_key(record.shape, record.config, record.seed)), asdict(record))
         for rounds in restore_rounds(dataset):
             self.save_rounds(rounds)
-        return {str(name): value for name, value in dataset.attrs.items()}
 
 
 def _identity(plan: Plan) -> Any:

@@ -7,6 +7,7 @@ import gzip
 import json
 import math
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -28,8 +29,10 @@ from measure_builders import (
     small_plan,
 )
 
+import abtune
 from abtune.configurations import Configuration
 from abtune.errors import StoreError
+from abtune.measure.assemble import assemble_store
 from abtune.measure.plan import Plan
 from abtune.measure.store import Store
 from abtune.measure.trials import History
@@ -350,6 +353,34 @@ def test_a_dataset_of_another_origin_is_left_alone(store: Store, plan: Plan) -> 
         store.opened(plan, ABOUT).__enter__()
     assert store.dataset.read_bytes() == b"mine"
     assert [path.name for path in store.dataset.parent.iterdir()] == ["abtune.nc"]
+
+
+def test_a_dataset_put_where_a_sweep_could_not_begin_is_left_alone(store: Store, plan: Plan) -> None:
+    """Files of a sweep that did nothing are no claim on whatever dataset is there afterwards."""
+    with store.opened(plan, ABOUT):
+        pass
+    (store.folder / "runs" / "left-over.json.tmp").touch()
+    mine = abtune.make_dataset([[[1.0, 2.0], [1.0, 2.0]]], shapes=["a"], configs=["old", "new"])
+    abtune.save_dataset(mine, store.dataset)
+    before = store.dataset.read_bytes()
+    with pytest.raises(StoreError, match="not a sweep to go on with; give another --out"):
+        store.opened(plan, ABOUT).__enter__()
+    assert store.dataset.read_bytes() == before
+
+
+def test_a_sweeps_dataset_is_gone_on_with_where_another_could_not_begin(store: Store, plan: Plan) -> None:
+    """Its runs come back out of it, whatever the description beside it says."""
+    with store.opened(plan, {**ABOUT, "device": "a device", "tvm_version": "0.27"}):
+        store.save_record(plan.runs[0], make_record(plan.runs[0]))
+        abtune.save_dataset(assemble_store(plan, store), store.dataset)
+    shutil.rmtree(store.folder)
+    elsewhere = Store(store.dataset.with_name("other.nc"))
+    with elsewhere.opened(small_plan(trials=9), ABOUT):
+        pass
+    elsewhere.folder.rename(store.folder)
+    with store.opened(plan, ABOUT):
+        assert [record.seed for record in store.records()] == [plan.runs[0].seed]
+        assert store.about()["identity"]["settings"]["trials"] == plan.settings.trials
 
 
 @pytest.mark.parametrize("place", ["absent/abtune.nc", "file/abtune.nc", ".", "..", "a" * 300, "nul\0.nc"])
