@@ -36,17 +36,23 @@ def settle(plan: Plan, store: Store, carry_out: Callable[[Plan, str], Outcome]) 
     -------
     Outcome
         Of the last look; its dataset is that of all.
+
+    Raises
+    ------
+    StoreError
+        If looks were made already that are not of this design: their part of the error is spent.
     """
     from abtune.datasets import save_dataset
     from abtune.measure.assemble import assemble_store
 
     looks = schedule(alpha=ALPHA, most=len(plan.seeds), shapes=len(plan.shapes))
+    already = _looks_done(store, looks)
     left = plan
     for number, look in enumerate(looks):
         part = left.restricted(seeds=plan.seeds[: look.seeds])
-        outcome = carry_out(part, _text(looks, done=number))
+        outcome = carry_out(part, _text(looks, done=max(number, already)))
         if not outcome.stopped:
-            store.amend(looks=_text(looks, done=number + 1))
+            store.amend(looks=_text(looks, done=max(number + 1, already)))
         outcome = replace(
             outcome,
             dataset=assemble_store(plan.restricted(seeds=part.seeds), store),
@@ -63,6 +69,26 @@ def settle(plan: Plan, store: Store, carry_out: Callable[[Plan, str], Outcome]) 
         if not left.shapes:
             break
     return outcome
+
+
+def _looks_done(store: Store, looks: tuple[Look, ...]) -> int:
+    """Return how many looks earlier sittings made."""
+    from abtune.errors import StoreError
+
+    recorded = store.recorded().get("looks")
+    if recorded is None:
+        return 0
+    entries = json.loads(recorded)
+    done = sum(bool(entry["done"]) for entry in entries)
+    if done and [(entry["seeds"], entry["alpha"]) for entry in entries] != [
+        (look.seeds, look.alpha) for look in looks
+    ]:
+        planned = ", ".join(str(entry["seeds"]) for entry in entries)
+        raise StoreError(
+            f"{store.dataset} was looked at already, by a design with looks at {planned} seeds; repeat its "
+            f"--seeds {entries[-1]['seeds']} and shapes to go on, or give another --out"
+        )
+    return done
 
 
 def _unsettled(outcome: Outcome) -> set[str]:

@@ -61,9 +61,36 @@ def test_seeds_are_added_only_where_needed(sweep: object) -> None:
     assert [row.verdict.value for row in abtune.analyze(dataset).comparisons] == ["improved", "inconclusive"]
 
 
-def test_a_stopped_sweep_goes_on_at_its_look(sweep: object) -> None:
-    """The same command finds what is settled again and does nothing twice."""
-    sweep("--seeds", "6")
-    assert runs(abtune.open_dataset("abtune.nc")) == [12, 12]
+def test_the_same_command_does_nothing_twice(sweep: object) -> None:
+    """It finds what is settled again."""
     sweep("--seeds", "8")
-    assert runs(abtune.open_dataset("abtune.nc")) == [12, 16]
+    looks = abtune.open_dataset("abtune.nc").attrs["looks"]
+    sweep("--seeds", "8")
+    dataset = abtune.open_dataset("abtune.nc")
+    assert runs(dataset) == [12, 16]
+    assert dataset.attrs["looks"] == looks
+
+
+def test_a_sitting_that_stops_early_forgets_no_look(sweep: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was looked at stays looked at, also if the next sitting ends before it gets there again."""
+    sweep("--seeds", "8")
+    looks = abtune.open_dataset("abtune.nc").attrs["looks"]
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("abtune.measure.sweep.search_all", interrupted)
+    with pytest.raises(AssertionError):
+        sweep("--seeds", "8")
+    assert abtune.open_dataset("abtune.nc").attrs["looks"] == looks
+
+
+def test_a_design_whose_looks_are_spent_cannot_be_extended(
+    sweep: object, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first one has spent the whole error on the looks that it had; another schedule would spend more."""
+    sweep("--seeds", "6")
+    before = Path("abtune.nc").read_bytes()
+    with pytest.raises(AssertionError, match="by a design with looks at 6 seeds; repeat its --seeds 6"):
+        sweep("--seeds", "8")
+    assert Path("abtune.nc").read_bytes() == before
