@@ -91,12 +91,12 @@ def _plan(dataset: xr.Dataset, settings: Settings) -> Plan:
 
 
 def _jobs(plan: Plan, records: Sequence[RunRecord]) -> list[list[Job]]:
-    """Return, shape by shape, the runs that have a winner, with its record."""
+    """Return, shape by shape, the runs that have a winner."""
     jobs: dict[str, list[Job]] = {}
     for record in records:
         if record.winner is not None:
             run = plan.run_of(record.shape, record.config, record.seed)
-            jobs.setdefault(record.shape, []).append((run, record.winner))
+            jobs.setdefault(record.shape, []).append((run, record.winner, record.search_latency))
     return list(jobs.values())
 
 

@@ -35,7 +35,7 @@ SEARCH_TIMEOUT = 3600.0
 # float32 sums of a few thousand terms differ by 1e-6 or so between orders of summation.
 ERROR_LIMIT = 1e-4
 
-# A winner was built before, so it can be built; cores may be busier now than they were then.
+# A winner was built and timed before, so it can be; the machine may be busier or slower now than it was then.
 WINNER_PATIENCE = 10
 # A CUDA context keeps what the greediest of its kernels needed for local memory: gigabytes, once in a while
 # nearly all there is. A process that made more than this share of its device's memory its own is replaced.
@@ -98,6 +98,7 @@ class Winner:
 
     config: str
     seed: int
+    latency: float  # seconds, as its search measured it
     library: bytes
 
 
@@ -168,8 +169,8 @@ class Crew(WorkerPlugin):
 @contextlib.contextmanager
 def _occupied(posts: queue.SimpleQueue[Post]) -> Iterator[Post]:
     post = posts.get()
-    post.resume()
     try:
+        post.resume()
         yield post
     finally:
         posts.put(post)
@@ -231,8 +232,10 @@ def build_batch(crew: Crew, run: Run, settings: Settings, candidates: Sequence[C
     return Batch(entries=entries, seconds=time.monotonic() - started, started_in=started_in)
 
 
-def build_winner(crew: Crew, run: Run, settings: Settings, record: list[Any]) -> Winner | WinnerTimes:
-    """Build a winner again from its record."""
+def build_winner(
+    crew: Crew, run: Run, settings: Settings, record: list[Any], latency: float
+) -> Winner | WinnerTimes:
+    """Build a winner again from its record; `latency` is what its search measured, seconds."""
     candidate = Candidate(record=record, module_hash="")
     with crew.searcher() as post:
         built = _build(post, run, settings, candidate, WINNER_PATIENCE * settings.build_timeout)
@@ -240,7 +243,7 @@ def build_winner(crew: Crew, run: Run, settings: Settings, record: list[Any]) ->
         return WinnerTimes.lost(
             run.config.name, run.seed, f"the winner could not be built again: {built.message}"
         )
-    return Winner(config=run.config.name, seed=run.seed, library=built.library)
+    return Winner(config=run.config.name, seed=run.seed, latency=latency, library=built.library)
 
 
 def time_batch(crew: Crew, shape: Shape, settings: Settings, batch: Batch) -> Timed:
@@ -290,8 +293,10 @@ class _Table:
     def add_round(self, crew: Crew, post: Post, shape: Shape, settings: Settings) -> None:
         how = (settings.repeats, settings.repeat_ms, settings.cache)
         arguments = (shape, settings.target, self.winner.library, *how)
+        expected = settings.round_seconds(self.winner.latency)
+        timeout = settings.run_timeout + WINNER_PATIENCE * expected
         try:
-            self._latency.append(post.call("time_kernel", *arguments, timeout=settings.run_timeout))
+            self._latency.append(post.call("time_kernel", *arguments, timeout=timeout))
             self._states.append(post.call("device_state", timeout=settings.run_timeout))
         except ServantError as error:
             self.failure = f"the winner could not be measured again: {error}"

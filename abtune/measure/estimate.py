@@ -69,7 +69,8 @@ def estimate(plan: Plan, kind: str, cores: int, devices: int, done: Sequence[Run
         search = evolving if run.config.strategy == "evolutionary" else sampling
         typical = iterations * search + settings.trials * candidate
         core_seconds += statistics.mean(seen[run.config.name] or [typical])
-    winner = 2 * settings.rounds * settings.repeats * settings.repeat_ms / 1000
+    latency = statistics.median([record.search_latency for record in done if record.winner] or [0.0])
+    winner = 2 * settings.rounds * settings.round_seconds(latency)
     return Cost(
         runs=len(left),
         core_seconds=core_seconds,

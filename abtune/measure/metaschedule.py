@@ -25,6 +25,7 @@ import numpy as np
 from abtune.configurations import Configuration, import_attribute
 from abtune.errors import TargetError
 from abtune.measure import nvml, nvrtc
+from abtune.measure.plan import COLD_CALLS
 from abtune.measure.reference import expected_output, random_inputs, relative_error
 from abtune.measure.target import REMOTE, TargetFacts
 from abtune.measure.trials import Candidate, History
@@ -319,7 +320,7 @@ def _learn(history: History, context: Any, workload: Any) -> Any:
     fresh = [
         trial
         for trial in history.trials[history.learned :]
-        if trial.status is not TrialStatus.BUILD_FAILED  # it learns from failures at run time only
+        if trial.was_built  # it learns from failures at run time only
     ]
     if fresh and getattr(context.search_strategy, "eps_greedy", None) is not None:
         records = [ms.database.TuningRecord.from_json(trial.candidate.record, workload) for trial in fresh]
@@ -398,15 +399,16 @@ def _load(library: bytes) -> Any:
         if _devices() is tvm:
             return tvm.runtime.load_module(path)
         _devices().upload(path)
-        return _devices().load_module(Path(path).name)
+        try:
+            return _devices().load_module(Path(path).name)
+        finally:  # it is loaded by now, and a device has no room for every candidate of a sweep
+            _devices().remove(Path(path).name)
     finally:
         Path(path).unlink()
 
 
 # A cold cache is one that so much else went through; an H200 has 60 MB of L2.
 _FLUSH_BYTES = {"cuda": 256 << 20, "llvm": 64 << 20}
-# Single calls from a cold cache are not steady: a repeat is the median of so many.
-_COLD_CALLS = 20
 
 
 def time_candidate(
@@ -414,8 +416,8 @@ def time_candidate(
 ) -> list[float]:
     """Time a candidate of a search as :func:`time_kernel` does, but a hopeless one only once.
 
-    A random schedule can be a thousand times slower than the best. One whose single call takes as long as a
-    repeat is meant to is not timed again: it would cost seconds, and its rank is clear.
+    A random schedule can be a thousand times slower than the best. A candidate whose single call exceeds
+    `repeat_ms` is timed once: more would cost seconds, and its rank is clear.
     """
     once = time_kernel(shape, target, library, 1, 0, "warm")
     if once[0] > repeat_ms / 1000:
@@ -450,8 +452,8 @@ def time_kernel(
     timed = functools.partial(_load(library).time_evaluator, "main", device, number=1)
     if cache == "cold":
         flush = _FLUSH_BYTES[str(_target(target).kind.name)]
-        calls = timed(repeat=repeats * _COLD_CALLS, cache_flush_bytes=flush)(*tensors).results
-        times = np.median(np.reshape(calls, (repeats, _COLD_CALLS)), axis=1)
+        calls = timed(repeat=repeats * COLD_CALLS, cache_flush_bytes=flush)(*tensors).results
+        times = np.median(np.reshape(calls, (repeats, COLD_CALLS)), axis=1)
     else:
         times = timed(repeat=repeats, min_repeat_ms=repeat_ms)(*tensors).results
     device.sync()

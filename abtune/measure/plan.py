@@ -13,6 +13,11 @@ import numpy as np
 from abtune.configurations import Configuration
 from abtune.shapes import Shape
 
+# With a cold cache single calls are timed, which scatter: a repeat is the median of so many.
+COLD_CALLS = 20
+# Seconds that emptying the caches before such a call takes, roughly.
+FLUSH_SECONDS = 0.005
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -50,6 +55,18 @@ class Settings:
     run_timeout: float
     rng_seed: int
     cache: str = "warm"  # what datasets mean that do not say
+
+    def round_seconds(self, latency: float) -> float:
+        """Estimate how long one round of a winner takes, in seconds.
+
+        Parameters
+        ----------
+        latency : float
+            Seconds of one call.
+        """
+        if self.cache == "cold":
+            return self.repeats * COLD_CALLS * (FLUSH_SECONDS + latency)
+        return self.repeats * max(self.repeat_ms / 1000, latency)
 
 
 # Per kind of target: what a sweep uses that is not told otherwise. On a GPU an iteration of 64 is

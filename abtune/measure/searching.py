@@ -23,7 +23,7 @@ from abtune.measure.trials import Candidate, History
 from abtune.schema import RunStatus, TrialStatus
 from abtune.shapes import Gemm
 
-# A search that dies is tried again from its last iteration with other random numbers.
+# A step of a search that dies is tried again; if it was to propose, then with other random numbers.
 ATTEMPTS = 3
 # Candidates that are built one after the other; the smaller, the better a batch spreads over cores.
 CHUNK = 8
@@ -45,7 +45,7 @@ async def try_out(sitting: Sitting) -> None:
 
 
 class Proof:
-    """Of a machine that is fit: given once before anything is kept, and anew where nothing works any more.
+    """Health check of the machine: passed once before anything is kept, repeated when everything fails.
 
     A compiler that is gone, a full disk or a lost device fails every run in seconds, and a failed run is not
     tried again; so before such failures are kept it is made sure that they are not the machine's.
@@ -156,17 +156,22 @@ class _Search:
 
     async def carry_on(self) -> None:
         """Search to the end, or as far as time allows."""
+        failures = 0  # of the step at hand
         while not self.history.is_over(self.sitting.plan.settings.trials):
-            kind, step = ("try", self._try) if self.history.pending else ("propose", self._propose)
+            kind = "try" if self.history.pending else "propose"
             if not self.sitting.clock.allows(f"{kind} {self.run.config.name}", self.sitting.reserve()):
                 self.sitting.out_of_time = True
                 return
             try:
-                longer = await step()
+                longer = await (self._propose(failures) if kind == "propose" else self._try())
             except (ServantError, KilledWorker) as error:
+                failures += 1
+                if failures < ATTEMPTS:
+                    continue
                 await self._prove(broken=True)
-                self._finish(f"the search failed {ATTEMPTS} times: {error}")
+                self._finish(f"the search could not {kind} candidates, {ATTEMPTS} times: {error}")
                 return
+            failures = 0
             await self._prove(broken=self._looks_broken(longer))
             self._keep(longer)
         self._finish("")
@@ -184,26 +189,17 @@ class _Search:
         failed = all(trial.status is not TrialStatus.OK for trial in recent)
         return failed and len(longer.trials) > len(self.history.trials)
 
-    async def _propose(self) -> History:
+    async def _propose(self, attempt: int) -> History:
         """Take the first step of an iteration; one that finds nothing new is over with it."""
         settings, history = self.sitting.plan.settings, self.history
         count = min(settings.trials_per_iteration, settings.trials - len(history.trials))
-        for attempt in range(ATTEMPTS):
-            arguments = (self.run, settings, history, count, self._rng_seed(attempt))
-            try:
-                proposal: Proposal = await self.sitting.cluster.search(
-                    propose, *arguments, priority=self.priority
-                )
-            except (ServantError, KilledWorker):
-                if attempt == ATTEMPTS - 1:
-                    raise
-            else:
-                self.sitting.clock.note(f"propose {self.run.config.name}", proposal.seconds)
-                longer = history.proposed(
-                    proposal.candidates, cost_model=proposal.cost_model, seconds=proposal.seconds
-                )
-                return longer if longer.pending else longer.tried((), seconds=0.0)
-        raise AssertionError("unreachable: the last attempt returns or raises")
+        arguments = (self.run, settings, history, count, self._rng_seed(attempt))
+        proposal: Proposal = await self.sitting.cluster.search(propose, *arguments, priority=self.priority)
+        self.sitting.clock.note(f"propose {self.run.config.name}", proposal.seconds)
+        longer = history.proposed(
+            proposal.candidates, cost_model=proposal.cost_model, seconds=proposal.seconds
+        )
+        return longer if longer.pending else longer.tried((), seconds=0.0)
 
     def _rng_seed(self, attempt: int) -> int:
         run, iteration = self.run, self.history.iterations
@@ -218,7 +214,7 @@ class _Search:
             async for part in _try(self.sitting, self.run, history.pending, self.priority):
                 self.sitting.clock.note(f"try {self.run.config.name}", part.seconds)
                 history = history.tried(part.trials, seconds=part.seconds)
-        except asyncio.CancelledError:  # what is tried is tried
+        except (asyncio.CancelledError, ServantError, KilledWorker):  # what is tried is tried
             kept = history is not self.history and not self._looks_broken(history)
             if kept and self.proof.given.is_set():
                 self._keep(history)
@@ -262,7 +258,7 @@ async def _try(
 
 
 def _record(run: Run, history: History, started: str, *, failure: str) -> RunRecord:
-    winner = history.winner
+    winner = None if failure else history.winner  # that of a part of the trials would pass for one of all
     if winner is None and not failure:
         reasons = [trial.message for trial in history.trials if trial.message] or ["the search found nothing"]
         failure = f"no candidate could be timed; the last: {reasons[-1]}"

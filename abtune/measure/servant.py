@@ -155,9 +155,6 @@ class Servant:
         return ServantDied(f"{what}: process {how}{last}")
 
 
-_CLOSED = "closed"
-
-
 class Post:
     """A place that a servant fills: when one dies, the next call finds another.
 
@@ -183,7 +180,9 @@ class Post:
         self._spares: collections.deque[Servant] = collections.deque()
         self._spare_count = spares
         self._lock = threading.RLock()  # held during calls
-        self._refusal = ""
+        self._closed = False
+        self._interruptions = 0
+        self._resumed_after = 0  # interruptions; one that comes while a post is resumed still counts
 
     def start(self) -> None:
         """Start a servant now, so that the first call need not wait for all of its start."""
@@ -216,13 +215,20 @@ class Post:
         servant = self._servant
         return math.nan if servant is None else servant.started_in
 
+    @property
+    def _refusal(self) -> str:
+        """Why calls fail at once; empty if they do not."""
+        if self._closed:
+            return "closed"
+        return "interrupted" if self._interruptions != self._resumed_after else ""
+
     def replace(self) -> None:
         """Discard the servant, for instance because its device no longer answers."""
         with self._lock:
             if self._servant is not None:
                 self._servant.close()
                 self._servant = None
-            if self._spare_count and self._refusal != _CLOSED:
+            if self._spare_count:
                 with contextlib.suppress(ServantError):  # the next call tries again, and says why
                     self._servant = self._next()
             self._prepare_spares()
@@ -232,7 +238,7 @@ class Post:
 
         So a loop over calls ends at once, and not after a failure for each.
         """
-        self._refusal = self._refusal or "interrupted"
+        self._interruptions += 1
         servant = self._servant
         if servant is not None:
             servant.kill()
@@ -240,13 +246,14 @@ class Post:
     def resume(self) -> None:
         """Serve again after an interruption, with another servant."""
         with self._lock:
-            if self._refusal and self._refusal != _CLOSED:
+            interruptions = self._interruptions
+            if interruptions != self._resumed_after and not self._closed:
                 self.replace()
-                self._refusal = ""
+                self._resumed_after = interruptions
 
     def close(self) -> None:
         """End all processes, from any thread; there will be no others."""
-        self._refusal = _CLOSED
+        self._closed = True
         servant = self._servant
         if servant is not None:
             servant.kill()
@@ -267,6 +274,8 @@ class Post:
                 self._spares.append(self._new())
 
     def _new(self) -> Servant:
+        if self._closed:
+            raise ServantDied("closed")
         return Servant(self._module, self._environment, niceness=self._niceness)
 
 

@@ -67,9 +67,17 @@ class Clock:
 
 @dataclass(slots=True, kw_only=True)
 class Winners:
-    """How many winners a shape has: in all, measured again already, and still to be searched for."""
+    """The winners of a shape.
 
-    found: int
+    Attributes
+    ----------
+    latencies : list of float
+        Seconds, by their searches; one for each winner that there is.
+    measured, awaited : int
+        How many were measured again already, and are still to be searched for.
+    """
+
+    latencies: list[float]
     measured: int
     awaited: int
 
@@ -80,7 +88,7 @@ class Winners:
         All are measured together, old ones included. Where every sitting did that, it would take the more
         time the more sittings there are; so only if they are half as many again as the last time, or all.
         """
-        new = self.found - self.measured
+        new = len(self.latencies) - self.measured
         return new > 0 and (2 * new >= self.measured or not self.awaited)
 
 
@@ -103,7 +111,7 @@ class Sitting:
         measured = store.rounds()
         self.winners = {
             shape.label: Winners(
-                found=0,
+                latencies=[],
                 measured=len(measured[shape.label].winners) if shape.label in measured else 0,
                 awaited=sum(run.shape == shape and not store.is_finished(run) for run in plan.runs),
             )
@@ -111,35 +119,40 @@ class Sitting:
         }
         for record in store.records():
             if record.shape in self.winners:
-                self.winners[record.shape].found += record.status is RunStatus.COMPLETE
+                self._count(record)
 
     def note_record(self, record: RunRecord) -> None:
         """Count a run that is over now."""
         self.winners[record.shape].awaited -= 1
-        self.winners[record.shape].found += record.status is RunStatus.COMPLETE
+        self._count(record)
+
+    def _count(self, record: RunRecord) -> None:
+        if record.status is RunStatus.COMPLETE:
+            self.winners[record.shape].latencies.append(record.search_latency)
 
     def reserve(self) -> float:
         """Estimate the seconds that measuring winners again will take if the searches end now."""
         if math.isinf(self.clock.limit):
             return 0.0
-        due = [winners.found for winners in self.winners.values() if winners.due]
+        due = [winners.latencies for winners in self.winners.values() if winners.due]
         return min(SLACK + 1.5 * self.seconds_to_measure(due), 0.4 * self.clock.limit)
 
-    def seconds_to_measure(self, winners: Sequence[int]) -> float:
-        """Estimate the seconds to build so many winners, shape by shape, and to measure them again.
+    def seconds_to_measure(self, winners: Sequence[Sequence[float]]) -> float:
+        """Estimate the seconds to build and measure again winners with these latencies, shape by shape.
 
         Searches are interrupted for that, and whatever builds the winners has to start anew: on a machine
         with many cores, where all start at once, that takes longer than the rest.
         """
-        if not sum(winners):
+        latencies = [latency for shape in winners for latency in shape]
+        if not latencies:
             return 0.0
         settings, start = self.plan.settings, self.clock.typical("start", 0.0)
         # Loading, checking and warming up take as long as the timing itself.
-        timing = 2 * settings.rounds * settings.repeats * settings.repeat_ms / 1000
+        timing = 2 * settings.rounds * sum(map(settings.round_seconds, latencies))
         build = self.clock.typical("build", BUILD_SECONDS)
         devices = min(self.cluster.devices, max(len(winners), 1))  # a shape is measured on one
-        builds = math.ceil(sum(winners) / self.cluster.searchers)
-        return start + builds * build + sum(winners) * timing / devices
+        builds = math.ceil(len(latencies) / self.cluster.searchers)
+        return start + builds * build + timing / devices
 
 
 def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:

@@ -54,6 +54,11 @@ class Trial:
     latency: float
     message: str
 
+    @property
+    def was_built(self) -> bool:
+        """Whether there was a kernel to run; messages begin with the call that failed."""
+        return self.status is not TrialStatus.BUILD_FAILED and not self.message.startswith("build:")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:

@@ -20,8 +20,8 @@ from abtune.shapes import Shape
 # Kernels that wait, built, to be measured: a quarter of a megabyte each.
 WINNERS_AT_ONCE = 1000
 
-# A run, and the tuning record of its winner.
-Job = tuple[Run, list[Any]]
+# A run, the tuning record of its winner, and what its search measured of it, seconds.
+Job = tuple[Run, list[Any], float]
 
 T = TypeVar("T")
 
@@ -73,10 +73,10 @@ def _affordable(sitting: Sitting, stale: dict[str, list[RunRecord]]) -> dict[str
     for label, records in stale.items():
         if sitting.out_of_time and not sitting.winners[label].due:
             continue
-        counts = [len(each) for each in (*chosen.values(), records)]
+        latencies = [[record.search_latency for record in each] for each in (*chosen.values(), records)]
         # Where there was nothing to search one is tried however short the time: it may be shorter every time.
         alone = not chosen and not sitting.out_of_time
-        if alone or sitting.seconds_to_measure(counts) < sitting.clock.left():
+        if alone or sitting.seconds_to_measure(latencies) < sitting.clock.left():
             chosen[label] = records
     sitting.out_of_time |= len(chosen) < len(stale)
     return chosen
@@ -89,7 +89,8 @@ def _allowed(sitting: Sitting) -> float | None:
 
 
 def _job(sitting: Sitting, record: RunRecord) -> Job:
-    return sitting.plan.run_of(record.shape, record.config, record.seed), record.winner or []
+    run = sitting.plan.run_of(record.shape, record.config, record.seed)
+    return run, record.winner or [], record.search_latency
 
 
 async def measure_winners(
@@ -105,8 +106,8 @@ async def measure_winners(
         Where to.
     settings : Settings
         For what target, in how many rounds.
-    jobs : sequence of sequence of (Run, record)
-        Shape by shape: runs, and the tuning records of their winners.
+    jobs : sequence of sequence of Job
+        Shape by shape.
     keep : callable
         Is given the rounds of each shape as soon as they are there.
     """
@@ -146,7 +147,7 @@ async def _build(
     cluster: Cluster, settings: Settings, jobs: Sequence[Job], priority: int
 ) -> list[Winner | WinnerTimes]:
     return await _together(
-        [cluster.search(build_winner, run, settings, record, priority=priority) for run, record in jobs]
+        [cluster.search(build_winner, run, settings, *job, priority=priority) for run, *job in jobs]
     )
 
 

@@ -17,8 +17,12 @@ import pytest
 
 import abtune
 from abtune.cli import main
+from abtune.configurations import RANDOM
 from abtune.errors import TargetError
-from abtune.measure.target import find_target
+from abtune.measure.servant import Post
+from abtune.measure.target import REMOTE, TVM_MODULE, find_target
+from abtune.measure.trials import History
+from abtune.shapes import Gemm
 
 TARGET = json.dumps({"kind": "llvm", "num-cores": 1})
 
@@ -40,7 +44,13 @@ def wait_for_port(port: int) -> None:
 
 
 @pytest.fixture(scope="module")
-def tracker() -> Iterator[str]:
+def uploads(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder under which the server keeps what it is sent."""
+    return tmp_path_factory.mktemp("uploads")
+
+
+@pytest.fixture(scope="module")
+def tracker(uploads: Path) -> Iterator[str]:
     """Run a tracker on this machine, and a server that offers it this CPU under the key ``board``."""
     port, own = free_port(), free_port()
     host = ["--host", "127.0.0.1"]
@@ -67,6 +77,7 @@ def tracker() -> Iterator[str]:
                     [sys.executable, "-m", *command],
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
+                    env={**os.environ, "TMPDIR": str(uploads)},
                     start_new_session=True,
                 )
             )
@@ -92,6 +103,22 @@ def test_a_sweep_measures_through_rpc(
     assert set(dataset["device"].values.ravel()) == {f"{tracker}/board"}
     assert np.isfinite(dataset["latency"].values).all()
     assert tracker not in dataset.attrs["command"]
+
+
+@pytest.mark.slow
+def test_kernels_do_not_fill_the_disk_of_the_server(tracker: str, uploads: Path) -> None:
+    """One that is loaded is a file no longer, also while the session goes on."""
+    remote, shape = f"{tracker}/board", Gemm(m=16, n=16, k=16)
+    post = Post(TVM_MODULE, {REMOTE: remote})
+    try:
+        proposed = ("propose", shape, RANDOM, TARGET, History.empty(), 1, 1)
+        (candidate,), _ = post.call(*proposed, timeout=100.0)
+        library = post.call("build", shape, RANDOM, TARGET, candidate.record, timeout=100.0)
+        assert post.call("time_kernel", shape, TARGET, library, 1, 1, "warm", timeout=100.0)
+        assert uploads.is_dir()
+        assert [path.name for path in uploads.rglob("*.so")] == []
+    finally:
+        post.close()
 
 
 @pytest.mark.slow

@@ -347,6 +347,27 @@ def test_a_closed_post_starts_nothing() -> None:
     assert post._servant is None
 
 
+@pytest.mark.parametrize(("meanwhile", "said"), [("close", "closed"), ("interrupt", "interrupted")])
+def test_resuming_undoes_nothing_that_comes_meanwhile(
+    post: Post, monkeypatch: pytest.MonkeyPatch, meanwhile: str, said: str
+) -> None:
+    """A post that is closed or interrupted again while it is resumed starts nothing afterwards."""
+    replace = post.replace
+
+    def overtaken() -> None:
+        replace()
+        monkeypatch.undo()
+        getattr(post, meanwhile)()
+
+    post.call("who", timeout=LONG)
+    post.interrupt()
+    monkeypatch.setattr(post, "replace", overtaken)
+    post.resume()
+    with pytest.raises(ServantDied, match=said):
+        post.call("who", timeout=LONG)
+    assert post._servant is None
+
+
 @pytest.mark.parametrize("spares", [0, 1])
 def test_closing_ends_a_call_in_another_thread(tmp_path: Path, spares: int) -> None:
     """A call that is in progress when its post is closed fails as a death, and starts nothing."""

@@ -5,13 +5,17 @@ from __future__ import annotations
 import gc
 import math
 import resource
+import shutil
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 import xarray as xr
 from distributed import Client, Scheduler
+from distributed.scheduler import KilledWorker
 from measure_builders import NEW, OTHER, PLAIN, SMALL, make_facts, small_plan
 from processes import servants
 from running import Run
@@ -19,6 +23,8 @@ from sweeping import Steps, calls, config, run_sweep, without_circumstances
 
 import abtune
 from abtune.errors import TargetError
+from abtune.measure.cluster import Cluster
+from abtune.measure.crew import build_batch
 from abtune.measure.store import Store
 from abtune.schema import RunStatus, TrialStatus
 
@@ -321,7 +327,7 @@ def test_searches_that_always_die_fail_their_runs(store: Store) -> None:
     assert int((dataset["run_status"] == FAILED).sum()) == 4
     for name, said in (("raise", "RuntimeError: the fault"), ("crash", "process killed by SIGSEGV")):
         (reason,) = failures(dataset.sel(shape=[SMALL.label]), name)
-        assert reason.startswith(f"the search failed 3 times: propose: {said}")
+        assert reason.startswith(f"the search could not propose candidates, 3 times: propose: {said}")
     assert dataset["latency"].sel(config="plain").notnull().all()
     assert dataset["latency"].sel(shape=OTHER.label).notnull().all()
 
@@ -334,6 +340,42 @@ def test_a_search_that_fails_later_keeps_its_trials(store: Store) -> None:
     assert (dataset["run_status"].sel(config="bad") == FAILED).all()
     assert dataset["latency"].sel(config="bad").isnull().all()
     assert (dataset["run_status"].sel(config="plain") == OK).all()
+
+
+def test_a_search_that_failed_half_way_has_no_winner(store: Store) -> None:
+    """The best of a part of the trials is not compared with winners of all, also by a sweep that goes on."""
+    configs = (PLAIN, config("bad", propose_later="raise"))
+    dataset = run_sweep(small_plan(SMALL, seeds=1, configs=configs), store).dataset
+    assert (dataset["winner"].sel(config="bad") == "").all()
+    shutil.rmtree(store.folder)
+    dataset = run_sweep(small_plan(SMALL, seeds=2, configs=configs), store).dataset
+    assert (dataset["run_status"].sel(config="bad") == FAILED).all()
+    assert (dataset["run_status"].sel(config="plain") == OK).all()
+
+
+def test_a_batch_that_its_worker_did_not_survive_is_tried_again(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was timed of it before stays; if that goes on, the run has failed and says with what."""
+    deaths = {"new": 2, "worse": 100}
+    search = Cluster.search
+
+    async def search_or_die(cluster: Cluster, task: Any, run: Run, *rest: Any, priority: int) -> Any:
+        if task is build_batch and run.seed and deaths.get(run.config.name, 0):
+            deaths[run.config.name] -= 1
+            raise KilledWorker("build_batch", SimpleNamespace(address="tcp://gone"), 3)
+        return await search(cluster, task, run, *rest, priority=priority)
+
+    monkeypatch.setattr(Cluster, "search", search_or_die)
+    plan = small_plan(SMALL, configs=(PLAIN, config("new"), config("worse")))
+    dataset = run_sweep(plan, store).dataset.isel(shape=0, seed=1)
+    assert deaths["new"] == 0
+    assert deaths["worse"] == 97
+    assert dataset["run_status"].values.tolist() == [OK, OK, FAILED]
+    assert statuses(dataset.expand_dims(["shape", "seed"]), "new") == [TrialStatus.OK] * 4
+    assert str(dataset["failure"].sel(config="worse").item()).startswith(
+        "the search could not try candidates, 3"
+    )
 
 
 def test_a_hanging_search_is_killed(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -360,7 +402,7 @@ def test_wrong_winners_fail_their_runs(store: Store) -> None:
         "check_kernel+hang": f"{again}no answer within 1 s",
         "time_kernel+poison": f"{rounds}RuntimeError: CUDA",
         "time_kernel+killed": f"{rounds}process killed by SIGKILL",
-        "time_kernel+hang": f"{rounds}no answer within 1 s",
+        "time_kernel+hang": f"{rounds}no answer within 1.03 s",
     }
     bad = [config(name, **dict([name.split("+")])) for name in said]
     dataset = run_sweep(
@@ -401,6 +443,15 @@ def test_a_winner_has_more_time_to_be_built_than_a_candidate(store: Store, tmp_p
     with store.opened(plan, {"created": ""}):
         store.save_record(run, slow)
     assert (run_sweep(plan, store).dataset["run_status"] == OK).all()
+
+
+@pytest.mark.parametrize("cache", ["warm", "cold"])
+def test_a_round_has_the_time_that_its_calls_take(store: Store, cache: str) -> None:
+    """Twenty single calls for each timing take longer than one timing: the limit allows for what is asked."""
+    slow = config("slow", time_kernel="crawl")
+    plan = small_plan(SMALL, seeds=1, configs=(PLAIN, slow), run_timeout=1.0, rounds=1, cache=cache)
+    dataset = run_sweep(plan, store).dataset
+    assert (dataset["run_status"].sel(config="slow") == (OK if cache == "cold" else FAILED)).all()
 
 
 def test_failed_winners_are_not_measured_again(store: Store, log: Path) -> None:

@@ -379,10 +379,12 @@ def test_measuring_again_takes_a_start_and_all_builds(store: Store) -> None:
     sitting = Sitting(plan, store, cluster, Clock(1000.0), SimpleNamespace())
     timing = 2 * 5 * 5 * 0.01
     assert sitting.seconds_to_measure([]) == 0
-    assert sitting.seconds_to_measure([3, 2]) == pytest.approx(2 * BUILD_SECONDS + 5 * timing / 2)
+    assert sitting.seconds_to_measure([[1e-5] * 3, [1e-5] * 2]) == pytest.approx(
+        2 * BUILD_SECONDS + 5 * timing / 2
+    )
     sitting.clock.note("start", 40.0)
     sitting.clock.note("build", 3.0)
-    assert sitting.seconds_to_measure([5]) == pytest.approx(40 + 2 * 3 + 5 * timing)
+    assert sitting.seconds_to_measure([[1e-5] * 5]) == pytest.approx(40 + 2 * 3 + 5 * timing)
 
 
 # Going on

@@ -74,3 +74,18 @@ def test_a_failed_candidate_has_no_latency() -> None:
     trial = failed(Candidate(record=["t"], module_hash="h"), TrialStatus.TIMED_OUT, "too slow")
     assert math.isnan(trial.latency)
     assert (trial.status, trial.message) == (TrialStatus.TIMED_OUT, "too slow")
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "built"),
+    [
+        (TrialStatus.OK, "", True),
+        (TrialStatus.RUN_FAILED, "time_candidate: misaligned address", True),
+        (TrialStatus.TIMED_OUT, "time_candidate: no answer within 30 s", True),
+        (TrialStatus.TIMED_OUT, "build: no answer within 30 s", False),
+        (TrialStatus.BUILD_FAILED, "build: too much shared memory", False),
+    ],
+)
+def test_a_cost_model_learns_from_what_was_built(status: TrialStatus, message: str, built: bool) -> None:  # noqa: FBT001
+    """As MetaSchedule's: what could not be run because there was no kernel says nothing of speed."""
+    assert failed(Candidate(record=["t"], module_hash="h"), status, message).was_built is built
