@@ -12,6 +12,7 @@ import os
 import queue
 import socket
 import statistics
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -24,8 +25,8 @@ from distributed import Worker, WorkerPlugin, get_worker
 from abtune.measure.nvml import DeviceState
 from abtune.measure.plan import Run, Settings
 from abtune.measure.records import Rounds, WinnerTimes
-from abtune.measure.servant import CallFailed, CallTimedOut, Post, ServantError
-from abtune.measure.target import REMOTE, TVM_MODULE, TargetFacts
+from abtune.measure.servant import CallFailed, CallTimedOut, Post, ServantError, Template
+from abtune.measure.target import ONE_THREAD, REMOTE, TVM_MODULE, TargetFacts
 from abtune.measure.trials import Candidate, History, Trial, failed
 from abtune.schema import TrialStatus
 from abtune.shapes import Shape
@@ -45,8 +46,6 @@ MEMORY_SHARE = 1 / 8
 # seconds to start while all cores search: searches give way, and a few spares stand ready.
 NICENESS = 10
 SPARES = 3
-
-_ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "TVM_NUM_THREADS": "1"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,21 +121,27 @@ class Crew(WorkerPlugin):
         self._posts: list[Post] = []
 
     def setup(self, worker: Worker) -> None:  # noqa: ARG002 - called by dask
-        """Set up the posts and let their processes start."""
+        """Set up the posts; their processes start in the background."""
+        self._template = Template(TVM_MODULE, ONE_THREAD)
         self._searchers: queue.SimpleQueue[Post] = queue.SimpleQueue()
         self._devices: queue.SimpleQueue[Post] = queue.SimpleQueue()
         searchers, devices = self._counts
         for _ in range(searchers):
-            environment = {**_ONE_THREAD, "CUDA_VISIBLE_DEVICES": ""}
-            self._add(self._searchers, Post(TVM_MODULE, environment, niceness=NICENESS))
+            post = Post(self._template, {"CUDA_VISIBLE_DEVICES": ""}, niceness=NICENESS)
+            self._add(self._searchers, post)
         for index in range(devices):
             environment = _device_environment(self._facts, index)
-            self._add(self._devices, Post(TVM_MODULE, environment, spares=SPARES if self.on_gpu else 0))
+            self._add(self._devices, Post(self._template, environment, spares=SPARES if self.on_gpu else 0))
+        threading.Thread(target=self._start, daemon=True).start()
 
     def teardown(self, worker: Worker) -> None:  # noqa: ARG002 - called by dask
         """End all processes."""
+        if not self._template.is_ready:  # nobody waits for it any more
+            self._template.close()
+        self.interrupt()
         for post in self._posts:
             post.close()
+        self._template.close()
 
     @property
     def on_gpu(self) -> bool:
@@ -163,7 +168,10 @@ class Crew(WorkerPlugin):
     def _add(self, posts: queue.SimpleQueue[Post], post: Post) -> None:
         self._posts.append(post)
         posts.put(post)
-        post.start()
+
+    def _start(self) -> None:
+        for post in self._posts:
+            post.start()
 
 
 @contextlib.contextmanager
@@ -178,10 +186,10 @@ def _occupied(posts: queue.SimpleQueue[Post]) -> Iterator[Post]:
 
 def _device_environment(facts: TargetFacts, index: int) -> dict[str, str]:
     if facts.remote:
-        return {**_ONE_THREAD, "CUDA_VISIBLE_DEVICES": "", REMOTE: facts.remote}
+        return {"CUDA_VISIBLE_DEVICES": "", REMOTE: facts.remote}
     if facts.kind != "cuda":
-        return {**_ONE_THREAD, "TVM_NUM_THREADS": str(facts.threads), "CUDA_VISIBLE_DEVICES": ""}
-    return {**_ONE_THREAD, "CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": _visible(index)}
+        return {"TVM_NUM_THREADS": str(facts.threads), "CUDA_VISIBLE_DEVICES": ""}
+    return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": _visible(index)}
 
 
 def _visible(index: int) -> str:

@@ -15,6 +15,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -22,8 +23,8 @@ from pathlib import Path
 from abtune.datasets import place_for
 from abtune.errors import AbtuneError, TargetError
 from abtune.measure import nvrtc
-from abtune.measure.servant import Post, ServantError
-from abtune.measure.target import TargetFacts, find_target, require_tvm
+from abtune.measure.servant import Post, ServantError, Template
+from abtune.measure.target import ONE_THREAD, TargetFacts, find_target, require_tvm
 
 # A process that searches was seen to hold 0.33 GB in its first iteration; its cost model grows.
 _BYTES_A_SEARCHER = 0.6e9
@@ -178,16 +179,14 @@ def _about_cuda(facts: TargetFacts) -> Finding:
 
 def _about_nvrtc(arch: str) -> Finding:
     """Compile a kernel in a process of its own."""
-    post = Post(nvrtc.__name__, {})
     advice = "pip install 'abtune[cuda]', or have a CUDA toolkit that TVM finds"
-    try:
-        post.call("load_libraries", timeout=60.0)
-        started = time.monotonic()
-        cubin = post.call("compile_cubin", _KERNEL, arch, timeout=60.0)
-    except ServantError as error:
-        return problem("NVRTC", f"cannot compile for {arch}: {error}", advice)
-    finally:
-        post.close()
+    with Template(nvrtc.__name__, ONE_THREAD) as template, closing(Post(template, {})) as post:
+        try:
+            post.call("load_libraries", timeout=60.0)
+            started = time.monotonic()
+            cubin = post.call("compile_cubin", _KERNEL, arch, timeout=60.0)
+        except ServantError as error:
+            return problem("NVRTC", f"cannot compile for {arch}: {error}", advice)
     if cubin is None:
         return warning("NVRTC", "only as TVM itself calls it, which takes longer", advice)
     return ok("NVRTC", f"compiles for {arch} in {time.monotonic() - started:.1f} s")

@@ -1,18 +1,21 @@
 """Processes that do the dangerous work: they may crash, hang or poison their device, and are replaced.
 
-A servant is a child process that imports one module and calls its functions on request, one at a time. The
-caller always gets an answer: the result, or one of three errors that say whether the function raised, the
-process died, or time ran out. Nothing here knows what the functions do.
+A servant is a process that calls the functions of one module on request, one at a time. The caller always
+gets an answer: the result, or one of three errors that say whether the function raised, the process died,
+or time ran out. Nothing here knows what the functions do.
 
-The child is a fresh interpreter (never a fork: forking breaks CUDA once it was touched) and talks over a
-socket of its own, so that whatever a library prints cannot corrupt an answer.
+Servants are forked from a template: a process that imported the module and did nothing since, so that
+neither a thread nor a CUDA context is forked. They talk over sockets of their own, so that whatever a
+library prints cannot corrupt an answer.
 """
 
 from __future__ import annotations
 
 import collections
 import contextlib
+import gc
 import importlib
+import json
 import math
 import os
 import signal
@@ -25,10 +28,13 @@ import time
 from collections.abc import Mapping
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import IO, Any, NoReturn, Self
 
 # Importing TVM takes a second, or ten on a machine whose cores are all busy.
 START_TIMEOUT = 300.0
+# A process that was killed ends at once, unless it is in the middle of what the system does not interrupt.
+LAST_WAIT = 60.0
 
 
 class ServantError(Exception):
@@ -47,44 +53,197 @@ class CallTimedOut(ServantError):  # noqa: N818 - says what happened
     """The call took too long; the process was killed."""
 
 
-class Servant:
-    """A child process that serves the functions of one module.
+class Template:
+    """A process that has imported a module, of which servants are copies.
+
+    Importing TVM takes a second and 100 MB, and where all cores of a large machine do so at once a minute;
+    a fork takes milliseconds, and shares them. The process starts with the first fork, and anew after a
+    death, with which its servants die too. For use by several threads.
 
     Parameters
     ----------
     module : str
         Module whose functions are called by name.
     environment : mapping of str to str
-        Variables to set in the child beside the inherited ones.
+        Variables to set before it is imported, beside the inherited ones. They have to keep its libraries
+        from starting threads, which a fork would not copy.
+    """
+
+    def __init__(self, module: str, environment: Mapping[str, str]) -> None:
+        self._module = module
+        self._environment = dict(environment)
+        self._lock = threading.Lock()  # held from request to answer
+        self._process: subprocess.Popen[bytes] | None = None
+        self._channel: socket.socket | None = None
+        self._output: IO[bytes] | None = None
+        self._closed = False
+        #: Whether it has imported its module and answers.
+        self.is_ready = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def fork(self, connection: int, output: int, environment: Mapping[str, str], niceness: int) -> Child:
+        """Start a servant.
+
+        Parameters
+        ----------
+        connection, output : int
+            Descriptors: of the socket over which it answers, and of the file for what it prints.
+        environment : mapping of str to str
+            Variables to set in it.
+        niceness : int
+            Added to its scheduling priority; higher gives way to others.
+
+        Raises
+        ------
+        ServantDied
+            If there is no room for a process.
+        """
+        answer = self._ask({"environment": dict(environment), "niceness": niceness}, [connection, output])
+        if "pid" not in answer:
+            raise ServantDied(f"a process cannot be started: {answer.get('error', 'closed')}")
+        return Child(self, int(answer["pid"]))
+
+    def exit_code(self, pid: int) -> int | None:
+        """Return how a servant ended, as :mod:`subprocess` does; None while it runs. It is told once."""
+        answer = self._ask({"pid": pid}, [])
+        # Without a template its servants end, and nobody can tell any more how.
+        code: int | None = answer.get("code", -signal.SIGKILL)
+        return code
+
+    def close(self) -> None:
+        """End the process; its servants end with it."""
+        self._closed = True
+        process = self._process
+        if process is not None:
+            process.kill()  # before waiting for whoever waits for it
+        with self._lock:
+            self._discard()
+
+    def _ask(self, request: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
+        with self._lock:
+            try:
+                if descriptors and not self._closed:
+                    self._start_if_dead()
+                if self._channel is None:
+                    return {}
+                socket.send_fds(self._channel, [json.dumps(request).encode()], descriptors)
+                answer: dict[str, Any] = json.loads(self._channel.recv(1 << 16))
+            except TimeoutError:
+                self._discard()
+                return {"error": f"importing {self._module} takes longer than {START_TIMEOUT:g} s"}
+            except (OSError, ValueError) as error:
+                return {"error": self._why_it_is_dead(error)}
+            self.is_ready = True
+            return answer
+
+    def _start_if_dead(self) -> None:
+        if self._process is not None and self._process.poll() is None:
+            return
+        self._discard()
+        self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._channel.settimeout(START_TIMEOUT)
+        with theirs:
+            self._output = tempfile.TemporaryFile()  # noqa: SIM115 - it is read when the process has died
+            self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
+                [sys.executable, "-m", __name__, str(theirs.fileno()), self._module],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=self._output,
+                stderr=self._output,
+                env={**os.environ, **self._environment},
+                start_new_session=True,  # Ctrl-C in the terminal is for the parent to handle
+            )
+        if self._closed:  # meanwhile
+            self._process.kill()
+
+    def _why_it_is_dead(self, error: Exception) -> str:
+        process, output = self._process, self._output
+        if process is None or output is None:  # no descriptors, no memory, no folder for temporary files
+            return str(getattr(error, "strerror", None) or error)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(5.0)
+        process.kill()
+        how = f"importing {self._module}: {_how_it_ended(process.wait(), output)}"
+        self._discard()
+        return how
+
+    def _discard(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+        for resource in (self._channel, self._output):
+            if resource is not None:
+                resource.close()
+        self._process = self._channel = self._output = None
+        self.is_ready = False
+
+
+class Child:
+    """A process forked from a template, through which its end is known."""
+
+    def __init__(self, template: Template, pid: int) -> None:
+        self.pid = pid
+        self._template = template
+        self._code: int | None = None
+        self._lock = threading.Lock()
+
+    def exit_code(self) -> int | None:
+        """Return how it ended, as :mod:`subprocess` does; None while it runs."""
+        with self._lock:
+            if self._code is None:
+                self._code = self._template.exit_code(self.pid)
+            return self._code
+
+    def wait(self, timeout: float) -> int | None:
+        """Wait for its end, but not longer than so many seconds; return as :meth:`exit_code` does."""
+        end = time.monotonic() + timeout
+        while self.exit_code() is None and time.monotonic() < end:
+            time.sleep(0.002)
+        return self._code
+
+    def kill(self) -> None:
+        """Kill it and what it has started; safe from any thread."""
+        if self._code is None:  # nobody else can have its number before its end is known
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
+
+
+class Servant:
+    """A process that serves the functions of one module.
+
+    Parameters
+    ----------
+    template : Template
+        What it is forked from.
+    environment : mapping of str to str
+        Variables to set in it beside the inherited ones.
     niceness : int
-        Added to the scheduling priority of the child; higher gives way to others.
+        Added to its scheduling priority; higher gives way to others.
 
     Notes
     -----
-    Starting returns at once; the first call waits until the module is imported. Where the system has no
-    room for a process, starting raises :class:`ServantDied`. Not for use by several threads at a time.
+    Starting waits until the template has imported the module, the first time. Where the system has no room
+    for a process, it raises :class:`ServantDied`. Not for use by several threads at a time.
     """
 
-    def __init__(self, module: str, environment: Mapping[str, str], *, niceness: int = 0) -> None:
+    def __init__(self, template: Template, environment: Mapping[str, str], *, niceness: int = 0) -> None:
+        begun = time.monotonic()
         try:
             with contextlib.ExitStack() as undo:
                 ours, theirs = map(undo.enter_context, socket.socketpair())
                 self._output = undo.enter_context(tempfile.TemporaryFile())
-                self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-                    [sys.executable, "-m", __name__, str(theirs.fileno()), module, str(niceness)],
-                    pass_fds=[theirs.fileno()],
-                    stdin=subprocess.DEVNULL,
-                    stdout=self._output,
-                    stderr=self._output,
-                    env={**os.environ, **environment},
-                    start_new_session=True,  # Ctrl-C in the terminal is for the parent to handle
-                )
+                self._process = template.fork(theirs.fileno(), self._output.fileno(), environment, niceness)
                 undo.pop_all()
         except OSError as error:  # no descriptors, no memory, no folder for temporary files
             raise ServantDied(f"a process cannot be started: {error.strerror or error}") from None
         theirs.close()
         self._connection = Connection(ours.detach())
-        self._begun = time.monotonic()
+        self._begun = begun
         self._ready = False
         #: Seconds that starting took; NaN before the first call.
         self.started_in = math.nan
@@ -92,7 +251,7 @@ class Servant:
     @property
     def is_alive(self) -> bool:
         """Whether the process runs."""
-        return self._process.poll() is None
+        return self._process.exit_code() is None
 
     def call(self, function: str, *args: Any, timeout: float) -> Any:
         """Call a function in the child and return what it returns.
@@ -119,14 +278,12 @@ class Servant:
 
     def kill(self) -> None:
         """Kill the process, whatever it is doing; safe from any thread."""
-        if self._process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.kill()
 
     def close(self) -> None:
         """End the process and free what belongs to it."""
         self.kill()
-        self._process.wait()
+        self._process.wait(LAST_WAIT)
         self._connection.close()
         self._output.close()
 
@@ -143,16 +300,11 @@ class Servant:
         return value
 
     def _death(self, what: str) -> ServantDied:
-        try:
-            code = self._process.wait(timeout=5.0)
-        except subprocess.TimeoutExpired:  # it let go of the connection but goes on
+        code = self._process.wait(5.0)
+        if code is None:  # it let go of the connection but goes on
             self.kill()
-            code = self._process.wait()
-        how = f"killed by {_signal_name(-code)}" if code < 0 else f"exit code {code}"
-        self._output.seek(0)
-        lines = self._output.read().decode(errors="replace").strip().splitlines()
-        last = f": {lines[-1][:200]}" if lines else ""
-        return ServantDied(f"{what}: process {how}{last}")
+            code = self._process.wait(LAST_WAIT) or 0
+        return ServantDied(f"{what}: {_how_it_ended(code, self._output)}")
 
 
 class Post:
@@ -162,7 +314,7 @@ class Post:
 
     Parameters
     ----------
-    module, environment
+    template, environment
         As for :class:`Servant`.
     spares : int
         Processes to keep started beside the one that serves, so that a replacement costs nothing.
@@ -171,9 +323,9 @@ class Post:
     """
 
     def __init__(
-        self, module: str, environment: Mapping[str, str], *, spares: int = 0, niceness: int = 0
+        self, template: Template, environment: Mapping[str, str], *, spares: int = 0, niceness: int = 0
     ) -> None:
-        self._module = module
+        self._template = template
         self._environment = dict(environment)
         self._niceness = niceness
         self._servant: Servant | None = None
@@ -276,17 +428,74 @@ class Post:
     def _new(self) -> Servant:
         if self._closed:
             raise ServantDied("closed")
-        return Servant(self._module, self._environment, niceness=self._niceness)
+        return Servant(self._template, self._environment, niceness=self._niceness)
 
 
-def _serve(connection: Connection, module_name: str) -> None:
+def _offer_forks(channel: socket.socket, module_name: str) -> None:
+    """Be a template: import the module, then fork or tell of forks until the parent is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_follow_parent, args=(os.getppid(),), daemon=True).start()
+    template, error = os.getpid(), ""
     try:
-        module = importlib.import_module(module_name)
-    except Exception as error:  # noqa: BLE001 - the parent turns it into its own error
-        connection.send(("error", _one_line(error)))
-        return
+        importlib.import_module(module_name)
+    except Exception as failure:  # noqa: BLE001 - the parent turns it into its own error
+        error = _one_line(failure)
+    gc.freeze()  # what is never collected is never written to, and stays shared
+    while True:
+        message, descriptors, _, _ = socket.recv_fds(channel, 1 << 16, 2)
+        if not message:
+            return
+        request = json.loads(message)
+        if "pid" in request:
+            answer: dict[str, Any] = {"code": _exit_code(request["pid"])}
+        else:
+            try:
+                pid = os.fork()
+            except OSError as failure:
+                answer = {"error": failure.strerror}
+            else:
+                if not pid:
+                    channel.close()
+                    _become_servant(request, descriptors, module_name, template, error)
+                _own_group(pid)
+                answer = {"pid": pid}
+            for descriptor in descriptors:
+                os.close(descriptor)
+        channel.send(json.dumps(answer).encode())
+        if error:
+            return  # to be imported anew for the next servant
+
+
+def _exit_code(pid: int) -> int | None:
+    ended, status = os.waitpid(pid, os.WNOHANG)
+    return os.waitstatus_to_exitcode(status) if ended else None
+
+
+def _own_group(pid: int) -> None:
+    """Give a fork a process group; whichever of parent and child comes first does."""
+    with contextlib.suppress(OSError):
+        os.setpgid(pid, pid)
+
+
+def _become_servant(
+    request: dict[str, Any], descriptors: list[int], module_name: str, template: int, error: str
+) -> NoReturn:
+    _own_group(os.getpid())
+    connection, output = Connection(descriptors[0]), descriptors[1]
+    for standard in (1, 2):
+        os.dup2(output, standard)
+    os.close(output)
+    os.environ.update(request["environment"])
+    os.nice(request["niceness"])
+    _volunteer_for_oom()
+    if error:
+        connection.send(("error", error))
+    else:
+        threading.Thread(target=_follow_parent, args=(template,), daemon=True).start()
+        _serve(connection, sys.modules[module_name])
+    os._exit(0)  # a poisoned CUDA context aborts an orderly exit
+
+
+def _serve(connection: Connection, module: ModuleType) -> None:
     connection.send(("result", time.monotonic()))  # a clock that all processes share
     while True:
         try:
@@ -304,6 +513,15 @@ def _follow_parent(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(1.0)
     os._exit(1)
+
+
+def _how_it_ended(code: int, output: IO[bytes]) -> str:
+    """Say how a process ended, and its last words."""
+    how = f"killed by {_signal_name(-code)}" if code < 0 else f"exit code {code}"
+    output.seek(0)
+    lines = output.read().decode(errors="replace").strip().splitlines()
+    last = f": {lines[-1][:200]}" if lines else ""
+    return f"process {how}{last}"
 
 
 def _signal_name(number: int) -> str:
@@ -327,7 +545,5 @@ def _volunteer_for_oom() -> None:
 
 
 if __name__ == "__main__":
-    os.nice(int(sys.argv[3]))
-    _volunteer_for_oom()
-    _serve(Connection(int(sys.argv[1])), sys.argv[2])
-    os._exit(0)  # a poisoned CUDA context aborts an orderly exit
+    _offer_forks(socket.socket(fileno=int(sys.argv[1])), sys.argv[2])
+    os._exit(0)

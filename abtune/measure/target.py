@@ -7,12 +7,15 @@ import json
 import re
 import shutil
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 
 from abtune.errors import TargetError
-from abtune.measure.servant import Post, ServantError
+from abtune.measure.servant import Post, ServantError, Template
 
 TVM_MODULE = "abtune.measure.metaschedule"
+# Searches run side by side, and a process with threads cannot be forked.
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "TVM_NUM_THREADS": "1"}
 # Tells a process that measures where its device is, in the form of TargetFacts.remote.
 REMOTE = "ABTUNE_REMOTE"
 
@@ -90,14 +93,12 @@ def find_target(spec: str, remote: str = "") -> TargetFacts:
         If TVM cannot be used, or there is no such device here.
     """
     require_tvm()
-    post = Post(TVM_MODULE, {REMOTE: remote})
-    try:
-        facts: TargetFacts = post.call("describe_target", spec, remote, timeout=120.0)
-    except ServantError as error:
-        reason = str(error).removeprefix("describe_target: ").removeprefix("starting: ")
-        raise TargetError(reason.removeprefix("TargetError: ")) from None
-    finally:
-        post.close()
+    with Template(TVM_MODULE, ONE_THREAD) as template, closing(Post(template, {REMOTE: remote})) as post:
+        try:
+            facts: TargetFacts = post.call("describe_target", spec, remote, timeout=120.0)
+        except ServantError as error:
+            reason = str(error).removeprefix("describe_target: ").removeprefix("starting: ")
+            raise TargetError(reason.removeprefix("TargetError: ")) from None
     return facts
 
 

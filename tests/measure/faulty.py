@@ -10,10 +10,15 @@ import time
 from pathlib import Path
 
 sys.stdout.write("noise while importing\n")
+IMPORTED_BY = os.getpid()
 
 
 def add(first: int, second: int) -> int:
     return first + second
+
+
+def imported_by() -> int:
+    return IMPORTED_BY
 
 
 def who() -> int:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +20,8 @@ import abtune
 from abtune.cli import main
 from abtune.configurations import RANDOM
 from abtune.errors import TargetError
-from abtune.measure.servant import Post
-from abtune.measure.target import REMOTE, TVM_MODULE, find_target
+from abtune.measure.servant import Post, Template
+from abtune.measure.target import ONE_THREAD, REMOTE, TVM_MODULE, find_target
 from abtune.measure.trials import History
 from abtune.shapes import Gemm
 
@@ -109,16 +110,13 @@ def test_a_sweep_measures_through_rpc(
 def test_kernels_do_not_fill_the_disk_of_the_server(tracker: str, uploads: Path) -> None:
     """One that is loaded is a file no longer, also while the session goes on."""
     remote, shape = f"{tracker}/board", Gemm(m=16, n=16, k=16)
-    post = Post(TVM_MODULE, {REMOTE: remote})
-    try:
+    with Template(TVM_MODULE, ONE_THREAD) as template, closing(Post(template, {REMOTE: remote})) as post:
         proposed = ("propose", shape, RANDOM, TARGET, History.empty(), 1, 1)
         (candidate,), _ = post.call(*proposed, timeout=100.0)
         library = post.call("build", shape, RANDOM, TARGET, candidate.record, timeout=100.0)
         assert post.call("time_kernel", shape, TARGET, library, 1, 1, "warm", timeout=100.0)
         assert uploads.is_dir()
         assert [path.name for path in uploads.rglob("*.so")] == []
-    finally:
-        post.close()
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import math
 import os
@@ -11,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -23,22 +25,30 @@ from abtune.measure.servant import (
     Servant,
     ServantDied,
     ServantError,
+    Template,
     _one_line,
 )
+from abtune.measure.target import ONE_THREAD, TVM_MODULE
 
 LONG = 60.0
 
 
 @pytest.fixture
-def servant() -> Iterator[Servant]:
-    servant = Servant("faulty", {"FAULTY": "set"})
+def template() -> Iterator[Template]:
+    with Template("faulty", {"IMPORTED": "with"}) as template:
+        yield template
+
+
+@pytest.fixture
+def servant(template: Template) -> Iterator[Servant]:
+    servant = Servant(template, {"FAULTY": "set"})
     yield servant
     servant.close()
 
 
 @pytest.fixture
-def post() -> Iterator[Post]:
-    post = Post("faulty", {})
+def post(template: Template) -> Iterator[Post]:
+    post = Post(template, {})
     yield post
     post.close()
 
@@ -77,9 +87,9 @@ def test_the_environment_is_inherited_and_added_to(servant: Servant, monkeypatch
     assert servant.call("variable", "PATH", timeout=LONG) == os.environ["PATH"]
 
 
-def test_niceness_is_added() -> None:
+def test_niceness_is_added(template: Template) -> None:
     """A servant that is to give way has a lower priority than its parent."""
-    nice = Servant("faulty", {}, niceness=3)
+    nice = Servant(template, {}, niceness=3)
     try:
         assert nice.call("niceness", timeout=LONG) == os.nice(0) + 3
     finally:
@@ -182,14 +192,107 @@ def test_a_process_that_hangs_up_is_killed(servant: Servant) -> None:
 )
 def test_a_module_that_cannot_be_imported_is_an_error(module: str, said: str) -> None:
     """When the module fails to import, the first call says why."""
-    servant = Servant(module, {})
-    try:
+    with Template(module, {}) as template, closing(Servant(template, {})) as servant:
         with pytest.raises(ServantDied, match=said):
             servant.call("anything", timeout=LONG)
         with pytest.raises(ServantError):
             servant.call("anything", timeout=LONG)
+
+
+def test_a_module_that_kills_its_process_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A library that crashes while it is imported is told of with its last words, and tried again later."""
+    (tmp_path / "crashing.py").write_text(
+        "import os, pathlib, sys\n"
+        "mark = pathlib.Path(__file__).with_name('mended')\n"
+        "mark.exists() or (sys.stderr.write('wrong library\\n'), sys.stderr.flush(), os.abort())\n"
+        "def answer(): return 42\n",
+        encoding="utf-8",
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    said = "importing crashing: process killed by SIGABRT: wrong library"
+    with Template("crashing", {}) as template, closing(Post(template, {})) as post:
+        with pytest.raises(ServantDied, match=said):
+            post.call("answer", timeout=LONG)
+        (tmp_path / "mended").touch()
+        assert post.call("answer", timeout=LONG) == 42
+
+
+# Templates
+
+
+def test_a_module_is_imported_once(template: Template) -> None:
+    """All servants are copies of one process, each with its own variables; what one does no other sees."""
+    servants = [Servant(template, {"FAULTY": str(number)}) for number in range(3)]
+    try:
+        assert len({servant.call("imported_by", timeout=LONG) for servant in servants}) == 1
+        assert len({servant.call("who", timeout=LONG) for servant in servants}) == 3
+        assert [servant.call("variable", "FAULTY", timeout=LONG) for servant in servants] == ["0", "1", "2"]
+        assert {servant.call("variable", "IMPORTED", timeout=LONG) for servant in servants} == {"with"}
     finally:
-        servant.close()
+        for servant in servants:
+            servant.close()
+
+
+def test_what_is_forked_has_one_thread(template: Template) -> None:
+    """A fork copies the thread that forks and no other, so that there must be no other."""
+    with closing(Servant(template, {})) as servant:
+        servant.call("who", timeout=LONG)
+        assert template._process is not None
+        assert len(list(Path(f"/proc/{template._process.pid}/task").iterdir())) == 1
+
+
+def test_tvm_is_forked_with_one_thread() -> None:
+    """So it is with the module that everything is about, as it is imported for a sweep."""
+    with Template(TVM_MODULE, ONE_THREAD) as template, closing(Servant(template, {})) as servant:
+        with pytest.raises(CallFailed, match="nothing"):
+            servant.call("nothing", timeout=LONG)
+        assert template._process is not None
+        assert len(list(Path(f"/proc/{template._process.pid}/task").iterdir())) == 1
+
+
+def test_a_template_that_dies_is_replaced(template: Template, post: Post) -> None:
+    """Its servants end with it, the call in progress is told, and the next one finds another."""
+    pid = post.call("who", timeout=LONG)
+    assert template._process is not None
+    template._process.kill()
+    wait_until(lambda: not is_running(pid), "the end of the servant")
+    with contextlib.suppress(ServantDied):  # unless it has been noticed
+        post.call("who", timeout=LONG)
+    assert post.call("who", timeout=LONG) != pid
+
+
+def test_a_closed_template_starts_nothing(template: Template) -> None:
+    """Whoever asks is told so."""
+    template.close()
+    with pytest.raises(ServantDied, match="a process cannot be started: closed"):
+        Servant(template, {})
+    template.close()
+
+
+def test_a_template_that_is_closed_keeps_nobody_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also while it imports: Ctrl-C in the first seconds of a sweep ends it at once."""
+    (tmp_path / "endless.py").write_text(
+        "import pathlib, time\npathlib.Path(__file__).with_name('begun').touch()\ntime.sleep(600)\n",
+        encoding="utf-8",
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    template = Template("endless", {})
+    failures: list[ServantError] = []
+
+    def start() -> None:
+        try:
+            Servant(template, {})
+        except ServantError as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=start)
+    thread.start()
+    wait_until((tmp_path / "begun").exists, "the import")
+    template.close()
+    thread.join(LONG)
+    assert len(failures) == 1
 
 
 def test_closing_ends_the_process(servant: Servant) -> None:
@@ -206,8 +309,9 @@ def test_children_follow_a_parent_that_is_killed() -> None:
     """When the parent is killed outright its servants end too, busy or idle."""
     script = (
         "import threading, time\n"
-        "from abtune.measure.servant import Servant\n"
-        "idle, busy = Servant('faulty', {}), Servant('faulty', {})\n"
+        "from abtune.measure.servant import Servant, Template\n"
+        "template = Template('faulty', {})\n"
+        "idle, busy = Servant(template, {}), Servant(template, {})\n"
         "print(idle.call('who', timeout=60), busy.call('who', timeout=60), flush=True)\n"
         "busy.call('hang', timeout=600)\n"
     )
@@ -238,9 +342,8 @@ def test_a_post_notices_a_death_between_calls(post: Post) -> None:
     """A process that was killed while it had nothing to do costs no call."""
     pid = post.call("who", timeout=LONG)
     os.kill(pid, signal.SIGKILL)
-    # A process whose main thread is gone looks dead in /proc before its parent can be told.
-    ended = os.WEXITED | os.WNOHANG | os.WNOWAIT
-    wait_until(lambda: os.waitid(os.P_PID, pid, ended), "the end of the process")
+    assert post._servant is not None
+    wait_until(lambda: not post._servant.is_alive, "the end of the process")
     assert post.call("add", 1, 2, timeout=LONG) == 3
 
 
@@ -254,14 +357,13 @@ def test_a_post_keeps_what_raised(post: Post) -> None:
 
 def test_a_post_recovers_from_a_failed_start(monkeypatch: pytest.MonkeyPatch) -> None:
     """A module that cannot be imported fails every call, and each time says why."""
-    post = Post("unimportable", {})
-    for _ in range(3):
-        with pytest.raises(ServantError, match="this cannot work here"):
-            post.call("anything", timeout=LONG)
-    post.close()
+    with Template("unimportable", {}) as template, closing(Post(template, {})) as post:
+        for _ in range(3):
+            with pytest.raises(ServantError, match="this cannot work here"):
+                post.call("anything", timeout=LONG)
 
 
-def test_spares_stand_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spares_stand_ready(template: Template, monkeypatch: pytest.MonkeyPatch) -> None:
     """A replacement comes from the spares, which were started before it was needed."""
     started: list[Servant] = []
     original = Servant.__init__
@@ -271,7 +373,7 @@ def test_spares_stand_ready(monkeypatch: pytest.MonkeyPatch) -> None:
         started.append(self)
 
     monkeypatch.setattr(Servant, "__init__", note)
-    post = Post("faulty", {}, spares=2)
+    post = Post(template, {}, spares=2)
     try:
         post.start()
         assert len(started) == 1  # spares would slow its start
@@ -332,9 +434,9 @@ def test_an_interrupted_post_refuses_until_it_is_resumed(post: Post) -> None:
     assert post.call("add", 1, 2, timeout=LONG) == 3
 
 
-def test_a_closed_post_starts_nothing() -> None:
+def test_a_closed_post_starts_nothing(template: Template) -> None:
     """After closing, calls fail and no process is started for them."""
-    post = Post("faulty", {}, spares=1)
+    post = Post(template, {}, spares=1)
     pid = post.call("who", timeout=LONG)
     post.close()
     assert not is_running(pid)
@@ -369,9 +471,9 @@ def test_resuming_undoes_nothing_that_comes_meanwhile(
 
 
 @pytest.mark.parametrize("spares", [0, 1])
-def test_closing_ends_a_call_in_another_thread(tmp_path: Path, spares: int) -> None:
+def test_closing_ends_a_call_in_another_thread(template: Template, tmp_path: Path, spares: int) -> None:
     """A call that is in progress when its post is closed fails as a death, and starts nothing."""
-    post = Post("faulty", {}, spares=spares)
+    post = Post(template, {}, spares=spares)
     post.call("who", timeout=LONG)
     failures: list[BaseException] = []
 

@@ -216,7 +216,7 @@ def test_a_task_that_kills_every_worker_is_one_line(
     """A winner whose timing takes down worker after worker ends the sweep with a line; runs are kept."""
     for number in range(6):
         worker(number)
-    bad = config("bad", check_kernel="kill_parent")
+    bad = config("bad", check_kernel="kill_worker")
     with pytest.raises(AbtuneError, match="give the same command again"):
         run_sweep(small_plan(SMALL, seeds=1, configs=(PLAIN, bad)), store, scheduler=scheduler)
     assert len(store.records()) == 2
