@@ -56,9 +56,9 @@ class CallTimedOut(ServantError):  # noqa: N818 - says what happened
 class Template:
     """A process that has imported a module, of which servants are copies.
 
-    Importing TVM takes a second and 100 MB, and where all cores of a large machine do so at once a minute;
-    a fork takes milliseconds, and shares them. The process starts with the first fork, and anew after a
-    death, with which its servants die too. For use by several threads.
+    Importing TVM takes a second and 100 MB, and longer where many processes do so at once; a fork takes
+    milliseconds, and shares them. The process starts with the first fork, and anew after a death, with which
+    its servants die too. For use by several threads.
 
     Parameters
     ----------

@@ -1,0 +1,91 @@
+"""What it takes to have many processes with TVM ready: forked from one, or each importing it by itself.
+
+    python tests/benchmarks/bench_start.py --processes 16
+
+Prints for both the seconds until the last one answers, and the memory of all, shared pages counted once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from abtune.measure.servant import Servant, Template
+from abtune.measure.target import ONE_THREAD, TVM_MODULE
+
+IMPORT_AND_WAIT = f"import {TVM_MODULE}; print('ready', flush=True); input()"
+
+
+def main() -> None:
+    """Start both, one after the other."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--processes", type=int, default=16)
+    count = parser.parse_args().processes
+    for name, start in (("each imports TVM", time_imports), ("forked", time_forks)):
+        seconds, size = start(count)
+        print(f"{name:16}  {seconds:6.2f} s  {size / 1e6:6.0f} MB", flush=True)
+
+
+def time_imports(count: int) -> tuple[float, float]:
+    """Start interpreters that import by themselves; return seconds and bytes."""
+    started = time.perf_counter()
+    processes = [
+        subprocess.Popen(  # noqa: S603 - our own interpreter
+            [sys.executable, "-c", IMPORT_AND_WAIT],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, **ONE_THREAD},
+        )
+        for _ in range(count)
+    ]
+    try:
+        for process in processes:
+            assert process.stdout is not None  # noqa: S101 - it is a pipe
+            process.stdout.readline()
+        return time.perf_counter() - started, memory([process.pid for process in processes])
+    finally:
+        for process in processes:
+            process.kill()
+            process.communicate()
+
+
+def time_forks(count: int) -> tuple[float, float]:
+    """Fork servants; return seconds and bytes, those of the template included."""
+    started = time.perf_counter()
+    with Template(TVM_MODULE, ONE_THREAD) as template:
+        servants = [Servant(template, {}) for _ in range(count)]
+        try:
+            for servant in servants:
+                servant.call("device_name", '{"kind": "llvm"}', timeout=60.0)
+            seconds = time.perf_counter() - started
+            pids = [servant._process.pid for servant in servants]
+            return seconds, memory([*pids, parent(pids[0])])
+        finally:
+            for servant in servants:
+                servant.close()
+
+
+def parent(pid: int) -> int:
+    """Return the process that a process was forked from."""
+    return int(Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[1])
+
+
+def memory(pids: Sequence[int]) -> float:
+    """Return the bytes that processes take together."""
+    lines = [
+        line.split()
+        for pid in pids
+        for line in Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
+    ]
+    return 1024.0 * sum(int(line[1]) for line in lines if line[0] == "Pss:")
+
+
+if __name__ == "__main__":
+    main()
