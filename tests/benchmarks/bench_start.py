@@ -37,7 +37,7 @@ def time_imports(count: int) -> tuple[float, float]:
     """Start interpreters that import by themselves; return seconds and bytes."""
     started = time.perf_counter()
     processes = [
-        subprocess.Popen(  # noqa: S603 - our own interpreter
+        subprocess.Popen(
             [sys.executable, "-c", IMPORT_AND_WAIT],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -47,7 +47,7 @@ def time_imports(count: int) -> tuple[float, float]:
     ]
     try:
         for process in processes:
-            assert process.stdout is not None  # noqa: S101 - it is a pipe
+            assert process.stdout is not None
             process.stdout.readline()
         return time.perf_counter() - started, memory([process.pid for process in processes])
     finally:
