@@ -13,6 +13,7 @@ import numpy as np
 import xarray as xr
 
 from abtune.errors import DatasetError, StoreError, unknown_name
+from abtune.files import replacing
 from abtune.schema import VARIABLES, validate
 
 BUNDLED: Mapping[str, str] = {
@@ -77,21 +78,15 @@ def save_dataset(dataset: xr.Dataset, path: str | os.PathLike[str]) -> None:
     """
     validate(dataset)
     place = place_for(path)
-    temporary = place.with_name(f".{place.name}.{os.getpid()}.tmp")
     try:
-        dataset.to_netcdf(temporary, engine="netcdf4", encoding=_encoding(dataset))
-        with temporary.open("rb+") as file:
-            os.fsync(file.fileno())
-        temporary.replace(place)
+        with replacing(place) as temporary:
+            dataset.to_netcdf(temporary, engine="netcdf4", encoding=_encoding(dataset))
     except (OSError, RuntimeError) as error:  # netCDF4 reports a full disk as a RuntimeError
         reason = _reason(error)
         if isinstance(error, PermissionError) and os.access(place.parent, os.W_OK):
             reason = "the disk is full"  # which netCDF4 takes for a lack of permission where a file begins
         reason += _lack_of_room(place, dataset.nbytes)
         raise StoreError(f"cannot write {path}: {reason}; give another place with --out") from None
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
 
 
 def place_for(path: str | os.PathLike[str]) -> Path:

@@ -108,11 +108,15 @@ def analyze(
     import abtune
     from abtune.commands.pages import default_dataset
     from abtune.commands.sections import compose, read_weights_option, timings_section
+    from abtune.report.files import check_place
 
     chosen = format_ or (_SUFFIXES.get(output.suffix.lower(), "table") if output else "table")
     if chosen == "csv" and asked.any_page:
         raise InputError("CSV has the comparisons only; for the rest take --format json")
-    opened = abtune.open_dataset(dataset or default_dataset())
+    source = dataset or default_dataset()
+    for place in filter(None, (output, asked.figure)):
+        check_place(place, [source, *asked.files])
+    opened = abtune.open_dataset(source)
     if opened.sizes["config"] == 1 and asked.only_timings and not (baseline or candidate or fail_on):
         only = str(opened["config"].values[0])
         section = timings_section(opened, shapes or None, baseline=only, level=level)

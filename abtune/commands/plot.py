@@ -103,11 +103,14 @@ def plot(
     from abtune.commands.output import emit
     from abtune.commands.pages import default_dataset
     from abtune.report.figures import require_matplotlib, save_figure
+    from abtune.report.files import check_place
     from abtune.report.notes import count_shapes
 
     _check(kind)
     require_matplotlib()
-    opened = abtune.open_dataset(dataset or default_dataset())
+    source = dataset or default_dataset()
+    check_place(out, filter(None, [source, beside]))
+    opened = abtune.open_dataset(source)
     analysis = abtune.analyze(
         opened,
         baseline=baseline,
