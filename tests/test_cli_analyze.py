@@ -496,12 +496,17 @@ def test_interruption_is_130(run: Run, sweep: str, monkeypatch: pytest.MonkeyPat
     assert outcome.err.strip() == "abtune: interrupted"
 
 
-def test_defects_are_not_hidden(run: Run, sweep: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is no mistake of the user's is raised as it is."""
+def test_a_defect_is_no_gate(run: Run, sweep: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is no mistake of the user's shows its traceback, and its exit code is not that of a gate."""
 
     def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
     monkeypatch.setattr("abtune.analyse.analyze", fail)
-    with pytest.raises(ZeroDivisionError):
-        run("analyze")
+    outcome = run("analyze", "--fail-on", "regressed")
+    assert (outcome.code, outcome.out) == (70, "")
+    assert outcome.err.startswith("Traceback (most recent call last):")
+    assert outcome.err.endswith(
+        "ZeroDivisionError\nabtune: this is a defect of abtune; please report it with the lines above\n"
+    )
+    assert "70 a defect of abtune" in " ".join(run("--help").out.split())
