@@ -212,6 +212,33 @@ def test_a_report_at_equal_trials_says_so(run: Run) -> None:
     assert document["comparisons"][0]["latency_baseline"] > usual["comparisons"][0]["latency_baseline"]
 
 
+def test_winners_that_were_not_measured_again_have_no_row(run: Run) -> None:
+    """Where the latencies are the searches' own, the curve speaks of no second measurement."""
+    found = abtune.open_dataset(PILOT)
+    for source, again in (("search", False), ("", True)):
+        abtune.save_dataset(found.assign_attrs(latency_source=source), "t.nc")
+        for form in ("table", "markdown", "html"):
+            text = run("analyze", "t.nc", "--curve", "--format", form).out
+            page = text[text.index("boost by number of trials") :]
+            assert ("measured again after the search" in " ".join(page.split())) == again
+            assert (re.search(r"^(\| )?again +|>again<", page, flags=re.MULTILINE) is not None) == again
+        document = json.loads(run("analyze", "t.nc", "--curve", "--format", "json").out)
+        assert document["curve"]["measured_again"] == again
+
+
+def test_one_run_a_side_is_drawn_too(run: Run) -> None:
+    """Without intervals the boosts of the later half lie on the drawing, each at a place of its own."""
+    pilot = abtune.open_dataset(PILOT)
+    abtune.save_dataset(pilot.isel(shape=[0], seed=[0]), "t.nc")
+    text = run("analyze", "t.nc", "--curve", "--format", "markdown").out
+    rows = [line.split("|") for line in text.partition("### ")[2].splitlines() if line.count("|") > 5]
+    table = [row for row in rows if row[1].strip().isdecimal()]
+    last = table[len(table) // 2 + 1 :]
+    assert len({row[3 + 1] for row in last}) > 1
+    assert all(row[-2].count("o") == 1 for row in last)
+    assert "<" not in "".join(row[-2] for row in last)
+
+
 def test_the_curve_is_drawn(run: Run) -> None:
     """With matplotlib the curve goes to a file whose bytes are the same each time."""
     pytest.importorskip("matplotlib")
