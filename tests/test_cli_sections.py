@@ -307,3 +307,27 @@ def test_pages_of_a_poor_dataset_have_no_holes(run: Run) -> None:
     assert outcome.code == 0
     assert "nan" not in outcome.out
     assert "nothing is known of the noise" in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("given", "drawn"),
+    [
+        (["16x64,64x32#1"], ["16x64,64x32#1"]),
+        (["16x64,64x32#1,a,b"], ["16x64,64x32#1", "a,b"]),
+        (["a, main(16x64,64x32)"], ["a", "main(16x64,64x32)"]),
+        (["main(*"], ["main(16x64,64x32)"]),
+        (["a", "a,b"], ["a", "a,b"]),
+    ],
+)
+def test_labels_may_hold_commas(run: Run, given: list[str], drawn: list[str]) -> None:
+    """Labels of imported workloads, with commas in them, can be chosen, also within a list."""
+    labels = ["16x64,64x32#1", "main(16x64,64x32)", "a,b", "a"]
+    latency = [[[1.0, 1.1, 1.2], [0.9, 1.0, 1.1]]] * 4
+    abtune.save_dataset(abtune.make_dataset(latency, shapes=labels, configs=["old", "new"]), "abtune.nc")
+    options = [word for value in given for word in ("--shapes", value)]
+    document = json.loads(run("analyze", *options, "--timings", "--format", "json").out)
+    assert sorted(row["shape"] for row in document["comparisons"]) == sorted(drawn)
+    pytest.importorskip("matplotlib")
+    outcome = run("plot", *options, "--out", "f.svg")
+    assert outcome.out in {f"f.svg: {len(drawn)} shapes\n", f"f.svg: {len(drawn)} shape\n"}
+    assert run("analyze", "--shapes", "a,,b").code == 2
