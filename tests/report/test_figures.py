@@ -160,6 +160,19 @@ def test_verdicts_differ_in_the_marker() -> None:
     assert len(set(found)) == len(Verdict)
 
 
+def test_an_overall_boost_without_interval_is_hollow() -> None:
+    """A small filled diamond would look like a narrow interval."""
+    analysis = typical_analysis()
+    lone = replace(analysis.overall.these_shapes, boost_low=NAN, boost_high=NAN)
+    overall = replace(analysis.overall, these_shapes=lone)
+    analysis = replace(analysis, overall=overall)
+    axis = forest(analysis)
+    (row,) = (row for row in forest_rows(analysis) if row.label == "these 5 shapes")
+    (drawn,) = (line for line in lines_at(axis, row.y) if line.get_marker() == "D")
+    assert drawn.get_markerfacecolor() == "white"
+    assert len(axis.patches) == 1
+
+
 def test_what_leaves_the_axis_gets_an_arrow() -> None:
     """A wild interval is cut at the edge, with an arrow there; the others stay as they are."""
     wild = make_comparison("wild", boost=0.1, boost_low=-0.8, boost_high=9.0)
