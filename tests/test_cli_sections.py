@@ -331,3 +331,17 @@ def test_labels_may_hold_commas(run: Run, given: list[str], drawn: list[str]) ->
     outcome = run("plot", *options, "--out", "f.svg")
     assert outcome.out in {f"f.svg: {len(drawn)} shapes\n", f"f.svg: {len(drawn)} shape\n"}
     assert run("analyze", "--shapes", "a,,b").code == 2
+
+
+@pytest.mark.parametrize("width", [60, 100])
+def test_pages_fit_the_console(run: Run, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    """No line is too long: columns give way, and long names of configurations break, whole."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    pilot = abtune.open_dataset(PILOT)
+    abtune.save_dataset(pilot.assign_coords(config=["c" * 200, "d e" * 70]), "long.nc")
+    for name in (PILOT, "long.nc"):
+        for options in (["--noise", "--overall", "--curve"], ["--explain", "M=896_*"], ["--timings"]):
+            text = run("analyze", name, *options).out
+            assert max(map(len, text.splitlines())) <= width, (name, options)
+    noise = section(run("analyze", "long.nc", "--noise").out, "noise")
+    assert noise.count("c") > 200 * (1 + 3)  # once for all shapes, and once for each
