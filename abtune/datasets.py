@@ -86,7 +86,7 @@ def save_dataset(dataset: xr.Dataset, path: str | os.PathLike[str]) -> None:
         with replacing(place) as temporary:
             dataset.to_netcdf(temporary, engine="netcdf4", encoding=_encoding(dataset))
     except UnicodeEncodeError as error:
-        raise DatasetError(f"cannot write {path}: {error.object!r} is not a text of Unicode") from None
+        raise DatasetError(f"cannot write {path}: {error.object!r} is not valid Unicode") from None
     except (OSError, RuntimeError) as error:  # netCDF4 reports a full disk as a RuntimeError
         reason = _reason(error)
         if isinstance(error, PermissionError) and os.access(place.parent, os.W_OK):

@@ -347,7 +347,7 @@ def _validate_coordinate(name: str, kind: str, dataset: xr.Dataset) -> None:
         raise DatasetError(f"coordinate {name!r} holds {values.dtype}, not whole numbers")
     if kind == "U" and not all(isinstance(label, str) for label in labels):
         other = next(label for label in labels if not isinstance(label, str))
-        raise DatasetError(f"coordinate {name!r} holds {other!r}, which is no text")
+        raise DatasetError(f"coordinate {name!r} holds {other!r}, which is not text")
     repeated = sorted({str(label) for label in labels if labels.count(label) > 1})
     if repeated:
         raise DatasetError(f"coordinate {name!r} lists {repeated[0]!r} more than once")

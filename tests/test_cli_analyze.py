@@ -430,7 +430,7 @@ def test_an_import_never_replaces_what_it_reads(run: Run) -> None:
     before = Path("in.csv").read_bytes()
     for name in ("in.csv", "link.out"):
         said = refused(run("import", "timings", "in.csv", "--out", name, "--overwrite"))
-        assert f"{name} is no dataset, and --overwrite replaces nothing else" in said
+        assert f"{name} is not a dataset, and --overwrite replaces nothing else" in said
     assert Path("in.csv").read_bytes() == before
     assert run("import", "timings", "in.csv", "--out", "t.dat").code == 0
     assert run("import", "timings", "in.csv", "--out", "t.dat", "--overwrite").code == 0

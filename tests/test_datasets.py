@@ -211,6 +211,6 @@ def test_attributes_that_no_file_holds_are_named(small: xr.Dataset, value: objec
 
 def test_text_that_is_not_unicode_is_refused(small: xr.Dataset) -> None:
     """A file name of other bytes, as an attribute, is one line."""
-    with pytest.raises(DatasetError, match=r"udcff\.csv' is not a text of Unicode"):
+    with pytest.raises(DatasetError, match=r"udcff\.csv' is not valid Unicode"):
         abtune.save_dataset(small.assign_attrs(source="\udcff.csv"), "x.nc")
     assert names_in() == []

@@ -122,7 +122,7 @@ def test_other_versions_are_refused(small: xr.Dataset, version: object, message:
             (lambda data, name=name: data.isel({name: []}), f"dimension '{name}' is empty")
             for name in ("seed", "round", "repeat")
         ),
-        (lambda data: data.assign_coords(shape=[1, 2]), "coordinate 'shape' holds 1, which is no text"),
+        (lambda data: data.assign_coords(shape=[1, 2]), "coordinate 'shape' holds 1, which is not text"),
         (lambda data: data.assign_coords(config=[0.5, 2]), "coordinate 'config' holds 0.5"),
         (lambda data: data.assign_coords(seed=["p", "q"]), "coordinate 'seed' holds <U1, not whole numbers"),
         (lambda data: data.assign_coords(seed=[0.5, 1.5]), "coordinate 'seed' holds float64"),

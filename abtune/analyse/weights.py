@@ -69,7 +69,7 @@ def as_weights(given: Weights | Mapping[str, float]) -> Weights:
     for label, calls in given.items():
         known = isinstance(calls, int | float | np.integer | np.floating) and not isinstance(calls, bool)
         if not isinstance(label, str) or not known or not (math.isfinite(calls) and calls >= 0):
-            raise InputError(f"weights: {calls!r} is no number of calls of {label!r}")
+            raise InputError(f"weights: {calls!r} is not a number of calls of {label!r}")
     calls_of = {label: float(calls) for label, calls in given.items() if calls}
     if not calls_of:
         raise InputError("weights: no shape has a weight")

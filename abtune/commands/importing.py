@@ -130,7 +130,7 @@ Examples:
 @click.argument("files", nargs=-1)
 @_run_option("A file of timings")
 @click.option("--shape", default="", metavar="LABEL", help="What was timed, if the files do not say.")
-@click.option("--unit", type=click.Choice(["s", "ms", "us", "ns"]), help="Of times in a table.")
+@click.option("--unit", type=click.Choice(["s", "ms", "us", "ns"]), help="Unit of the times in a table.")
 @click.option(
     "--columns",
     metavar="FIELD=NAME,...",
@@ -220,7 +220,7 @@ def _save(dataset: xr.Dataset, out: Path, *, overwrite: bool, notes: Sequence[st
     if place.exists() and not overwrite:
         raise StoreError(f"{out} exists; give another name, or --overwrite")
     if place.exists() and place.suffix.lower() != ".nc" and not is_netcdf(place):  # such as what was read
-        raise StoreError(f"{out} is no dataset, and --overwrite replaces nothing else; give another name")
+        raise StoreError(f"{out} is not a dataset, and --overwrite replaces nothing else; give another name")
     save_dataset(dataset, out)
     shapes = dataset.sizes["shape"]
     names = ", ".join(map(str, dataset["config"].values))

@@ -99,7 +99,7 @@ _OPTIONS = (
     click.option(
         "--explain",
         metavar="SHAPE",
-        help="Tell the whole story of one shape: samples, every method, what the verdict asks.",
+        help="Tell the whole story of one shape: samples, every method, what the verdict requires.",
     ),
     click.option("--noise", is_flag=True, help="Say where the scatter comes from, and what failed."),
     click.option(

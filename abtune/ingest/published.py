@@ -192,8 +192,8 @@ def _read_name(cell: str, line: int) -> tuple[str, str]:
     name, unit = (match["name"], match["unit"]) if match else (cell, "gflops")
     if match is None and (other := _OTHER.search(name)):
         raise DatasetError(
-            f"line {line}: column {cell!r} ({other[0]}) is no throughput of a configuration; take it out, or "
-            "name the configuration with its unit, such as 'async (ms)'"
+            f"line {line}: column {cell!r} ({other[0]}) is not the throughput of a configuration; take it "
+            "out, or name the configuration with its unit, such as 'async (ms)'"
         )
     return name, re.sub("[\u00b5\u03bc]", "u", unit.casefold().replace("/", ""))
 
@@ -226,7 +226,7 @@ def _read_label(label: str, heading: Heading, line: int) -> Shape | None:
             f"are counted; if these are times, for which any label will do, say so: '{throughputs[0]} (ms)'"
         )
     if not label or _SUMMARY.fullmatch(label):
-        raise DatasetError(f"line {line}: {label!r} is no label of a shape; take the line out")
+        raise DatasetError(f"line {line}: {label!r} is not the label of a shape; take the line out")
     return None
 
 

@@ -126,10 +126,10 @@ def test_a_plain_mapping_is_taken_for_weights() -> None:
     )
     for wrong, said in (
         ({"absent": 1.0}, "unknown shape 'absent'"),
-        ({first: -1.0}, "-1.0 is no number of calls"),
-        ({first: "2"}, "'2' is no number of calls"),
-        ({first: True}, "True is no number of calls"),
-        ({first: math.nan}, "nan is no number of calls"),
+        ({first: -1.0}, "-1.0 is not a number of calls"),
+        ({first: "2"}, "'2' is not a number of calls"),
+        ({first: True}, "True is not a number of calls"),
+        ({first: math.nan}, "nan is not a number of calls"),
         ({first: 0.0}, "no shape has a weight"),
         ([(first, 1.0)], "weights is a mapping"),
     ):

@@ -124,8 +124,11 @@ def test_beside_times_any_label_is_a_shape() -> None:
         (table("|résumé 7|1|2|100|"), "line 5: unknown shape 'résumé 7'; labels are such as M=512"),
         (table("|softmax|1|2|100|"), r"if these are times, for which any label will do, say so: 'a \(ms\)'"),
         (table("|softmax|1|2|", heading="|Shape|a (ms)|b|"), r"'b \(ms\)'"),
-        (table("|Geomean|1|2|", heading="|Shape|a (ms)|b (s)|"), "line 5: 'Geomean' is no label of a shape"),
-        (table("||1|2|", heading="|Shape|a (ms)|b (s)|"), "line 5: '' is no label of a shape"),
+        (
+            table("|Geomean|1|2|", heading="|Shape|a (ms)|b (s)|"),
+            "line 5: 'Geomean' is not the label of a shape",
+        ),
+        (table("||1|2|", heading="|Shape|a (ms)|b (s)|"), "line 5: '' is not the label of a shape"),
         (table(f"|{GEMM}|fast|2|100|"), "line 5: 'fast' is not a number"),
         (table(f"|{GEMM}|0|2|100|"), "line 5: a throughput must be positive, not 0"),
         (table(f"|{GEMM}|1|inf|100|"), "line 5: a throughput must be positive, not inf"),
@@ -171,7 +174,7 @@ def test_units_and_bold_numbers_are_read(heading: str, cells: str, milliseconds:
 @pytest.mark.parametrize("name", ["speedup", "Ratio", "diff (%)", "note", "latency", "std"])
 def test_columns_of_something_else_are_no_configurations(name: str) -> None:
     """A ratio or a spread would otherwise be taken for a throughput."""
-    with pytest.raises(DatasetError, match="is no throughput of a configuration; take it out"):
+    with pytest.raises(DatasetError, match="is not the throughput of a configuration; take it out"):
         parse_published(f"|Shape|a|b|{name}|\n|-|-|-|-|\n|{GEMM}|1|2|2|\n")
 
 
