@@ -2,7 +2,8 @@
 
 Nothing is computed here and nothing heavy is imported: a command's module is loaded when it is needed, and
 itself imports what it needs when it runs. Errors that a user can do something about become one line on the
-standard error and exit code 2, here and nowhere else.
+standard error and exit code 2, here and nowhere else. Whatever else is raised is a defect of abtune, and
+has an exit code of its own: 1 says that a gate was hit.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import errno
 import importlib
 import sys
+import traceback
 from collections.abc import Mapping, Sequence
 
 import click
@@ -31,7 +33,7 @@ COMMANDS: Mapping[str, str] = {
     "doctor": "abtune.commands.doctor:doctor",
 }
 
-OK, BAD_INPUT, INTERRUPTED = 0, 2, 130
+OK, BAD_INPUT, DEFECT, INTERRUPTED = 0, 2, 70, 130
 
 
 class LazyGroup(click.Group):
@@ -54,7 +56,8 @@ class LazyGroup(click.Group):
     cls=LazyGroup,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 fine, 1 a --fail-on gate was hit, 2 bad usage or input, 130 interrupted.",
+    epilog="Exit codes: 0 fine, 1 a --fail-on gate was hit, 2 bad usage or input, 70 a defect of abtune, "
+    "130 interrupted.",
 )
 @click.version_option(abtune.__version__, message="%(prog)s %(version)s")
 @click.pass_context
@@ -79,9 +82,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        The exit code: 0 fine, 1 a gate was hit, 2 bad usage or bad input, 130 interrupted.
+        The exit code: 0 fine, 1 a gate was hit, 2 bad usage or bad input, 70 a defect of abtune,
+        130 interrupted.
     """
     open_missing_streams()
+    try:
+        return _run(argv)
+    except Exception:  # noqa: BLE001 - not swallowed, but told from a gate that was hit
+        traceback.print_exc()
+        return _complain("this is a defect of abtune; please report it with the lines above", DEFECT)
+
+
+def _run(argv: Sequence[str] | None) -> int:
     try:
         arguments = None if argv is None else list(argv)
         code = cli.main(args=arguments, prog_name="abtune", standalone_mode=False)

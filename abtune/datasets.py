@@ -13,7 +13,8 @@ import numpy as np
 import xarray as xr
 
 from abtune.errors import DatasetError, StoreError, unknown_name
-from abtune.schema import VARIABLES, validate
+from abtune.files import replacing
+from abtune.schema import VARIABLES, check_attrs, validate
 
 BUNDLED: Mapping[str, str] = {
     "tvm14009-rtx3080": "the table of apache/tvm#14009: 29 shapes, one run a cell, RTX 3080",
@@ -72,26 +73,26 @@ def save_dataset(dataset: xr.Dataset, path: str | os.PathLike[str]) -> None:
     ------
     DatasetError
         If the dataset is not valid.
+    InputError
+        If a netCDF file cannot hold one of its attributes.
     StoreError
         If the file cannot be written.
     """
     validate(dataset)
+    for attrs in (dataset.attrs, *(dataset[name].attrs for name in dataset.variables)):
+        check_attrs(attrs)
     place = place_for(path)
-    temporary = place.with_name(f".{place.name}.{os.getpid()}.tmp")
     try:
-        dataset.to_netcdf(temporary, engine="netcdf4", encoding=_encoding(dataset))
-        with temporary.open("rb+") as file:
-            os.fsync(file.fileno())
-        temporary.replace(place)
+        with replacing(place) as temporary:
+            dataset.to_netcdf(temporary, engine="netcdf4", encoding=_encoding(dataset))
+    except UnicodeEncodeError as error:
+        raise DatasetError(f"cannot write {path}: {error.object!r} is not valid Unicode") from None
     except (OSError, RuntimeError) as error:  # netCDF4 reports a full disk as a RuntimeError
         reason = _reason(error)
         if isinstance(error, PermissionError) and os.access(place.parent, os.W_OK):
             reason = "the disk is full"  # which netCDF4 takes for a lack of permission where a file begins
         reason += _lack_of_room(place, dataset.nbytes)
         raise StoreError(f"cannot write {path}: {reason}; give another place with --out") from None
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
 
 
 def place_for(path: str | os.PathLike[str]) -> Path:

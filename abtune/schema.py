@@ -7,7 +7,8 @@ that writes the same netCDF variables can be analysed without any of the measuri
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import reprlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
@@ -132,6 +133,33 @@ _COORDINATES = {
 }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rule:
+    """What numbers of a variable may be, in words, and as a test of an array; NaN always passes."""
+
+    words: str
+    holds: Callable[[npt.NDArray[Any]], npt.NDArray[np.bool_]]
+
+
+_POSITIVE = _Rule(words="positive seconds or NaN", holds=lambda values: (values > 0) & np.isfinite(values))
+_NOT_NEGATIVE = _Rule(words="zero, positive or NaN", holds=lambda values: (values >= 0) & np.isfinite(values))
+# A failure may be marked by an endless time; no statistic sees it.
+_MAY_BE_ENDLESS = _Rule(words="zero, positive or NaN", holds=lambda values: values >= 0)
+_RULES: Mapping[str, _Rule] = {
+    "latency": _POSITIVE,
+    "flop": _NOT_NEGATIVE,
+    "search_latency": _POSITIVE,
+    "trial_latency": _MAY_BE_ENDLESS,
+    "tuning_time": _NOT_NEGATIVE,
+    "sm_clock": _NOT_NEGATIVE,
+    "temperature": _Rule(words="finite or NaN", holds=np.isfinite),
+    "throttle_reasons": _Rule(  # beyond 2**53 a float no longer tells bits apart
+        words="a sum of bits or NaN",
+        holds=lambda values: (values >= 0) & (values < 2**53) & (values == np.floor(values)),
+    ),
+}
+
+
 def make_dataset(
     latency: npt.ArrayLike,
     *,
@@ -147,7 +175,7 @@ def make_dataset(
     Parameters
     ----------
     latency : array_like, shape (shape, config, seed) or (shape, config, seed, round, repeat), seconds
-        Time of one call. NaN where there is none.
+        Time of one call. NaN, or masked, where there is none.
     shapes : sequence of str
         One label for each entry of the first axis; any text will do.
     configs : sequence of str
@@ -159,7 +187,7 @@ def make_dataset(
     run_status : array_like of int, shape (shape, config, seed), optional
         Values of :class:`RunStatus`. By default a run is complete if it has a timing, else missing.
     attrs : mapping, optional
-        Further global attributes: device, versions, settings.
+        Further global attributes: device, versions, settings. Texts, numbers, or lists of either.
 
     Returns
     -------
@@ -169,9 +197,9 @@ def make_dataset(
     Raises
     ------
     InputError
-        If lengths do not fit.
+        If lengths do not fit, seeds are not whole numbers, or an attribute cannot be kept in a file.
     DatasetError
-        If a latency is zero, negative or infinite, or labels repeat.
+        If a latency is zero, negative or infinite, labels repeat, or there is no seed, round or repeat.
 
     Examples
     --------
@@ -182,17 +210,14 @@ def make_dataset(
     """
     import xarray as xr  # not above: processes that search and measure need the enumerations alone
 
-    try:
-        values = np.asarray(latency, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"latency is not an array of numbers: {error}") from None
+    values = _numbers("latency", latency)
     if values.ndim == len(RUN):
         values = values[..., np.newaxis, np.newaxis]
     if values.ndim != len(REPEAT):
         raise InputError(
             f"latency has {values.ndim} axes; give (shape, config, seed), or these and (round, repeat)"
         )
-    seeds = list(range(values.shape[2])) if seeds is None else list(seeds)
+    seeds = list(range(values.shape[2])) if seeds is None else seeds
     workloads = [""] * len(shapes) if workloads is None else list(workloads)
     for name, given, wanted in (
         ("shapes", len(shapes), values.shape[0]),
@@ -208,10 +233,11 @@ def make_dataset(
     coordinates: dict[str, npt.ArrayLike] = {
         "shape": _text([str(shape) for shape in shapes]),
         "config": _text([str(config) for config in configs]),
-        "seed": np.asarray(seeds, dtype=np.int64),
+        "seed": _whole_numbers("seeds", seeds),
         "round": np.arange(values.shape[3]),
         "repeat": np.arange(values.shape[4]),
     }
+    check_attrs(attrs or {})
     dataset = xr.Dataset(
         coords={
             name: (name, labels, {"long_name": _COORDINATES[name], "units": "1"})
@@ -240,7 +266,7 @@ def add_variables(dataset: xr.Dataset, **values: npt.ArrayLike) -> xr.Dataset:
     Raises
     ------
     InputError
-        If a name is not in the schema.
+        If a name is not in the schema, or an array is not of its kind.
     DatasetError
         If the result is not a valid dataset.
     """
@@ -249,7 +275,7 @@ def add_variables(dataset: xr.Dataset, **values: npt.ArrayLike) -> xr.Dataset:
         if name not in VARIABLES:
             raise InputError(f"{name!r} is not a variable of the schema")
         variable = VARIABLES[name]
-        added[name] = (variable.dims, _coerce(value, variable), variable.attrs)
+        added[name] = (variable.dims, _coerce(name, value, variable), variable.attrs)
     try:
         extended = dataset.assign(added)
     except ValueError as error:  # xarray's message names the dimension and both lengths
@@ -277,23 +303,64 @@ def validate(dataset: xr.Dataset) -> None:
             _validate_variable(name, variable, dataset[name])
         elif variable.required:
             raise DatasetError(f"the dataset has no variable {name!r}: {variable.long_name}, {variable.dims}")
-    for name in ("shape", "config", "seed"):
-        if name not in dataset.coords:
-            raise DatasetError(f"the dataset has no coordinate {name!r} ({_COORDINATES[name]})")
-        labels = dataset[name].values.tolist()
-        repeated = sorted({str(label) for label in labels if labels.count(label) > 1})
-        if repeated:
-            raise DatasetError(f"coordinate {name!r} lists {repeated[0]!r} more than once")
-    values = dataset["latency"].values
-    wrong = np.argwhere(~(np.isnan(values) | ((values > 0) & np.isfinite(values))))
+    if "trial_latency" in dataset.variables and "trial_status" not in dataset.variables:
+        raise DatasetError("variable 'trial_latency' needs 'trial_status', which says which trials ran")
+    for name in ("seed", "round", "repeat"):
+        if not dataset.sizes[name]:
+            raise DatasetError(f"dimension {name!r} is empty")
+    for name, kind in (("shape", "U"), ("config", "U"), ("seed", "i")):
+        _validate_coordinate(name, kind, dataset)
+    for name in _RULES:
+        if name in dataset.variables:
+            _validate_numbers(name, dataset)
+
+
+def check_attrs(attrs: Mapping[str, Any]) -> None:
+    """Check that attributes can be kept in a netCDF file.
+
+    Raises
+    ------
+    InputError
+        Naming the first that cannot.
+    """
+    for name, value in attrs.items():
+        if not isinstance(name, str) or not name or "/" in name:
+            raise InputError(f"attribute {name!r}: a name is a text without /")
+        try:
+            array = np.asarray(value)
+        except ValueError:  # lists of lists of different lengths
+            array = np.asarray(None)
+        if array.dtype.kind not in "iufSU" or array.ndim > 1:
+            shown = " ".join(reprlib.repr(value).split())
+            raise InputError(
+                f"attribute {name!r} is {shown}, which no netCDF file can hold; give a text, a number, or "
+                "a list of either"
+            )
+
+
+def _validate_coordinate(name: str, kind: str, dataset: xr.Dataset) -> None:
+    if name not in dataset.coords:
+        raise DatasetError(f"the dataset has no coordinate {name!r} ({_COORDINATES[name]})")
+    values = dataset[name].values
+    labels = values.tolist()
+    if kind == "i" and values.dtype.kind not in "iu":
+        raise DatasetError(f"coordinate {name!r} holds {values.dtype}, not whole numbers")
+    if kind == "U" and not all(isinstance(label, str) for label in labels):
+        other = next(label for label in labels if not isinstance(label, str))
+        raise DatasetError(f"coordinate {name!r} holds {other!r}, which is not text")
+    repeated = sorted({str(label) for label in labels if labels.count(label) > 1})
+    if repeated:
+        raise DatasetError(f"coordinate {name!r} lists {repeated[0]!r} more than once")
+
+
+def _validate_numbers(name: str, dataset: xr.Dataset) -> None:
+    """Refuse the first number that is impossible, and say where it is."""
+    values, rule = dataset[name].values, _RULES[name]
+    wrong = np.argwhere(~(np.isnan(values) | rule.holds(values)))
     if len(wrong):
-        shape, config, seed = (
-            dataset[name].values[index] for name, index in zip(RUN, wrong[0], strict=False)
-        )
-        raise DatasetError(
-            f"latency must be positive seconds or NaN; shape {shape!s}, config {config!s}, seed {seed} has "
-            f"{values[tuple(wrong[0])]}"
-        )
+        at = dict(zip(VARIABLES[name].dims, wrong[0].tolist(), strict=True))
+        where = ", ".join(f"{part} {dataset[part].values[at[part]]!s}" for part in RUN if part in at)
+        raise DatasetError(f"{name} must be {rule.words}; {where} has {values[tuple(wrong[0])]}")
 
 
 def _validate_version(dataset: xr.Dataset) -> None:
@@ -317,20 +384,58 @@ def _validate_variable(name: str, variable: Variable, values: xr.DataArray) -> N
     units = values.attrs.get("units", variable.units)
     if variable.kind != "M" and units != variable.units:
         raise DatasetError(f"variable {name!r} is in {units!r}; convert it to {variable.units!r}")
-    if variable.flags is not None:
-        known = [flag.value for flag in variable.flags]
-        unknown = set(np.unique(values.values).tolist()) - set(known)
-        if unknown:
-            raise DatasetError(f"variable {name!r} holds {sorted(unknown)[0]}, none of its flags {known}")
+    _validate_flags(name, variable, values.values)
 
 
-def _coerce(value: npt.ArrayLike, variable: Variable) -> npt.NDArray[Any]:
+def _validate_flags(name: str, variable: Variable, values: npt.NDArray[Any]) -> None:
+    if variable.flags is None:
+        return
+    known = [flag.value for flag in variable.flags]
+    unknown = set(np.unique(values).tolist()) - set(known)
+    if unknown:
+        raise DatasetError(f"variable {name!r} holds {sorted(unknown)[0]}, none of its flags {known}")
+
+
+def _coerce(name: str, value: npt.ArrayLike, variable: Variable) -> npt.NDArray[Any]:
+    """Turn an array into what the schema keeps, and change no value by that."""
     if variable.kind == "U":
         return _text(value)
-    if variable.kind == "M":  # whole milliseconds survive the file
+    if variable.kind == "f":
+        return _numbers(name, value)
+    if variable.kind == "i":
+        whole = _whole_numbers(name, value)
+        _validate_flags(name, variable, whole)  # as int8, 256 would be 0
+        return whole.astype(np.int8)
+    if isinstance(value, np.ma.MaskedArray):
+        value = np.ma.filled(value.astype("datetime64[ms]"), np.datetime64("NaT"))
+    try:  # whole milliseconds survive the file
         return np.asarray(value, dtype="datetime64[ms]").astype("datetime64[ns]")
-    return np.asarray(value, dtype={"f": "float64", "i": "int8"}[variable.kind])
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} is not an array of times: {error}") from None
+
+
+def _numbers(name: str, value: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Return floating-point numbers, NaN for what is masked: the value below a mask means nothing."""
+    try:
+        masked: Any = np.ma.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} is not an array of numbers: {error}") from None
+    numbers: npt.NDArray[np.float64] = masked.filled(np.nan)
+    return numbers
+
+
+def _whole_numbers(name: str, value: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    given = None if isinstance(value, np.ma.MaskedArray) else np.asarray(value)
+    if given is not None and np.can_cast(given.dtype, np.int64):
+        return given.astype(np.int64)
+    numbers = _numbers(name, value)
+    wrong = numbers[~((np.abs(numbers) < 2**53) & (numbers == np.floor(numbers)))]
+    if wrong.size:
+        raise InputError(f"{name} must be whole numbers, and has {wrong[0]:g}")
+    return numbers.astype(np.int64)
 
 
 def _text(value: npt.ArrayLike) -> npt.NDArray[Any]:
+    if isinstance(value, np.ma.MaskedArray):
+        return np.where(np.ma.getmaskarray(value), "", value.data.astype(object))
     return np.asarray(value, dtype=object)

@@ -17,6 +17,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 GROUND = {
     "abtune",
     "abtune.errors",
+    "abtune.files",
     "abtune.shapes",
     "abtune.configurations",
     "abtune.schema",

@@ -352,6 +352,47 @@ def test_unfit_datasets_are_one_line(run: Run, change: Callable[[xr.Dataset], xr
     assert said in refused(run("analyze"))
 
 
+# What must not be replaced
+
+
+@pytest.mark.parametrize(
+    ("options", "kept"),
+    [
+        (["--output", "abtune.nc"], "abtune.nc"),
+        (["--output", "./link.txt"], "abtune.nc"),
+        (["--output", "other.dat", "--noise-from", "other.dat"], "other.dat"),
+        (["--output", "bystander.dat"], "bystander.dat"),
+        (["--output", "w.txt", "--weights", "w.txt"], "w.txt"),
+        (["--output", "w.txt", "--weights", "sub/w.txt"], "w.txt"),
+        (["--curve", "--figure", "link.png"], "abtune.nc"),
+    ],
+)
+def test_a_report_replaces_no_input_and_no_dataset(
+    run: Run, sweep: str, options: list[str], kept: str
+) -> None:
+    """A report or figure goes neither where something is read, also by a link, nor where a dataset is."""
+    Path("w.txt").write_text("M=128_N=128_K=128,2\n", encoding="utf-8")
+    for link, file in (("link.txt", sweep), ("link.png", sweep)):
+        Path(link).symlink_to(file)
+    Path("sub").mkdir()
+    Path("sub/w.txt").symlink_to("../w.txt")
+    for copy in ("other.dat", "bystander.dat"):
+        Path(copy).write_bytes(Path(sweep).read_bytes())
+    before = Path(kept).read_bytes()
+    assert f"cannot write {Path(options[1] if options[0] == '--output' else options[2])}: " in refused(
+        run("analyze", *options)
+    )
+    assert Path(kept).read_bytes() == before
+
+
+def test_a_report_is_not_called_a_dataset(run: Run, sweep: str) -> None:
+    """A name that ends in .nc is refused for a report, whether a file is there or not."""
+    Path("damaged.nc").write_bytes(b"")
+    for name in ("damaged.nc", "new.nc"):
+        said = refused(run("analyze", sweep, "--output", name))
+        assert said == f"abtune: cannot write {name}: that is a name for datasets; give another\n"
+
+
 # The other commands
 
 
@@ -380,6 +421,19 @@ def test_an_import_overwrites_only_when_told(run: Run) -> None:
     assert Path("t.nc").read_text(encoding="utf-8") == "old"
     assert run("import", "published", "t.md", "--out", "t.nc", "--overwrite").code == 0
     assert abtune.open_dataset("t.nc").sizes["shape"] == 1
+
+
+def test_an_import_never_replaces_what_it_reads(run: Run) -> None:
+    """With --overwrite too, only a dataset is replaced: not the source, by whatever name."""
+    Path("in.csv").write_text("shape,config,seed,time_s\ns,a,0,1\ns,b,0,2\n", encoding="utf-8")
+    Path("link.out").symlink_to("in.csv")
+    before = Path("in.csv").read_bytes()
+    for name in ("in.csv", "link.out"):
+        said = refused(run("import", "timings", "in.csv", "--out", name, "--overwrite"))
+        assert f"{name} is not a dataset, and --overwrite replaces nothing else" in said
+    assert Path("in.csv").read_bytes() == before
+    assert run("import", "timings", "in.csv", "--out", "t.dat").code == 0
+    assert run("import", "timings", "in.csv", "--out", "t.dat", "--overwrite").code == 0
 
 
 @pytest.mark.parametrize(
@@ -442,12 +496,17 @@ def test_interruption_is_130(run: Run, sweep: str, monkeypatch: pytest.MonkeyPat
     assert outcome.err.strip() == "abtune: interrupted"
 
 
-def test_defects_are_not_hidden(run: Run, sweep: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is no mistake of the user's is raised as it is."""
+def test_a_defect_is_no_gate(run: Run, sweep: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is no mistake of the user's shows its traceback, and its exit code is not that of a gate."""
 
     def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
     monkeypatch.setattr("abtune.analyse.analyze", fail)
-    with pytest.raises(ZeroDivisionError):
-        run("analyze")
+    outcome = run("analyze", "--fail-on", "regressed")
+    assert (outcome.code, outcome.out) == (70, "")
+    assert outcome.err.startswith("Traceback (most recent call last):")
+    assert outcome.err.endswith(
+        "ZeroDivisionError\nabtune: this is a defect of abtune; please report it with the lines above\n"
+    )
+    assert "70 a defect of abtune" in " ".join(run("--help").out.split())

@@ -41,6 +41,21 @@ def test_figures_are_drawn(run: Run, kind: str, suffix: str) -> None:
     assert Path(name).read_bytes().startswith(MAGIC[suffix])
 
 
+def test_a_figure_replaces_no_dataset(run: Run) -> None:
+    """A figure does not go where a link leads to the dataset that is drawn, or beside it, or to another."""
+    pytest.importorskip("matplotlib")
+    for name in ("abtune.nc", "beside.nc", "other.nc"):
+        abtune.save_dataset(swept(), name)
+        Path(f"{name}.png").symlink_to(name)
+    before = Path("abtune.nc").read_bytes()
+    for name in ("abtune.nc", "beside.nc", "other.nc"):
+        said = refused(run("plot", "--out", f"{name}.png", "--beside", "beside.nc"))
+        assert f"cannot write {name}.png: " in said
+        assert Path(name).read_bytes() == before
+    assert "cannot write other.nc.png: " in refused(run("power", "--figure", "other.nc.png"))
+    assert Path("other.nc").read_bytes() == before
+
+
 def test_options_of_an_analysis_change_the_figure(run: Run) -> None:
     """Shapes, sides, level, margin and method are those of abtune analyze."""
     pytest.importorskip("matplotlib")

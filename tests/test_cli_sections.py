@@ -212,6 +212,33 @@ def test_a_report_at_equal_trials_says_so(run: Run) -> None:
     assert document["comparisons"][0]["latency_baseline"] > usual["comparisons"][0]["latency_baseline"]
 
 
+def test_winners_that_were_not_measured_again_have_no_row(run: Run) -> None:
+    """Where the latencies are the searches' own, the curve speaks of no second measurement."""
+    found = abtune.open_dataset(PILOT)
+    for source, again in (("search", False), ("", True)):
+        abtune.save_dataset(found.assign_attrs(latency_source=source), "t.nc")
+        for form in ("table", "markdown", "html"):
+            text = run("analyze", "t.nc", "--curve", "--format", form).out
+            page = text[text.index("boost by number of trials") :]
+            assert ("measured again after the search" in " ".join(page.split())) == again
+            assert (re.search(r"^(\| )?again +|>again<", page, flags=re.MULTILINE) is not None) == again
+        document = json.loads(run("analyze", "t.nc", "--curve", "--format", "json").out)
+        assert document["curve"]["measured_again"] == again
+
+
+def test_one_run_a_side_is_drawn_too(run: Run) -> None:
+    """Without intervals the boosts of the later half lie on the drawing, each at a place of its own."""
+    pilot = abtune.open_dataset(PILOT)
+    abtune.save_dataset(pilot.isel(shape=[0], seed=[0]), "t.nc")
+    text = run("analyze", "t.nc", "--curve", "--format", "markdown").out
+    rows = [line.split("|") for line in text.partition("### ")[2].splitlines() if line.count("|") > 5]
+    table = [row for row in rows if row[1].strip().isdecimal()]
+    last = table[len(table) // 2 + 1 :]
+    assert len({row[3 + 1] for row in last}) > 1
+    assert all(row[-2].count("o") == 1 for row in last)
+    assert "<" not in "".join(row[-2] for row in last)
+
+
 def test_the_curve_is_drawn(run: Run) -> None:
     """With matplotlib the curve goes to a file whose bytes are the same each time."""
     pytest.importorskip("matplotlib")
@@ -280,3 +307,41 @@ def test_pages_of_a_poor_dataset_have_no_holes(run: Run) -> None:
     assert outcome.code == 0
     assert "nan" not in outcome.out
     assert "nothing is known of the noise" in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("given", "drawn"),
+    [
+        (["16x64,64x32#1"], ["16x64,64x32#1"]),
+        (["16x64,64x32#1,a,b"], ["16x64,64x32#1", "a,b"]),
+        (["a, main(16x64,64x32)"], ["a", "main(16x64,64x32)"]),
+        (["main(*"], ["main(16x64,64x32)"]),
+        (["a", "a,b"], ["a", "a,b"]),
+    ],
+)
+def test_labels_may_hold_commas(run: Run, given: list[str], drawn: list[str]) -> None:
+    """Labels of imported workloads, with commas in them, can be chosen, also within a list."""
+    labels = ["16x64,64x32#1", "main(16x64,64x32)", "a,b", "a"]
+    latency = [[[1.0, 1.1, 1.2], [0.9, 1.0, 1.1]]] * 4
+    abtune.save_dataset(abtune.make_dataset(latency, shapes=labels, configs=["old", "new"]), "abtune.nc")
+    options = [word for value in given for word in ("--shapes", value)]
+    document = json.loads(run("analyze", *options, "--timings", "--format", "json").out)
+    assert sorted(row["shape"] for row in document["comparisons"]) == sorted(drawn)
+    pytest.importorskip("matplotlib")
+    outcome = run("plot", *options, "--out", "f.svg")
+    assert outcome.out in {f"f.svg: {len(drawn)} shapes\n", f"f.svg: {len(drawn)} shape\n"}
+    assert run("analyze", "--shapes", "a,,b").code == 2
+
+
+@pytest.mark.parametrize("width", [60, 100])
+def test_pages_fit_the_console(run: Run, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    """No line is too long: columns give way, and long names of configurations break, whole."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    pilot = abtune.open_dataset(PILOT)
+    abtune.save_dataset(pilot.assign_coords(config=["c" * 200, "d e" * 70]), "long.nc")
+    for name in (PILOT, "long.nc"):
+        for options in (["--noise", "--overall", "--curve"], ["--explain", "M=896_*"], ["--timings"]):
+            text = run("analyze", name, *options).out
+            assert max(map(len, text.splitlines())) <= width, (name, options)
+    noise = section(run("analyze", "long.nc", "--noise").out, "noise")
+    assert noise.count("c") > 200 * (1 + 3)  # once for all shapes, and once for each

@@ -196,3 +196,21 @@ def test_invalid_datasets_are_not_written(small: xr.Dataset) -> None:
     with pytest.raises(DatasetError, match="'run_status'"):
         abtune.save_dataset(small.drop_vars("run_status"), "x.nc")
     assert names_in() == []
+
+
+@pytest.mark.parametrize("value", [True, None, {"a": 1}, [[1], [2]]])
+def test_attributes_that_no_file_holds_are_named(small: xr.Dataset, value: object) -> None:
+    """An attribute that was set later is refused by its name, and nothing is written."""
+    with pytest.raises(InputError, match="attribute 'wrong' is "):
+        abtune.save_dataset(small.assign_attrs(wrong=value), "x.nc")
+    small["latency"].attrs["wrong"] = value
+    with pytest.raises(InputError, match="attribute 'wrong' is "):
+        abtune.save_dataset(small, "x.nc")
+    assert names_in() == []
+
+
+def test_text_that_is_not_unicode_is_refused(small: xr.Dataset) -> None:
+    """A file name of other bytes, as an attribute, is one line."""
+    with pytest.raises(DatasetError, match=r"udcff\.csv' is not valid Unicode"):
+        abtune.save_dataset(small.assign_attrs(source="\udcff.csv"), "x.nc")
+    assert names_in() == []

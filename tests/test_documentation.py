@@ -8,12 +8,15 @@ has to work. ``$ echo $?`` shows the exit code of the command before it. Other c
 A comment on the last line before a block changes that: ``<!-- not run: needs a GPU -->`` skips the block, and
 ``<!-- given: abtune.nc -->`` first puts the made-up sweep of ``example_sweep.py`` into the folder.
 
+Blocks that are fenced as ``python`` are run too, each as a program of its own.
+
 ``ABTUNE_UPDATE_GOLDEN=1 pytest tests/test_documentation.py`` writes what is printed into the documents, but
 for output with lines left out.
 """
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import shlex
@@ -33,6 +36,7 @@ DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(
     r"(?:<!-- (?P<word>not run|given): (?P<what>.*?) -->\s*)?^```console\n(?P<body>.*?)^```", re.M | re.S
 )
+PROGRAM = re.compile(r"^```python\n(.*?)^```", re.M | re.S)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +108,28 @@ def test_commands_print_what_is_shown(
             updated = updated.replace(f"$ {step.written}{step.shown}", f"$ {step.written}{shown}", 1)
     if updated != text:
         document.write_text(updated, encoding="utf-8")
+
+
+@pytest.mark.usefixtures("empty_folder")
+@pytest.mark.parametrize(
+    "program",
+    [
+        pytest.param(block[1], id=f"{document.name}-{number}")
+        for document in DOCUMENTS
+        for number, block in enumerate(PROGRAM.finditer(document.read_text(encoding="utf-8")))
+    ],
+)
+def test_programs_run(program: str) -> None:
+    """Every block of Python works as it is written."""
+    exec(compile(program, "block", "exec"), {"__name__": "block"})  # noqa: S102 - that of our documents
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_names_of_the_library_exist(document: Path) -> None:
+    """What a document calls abtune.x.y can be imported, or is reached from `import abtune`."""
+    text = document.read_text(encoding="utf-8")
+    for module, names in re.findall(r"from (abtune[\w.]*) import (\w+)", text):
+        assert hasattr(importlib.import_module(module), names), (module, names)
 
 
 def test_lines_can_be_left_out() -> None:

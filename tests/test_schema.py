@@ -42,6 +42,17 @@ def test_runs_without_a_timing_are_missing() -> None:
         ({"workloads": []}, "workloads has 0 entries"),
         ({"latency": [[1.0]]}, "latency has 2 axes"),
         ({"latency": [["fast"]]}, "latency is not an array of numbers"),
+        ({"seeds": ["p", "q"]}, "seeds is not an array of numbers"),
+        ({"seeds": [1.5, 2.5]}, "seeds must be whole numbers, and has 1.5"),
+        ({"seeds": [1.0, np.nan]}, "seeds must be whole numbers, and has nan"),
+        ({"seeds": np.ma.masked_equal([1, 2], 2)}, "seeds must be whole numbers, and has nan"),
+        ({"seeds": [1, 2**63]}, "seeds must be whole numbers, and has 9.22337e"),
+        ({"run_status": [[[0, 0], [0, 0.9]]]}, "run_status must be whole numbers, and has 0.9"),
+        ({"attrs": {"fast": True}}, "attribute 'fast' is True, which no netCDF file can hold"),
+        ({"attrs": {"note": None}}, "attribute 'note' is None"),
+        ({"attrs": {"settings": {"trials": 64}}}, "attribute 'settings' is {'trials': 64}"),
+        ({"attrs": {"sizes": [[1, 2], [3]]}}, r"attribute 'sizes' is \[\[1, 2\], \[3\]\]"),
+        ({"attrs": {"a/b": 1}}, "attribute 'a/b': a name is a text without /"),
     ],
 )
 def test_arguments_that_do_not_fit_are_named(wrong: dict[str, object], message: str) -> None:
@@ -107,12 +118,80 @@ def test_other_versions_are_refused(small: xr.Dataset, version: object, message:
             "'latency' is in 'ms'; convert it to 's'",
         ),
         (lambda data: data.assign(run_status=data["run_status"] + 7), "'run_status' holds 7"),
+        *(
+            (lambda data, name=name: data.isel({name: []}), f"dimension '{name}' is empty")
+            for name in ("seed", "round", "repeat")
+        ),
+        (lambda data: data.assign_coords(shape=[1, 2]), "coordinate 'shape' holds 1, which is not text"),
+        (lambda data: data.assign_coords(config=[0.5, 2]), "coordinate 'config' holds 0.5"),
+        (lambda data: data.assign_coords(seed=["p", "q"]), "coordinate 'seed' holds <U1, not whole numbers"),
+        (lambda data: data.assign_coords(seed=[0.5, 1.5]), "coordinate 'seed' holds float64"),
     ],
 )
 def test_wrong_variables_are_named(small: xr.Dataset, change: object, message: str) -> None:
     """Wrong dimensions, types, units and flags are refused with what was expected."""
     with pytest.raises(DatasetError, match=message):
         validate(change(small))  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("tuning_time", -3.0, "tuning_time must be zero, positive or NaN; shape mine, config async, seed 1"),
+        ("tuning_time", np.inf, "tuning_time must be zero, positive or NaN; .* has inf"),
+        ("search_latency", np.inf, "search_latency must be positive seconds or NaN; .* has inf"),
+        ("search_latency", -1.0, "search_latency must be positive seconds or NaN"),
+        ("trial_latency", -1.0, "trial_latency must be zero, positive or NaN"),
+        ("trial_status", 5, r"'trial_status' holds 5, none of its flags \[0, 1, 2, 3, 4\]"),
+        ("trial_status", 256, "'trial_status' holds 256, none of its flags"),
+        ("trial_status", 0.5, "trial_status must be whole numbers, and has 0.5"),
+        ("run_status", 256, "'run_status' holds 256, none of its flags"),
+        ("throttle_reasons", -1.0, "throttle_reasons must be a sum of bits or NaN"),
+        ("throttle_reasons", 0.5, "throttle_reasons must be a sum of bits or NaN"),
+        ("throttle_reasons", 1e20, r"throttle_reasons must be a sum of bits or NaN; .* has 1e\+20"),
+        ("flop", -1.0, "flop must be zero, positive or NaN; shape mine has -1.0"),
+        ("sm_clock", -1.0, "sm_clock must be zero, positive or NaN"),
+        ("temperature", np.inf, "temperature must be finite or NaN"),
+    ],
+)
+def test_impossible_values_are_named_with_their_place(
+    small: xr.Dataset, name: str, value: float, message: str
+) -> None:
+    """Every variable of numbers says what it cannot hold; gaps are no mistake."""
+    sizes = {**small.sizes, "trial": 3}
+    values = np.ones([sizes[part] for part in VARIABLES[name].dims])
+    values.flat[0] = 0 if VARIABLES[name].flags else np.nan
+    further = {"trial_status": np.zeros((2, 2, 2, 3))} if name == "trial_latency" else {}
+    assert name in add_variables(small, **further, **{name: values})
+    values.flat[-1] = value
+    with pytest.raises((DatasetError, InputError), match=message):
+        add_variables(small, **further, **{name: values})
+
+
+def test_masked_means_missing() -> None:
+    """The fill value below the mask of an array, as netCDF4 returns gaps, is no time."""
+    fill = 9.969209968386869e36
+    latency = np.ma.masked_equal([[[1.0, fill], [2.0, 3.0]]], fill)
+    dataset = abtune.make_dataset(latency, shapes=["a"], configs=["b", "c"])
+    assert np.isnan(dataset["latency"].values[0, 0, 1, 0, 0])
+    assert dataset["run_status"].values[0, 0].tolist() == [RunStatus.COMPLETE, RunStatus.MISSING]
+    names = np.ma.masked_equal(np.array([[["x", "-"], ["x", "x"]]]), "-")
+    found = add_variables(dataset, search_latency=latency, device=names)
+    assert np.isnan(found["search_latency"].values[0, 0, 1])
+    assert found["device"].values[0, 0].tolist() == ["x", ""]
+    times = np.ma.masked_array(np.full((1, 2, 2), "2020-01-01", "datetime64[s]"), [[[0, 1], [0, 0]]])
+    assert np.isnat(add_variables(dataset, started=times)["started"].values[0]).tolist() == [
+        [False, True],
+        [False, False],
+    ]
+    with pytest.raises(InputError, match="run_status must be whole numbers"):
+        add_variables(dataset, run_status=np.ma.masked_equal([[[0, 9], [0, 0]]], 9))
+
+
+def test_histories_need_their_status(small: xr.Dataset) -> None:
+    """Times of trials alone do not say which of them ran."""
+    with pytest.raises(DatasetError, match="'trial_latency' needs 'trial_status'"):
+        add_variables(small, trial_latency=np.ones((2, 2, 2, 3)))
 
 
 def test_added_variables_must_be_known_and_fit(small: xr.Dataset) -> None:

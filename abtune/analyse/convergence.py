@@ -16,7 +16,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from abtune.analyse.blocks import block, half_width
-from abtune.analyse.boost import from_log
+from abtune.analyse.boost import from_log, of_searches
 from abtune.analyse.comparison import Analysis
 from abtune.analyse.wording import count
 from abtune.errors import InputError
@@ -65,9 +65,13 @@ class ShapeCurve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
-    """Boost by number of trials, of each shape and of the geometric mean over exactly these shapes."""
+    """Boost by number of trials, of each shape and of the geometric mean over exactly these shapes.
+
+    ``measured_again`` says whether the analysis rests on timings made after the searches.
+    """
 
     level: float
+    measured_again: bool
     overall: tuple[Point, ...]
     shapes: tuple[ShapeCurve, ...]
     interval_method: str
@@ -167,6 +171,7 @@ def boost_curve(dataset: xr.Dataset, analysis: Analysis) -> Curve:
     ]
     return Curve(
         level=analysis.level,
+        measured_again=not of_searches(dataset),
         overall=tuple(
             _overall([side[..., step - 1] for side in sides], step, analysis.level) for step in steps
         ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import xarray as xr
@@ -15,7 +15,7 @@ from abtune.analyse.computation import compute, resolution
 from abtune.analyse.judging import Measured, compare
 from abtune.analyse.samples import Samples, extract
 from abtune.analyse.sequential import judge_at_looks, recorded_looks
-from abtune.analyse.weights import Weights
+from abtune.analyse.weights import Weights, as_weights
 from abtune.analyse.wording import correction_words, test_words
 from abtune.schema import validate
 
@@ -29,7 +29,7 @@ def analyze(
     margin: float = 0.02,
     rng_seed: int = 0,
     shapes: Sequence[str] | None = None,
-    weights: Weights | None = None,
+    weights: Weights | Mapping[str, float] | None = None,
     method: str | None = None,
     estimand: str = "geometric-mean",
     test: str = "permutation",
@@ -54,8 +54,9 @@ def analyze(
         of methods that cannot be computed without.
     shapes : sequence of str, optional
         Labels, globs or presets to restrict the analysis, and the correction, to.
-    weights : Weights, optional
-        How often a program calls each shape, for the boost of its whole time.
+    weights : Weights or mapping of str to float, optional
+        How often a program calls each shape, for the boost of its whole time. A plain mapping is from labels
+        of this dataset to numbers of calls.
     method : str, optional
         The interval: expanded-percentile (the default), bootstrap-t, symmetric-bootstrap-t, percentile, bca,
         welch or permutation; of medians percentile (the default there) or price-bonett.
@@ -100,6 +101,7 @@ def analyze(
         require_margin=require_margin,
     )
     names = choose_configs(dataset, baseline, candidate)
+    calls = None if weights is None else as_weights(weights)
     dataset = restrict(dataset, shapes)
 
     def judge(part: xr.Dataset, alpha: float) -> Analysis:
@@ -112,7 +114,7 @@ def analyze(
             margin=margin,
             rng_seed=rng_seed,
             rank_test=rank_test,
-            weights=weights,
+            weights=calls,
         )
 
     looks = recorded_looks(dataset, level=level)

@@ -54,6 +54,28 @@ def built_in_weights(name: str) -> Weights:
     return BUILT_IN[name]
 
 
+def as_weights(given: Weights | Mapping[str, float]) -> Weights:
+    """Return weights; those of a plain mapping are strict.
+
+    Raises
+    ------
+    InputError
+        If it is no mapping of labels to numbers of calls, none of them negative and not all zero.
+    """
+    if isinstance(given, Weights):
+        return given
+    if not isinstance(given, Mapping):
+        raise InputError(f"weights is a mapping from shapes to numbers of calls, not {given!r}")
+    for label, calls in given.items():
+        known = isinstance(calls, int | float | np.integer | np.floating) and not isinstance(calls, bool)
+        if not isinstance(label, str) or not known or not (math.isfinite(calls) and calls >= 0):
+            raise InputError(f"weights: {calls!r} is not a number of calls of {label!r}")
+    calls_of = {label: float(calls) for label, calls in given.items() if calls}
+    if not calls_of:
+        raise InputError("weights: no shape has a weight")
+    return Weights(name="weights", calls=calls_of, not_covered="", strict=True)
+
+
 def end_to_end(
     baseline: Samples, candidate: Samples, *, shapes: tuple[str, ...], weights: Weights, level: float
 ) -> Weighted:

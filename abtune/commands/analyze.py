@@ -12,10 +12,11 @@ from abtune.commands.choosing import method_options
 from abtune.commands.options import (
     baseline_option,
     candidate_option,
+    chosen_shapes,
     ci_option,
     margin_option,
     rng_seed_option,
-    split_commas,
+    shapes_option,
 )
 from abtune.commands.sections import Asked, section_options
 from abtune.errors import InputError
@@ -51,13 +52,7 @@ Examples:
 @click.argument("dataset", required=False)
 @baseline_option()
 @candidate_option()
-@click.option(
-    "--shapes",
-    metavar="LABEL,...",
-    multiple=True,
-    callback=split_commas,
-    help="Only these shapes: labels, globs such as 'M=*', or presets. Repeatable.",
-)
+@shapes_option()
 @ci_option("Confidence of the intervals; tests are made at the rest.")
 @margin_option("The smallest boost that matters: within it, shapes count as equivalent.")
 @rng_seed_option("Seed of the resampling. The same seed gives the same report, byte for byte.")
@@ -108,15 +103,20 @@ def analyze(
     import abtune
     from abtune.commands.pages import default_dataset
     from abtune.commands.sections import compose, read_weights_option, timings_section
+    from abtune.report.files import check_place
 
-    chosen = format_ or (_SUFFIXES.get(output.suffix.lower(), "table") if output else "table")
-    if chosen == "csv" and asked.any_page:
+    form = format_ or (_SUFFIXES.get(output.suffix.lower(), "table") if output else "table")
+    if form == "csv" and asked.any_page:
         raise InputError("CSV has the comparisons only; for the rest take --format json")
-    opened = abtune.open_dataset(dataset or default_dataset())
+    source = dataset or default_dataset()
+    for place in filter(None, (output, asked.figure)):
+        check_place(place, [source, *asked.files])
+    opened = abtune.open_dataset(source)
+    chosen = chosen_shapes(shapes, opened)
     if opened.sizes["config"] == 1 and asked.only_timings and not (baseline or candidate or fail_on):
         only = str(opened["config"].values[0])
-        section = timings_section(opened, shapes or None, baseline=only, level=level)
-        _put(None, [section], chosen, output, why=why)
+        section = timings_section(opened, chosen, baseline=only, level=level)
+        _put(None, [section], form, output, why=why)
         return 0
     judged = _at_trials(opened, asked.at_trials)
     settings = {"baseline": baseline, "candidate": candidate, "level": level, "rng_seed": rng_seed, **how}
@@ -124,14 +124,14 @@ def analyze(
     def judge(part: xr.Dataset, *, margin: float = margin, **changes: Any) -> Analysis:
         return abtune.analyze(part, margin=margin, **settings, **changes)
 
-    analysis = judge(judged, shapes=shapes or None, weights=read_weights_option(asked.weights))
+    analysis = judge(judged, shapes=chosen, weights=read_weights_option(asked.weights))
     if asked.at_trials is not None:
         from abtune.analyse.convergence import relabelled
 
         analysis = relabelled(analysis, opened, asked.at_trials)
     sections = tuple(compose(asked, judged, analysis, judge))
-    whole = None if asked.explain is not None and chosen != "json" else analysis
-    _put(whole, sections, chosen, output, why=why)
+    whole = None if asked.explain is not None and form != "json" else analysis
+    _put(whole, sections, form, output, why=why)
     return _gate(analysis, fail_on)
 
 

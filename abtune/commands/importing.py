@@ -29,7 +29,7 @@ def import_(ctx: click.Context) -> None:
 def _output_options(command: Any) -> Any:
     """Add where the dataset goes."""
     for option in (
-        click.option("--overwrite", is_flag=True, help="Replace FILE if it exists."),
+        click.option("--overwrite", is_flag=True, help="Replace FILE if it is a dataset."),
         click.option(
             "--out",
             required=True,
@@ -130,7 +130,7 @@ Examples:
 @click.argument("files", nargs=-1)
 @_run_option("A file of timings")
 @click.option("--shape", default="", metavar="LABEL", help="What was timed, if the files do not say.")
-@click.option("--unit", type=click.Choice(["s", "ms", "us", "ns"]), help="Of times in a table.")
+@click.option("--unit", type=click.Choice(["s", "ms", "us", "ns"]), help="Unit of the times in a table.")
 @click.option(
     "--columns",
     metavar="FIELD=NAME,...",
@@ -213,10 +213,14 @@ def _save(dataset: xr.Dataset, out: Path, *, overwrite: bool, notes: Sequence[st
     from abtune.commands.output import emit
     from abtune.datasets import place_for, save_dataset
     from abtune.errors import StoreError
+    from abtune.files import is_netcdf
     from abtune.report.labels import printable
 
-    if place_for(out).exists() and not overwrite:
+    place = place_for(out)
+    if place.exists() and not overwrite:
         raise StoreError(f"{out} exists; give another name, or --overwrite")
+    if place.exists() and place.suffix.lower() != ".nc" and not is_netcdf(place):  # such as what was read
+        raise StoreError(f"{out} is not a dataset, and --overwrite replaces nothing else; give another name")
     save_dataset(dataset, out)
     shapes = dataset.sizes["shape"]
     names = ", ".join(map(str, dataset["config"].values))

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
 from abtune.errors import InputError
 from abtune.report.numbers import to_fraction
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 Option: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -70,6 +73,42 @@ def split_commas(
     if not all(names):
         raise click.BadParameter("there is an empty name in the list", param=param)
     return names
+
+
+def shapes_option() -> Option:
+    """Make the option ``--shapes`` of a dataset, whose values :func:`chosen_shapes` takes apart."""
+    return click.option(
+        "--shapes",
+        metavar="LABEL,...",
+        multiple=True,
+        help="Only these shapes: labels, globs such as 'M=*', or presets. Repeatable.",
+    )
+
+
+def chosen_shapes(values: Sequence[str], dataset: xr.Dataset) -> list[str] | None:
+    """Take the values of ``--shapes`` apart at commas, but for those within labels of the dataset.
+
+    Returns
+    -------
+    list of str or None
+        Labels, globs and presets; None if there are none, for all shapes.
+    """
+    labels = {str(label) for label in dataset["shape"].values.tolist()}
+    return [name for value in values for name in _split_at_commas(value, labels)] or None
+
+
+def _split_at_commas(value: str, labels: Set[str]) -> Iterator[str]:
+    """Go through the names of a list; the longest run of its parts that is a label is one name."""
+    parts = value.split(",")
+    while parts:
+        ends = range(len(parts), 1, -1)
+        whole = (end for end in ends if ",".join(parts[:end]).strip() in labels)
+        end = next(whole, 1)
+        name = ",".join(parts[:end]).strip()
+        if not name:
+            raise InputError("--shapes: there is an empty name in the list")
+        yield name
+        del parts[:end]
 
 
 def ci_option(meaning: str) -> Option:

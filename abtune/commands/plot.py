@@ -14,10 +14,11 @@ from abtune.commands.options import (
     FigurePath,
     baseline_option,
     candidate_option,
+    chosen_shapes,
     ci_option,
     margin_option,
     rng_seed_option,
-    split_commas,
+    shapes_option,
 )
 from abtune.errors import InputError
 
@@ -63,13 +64,7 @@ Examples:
 )
 @baseline_option()
 @candidate_option()
-@click.option(
-    "--shapes",
-    metavar="LABEL,...",
-    multiple=True,
-    callback=split_commas,
-    help="Only these shapes: labels, globs such as 'M=*', or presets. Repeatable.",
-)
+@shapes_option()
 @ci_option("Confidence of the intervals; tests are made at the rest.")
 @margin_option("The smallest boost that matters: within it, shapes count as equivalent.")
 @rng_seed_option("Seed of the resampling.")
@@ -103,16 +98,19 @@ def plot(
     from abtune.commands.output import emit
     from abtune.commands.pages import default_dataset
     from abtune.report.figures import require_matplotlib, save_figure
+    from abtune.report.files import check_place
     from abtune.report.notes import count_shapes
 
     _check(kind)
     require_matplotlib()
-    opened = abtune.open_dataset(dataset or default_dataset())
+    source = dataset or default_dataset()
+    check_place(out, filter(None, [source, beside]))
+    opened = abtune.open_dataset(source)
     analysis = abtune.analyze(
         opened,
         baseline=baseline,
         candidate=candidate,
-        shapes=shapes or None,
+        shapes=chosen_shapes(shapes, opened),
         level=level,
         margin=margin,
         rng_seed=rng_seed,

@@ -60,6 +60,11 @@ class Asked:
         return self.timings or self._compares
 
     @property
+    def files(self) -> list[str]:
+        """What is read beside the dataset; names of what is no file may be among them."""
+        return [name for name in (self.weights, self.noise_from) if name is not None]
+
+    @property
     def about_single_runs(self) -> bool:
         """Whether there is a page about single runs; noise from elsewhere is for nothing else."""
         return self.single_run or self.noise_from is not None
@@ -94,7 +99,7 @@ _OPTIONS = (
     click.option(
         "--explain",
         metavar="SHAPE",
-        help="Tell the whole story of one shape: samples, every method, what the verdict asks.",
+        help="Tell the whole story of one shape: samples, every method, what the verdict requires.",
     ),
     click.option("--noise", is_flag=True, help="Say where the scatter comes from, and what failed."),
     click.option(

@@ -68,11 +68,13 @@ Examples:
 @click.option("--baseline", metavar="NAME", help="Configuration to compare against, or module:attribute.")
 @click.option("--candidate", metavar="NAME", help="Configuration to judge, or module:attribute.")
 @click.option("--target", default="auto", show_default=True, help="auto, cuda, cpu, or a TVM target.")
-@click.option("--trials", type=click.IntRange(min=1), help="Candidates of a run. [default: 128; CPU: 24]")
+@click.option("--trials", type=click.IntRange(min=1), help="Candidates in a run. [default: 128; CPU: 24]")
 @click.option(
-    "--trials-per-iter", type=click.IntRange(min=1), help="Candidates of an iteration. [default: 64; CPU: 12]"
+    "--trials-per-iter", type=click.IntRange(min=1), help="Candidates in an iteration. [default: 64; CPU: 12]"
 )
-@click.option("--rounds", type=click.IntRange(min=1), default=5, show_default=True, help="Of re-measuring.")
+@click.option(
+    "--rounds", type=click.IntRange(min=1), default=5, show_default=True, help="Rounds of re-measuring."
+)
 @click.option("--repeats", type=click.IntRange(min=1), default=5, show_default=True, help="Timings a round.")
 @click.option(
     "--cache",
@@ -90,9 +92,11 @@ Examples:
 )
 @click.option("--time-limit", type=Duration(), help="Stop in time and keep what is done: 90s, 15m, 2h.")
 @click.option(
-    "--rng-seed", type=click.IntRange(min=0), default=0, show_default=True, help="Root of randomness."
+    "--rng-seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all random numbers."
 )
-@click.option("--cores", type=click.IntRange(min=1), help="Searches side by side. [default: all cores]")
+@click.option(
+    "--cores", type=click.IntRange(min=1), help="Searches to run side by side. [default: all cores]"
+)
 @click.option("--scheduler", default="", metavar="ADDRESS", help="Use a dask cluster: tcp://host:port.")
 @click.option("--rpc-tracker", default="", metavar="HOST:PORT", help="Measure on a device behind TVM's RPC.")
 @click.option("--rpc-key", default="", metavar="KEY", help="Which device the tracker is to assign.")

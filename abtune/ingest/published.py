@@ -1,10 +1,11 @@
 """Published tables of throughputs, one number for each shape and configuration.
 
 What is read is a markdown table whose first column is headed ``Shape`` and holds labels; every further
-column is a configuration with GFLOPS, or with what its heading says in brackets, such as TFLOPS or ms. One
-with ``boost`` in its heading is checked and then dropped, and one that can be no configuration is refused. A
-text may hold several such tables, as long as they have the same configurations. Nothing is made up: one
-number is one seed, and the analysis will say how little that supports.
+column is a configuration with GFLOPS, or with what its heading says in brackets, such as TFLOPS or ms. A
+throughput takes a label from which its operations can be counted; beside times, any label is a shape. A
+column with ``boost`` in its heading is checked and then dropped, and one that can be no configuration is
+refused. A text may hold several such tables, as long as they have the same configurations. Nothing is made
+up: one number is one seed, and the analysis will say how little that supports.
 """
 
 from __future__ import annotations
@@ -28,6 +29,10 @@ from abtune.shapes import Conv2d, Shape, parse_shape
 
 _MISSING = {"", "-", "\u2013", "\u2014", "n/a", "na", "nan"}
 _LABELS = "M=512_N=256_K=640 or N=1_H=56_W=56_C=64_K=64_R=3_S=3_STR=1_PAD=1_DIL=1"
+# What may stand in the column of shapes and is none.
+_SUMMARY = re.compile(
+    r"(geo(metric)?[ -]?)?mean|geomean|average|avg\.?|median|total|sum|overall|all( shapes)?", re.IGNORECASE
+)
 _FLOP = {"mflops": 1e6, "gflops": 1e9, "tflops": 1e12}
 # What a column holds, in brackets behind its name; the plural s may be "/s".
 _UNIT = re.compile(
@@ -43,10 +48,14 @@ _OTHER = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One line of a table: a shape and its latencies in seconds, NaN where there is none."""
+    """One line of a table: a shape and its latencies in seconds, NaN where there is none.
+
+    ``shape`` is what the label says of its sizes, None if nothing.
+    """
 
     line: int
-    shape: Shape
+    label: str
+    shape: Shape | None
     latency: tuple[float, ...]
 
 
@@ -100,17 +109,18 @@ def parse_published(text: str, *, attrs: dict[str, Any] | None = None) -> xr.Dat
     configs, rows = _read_tables(text.splitlines())
     seen: dict[str, int] = {}
     for row in rows:
-        first = seen.setdefault(row.shape.label, row.line)
+        first = seen.setdefault(row.label, row.line)
         if first != row.line:
-            raise DatasetError(f"line {row.line}: shape {row.shape.label} is already in line {first}")
+            raise DatasetError(f"line {row.line}: shape {row.label} is already in line {first}")
     dataset = make_dataset(
         np.array([row.latency for row in rows])[:, :, np.newaxis],
-        shapes=[row.shape.label for row in rows],
+        shapes=[row.label for row in rows],
         configs=configs,
-        workloads=[row.shape.workload for row in rows],
+        workloads=[row.shape.workload if row.shape else "" for row in rows],
         attrs=attrs,
     )
-    return add_variables(dataset, flop=[row.shape.flop for row in rows])
+    flop = [row.shape.flop if row.shape else math.nan for row in rows]
+    return dataset if np.isnan(flop).all() else add_variables(dataset, flop=flop)
 
 
 def published_flop(shape: Shape) -> int:
@@ -182,8 +192,8 @@ def _read_name(cell: str, line: int) -> tuple[str, str]:
     name, unit = (match["name"], match["unit"]) if match else (cell, "gflops")
     if match is None and (other := _OTHER.search(name)):
         raise DatasetError(
-            f"line {line}: column {cell!r} ({other[0]}) is no throughput of a configuration; take it out, or "
-            "name the configuration with its unit, such as 'async (ms)'"
+            f"line {line}: column {cell!r} ({other[0]}) is not the throughput of a configuration; take it "
+            "out, or name the configuration with its unit, such as 'async (ms)'"
         )
     return name, re.sub("[\u00b5\u03bc]", "u", unit.casefold().replace("/", ""))
 
@@ -191,23 +201,40 @@ def _read_name(cell: str, line: int) -> tuple[str, str]:
 def _read_row(cells: Sequence[str], heading: Heading, line: int) -> Row:
     if len(cells) != heading.width:
         raise DatasetError(f"line {line}: {len(cells)} cells under a heading of {heading.width}")
-    try:
-        shape = parse_shape(cells[0])
-    except InputError as error:
-        near = str(error).partition("; there are")[0]  # any sizes will do, not only the known ones
-        raise DatasetError(f"line {line}: {near}; labels are such as {_LABELS}") from None
+    shape = _read_label(cells[0], heading, line)
     latency = tuple(
         _latency(_read_number(cells[column], unit, line), unit, shape)
         for column, unit in zip(heading.columns, heading.units, strict=True)
     )
     if heading.boost is not None:
         _check_boost(cells[heading.boost], latency, line)
-    return Row(line=line, shape=shape, latency=latency)
+    return Row(line=line, label=cells[0], shape=shape, latency=latency)
 
 
-def _latency(number: float, unit: str, shape: Shape) -> float:
-    """Convert a throughput or a time to seconds."""
-    return number / PER_SECOND[unit] if unit in PER_SECOND else published_flop(shape) / (number * _FLOP[unit])
+def _read_label(label: str, heading: Heading, line: int) -> Shape | None:
+    """Return the sizes that a label says; None for any other label, if no throughput needs them."""
+    throughputs = [
+        name for name, unit in zip(heading.configs, heading.units, strict=True) if unit not in PER_SECOND
+    ]
+    try:
+        return parse_shape(label)
+    except InputError as error:
+        near = str(error).partition("; there are")[0]  # any sizes will do, not only the known ones
+    if throughputs:
+        raise DatasetError(
+            f"line {line}: {near}; labels are such as {_LABELS}, from which the operations of a throughput "
+            f"are counted; if these are times, for which any label will do, say so: '{throughputs[0]} (ms)'"
+        )
+    if not label or _SUMMARY.fullmatch(label):
+        raise DatasetError(f"line {line}: {label!r} is not the label of a shape; take the line out")
+    return None
+
+
+def _latency(number: float, unit: str, shape: Shape | None) -> float:
+    """Convert a throughput or a time to seconds; a throughput has a shape."""
+    if shape is None or unit in PER_SECOND:
+        return number / PER_SECOND[unit]
+    return published_flop(shape) / (number * _FLOP[unit])
 
 
 def _read_number(cell: str, unit: str, line: int) -> float:

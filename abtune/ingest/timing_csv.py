@@ -175,7 +175,9 @@ def _read_row(row: Sequence[str], layout: _Layout, table: _Table, path: Path, li
     if "repeat" in values:
         first = table.numbered.setdefault((key, round_, values["repeat"]), line)
         if first != line:
-            raise DatasetError(f"{place}: the same cell, round and repeat as in line {first}; which holds?")
+            raise DatasetError(
+                f"{place}: the same cell, round and repeat as in line {first}; keep one of them"
+            )
     table.first_lines.setdefault(key, line)
     table.cells.setdefault(key, {}).setdefault(round_, []).append(seconds)
 

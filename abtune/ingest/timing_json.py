@@ -122,7 +122,7 @@ def _hyperfine(entries: _Entries, path: Path) -> _Found:
 
 def _times(values: Any, unit: str, place: str) -> tuple[float, ...]:
     if not isinstance(values, list) or not values:
-        raise DatasetError(f"{place}: is no list of times")
+        raise DatasetError(f"{place}: is not a list of times")
     return tuple(to_seconds(value, unit, f"{place}[{number}]") for number, value in enumerate(values))
 
 

@@ -108,10 +108,10 @@ def _notes(found: Calibration) -> Iterator[str]:
     alpha = plain_percent(round(1 - found.level, 12))
     yield (
         f"Any false alarm in a whole report without a difference: {_share(found.any_false_alarm)}% of "
-        f"simulated sweeps{_PROMISES[found.choices.correction].format(alpha)}. That shares the form of a "
-        "side's noise between shapes. With the form that each shape's own seeds show it is "
-        f"{_share(found.any_false_alarm_own)}%; over many shapes that reads too high, for so few seeds let "
-        "sides look different that are not."
+        f"simulated sweeps{_PROMISES[found.choices.correction].format(alpha)}. This takes the form of a "
+        "side's noise to be the same in all shapes. With the form that each shape's own seeds show it is "
+        f"{_share(found.any_false_alarm_own)}%; over many shapes that figure is too high, because so few "
+        "seeds make sides look different that are not."
     )
     yield (
         f"By the number of sweeps alone, a share of 5% has a standard error of "

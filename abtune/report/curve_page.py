@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from abtune.analyse.comparison import Aggregate, Analysis, Comparison
 from abtune.analyse.convergence import Curve, Point
@@ -15,10 +16,10 @@ from abtune.report.page import Bullets, Grid, Heading, Part, Prose, column, draw
 _WIDTH = 33
 _AGAIN = "again"
 _MEANING = (
-    "Boost of the best candidate after so many trials of each search; again: the winners, measured again "
-    "after the search, as in the report. The drawing shows interval and boost; the bar is zero, < and > "
-    "go on beyond. Intervals are for each row by itself."
+    "Boost of the best candidate after so many trials of each search{again}. The drawing shows interval and "
+    "boost; the bar is zero, < and > go on beyond. Intervals are for each row by itself."
 )
+_AS_REPORTED = "; again: the winners, measured again after the search, as in the report"
 
 
 def curve_page(curve: Curve, analysis: Analysis) -> tuple[Part, ...]:
@@ -28,41 +29,79 @@ def curve_page(curve: Curve, analysis: Analysis) -> tuple[Part, ...]:
 
 def _parts(curve: Curve, analysis: Analysis) -> Iterator[Part]:
     yield Heading(text="boost by number of trials", minor=False)
-    yield Prose(text=_MEANING, remark=True)
+    yield Prose(text=_MEANING.format(again=_AS_REPORTED if curve.measured_again else ""), remark=True)
     if len(curve.shapes) > 1:
         yield Heading(text="these shapes", minor=True)
-        yield _grid(curve.overall, analysis.overall.these_shapes, curve.level)
+        yield _grid(curve.overall, analysis.overall.these_shapes, curve)
     for shape, row in zip(curve.shapes, analysis.comparisons, strict=True):
         yield Heading(text=shape.shape, minor=True)
-        yield _grid(shape.points, row, curve.level)
+        yield _grid(shape.points, row, curve)
     yield Bullets(items=curve.caveats)
 
 
-def _grid(points: Sequence[Point], again: Comparison | Aggregate, level: float) -> Grid:
-    bounds = [(point.boost_low, point.boost_high) for point in points] + [(again.boost_low, again.boost_high)]
-    boosts = [*(point.boost for point in points), again.boost]
+def _grid(points: Sequence[Point], reported: Comparison | Aggregate, curve: Curve) -> Grid:
+    rows = [_row(point) for point in points] + ([_again(reported)] if curve.measured_again else [])
+    bounds = [(row.low, row.high) for row in rows]
     decimals = boost_decimals((high - low) / 2 for low, high in bounds)
-    scale = _scale(bounds)
-    drawn = [span(low, boost, high, scale, _WIDTH) for boost, (low, high) in zip(boosts, bounds, strict=True)]
-    times = [(point.latency_baseline, point.latency_candidate) for point in points]
-    if isinstance(again, Comparison):
-        times.append((again.baseline.latency, again.candidate.latency))
-    else:
-        times.append((math.nan, math.nan))
+    scale = _scale(rows)
     return Grid(
         stub="trials",
-        labels=(*(str(point.trials) for point in points), _AGAIN),
+        labels=tuple(row.label for row in rows),
         columns=(
-            column("baseline us", [microseconds(one) for one, _ in times], gives_way=3),
-            column("candidate us", [microseconds(two) for _, two in times], gives_way=2),
-            column("boost %", [percent(boost, decimals) for boost in boosts]),
-            column(f"{plain_percent(level)} interval", intervals(bounds, decimals), gives_way=1),
-            drawing("drawn", drawn, gives_way=4),
+            column("baseline us", [microseconds(row.baseline) for row in rows], gives_way=3),
+            column("candidate us", [microseconds(row.candidate) for row in rows], gives_way=2),
+            column("boost %", [percent(row.boost, decimals) for row in rows]),
+            column(f"{plain_percent(curve.level)} interval", intervals(bounds, decimals), gives_way=1),
+            drawing(
+                "drawn", [span(row.low, row.boost, row.high, scale, _WIDTH) for row in rows], gives_way=4
+            ),
         ),
     )
 
 
-def _scale(bounds: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """Choose the ends of the drawing by the later half of the rows; the first few trials say little."""
-    ends = [end for ends in bounds[len(bounds) // 2 :] for end in ends if math.isfinite(end)]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Row:
+    """One line: what it is of, latencies in seconds, and the boost."""
+
+    label: str
+    baseline: float
+    candidate: float
+    boost: float
+    low: float
+    high: float
+
+
+def _row(point: Point) -> _Row:
+    return _Row(
+        label=str(point.trials),
+        baseline=point.latency_baseline,
+        candidate=point.latency_candidate,
+        boost=point.boost,
+        low=point.boost_low,
+        high=point.boost_high,
+    )
+
+
+def _again(reported: Comparison | Aggregate) -> _Row:
+    """Return the line of the winners, as the report has them."""
+    latency = math.nan, math.nan  # of several shapes there is none
+    if isinstance(reported, Comparison):
+        latency = reported.baseline.latency, reported.candidate.latency
+    return _Row(
+        label=_AGAIN,
+        baseline=latency[0],
+        candidate=latency[1],
+        boost=reported.boost,
+        low=reported.boost_low,
+        high=reported.boost_high,
+    )
+
+
+def _scale(rows: Sequence[_Row]) -> tuple[float, float]:
+    """Choose the ends of the drawing by the later half of the rows; the first few trials say little.
+
+    Their boosts are on it too: of one run a side there are no intervals.
+    """
+    later = rows[len(rows) // 2 :]
+    ends = [end for row in later for end in (row.low, row.boost, row.high) if math.isfinite(end)]
     return min(0.0, *ends, -0.01), max(0.0, *ends, 0.01)

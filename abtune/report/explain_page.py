@@ -42,7 +42,7 @@ def _parts(story: Explanation) -> Iterator[Part]:
     yield _intervals(story)
     yield Heading(text=f"tests, corrected over {story.shapes} shape{'s' * (story.shapes > 1)}", minor=True)
     yield _tests(story)
-    yield Heading(text="what a verdict asks", minor=True)
+    yield Heading(text="what a verdict requires", minor=True)
     yield _gates(story.gates)
     if story.note:
         yield Prose(text=story.note, remark=False)

@@ -1,11 +1,36 @@
-"""Reports and figures as files: replaced whole or not at all."""
+"""Reports and figures as files: replaced whole or not at all, and never in the place of a dataset."""
 
 from __future__ import annotations
 
-import os
+from collections.abc import Iterable
 from pathlib import Path
 
 from abtune.errors import StoreError
+from abtune.files import is_netcdf, replacing, same_file
+
+
+def check_place(path: Path, inputs: Iterable[str | Path] = ()) -> None:
+    """Refuse a place where a report or figure would replace what it is made from, or any dataset.
+
+    Parameters
+    ----------
+    path : Path
+        Where it is to go.
+    inputs : iterable of str or Path
+        Files that are read; names of what is no file do not matter.
+
+    Raises
+    ------
+    StoreError
+        If the path leads to one of these files or to a netCDF file, or has the name of one.
+    """
+    for name in inputs:
+        if same_file(path, Path(name)):
+            raise StoreError(f"cannot write {path}: that is {name}, which is read; give another name")
+    if is_netcdf(path):
+        raise StoreError(f"cannot write {path}: a netCDF file is there; give another name")
+    if path.suffix.lower() == ".nc":
+        raise StoreError(f"cannot write {path}: that is a name for datasets; give another")
 
 
 def write_text(text: str, path: Path) -> None:
@@ -21,22 +46,16 @@ def write_bytes(content: bytes, path: Path) -> None:
     Raises
     ------
     StoreError
-        If the file cannot be written. What was there before is then still there.
+        If the file cannot be written, or is a dataset. What was there before is then still there.
     """
+    check_place(path)
     try:
         place = path.resolve()
         if place.exists() and not place.is_file():
             place.write_bytes(content)
             return
-        temporary = place.with_name(f".{place.name}.{os.getpid()}.tmp")
-        try:
-            with temporary.open("wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(place)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with replacing(place) as temporary:
+            temporary.write_bytes(content)
     except (OSError, RuntimeError) as error:  # a circle of links is a RuntimeError
         reason = error.strerror if isinstance(error, OSError) else None
         raise StoreError(f"cannot write {path}: {reason or error}") from None

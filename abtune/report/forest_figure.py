@@ -179,11 +179,11 @@ def _draw_row(axis: Axes, row: Row, scale: Scale) -> None:
 
 
 def _diamond(axis: Axes, part: Stretch, row: Row) -> None:
-    """Draw a boost over shapes as wide as its interval, or as a marker if it has none."""
+    """Draw a boost over shapes as wide as its interval; without one, hollow: a small one would look exact."""
     if math.isnan(part.boost):
         return
     if math.isnan(part.low):
-        axis.plot(100 * part.boost, row.y, "D", color=_INK, ms=5, zorder=3)
+        axis.plot(100 * part.boost, row.y, "D", color=_INK, mfc="white", ms=5, mew=1.2, zorder=3)
         return
     across = [100 * value for value in (part.low, part.boost, part.high, part.boost)]
     axis.fill(across, [row.y, row.y - 0.32, row.y, row.y + 0.32], color=_INK, lw=0.8, zorder=3)

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from abtune.analyse.comparison import Analysis, Verdict
 from abtune.report.columns import Column, intervals, report_columns, report_decimals
-from abtune.report.labels import Group, group_by_workload, printable
+from abtune.report.labels import Group, group_by_workload
 from abtune.report.notes import Notes, collect_notes, design, methods, overall_lines, title, verdict_counts
 from abtune.report.numbers import percent, plain_percent
-from abtune.report.tables import escape, table
+from abtune.report.tables import code, escape, table
 
 _STRONG = {Verdict.IMPROVED.value, Verdict.REGRESSED.value, Verdict.INVALID.value}
 
@@ -49,7 +49,7 @@ def render_markdown(analysis: Analysis) -> str:
 
 def _group(group: Group, columns: Sequence[Column], notes: Notes) -> str:
     rows = [
-        [f"`{label}`", *(_cell(column, place, notes) for column in columns)]
+        [code(label, cell=True), *(_cell(column, place, notes) for column in columns)]
         for label, place in zip(group.labels, group.places, strict=True)
     ]
     return table(
@@ -80,7 +80,7 @@ def _overall(analysis: Analysis) -> str:
     ]
     headings = ["overall", "boost %", f"{plain_percent(analysis.level)} interval", "meaning"]
     overall = table(headings, [True, True, False], rows)
-    left_out = ", ".join(f"`{printable(shape)}`" for shape in analysis.overall.unmatched)
+    left_out = ", ".join(code(shape, cell=False) for shape in analysis.overall.unmatched)
     return f"{overall}\n\nLeft out: {left_out}" if left_out else overall
 
 
@@ -90,5 +90,6 @@ def _counts(analysis: Analysis) -> str:
 
 def _reasons(analysis: Analysis) -> str:
     """Say why, for each shape, behind a line to click on."""
-    items = "\n".join(f"- `{printable(row.shape)}`: {escape(row.reason)}" for row in analysis.comparisons)
-    return f"<details><summary>Why, shape by shape</summary>\n\n{items}\n\n</details>"
+    items = (f"- {code(row.shape, cell=False)}: {escape(row.reason)}" for row in analysis.comparisons)
+    listed = "\n".join(items)
+    return f"<details><summary>Why, shape by shape</summary>\n\n{listed}\n\n</details>"

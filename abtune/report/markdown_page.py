@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from abtune.report.drawing import draw_dots
 from abtune.report.labels import printable
 from abtune.report.page import DRAWING, SHAPE, Bullets, Dots, Grid, Heading, Page, Part, Prose
-from abtune.report.tables import escape, table
+from abtune.report.tables import code, escape, longest_fence, table
 
 _PLOT = 80
 
@@ -31,7 +31,8 @@ def _part(part: Part) -> str:
             return table(headings, [column.right for column in columns], list(_rows(part)))
         case Dots():
             lines = "\n".join(map(printable, draw_dots(part, _PLOT)))
-            return f"```text\n{lines}\n```"
+            fence = "`" * max(3, longest_fence(lines) + 1)
+            return f"{fence}text\n{lines}\n{fence}"
 
 
 def _rows(grid: Grid) -> Iterator[list[str]]:
@@ -40,11 +41,11 @@ def _rows(grid: Grid) -> Iterator[list[str]]:
     for place, label in enumerate(grid.labels):
         lines = zip(*(column.cells[place].split("\n") for column in grid.columns), strict=True)
         for cells in lines:
-            name = f"`{printable(label)}`" if grid.stub == SHAPE else escape(label)
+            name = code(label, cell=True) if grid.stub == SHAPE else escape(label)
             yield [
                 name,
                 *(
-                    _drawing(cell) if is_drawn else _cell(cell)
+                    code(cell, cell=True) if is_drawn else _cell(cell)
                     for cell, is_drawn in zip(cells, drawn, strict=True)
                 ),
             ]
@@ -52,8 +53,3 @@ def _rows(grid: Grid) -> Iterator[list[str]]:
 
 def _cell(text: str) -> str:
     return escape(" ".join(text.split()))
-
-
-def _drawing(text: str) -> str:
-    bar = r"\|"
-    return f"`{text.replace('|', bar)}`"

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from abtune.analyse.comparison import Analysis, Overall
 from abtune.analyse.whole import Improvement, Weighted
 from abtune.report.columns import intervals, report_decimals
+from abtune.report.notes import count_shapes
 from abtune.report.numbers import microseconds, p_value, percent, plain_percent
 from abtune.report.page import Bullets, Grid, Heading, Part, Prose, column
 
@@ -83,6 +84,10 @@ def _program(time: Weighted) -> Iterator[str]:
     )
     if time.left_out:
         named = ": " + ", ".join(time.left_out) if len(time.left_out) <= _FEW else ""
-        yield f"Not in that time for want of timings: {len(time.left_out)} of its shapes{named}."
+        counted = count_shapes(len(time.left_out))
+        yield (
+            f"{counted} of {time.name} {'is' if len(time.left_out) == 1 else 'are'} "
+            f"excluded for lack of timings on both sides{named}."
+        )
     if time.not_covered:
         yield f"{time.name}: {time.not_covered}."

@@ -45,7 +45,7 @@ class Grid:
     stub : str
         Heading of the labels.
     labels : tuple of str
-        One for each row; long ones are broken or freed of what all share.
+        One for each row; long ones are wrapped, or stripped of the parts common to all rows.
     columns : tuple of Column
         A cell may have several lines, the same number in every column of a row.
     """

@@ -32,7 +32,7 @@ def _parts(plan: Plan, source: str) -> Iterator[Part]:
         text=f"seeds a side that find a boost with {plain_percent(plan.goal.target)} power", minor=True
     )
     yield _needs(plan)
-    yield Heading(text="what so many seeds a side find", minor=True)
+    yield Heading(text="what a number of seeds a side finds", minor=True)
     yield _reaches(plan)
     if plan.shapes:
         yield Heading(text="seeds a side, shape by shape", minor=True)
@@ -109,12 +109,12 @@ def _notes(plan: Plan) -> Iterator[str]:
     yield f"Columns {boosts}: chance in percent to find a true boost of that size."
     yield (
         f"Below {plan.fewest} seeds a side no difference can pass the correction. The plan is for both tests "
-        "that a verdict asks, and right to some three points."
+        "that a verdict requires, and right to within about three percentage points."
     )
     if plan.shapes:
         yield "Shape by shape: with that shape's noise, drawn towards that of all as far as they agree."
     if plan.cost is not None:
-        device = f", and {plan.cost.gpu_seconds:.0f} s of the GPU at the least"
+        device = f", and at least {plan.cost.gpu_seconds:.0f} s of the GPU"
         yield (
             f"Cost: a seed of a shape, both sides together, took {plan.cost.core_seconds:.0f} s of a core"
             f"{'' if math.isnan(plan.cost.gpu_seconds) else device}."

@@ -18,8 +18,8 @@ _TOGETHER = (
     "Three answers to one question, not three confirmations: are shapes like these faster? Mean: geometric "
     "mean boost with Student's t on logs. Typical: Hodges-Lehmann estimate with the signed-rank test, which "
     "a few large boosts move little. Faster: share of shapes with the sign test and its exact "
-    "(Clopper-Pearson) interval, whatever the size of boosts. p: were there no boost; not corrected for the "
-    "number of rows."
+    "(Clopper-Pearson) interval, whatever the size of boosts. p: if there were no boost; not corrected for "
+    "the number of rows."
 )
 _NOISE = (
     "Search noise is the standard deviation of log latency between runs of one configuration, about a "

@@ -151,12 +151,13 @@ def _marker(kind: str, x: float, y: float) -> str:
 
 
 def _diamond(part: Stretch, scale: Scale, y: float) -> str:
-    """Draw a boost over shapes: as wide as its interval, if it has one."""
+    """Draw a boost over shapes as wide as its interval; without one, hollow: a small one would look exact."""
     if math.isnan(part.boost):
         return ""
     x = place(part.boost, scale)
-    left = x - _HALF if math.isnan(part.low) else place(part.low, scale)
-    right = x + _HALF if math.isnan(part.high) else place(part.high, scale)
+    if math.isnan(part.low):
+        return _polygon([(x - _HALF, y), (x, y - 6), (x + _HALF, y), (x, y + 6)], "marker hollow")
+    left, right = place(part.low, scale), place(part.high, scale)
     return _polygon([(left, y), (x, y - 6), (right, y), (x, y + 6)], "marker")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from abtune.report.labels import printable
@@ -18,3 +19,20 @@ def escape(text: str) -> str:
     return "".join(
         f"\\{character}" if character in r"\`*_|[]<>#" else character for character in printable(text)
     )
+
+
+def code(text: str, *, cell: bool) -> str:
+    r"""Set a text as code, whatever is in it; in a cell, ``|`` would end the cell also within code.
+
+    The fence is longer than any run of backticks within, as CommonMark asks.
+    """
+    shown = printable(text)
+    fence = "`" * (longest_fence(shown) + 1)
+    air = " " if shown.startswith("`") or shown.endswith("`") else ""
+    span = f"{fence}{air}{shown}{air}{fence}"
+    return span.replace("|", r"\|") if cell else span
+
+
+def longest_fence(text: str) -> int:
+    """Return the length of the longest run of backticks."""
+    return max(map(len, re.findall("`+", text)), default=0)

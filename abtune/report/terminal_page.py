@@ -9,7 +9,7 @@ from rich.text import Text
 
 from abtune.report.drawing import draw_dots
 from abtune.report.labels import fit_labels, printable
-from abtune.report.layout import choose_layout, table_width
+from abtune.report.layout import break_words, choose_layout, table_width
 from abtune.report.page import Bullets, Dots, Grid, Heading, Page, Part, Prose
 from abtune.report.writing import PROSE, bullet, bullets, plain_table, prose, text_for
 
@@ -45,11 +45,12 @@ def _print_part(part: Part, console: Console) -> None:
 
 
 def _print_grid(grid: Grid, console: Console) -> None:
-    layout = choose_layout(grid.columns, [grid], console.width)
+    columns = break_words(grid.columns, console.width)
+    layout = choose_layout(columns, [grid], console.width, stub=grid.stub)
     labels = fit_labels(tuple(map(printable, grid.labels)), layout.label_width)
     if labels.shared:
         prose(console, f"all {labels.shared}", style="dim")
-    width = max(labels.width, len(grid.stub))
+    width = layout.label_width
     table = plain_table()
     table.add_column(grid.stub, width=width, no_wrap=True)
     for column in layout.columns:

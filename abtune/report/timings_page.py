@@ -30,9 +30,9 @@ _WITHIN = (
 )
 _PATTERNS = (
     "lag 1: correlation of a timing with the one before. worth: about how many independent timings would "
-    "know the mean as well. The p-values are about the series themselves, corrected for their number (Holm, "
-    "each column by itself): how often independent timings would look as dependent (Ljung-Box), have as "
-    "strong a period (Fisher's g) or as large a shift of their level (Pettitt). One cause can show in all "
+    "give the mean as precisely. The p-values are about the series themselves, corrected for their number "
+    "(Holm, each column by itself): how often independent timings would look as dependent (Ljung-Box), have "
+    "as strong a period (Fisher's g) or as large a shift of their level (Pettitt). One cause can show in all "
     "three."
 )
 

@@ -109,3 +109,29 @@ def test_labels_that_the_dataset_lacks() -> None:
         weighted(dataset, {"x": 2}, strict=False)
     with pytest.raises(InputError, match="unknown weights 'resnet5'; did you mean: resnet50"):
         built_in_weights("resnet5")
+
+
+def test_a_plain_mapping_is_taken_for_weights() -> None:
+    """Calls by label are enough; a label that the dataset lacks is a mistake."""
+    dataset = make_sweep([0.1, 0.3])
+    first, second = dataset["shape"].values.tolist()
+    calls = {first: 3.0, second: np.int64(2)}
+    found = abtune.analyze(dataset, weights=calls).overall.weighted
+    assert found is not None
+    expected = weighted(dataset, calls)  # type: ignore[arg-type]
+    assert (found.boost, found.boost_low, found.weight) == (
+        expected.boost,
+        expected.boost_low,
+        expected.weight,
+    )
+    for wrong, said in (
+        ({"absent": 1.0}, "unknown shape 'absent'"),
+        ({first: -1.0}, "-1.0 is not a number of calls"),
+        ({first: "2"}, "'2' is not a number of calls"),
+        ({first: True}, "True is not a number of calls"),
+        ({first: math.nan}, "nan is not a number of calls"),
+        ({first: 0.0}, "no shape has a weight"),
+        ([(first, 1.0)], "weights is a mapping"),
+    ):
+        with pytest.raises(InputError, match=said):
+            abtune.analyze(dataset, weights=wrong)  # type: ignore[arg-type]

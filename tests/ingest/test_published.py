@@ -100,6 +100,17 @@ def test_text_around_and_between_tables_is_ignored() -> None:
     assert math.isnan(dataset["latency"].values.ravel()[-1])
 
 
+def test_beside_times_any_label_is_a_shape() -> None:
+    """Only a throughput needs operations; what a label says of them is kept where it does."""
+    heading = "|Shape|old (ms)|new (us)|boost|"
+    dataset = parse_published(table("|softmax 4096|1.5|1200|+25%|", f"|{GEMM}|1|500|100%|", heading=heading))
+    assert dataset["shape"].values.tolist() == ["softmax 4096", GEMM]
+    assert dataset["workload"].values.tolist() == ["", "gemm_nn"]
+    np.testing.assert_allclose(dataset["latency"].values[0].ravel(), [1.5e-3, 1.2e-3], rtol=1e-14)
+    np.testing.assert_array_equal(dataset["flop"].values, [np.nan, 2 * 512 * 256 * 640])
+    assert "flop" not in parse_published(table("|softmax|1|2|", heading="|Shape|a (s)|b (s)|"))
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -111,6 +122,13 @@ def test_text_around_and_between_tables_is_ignored() -> None:
         (table(f"|{GEMM}|1|2|"), "line 5: 3 cells under a heading of 4"),
         (table("|M=512_N=256_K=64O|1|2|100|"), "line 5: unknown shape 'M=512_N=256_K=64O'; did you mean"),
         (table("|résumé 7|1|2|100|"), "line 5: unknown shape 'résumé 7'; labels are such as M=512"),
+        (table("|softmax|1|2|100|"), r"if these are times, for which any label will do, say so: 'a \(ms\)'"),
+        (table("|softmax|1|2|", heading="|Shape|a (ms)|b|"), r"'b \(ms\)'"),
+        (
+            table("|Geomean|1|2|", heading="|Shape|a (ms)|b (s)|"),
+            "line 5: 'Geomean' is not the label of a shape",
+        ),
+        (table("||1|2|", heading="|Shape|a (ms)|b (s)|"), "line 5: '' is not the label of a shape"),
         (table(f"|{GEMM}|fast|2|100|"), "line 5: 'fast' is not a number"),
         (table(f"|{GEMM}|0|2|100|"), "line 5: a throughput must be positive, not 0"),
         (table(f"|{GEMM}|1|inf|100|"), "line 5: a throughput must be positive, not inf"),
@@ -156,7 +174,7 @@ def test_units_and_bold_numbers_are_read(heading: str, cells: str, milliseconds:
 @pytest.mark.parametrize("name", ["speedup", "Ratio", "diff (%)", "note", "latency", "std"])
 def test_columns_of_something_else_are_no_configurations(name: str) -> None:
     """A ratio or a spread would otherwise be taken for a throughput."""
-    with pytest.raises(DatasetError, match="is no throughput of a configuration; take it out"):
+    with pytest.raises(DatasetError, match="is not the throughput of a configuration; take it out"):
         parse_published(f"|Shape|a|b|{name}|\n|-|-|-|-|\n|{GEMM}|1|2|2|\n")
 
 

@@ -320,7 +320,7 @@ def test_runs_that_failed_are_said(tmp_path: Path) -> None:
         ('{"a": 1}', "not that of pytest-benchmark, Google Benchmark or hyperfine"),
         ("[1, 2]", "not that of pytest-benchmark, Google Benchmark or hyperfine"),
         (hyperfine(), r"results.0.: x has no times"),
-        (hyperfine(times=[]), r"results.0..times: is no list of times"),
+        (hyperfine(times=[]), r"results.0..times: is not a list of times"),
         (hyperfine(times=[1, "fast"]), r"results.0..times.1.: 'fast' is not a number"),
         (hyperfine(times=[1, None]), r"results.0..times.1.: None is not a time"),
         (hyperfine(times=[1, 0]), r"results.0..times.1.: a time must be positive, not 0"),

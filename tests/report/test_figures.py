@@ -108,7 +108,9 @@ def test_one_early_interval_does_not_press_a_curve_flat() -> None:
     )
     points = tuple(replace(point, trials=1 << at, boost_high=80.0 if at == 4 else 0.3) for at in range(8))
     shape = ShapeCurve(shape="x", points=points)
-    curve = Curve(level=0.95, overall=points, shapes=(shape,), interval_method="", caveats=())
+    curve = Curve(
+        level=0.95, measured_again=True, overall=points, shapes=(shape,), interval_method="", caveats=()
+    )
     (axis,) = draw_curve(curve, typical_analysis()).axes
     assert axis.get_ylim() == pytest.approx((-12, 32))
     assert axis.get_ylabel().endswith("band: 95% interval")
@@ -156,6 +158,19 @@ def test_verdicts_differ_in_the_marker() -> None:
     axis = forest(analysis)
     found = [tuple(marks(axis, row.y)) for row in forest_rows(analysis) if row.shape]
     assert len(set(found)) == len(Verdict)
+
+
+def test_an_overall_boost_without_interval_is_hollow() -> None:
+    """A small filled diamond would look like a narrow interval."""
+    analysis = typical_analysis()
+    lone = replace(analysis.overall.these_shapes, boost_low=NAN, boost_high=NAN)
+    overall = replace(analysis.overall, these_shapes=lone)
+    analysis = replace(analysis, overall=overall)
+    axis = forest(analysis)
+    (row,) = (row for row in forest_rows(analysis) if row.label == "these 5 shapes")
+    (drawn,) = (line for line in lines_at(axis, row.y) if line.get_marker() == "D")
+    assert drawn.get_markerfacecolor() == "white"
+    assert len(axis.patches) == 1
 
 
 def test_what_leaves_the_axis_gets_an_arrow() -> None:

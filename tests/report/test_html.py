@@ -33,7 +33,7 @@ from abtune.report.page import (
     drawing,
 )
 from abtune.report.scale import choose_scale
-from abtune.report.svg import draw_interval, place
+from abtune.report.svg import OVERALL, draw_interval, place
 
 EMPTY = {"meta", "wbr"}
 EVIL = """<script>alert(1)</script> & "quotes" 'single' </style>"""
@@ -245,6 +245,15 @@ def drawn(low: float, boost: float, high: float) -> ElementTree.Element:
     row = make_comparison(boost=boost, boost_low=low, boost_high=high)
     text = draw_interval(row, scale, 0.02, "inconclusive", "x")
     return ElementTree.fromstring(text)  # noqa: S314 (written here)
+
+
+def test_an_overall_boost_without_interval_is_hollow() -> None:
+    """A small filled diamond would look like a narrow interval; the same boost with one is filled."""
+    aggregate = make_analysis().overall.these_shapes
+    scale = choose_scale(make_analysis())
+    lone = dataclasses.replace(aggregate, boost_low=NAN, boost_high=NAN)
+    assert 'class="marker hollow"' in draw_interval(lone, scale, 0.02, OVERALL, "")
+    assert 'class="marker"' in draw_interval(aggregate, scale, 0.02, OVERALL, "")
 
 
 def test_interval_is_drawn_where_it_is() -> None:

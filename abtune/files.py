@@ -1,0 +1,54 @@
+"""Files that are replaced whole or not at all, and those that must not be replaced."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+# How netCDF files begin: HDF5, and the three classic formats.
+_MAGIC = (b"\x89HDF\r\n\x1a\n", b"CDF\x01", b"CDF\x02", b"CDF\x05")
+
+
+@contextlib.contextmanager
+def replacing(place: Path) -> Iterator[Path]:
+    """Yield a temporary name beside a place; what is then written there is flushed and renamed to it.
+
+    Parameters
+    ----------
+    place : Path
+        Of a regular file, or of none yet; links resolved.
+
+    Notes
+    -----
+    After an error, also of the system, the place has what it had before and the temporary file is gone.
+    """
+    temporary = place.with_name(f".{place.name}.{os.getpid()}.tmp")
+    try:
+        yield temporary
+        with temporary.open("rb+") as file:
+            os.fsync(file.fileno())
+        temporary.replace(place)
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def is_netcdf(path: Path) -> bool:
+    """Tell whether a file is netCDF, by its first bytes; what is not there or cannot be read is not."""
+    try:
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            return file.read(8).startswith(_MAGIC)
+    except (OSError, ValueError, RuntimeError):  # no file can have this name, or links go in a circle
+        return False
+
+
+def same_file(first: Path, second: Path) -> bool:
+    """Tell whether two names lead to one file, by links of either kind too."""
+    try:
+        return first.exists() and second.exists() and first.samefile(second)
+    except (OSError, ValueError, RuntimeError):
+        return False
