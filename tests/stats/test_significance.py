@@ -1,6 +1,7 @@
 """Tests of a difference and of equivalence: oracles, symmetries, ties."""
 
 import itertools
+import tracemalloc
 import warnings
 from fractions import Fraction
 
@@ -233,3 +234,16 @@ def test_exact_limits_are_met_from_both_sides(name: str) -> None:
     halves = counted_in_halves(pooled)
     np.testing.assert_allclose(counted_in_blocks(pooled, 6), halves, rtol=1e-9)
     np.testing.assert_allclose(sampled(pooled, 6, generator()), halves, atol=0.01)
+
+
+@pytest.mark.parametrize(("n", "m", "shapes"), [(15, 15, 2000), (6, 30, 700)])
+def test_memory_does_not_grow_with_the_shapes(n: int, m: int, shapes: int) -> None:
+    """Thousands of shapes, as calibration has them, are counted within 256 MB, and as one by one."""
+    rng = np.random.default_rng(13)
+    first, second = rng.normal(-9, 0.02, (shapes, n)), rng.normal(-9, 0.02, (shapes, m))
+    tracemalloc.start()
+    p = permutation_test(first, second, rng=generator())
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 256e6
+    assert np.array_equal(p[-3:], permutation_test(first[-3:], second[-3:], rng=generator()))
