@@ -13,14 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
+from abtune.analyse.computation import lent_noise
 from abtune.analyse.cost import RunCost, cost_of_a_seed
 from abtune.analyse.samples import Samples, extract
 from abtune.errors import InputError
-from abtune.stats.moderation import moderated
 from abtune.stats.power import detectable_boost, fewest_seeds, power, seeds_needed
-from abtune.stats.ragged import Floats
 from abtune.stats.scatter import PooledSpread, pooled_spread
-from abtune.stats.variance import floored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,9 +225,7 @@ def _reach(n: int, noise: tuple[float, float], goal: Goal, cost: RunCost | None)
 
 
 def _by_shape(sides: Sequence[Samples], labels: Sequence[str], goal: Goal) -> tuple[ShapeNeed, ...]:
-    noise: list[Floats] = [
-        np.sqrt(moderated(floored(side.noise**2, side.floor), side.n - 1)) for side in sides
-    ]
+    noise = [lent_noise(side) for side in sides]
     seeds = seeds_needed(
         np.array(goal.boosts)[np.newaxis],
         noise_first=noise[0][:, np.newaxis],
