@@ -11,7 +11,7 @@ import xarray as xr
 from abtune.analyse.comparison import Choices
 from abtune.analyse.resplits import Resplit, resplit
 from abtune.analyse.samples import Samples, extract
-from abtune.analyse.simulation import Run, Simulation, own_noise, shared_noise
+from abtune.analyse.simulation import SimulatedRates, Simulation, own_noise, shared_noise
 from abtune.analyse.wording import correction_words, test_words
 from abtune.errors import InputError
 from abtune.stats.estimand import Estimand
@@ -185,7 +185,11 @@ def calibrate(
 
 
 def _by_shape(
-    sides: tuple[Samples, Samples], labels: tuple[str, ...], usable: Integers, none: Run, some: list[Run]
+    sides: tuple[Samples, Samples],
+    labels: tuple[str, ...],
+    usable: Integers,
+    none: SimulatedRates,
+    some: list[SimulatedRates],
 ) -> tuple[Simulated, ...]:
     return tuple(
         Simulated(

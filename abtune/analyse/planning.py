@@ -99,7 +99,7 @@ class ShapeNeed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class SeedPlan:
     """What a design needs and reaches.
 
     Attributes
@@ -130,7 +130,7 @@ class Plan:
     cost: RunCost | None
 
 
-def plan_from_noise(noise: float, goal: Goal) -> Plan:
+def plan_from_noise(noise: float, goal: Goal) -> SeedPlan:
     """Plan with a given noise of both sides.
 
     Parameters
@@ -148,7 +148,7 @@ def plan_from_noise(noise: float, goal: Goal) -> Plan:
     return _plan(sides, goal, shapes=(), cost=None)
 
 
-def plan_from_dataset(dataset: xr.Dataset, configs: tuple[str, str], goal: Goal, *, level: float) -> Plan:
+def plan_from_dataset(dataset: xr.Dataset, configs: tuple[str, str], goal: Goal, *, level: float) -> SeedPlan:
     """Plan with the noise of a dataset, pooled over its shapes.
 
     Parameters
@@ -183,7 +183,7 @@ def plan_from_dataset(dataset: xr.Dataset, configs: tuple[str, str], goal: Goal,
 
 def _plan(
     sides: Sequence[SideNoise], goal: Goal, *, shapes: tuple[ShapeNeed, ...], cost: RunCost | None
-) -> Plan:
+) -> SeedPlan:
     noise = sides[0].spread, sides[1].spread
     needed = seeds_needed(
         goal.boosts,
@@ -193,7 +193,7 @@ def _plan(
         shapes=goal.shapes,
         target=goal.target,
     )
-    return Plan(
+    return SeedPlan(
         baseline=sides[0],
         candidate=sides[1],
         goal=goal,
