@@ -7,7 +7,7 @@ power has 34-45 % in one case of ten; pooled, it has 71-77 %.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +16,7 @@ import xarray as xr
 from abtune.analyse.computation import lent_noise
 from abtune.analyse.cost import RunCost, cost_of_a_seed
 from abtune.analyse.samples import Samples, extract
+from abtune.analyse.wording import count
 from abtune.errors import InputError
 from abtune.stats.power import detectable_boost, fewest_seeds, power, seeds_needed
 from abtune.stats.scatter import PooledSpread, pooled_spread
@@ -118,6 +119,8 @@ class SeedPlan:
         Shape by shape; empty if the noise was given.
     cost : RunCost or None
         Of a seed of a shape, both sides.
+    caveats : tuple of str
+        What weakens the plan.
     """
 
     baseline: SideNoise
@@ -128,6 +131,7 @@ class SeedPlan:
     reaches: tuple[Reach, ...]
     shapes: tuple[ShapeNeed, ...]
     cost: RunCost | None
+    caveats: tuple[str, ...]
 
 
 def plan_from_noise(noise: float, goal: Goal) -> SeedPlan:
@@ -145,7 +149,7 @@ def plan_from_noise(noise: float, goal: Goal) -> SeedPlan:
         SideNoise(config=name, spread=spread, low=math.nan, high=math.nan)
         for name in ("baseline", "candidate")
     ]
-    return _plan(sides, goal, shapes=(), cost=None)
+    return _plan(sides, goal, shapes=(), cost=None, caveats=())
 
 
 def plan_from_dataset(dataset: xr.Dataset, configs: tuple[str, str], goal: Goal, *, level: float) -> SeedPlan:
@@ -178,11 +182,28 @@ def plan_from_dataset(dataset: xr.Dataset, configs: tuple[str, str], goal: Goal,
         goal,
         shapes=_by_shape(sides, labels, goal),
         cost=cost_of_a_seed(dataset, configs),
+        caveats=tuple(_without_noise(sides)),
     )
 
 
+def _without_noise(sides: Sequence[Samples]) -> Iterator[str]:
+    """Say where the noise to plan with is zero because no seed differs from another."""
+    for side in sides:
+        known, agree = int(np.count_nonzero(side.n >= 2)), int(np.count_nonzero(side.noise == 0))
+        if agree:
+            yield (
+                f"{side.config}: all seeds agree exactly in {agree} of {count(known, 'shape')}; differences "
+                "below the resolution are unseen, and it may take more seeds than this says."
+            )
+
+
 def _plan(
-    sides: Sequence[SideNoise], goal: Goal, *, shapes: tuple[ShapeNeed, ...], cost: RunCost | None
+    sides: Sequence[SideNoise],
+    goal: Goal,
+    *,
+    shapes: tuple[ShapeNeed, ...],
+    cost: RunCost | None,
+    caveats: tuple[str, ...],
 ) -> SeedPlan:
     noise = sides[0].spread, sides[1].spread
     needed = seeds_needed(
@@ -202,6 +223,7 @@ def _plan(
         reaches=tuple(_reach(n, noise, goal, cost) for n in goal.seeds),
         shapes=shapes,
         cost=cost,
+        caveats=caveats,
     )
 
 

@@ -105,6 +105,7 @@ def _shapes(plan: SeedPlan) -> Grid:
 
 
 def _notes(plan: SeedPlan) -> Iterator[str]:
+    yield from plan.caveats
     boosts = ", ".join(plain_percent(boost) for boost in plan.goal.boosts)
     yield f"Columns {boosts}: chance in percent to find a true boost of that size."
     yield (
