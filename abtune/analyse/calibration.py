@@ -136,11 +136,11 @@ def calibrate(
 
     Notes
     -----
-    A rate of false alarms in whole reports is that of the rarest events, and hangs on the tails of the noise
-    and on whether the sides have the same ones. Ten seeds do not know that: drawn from what ten seeds a side
-    show, sides differ in form and spread that in truth are alike, and the rate comes out too high. Sharing
-    the form over shapes, and drawing the spreads of shapes together, takes most of that away:
-    docs/statistics.md has both beside the truth.
+    The rate of false alarms in whole reports is a rate of rare events: it depends on the tails of the noise,
+    and on whether both sides have the same tails. Ten seeds do not determine that: simulated from ten seeds a
+    side, sides that are alike in truth differ in form and spread, and the rate comes out too high. Sharing
+    the form over shapes, and drawing their spreads together, removes most of that bias; docs/statistics.md
+    has both beside the truth.
     """
     sides = extract(dataset, configs[0]), extract(dataset, configs[1])
     labels = tuple(str(label) for label in dataset["shape"].values.tolist())

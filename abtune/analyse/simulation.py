@@ -1,8 +1,8 @@
 """Simulated sweeps with the noise of a dataset, judged as an analysis judges.
 
 The distribution of each side is taken to be that of its seeds around their mean, smoothed, because ten points
-in themselves look more skewed and lumpy than what they were drawn from. What no seed has shown, no simulation
-shows either.
+in themselves look more skewed and lumpy than what they were drawn from. Failure modes absent from the sample
+are absent from the simulation.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ class Simulation:
         return self._all_at_once(first, second, correction, rng)
 
     def _one_by_one(self, first: Floats, second: Floats, rng: np.random.Generator) -> Tests:
-        """Test a replication at a time, where shapes have to do with each other in the test."""
+        """Test a replication at a time, for tests that use several shapes at once."""
         shapes = len(first) // self._replications
         found = [
             run_tests(

@@ -62,7 +62,7 @@ Examples:
     show_default=True,
     help="Chance to find a boost that is there.",
 )
-@ci_option("Confidence of the analysis; tests are made at the rest.")
+@ci_option("Confidence of the analysis; tests use level 1 - confidence.")
 @click.option(
     "--figure",
     metavar="FILE",

@@ -146,9 +146,9 @@ def moderated_error(first: npt.ArrayLike, second: npt.ArrayLike, floor: npt.Arra
     -----
     Assumes that the variances of a side's shapes come from one scaled inverse chi-squared distribution.
     How far they agree is itself known only roughly from 29 shapes, and overestimating it makes false alarms
-    at strict levels: it is taken one standard error on the safe side. Degrees of
-    freedom are the fewest, as in :func:`abtune.stats.caution.cautious_error`. Unlike every other method, a
-    shape's result depends on its company.
+    at strict levels: it is taken one standard error on the safe side. Degrees of freedom are the fewest, as
+    in :func:`abtune.stats.caution.cautious_error`. Unlike with every other method, a shape's result depends
+    on the other shapes.
     """
     limits = np.asarray(floor, dtype=np.float64)
     sides = [moments(first), moments(second)]

@@ -2,7 +2,7 @@
 
 Equal numbers of seeds are counted by meeting in the middle, which needs 2 x 2^n partial sums instead of
 C(2n, n) splits. Unequal ones need the studentised statistic, a function of sum and sum of squares: every
-split is looked at, a block of pairs of partial sums at a time. What is too many is sampled.
+split is looked at, a block of pairs of partial sums at a time. Where there are too many, they are sampled.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def sampled(pooled: Floats, small: int, rng: np.random.Generator) -> Floats:
     rule = _ExtremeRule(pooled, small)
     count = np.zeros(shapes, dtype=np.int64)
     step = max(1, _ELEMENTS // max(shapes, total))
-    values = np.sort(pooled, axis=1).T  # so that a split knows nothing of which side is first
+    values = np.sort(pooled, axis=1).T  # so that no split depends on which side is first
     for start in range(0, RESAMPLES, step):
         chosen = random_splits(min(step, RESAMPLES - start), small, total - small, rng)
         count += rule.count(chosen @ values, chosen @ values**2)
@@ -96,7 +96,7 @@ def sampled(pooled: Floats, small: int, rng: np.random.Generator) -> Floats:
 
 
 class Splits:
-    """Splits that are looked at again and again, for many shifts: all of them, or 9,999 random ones.
+    """Splits that are used repeatedly, for many shifts: all of them, or 9,999 random ones.
 
     Parameters
     ----------

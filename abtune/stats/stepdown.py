@@ -1,4 +1,4 @@
-"""Westfall and Young's step-down max-T: the correction that learns from the data how shapes go together.
+"""Westfall and Young's step-down max-T: the correction that allows for the dependence between shapes.
 
 Whole seeds are dealt to the two sides anew, the same for every shape. That keeps what a seed's shapes have
 in common, and lets many shapes share the few splits of few seeds: from 4 + 4 seeds on something can be
