@@ -142,6 +142,15 @@ def test_a_dry_run_says_whether_the_design_can_succeed(run: Run, cpu: None, seed
     assert ("use --seeds 5 or more" in outcome.out) is not can
 
 
+@pytest.mark.parametrize("seeds", [5, 20])
+def test_a_dry_run_of_thousands_of_shapes_names_the_seeds_between(run: Run, cpu: None, seeds: int) -> None:
+    """Over 5,001 shapes only splits that are counted can pass, which they are up to 15 seeds a side."""
+    shapes = ",".join(f"M={size}_N=16_K=16" for size in range(16, 5017))
+    outcome = run("--shapes", shapes, "--target", "cpu", "--seeds", str(seeds), "--dry-run")
+    assert outcome.code == 0
+    assert "cannot find any single difference: use --seeds 11 to 15, or fewer shapes." in outcome.out
+
+
 def test_defaults_follow_the_target(run: Run, found: Found) -> None:
     """A GPU gets the published shapes and mainline against async; a CPU small ones and sampling."""
     found(GPU)

@@ -127,7 +127,7 @@ def _half_over_shapes(
 
 
 def _wider(of_shapes: float, of_seeds: float) -> float:
-    """Allow for the seeds' errors at least: a few shapes that happen to agree would promise more than that.
+    """Take at least the error from the seeds: a few shapes may agree by chance.
 
     Unknown with a single shape; where no shape has two seeds the spread over shapes is all there is.
     """
@@ -157,9 +157,8 @@ def _improvement(
     weight = _even(used)
     estimate = _mean(np.array([_mean(row[~np.isnan(row)]) for row in wins[used]]))
     half = half_width([block(wins, weight), block(losses, weight)], level)
-    half = (
-        half if 0 < estimate < 1 else float("nan")
-    )  # sides that never overlap do not say how rarely they would
+    # Sides that do not overlap in the sample give no information about how rarely they do.
+    half = half if 0 < estimate < 1 else float("nan")
     return Improvement(
         probability=estimate,
         low=float(np.clip(estimate - half, 0, 1)),

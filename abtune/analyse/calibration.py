@@ -11,7 +11,7 @@ import xarray as xr
 from abtune.analyse.comparison import Choices
 from abtune.analyse.resplits import Resplit, resplit
 from abtune.analyse.samples import Samples, extract
-from abtune.analyse.simulation import Run, Simulation, own_noise, shared_noise
+from abtune.analyse.simulation import SimulatedRates, Simulation, own_noise, shared_noise
 from abtune.analyse.wording import correction_words, test_words
 from abtune.errors import InputError
 from abtune.stats.estimand import Estimand
@@ -136,11 +136,11 @@ def calibrate(
 
     Notes
     -----
-    A rate of false alarms in whole reports is that of the rarest events, and hangs on the tails of the noise
-    and on whether the sides have the same ones. Ten seeds do not know that: drawn from what ten seeds a side
-    show, sides differ in form and spread that in truth are alike, and the rate comes out too high. Sharing
-    the form over shapes, and drawing the spreads of shapes together, takes most of that away:
-    docs/statistics.md has both beside the truth.
+    The rate of false alarms in whole reports is a rate of rare events: it depends on the tails of the noise,
+    and on whether both sides have the same tails. Ten seeds do not determine that: simulated from ten seeds a
+    side, sides that are alike in truth differ in form and spread, and the rate comes out too high. Sharing
+    the form over shapes, and drawing their spreads together, removes most of that bias; docs/statistics.md
+    has both beside the truth.
     """
     sides = extract(dataset, configs[0]), extract(dataset, configs[1])
     labels = tuple(str(label) for label in dataset["shape"].values.tolist())
@@ -185,7 +185,11 @@ def calibrate(
 
 
 def _by_shape(
-    sides: tuple[Samples, Samples], labels: tuple[str, ...], usable: Integers, none: Run, some: list[Run]
+    sides: tuple[Samples, Samples],
+    labels: tuple[str, ...],
+    usable: Integers,
+    none: SimulatedRates,
+    some: list[SimulatedRates],
 ) -> tuple[Simulated, ...]:
     return tuple(
         Simulated(

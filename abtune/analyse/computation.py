@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from abtune.analyse.comparison import Choices
 from abtune.analyse.samples import Samples
@@ -22,7 +23,7 @@ from abtune.stats.variance import floored, moments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class DesignPower:
     """What the design can show.
 
     Attributes
@@ -55,7 +56,7 @@ class Computed:
     simultaneous : Interval
         Holds all shapes at once, and nowhere lies inside ``interval``.
     tests : Tests
-    plan : Plan
+    plan : DesignPower
     """
 
     log_boost: Floats
@@ -64,7 +65,7 @@ class Computed:
     welch: Interval
     simultaneous: Interval
     tests: Tests
-    plan: Plan
+    plan: DesignPower
 
 
 def compute(
@@ -158,30 +159,68 @@ def _hull(wide: Interval, narrow: Interval) -> Interval:
 
 def _plan(
     baseline: Samples, candidate: Samples, *, choices: Choices, alpha: float, margin: float, tests: int
-) -> Plan:
+) -> DesignPower:
     """Say what this design can show, from noise that is drawn towards the level of all shapes."""
-    noise = [
-        np.sqrt(moderated(floored(side.noise**2, side.floor), side.n - 1)) for side in (baseline, candidate)
-    ]
     needed = resolution(choices, alpha, tests)
-    family = 1 if choices.correction == Correction.NONE else tests
-    return Plan(
+    return DesignPower(
         detectable=detectable_boost(
             n_first=baseline.n,
             n_second=candidate.n,
-            noise_first=noise[0],
-            noise_second=noise[1],
+            noise_first=lent_noise(baseline),
+            noise_second=lent_noise(candidate),
             alpha=alpha,
-            shapes=family,
+            shapes=_family(choices, tests),
             resolution=needed,
         ),
-        seeds=seeds_needed(
-            margin,
-            noise_first=noise[0],
-            noise_second=noise[1],
-            alpha=alpha,
-            shapes=family,
-            resolution=needed,
-        ),
+        seeds=seeds_to_find(margin, baseline, candidate, choices=choices, alpha=alpha, tests=tests),
         fewest=fewest_seeds(alpha=needed),
     )
+
+
+def seeds_to_find(
+    boost: npt.ArrayLike,
+    baseline: Samples,
+    candidate: Samples,
+    *,
+    choices: Choices,
+    alpha: float,
+    tests: int,
+) -> Integers:
+    """Return how many seeds a side find a boost with 80 % power, judged as these samples are.
+
+    Parameters
+    ----------
+    boost : array_like, shape (shapes,) or ()
+        True boost, a fraction, not zero.
+    baseline, candidate : Samples
+        Both sides.
+    choices : Choices
+        Test and correction.
+    alpha : float
+        Family-wise level.
+    tests : int
+        Shapes that the correction covers.
+
+    Returns
+    -------
+    ndarray of int, shape (shapes,)
+        0 where the noise of a side is unknown.
+    """
+    return seeds_needed(
+        boost,
+        noise_first=lent_noise(baseline),
+        noise_second=lent_noise(candidate),
+        alpha=alpha,
+        shapes=_family(choices, tests),
+        resolution=resolution(choices, alpha, tests),
+    )
+
+
+def lent_noise(side: Samples) -> Floats:
+    """Noise of each shape to plan with: at least that of the measurement, and drawn towards the shapes'."""
+    noise: Floats = np.sqrt(moderated(floored(side.noise**2, side.floor), side.n - 1))
+    return noise
+
+
+def _family(choices: Choices, tests: int) -> int:
+    return 1 if choices.correction == Correction.NONE else tests

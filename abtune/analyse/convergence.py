@@ -126,13 +126,13 @@ def relabelled(analysis: Analysis, dataset: xr.Dataset, trials: int) -> Analysis
     """
     made = _tried(dataset.sel(config=[analysis.baseline, analysis.candidate]))
     stopped = int(np.count_nonzero((made > 0) & (made < trials)))
-    notes = [OPTIMISTIC]
+    notes, kind = [OPTIMISTIC], analysis.choices.estimand.replace("-", " ")
     if stopped:
         notes.append(f"{count(stopped, 'search')} ended before {trials} trials and had fewer to choose from.")
     return dataclasses.replace(
         analysis,
         definition=(
-            f"Boost: geometric mean, over the seeds, of the best latency that each search of the baseline "
+            f"Boost: {kind}, over the seeds, of the best latency that each search of the baseline "
             f"measured itself within its first {trials} trials, over that of the candidate, minus 1."
         ),
         caveats=(*notes, *analysis.caveats),

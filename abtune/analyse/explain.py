@@ -144,7 +144,7 @@ def explain(dataset: xr.Dataset, analysis: Analysis, shape: str, judge: Judge) -
         intervals=tuple(_intervals(sides, at, analysis)),
         tests=tuple(_tests(sides, at, analysis)),
         gates=found,
-        sensitivity=what_would_change(dataset, analysis, at, judge),
+        sensitivity=what_would_change(dataset, analysis, sides, at, judge),
         note="" if verdict_of(found, row) is row.verdict else _LOOKS,
     )
 

@@ -38,7 +38,7 @@ class Naive:
     naive_low, naive_high : float
         Welch's interval of all timings pooled.
     narrower : float
-        How many times narrower the naive one is, on logs; infinite if it has no width.
+        How many times narrower the naive one is, on logs.
     """
 
     shape: str
@@ -64,7 +64,7 @@ class Noise:
     by_shape : tuple of Source
         Each shape under the baseline, then under the candidate.
     naive : tuple of Naive
-        Shapes with an interval and several timings a seed.
+        Shapes with an interval and several timings a seed that differ.
     trials : tuple of Trials
         What became of the trials; empty without histories.
     caveats : tuple of str
@@ -119,7 +119,7 @@ def _naive(dataset: xr.Dataset, analysis: Analysis) -> tuple[Naive, ...]:
     return tuple(
         _beside(row, float(low), float(high))
         for row, low, high in zip(analysis.comparisons, pooled.low, pooled.high, strict=True)
-        if not math.isnan(row.boost_low)
+        if not math.isnan(row.boost_low) and high > low
     )
 
 
@@ -131,7 +131,7 @@ def _beside(row: Comparison, low: float, high: float) -> Naive:
         boost_high=row.boost_high,
         naive_low=from_log(low),
         naive_high=from_log(high),
-        narrower=width / (high - low) if high > low else math.inf,
+        narrower=width / (high - low),
     )
 
 
@@ -159,15 +159,23 @@ def _caveats(dataset: xr.Dataset, analysis: Analysis, by_shape: Sequence[Source]
 def _about_timing(by_shape: Sequence[Source]) -> list[str]:
     """Say whether timing longer would have told more."""
     known = [row for row in by_shape if row.measurement >= 0 and row.search >= 0]
+    silent = [row for row in known if row.measurement == row.search == 0]
     loud = [row for row in known if row.measurement > _PRECISE * row.search]
-    if not known:
-        return []
-    if not loud:
-        return ["Everywhere the error of timing is less than a tenth of the noise of the search."]
-    worst = max(loud, key=lambda row: row.measurement - _PRECISE * row.search)
-    return [
-        f"In {len(loud)} of {count(len(known), 'cell')} of shape and configuration the error of timing is "
-        f"more than a tenth of the noise of the search, most of all in {worst.shape}, {worst.config} "
-        f"({percent(worst.measurement)} against {percent(worst.search)}); more rounds, or a quieter machine, "
-        "would help."
-    ]
+    cells = f"{count(len(known), 'cell')} of shape and configuration"
+    notes = []
+    if silent:
+        notes.append(
+            f"In {len(silent)} of {cells} all seeds and all their rounds agree exactly; differences below "
+            "the resolution are unseen."
+        )
+    if loud:
+        worst = max(loud, key=lambda row: row.measurement - _PRECISE * row.search)
+        notes.append(
+            f"In {len(loud)} of {cells} the error of timing is more than a tenth of the noise of the search, "
+            f"most of all in {worst.shape}, {worst.config} ({percent(worst.measurement)} against "
+            f"{percent(worst.search)}); more rounds, or a quieter machine, would help."
+        )
+    elif len(known) > len(silent):
+        where = "Elsewhere" if silent else "Everywhere"
+        notes.append(f"{where} the error of timing is less than a tenth of the noise of the search.")
+    return notes

@@ -7,20 +7,19 @@ power has 34-45 % in one case of ten; pooled, it has 71-77 %.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
 
+from abtune.analyse.computation import lent_noise
 from abtune.analyse.cost import RunCost, cost_of_a_seed
 from abtune.analyse.samples import Samples, extract
+from abtune.analyse.wording import count
 from abtune.errors import InputError
-from abtune.stats.moderation import moderated
 from abtune.stats.power import detectable_boost, fewest_seeds, power, seeds_needed
-from abtune.stats.ragged import Floats
 from abtune.stats.scatter import PooledSpread, pooled_spread
-from abtune.stats.variance import floored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +100,7 @@ class ShapeNeed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class SeedPlan:
     """What a design needs and reaches.
 
     Attributes
@@ -120,6 +119,8 @@ class Plan:
         Shape by shape; empty if the noise was given.
     cost : RunCost or None
         Of a seed of a shape, both sides.
+    caveats : tuple of str
+        What weakens the plan.
     """
 
     baseline: SideNoise
@@ -130,9 +131,10 @@ class Plan:
     reaches: tuple[Reach, ...]
     shapes: tuple[ShapeNeed, ...]
     cost: RunCost | None
+    caveats: tuple[str, ...]
 
 
-def plan_from_noise(noise: float, goal: Goal) -> Plan:
+def plan_from_noise(noise: float, goal: Goal) -> SeedPlan:
     """Plan with a given noise of both sides.
 
     Parameters
@@ -147,10 +149,10 @@ def plan_from_noise(noise: float, goal: Goal) -> Plan:
         SideNoise(config=name, spread=spread, low=math.nan, high=math.nan)
         for name in ("baseline", "candidate")
     ]
-    return _plan(sides, goal, shapes=(), cost=None)
+    return _plan(sides, goal, shapes=(), cost=None, caveats=())
 
 
-def plan_from_dataset(dataset: xr.Dataset, configs: tuple[str, str], goal: Goal, *, level: float) -> Plan:
+def plan_from_dataset(dataset: xr.Dataset, configs: tuple[str, str], goal: Goal, *, level: float) -> SeedPlan:
     """Plan with the noise of a dataset, pooled over its shapes.
 
     Parameters
@@ -180,12 +182,29 @@ def plan_from_dataset(dataset: xr.Dataset, configs: tuple[str, str], goal: Goal,
         goal,
         shapes=_by_shape(sides, labels, goal),
         cost=cost_of_a_seed(dataset, configs),
+        caveats=tuple(_without_noise(sides)),
     )
 
 
+def _without_noise(sides: Sequence[Samples]) -> Iterator[str]:
+    """Say where the noise to plan with is zero because no seed differs from another."""
+    for side in sides:
+        known, agree = int(np.count_nonzero(side.n >= 2)), int(np.count_nonzero(side.noise == 0))
+        if agree:
+            yield (
+                f"{side.config}: all seeds agree exactly in {agree} of {count(known, 'shape')}; differences "
+                "below the resolution are unseen, and it may take more seeds than this says."
+            )
+
+
 def _plan(
-    sides: Sequence[SideNoise], goal: Goal, *, shapes: tuple[ShapeNeed, ...], cost: RunCost | None
-) -> Plan:
+    sides: Sequence[SideNoise],
+    goal: Goal,
+    *,
+    shapes: tuple[ShapeNeed, ...],
+    cost: RunCost | None,
+    caveats: tuple[str, ...],
+) -> SeedPlan:
     noise = sides[0].spread, sides[1].spread
     needed = seeds_needed(
         goal.boosts,
@@ -195,7 +214,7 @@ def _plan(
         shapes=goal.shapes,
         target=goal.target,
     )
-    return Plan(
+    return SeedPlan(
         baseline=sides[0],
         candidate=sides[1],
         goal=goal,
@@ -204,6 +223,7 @@ def _plan(
         reaches=tuple(_reach(n, noise, goal, cost) for n in goal.seeds),
         shapes=shapes,
         cost=cost,
+        caveats=caveats,
     )
 
 
@@ -227,9 +247,7 @@ def _reach(n: int, noise: tuple[float, float], goal: Goal, cost: RunCost | None)
 
 
 def _by_shape(sides: Sequence[Samples], labels: Sequence[str], goal: Goal) -> tuple[ShapeNeed, ...]:
-    noise: list[Floats] = [
-        np.sqrt(moderated(floored(side.noise**2, side.floor), side.n - 1)) for side in sides
-    ]
+    noise = [lent_noise(side) for side in sides]
     seeds = seeds_needed(
         np.array(goal.boosts)[np.newaxis],
         noise_first=noise[0][:, np.newaxis],

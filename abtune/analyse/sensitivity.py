@@ -10,8 +10,9 @@ import numpy as np
 import xarray as xr
 
 from abtune.analyse.comparison import Analysis, Comparison, Verdict
+from abtune.analyse.computation import seeds_to_find
+from abtune.analyse.samples import Samples
 from abtune.schema import RunStatus
-from abtune.stats.power import seeds_needed
 
 # Beyond, a single seed weighs little, and leaving out each in turn takes long.
 _MOST_SEEDS = 30
@@ -39,7 +40,8 @@ class Sensitivity:
     alone : Verdict
         If this were the only shape, so that nothing had to be corrected.
     seeds_for_estimate : int
-        Seeds a side that would find a true boost as large as the estimate with 80 % power; 0 if unknown.
+        Seeds a side that would find a true boost as large as the estimate with 80 % power, with the test and
+        the correction of the analysis; 0 if unknown.
     margin_for_equivalence : float
         Smallest margin within which the shape counts as equivalent, if it does not differ; NaN if none.
     """
@@ -51,7 +53,11 @@ class Sensitivity:
 
 
 def what_would_change(
-    dataset: xr.Dataset, analysis: Analysis, at: int, judge: Callable[..., Analysis]
+    dataset: xr.Dataset,
+    analysis: Analysis,
+    sides: tuple[Samples, Samples],
+    at: int,
+    judge: Callable[..., Analysis],
 ) -> Sensitivity:
     """Analyse the same data with something changed.
 
@@ -61,6 +67,8 @@ def what_would_change(
         Restricted to the shapes of the analysis.
     analysis : Analysis
         As it is.
+    sides : tuple of Samples
+        Baseline and candidate, all shapes.
     at : int
         Place of the shape.
     judge : callable
@@ -70,7 +78,7 @@ def what_would_change(
     return Sensitivity(
         without_seed=_without_each(dataset, analysis, at, judge),
         alone=judge(dataset.isel(shape=[at])).comparisons[0].verdict,
-        seeds_for_estimate=_seeds(row, analysis),
+        seeds_for_estimate=_seeds(analysis, sides, at),
         margin_for_equivalence=_margin(dataset, row, at, judge),
     )
 
@@ -101,18 +109,14 @@ def _left_out(dataset: xr.Dataset, at: int, config: int, seed: int) -> xr.Datase
     return dataset.assign(run_status=status)
 
 
-def _seeds(row: Comparison, analysis: Analysis) -> int:
+def _seeds(analysis: Analysis, sides: tuple[Samples, Samples], at: int) -> int:
+    row = analysis.comparisons[at]
     if row.verdict is Verdict.INVALID or not row.boost:
         return 0
     tested = sum(not math.isnan(other.p) for other in analysis.comparisons)
-    needed = seeds_needed(
-        row.boost,
-        noise_first=row.baseline.noise,
-        noise_second=row.candidate.noise,
-        alpha=round(1 - analysis.level, 12),
-        shapes=max(tested, 1),
-    )
-    return int(needed)
+    alpha = round(1 - analysis.level, 12)
+    needed = seeds_to_find(row.boost, *sides, choices=analysis.choices, alpha=alpha, tests=max(tested, 1))
+    return int(needed[at])
 
 
 def _margin(dataset: xr.Dataset, row: Comparison, at: int, judge: Callable[..., Analysis]) -> float:

@@ -1,8 +1,8 @@
 """Simulated sweeps with the noise of a dataset, judged as an analysis judges.
 
 The distribution of each side is taken to be that of its seeds around their mean, smoothed, because ten points
-in themselves look more skewed and lumpy than what they were drawn from. What no seed has shown, no simulation
-shows either.
+in themselves look more skewed and lumpy than what they were drawn from. Failure modes absent from the sample
+are absent from the simulation.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _smoothed(centred: Floats, *, spread: float, n: int) -> Pool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class SimulatedRates:
     """Shares of the simulated sweeps at one true boost; arrays over shapes.
 
     Attributes
@@ -152,7 +152,7 @@ class Simulation:
         self._alpha = round(1 - level, 12)
         self._floor: Floats = np.tile(floor, (replications, 1))
 
-    def run(self, boost: float, rng: np.random.Generator) -> Run:
+    def run(self, boost: float, rng: np.random.Generator) -> SimulatedRates:
         """Judge simulated sweeps in all of whose shapes the true boost is this."""
         truth = math.log1p(boost)
         pair = self._draw(0, truth, rng), self._draw(1, 0.0, rng)
@@ -169,7 +169,7 @@ class Simulation:
         confirming = tests.p_adjusted if moderated_alone else tests.p_welch_adjusted
         called = differs(interval.low, interval.high, tests.p_adjusted, confirming, self._alpha)
         plain = tests.p if moderated_alone else tests.p_welch
-        return Run(
+        return SimulatedRates(
             covered=self._share((interval.low <= truth) & (truth <= interval.high)),
             alone=self._share(differs(interval.low, interval.high, tests.p, plain, self._alpha)),
             called=self._share(called),
@@ -194,7 +194,7 @@ class Simulation:
         return self._all_at_once(first, second, correction, rng)
 
     def _one_by_one(self, first: Floats, second: Floats, rng: np.random.Generator) -> Tests:
-        """Test a replication at a time, where shapes have to do with each other in the test."""
+        """Test a replication at a time, for tests that use several shapes at once."""
         shapes = len(first) // self._replications
         found = [
             run_tests(

@@ -113,7 +113,7 @@ def describe_timings(dataset: xr.Dataset, *, baseline: str, level: float) -> Tim
     baseline : str
         The configuration that others are set against.
     level : float
-        Confidence level of the intervals; series are flagged at the rest.
+        Confidence level of the intervals; series are flagged at 1 - level.
     """
     cells = list(_cells(dataset))
     timed = [each for cell in cells for each in cell.timed if cell.seeds == 1 and len(each.logs) >= FEWEST]

@@ -12,7 +12,7 @@ from abtune.analyse.boost import from_log
 from abtune.analyse.comparison import Comparison
 from abtune.analyse.lone_pairs import LonePair, log_ratios
 from abtune.stats.ragged import Floats
-from abtune.stats.shape_sample import Estimate, noise_bound, sign, signed_rank, student
+from abtune.stats.shape_sample import Estimate, noise_bound, sign, signed_rank, student, without_rounding
 
 ALL = "all shapes"
 # Search noise of a run, from what hardly any tuner stays below to what is usual.
@@ -93,12 +93,12 @@ def surviving(pairs: Sequence[LonePair]) -> tuple[Surviving, ...]:
 
 
 def _describe(name: str, logs: Floats, level: float) -> Together:
-    bound = noise_bound(logs, level=level)
+    bound, signed = noise_bound(logs, level=level), without_rounding(logs)
     return Together(
         name=name,
         shapes=len(logs),
-        faster=int(np.count_nonzero(logs > 0)),
-        slower=int(np.count_nonzero(logs < 0)),
+        faster=int(np.count_nonzero(signed > 0)),
+        slower=int(np.count_nonzero(signed < 0)),
         mean=_as_boost(student(logs, level=level)),
         typical=_as_boost(signed_rank(logs, level=level)),
         share=sign(logs, level=level),

@@ -65,7 +65,7 @@ Examples:
 @baseline_option()
 @candidate_option()
 @shapes_option()
-@ci_option("Confidence of the intervals; tests are made at the rest.")
+@ci_option("Confidence of the intervals; tests use level 1 - confidence.")
 @margin_option("The smallest boost that matters: within it, shapes count as equivalent.")
 @rng_seed_option("Seed of the resampling.")
 @click.option(

@@ -12,7 +12,7 @@ from abtune.commands.options import FigurePath, Percentage, baseline_option, can
 from abtune.errors import InputError
 
 if TYPE_CHECKING:
-    from abtune.analyse.planning import Goal, Plan
+    from abtune.analyse.planning import Goal, SeedPlan
 
 BOOSTS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 SEEDS = (5, 7, 10, 15, 20, 30, 50, 100)
@@ -62,7 +62,7 @@ Examples:
     show_default=True,
     help="Chance to find a boost that is there.",
 )
-@ci_option("Confidence of the analysis; tests are made at the rest.")
+@ci_option("Confidence of the analysis; tests use level 1 - confidence.")
 @click.option(
     "--figure",
     metavar="FILE",
@@ -121,7 +121,7 @@ def power(
 
 def _from_dataset(
     name: str | None, configs: tuple[str | None, str | None], goal: Goal, shapes: int | None
-) -> tuple[Plan, str]:
+) -> tuple[SeedPlan, str]:
     """Plan with a dataset's noise, and say in words where that comes from."""
     import dataclasses
 

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from abtune.measure.target import TargetFacts
 
 
+_MANY_SEEDS = 100
+
+
 class Duration(click.ParamType):  # type: ignore[type-arg]  # generic only from click 8.2 on
     """A time span such as ``90s``, ``15m`` or ``2h``; the command receives seconds."""
 
@@ -328,10 +331,13 @@ def _say_power(plan: Plan) -> None:
     if reachable <= needed:
         click.echo("This design can succeed.")
         return
-    enough = next(seeds for seeds in range(n, 100) if smallest_p(seeds, seeds) <= needed)
-    click.echo(
-        f"This design cannot find any single difference: use --seeds {enough} or more, or fewer shapes."
-    )
+    enough = [seeds for seeds in range(2, _MANY_SEEDS) if smallest_p(seeds, seeds) <= needed]
+    remedy = ""
+    if enough:
+        # Beyond 15 + 15 seeds splits are sampled, and the smallest p-value is larger again.
+        more = "or more" if enough[-1] == _MANY_SEEDS - 1 else f"to {enough[-1]}"
+        remedy = f"--seeds {enough[0]} {more}, or "
+    click.echo(f"This design cannot find any single difference: use {remedy}fewer shapes.")
 
 
 def _say_outcome(outcome: Outcome, plan: Plan, out: Path) -> int:

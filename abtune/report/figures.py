@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from abtune.analyse.comparison import Analysis
     from abtune.analyse.convergence import Curve, Point
-    from abtune.analyse.planning import Plan
+    from abtune.analyse.planning import SeedPlan
 
 INK, BAND, GREY = "#1f4e79", "#1f4e7933", "#808080"
 _SETTINGS: Any = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
@@ -126,7 +126,7 @@ def draw_curve(curve: Curve, analysis: Analysis) -> Figure:
     return figure
 
 
-def draw_power(plan: Plan) -> Figure:
+def draw_power(plan: SeedPlan) -> Figure:
     """Draw the chance to find each boost by the number of seeds."""
     figure, (axis,) = new_figure(1, 5.0, 3.4)
     from matplotlib import colormaps  # there, or the figure would not be

@@ -5,19 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from abtune.analyse.planning import Plan, SideNoise
+from abtune.analyse.planning import SeedPlan, SideNoise
 from abtune.report.numbers import NOTHING, plain_percent, spread_percent
 from abtune.report.page import SHAPE, Bullets, Grid, Heading, Part, Prose, column, filled
 
 _MOST = 100_000
 
 
-def power_page(plan: Plan, source: str) -> tuple[Part, ...]:
+def power_page(plan: SeedPlan, source: str) -> tuple[Part, ...]:
     """Compose the page.
 
     Parameters
     ----------
-    plan : Plan
+    plan : SeedPlan
         What was found.
     source : str
         Where the noise comes from, in words.
@@ -25,7 +25,7 @@ def power_page(plan: Plan, source: str) -> tuple[Part, ...]:
     return tuple(_parts(plan, source))
 
 
-def _parts(plan: Plan, source: str) -> Iterator[Part]:
+def _parts(plan: SeedPlan, source: str) -> Iterator[Part]:
     yield Heading(text="power", minor=False)
     yield Prose(text=_setting(plan, source), remark=False)
     yield Heading(
@@ -40,7 +40,7 @@ def _parts(plan: Plan, source: str) -> Iterator[Part]:
     yield Bullets(items=tuple(_notes(plan)))
 
 
-def _setting(plan: Plan, source: str) -> str:
+def _setting(plan: SeedPlan, source: str) -> str:
     goal = plan.goal
     correction = f"Holm over {goal.shapes} shapes" if goal.shapes > 1 else "one shape, no correction"
     return (
@@ -54,7 +54,7 @@ def _noise(side: SideNoise) -> str:
     return f"{side.config} {spread_percent(side.spread)}%{bounds}"
 
 
-def _needs(plan: Plan) -> Grid:
+def _needs(plan: SeedPlan) -> Grid:
     return Grid(
         stub="boost",
         labels=tuple(plain_percent(need.boost) for need in plan.needs),
@@ -68,7 +68,7 @@ def _needs(plan: Plan) -> Grid:
     )
 
 
-def _reaches(plan: Plan) -> Grid:
+def _reaches(plan: SeedPlan) -> Grid:
     reaches, boosts = plan.reaches, plan.goal.boosts
     chances = [
         column(plain_percent(boost), [_chance(reach.power[at]) for reach in reaches], gives_way=3 + at)
@@ -88,7 +88,7 @@ def _reaches(plan: Plan) -> Grid:
     )
 
 
-def _shapes(plan: Plan) -> Grid:
+def _shapes(plan: SeedPlan) -> Grid:
     sides = [(spread_percent(row.baseline), spread_percent(row.candidate)) for row in plan.shapes]
     boosts = plan.goal.boosts
     return Grid(
@@ -104,7 +104,8 @@ def _shapes(plan: Plan) -> Grid:
     )
 
 
-def _notes(plan: Plan) -> Iterator[str]:
+def _notes(plan: SeedPlan) -> Iterator[str]:
+    yield from plan.caveats
     boosts = ", ".join(plain_percent(boost) for boost in plan.goal.boosts)
     yield f"Columns {boosts}: chance in percent to find a true boost of that size."
     yield (

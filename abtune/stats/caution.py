@@ -55,7 +55,7 @@ def fewest_freedom(
     Parameters
     ----------
     freedom : ndarray, shape (shapes,)
-        As Welch has them.
+        Welch-Satterthwaite degrees of freedom.
     parts, own : tuple of ndarray, shape (shapes,)
         Variance of the mean of either side, and the degrees of freedom that it is known with; they broadcast.
     more : ndarray of int, shape (shapes,)
@@ -63,10 +63,10 @@ def fewest_freedom(
 
     Notes
     -----
-    The variance of one side is raised to its one-sided limit given the other, by the F distribution of
-    their ratio: of the side with fewer seeds to the 95 % limit, with equal numbers of the noisier side to
-    the 75 % limit. That a nuisance parameter is taken at its worst within a confidence set is an idea
-    of [1]_; the limits were chosen by simulation.
+    The variance of one side is raised to its one-sided upper confidence limit, given the other side's, by
+    the F distribution of their ratio. If the numbers of seeds differ, the smaller sample's variance is raised
+    to its 95 % limit; if they are equal, the larger variance is raised to its 75 % limit. Taking a nuisance
+    parameter at its worst within a confidence set is an idea of [1]_; the limits were chosen by simulation.
 
     References
     ----------
@@ -76,9 +76,8 @@ def fewest_freedom(
     """
     share = np.where(more == 0, _NOISIER, _SMALLER)
     limits = special.fdtri(own[0], own[1], share), special.fdtri(own[1], own[0], share)
-    first = np.where(
-        more == 0, parts[0] >= parts[1], more < 0
-    )  # whether it is the first side's that is raised
+    # Whether the variance of the first side is the one that is raised.
+    first = np.where(more == 0, parts[0] >= parts[1], more < 0)
     worst = np.where(first, limits[0], 1.0) * parts[0], np.where(first, 1.0, limits[1]) * parts[1]
     fewest = np.fmin(freedom, welch_freedom(*worst, own[0] + 1, own[1] + 1))
     known: Floats = np.where(np.isnan(freedom), np.nan, fewest)

@@ -1,7 +1,7 @@
 """How much of the scatter comes from the search, from the session and from the single timing.
 
-Only for a look at where noise comes from: no interval or test of a boost uses these components. They are
-moments of the timings as they are, spikes included, while a seed's value is made of medians.
+For description only: no interval or test of a boost uses these components. They are moments of the raw
+timings, spikes included, whereas a seed's value is a mean of medians.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _component(rest: Floats, freedom: npt.NDArray[np.int64], factor: Floats) -> 
 
 
 def _ratio(numerator: npt.ArrayLike, count: npt.ArrayLike) -> Floats:
-    """Divide, where nothing over nothing is nothing."""
+    """Divide, where 0/0 is 0."""
     ratio: Floats = np.asarray(numerator, dtype=np.float64) / np.maximum(count, 1)
     return ratio
 

@@ -1,7 +1,7 @@
 """Confidence intervals of the difference of mean logs of two independent samples.
 
-Two methods that keep their promise for few seeds: the expanded percentile bootstrap, the default, and
-Welch's t, its closed-form cross-check. Both know of the measurement variance that seed values carry.
+Two methods whose coverage is near nominal for few seeds: the expanded percentile bootstrap, the default, and
+Welch's t, its closed-form cross-check. Both allow for the measurement variance that seed values carry.
 """
 
 from __future__ import annotations

@@ -40,12 +40,14 @@ def permutation_inversion(
 
     Notes
     -----
-    With n + n seeds the splits that exchange I of the first side with J of the second are as extreme as
-    the data from the shift mean(I) - mean(J) on, so the bounds are order statistics of these differences
-    [1]_. With unequal numbers the test is studentised and the bounds are found by halving. All splits up
-    to 10 + 10 seeds, or 20,000 of unequal numbers, else 9,999 random ones.
+    With n + n seeds, the split that exchanges a subset I of the first side for a subset J of the second, of
+    the same size, is at least as extreme as the data if the shift is at or beyond mean(I) - mean(J); the
+    bounds are therefore order statistics of these differences [1]_. With unequal numbers of seeds the test
+    is studentised, and the bounds are found by bisection. All splits are used up to 10 + 10 seeds, or up to
+    20,000 splits with unequal numbers; beyond, 9,999 random ones.
 
-    Where no p-value of so few seeds is small enough, the interval has no bounds, and Welch's stands in.
+    Where even the smallest p-value exceeds 1 - level, the interval would be unbounded, and Welch's interval
+    is returned instead.
 
     References
     ----------
@@ -89,7 +91,7 @@ def _distance(
 def _halved(
     first: Floats, second: Floats, difference: Floats, width: Floats, level: float, splits: Splits
 ) -> Floats:
-    """Halve between a shift that is kept, the difference, and one that is rejected."""
+    """Bisect between a shift that is not rejected, the difference itself, and one that is."""
     inside, outside = np.zeros_like(difference), width.copy()
     for _ in range(_WIDEST):  # most are rejected at once
         kept = splits.p(first - (difference - outside)[:, np.newaxis], second) > 1 - level

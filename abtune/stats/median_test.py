@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator
 
@@ -11,6 +10,7 @@ import numpy.typing as npt
 
 from abtune.stats.medians import order_statistics
 from abtune.stats.ragged import Floats, Integers, groups
+from abtune.stats.splits import random_splits, subsets
 
 _MOST_SPLITS = 20_000
 _RANDOM = 19_999
@@ -66,15 +66,13 @@ def median_permutation_test(
 
 def _places(small: int, large: int, root: int, *, exact: bool) -> Iterator[tuple[Integers, Integers]]:
     """Ascending places of both sides in the pooled sample, some splits at a time."""
-    total = small + large
     if exact:
-        chosen = np.array(list(itertools.combinations(range(total), small)), dtype=np.int64)
+        splits = subsets(small + large, small).T
     else:
-        keys = np.random.default_rng([root, small, large]).random((_RANDOM, total))
-        chosen = np.sort(np.argpartition(keys, small, axis=1)[:, :small], axis=1).astype(np.int64)
-    inside = np.zeros((len(chosen), total), dtype=bool)
-    np.put_along_axis(inside, chosen, values=True, axis=1)
-    others = np.nonzero(~inside)[1].reshape(len(chosen), large).astype(np.int64)
+        splits = random_splits(_RANDOM, small, large, np.random.default_rng([root, small, large]))
+    inside = splits > 0
+    chosen = np.nonzero(inside)[1].reshape(-1, small)
+    others = np.nonzero(~inside)[1].reshape(-1, large)
     for start in range(0, len(chosen), 2_000):
         yield chosen[start : start + 2_000], others[start : start + 2_000]
 

@@ -85,8 +85,8 @@ def median_percentile(
 
     Notes
     -----
-    For medians, unlike means, the plain percentile keeps its promise: .972, .970, .971 at 5, 10, 20 seeds,
-    at least .949 in any of nine kinds of noise. Price-Bonett's below five seeds a side.
+    For medians, unlike means, the coverage of the plain percentile is near nominal: .972, .970, .971 at 5,
+    10, 20 seeds, at least .949 in any of nine kinds of noise. Price-Bonett's below five seeds a side.
     """
     limits = np.asarray(floor, dtype=np.float64)
     closed = price_bonett(first, second, level=level, floor=limits)
@@ -138,7 +138,7 @@ class _Atoms:
 
 @functools.lru_cache(maxsize=64)
 def _atoms(n: int) -> _Atoms:
-    """Return the bootstrap distribution of the median of n values; what has no chance is left out."""
+    """Return the bootstrap distribution of the median of n values; negligible probabilities are left out."""
     rank = np.arange(n + 1) / n
     half = n // 2
     upto = special.bdtrc((n - 1) // 2, n, rank)  # the lower of the middle two is at most this value
@@ -146,8 +146,12 @@ def _atoms(n: int) -> _Atoms:
     if n % 2:
         low = high = np.flatnonzero(single > _NEGLIGIBLE)
         return _Atoms(low=low, high=high, share=single[low] / single[low].sum())
-    joint = math.comb(n, half) * np.outer(np.diff(rank**half), np.diff(rank**half)[::-1])
-    joint = np.triu(joint, 1)
+    # C(n, n/2) times the differences of rank^(n/2), in logs: either is beyond a float from 1,030 values on.
+    ways = special.gammaln(n + 1) - 2 * special.gammaln(half + 1)
+    with np.errstate(divide="ignore"):  # rank 0, whose power is 0
+        steps = half * np.log(rank[1:]) + np.log(-np.expm1(half * np.log(rank[:-1] / rank[1:])))
+    # Below the diagonal, where the lower value would be the higher, nothing is a probability.
+    joint = np.triu(np.exp(np.minimum(ways + np.add.outer(steps, steps[::-1]), 0.0)), 1)
     joint += np.diag(np.diff(special.bdtrc(half - 1, n, rank)) - joint.sum(axis=1))
     low, high = np.nonzero(joint > _NEGLIGIBLE)
     share = joint[low, high]

@@ -18,7 +18,6 @@ from abtune.stats.ragged import Floats
 from abtune.stats.variance import floored, moments, welch_freedom
 
 _CAUTION = 1.0
-_MOST_FREEDOM = 1e6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +28,7 @@ class Moderation:
     ----------
     variance : ndarray, shape (shapes,)
     freedom : ndarray, shape (shapes,)
-        Own plus prior degrees of freedom; infinite where all shapes agree.
+        Own plus prior degrees of freedom, at most those of all shapes together.
     """
 
     variance: Floats
@@ -66,22 +65,28 @@ def fit_prior(variance: Floats, freedom: npt.ArrayLike, *, caution: float) -> Pr
         By how many standard errors the spread of the log variances is taken to be wider than it was found;
         0 gives the estimate of [1]_. Wider means that less is lent.
 
+    Notes
+    -----
+    Where the log variances scatter no more than one common variance makes them, its estimate is the mean of
+    the variances, weighted by their degrees of freedom, as in limma since 2017. The limit of the other case,
+    exp of the mean log, is 23 % too large for three shapes of five seeds, and 9 % for 29.
+
     References
     ----------
     .. [1] G. K. Smyth, Linear models and empirical Bayes methods for assessing differential expression in
        microarray experiments, Statistical Applications in Genetics and Molecular Biology 3, 3 (2004).
        DOI 10.2202/1544-6115.1027
     """
-    half = np.asarray(freedom, dtype=np.float64) / 2
-    usable = (variance > 0) & (half > 0)
+    own = np.asarray(freedom, dtype=np.float64)
+    usable = (variance > 0) & (own > 0)
     if np.count_nonzero(usable) < 3:
         return Prior(variance=np.nan, freedom=0.0)
-    d = half[usable]
-    logs = np.log(variance[usable]) - special.digamma(d) + np.log(d)
+    half = own[usable] / 2
+    logs = np.log(variance[usable]) - special.digamma(half) + np.log(half)
     spread = float(logs.var(ddof=1))
-    excess = spread * (1 + caution * np.sqrt(2 / (len(logs) - 1))) - float(special.polygamma(1, d).mean())
+    excess = spread * (1 + caution * np.sqrt(2 / (len(logs) - 1))) - float(special.polygamma(1, half).mean())
     if excess <= 0:  # no more spread than the variances' own error: one common variance
-        return Prior(variance=float(np.exp(logs.mean())), freedom=np.inf)
+        return Prior(variance=float(np.average(variance[usable], weights=half)), freedom=np.inf)
     prior = _inverse_trigamma(excess)
     level = float(np.exp(logs.mean() + special.digamma(prior) - np.log(prior)))
     return Prior(variance=level, freedom=2 * prior)
@@ -102,18 +107,19 @@ def moderate(variance: Floats, freedom: npt.ArrayLike, *, caution: float) -> Mod
     Returns
     -------
     Moderation
-        (d0 s0^2 + d s^2)/(d0 + d) with d0 + d degrees of freedom, the posterior of Smyth (2004); unchanged
-        if fewer than three variances are positive.
+        (d0 s0^2 + d s^2)/(d0 + d) with d0 + d degrees of freedom, the posterior of Smyth (2004), but no more
+        of them than the positive variances have together; unchanged if fewer than three are positive.
     """
     own = np.asarray(freedom, dtype=np.float64)
     prior = fit_prior(variance, own, caution=caution)
     if prior.freedom == 0:
         return Moderation(variance=variance, freedom=own)
+    together = own[(variance > 0) & (own > 0)].sum()  # what the common level itself is known with
     if np.isinf(prior.freedom):
         common = np.where(np.isnan(variance), np.nan, prior.variance)
-        return Moderation(variance=common, freedom=np.full(common.shape, np.inf))
+        return Moderation(variance=common, freedom=np.full(common.shape, together))
     posterior = (prior.freedom * prior.variance + own * variance) / (prior.freedom + own)
-    return Moderation(variance=posterior, freedom=own + prior.freedom)
+    return Moderation(variance=posterior, freedom=np.minimum(own + prior.freedom, together))
 
 
 def moderated(variance: Floats, freedom: npt.ArrayLike) -> Floats:
@@ -140,9 +146,9 @@ def moderated_error(first: npt.ArrayLike, second: npt.ArrayLike, floor: npt.Arra
     -----
     Assumes that the variances of a side's shapes come from one scaled inverse chi-squared distribution.
     How far they agree is itself known only roughly from 29 shapes, and overestimating it makes false alarms
-    at strict levels: it is taken one standard error on the safe side. Degrees of
-    freedom are the fewest, as in :func:`abtune.stats.caution.cautious_error`. Unlike every other method, a
-    shape's result depends on its company.
+    at strict levels: it is taken one standard error on the safe side. Degrees of freedom are the fewest, as
+    in :func:`abtune.stats.caution.cautious_error`. Unlike with every other method, a shape's result depends
+    on the other shapes.
     """
     limits = np.asarray(floor, dtype=np.float64)
     sides = [moments(first), moments(second)]
@@ -151,9 +157,9 @@ def moderated_error(first: npt.ArrayLike, second: npt.ArrayLike, floor: npt.Arra
         for side, limit in zip(sides, limits.T, strict=True)
     ]
     parts = [part.variance / np.maximum(side.n, 1) for part, side in zip(known, sides, strict=True)]
-    own = [np.minimum(part.freedom, _MOST_FREEDOM) for part in known]
+    own = known[0].freedom, known[1].freedom
     freedom = welch_freedom(parts[0], parts[1], own[0] + 1, own[1] + 1)
-    freedom = fewest_freedom(freedom, (parts[0], parts[1]), (own[0], own[1]), sides[0].n - sides[1].n)
+    freedom = fewest_freedom(freedom, (parts[0], parts[1]), own, sides[0].n - sides[1].n)
     freedom = np.where(np.isnan(parts[0] + parts[1]), np.nan, freedom)
     return StandardError(
         difference=sides[0].mean - sides[1].mean, error=np.sqrt(parts[0] + parts[1]), freedom=freedom

@@ -24,7 +24,7 @@ def adjust(p: npt.ArrayLike, correction: Correction) -> Floats:
 
     Notes
     -----
-    Max-t is no function of p-values: see :func:`abtune.stats.stepdown.max_t`. Whatever accompanies it is
+    Max-T is not a function of p-values: see :func:`abtune.stats.stepdown.max_t`. The tests beside it are
     adjusted by Holm's procedure.
     """
     if correction is Correction.NONE:

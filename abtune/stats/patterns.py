@@ -104,7 +104,7 @@ def level_change(values: npt.ArrayLike) -> Change:
     -----
     K is the largest absolute value over t of 2 sum_i<=t rank_i - t (n + 1), the Mann-Whitney statistic of
     what lies before and after; ties have midranks. p = 2 exp(-6 K^2/(n^3 + n^2)), at most 1, is approximate,
-    and on the safe side: below 11 values it is never below .05.
+    and conservative: below 11 values it is never below .05.
 
     References
     ----------

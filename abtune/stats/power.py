@@ -1,9 +1,9 @@
 """What a design can show, before and after it is run: smallest p, detectable boost, seeds needed.
 
-Planned is for the test that finds less, which is Welch's with fewer degrees of freedom but for the smallest
-numbers of seeds; the permutation test enters by the levels that it can have. The correction over shapes
-enters as the level of the first step of Holm's procedure, alpha over the number of shapes: what holds
-there holds for every shape.
+Plans are for the less powerful of the two tests, which is Welch's with fewer degrees of freedom except for
+the smallest numbers of seeds; the permutation test enters through its attainable levels. The correction over
+shapes enters as the level of the first step of Holm's procedure, alpha over the number of shapes: what
+passes there passes for every shape.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What many shapes say together when each has a single log ratio: the sample is one of shapes, not of runs.
 
 Three answers to one question, whether the candidate is faster over shapes like these: by the mean, by ranks,
-by signs alone. They are no three confirmations; they differ in what they take for granted. And one answer to
-another: how noisy a search can be at the most, if the ratios scatter no more than this.
+by signs alone. They are not three independent confirmations; they differ in what they take for granted. And
+one answer to another: how noisy a search can be at the most, if the ratios scatter no more than this.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from scipy import special, stats
 from abtune.stats.interval import quantile
 from abtune.stats.ragged import Floats
 
-# Ratios that are equal but for rounding have no spread.
+# Ratios that are equal but for rounding have no spread, and share a rank.
 _TIE = 1e-12
 _MOST_EXACT = 100
 
@@ -47,6 +47,27 @@ class NoiseBound:
     spread: float
     noise: float
     limit: float
+
+
+def without_rounding(log_ratio: npt.ArrayLike) -> Floats:
+    """Give log ratios that differ by rounding alone one size, and those that are nothing else zero.
+
+    Parameters
+    ----------
+    log_ratio : array_like, shape (shapes,)
+
+    Returns
+    -------
+    ndarray, shape (shapes,)
+        Equal and inverse ratios have exactly the same size, whatever the unit of the times.
+    """
+    values = np.asarray(log_ratio, dtype=np.float64)
+    order = np.argsort(np.abs(values))
+    size = np.abs(values)[order]
+    larger = np.diff(size, prepend=0.0) > _TIE
+    tied = np.empty_like(values)
+    tied[order] = np.concatenate([[0.0], size[larger]])[np.cumsum(larger)]
+    return np.copysign(tied, values)
 
 
 def student(log_ratio: npt.ArrayLike, *, level: float) -> Estimate:
@@ -92,8 +113,9 @@ def signed_rank(log_ratio: npt.ArrayLike, *, level: float) -> Estimate:
     Notes
     -----
     Assumes effects that are symmetric about the pseudo-median: with exponential ones it covers .89. The test
-    leaves out zeros. Interval and test are exact without ties, and the interval too wide with them; normal
-    beyond 100 shapes, the test beyond 50.
+    leaves out zeros, and ratios that are equal or inverse but for rounding tie. Interval and test are exact
+    without ties, and the interval too wide with them; normal beyond 100 shapes, the test beyond 50, with ties
+    or zeros beyond 13.
 
     References
     ----------
@@ -106,7 +128,8 @@ def signed_rank(log_ratio: npt.ArrayLike, *, level: float) -> Estimate:
     rows, columns = np.triu_indices(len(values))
     means = np.sort((values[rows] + values[columns]) / 2)
     outside = _outside(len(values), level)
-    p = float(stats.wilcoxon(values).pvalue) if np.any(values) else math.nan
+    ranked = without_rounding(values)
+    p = float(stats.wilcoxon(ranked).pvalue) if ranked.any() else math.nan
     low, high = (means[outside - 1], means[-outside]) if outside else (math.nan, math.nan)
     return Estimate(value=float(np.median(means)), low=float(low), high=float(high), p=p)
 
@@ -129,7 +152,7 @@ def sign(log_ratio: npt.ArrayLike, *, level: float) -> Estimate:
     .. [1] C. J. Clopper and E. S. Pearson, The use of confidence or fiducial limits illustrated in the case
        of the binomial, Biometrika 26, 404-413 (1934). DOI 10.1093/biomet/26.4.404
     """
-    values = np.asarray(log_ratio, dtype=np.float64)
+    values = without_rounding(log_ratio)
     above, either = int(np.count_nonzero(values > 0)), int(np.count_nonzero(values))
     if not either:
         return _unknown(math.nan)

@@ -12,7 +12,7 @@ from scipy import special
 
 from abtune.stats.interval import StandardError
 from abtune.stats.ragged import Floats, Group, groups
-from abtune.stats.splits import counted_in_blocks, counted_in_halves, is_exact, sampled
+from abtune.stats.splits import centred, counted_in_blocks, counted_in_halves, is_exact, sampled
 
 
 def permutation_test(first: npt.ArrayLike, second: npt.ArrayLike, *, rng: np.random.Generator) -> Floats:
@@ -54,8 +54,7 @@ def permutation_test(first: npt.ArrayLike, second: npt.ArrayLike, *, rng: np.ran
     for group in groups(first, second, at_least=2):
         sides = sorted((group.first, group.second), key=lambda side: side.shape[1])
         small, large = sides[0].shape[1], sides[1].shape[1]
-        pooled = np.concatenate(sides, axis=1)
-        pooled -= pooled.mean(axis=1, keepdims=True)
+        pooled = centred(np.concatenate(sides, axis=1))
         if not is_exact(small, large):
             p[group.index] = sampled(pooled, small, np.random.default_rng([root, small, large]))
         elif small == large:

@@ -1,8 +1,8 @@
 """Several looks at growing data, without paying for them in false alarms.
 
-Who looks after 5, 10 and 20 seeds and stops at the first difference, with the usual 5 % each time, calls a
-false one in 11 % of sweeps. Here the 5 % are spent over the looks: the sum of the levels bounds the chance
-of any false statement at any look, whatever the dependence between them (Bonferroni).
+Looking after 5, 10 and 20 seeds and stopping at the first difference, each time at the usual level of 5 %,
+makes a false claim in 11 % of sweeps. Here the 5 % are spent over the looks: the sum of the levels bounds the
+probability of any false claim at any look, whatever the dependence between them (Bonferroni).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def schedule(*, alpha: float, most: int, shapes: int) -> tuple[Look, ...]:
     alpha : float
         Family-wise level of all looks together, such as 0.05.
     most : int
-        Seeds a side at the most. The last look is there, and spends what others have not.
+        Seeds a side at the most, which the last look has; it spends what the others have left.
     shapes : int
         Shapes that are corrected over.
 

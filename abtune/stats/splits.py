@@ -2,7 +2,7 @@
 
 Equal numbers of seeds are counted by meeting in the middle, which needs 2 x 2^n partial sums instead of
 C(2n, n) splits. Unequal ones need the studentised statistic, a function of sum and sum of squares: every
-split is looked at, a block of pairs of partial sums at a time. What is too many is sampled.
+split is looked at, a block of pairs of partial sums at a time. Where there are too many, they are sampled.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ RESAMPLES = 99_999
 _LARGEST_HALF = 15
 _MOST_SPLITS = 2_704_156  # 12 + 12 seeds
 _MOST_SEEDS = 40  # beyond, the partial sums of a few among many need too much memory
-_TIE = 1e-12
+# Of the sum of absolute residuals: what the rounding of logs near -9 can come to where they scatter by 1e-6.
+_TIE = 1e-9
 _ELEMENTS = 2_000_000
 _FEW_SPLITS = 184_756  # 10 + 10 seeds
 _FEW_UNEQUAL = 20_000
@@ -35,34 +36,49 @@ def is_exact(n_first: int, n_second: int) -> bool:
     return total <= _MOST_SEEDS and math.comb(total, n_first) <= _MOST_SPLITS
 
 
+def centred(pooled: Floats) -> Floats:
+    """Return the pooled values less their mean.
+
+    Log latencies lie near -9 and may scatter by a millionth of that, so their rounded mean leaves residuals
+    whose sum is not zero, which the counts below assume. The first value is subtracted beforehand: exactly,
+    as long as all lie within a factor of two.
+    """
+    shifted = pooled - pooled[:, :1]
+    residuals: Floats = shifted - shifted.mean(axis=1, keepdims=True)
+    return residuals
+
+
 def counted_in_halves(pooled: Floats) -> Floats:
     """Exact test of n + n values: pairs of partial sums that together reach the observed sum.
 
     The values are centred, so exchanging the sides negates the sum: one tail is counted and doubled.
     """
     n = pooled.shape[1] // 2
-    threshold = np.abs(pooled[:, :n].sum(axis=1)) - _TIE * np.abs(pooled).sum(axis=1)
     count = np.zeros(len(pooled), dtype=np.int64)
-    for left, right in _meeting(n, n, n):
-        sums = np.sort(pooled[:, :n] @ left, axis=1)
-        wanted = threshold[:, np.newaxis] - pooled[:, n:] @ right
-        wanted.sort(axis=1)  # the search then walks through memory in order
-        for row, (have, need) in enumerate(zip(sums, wanted, strict=True)):
-            count[row] += have.size * need.size - have.searchsorted(need).sum()
+    for start, block in _blocks(pooled, math.comb(n, n // 2)):
+        threshold = np.abs(block[:, :n].sum(axis=1)) - _TIE * np.abs(block).sum(axis=1)
+        for left, right in _meeting(n, n, n):
+            sums = np.sort(block[:, :n] @ left, axis=1)
+            wanted = threshold[:, np.newaxis] - block[:, n:] @ right
+            wanted.sort(axis=1)  # the search then walks through memory in order
+            for row, (have, need) in enumerate(zip(sums, wanted, strict=True), start):
+                count[row] += have.size * need.size - have.searchsorted(need).sum()
     return np.minimum(2 * np.maximum(count, 1) / math.comb(2 * n, n), 1.0)
 
 
 def counted_in_blocks(pooled: Floats, small: int) -> Floats:
     """Exact studentised test: every split, a block of pairs of partial sums at a time."""
     half = pooled.shape[1] // 2
-    rule = _ExtremeRule(pooled, small)
+    other = pooled.shape[1] - half
     count = np.zeros(len(pooled), dtype=np.int64)
-    for left, right in _meeting(half, pooled.shape[1] - half, small):
-        sums = pooled[:, :half] @ left, pooled[:, half:] @ right
-        squares = pooled[:, :half] ** 2 @ left, pooled[:, half:] ** 2 @ right
-        for row in range(len(pooled)):
-            parts = [(total[row], square[row]) for total, square in zip(sums, squares, strict=True)]
-            count[row] += rule.count_pairs(row, *parts)
+    for start, block in _blocks(pooled, math.comb(other, min(small, other // 2))):
+        rule = _ExtremeRule(block, small)
+        for left, right in _meeting(half, other, small):
+            sums = block[:, :half] @ left, block[:, half:] @ right
+            squares = block[:, :half] ** 2 @ left, block[:, half:] ** 2 @ right
+            for row in range(len(block)):
+                parts = [(total[row], square[row]) for total, square in zip(sums, squares, strict=True)]
+                count[start + row] += rule.count_pairs(row, *parts)
     return np.maximum(count, 1) / math.comb(pooled.shape[1], small)
 
 
@@ -72,17 +88,15 @@ def sampled(pooled: Floats, small: int, rng: np.random.Generator) -> Floats:
     rule = _ExtremeRule(pooled, small)
     count = np.zeros(shapes, dtype=np.int64)
     step = max(1, _ELEMENTS // max(shapes, total))
-    values = np.sort(pooled, axis=1).T  # so that a split knows nothing of which side is first
+    values = np.sort(pooled, axis=1).T  # so that no split depends on which side is first
     for start in range(0, RESAMPLES, step):
-        keys = rng.random((min(step, RESAMPLES - start), total))
-        chosen = np.zeros(keys.shape)
-        np.put_along_axis(chosen, np.argpartition(keys, small, axis=1)[:, :small], 1.0, axis=1)
+        chosen = random_splits(min(step, RESAMPLES - start), small, total - small, rng)
         count += rule.count(chosen @ values, chosen @ values**2)
     return (count + 1) / (RESAMPLES + 1)
 
 
 class Splits:
-    """Splits that are looked at again and again, for many shifts: all of them, or 9,999 random ones.
+    """Splits that are used repeatedly, for many shifts: all of them, or 9,999 random ones.
 
     Parameters
     ----------
@@ -101,9 +115,8 @@ class Splits:
             self._chosen = subsets(total, small)[:, 1:].T  # the first one is the data
         else:
             self._count = _FEW_RANDOM + 1
-            keys = np.random.default_rng([root, small, total - small]).random((_FEW_RANDOM, total))
-            self._chosen = np.zeros(keys.shape)
-            np.put_along_axis(self._chosen, np.argpartition(keys, small, axis=1)[:, :small], 1.0, axis=1)
+            rng = np.random.default_rng([root, small, total - small])
+            self._chosen = random_splits(_FEW_RANDOM, small, total - small, rng)
 
     def resolves(self, alpha: float) -> bool:
         """Whether the smallest two-sided p is at most alpha."""
@@ -111,8 +124,7 @@ class Splits:
 
     def p(self, first: Floats, second: Floats) -> Floats:
         """Studentised two-sided test of samples with these numbers of seeds."""
-        pooled = np.concatenate(sorted((first, second), key=lambda side: side.shape[1]), axis=1)
-        pooled = pooled - pooled.mean(axis=1, keepdims=True)
+        pooled = centred(np.concatenate(sorted((first, second), key=lambda side: side.shape[1]), axis=1))
         rule = _ExtremeRule(pooled, self._small)
         return (rule.count(self._chosen @ pooled.T, self._chosen @ pooled.T**2) + 1) / self._count
 
@@ -168,6 +180,16 @@ class _ExtremeRule:
         return int(np.count_nonzero(one @ two >= self.c[row]))
 
 
+def _blocks(pooled: Floats, width: int) -> Iterator[tuple[int, Floats]]:
+    """Go through the shapes, so many at a time that an array of this width for all of them stays small.
+
+    Yields the place of the first shape, and the shapes.
+    """
+    step = max(1, _ELEMENTS // width)
+    for start in range(0, len(pooled), step):
+        yield start, pooled[start : start + step]
+
+
 def _meeting(first: int, second: int, chosen: int) -> Iterator[tuple[Floats, Floats]]:
     """Go through the ways to choose among first + second values: k of the first, the rest of the second.
 
@@ -175,6 +197,14 @@ def _meeting(first: int, second: int, chosen: int) -> Iterator[tuple[Floats, Flo
     """
     for k in range(max(0, chosen - second), min(first, chosen) + 1):
         yield subsets(first, k), subsets(second, chosen - k)
+
+
+def random_splits(number: int, small: int, large: int, rng: np.random.Generator) -> Floats:
+    """Draw subsets of ``small`` of ``small + large``: indicators of shape (number, small + large)."""
+    keys = rng.random((number, small + large))
+    chosen = np.zeros(keys.shape)
+    np.put_along_axis(chosen, np.argpartition(keys, small, axis=1)[:, :small], 1.0, axis=1)
+    return chosen
 
 
 @functools.lru_cache(maxsize=64)

@@ -1,4 +1,4 @@
-"""Westfall and Young's step-down max-T: the correction that learns from the data how shapes go together.
+"""Westfall and Young's step-down max-T: the correction that allows for the dependence between shapes.
 
 Whole seeds are dealt to the two sides anew, the same for every shape. That keeps what a seed's shapes have
 in common, and lets many shapes share the few splits of few seeds: from 4 + 4 seeds on something can be
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from abtune.stats.ragged import Floats
-from abtune.stats.splits import subsets
+from abtune.stats.splits import random_splits, subsets
 
 _MOST_SPLITS = 20_000
 _RANDOM = 9_999
@@ -144,7 +144,5 @@ def _splits(total: int, small: int, root: int) -> Floats:
     """Return all splits of the columns, the data's among them, or random ones."""
     if math.comb(total, small) <= _MOST_SPLITS:
         return subsets(total, small).T
-    keys = np.random.default_rng([root, small, total - small]).random((_RANDOM, total))
-    chosen = np.zeros(keys.shape)
-    np.put_along_axis(chosen, np.argpartition(keys, small, axis=1)[:, :small], 1.0, axis=1)
-    return chosen
+    rng = np.random.default_rng([root, small, total - small])
+    return random_splits(_RANDOM, small, total - small, rng)

@@ -1,7 +1,7 @@
 """Bootstrap-t intervals: resamples are measured in their own standard errors.
 
-The only bootstrap here that is sampled, for its quantity is no sum of draws. It is the best of all where
-one side is skewed and the other is not, and the widest where values tie.
+The only bootstrap here that is sampled, because its statistic is not a sum of draws. It covers best where one
+side is skewed and the other is not, and is the widest where values tie.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def resampled(
 
 
 class _Draws:
-    """Resamples of so many and so many seeds, the same for every shape."""
+    """Resamples for two given sample sizes, the same for every shape."""
 
     __slots__ = ("counts", "normal")
 
@@ -143,7 +143,7 @@ class _Draws:
         self.normal = rng.standard_normal(RESAMPLES)[:, np.newaxis]
 
     def t(self, first: Floats, second: Floats, floor: Floats) -> tuple[Floats, Floats]:
-        """Return t of every resample and shape, and how the sides were turned for it."""
+        """Return t of every resample and shape, and the orientation in which it was computed."""
         turn = orientation(residuals(first), residuals(second))
         known = np.nan_to_num(floor, nan=-1.0)
         exchange = ((turn > 0) | (turn == 0) & (known[:, 0] > known[:, 1]))[:, np.newaxis]
@@ -172,7 +172,7 @@ class _Draws:
 
 
 def _ends(t: Floats, level: float) -> tuple[Floats, Floats]:
-    """Order statistics of the resamples; of absolute values only the upper one is meant, at the level."""
+    """Order statistics of the resamples; of absolute values only the upper one is used, at the level."""
     absolute = bool((t >= 0).all())
     share = (1 - level) if absolute else (1 - level) / 2
     place = max(math.floor((RESAMPLES + 1) * share + 1e-9), 1)

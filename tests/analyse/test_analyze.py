@@ -253,3 +253,15 @@ def test_a_comparison_says_how_many_seeds_each_side_has() -> None:
     """The same numbers that JSON and CSV have as columns."""
     row = abtune.analyze(make_sweep([0.1], n=5, m=4)).comparisons[0]
     assert (row.n_baseline, row.n_candidate) == (5, 4)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e3])
+def test_little_scatter_gives_no_verdict_by_the_order_of_the_sides(unit: float) -> None:
+    """Four seeds a side that overlap have p = 4/70 and no verdict, whichever side is the candidate."""
+    old = np.array([1.234002e-4, 1.234369e-4, 1.233662e-4, 1.232901e-4])
+    new = np.array([1.230975e-4, 1.230314e-4, 1.231609e-4, 1.233186e-4])
+    dataset = make_dataset(unit * np.stack([old, new])[np.newaxis], shapes=["s"], configs=["a", "b"])
+    for pair in (("a", "b"), ("b", "a")):
+        row = abtune.analyze(dataset, baseline=pair[0], candidate=pair[1], margin=1e-4).comparisons[0]
+        assert row.p == pytest.approx(4 / 70)
+        assert row.verdict is Verdict.INCONCLUSIVE

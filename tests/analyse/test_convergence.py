@@ -69,6 +69,14 @@ def test_the_optimism_of_whole_searches_is_not_held_against_their_beginnings() -
     assert "search_latency" not in at_trials(dataset, 3)
 
 
+@pytest.mark.parametrize("estimand", ["geometric mean", "arithmetic mean", "median"])
+def test_the_report_says_whose_ratio_it_is(estimand: str) -> None:
+    """The definition names the mean, or the median, that was asked for."""
+    dataset = with_histories()
+    analysis = abtune.analyze(at_trials(dataset, 5), estimand=estimand.replace(" ", "-"))
+    assert relabelled(analysis, dataset, 5).definition.startswith(f"Boost: {estimand}, over the seeds, of")
+
+
 def test_the_report_says_what_it_compares() -> None:
     """Definition and caveats name the trials, the bias, and searches that ended earlier."""
     dataset = with_histories()

@@ -183,3 +183,17 @@ def test_a_verdict_reached_look_by_look_says_why_the_gates_differ() -> None:
     assert found.comparison.verdict is not Verdict.IMPROVED
     assert "look by look" in found.note
     assert story(dataset).note == ""
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"correction": "none"}, {"correction": "max-t"}, {"test": "moderated"}], ids=str
+)
+def test_the_seeds_that_find_the_estimate_are_those_that_the_report_would_name(
+    options: dict[str, str],
+) -> None:
+    """With the estimate for a margin the report names the same seeds, whatever test and correction are."""
+    dataset = make_sweep([0.03, 0.0, 0.01], n=5, rounds=2, timing_noise=0.03, noise=0.01, seed=3)
+    found = story(dataset, **options)
+    assert found.comparison.verdict is Verdict.INCONCLUSIVE
+    (row, *_) = abtune.analyze(dataset, margin=found.comparison.boost, **options).comparisons  # type: ignore[arg-type]
+    assert f"takes about {found.sensitivity.seeds_for_estimate} a side" in row.reason

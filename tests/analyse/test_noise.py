@@ -114,3 +114,16 @@ def test_units_do_not_matter() -> None:
     for here, there in zip(noise_of(dataset).by_shape, noise_of(scaled).by_shape, strict=True):
         assert here.search == pytest.approx(there.search)
         assert here.timing == pytest.approx(there.timing)
+
+
+def test_seeds_that_agree_exactly_are_no_precise_timing() -> None:
+    """Without any scatter nothing is narrower, and nothing is said of the error of timing but that."""
+    dataset = make_sweep([0.1, 0.1], n=5, noise=0.0, rounds=2, repeats=3)
+    found = noise_of(dataset)
+    assert found.naive == ()
+    assert "In 4 of 4 cells of shape and configuration all seeds and all their rounds" in found.caveats[-1]
+    dataset["latency"][1] *= np.exp(np.random.default_rng(1).normal(0, 0.02, (2, 5, 1, 1)))
+    found = noise_of(dataset)
+    assert [naive.shape for naive in found.naive] == ["shape1"]
+    assert found.caveats[-2].startswith("In 2 of 4 cells")
+    assert found.caveats[-1].startswith("Elsewhere the error of timing is less than a tenth")

@@ -17,6 +17,7 @@ import abtune
 from abtune.analyse.cost import cost_of_a_seed
 from abtune.analyse.planning import Goal, plan_from_dataset, plan_from_noise
 from abtune.errors import InputError
+from abtune.report.power_page import power_page
 from abtune.schema import TrialStatus, add_variables
 
 CONFIGS = ("mainline", "async")
@@ -48,6 +49,15 @@ def test_a_dataset_is_planned_with_its_pooled_noise() -> None:
     assert (plan.baseline.spread, plan.candidate.spread) == pytest.approx(tuple(pooled))
     assert plan.candidate.low < plan.candidate.spread < plan.candidate.high
     assert len(plan.shapes) == 3
+
+
+def test_noise_of_zero_is_planned_with_a_caveat() -> None:
+    """Where seeds agree exactly the plan says for each side that it may promise too much, else nothing."""
+    plan = plan_from_dataset(make_sweep([0.1, 0.1], n=5, noise=(0.0, 0.02)), CONFIGS, GOAL, level=0.95)
+    (caveat,) = plan.caveats
+    assert caveat.startswith("mainline: all seeds agree exactly in 2 of 2 shapes; ")
+    assert caveat in str(power_page(plan, ""))
+    assert plan_from_dataset(make_sweep([0.1], n=5), CONFIGS, GOAL, level=0.95).caveats == ()
 
 
 @given(cv=st.floats(0.001, 1.5), shapes=st.integers(1, 200))

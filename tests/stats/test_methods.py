@@ -246,3 +246,14 @@ def test_known_coverage_is_that_of_the_next_smaller_design() -> None:
     method = methods_for(Estimand.GEOMETRIC_MEAN)["percentile"]
     assert [coverage_at(method, n)[0] for n in (3, 5, 12, 20, 90)] == [5, 5, 10, 20, 20]
     assert not method.keeps_its_promise
+
+
+def test_medians_of_more_than_a_thousand_values_have_an_interval() -> None:
+    """An even number of values for which binomial coefficients overflow gives about what one less gives."""
+    values = stats.norm.ppf((np.arange(1100) + 0.5) / 1100)[np.newaxis]
+    width = []
+    for n in (1100, 1099):
+        found = interval("percentile", values[:, :n], np.zeros((1, 5)), estimand=Estimand.MEDIAN)
+        width.append(found.high[0] - found.low[0])
+    assert width[0] == pytest.approx(width[1], rel=0.05)
+    assert width[0] == pytest.approx(2 * 1.96 * np.sqrt(np.pi / 2 / 1100), rel=0.05)

@@ -11,6 +11,7 @@ sd(x) * sqrt(9 / qchisq(.05, 9)) / sqrt(2)
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -41,6 +42,39 @@ def test_agrees_with_r() -> None:
         [0.8, 0.443904537692, 0.974789273673, 0.109375], rel=1e-9
     )
     assert noise_bound(X, level=0.95).limit == pytest.approx(0.13182357665, rel=1e-9)
+
+
+def signs_enumerated(values: np.ndarray) -> float:
+    """Share of all signs whose sum of positive midranks is as far from its middle."""
+    ranks = stats.rankdata(np.abs(values))
+    sums = np.array([ranks @ signs for signs in itertools.product((0, 1), repeat=len(values))])
+    away = np.abs(sums - ranks.sum() / 2)
+    return float(np.mean(away >= abs(ranks @ (values > 0) - ranks.sum() / 2)))
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e3, 1e-9])
+@pytest.mark.parametrize("inverse", [False, True])
+def test_ratios_that_are_equal_but_for_rounding_tie(unit: float, inverse: bool) -> None:  # noqa: FBT001
+    """Seven ratios of 1.1 and one of 1/1.1 share a rank, in any unit, as times and as throughputs."""
+    base = unit * np.array([1.0, 3.0, 7.0, 0.1, 12.3, 0.7, 9.9, 5.5, 2.3])
+    other = base * 1.1 ** np.array([1, 1, 1, 1, 1, 1, 1, -1, 0])
+    pair = (1e9 / other, 1e9 / base) if inverse else (base, other)
+    values = np.log(pair[1]) - np.log(pair[0])
+    assert len(np.unique(np.abs(values))) > 2
+    exact = signs_enumerated(np.repeat([1.0, -1.0], [7, 1]))
+    assert exact == pytest.approx(0.0703, abs=5e-5)
+    assert signed_rank(values, level=0.95).p == pytest.approx(exact)
+    assert sign(values, level=0.95).value == 7 / 8
+
+
+@given(st.lists(st.sampled_from([0.5, 0.8, 1.0, 1.25, 2.0, 3.0]), min_size=2, max_size=8))
+@settings(deadline=None)
+def test_the_signed_rank_test_with_ties_is_enumerated(ratios: list[float]) -> None:
+    """With ties the p of few shapes is that of all signs of the midranks, without the zeros."""
+    values = np.log(3e-5 * np.array(ratios)) - np.log(3e-5)
+    known = np.array([round(value, 9) for value in values if abs(value) > 1e-9])
+    if len(known):
+        assert signed_rank(values, level=0.95).p == pytest.approx(signs_enumerated(known))
 
 
 def test_the_interval_holds_what_the_signed_rank_test_does_not_reject() -> None:

@@ -1,6 +1,9 @@
 """Tests of a difference and of equivalence: oracles, symmetries, ties."""
 
+import itertools
+import tracemalloc
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -12,6 +15,7 @@ from scipy import stats
 from stats_noise import ALIKE, Array, tied, unknown_floor
 from statsmodels.stats.weightstats import ttost_ind
 
+from abtune.stats.estimand import Estimand, exchangeable
 from abtune.stats.interval import welch
 from abtune.stats.significance import permutation_test
 from abtune.stats.splits import RESAMPLES, counted_in_blocks, counted_in_halves, is_exact, sampled
@@ -48,6 +52,39 @@ def test_exact_test_agrees_with_scipy(n: int, m: int) -> None:
     first[3:], second[3:] = first[3:].round(), second[3:].round() + 0.5
     p = permutation_test(first, second, rng=generator())
     np.testing.assert_allclose(p, [scipy_p(a, b) for a, b in zip(first, second, strict=True)], rtol=1e-9)
+
+
+def rational_p(first: Array, second: Array) -> float:
+    """Share of the splits of n + n values whose difference is as large, without rounding."""
+    n = len(first)
+    values = [Fraction(float(value)) for value in (*first, *second)]
+    away = [abs(2 * sum(part) - sum(values)) for part in itertools.combinations(values, n)]
+    return sum(distance >= away[0] for distance in away) / len(away)
+
+
+@pytest.mark.parametrize("n", [4, 5])
+@pytest.mark.parametrize("spread", [1e-2, 1e-3, 1e-4, 1e-5, 1e-6])
+def test_little_scatter_loses_no_split(n: int, spread: float) -> None:
+    """Logs of about -9 that hardly vary have the p of rational arithmetic, in any order and any unit."""
+    rng = np.random.default_rng([n, round(1 / spread)])
+    first, second = rng.normal(-9, spread, (30, n)), rng.normal(-9 + spread, spread, (30, n))
+    p = permutation_test(first, second, rng=generator())
+    np.testing.assert_allclose(p, [rational_p(a, b) for a, b in zip(first, second, strict=True)], rtol=1e-12)
+    assert np.array_equal(p, permutation_test(second, first, rng=generator()))
+    assert np.array_equal(p, permutation_test(first + np.log(1e3), second + np.log(1e3), rng=generator()))
+
+
+@pytest.mark.parametrize(("n", "m"), [(4, 4), (5, 5), (4, 6)])
+@pytest.mark.parametrize("step", [1e-3, 1e-5, 1e-7])
+def test_timings_of_few_digits_tie_in_every_unit(n: int, m: int, step: float) -> None:
+    """Arithmetic means of whole clock ticks have the p of the ticks, in seconds and in milliseconds."""
+    rng = np.random.default_rng([n, m])
+    ticks = rng.normal(0, 5, (40, n)).round(), rng.normal(4, 5, (40, m)).round()
+    p = permutation_test(*ticks, rng=generator())
+    for unit in (1.234e-4, 0.1234):
+        logs = [np.log(unit * (1 + step * side)) for side in ticks]
+        again = permutation_test(*exchangeable(*logs, Estimand.ARITHMETIC_MEAN), rng=generator())
+        np.testing.assert_allclose(again, p, rtol=1e-12)
 
 
 def test_ten_seeds_a_side_agree_with_scipy() -> None:
@@ -197,3 +234,16 @@ def test_exact_limits_are_met_from_both_sides(name: str) -> None:
     halves = counted_in_halves(pooled)
     np.testing.assert_allclose(counted_in_blocks(pooled, 6), halves, rtol=1e-9)
     np.testing.assert_allclose(sampled(pooled, 6, generator()), halves, atol=0.01)
+
+
+@pytest.mark.parametrize(("n", "m", "shapes"), [(15, 15, 2000), (6, 30, 700)])
+def test_memory_does_not_grow_with_the_shapes(n: int, m: int, shapes: int) -> None:
+    """Thousands of shapes, as calibration has them, are counted within 256 MB, and as one by one."""
+    rng = np.random.default_rng(13)
+    first, second = rng.normal(-9, 0.02, (shapes, n)), rng.normal(-9, 0.02, (shapes, m))
+    tracemalloc.start()
+    p = permutation_test(first, second, rng=generator())
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 256e6
+    assert np.array_equal(p[-3:], permutation_test(first[-3:], second[-3:], rng=generator()))
