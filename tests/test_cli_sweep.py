@@ -91,7 +91,7 @@ def cpu(found: Found) -> None:
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch, cpu: None) -> Iterator[None]:
     """Sweep with the fake in place of TVM."""
-    monkeypatch.setattr("abtune.measure.crew.TVM_MODULE", "fake_metaschedule")
+    monkeypatch.setattr("abtune.measure.pool.TVM_MODULE", "fake_metaschedule")
     monkeypatch.setenv("PYTHONPATH", str(MEASURE))
     monkeypatch.syspath_prepend(str(MEASURE))
     yield

@@ -21,7 +21,7 @@ from distributed.utils import silence_logging_cmgr
 
 from abtune.errors import TargetError
 from abtune.measure import target
-from abtune.measure.crew import Crew, interrupt_crew, with_crew
+from abtune.measure.pool import ProcessPool, interrupt_pool, with_pool
 from abtune.measure.target import TargetFacts
 
 CONNECT_TIMEOUT = 10.0
@@ -30,21 +30,21 @@ PARTING_TIMEOUT = 5.0
 
 
 class Cluster:
-    """A connection to workers that hold crews.
+    """A connection to workers that hold pools.
 
     Parameters
     ----------
     client : distributed.Client
         An asynchronous client.
-    crew : str
-        Name of the crew that every worker holds for this sweep.
+    pool : str
+        Name of the pool that every worker holds for this sweep.
     searchers, devices : int
         Places of each kind, over all workers.
     """
 
-    def __init__(self, client: Client, crew: str, *, searchers: int, devices: int) -> None:
+    def __init__(self, client: Client, pool: str, *, searchers: int, devices: int) -> None:
         self._client = client
-        self._crew = crew
+        self._pool = pool
         self.searchers = searchers
         self.devices = devices
 
@@ -60,11 +60,11 @@ class Cluster:
         """Kill what the workers are doing, as far as they answer."""
         with contextlib.suppress(OSError):  # a timeout is one
             async with asyncio.timeout(PARTING_TIMEOUT):
-                await self._client.run(interrupt_crew, self._crew, on_error="ignore")
+                await self._client.run(interrupt_pool, self._pool, on_error="ignore")
 
     async def _run(self, task: Callable[..., Any], args: tuple[Any, ...], place: str, priority: int) -> Any:
         future = self._client.submit(
-            with_crew, self._crew, task, *args, resources={place: 1}, priority=priority, pure=False, retries=0
+            with_pool, self._pool, task, *args, resources={place: 1}, priority=priority, pure=False, retries=0
         )
         try:
             return await future
@@ -74,7 +74,7 @@ class Cluster:
 
 @contextlib.asynccontextmanager
 async def open_cluster(facts: TargetFacts, *, scheduler: str, cores: int) -> AsyncIterator[Cluster]:
-    """Connect to a cluster, and give each of its workers a crew.
+    """Connect to a cluster, and give each of its workers a pool.
 
     Parameters
     ----------
@@ -137,9 +137,9 @@ async def _local(facts: TargetFacts, cores: int) -> AsyncIterator[Cluster]:
         ) as local,
         Client(local, asynchronous=True, set_as_default=False) as client,
     ):
-        crew = Crew(facts, searchers=cores, devices=devices)
-        await client.register_plugin(crew)
-        yield Cluster(client, crew.name, searchers=cores, devices=devices)
+        pool = ProcessPool(facts, searchers=cores, devices=devices)
+        await client.register_plugin(pool)
+        yield Cluster(client, pool.name, searchers=cores, devices=devices)
 
 
 @contextlib.asynccontextmanager
@@ -148,14 +148,14 @@ async def _remote(facts: TargetFacts, scheduler: str) -> AsyncIterator[Cluster]:
         searchers, devices = (
             [int(offered.get(name, 0)) for offered in places.values()] for name in ("search", "device")
         )
-        crew = Crew(facts, searchers=max(searchers), devices=max(devices))
-        await client.register_plugin(crew)
+        pool = ProcessPool(facts, searchers=max(searchers), devices=max(devices))
+        await client.register_plugin(pool)
         try:
-            yield Cluster(client, crew.name, searchers=sum(searchers), devices=sum(devices))
+            yield Cluster(client, pool.name, searchers=sum(searchers), devices=sum(devices))
         finally:  # else the workers would keep their processes, and these their devices
             with contextlib.suppress(OSError):  # a timeout is one
                 async with asyncio.timeout(PARTING_TIMEOUT):
-                    await client.unregister_worker_plugin(crew.name)
+                    await client.unregister_worker_plugin(pool.name)
 
 
 def find_target_at(scheduler: str, spec: str, remote: str = "") -> TargetFacts:

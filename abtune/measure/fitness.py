@@ -23,7 +23,7 @@ from pathlib import Path
 from abtune.datasets import place_for
 from abtune.errors import AbtuneError, TargetError
 from abtune.measure import nvrtc
-from abtune.measure.servant import Post, ServantError, Template
+from abtune.measure.child import ChildError, ForkServer, Slot
 from abtune.measure.target import ONE_THREAD, TargetFacts, find_target, require_tvm
 
 # A process that searches was seen to hold 0.33 GB in its first iteration; its cost model grows.
@@ -180,12 +180,12 @@ def _about_cuda(facts: TargetFacts) -> Finding:
 def _about_nvrtc(arch: str) -> Finding:
     """Compile a kernel in a process of its own."""
     advice = "pip install 'abtune[cuda]', or have a CUDA toolkit that TVM finds"
-    with Template(nvrtc.__name__, ONE_THREAD) as template, closing(Post(template, {})) as post:
+    with ForkServer(nvrtc.__name__, ONE_THREAD) as fork_server, closing(Slot(fork_server, {})) as slot:
         try:
-            post.call("load_libraries", timeout=60.0)
+            slot.call("load_libraries", timeout=60.0)
             started = time.monotonic()
-            cubin = post.call("compile_cubin", _KERNEL, arch, timeout=60.0)
-        except ServantError as error:
+            cubin = slot.call("compile_cubin", _KERNEL, arch, timeout=60.0)
+        except ChildError as error:
             return problem("NVRTC", f"cannot compile for {arch}: {error}", advice)
     if cubin is None:
         return warning("NVRTC", "only as TVM itself calls it, which takes longer", advice)

@@ -14,11 +14,11 @@ from distributed.scheduler import KilledWorker
 
 from abtune.configurations import RANDOM, Configuration
 from abtune.errors import TargetError
-from abtune.measure.crew import Batch, Proposal, Timed, build_batch, propose, time_batch
+from abtune.measure.child import ChildError
 from abtune.measure.plan import Run, rng_for
 from abtune.measure.records import RunRecord
-from abtune.measure.servant import ServantError
 from abtune.measure.sitting import Sitting, first_error
+from abtune.measure.tasks import Batch, Proposal, Timed, build_batch, propose, time_batch
 from abtune.measure.trials import Candidate, History
 from abtune.schema import RunStatus, TrialStatus
 from abtune.shapes import Gemm
@@ -44,7 +44,7 @@ async def try_out(sitting: Sitting) -> None:
             await _try_out(sitting, config)
 
 
-class Proof:
+class HealthCheck:
     """Health check of the machine: passed once before anything is kept, repeated when everything fails.
 
     A compiler that is gone, a full disk or a lost device fails every run in seconds, and a failed run is not
@@ -55,14 +55,14 @@ class Proof:
         self._sitting = sitting
         self._lock = asyncio.Lock()
         self._begun = -math.inf
-        self.given = asyncio.Event()
+        self.passed = asyncio.Event()
 
-    async def give(self) -> None:
+    async def run(self) -> None:
         """Try out all configurations."""
         await try_out(self._sitting)
-        self.given.set()
+        self.passed.set()
 
-    async def renew(self) -> None:
+    async def rerun(self) -> None:
         """Try out the machine once more; whoever asks before a trial begins shares what comes of it.
 
         Raises
@@ -100,19 +100,19 @@ async def search_all(sitting: Sitting) -> None:
     sitting.progress.begin("tuning", len(plan.runs) * trials, done)
     # Twice as many runs as places, so that cores search for one half while devices time the other.
     slots = asyncio.Semaphore(2 * sitting.cluster.searchers + sitting.cluster.devices)
-    proof = Proof(sitting)
+    health = HealthCheck(sitting)
 
     async def one(run: Run, priority: int) -> None:
         async with slots:
             history, started = histories.pop(run.key)
-            await _Search(sitting, run, history, started or _now(), priority, proof).carry_on()
+            await _Search(sitting, run, history, started or _now(), priority, health).carry_on()
             if not limit.expired():
                 limit.reschedule(_deadline(sitting))
 
     try:
         async with asyncio.timeout_at(_deadline(sitting)) as limit, asyncio.TaskGroup() as group:
             if left:
-                group.create_task(proof.give())
+                group.create_task(health.run())
             for index, run in enumerate(left):
                 group.create_task(one(run, -index))
     except TimeoutError:
@@ -135,7 +135,7 @@ async def _try_out(sitting: Sitting, config: Configuration) -> None:
     try:
         proposal = await sitting.cluster.search(propose, run, settings, History.empty(), 4, 1, priority=1)
         parts = [part async for part in _try(sitting, run, proposal.candidates, 1)]
-    except ServantError as error:
+    except ChildError as error:
         raise TargetError(f"this machine cannot tune {config.name!r}: {error}") from None
     trials = [trial for part in parts for trial in part.trials]
     if not any(trial.status is TrialStatus.OK for trial in trials):
@@ -152,7 +152,7 @@ class _Search:
     history: History
     started: str
     priority: int
-    proof: Proof
+    health: HealthCheck
 
     async def carry_on(self) -> None:
         """Search to the end, or as far as time allows."""
@@ -164,7 +164,7 @@ class _Search:
                 return
             try:
                 longer = await (self._propose(failures) if kind == "propose" else self._try())
-            except (ServantError, KilledWorker) as error:
+            except (ChildError, KilledWorker) as error:
                 failures += 1
                 if failures < ATTEMPTS:
                     continue
@@ -178,10 +178,10 @@ class _Search:
 
     async def _prove(self, *, broken: bool) -> None:
         """Wait until the machine has proved fit, and have it do so again if it may have broken since."""
-        if not self.proof.given.is_set():
-            await self.proof.given.wait()
+        if not self.health.passed.is_set():
+            await self.health.passed.wait()
         elif broken:
-            await self.proof.renew()
+            await self.health.rerun()
 
     def _looks_broken(self, longer: History) -> bool:
         """Tell whether the last candidates failed, one and all."""
@@ -214,9 +214,9 @@ class _Search:
             async for part in _try(self.sitting, self.run, history.pending, self.priority):
                 self.sitting.clock.note(f"try {self.run.config.name}", part.seconds)
                 history = history.tried(part.trials, seconds=part.seconds)
-        except (asyncio.CancelledError, ServantError, KilledWorker):  # what is tried is tried
+        except (asyncio.CancelledError, ChildError, KilledWorker):  # what is tried is tried
             kept = history is not self.history and not self._looks_broken(history)
-            if kept and self.proof.given.is_set():
+            if kept and self.health.passed.is_set():
                 self._keep(history)
             raise
         return history

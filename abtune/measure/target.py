@@ -11,7 +11,7 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from abtune.errors import TargetError
-from abtune.measure.servant import Post, ServantError, Template
+from abtune.measure.child import ChildError, ForkServer, Slot
 
 TVM_MODULE = "abtune.measure.metaschedule"
 # Searches run side by side, and a process with threads cannot be forked.
@@ -93,10 +93,10 @@ def find_target(spec: str, remote: str = "") -> TargetFacts:
         If TVM cannot be used, or there is no such device here.
     """
     require_tvm()
-    with Template(TVM_MODULE, ONE_THREAD) as template, closing(Post(template, {REMOTE: remote})) as post:
+    with ForkServer(TVM_MODULE, ONE_THREAD) as server, closing(Slot(server, {REMOTE: remote})) as slot:
         try:
-            facts: TargetFacts = post.call("describe_target", spec, remote, timeout=120.0)
-        except ServantError as error:
+            facts: TargetFacts = slot.call("describe_target", spec, remote, timeout=120.0)
+        except ChildError as error:
             reason = str(error).removeprefix("describe_target: ").removeprefix("starting: ")
             raise TargetError(reason.removeprefix("TargetError: ")) from None
     return facts

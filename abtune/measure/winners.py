@@ -9,11 +9,11 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from abtune.measure.cluster import Cluster
-from abtune.measure.crew import Winner, build_winner, time_winners
 from abtune.measure.plan import Run, Settings, rng_for
 from abtune.measure.records import Rounds, RunRecord, WinnerTimes
-from abtune.measure.searching import Proof
+from abtune.measure.searching import HealthCheck
 from abtune.measure.sitting import SLACK, Sitting, first_error
+from abtune.measure.tasks import Winner, build_winner, time_winners
 from abtune.schema import RunStatus
 from abtune.shapes import Shape
 
@@ -62,7 +62,7 @@ async def measure_all(sitting: Sitting) -> None:
         await sitting.cluster.interrupt()
         return
     if doubtful:  # each of these winners has worked before; not sooner, for nothing is built while timing
-        await Proof(sitting).renew()
+        await HealthCheck(sitting).rerun()
     for rounds in doubtful:
         sitting.store.save_rounds(rounds)
 

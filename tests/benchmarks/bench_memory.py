@@ -35,10 +35,10 @@ def main() -> None:
     from measure_builders import small_plan
     from sweeping import config, run_sweep
 
-    import abtune.measure.crew
+    import abtune.measure.pool
     from abtune.measure.store import Store
 
-    abtune.measure.crew.TVM_MODULE = "fake_metaschedule"
+    abtune.measure.pool.TVM_MODULE = "fake_metaschedule"
     plan = small_plan(
         seeds=options.runs // 4, configs=(config("plain", size="20000"), config("new", size="20000"))
     )

@@ -15,7 +15,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from abtune.measure.servant import Servant, Template
+from abtune.measure.child import ChildProcess, ForkServer
 from abtune.measure.target import ONE_THREAD, TVM_MODULE
 
 IMPORT_AND_WAIT = f"import {TVM_MODULE}; print('ready', flush=True); input()"
@@ -57,19 +57,19 @@ def time_imports(count: int) -> tuple[float, float]:
 
 
 def time_forks(count: int) -> tuple[float, float]:
-    """Fork servants; return seconds and bytes, those of the template included."""
+    """Fork children; return seconds and bytes, those of the fork server included."""
     started = time.perf_counter()
-    with Template(TVM_MODULE, ONE_THREAD) as template:
-        servants = [Servant(template, {}) for _ in range(count)]
+    with ForkServer(TVM_MODULE, ONE_THREAD) as fork_server:
+        children = [ChildProcess(fork_server, {}) for _ in range(count)]
         try:
-            for servant in servants:
-                servant.call("device_name", '{"kind": "llvm"}', timeout=60.0)
+            for child in children:
+                child.call("device_name", '{"kind": "llvm"}', timeout=60.0)
             seconds = time.perf_counter() - started
-            pids = [servant._process.pid for servant in servants]
+            pids = [child._process.pid for child in children]
             return seconds, memory([*pids, parent(pids[0])])
         finally:
-            for servant in servants:
-                servant.close()
+            for child in children:
+                child.close()
 
 
 def parent(pid: int) -> int:

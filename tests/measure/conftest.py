@@ -13,7 +13,7 @@ HERE = Path(__file__).parent
 
 
 @pytest.fixture(autouse=True)
-def modules_for_servants(monkeypatch: pytest.MonkeyPatch) -> None:
+def modules_for_children(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let child processes import the modules of this folder."""
     before = os.environ.get("PYTHONPATH")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(HERE), before])))
@@ -27,8 +27,8 @@ def store(tmp_path: Path) -> Store:
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let sweeps of this process search with the fake in place of TVM."""
-    monkeypatch.setattr("abtune.measure.crew.TVM_MODULE", "fake_metaschedule")
-    monkeypatch.setattr("abtune.measure.crew.SPARES", 1)
+    monkeypatch.setattr("abtune.measure.pool.TVM_MODULE", "fake_metaschedule")
+    monkeypatch.setattr("abtune.measure.pool.SPARES", 1)
 
 
 @pytest.fixture

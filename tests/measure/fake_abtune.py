@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 
-import abtune.measure.crew
+import abtune.measure.pool
 import abtune.measure.target
 from abtune.cli import main
 from abtune.errors import TargetError
 from abtune.measure.target import TargetFacts
 
-abtune.measure.crew.TVM_MODULE = "fake_metaschedule"
+abtune.measure.pool.TVM_MODULE = "fake_metaschedule"
 
 
 def find_target(spec: str, remote: str) -> TargetFacts:

@@ -1,4 +1,4 @@
-"""Functions for a servant to call: some answer, the others show each way not to."""
+"""Functions for a child to call: some answer, the others show each way not to."""
 
 from __future__ import annotations
 

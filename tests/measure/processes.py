@@ -28,8 +28,8 @@ def is_running(pid: int) -> bool:
     return status.rpartition(")")[2].split()[0] not in ("Z", "X")
 
 
-def servants(marker: str = "") -> set[int]:
-    """Return all running servants whose environment holds a text."""
+def children(marker: str = "") -> set[int]:
+    """Return all running children whose environment holds a text."""
     found = set()
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit() or not is_running(int(entry.name)):
@@ -39,6 +39,6 @@ def servants(marker: str = "") -> set[int]:
             environment = (entry / "environ").read_bytes()
         except OSError:
             continue
-        if b"abtune.measure.servant" in command and os.fsencode(marker) in environment:
+        if b"abtune.measure.child" in command and os.fsencode(marker) in environment:
             found.add(int(entry.name))
     return found

@@ -32,7 +32,7 @@ class Foreign:
 def test_workers_that_do_not_answer_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """A sweep that ends does so although what its workers do cannot be interrupted."""
     monkeypatch.setattr(cluster, "PARTING_TIMEOUT", 0.05)
-    silent = cluster.Cluster(cast("Client", Silent()), "crew", searchers=1, devices=1)
+    silent = cluster.Cluster(cast("Client", Silent()), "pool", searchers=1, devices=1)
     asyncio.run(silent.interrupt())
 
 

@@ -19,7 +19,7 @@ import pytest
 
 from abtune.configurations import ASYNC, EVOLUTIONARY, MAINLINE, RANDOM, Configuration
 from abtune.errors import InputError, TargetError
-from abtune.measure.crew import ERROR_LIMIT
+from abtune.measure.tasks import ERROR_LIMIT
 from abtune.measure.trials import Candidate, History, Trial
 from abtune.schema import TrialStatus
 from abtune.shapes import Conv2d, Gemm

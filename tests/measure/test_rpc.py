@@ -20,7 +20,7 @@ import abtune
 from abtune.cli import main
 from abtune.configurations import RANDOM
 from abtune.errors import TargetError
-from abtune.measure.servant import Post, Template
+from abtune.measure.child import ForkServer, Slot
 from abtune.measure.target import ONE_THREAD, REMOTE, TVM_MODULE, find_target
 from abtune.measure.trials import History
 from abtune.shapes import Gemm
@@ -110,11 +110,11 @@ def test_a_sweep_measures_through_rpc(
 def test_kernels_do_not_fill_the_disk_of_the_server(tracker: str, uploads: Path) -> None:
     """One that is loaded is a file no longer, also while the session goes on."""
     remote, shape = f"{tracker}/board", Gemm(m=16, n=16, k=16)
-    with Template(TVM_MODULE, ONE_THREAD) as template, closing(Post(template, {REMOTE: remote})) as post:
+    with ForkServer(TVM_MODULE, ONE_THREAD) as server, closing(Slot(server, {REMOTE: remote})) as slot:
         proposed = ("propose", shape, RANDOM, TARGET, History.empty(), 1, 1)
-        (candidate,), _ = post.call(*proposed, timeout=100.0)
-        library = post.call("build", shape, RANDOM, TARGET, candidate.record, timeout=100.0)
-        assert post.call("time_kernel", shape, TARGET, library, 1, 1, "warm", timeout=100.0)
+        (candidate,), _ = slot.call(*proposed, timeout=100.0)
+        library = slot.call("build", shape, RANDOM, TARGET, candidate.record, timeout=100.0)
+        assert slot.call("time_kernel", shape, TARGET, library, 1, 1, "warm", timeout=100.0)
         assert uploads.is_dir()
         assert [path.name for path in uploads.rglob("*.so")] == []
 

@@ -17,15 +17,15 @@ import xarray as xr
 from distributed import Client, Scheduler
 from distributed.scheduler import KilledWorker
 from measure_builders import NEW, OTHER, PLAIN, SMALL, make_facts, small_plan
-from processes import servants
+from processes import children
 from running import Run
 from sweeping import Steps, calls, config, run_sweep, without_circumstances
 
 import abtune
 from abtune.errors import TargetError
 from abtune.measure.cluster import Cluster
-from abtune.measure.crew import build_batch
 from abtune.measure.store import Store
+from abtune.measure.tasks import build_batch
 from abtune.schema import RunStatus, TrialStatus
 
 pytestmark = pytest.mark.usefixtures("fake")
@@ -59,7 +59,7 @@ def test_a_sweep_does_what_was_planned(store: Store, log: Path) -> None:
     xr.testing.assert_identical(abtune.open_dataset(store.dataset), dataset)
     assert steps.phases == [("tuning", 32, 0), ("re-measuring", 8, 0)]
     assert steps.done == [32, 8]
-    assert not servants(str(log))
+    assert not children(str(log))
 
 
 def test_a_search_learns_from_every_iteration(store: Store) -> None:
@@ -380,7 +380,7 @@ def test_a_batch_that_its_worker_did_not_survive_is_tried_again(
 
 def test_a_hanging_search_is_killed(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A search that gives no answer for too long counts as dead."""
-    monkeypatch.setattr("abtune.measure.crew.SEARCH_TIMEOUT", 2.0)
+    monkeypatch.setattr("abtune.measure.tasks.SEARCH_TIMEOUT", 2.0)
     bad = config("bad", propose=f"hang:once:{tmp_path / 'hung'}")
     dataset = run_sweep(small_plan(SMALL, seeds=1, configs=(PLAIN, bad)), store).dataset
     assert (tmp_path / "hung").exists()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from processes import servants, wait_until
+from processes import children, wait_until
 
 import abtune
 from abtune.schema import RunStatus, TrialStatus
@@ -54,4 +54,4 @@ def test_a_real_sweep_is_killed_and_resumed(empty_folder: Path, monkeypatch: pyt
     ).stdout
     (row,) = json.loads(analysed)["comparisons"]
     assert row["shape"] == "M=16_N=16_K=16"
-    wait_until(lambda: not servants(str(empty_folder)), "the end of all servants")
+    wait_until(lambda: not children(str(empty_folder)), "the end of all children")

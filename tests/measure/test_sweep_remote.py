@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import xarray as xr
 from measure_builders import NEW, OTHER, PLAIN, SMALL, small_plan
-from processes import servants, wait_until
+from processes import children, wait_until
 from sweeping import calls, config, run_sweep, without_circumstances
 
 import abtune
@@ -97,7 +97,7 @@ def test_a_cluster_gives_the_same_numbers(scheduler: str, worker: Start, store: 
     remote = run_sweep(plan, store, scheduler=scheduler).dataset
     assert (remote["run_status"] == OK).all()
     assert remote["latency"].notnull().all()
-    wait_until(lambda: not servants(str(log)), "the end of all servants")
+    wait_until(lambda: not children(str(log)), "the end of all children")
     # The same workers serve the next sweep.
     again = run_sweep(plan, Store(store.dataset.with_name("again.nc")), scheduler=scheduler).dataset
     xr.testing.assert_identical(without_circumstances(again), without_circumstances(remote))
@@ -133,7 +133,7 @@ def test_a_worker_that_dies_costs_nothing(scheduler: str, worker: Start, store: 
     assert (outcome.dataset["run_status"] == OK).all()
     assert outcome.dataset["latency"].notnull().all()
     assert len([call for call in calls(log) if call[0] == "propose"]) >= 24
-    wait_until(lambda: not servants(str(log)), "the end of all servants")
+    wait_until(lambda: not children(str(log)), "the end of all children")
 
 
 def test_two_sweeps_share_a_cluster(scheduler: str, worker: Start, tmp_path: Path, log: Path) -> None:
@@ -169,7 +169,7 @@ def test_two_sweeps_share_a_cluster(scheduler: str, worker: Start, tmp_path: Pat
     # Both workers were used, at least one of them by both sweeps.
     assert len(set(worker_of.values())) == 2
     assert len(worker_of) > 2
-    wait_until(lambda: not servants(str(log)), "the end of all servants")
+    wait_until(lambda: not children(str(log)), "the end of all children")
 
 
 def test_a_scheduler_that_dies_is_one_line(
@@ -196,7 +196,7 @@ def test_a_scheduler_that_dies_is_one_line(
         run_sweep(plan, store, scheduler=scheduler, progress=KillScheduler())
     assert store.has_work
     assert store.dataset.exists()
-    wait_until(lambda: not servants(str(log)), "the end of all servants")
+    wait_until(lambda: not children(str(log)), "the end of all children")
 
 
 def test_a_cluster_without_places_is_one_line(scheduler: str, worker: Start, store: Store) -> None:

@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from measure_builders import OTHER, PLAIN, SMALL, make_history, make_record, small_plan
-from processes import servants, wait_until
+from processes import children, wait_until
 from sweeping import calls, config, run_sweep, without_circumstances
 
 import abtune
@@ -137,7 +137,7 @@ def test_a_sweep_that_is_killed_twenty_times_is_the_same(start: Start, log: Path
     whole, killed = (abtune.open_dataset(name) for name in ("whole.nc", "abtune.nc"))
     assert (killed["run_status"] == OK).all()
     xr.testing.assert_identical(without_circumstances(killed), without_circumstances(whole))
-    wait_until(lambda: not servants(str(log)), "the end of all servants")
+    wait_until(lambda: not children(str(log)), "the end of all children")
 
 
 def test_a_search_that_is_killed_within_an_iteration_does_not_propose_again(start: Start, log: Path) -> None:
@@ -160,9 +160,9 @@ def test_a_killed_sweep_leaves_no_processes(start: Start, log: Path) -> None:
     """When a sweep is killed outright, the processes that search and measure for it end too."""
     with start() as process:
         wait_for_work(log, process, 10)
-        assert servants(str(log))
+        assert children(str(log))
         process.kill()
-    wait_until(lambda: not servants(str(log)), "the end of all servants")
+    wait_until(lambda: not children(str(log)), "the end of all children")
 
 
 # Interrupted
@@ -184,7 +184,7 @@ def test_an_interrupted_sweep_keeps_what_is_done(start: Start, log: Path, number
     done = int((dataset["run_status"] == OK).sum())
     assert 0 < done <= 12
     assert done == len(Store(Path("abtune.nc")).records())
-    assert not servants(str(log))
+    assert not children(str(log))
     code, said = finish(start())
     assert code == 0
     assert "abtune.nc: 12 of 12 runs done" in said
@@ -197,7 +197,7 @@ def test_an_interrupt_does_not_wait_for_a_hanging_kernel(start: Start, log: Path
         wait_until(lambda: [call for call in calls(log) if call[2] == "stuck"], "a hanging kernel")
         os.kill(process.pid, signal.SIGINT)
         assert finish(process)[0] == 130
-    assert not servants(str(log))
+    assert not children(str(log))
 
 
 # No room

@@ -1,12 +1,13 @@
 """Processes that do the dangerous work: they may crash, hang or poison their device, and are replaced.
 
-A servant is a process that calls the functions of one module on request, one at a time. The caller always
+A child is a process that calls the functions of one module on request, one at a time. The caller always
 gets an answer: the result, or one of three errors that say whether the function raised, the process died,
 or time ran out. Nothing here knows what the functions do.
 
-Servants are forked from a template: a process that imported the module and did nothing since, so that
+Children are forked from a fork server: a process that imported the module and did nothing since, so that
 neither a thread nor a CUDA context is forked. They talk over sockets of their own, so that whatever a
-library prints cannot corrupt an answer.
+library prints cannot corrupt an answer. The standard library's fork server does not do: it imports the
+caller's main module in every child, and whoever sweeps from a script would have to guard it.
 """
 
 from __future__ import annotations
@@ -37,28 +38,28 @@ START_TIMEOUT = 300.0
 LAST_WAIT = 60.0
 
 
-class ServantError(Exception):
+class ChildError(Exception):
     """A call did not return; the message is one line."""
 
 
-class CallFailed(ServantError):  # noqa: N818 - says what happened
+class CallFailed(ChildError):  # noqa: N818 - says what happened
     """The function raised; the process lives on."""
 
 
-class ServantDied(ServantError):  # noqa: N818 - says what happened
+class ChildDied(ChildError):  # noqa: N818 - says what happened
     """The process ended during the call."""
 
 
-class CallTimedOut(ServantError):  # noqa: N818 - says what happened
+class CallTimedOut(ChildError):  # noqa: N818 - says what happened
     """The call took too long; the process was killed."""
 
 
-class Template:
-    """A process that has imported a module, of which servants are copies.
+class ForkServer:
+    """A process that has imported a module, of which children are copies.
 
     Importing TVM takes a second and 100 MB, and longer where many processes do so at once; a fork takes
     milliseconds, and shares them. The process starts with the first fork, and anew after a death, with which
-    its servants die too. For use by several threads.
+    its children die too. For use by several threads.
 
     Parameters
     ----------
@@ -86,8 +87,8 @@ class Template:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def fork(self, connection: int, output: int, environment: Mapping[str, str], niceness: int) -> Child:
-        """Start a servant.
+    def fork(self, connection: int, output: int, environment: Mapping[str, str], niceness: int) -> _Fork:
+        """Start a child.
 
         Parameters
         ----------
@@ -100,23 +101,23 @@ class Template:
 
         Raises
         ------
-        ServantDied
+        ChildDied
             If there is no room for a process.
         """
         answer = self._ask({"environment": dict(environment), "niceness": niceness}, [connection, output])
         if "pid" not in answer:
-            raise ServantDied(f"a process cannot be started: {answer.get('error', 'closed')}")
-        return Child(self, int(answer["pid"]))
+            raise ChildDied(f"a process cannot be started: {answer.get('error', 'closed')}")
+        return _Fork(self, int(answer["pid"]))
 
     def exit_code(self, pid: int) -> int | None:
-        """Return how a servant ended, as :mod:`subprocess` does; None while it runs. It is told once."""
+        """Return how a child ended, as :mod:`subprocess` does; None while it runs. It is told once."""
         answer = self._ask({"pid": pid}, [])
-        # Without a template its servants end, and nobody can tell any more how.
+        # Without a fork server its children end, and nobody can tell any more how.
         code: int | None = answer.get("code", -signal.SIGKILL)
         return code
 
     def close(self) -> None:
-        """End the process; its servants end with it."""
+        """End the process; its children end with it."""
         self._closed = True
         process = self._process
         if process is not None:
@@ -183,12 +184,12 @@ class Template:
         self.is_ready = False
 
 
-class Child:
-    """A process forked from a template, through which its end is known."""
+class _Fork:
+    """A process forked from a fork server, through which its end is known."""
 
-    def __init__(self, template: Template, pid: int) -> None:
+    def __init__(self, fork_server: ForkServer, pid: int) -> None:
         self.pid = pid
-        self._template = template
+        self._fork_server = fork_server
         self._code: int | None = None
         self._lock = threading.Lock()
 
@@ -196,7 +197,7 @@ class Child:
         """Return how it ended, as :mod:`subprocess` does; None while it runs."""
         with self._lock:
             if self._code is None:
-                self._code = self._template.exit_code(self.pid)
+                self._code = self._fork_server.exit_code(self.pid)
             return self._code
 
     def wait(self, timeout: float) -> int | None:
@@ -213,12 +214,12 @@ class Child:
                 os.killpg(self.pid, signal.SIGKILL)
 
 
-class Servant:
+class ChildProcess:
     """A process that serves the functions of one module.
 
     Parameters
     ----------
-    template : Template
+    fork_server : ForkServer
         What it is forked from.
     environment : mapping of str to str
         Variables to set in it beside the inherited ones.
@@ -227,20 +228,22 @@ class Servant:
 
     Notes
     -----
-    Starting waits until the template has imported the module, the first time. Where the system has no room
-    for a process, it raises :class:`ServantDied`. Not for use by several threads at a time.
+    Starting waits until the fork server has imported the module, the first time. Where the system has no room
+    for a process, it raises :class:`ChildDied`. Not for use by several threads at a time.
     """
 
-    def __init__(self, template: Template, environment: Mapping[str, str], *, niceness: int = 0) -> None:
+    def __init__(self, fork_server: ForkServer, environment: Mapping[str, str], *, niceness: int = 0) -> None:
         begun = time.monotonic()
         try:
             with contextlib.ExitStack() as undo:
                 ours, theirs = map(undo.enter_context, socket.socketpair())
                 self._output = undo.enter_context(tempfile.TemporaryFile())
-                self._process = template.fork(theirs.fileno(), self._output.fileno(), environment, niceness)
+                self._process = fork_server.fork(
+                    theirs.fileno(), self._output.fileno(), environment, niceness
+                )
                 undo.pop_all()
         except OSError as error:  # no descriptors, no memory, no folder for temporary files
-            raise ServantDied(f"a process cannot be started: {error.strerror or error}") from None
+            raise ChildDied(f"a process cannot be started: {error.strerror or error}") from None
         theirs.close()
         self._connection = Connection(ours.detach())
         self._begun = begun
@@ -250,22 +253,22 @@ class Servant:
 
     @property
     def is_alive(self) -> bool:
-        """Whether the process runs."""
-        return self._process.exit_code() is None
+        """Whether it still answers; of one that was never called this is not known yet."""
+        return not self._ready or not self._connection.poll()  # between calls only its end can arrive
 
     def call(self, function: str, *args: Any, timeout: float) -> Any:
         """Call a function in the child and return what it returns.
 
         Raises
         ------
-        CallFailed, ServantDied, CallTimedOut
-            See each. After the last two the servant is of no further use.
+        CallFailed, ChildDied, CallTimedOut
+            See each. After the last two the child is of no further use.
         """
         if not self._ready:
             try:
                 self.started_in = self._receive(START_TIMEOUT, "starting") - self._begun
             except CallFailed as error:  # without its module the process serves nothing
-                raise ServantDied(str(error)) from None
+                raise ChildDied(str(error)) from None
             self._ready = True
         # Only the last words count; those of thousands of calls would fill a disk, or memory.
         self._output.seek(0)
@@ -299,23 +302,23 @@ class Servant:
             raise CallFailed(f"{what}: {value}")
         return value
 
-    def _death(self, what: str) -> ServantDied:
+    def _death(self, what: str) -> ChildDied:
         code = self._process.wait(5.0)
         if code is None:  # it let go of the connection but goes on
             self.kill()
             code = self._process.wait(LAST_WAIT) or 0
-        return ServantDied(f"{what}: {_how_it_ended(code, self._output)}")
+        return ChildDied(f"{what}: {_how_it_ended(code, self._output)}")
 
 
-class Post:
-    """A place that a servant fills: when one dies, the next call finds another.
+class Slot:
+    """A place that a child fills: when one dies, the next call finds another.
 
     One thread at a time calls; any other may interrupt or close.
 
     Parameters
     ----------
-    template, environment
-        As for :class:`Servant`.
+    fork_server, environment
+        As for :class:`ChildProcess`.
     spares : int
         Processes to keep started beside the one that serves, so that a replacement costs nothing.
     niceness : int
@@ -323,39 +326,39 @@ class Post:
     """
 
     def __init__(
-        self, template: Template, environment: Mapping[str, str], *, spares: int = 0, niceness: int = 0
+        self, fork_server: ForkServer, environment: Mapping[str, str], *, spares: int = 0, niceness: int = 0
     ) -> None:
-        self._template = template
+        self._fork_server = fork_server
         self._environment = dict(environment)
         self._niceness = niceness
-        self._servant: Servant | None = None
-        self._spares: collections.deque[Servant] = collections.deque()
+        self._child: ChildProcess | None = None
+        self._spares: collections.deque[ChildProcess] = collections.deque()
         self._spare_count = spares
         self._lock = threading.RLock()  # held during calls
         self._closed = False
         self._interruptions = 0
-        self._resumed_after = 0  # interruptions; one that comes while a post is resumed still counts
+        self._resumed_after = 0  # interruptions; one that comes while a slot is resumed still counts
 
     def start(self) -> None:
-        """Start a servant now, so that the first call need not wait for all of its start."""
-        with self._lock, contextlib.suppress(ServantError):  # the first call will say why it cannot start
-            if not self._refusal and self._servant is None:
-                self._servant = self._next()
+        """Start a child now, so that the first call need not wait for all of its start."""
+        with self._lock, contextlib.suppress(ChildError):  # the first call will say why it cannot start
+            if not self._refusal and self._child is None:
+                self._child = self._next()
 
     def call(self, function: str, *args: Any, timeout: float) -> Any:
-        """Call as :meth:`Servant.call` does; a servant that died or hung is replaced."""
+        """Call as :meth:`ChildProcess.call` does; a child that died or hung is replaced."""
         with self._lock:
-            if self._servant is not None and not self._servant.is_alive:  # it died between two calls
+            if self._child is not None and not self._child.is_alive:  # it died between two calls
                 self.replace()
-            servant = None
+            child = None
             if not self._refusal:
-                servant = self._servant = self._servant or self._next()
-            # Looked at again: whoever refuses does so first and then kills the servant that it sees.
-            if servant is None or self._refusal:
-                raise ServantDied(f"{function}: {self._refusal}")
+                child = self._child = self._child or self._next()
+            # Looked at again: whoever refuses does so first and then kills the child that it sees.
+            if child is None or self._refusal:
+                raise ChildDied(f"{function}: {self._refusal}")
             try:
-                answer = servant.call(function, *args, timeout=timeout)
-            except (ServantDied, CallTimedOut):
+                answer = child.call(function, *args, timeout=timeout)
+            except (ChildDied, CallTimedOut):
                 self.replace()
                 raise
             self._prepare_spares()
@@ -363,9 +366,9 @@ class Post:
 
     @property
     def started_in(self) -> float:
-        """Seconds that the servant took to start; NaN if unknown."""
-        servant = self._servant
-        return math.nan if servant is None else servant.started_in
+        """Seconds that the child took to start; NaN if unknown."""
+        child = self._child
+        return math.nan if child is None else child.started_in
 
     @property
     def _refusal(self) -> str:
@@ -375,28 +378,28 @@ class Post:
         return "interrupted" if self._interruptions != self._resumed_after else ""
 
     def replace(self) -> None:
-        """Discard the servant, for instance because its device no longer answers."""
+        """Discard the child, for instance because its device no longer answers."""
         with self._lock:
-            if self._servant is not None:
-                self._servant.close()
-                self._servant = None
+            if self._child is not None:
+                self._child.close()
+                self._child = None
             if self._spare_count:
-                with contextlib.suppress(ServantError):  # the next call tries again, and says why
-                    self._servant = self._next()
+                with contextlib.suppress(ChildError):  # the next call tries again, and says why
+                    self._child = self._next()
             self._prepare_spares()
 
     def interrupt(self) -> None:
-        """Kill the process that serves now, from any thread; calls fail until the post is resumed.
+        """Kill the process that serves now, from any thread; calls fail until the slot is resumed.
 
         So a loop over calls ends at once, and not after a failure for each.
         """
         self._interruptions += 1
-        servant = self._servant
-        if servant is not None:
-            servant.kill()
+        child = self._child
+        if child is not None:
+            child.kill()
 
     def resume(self) -> None:
-        """Serve again after an interruption, with another servant."""
+        """Serve again after an interruption, with another child."""
         with self._lock:
             interruptions = self._interruptions
             if interruptions != self._resumed_after and not self._closed:
@@ -406,35 +409,35 @@ class Post:
     def close(self) -> None:
         """End all processes, from any thread; there will be no others."""
         self._closed = True
-        servant = self._servant
-        if servant is not None:
-            servant.kill()
+        child = self._child
+        if child is not None:
+            child.kill()
         with self._lock:
-            for each in (self._servant, *self._spares):
+            for each in (self._child, *self._spares):
                 if each is not None:
                     each.close()
-            self._servant = None
+            self._child = None
             self._spares.clear()
 
-    def _next(self) -> Servant:
+    def _next(self) -> ChildProcess:
         return self._spares.popleft() if self._spares else self._new()
 
     def _prepare_spares(self) -> None:
-        """Start what is missing; not before the first call, or spares would slow its servant's start."""
-        with contextlib.suppress(ServantError):  # there is one that serves
+        """Start what is missing; not before the first call, or spares would slow its child's start."""
+        with contextlib.suppress(ChildError):  # there is one that serves
             while len(self._spares) < self._spare_count and not self._refusal:
                 self._spares.append(self._new())
 
-    def _new(self) -> Servant:
+    def _new(self) -> ChildProcess:
         if self._closed:
-            raise ServantDied("closed")
-        return Servant(self._template, self._environment, niceness=self._niceness)
+            raise ChildDied("closed")
+        return ChildProcess(self._fork_server, self._environment, niceness=self._niceness)
 
 
 def _offer_forks(channel: socket.socket, module_name: str) -> None:
-    """Be a template: import the module, then fork or tell of forks until the parent is gone."""
+    """Be a fork server: import the module, then fork or tell of forks until the parent is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    template, error = os.getpid(), ""
+    own, error = os.getpid(), ""
     try:
         importlib.import_module(module_name)
     except Exception as failure:  # noqa: BLE001 - the parent turns it into its own error
@@ -455,14 +458,14 @@ def _offer_forks(channel: socket.socket, module_name: str) -> None:
             else:
                 if not pid:
                     channel.close()
-                    _become_servant(request, descriptors, module_name, template, error)
+                    _become_child(request, descriptors, module_name, own, error)
                 _own_group(pid)
                 answer = {"pid": pid}
             for descriptor in descriptors:
                 os.close(descriptor)
         channel.send(json.dumps(answer).encode())
         if error:
-            return  # to be imported anew for the next servant
+            return  # to be imported anew for the next child
 
 
 def _exit_code(pid: int) -> int | None:
@@ -476,10 +479,12 @@ def _own_group(pid: int) -> None:
         os.setpgid(pid, pid)
 
 
-def _become_servant(
-    request: dict[str, Any], descriptors: list[int], module_name: str, template: int, error: str
+def _become_child(
+    request: dict[str, Any], descriptors: list[int], module_name: str, parent: int, error: str
 ) -> NoReturn:
     _own_group(os.getpid())
+    for descriptor in descriptors:
+        os.set_inheritable(descriptor, False)  # noqa: FBT003 - not by the compilers that it starts
     connection, output = Connection(descriptors[0]), descriptors[1]
     for standard in (1, 2):
         os.dup2(output, standard)
@@ -490,7 +495,7 @@ def _become_servant(
     if error:
         connection.send(("error", error))
     else:
-        threading.Thread(target=_follow_parent, args=(template,), daemon=True).start()
+        threading.Thread(target=_follow_parent, args=(parent,), daemon=True).start()
         _serve(connection, sys.modules[module_name])
     os._exit(0)  # a poisoned CUDA context aborts an orderly exit
 
