@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 
 from abtune.datasets import open_dataset, place_for
 from abtune.errors import DatasetError, StoreError
+from abtune.files import replacing
 from abtune.measure.plan import Plan, Run, run_key
 from abtune.measure.records import Rounds, RunRecord, WinnerTimes
 from abtune.measure.restore import identity_of, restore_records, restore_rounds
@@ -108,7 +109,8 @@ class Store:
             for name in ("runs", "searches", "rounds"):
                 (self.folder / name).mkdir(parents=True, exist_ok=True)
         self._acquire()
-        for left_over in self.dataset.parent.glob(f".{glob.escape(self.dataset.name)}.*.tmp"):
+        of_dataset = self.dataset.parent.glob(f".{glob.escape(self.dataset.name)}.*.tmp")
+        for left_over in (*of_dataset, *self.folder.rglob(".*.tmp")):
             left_over.unlink(missing_ok=True)  # of a sweep that was killed while it wrote
         try:
             self._claim(plan, about)
@@ -327,18 +329,8 @@ def _history_from_json(content: dict[str, Any]) -> History:
 
 def _write(path: Path, content: Any, *, compress: bool = False) -> None:
     data = json.dumps(content).encode()  # NaN is written as NaN, which only Python reads; it stays here
-    temporary = path.with_name(path.name + ".tmp")
-    with _writing(path):
-        try:
-            with temporary.open("wb") as file:
-                file.write(gzip.compress(data, compresslevel=4, mtime=0) if compress else data)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
-        except OSError:
-            with contextlib.suppress(OSError):
-                temporary.unlink()
-            raise
+    with _writing(path), replacing(path) as temporary:
+        temporary.write_bytes(gzip.compress(data, compresslevel=4, mtime=0) if compress else data)
 
 
 def _read(path: Path, parse: Callable[[Any], T], advice: str = "remove it to have that part done again") -> T:

@@ -154,12 +154,14 @@ def test_an_interrupted_write_leaves_the_old_file(
 
 
 def test_a_fragment_of_a_killed_write_is_ignored(kept: Store, plan: Plan) -> None:
-    """What a killed process left under a temporary name is no run, no search and no re-measurement."""
-    for place in ("runs/x.json.tmp", "searches/x.json.gz.tmp", "rounds/x.json.tmp"):
+    """What a killed process left under a temporary name is no run, no search, no re-measurement, and goes."""
+    before = names(kept.folder)
+    for place in ("runs/.x.json.77.tmp", "searches/.x.json.gz.77.tmp", "rounds/.x.json.77.tmp"):
         (kept.folder / place).write_bytes(b'{"half')
+    assert len(kept.records()) == 1
+    assert len(kept.rounds()) == 1
     with kept.opened(plan, ABOUT):
-        assert len(kept.records()) == 1
-        assert len(kept.rounds()) == 1
+        assert names(kept.folder) == before
 
 
 def test_a_full_disk_is_one_line_and_loses_nothing(kept: Store) -> None:
@@ -359,7 +361,7 @@ def test_a_dataset_put_where_a_sweep_could_not_begin_is_left_alone(store: Store,
     """Files of a sweep that did nothing are no claim on whatever dataset is there afterwards."""
     with store.opened(plan, ABOUT):
         pass
-    (store.folder / "runs" / "left-over.json.tmp").touch()
+    (store.folder / "runs" / ".left-over.json.77.tmp").touch()
     mine = abtune.make_dataset([[[1.0, 2.0], [1.0, 2.0]]], shapes=["a"], configs=["old", "new"])
     abtune.save_dataset(mine, store.dataset)
     before = store.dataset.read_bytes()

@@ -484,7 +484,7 @@ def test_taking_over_a_dataset_can_be_killed_anywhere(store: Store, monkeypatch:
     def write_some(path: Path, content: object, **how: bool) -> None:
         nonlocal left
         if not left:
-            path.with_name(path.name + ".tmp").write_bytes(b"half")
+            path.with_name(f".{path.name}.77.tmp").write_bytes(b"half")
             raise KilledError
         left -= 1
         write(path, content, **how)
