@@ -64,16 +64,17 @@ def estimate(plan: Plan, kind: str, cores: int, devices: int, done: Sequence[Run
     for record in done:
         if record.config in seen:
             seen[record.config].append(record.tuning_time)
-    core_seconds = 0.0
+    each = []
     for run in left:
         search = evolving if run.config.strategy == "evolutionary" else sampling
         typical = iterations * search + settings.trials * candidate
-        core_seconds += statistics.mean(seen[run.config.name] or [typical])
+        each.append(statistics.mean(seen[run.config.name] or [typical]))
+    searching = max(sum(each) / cores, *each, 0.0)  # a run is a chain: more cores than runs do not help
     latency = statistics.median([record.search_latency for record in done if record.winner] or [0.0])
     winner = 2 * settings.rounds * settings.round_seconds(latency)
     return Cost(
         runs=len(left),
-        core_seconds=core_seconds,
-        seconds=core_seconds / cores + len(plan.runs) * winner / devices,
+        core_seconds=sum(each),
+        seconds=searching + len(plan.runs) * winner / devices,
         from_runs=len(done),
     )

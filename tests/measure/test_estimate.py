@@ -18,7 +18,7 @@ def test_without_runs_typical_numbers_count() -> None:
     expected = (2 * 20 + 100 * 0.4) + (2 * 0.5 + 100 * 0.4)
     assert (cost.runs, cost.from_runs) == (2, 0)
     assert cost.core_seconds == pytest.approx(expected)
-    assert cost.seconds == pytest.approx(expected / 4 + 2 * 2 * 2 * 3 * 0.001)
+    assert cost.seconds == pytest.approx((2 * 20 + 100 * 0.4) + 2 * 2 * 2 * 3 * 0.001)
 
 
 def test_finished_runs_say_what_the_others_cost() -> None:
@@ -47,6 +47,13 @@ def test_runs_of_other_plans_do_not_count() -> None:
     plan = small_plan(SMALL)
     foreign = [make_record(plan.runs[0], shape="other"), make_record(plan.runs[0], config="other")]
     assert estimate(plan, "llvm", 1, 1, foreign).runs == len(plan.runs)
+
+
+def test_no_sweep_is_faster_than_its_longest_run() -> None:
+    """A run is a chain of iterations, which more cores than there are runs do not shorten."""
+    plan = small_plan(SMALL, seeds=2)
+    few, enough, many = (estimate(plan, "cuda", cores, 1, []).seconds for cores in (2, 4, 400))
+    assert few > enough == many
 
 
 def test_more_cores_and_devices_take_less_time() -> None:
