@@ -107,12 +107,18 @@ class ForkServer:
         answer = self._ask({"environment": dict(environment), "niceness": niceness}, [connection, output])
         if "pid" not in answer:
             raise ChildDied(f"a process cannot be started: {answer.get('error', 'closed')}")
-        return _Fork(self, int(answer["pid"]))
+        return _Fork(self, pid=int(answer["pid"]), parent=int(answer["parent"]))
 
-    def exit_code(self, pid: int) -> int | None:
-        """Return how a child ended, as :mod:`subprocess` does; None while it runs. It is told once."""
-        answer = self._ask({"pid": pid}, [])
-        # Without a fork server its children end, and nobody can tell any more how.
+    def exit_code(self, pid: int, parent: int) -> int | None:
+        """Return how a child ended, as :mod:`subprocess` does; None while it runs. It is told once.
+
+        Parameters
+        ----------
+        pid, parent : int
+            The child, and the process that it was forked from. If that has died, so does the child, and
+            nobody can tell how: as if it was killed.
+        """
+        answer = self._ask({"pid": pid, "parent": parent}, [])
         code: int | None = answer.get("code", -signal.SIGKILL)
         return code
 
@@ -187,8 +193,9 @@ class ForkServer:
 class _Fork:
     """A process forked from a fork server, through which its end is known."""
 
-    def __init__(self, fork_server: ForkServer, pid: int) -> None:
+    def __init__(self, fork_server: ForkServer, *, pid: int, parent: int) -> None:
         self.pid = pid
+        self._parent = parent
         self._fork_server = fork_server
         self._code: int | None = None
         self._lock = threading.Lock()
@@ -197,7 +204,7 @@ class _Fork:
         """Return how it ended, as :mod:`subprocess` does; None while it runs."""
         with self._lock:
             if self._code is None:
-                self._code = self._fork_server.exit_code(self.pid)
+                self._code = self._fork_server.exit_code(self.pid, self._parent)
             return self._code
 
     def wait(self, timeout: float) -> int | None:
@@ -448,8 +455,9 @@ def _offer_forks(channel: socket.socket, module_name: str) -> None:
         if not message:
             return
         request = json.loads(message)
-        if "pid" in request:
-            answer: dict[str, Any] = {"code": _exit_code(request["pid"])}
+        if "pid" in request:  # that of a child of an earlier server means nothing here
+            is_ours = request["parent"] == own
+            answer: dict[str, Any] = {"code": _exit_code(request["pid"])} if is_ours else {}
         else:
             try:
                 pid = os.fork()
@@ -460,7 +468,7 @@ def _offer_forks(channel: socket.socket, module_name: str) -> None:
                     channel.close()
                     _become_child(request, descriptors, module_name, own, error)
                 _own_group(pid)
-                answer = {"pid": pid}
+                answer = {"pid": pid, "parent": own}
             for descriptor in descriptors:
                 os.close(descriptor)
         channel.send(json.dumps(answer).encode())

@@ -252,7 +252,7 @@ def test_tvm_is_forked_with_one_thread() -> None:
         assert len(list(Path(f"/proc/{fork_server._process.pid}/task").iterdir())) == 1
 
 
-def test_a_template_that_dies_is_replaced(fork_server: ForkServer, slot: Slot) -> None:
+def test_a_fork_server_that_dies_is_replaced(fork_server: ForkServer, slot: Slot) -> None:
     """Its children end with it, the call in progress is told, and the next one finds another."""
     pid = slot.call("who", timeout=LONG)
     assert fork_server._process is not None
@@ -263,7 +263,25 @@ def test_a_template_that_dies_is_replaced(fork_server: ForkServer, slot: Slot) -
     assert slot.call("who", timeout=LONG) != pid
 
 
-def test_a_closed_template_starts_nothing(fork_server: ForkServer) -> None:
+def test_what_a_dead_fork_server_left_does_not_harm_the_next(fork_server: ForkServer) -> None:
+    """Children of the one that died are not asked after at its successor, which does not know them."""
+    slots = [Slot(fork_server, {}) for _ in range(3)]
+    try:
+        pids = [slot.call("who", timeout=LONG) for slot in slots]
+        assert fork_server._process is not None
+        fork_server._process.kill()
+        wait_until(lambda: not any(is_running(pid) for pid in pids), "the end of the children")
+        served_by = set()
+        for slot in slots:
+            slot.call("who", timeout=LONG)
+            served_by.add(fork_server._process.pid)
+        assert len(served_by) == 1
+    finally:
+        for slot in slots:
+            slot.close()
+
+
+def test_a_closed_fork_server_starts_nothing(fork_server: ForkServer) -> None:
     """Whoever asks is told so."""
     fork_server.close()
     with pytest.raises(ChildDied, match="a process cannot be started: closed"):
@@ -271,7 +289,7 @@ def test_a_closed_template_starts_nothing(fork_server: ForkServer) -> None:
     fork_server.close()
 
 
-def test_a_template_that_is_closed_keeps_nobody_waiting(
+def test_a_fork_server_that_is_closed_keeps_nobody_waiting(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also while it imports: Ctrl-C in the first seconds of a sweep ends it at once."""
@@ -329,7 +347,7 @@ def test_children_follow_a_parent_that_is_killed() -> None:
 # Slots
 
 
-def test_a_post_replaces_what_died(slot: Slot) -> None:
+def test_a_slot_replaces_what_died(slot: Slot) -> None:
     """After a crash and after a hang the next call finds a fresh process."""
     pids = [slot.call("who", timeout=LONG)]
     for function, error in (("kill_self", ChildDied), ("hang", CallTimedOut)):
@@ -340,7 +358,7 @@ def test_a_post_replaces_what_died(slot: Slot) -> None:
     assert [is_running(pid) for pid in pids] == [False, False, True]
 
 
-def test_a_post_notices_a_death_between_calls(slot: Slot) -> None:
+def test_a_slot_notices_a_death_between_calls(slot: Slot) -> None:
     """A process that was killed while it had nothing to do costs no call."""
     pid = slot.call("who", timeout=LONG)
     os.kill(pid, signal.SIGKILL)
@@ -349,7 +367,7 @@ def test_a_post_notices_a_death_between_calls(slot: Slot) -> None:
     assert slot.call("add", 1, 2, timeout=LONG) == 3
 
 
-def test_a_post_keeps_what_raised(slot: Slot) -> None:
+def test_a_slot_keeps_what_raised(slot: Slot) -> None:
     """An exception is no reason to start anew."""
     pid = slot.call("who", timeout=LONG)
     with pytest.raises(CallFailed):
@@ -357,7 +375,7 @@ def test_a_post_keeps_what_raised(slot: Slot) -> None:
     assert slot.call("who", timeout=LONG) == pid
 
 
-def test_a_post_recovers_from_a_failed_start(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slot_recovers_from_a_failed_start(monkeypatch: pytest.MonkeyPatch) -> None:
     """A module that cannot be imported fails every call, and each time says why."""
     with ForkServer("unimportable", {}) as fork_server, closing(Slot(fork_server, {})) as slot:
         for _ in range(3):
@@ -394,7 +412,7 @@ def test_spares_stand_ready(fork_server: ForkServer, monkeypatch: pytest.MonkeyP
     assert not [child for child in started if is_running(child._process.pid)]
 
 
-def test_replacing_an_empty_post_starts_nothing(slot: Slot) -> None:
+def test_replacing_an_empty_slot_starts_nothing(slot: Slot) -> None:
     """Before the first call there is nothing to replace, to interrupt or to close."""
     slot.replace()
     slot.interrupt()
@@ -425,7 +443,7 @@ def test_an_interrupt_ends_the_call_in_progress(slot: Slot, tmp_path: Path) -> N
     assert slot.call("who", timeout=LONG) != pid
 
 
-def test_an_interrupted_post_refuses_until_it_is_resumed(slot: Slot) -> None:
+def test_an_interrupted_slot_refuses_until_it_is_resumed(slot: Slot) -> None:
     """Whoever was interrupted gets no further call through, so that a loop over calls ends at once."""
     slot.call("who", timeout=LONG)
     slot.interrupt()
@@ -436,7 +454,7 @@ def test_an_interrupted_post_refuses_until_it_is_resumed(slot: Slot) -> None:
     assert slot.call("add", 1, 2, timeout=LONG) == 3
 
 
-def test_a_closed_post_starts_nothing(fork_server: ForkServer) -> None:
+def test_a_closed_slot_starts_nothing(fork_server: ForkServer) -> None:
     """After closing, calls fail and no process is started for them."""
     slot = Slot(fork_server, {}, spares=1)
     pid = slot.call("who", timeout=LONG)
