@@ -74,8 +74,8 @@ FAULTS: dict[str, Callable[[], None]] = {
 
 def _worker() -> int:
     """Return the process that this one works for: the parent of what it was forked from."""
-    template = Path(f"/proc/{os.getppid()}/stat").read_text(encoding="utf-8")
-    return int(template.rpartition(")")[2].split()[1])
+    server = Path(f"/proc/{os.getppid()}/stat").read_text(encoding="utf-8")
+    return int(server.rpartition(")")[2].split()[1])
 
 
 def _log(*words: object) -> None:
