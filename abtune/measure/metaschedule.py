@@ -36,18 +36,24 @@ _INTRINSICS = "tvm.s_tir.tensor_intrin"
 
 
 def _import_tvm() -> Any:
-    """Import TVM without its tensor-core intrinsics, which float32 schedules never use.
+    """Import TVM without its tensor-core intrinsics, which float32 schedules never use, and without PyTorch.
 
-    Parsing them takes 15 s in each process, and ``TuneContext`` imports them whatever the workload.
+    Parsing the intrinsics takes 15 s in each process, and ``TuneContext`` imports them whatever the workload.
+    TVM's FFI imports PyTorch wherever it is installed and asks it for a GPU; that takes seconds, and
+    initializes CUDA, which then works in no fork of this process.
     """
     nvrtc.load_libraries()
     sys.modules.setdefault(_INTRINSICS, types.ModuleType(_INTRINSICS))
+    is_hidden = sys.modules.setdefault("torch", None) is None  # type: ignore[arg-type]
     try:
         import tvm
     except Exception as error:
         raise TargetError(
             f"TVM cannot be imported ({error}); run: pip install --force-reinstall abtune"
         ) from error
+    finally:
+        if is_hidden:
+            del sys.modules["torch"]
     return tvm
 
 

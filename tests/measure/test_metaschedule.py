@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import struct
+import subprocess
 import sys
 import types
 from collections.abc import Iterator
@@ -54,6 +56,20 @@ def tvm_module() -> Iterator[types.ModuleType]:
     state = np.random.get_state()  # noqa: NPY002 - a search seeds it
     yield metaschedule
     np.random.set_state(state)  # noqa: NPY002
+
+
+def test_pytorch_is_not_imported_with_tvm(tmp_path: Path) -> None:
+    """TVM's FFI would import it and have it initialize CUDA, and no fork could use that any more."""
+    (tmp_path / "torch.py").write_text("print('torch')", encoding="utf-8")
+    code = "import abtune.measure.metaschedule; print('tvm'); import torch"
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    ended = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": path},
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    assert ended.stdout.split() == [b"tvm", b"torch"]
 
 
 @pytest.fixture(scope="module")
