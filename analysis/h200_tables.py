@@ -113,7 +113,8 @@ def seeds_table(dataset: xr.Dataset) -> list[str]:
     ]
     for reach in plan.reaches:
         chances = " | ".join(f"{100 * chance:.0f} %" if chance < 0.995 else ">99 %" for chance in reach.power)
-        lines.append(f"| {reach.seeds} | {100 * reach.detectable:.0f} % | {chances} |")
+        found = f"{100 * reach.detectable:.0f} %" if np.isfinite(reach.detectable) else "none"
+        lines.append(f"| {reach.seeds} | {found} | {chances} |")
     return lines
 
 
