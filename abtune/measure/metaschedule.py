@@ -87,7 +87,7 @@ def describe_target(spec: str, remote: str = "") -> TargetFacts:
     if spec == "cuda" and not has_gpu:
         raise TargetError(f"no usable CUDA device ({reason}); use --target cpu")
     if spec == "cuda" or (spec == "auto" and has_gpu):
-        target = tvm.target.Target.from_device(where.cuda(0))
+        target = _target_of_gpu(where)
     elif remote and spec in ("auto", "cpu", "llvm"):
         raise TargetError(
             "the CPU behind an RPC tracker is not known here; give it as a target, such as "
@@ -116,12 +116,26 @@ def describe_target(spec: str, remote: str = "") -> TargetFacts:
     )
 
 
+def _target_of_gpu(where: Any) -> Any:
+    try:
+        return tvm.target.Target.from_device(where.cuda(0))
+    except Exception as error:
+        raise TargetError(
+            f"CUDA finds a GPU and cannot use it ({_last_line(error)}); nvidia-smi shows whether the driver "
+            "and the GPU are well; --target cpu does without"
+        ) from error
+
+
 def _parse_target(spec: str) -> Any:
     try:
         return tvm.target.Target(json.loads(spec) if spec.lstrip().startswith("{") else spec)
     except Exception as error:
-        lines = str(error).strip().splitlines() or [type(error).__name__]
-        raise TargetError(f"TVM does not understand target {spec!r}: {lines[-1]}") from error
+        raise TargetError(f"TVM does not understand target {spec!r}: {_last_line(error)}") from error
+
+
+def _last_line(error: Exception) -> str:
+    """Return what TVM says last, after the native stack."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[-1]
 
 
 def _device_names(kind: str, target: str, remote: str) -> tuple[str, ...]:

@@ -154,6 +154,19 @@ def test_gpus_are_described(tvm_module: Any, monkeypatch: pytest.MonkeyPatch) ->
         assert facts.versions["driver"] == "580"
 
 
+def test_a_gpu_that_does_not_work_is_one_line(tvm_module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where CUDA counts a GPU but cannot use it, what it says comes with what to do."""
+
+    def fail(_: Any) -> None:
+        raise RuntimeError("stack\nCUDA: initialization error")
+
+    monkeypatch.setattr(tvm_module.tvm, "cuda", lambda _: types.SimpleNamespace(exist=True))
+    monkeypatch.setattr(tvm_module.tvm.target.Target, "from_device", fail)
+    for spec in ("auto", "cuda"):
+        with pytest.raises(TargetError, match=r"cannot use it \(CUDA: initialization error\); nvidia-smi"):
+            tvm_module.describe_target(spec)
+
+
 @pytest.mark.parametrize(
     ("spec", "said"),
     [
