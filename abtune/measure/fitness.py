@@ -23,7 +23,9 @@ from pathlib import Path
 from abtune.datasets import place_for
 from abtune.errors import AbtuneError, TargetError
 from abtune.measure import nvrtc
-from abtune.measure.child import ChildError, ForkServer, Slot
+from abtune.measure.child import ChildError
+from abtune.measure.fork_server import ForkServer
+from abtune.measure.slot import Slot
 from abtune.measure.target import ONE_THREAD, TargetFacts, find_target, require_tvm
 
 # A process that searches was seen to hold 0.33 GB in its first iteration; its cost model grows.

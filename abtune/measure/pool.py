@@ -16,7 +16,8 @@ from typing import Any
 
 from distributed import Worker, WorkerPlugin, get_worker
 
-from abtune.measure.child import ForkServer, Slot
+from abtune.measure.fork_server import ForkServer
+from abtune.measure.slot import Slot
 from abtune.measure.target import ONE_THREAD, REMOTE, TVM_MODULE, TargetFacts
 
 # One or two candidates in a hundred poison the CUDA context of their process, and a new one takes seconds

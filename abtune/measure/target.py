@@ -11,7 +11,9 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from abtune.errors import TargetError
-from abtune.measure.child import ChildError, ForkServer, Slot
+from abtune.measure.child import ChildError
+from abtune.measure.fork_server import ForkServer
+from abtune.measure.slot import Slot
 
 TVM_MODULE = "abtune.measure.metaschedule"
 # Searches run side by side, and a process with threads cannot be forked.

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from abtune.measure.child import CallFailed, CallTimedOut, ChildError, Slot
+from abtune.measure.child import CallFailed, CallTimedOut, ChildError
 from abtune.measure.nvml import DeviceState
 from abtune.measure.plan import Run, Settings
 from abtune.measure.pool import ProcessPool
 from abtune.measure.records import Rounds, WinnerTimes
+from abtune.measure.slot import Slot
 from abtune.measure.trials import Candidate, History, Trial, failed
 from abtune.schema import TrialStatus
 from abtune.shapes import Shape

@@ -15,7 +15,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from abtune.measure.child import ChildProcess, ForkServer
+from abtune.measure.child import ChildProcess
+from abtune.measure.fork_server import ForkServer
 from abtune.measure.target import ONE_THREAD, TVM_MODULE
 
 IMPORT_AND_WAIT = f"import {TVM_MODULE}; print('ready', flush=True); input()"

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from abtune.measure.child import ChildProcess
+from abtune.measure.fork_server import ForkServer
+from abtune.measure.slot import Slot
 from abtune.measure.store import Store
 
 HERE = Path(__file__).parent
@@ -38,3 +42,23 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path.touch()
     monkeypatch.setenv("FAKE_LOG", str(path))
     return path
+
+
+@pytest.fixture
+def fork_server() -> Iterator[ForkServer]:
+    with ForkServer("faulty", {"IMPORTED": "with"}) as fork_server:
+        yield fork_server
+
+
+@pytest.fixture
+def child(fork_server: ForkServer) -> Iterator[ChildProcess]:
+    child = ChildProcess(fork_server, {"FAULTY": "set"})
+    yield child
+    child.close()
+
+
+@pytest.fixture
+def slot(fork_server: ForkServer) -> Iterator[Slot]:
+    slot = Slot(fork_server, {})
+    yield slot
+    slot.close()

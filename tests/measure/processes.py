@@ -39,6 +39,6 @@ def children(marker: str = "") -> set[int]:
             environment = (entry / "environ").read_bytes()
         except OSError:
             continue
-        if b"abtune.measure.child" in command and os.fsencode(marker) in environment:
+        if b"abtune.measure.fork_server" in command and os.fsencode(marker) in environment:
             found.add(int(entry.name))
     return found

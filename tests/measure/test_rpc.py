@@ -20,7 +20,8 @@ import abtune
 from abtune.cli import main
 from abtune.configurations import RANDOM
 from abtune.errors import TargetError
-from abtune.measure.child import ForkServer, Slot
+from abtune.measure.fork_server import ForkServer
+from abtune.measure.slot import Slot
 from abtune.measure.target import ONE_THREAD, REMOTE, TVM_MODULE, find_target
 from abtune.measure.trials import History
 from abtune.shapes import Gemm
