@@ -163,6 +163,13 @@ def test_defaults_follow_the_target(run: Run, found: Found) -> None:
     assert "3 shapes x 2 configurations x 10 seeds = 60, 60 left" in on_cpu
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no container limits cores")
+def test_a_container_limits_the_cores(run: Run, cpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many searches run side by side as a container may use cores, not as the machine has."""
+    monkeypatch.setattr("dask.system._try_extract_cgroup_cpu_quota", lambda: (50_000, 100_000))
+    assert "searched by 1 core\n" in run("--dry-run").out
+
+
 def test_without_a_gpu_the_cpu_is_said(run: Run, cpu: None) -> None:
     """When no target is asked for and there is no GPU, the plan says that it is for the CPU and why."""
     assert run("--dry-run").out.startswith("no CUDA device: ")

@@ -373,8 +373,9 @@ def _span(seconds: float) -> str:
 
 
 def default_cores() -> int:
-    """Return how many cores this process may use."""
+    """Return how many cores this process may use, by its affinity and by the quota of its container."""
     try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on macOS
+        from dask.system import cpu_count
+    except ImportError:  # abtune doctor says so
         return os.cpu_count() or 1
+    return int(cpu_count())
