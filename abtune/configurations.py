@@ -6,10 +6,11 @@ TVM but never imports it; :mod:`abtune.measure.metaschedule` gives the names the
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -139,11 +140,9 @@ def import_attribute(reference: str) -> Any:
         If the module cannot be imported, for whatever reason, or has no such attribute.
     """
     module_name, _, attribute = reference.partition(":")
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
     try:
-        module = importlib.import_module(module_name)
+        with _working_directory_first():
+            module = importlib.import_module(module_name)
     except (Exception, SystemExit) as error:
         lines = str(error).splitlines() or [""]
         kind = "" if isinstance(error, ImportError) else f"{type(error).__name__}: "
@@ -151,6 +150,19 @@ def import_attribute(reference: str) -> Any:
     if not hasattr(module, attribute):
         raise InputError(f"module {module_name!r} has no attribute {attribute!r}")
     return getattr(module, attribute)
+
+
+@contextlib.contextmanager
+def _working_directory_first() -> Iterator[None]:
+    """Import from the working directory first; afterwards last, where its files hide no library's."""
+    here = str(Path.cwd())
+    sys.path.insert(0, here)
+    try:
+        yield
+    finally:
+        sys.path.remove(here)
+        if here not in sys.path:
+            sys.path.append(here)
 
 
 def require_runnable(config: Configuration, *, kind: str, arch: int) -> None:

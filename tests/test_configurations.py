@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import pickle
 import sys
 from collections.abc import Iterator
@@ -140,6 +141,19 @@ def test_any_attribute_can_be_imported(own: None) -> None:
     """What a configuration names, such as a design space, is imported in the same way."""
     assert import_attribute("own_configs:OTHER") == {"name": "mine"}
     assert sys.path.count(str(Path.cwd())) == 1
+
+
+def test_what_lies_beside_a_configuration_hides_no_library(
+    own: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The working directory comes first for the module that is named, and last for all that comes later."""
+    Path("colorsys.py").write_text("OTHER = 'ours'", encoding="utf-8")
+    monkeypatch.delitem(sys.modules, "colorsys", raising=False)
+    import_attribute("own_configs:OTHER")
+    assert importlib.import_module("colorsys").rgb_to_hsv(0, 0, 1)[2] == 1
+    monkeypatch.delitem(sys.modules, "colorsys")
+    assert import_attribute("colorsys:OTHER") == "ours"
+    monkeypatch.delitem(sys.modules, "colorsys")
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "a b", "..", "a\nb", "a\0b", "x" * 200, "größer", "-a"])

@@ -25,6 +25,15 @@ from typing import IO, Any, NoReturn, Self
 
 from abtune.measure.child import START_TIMEOUT, ChildDied, how_it_ended, one_line, serve
 
+# Modules that are found here are found there. But the working directory does not come first (-P), where a
+# user's queue.py would hide that of the standard library.
+_START = f"""
+import sys
+sys.path += [place for place in sys.argv[3:] if place not in sys.path]
+from {__name__} import main
+main()
+"""
+
 
 class ForkServer:
     """A process that has imported a module, of which children are copies.
@@ -128,8 +137,9 @@ class ForkServer:
         self._channel.settimeout(START_TIMEOUT)
         with theirs:
             self._output = tempfile.TemporaryFile()  # noqa: SIM115 - it is read when the process has died
+            paths = [str(Path(place).absolute()) for place in sys.path]
             self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-                [sys.executable, "-m", __name__, str(theirs.fileno()), self._module],
+                [sys.executable, "-P", "-c", _START, str(theirs.fileno()), self._module, *paths],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=self._output,
@@ -191,6 +201,12 @@ class Fork:
         if self._code is None:  # nobody else can have its number before its end is known
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.pid, signal.SIGKILL)
+
+
+def main() -> None:
+    """Be a fork server, in a process that one was started as."""
+    _offer_forks(socket.socket(fileno=int(sys.argv[1])), sys.argv[2])
+    os._exit(0)
 
 
 def _offer_forks(channel: socket.socket, module_name: str) -> None:
@@ -270,8 +286,3 @@ def _volunteer_for_oom() -> None:
     """Have a system that runs out of memory kill this process, which is replaced, before any other."""
     with contextlib.suppress(OSError):  # only Linux can
         Path("/proc/self/oom_score_adj").write_text("800", encoding="ascii")
-
-
-if __name__ == "__main__":
-    _offer_forks(socket.socket(fileno=int(sys.argv[1])), sys.argv[2])
-    os._exit(0)

@@ -65,6 +65,25 @@ def test_a_module_is_imported_once(fork_server: ForkServer) -> None:
             child.close()
 
 
+def test_files_of_the_working_directory_hide_no_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A user's own queue.py is not what libraries import, wherever a sweep is started."""
+    for name in ("queue", "statistics", "json"):
+        (tmp_path / f"{name}.py").write_text("raise RuntimeError('hidden')", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    with ForkServer("faulty", {}) as fork_server, closing(ChildProcess(fork_server, {})) as child:
+        assert child.call("add", 1, 2, timeout=LONG) == 3
+
+
+def test_what_is_found_here_is_found_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module that only the caller's path leads to can be served."""
+    (tmp_path / "elsewhere.py").write_text("def answer(): return 42", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    with ForkServer("elsewhere", {}) as fork_server, closing(ChildProcess(fork_server, {})) as child:
+        assert child.call("answer", timeout=LONG) == 42
+
+
 def test_what_is_forked_has_one_thread(fork_server: ForkServer) -> None:
     """A fork copies the thread that forks and no other, so that there must be no other."""
     with closing(ChildProcess(fork_server, {})) as child:
