@@ -27,6 +27,8 @@ from abtune.measure.target import TargetFacts
 CONNECT_TIMEOUT = 10.0
 # Workers that do not answer are not waited for when a sweep ends.
 PARTING_TIMEOUT = 5.0
+# More threads in one search gain little: 16 make it 5 times as fast.
+MOST_THREADS = 8
 
 
 class Cluster:
@@ -40,13 +42,27 @@ class Cluster:
         Name of the pool that every worker holds for this sweep.
     searchers, devices : int
         Places of each kind, over all workers.
+    measures_cores : bool
+        Whether the cores that search are also what is measured.
     """
 
-    def __init__(self, client: Client, pool: str, *, searchers: int, devices: int) -> None:
+    def __init__(
+        self, client: Client, pool: str, *, searchers: int, devices: int, measures_cores: bool
+    ) -> None:
         self._client = client
         self._pool = pool
+        self._measures_cores = measures_cores
         self.searchers = searchers
         self.devices = devices
+
+    def threads(self, runs: int) -> int:
+        """Return how many threads a search may use when so many runs are left: cores would idle otherwise.
+
+        One, where a core that idles is one that can be measured undisturbed.
+        """
+        if self._measures_cores:
+            return 1
+        return max(1, min(self.searchers // max(runs, 1), MOST_THREADS))
 
     async def search(self, task: Callable[..., Any], *args: Any, priority: int) -> Any:
         """Run a task on a core that searches and builds; a higher priority goes first."""
@@ -121,7 +137,7 @@ _CONFIG = {
 async def _local(facts: TargetFacts, cores: int) -> AsyncIterator[Cluster]:
     # On this CPU measuring needs a core of its own: not all places can be busy at once.
     devices = len(facts.devices)
-    threads = cores + devices if facts.kind == "cuda" or facts.remote else cores
+    threads = cores if facts.are_cores else cores + devices
     async with (
         LocalCluster(
             n_workers=1,
@@ -139,7 +155,7 @@ async def _local(facts: TargetFacts, cores: int) -> AsyncIterator[Cluster]:
     ):
         pool = ProcessPool(facts, searchers=cores, devices=devices)
         await client.register_plugin(pool)
-        yield Cluster(client, pool.name, searchers=cores, devices=devices)
+        yield Cluster(client, pool.name, searchers=cores, devices=devices, measures_cores=facts.are_cores)
 
 
 @contextlib.asynccontextmanager
@@ -151,7 +167,13 @@ async def _remote(facts: TargetFacts, scheduler: str) -> AsyncIterator[Cluster]:
         pool = ProcessPool(facts, searchers=max(searchers), devices=max(devices))
         await client.register_plugin(pool)
         try:
-            yield Cluster(client, pool.name, searchers=sum(searchers), devices=sum(devices))
+            yield Cluster(
+                client,
+                pool.name,
+                searchers=sum(searchers),
+                devices=sum(devices),
+                measures_cores=facts.are_cores,
+            )
         finally:  # else the workers would keep their processes, and these their devices
             with contextlib.suppress(OSError):  # a timeout is one
                 async with asyncio.timeout(PARTING_TIMEOUT):

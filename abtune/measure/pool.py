@@ -72,7 +72,7 @@ class ProcessPool(WorkerPlugin):
     @property
     def on_gpu(self) -> bool:
         """Whether an error of the device outlives the call that caused it."""
-        return self._facts.kind == "cuda" or bool(self._facts.remote)
+        return not self._facts.are_cores
 
     @contextlib.contextmanager
     def searcher(self) -> Iterator[Slot]:

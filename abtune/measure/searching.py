@@ -133,7 +133,7 @@ async def _try_out(sitting: Sitting, config: Configuration) -> None:
     sampling = replace(config, strategy="replay-trace", strategy_options={})
     run = Run(shape=Gemm(m=128, n=128, k=128), config=sampling, seed=0)
     try:
-        proposal = await sitting.cluster.search(propose, run, settings, History.empty(), 4, 1, priority=1)
+        proposal = await sitting.cluster.search(propose, run, settings, History.empty(), 4, 1, 1, priority=1)
         parts = [part async for part in _try(sitting, run, proposal.candidates, 1)]
     except ChildError as error:
         raise TargetError(f"this machine cannot tune {config.name!r}: {error}") from None
@@ -193,11 +193,14 @@ class _Search:
         """Take the first step of an iteration; one that finds nothing new is over with it."""
         settings, history = self.sitting.plan.settings, self.history
         count = min(settings.trials_per_iteration, settings.trials - len(history.trials))
-        arguments = (self.run, settings, history, count, self._rng_seed(attempt))
+        threads = self.sitting.cluster.threads(self.sitting.runs_left)
+        arguments = (self.run, settings, history, count, self._rng_seed(attempt), threads)
         proposal: Proposal = await self.sitting.cluster.search(propose, *arguments, priority=self.priority)
         self.sitting.clock.note(f"propose {self.run.config.name}", proposal.seconds)
         longer = history.proposed(
-            proposal.candidates, cost_model=proposal.cost_model, seconds=proposal.seconds
+            proposal.candidates,
+            cost_model=proposal.cost_model,
+            seconds=proposal.seconds * proposal.threads,
         )
         return longer if longer.pending else longer.tried((), seconds=0.0)
 

@@ -121,6 +121,11 @@ class Sitting:
             if record.shape in self.winners:
                 self._count(record)
 
+    @property
+    def runs_left(self) -> int:
+        """How many runs are not over."""
+        return sum(winners.awaited for winners in self.winners.values())
+
     def note_record(self, record: RunRecord) -> None:
         """Count a run that is over now."""
         self.winners[record.shape].awaited -= 1

@@ -52,6 +52,11 @@ class TargetFacts:
     versions: Mapping[str, str]
     remote: str
 
+    @property
+    def are_cores(self) -> bool:
+        """Whether what is measured are cores of the machine that searches."""
+        return self.kind != "cuda" and not self.remote
+
 
 def require_tvm() -> None:
     """Check that TVM can be used at all, without importing it.

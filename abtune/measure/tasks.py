@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from dask.system import cpu_count
 
 from abtune.measure.child import CallFailed, CallTimedOut, ChildError
 from abtune.measure.nvml import DeviceState
@@ -43,11 +44,12 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """What one iteration of a search wants to try, and what it has learned."""
+    """What one iteration of a search wants to try, what it has learned, and how long so many threads took."""
 
     candidates: tuple[Candidate, ...]
     cost_model: bytes
     seconds: float
+    threads: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,9 +89,9 @@ class Winner:
 
 
 def propose(
-    pool: ProcessPool, run: Run, settings: Settings, history: History, count: int, rng_seed: int
+    pool: ProcessPool, run: Run, settings: Settings, history: History, count: int, rng_seed: int, threads: int
 ) -> Proposal:
-    """Carry out the search part of an iteration.
+    """Carry out the search part of an iteration, with as many threads, or as many as there are cores here.
 
     Raises
     ------
@@ -97,10 +99,13 @@ def propose(
         If the search itself fails.
     """
     started = time.monotonic()
-    arguments = (run.shape, run.config, settings.target, history, count, rng_seed)
+    threads = min(threads, cpu_count())
+    arguments = (run.shape, run.config, settings.target, history, count, rng_seed, threads)
     with pool.searcher() as slot:
         candidates, cost_model = slot.call("propose", *arguments, timeout=SEARCH_TIMEOUT)
-    return Proposal(candidates=candidates, cost_model=cost_model, seconds=time.monotonic() - started)
+    return Proposal(
+        candidates=candidates, cost_model=cost_model, seconds=time.monotonic() - started, threads=threads
+    )
 
 
 def build_batch(pool: ProcessPool, run: Run, settings: Settings, candidates: Sequence[Candidate]) -> Batch:

@@ -109,10 +109,16 @@ def _meet(faults: dict[str, str], function: str, label: str, place: int) -> None
 
 
 def propose(
-    shape: Shape, config: Configuration, target: str, history: History, count: int, rng_seed: int
+    shape: Shape,
+    config: Configuration,
+    target: str,
+    history: History,
+    count: int,
+    rng_seed: int,
+    threads: int,
 ) -> tuple[tuple[Candidate, ...], bytes]:
     """Propose candidates that only the seed decides; the model counts the trials that it has learned."""
-    _log("propose", shape.label, config.name, history.iterations, rng_seed)
+    _log("propose", shape.label, config.name, history.iterations, rng_seed, threads)
     faults = {key: str(value) for key, value in config.pass_config.items()}
     _meet(faults, "propose" if not history.trials else "propose_later", shape.label, 0)
     before = history.cost_model if history.cost_model.isdigit() else b"0"

@@ -32,8 +32,20 @@ class Foreign:
 def test_workers_that_do_not_answer_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """A sweep that ends does so although what its workers do cannot be interrupted."""
     monkeypatch.setattr(cluster, "PARTING_TIMEOUT", 0.05)
-    silent = cluster.Cluster(cast("Client", Silent()), "pool", searchers=1, devices=1)
+    silent = cluster.Cluster(cast("Client", Silent()), "pool", searchers=1, devices=1, measures_cores=True)
     asyncio.run(silent.interrupt())
+
+
+@pytest.mark.parametrize(
+    ("runs", "threads"), [(100, 1), (32, 1), (17, 1), (16, 2), (10, 3), (5, 6), (4, 8), (1, 8), (0, 8)]
+)
+def test_idle_cores_help_the_searches_that_are_left(runs: int, threads: int) -> None:
+    """Where there are fewer runs than cores each uses several, up to eight; not where cores are measured."""
+    for measures_cores, expected in ((False, threads), (True, 1)):
+        of_32 = cluster.Cluster(
+            cast("Client", Silent()), "pool", searchers=32, devices=1, measures_cores=measures_cores
+        )
+        assert of_32.threads(runs) == expected
 
 
 def test_a_cluster_with_a_silent_worker_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import types
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,6 +22,9 @@ import pytest
 
 from abtune.configurations import ASYNC, EVOLUTIONARY, MAINLINE, RANDOM, Configuration
 from abtune.errors import InputError, TargetError
+from abtune.measure.child import ChildProcess
+from abtune.measure.fork_server import ForkServer
+from abtune.measure.target import ONE_THREAD, TVM_MODULE
 from abtune.measure.tasks import ERROR_LIMIT
 from abtune.measure.trials import Candidate, History, Trial
 from abtune.schema import TrialStatus
@@ -45,6 +49,7 @@ COPY = re.compile(r"cp\.async\.c[ag]\.shared")
 PIPELINE = "software_pipeline_async_stages"
 # A small population: the search is the same, and a test of it takes a second.
 QUICK = replace(EVOLUTIONARY, strategy_options={"population_size": 64, "genetic_num_iters": 2})
+ASYNC_QUICK = replace(ASYNC, strategy_options=QUICK.strategy_options)
 SPACE = "design_space:space"
 
 
@@ -102,6 +107,15 @@ def second_history(first: tuple[tuple[Candidate, ...], bytes]) -> History:
         for place, (candidate, status) in enumerate(zip(candidates, statuses, strict=True))
     )
     return History.empty().proposed((), cost_model=model, seconds=0.0).tried(trials, seconds=1.0)
+
+
+def all_timed(history: History, candidates: tuple[Candidate, ...], model: bytes) -> History:
+    """Return the history after an iteration in which everything ran, one candidate faster than the other."""
+    trials = tuple(
+        Trial(candidate=candidate, status=TrialStatus.OK, latency=1e-5 / (2 + place), message="")
+        for place, candidate in enumerate(candidates)
+    )
+    return history.proposed((), cost_model=model, seconds=0.0).tried(trials, seconds=1.0)
 
 
 def state(model: bytes) -> dict[str, Any]:
@@ -236,11 +250,7 @@ def test_a_long_history_leaves_as_many_candidates(tvm_module: Any, cpu: str, sec
         candidates, model = tvm_module.propose(GEMM, QUICK, cpu, history, 8, 20 + iteration)
         old = {trial.candidate.module_hash for trial in history.trials}
         assert len({candidate.module_hash for candidate in candidates} - old) == 8
-        trials = tuple(
-            Trial(candidate=candidate, status=TrialStatus.OK, latency=1e-5 / (2 + place), message="")
-            for place, candidate in enumerate(candidates)
-        )
-        history = history.proposed((), cost_model=model, seconds=0.0).tried(trials, seconds=1.0)
+        history = all_timed(history, candidates, model)
 
 
 def test_the_same_seed_proposes_the_same(tvm_module: Any, cpu: str) -> None:
@@ -250,6 +260,18 @@ def test_the_same_seed_proposes_the_same(tvm_module: Any, cpu: str) -> None:
     )
     assert one == same
     assert one != other
+
+
+@pytest.mark.parametrize("target", ["cpu", "cuda"])
+def test_a_forked_process_searches_with_several_threads(target: str, cpu: str) -> None:
+    """Its fork server has one; what it proposes is as many candidates, and no two are the same."""
+    config, spec = (QUICK, cpu) if target == "cpu" else (ASYNC_QUICK, CUDA)
+    with ForkServer(TVM_MODULE, ONE_THREAD) as fork_server, closing(ChildProcess(fork_server, {})) as child:
+        history = History.empty()
+        for seed in (1, 2):
+            found, model = child.call("propose", LARGE, config, spec, history, 8, seed, 4, timeout=300.0)
+            history = all_timed(history, found, model)
+    assert len({trial.candidate.module_hash for trial in history.trials}) == 16
 
 
 def test_sampling_learns_nothing(tvm_module: Any, cpu: str, second_history: History) -> None:

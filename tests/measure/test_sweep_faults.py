@@ -166,6 +166,22 @@ def test_two_devices_share_the_work(store: Store, log: Path) -> None:
     assert searched == {""}
 
 
+def test_the_last_runs_use_the_cores_that_idle(
+    store: Store, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Searches have more threads the fewer are left, at most as many as cores; a CPU is not disturbed."""
+    monkeypatch.setattr("abtune.measure.tasks.cpu_count", lambda: 3)
+    plan = small_plan(SMALL, seeds=1)
+    assert len(plan.runs) == 2
+    run_sweep(plan, store, facts=GPU, cores=4)
+    threads = [words[5] for words in calls(log) if words[0] == "propose" and words[1] == SMALL.label]
+    assert threads[0] == 2
+    assert set(threads) <= {2, 3}
+    log.write_text("", encoding="utf-8")
+    run_sweep(plan, Store(store.dataset.with_name("cpu.nc")), cores=4)
+    assert {words[5] for words in calls(log) if words[0] == "propose"} == {1}
+
+
 def test_visible_devices_are_kept(store: Store, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the environment names the devices to use, measuring keeps to these."""
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-abc,3")
