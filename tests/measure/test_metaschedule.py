@@ -476,7 +476,7 @@ def cuda_source(tvm_module: Any, config: Configuration, candidate: Candidate) ->
     record = tvm_module.ms.database.TuningRecord.from_json(candidate.record, workload)
     target, tvm = tvm_module._target(CUDA), tvm_module.tvm
     with target, tvm.transform.PassContext(config=dict(config.pass_config)):
-        built = tvm.driver.build(record.as_measure_candidate().sch.mod, target=target)
+        built = tvm.tirx.build(record.as_measure_candidate().sch.mod, target=target)
     return str(built.imports[0].inspect_source())
 
 
