@@ -9,11 +9,13 @@ import numpy as np
 import xarray as xr
 from h200_tables import (
     COLOURS,
+    analysis_part,
     failure_table,
     holds,
     lost,
     noise_table,
     percent,
+    published_boosts,
     seeds_table,
     short,
     span,
@@ -25,7 +27,6 @@ from scipy import stats
 
 import abtune
 from abtune.analyse.convergence import best_so_far
-from abtune.report.markdown import render_markdown
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 NAME, REFERENCE = "h200-deep", "h200-tvm14009"
@@ -299,7 +300,7 @@ def report(dataset: xr.Dataset, reference: xr.Dataset, claims: dict[str, float])
         "",
         "## Few long searches or many short ones",
         "",
-        f"What {10 * dataset.sizes['trial']} trials a side and shape would buy, with the noise of the table:",
+        f"What {10 * dataset.sizes['trial']:,} trials a side would buy a shape, with the noise of the table:",
         "",
         *budget_table(dataset),
         "",
@@ -328,10 +329,7 @@ def report(dataset: xr.Dataset, reference: xr.Dataset, claims: dict[str, float])
         "",
         *failure_table(dataset),
         "",
-        "## The analysis",
-        "",
-        *(f"#{line}" if line.startswith("#") else line for line in render_markdown(analysis).splitlines()),
-        "",
+        *analysis_part(analysis),
     ]
     return "\n".join(parts)
 
@@ -340,8 +338,7 @@ def main() -> None:
     """Write the page and the figure."""
     dataset = abtune.open_dataset(NAME)
     reference = abtune.open_dataset(REFERENCE).sel(shape=dataset["shape"].values)
-    published = abtune.analyze(abtune.open_dataset("tvm14009-rtx3080"))
-    claims = {row.shape: row.boost for row in published.comparisons}
+    claims = published_boosts()
     draw(dataset, reference, claims, DOCS / f"{NAME}.png")
     (DOCS / f"{NAME}.md").write_text(report(dataset, reference, claims), encoding="utf-8")
 

@@ -7,11 +7,19 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 import xarray as xr
-from h200_tables import COLOURS, boost_table, failure_table, noise_table, optimism, seed_values, short
+from h200_tables import (
+    COLOURS,
+    analysis_part,
+    boost_table,
+    failure_table,
+    noise_table,
+    optimism,
+    seed_values,
+    short,
+)
 from matplotlib import pyplot as plt
 
 import abtune
-from abtune.report.markdown import render_markdown
 from abtune.schema import TrialStatus
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -120,10 +128,7 @@ def report(dataset: xr.Dataset, published: abtune.Analysis) -> str:
         "  of three iterations is guided by it. Larger budgets may behave differently.",
         f"- {runs} runs took {hours:.1f} hours of run time, side by side on 64 cores and 4 GPUs.",
         "",
-        "## The analysis",
-        "",
-        *(f"#{line}" if line.startswith("#") else line for line in render_markdown(analysis).splitlines()),
-        "",
+        *analysis_part(analysis),
         "## Where the noise comes from",
         "",
         "Standard deviation of the log latency, in percent: between seeds, between rounds of one winner, and",

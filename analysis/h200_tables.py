@@ -7,6 +7,7 @@ import xarray as xr
 
 import abtune
 from abtune.analyse.planning import Goal, plan_from_dataset
+from abtune.report.markdown import render_markdown
 from abtune.schema import RunStatus, TrialStatus
 
 COLOURS = {"mainline": "#56657a", "async": "#d1601f"}
@@ -116,6 +117,18 @@ def seeds_table(dataset: xr.Dataset) -> list[str]:
         found = f"{100 * reach.detectable:.0f} %" if np.isfinite(reach.detectable) else "none"
         lines.append(f"| {reach.seeds} | {found} | {chances} |")
     return lines
+
+
+def analysis_part(analysis: abtune.Analysis) -> list[str]:
+    """Write the report itself as a section of a page."""
+    lines = render_markdown(analysis).splitlines()
+    return ["## The analysis", "", *(f"#{line}" if line.startswith("#") else line for line in lines), ""]
+
+
+def published_boosts() -> dict[str, float]:
+    """Return the boost that the published table claims for each shape."""
+    published = abtune.analyze(abtune.open_dataset("tvm14009-rtx3080"))
+    return {row.shape: row.boost for row in published.comparisons}
 
 
 def rounded(value: float) -> float:

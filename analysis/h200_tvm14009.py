@@ -7,12 +7,14 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 from h200_tables import (
+    analysis_part,
     boost_table,
     failure_table,
     lost,
     method_table,
     noise_sentences,
     percent,
+    published_boosts,
     reasons,
     seeds_a_side,
     seeds_table,
@@ -25,7 +27,6 @@ from scipy import stats
 import abtune
 from abtune.report.figures import save_figure
 from abtune.report.forest_figure import draw_forest
-from abtune.report.markdown import render_markdown
 from abtune.schema import RunStatus
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -118,10 +119,7 @@ def report(dataset: xr.Dataset, analysis: abtune.Analysis, claims: dict[str, flo
         "",
         *failure_table(dataset),
         "",
-        "## The analysis",
-        "",
-        *(f"#{line}" if line.startswith("#") else line for line in render_markdown(analysis).splitlines()),
-        "",
+        *analysis_part(analysis),
     ]
     return "\n".join(parts)
 
@@ -150,8 +148,7 @@ def main() -> None:
     """Write the page, the figure, and their part of the README."""
     dataset = abtune.open_dataset(NAME)
     analysis = abtune.analyze(dataset)
-    published = abtune.analyze(abtune.open_dataset("tvm14009-rtx3080"))
-    claims = {row.shape: row.boost for row in published.comparisons}
+    claims = published_boosts()
     save_figure(draw_forest(analysis, claims, "tvm14009-rtx3080"), DOCS / f"{NAME}.png")
     (DOCS / f"{NAME}.md").write_text(report(dataset, analysis, claims), encoding="utf-8")
     readme = ROOT / "README.md"

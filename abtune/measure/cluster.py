@@ -42,25 +42,25 @@ class Cluster:
         Name of the pool that every worker holds for this sweep.
     searchers, devices : int
         Places of each kind, over all workers.
-    measures_cores : bool
-        Whether the cores that search are also what is measured.
+    shares_cores : bool
+        Whether kernels are timed on the cores that search.
     """
 
     def __init__(
-        self, client: Client, pool: str, *, searchers: int, devices: int, measures_cores: bool
+        self, client: Client, pool: str, *, searchers: int, devices: int, shares_cores: bool
     ) -> None:
         self._client = client
         self._pool = pool
-        self._measures_cores = measures_cores
+        self._shares_cores = shares_cores
         self.searchers = searchers
         self.devices = devices
 
     def threads(self, runs: int) -> int:
-        """Return how many threads a search may use when so many runs are left: cores would idle otherwise.
+        """Return how many threads a search may use when so many runs are left, so that no core idles.
 
-        One, where a core that idles is one that can be measured undisturbed.
+        It is one where kernels are timed on these cores, which would disturb them.
         """
-        if self._measures_cores:
+        if self._shares_cores:
             return 1
         return max(1, min(self.searchers // max(runs, 1), MOST_THREADS))
 
@@ -137,7 +137,7 @@ _CONFIG = {
 async def _local(facts: TargetFacts, cores: int) -> AsyncIterator[Cluster]:
     # On this CPU measuring needs a core of its own: not all places can be busy at once.
     devices = len(facts.devices)
-    threads = cores if facts.are_cores else cores + devices
+    threads = cores if facts.shares_cores else cores + devices
     async with (
         LocalCluster(
             n_workers=1,
@@ -155,7 +155,7 @@ async def _local(facts: TargetFacts, cores: int) -> AsyncIterator[Cluster]:
     ):
         pool = ProcessPool(facts, searchers=cores, devices=devices)
         await client.register_plugin(pool)
-        yield Cluster(client, pool.name, searchers=cores, devices=devices, measures_cores=facts.are_cores)
+        yield Cluster(client, pool.name, searchers=cores, devices=devices, shares_cores=facts.shares_cores)
 
 
 @contextlib.asynccontextmanager
@@ -172,7 +172,7 @@ async def _remote(facts: TargetFacts, scheduler: str) -> AsyncIterator[Cluster]:
                 pool.name,
                 searchers=sum(searchers),
                 devices=sum(devices),
-                measures_cores=facts.are_cores,
+                shares_cores=facts.shares_cores,
             )
         finally:  # else the workers would keep their processes, and these their devices
             with contextlib.suppress(OSError):  # a timeout is one

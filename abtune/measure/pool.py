@@ -72,7 +72,7 @@ class ProcessPool(WorkerPlugin):
     @property
     def on_gpu(self) -> bool:
         """Whether an error of the device outlives the call that caused it."""
-        return not self._facts.are_cores
+        return not self._facts.shares_cores
 
     @contextlib.contextmanager
     def searcher(self) -> Iterator[Slot]:

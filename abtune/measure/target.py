@@ -53,8 +53,8 @@ class TargetFacts:
     remote: str
 
     @property
-    def are_cores(self) -> bool:
-        """Whether what is measured are cores of the machine that searches."""
+    def shares_cores(self) -> bool:
+        """Whether kernels are timed on the cores that search."""
         return self.kind != "cuda" and not self.remote
 
 

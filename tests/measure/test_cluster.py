@@ -32,7 +32,7 @@ class Foreign:
 def test_workers_that_do_not_answer_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """A sweep that ends does so although what its workers do cannot be interrupted."""
     monkeypatch.setattr(cluster, "PARTING_TIMEOUT", 0.05)
-    silent = cluster.Cluster(cast("Client", Silent()), "pool", searchers=1, devices=1, measures_cores=True)
+    silent = cluster.Cluster(cast("Client", Silent()), "pool", searchers=1, devices=1, shares_cores=True)
     asyncio.run(silent.interrupt())
 
 
@@ -41,9 +41,9 @@ def test_workers_that_do_not_answer_are_not_waited_for(monkeypatch: pytest.Monke
 )
 def test_idle_cores_help_the_searches_that_are_left(runs: int, threads: int) -> None:
     """Where there are fewer runs than cores each uses several, up to eight; not where cores are measured."""
-    for measures_cores, expected in ((False, threads), (True, 1)):
+    for shares_cores, expected in ((False, threads), (True, 1)):
         of_32 = cluster.Cluster(
-            cast("Client", Silent()), "pool", searchers=32, devices=1, measures_cores=measures_cores
+            cast("Client", Silent()), "pool", searchers=32, devices=1, shares_cores=shares_cores
         )
         assert of_32.threads(runs) == expected
 

@@ -262,6 +262,21 @@ def test_the_same_seed_proposes_the_same(tvm_module: Any, cpu: str) -> None:
     assert one != other
 
 
+def test_threads_reach_the_search(tvm_module: Any, cpu: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An iteration is searched with as many threads as it is given, and with one if nothing is said."""
+    contexts: list[Any] = []
+    original = tvm_module._context
+
+    def note(*args: Any) -> Any:
+        contexts.append(original(*args))
+        return contexts[-1]
+
+    monkeypatch.setattr(tvm_module, "_context", note)
+    tvm_module.propose(GEMM, RANDOM, cpu, History.empty(), 2, 1)
+    tvm_module.propose(GEMM, RANDOM, cpu, History.empty(), 2, 1, 3)
+    assert [context.num_threads for context in contexts] == [1, 3]
+
+
 @pytest.mark.parametrize("target", ["cpu", "cuda"])
 def test_a_forked_process_searches_with_several_threads(target: str, cpu: str) -> None:
     """Its fork server has one; what it proposes is as many candidates, and no two are the same."""
