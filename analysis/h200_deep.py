@@ -16,6 +16,7 @@ from h200_tables import (
     noise_table,
     percent,
     published_boosts,
+    seed_values,
     seeds_table,
     short,
     span,
@@ -27,20 +28,36 @@ from scipy import stats
 
 import abtune
 from abtune.analyse.convergence import best_so_far
+from abtune.schema import RunStatus
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 NAME, REFERENCE = "h200-deep", "h200-tvm14009"
 
 
 def best_after(dataset: xr.Dataset, trials: int) -> np.ndarray:
-    """Log of the best latency within the first trials; shape (shapes, configurations, seeds)."""
+    """Log of the best latency within the first trials; shape (shapes, configurations, seeds).
+
+    NaN where there is no such run (yet).
+    """
     return np.log(best_so_far(dataset)[..., trials - 1])
+
+
+def level(values: np.ndarray) -> float:
+    """Average over the seeds of each cell, then over the cells."""
+    return float(np.nanmean(values, axis=-1).mean())
 
 
 def noise(values: np.ndarray) -> tuple[float, int]:
     """Pool the standard deviation between seeds over the cells; return its degrees of freedom as well."""
-    freedom = values.shape[0] * values.shape[1] * (values.shape[2] - 1)
-    return float(np.sqrt(values.var(axis=-1, ddof=1).mean())), freedom
+    squares = np.nansum((values - np.nanmean(values, axis=-1, keepdims=True)) ** 2)
+    freedom = int((np.isfinite(values).sum(axis=-1) - 1).sum())
+    return float(np.sqrt(squares / freedom)), freedom
+
+
+def standard_error(values: np.ndarray) -> float:
+    """Return that of the level, if the noise is the same in every cell."""
+    cells = np.isfinite(values).sum(axis=-1)
+    return noise(values)[0] * float(np.sqrt((1 / cells).sum())) / cells.size
 
 
 def noise_with_interval(values: np.ndarray) -> str:
@@ -59,12 +76,21 @@ def noise_ratio(longer: np.ndarray, shorter: np.ndarray) -> str:
 
 def upsets(values: np.ndarray) -> float:
     """Share of the pairs of one run a side in which async is the slower, mean over the shapes."""
-    return float((values[:, 0, :, np.newaxis] < values[:, 1, np.newaxis, :]).mean())
+    slower = values[:, 1, np.newaxis, :] - values[:, 0, :, np.newaxis]
+    shares = (slower > 0).sum(axis=(-2, -1)) / np.isfinite(slower).sum(axis=(-2, -1))
+    return float(shares.mean())
+
+
+def seeds_in(dataset: xr.Dataset) -> str:
+    """Count the seeds that the cells have."""
+    cells = (dataset["run_status"] == RunStatus.COMPLETE).sum("seed")
+    low, high = int(cells.min()), int(cells.max())
+    return f"{low}" if low == high else f"{low} to {high}"
 
 
 def seeds_of(dataset: xr.Dataset) -> str:
     """Name a dataset by its size."""
-    return f"{dataset.sizes['seed']} seeds of {dataset.sizes['trial']} trials"
+    return f"{seeds_in(dataset)} seeds of {dataset.sizes['trial']} trials"
 
 
 def steps(dataset: xr.Dataset) -> list[int]:
@@ -79,11 +105,11 @@ def progress_table(dataset: xr.Dataset, reference: xr.Dataset) -> list[str]:
         "| boost | async slower in one run a side |",
         "| ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
-    end = best_after(dataset, dataset.sizes["trial"]).mean(axis=-1, keepdims=True)
+    end = best_after(dataset, dataset.sizes["trial"])
     for trials in steps(dataset):
         values = best_after(dataset, trials)
-        slower = 100 * np.expm1((values - end).mean())
-        boost = float(np.expm1((values[:, 0].mean(axis=-1) - values[:, 1].mean(axis=-1)).mean()))
+        slower = 100 * np.expm1(level(values - end))
+        boost = float(np.expm1(level(values[:, 0]) - level(values[:, 1])))
         other = (
             noise_with_interval(best_after(reference, trials)) if trials <= reference.sizes["trial"] else ""
         )
@@ -91,6 +117,16 @@ def progress_table(dataset: xr.Dataset, reference: xr.Dataset) -> list[str]:
             f"| {trials} | {abs(slower):.1f} % | {noise_with_interval(values)} | {other} | {percent(boost)} "
             f"| {100 * upsets(values):.0f} % |"
         )
+    return lines
+
+
+def ends_table(dataset: xr.Dataset) -> list[str]:
+    """List the winners of every cell, fastest first."""
+    lines = ["| shape | configuration | winners, us |", "| --- | --- | --- |"]
+    for label in dataset["shape"].values:
+        for config in dataset["config"].values:
+            found = seed_values(dataset.sel(shape=label, config=config)).dropna("seed").values
+            lines.append(f"| `{label}` | {config} | {', '.join(f'{each:.1f}' for each in sorted(found))} |")
     return lines
 
 
@@ -116,9 +152,9 @@ def findings(
     half = trials // 2
     longer, shorter = best_after(dataset, trials), best_after(reference, before)
     early = best_after(dataset, before)
-    gain, rest = (100 * np.expm1((best_after(dataset, count) - longer).mean()) for count in (before, half))
-    same = 100 * np.expm1(early.mean() - shorter.mean())
-    error = 100 * np.sqrt(sum(noise(values)[0] ** 2 / values.size for values in (early, shorter)))
+    gain, rest = (100 * np.expm1(level(best_after(dataset, count) - longer)) for count in (before, half))
+    same = 100 * np.expm1(level(early) - level(shorter))
+    error = 100 * np.hypot(standard_error(early), standard_error(shorter))
     rows, here = list(analysis.comparisons), analysis.overall.these_shapes
     return [
         f"- **Longer searches find faster kernels, up to a point**: after {before} trials the best so far is"
@@ -199,11 +235,13 @@ def draw(dataset: xr.Dataset, reference: xr.Dataset, claims: dict[str, float], p
 def _draw_speed(axis: Axes, dataset: xr.Dataset) -> None:
     trials = np.arange(16, dataset.sizes["trial"] + 1)
     curves = np.stack([best_after(dataset, count) for count in trials], axis=-1)
-    curves = np.exp(curves - curves[..., -1:].mean(axis=2, keepdims=True))
+    curves = np.exp(curves - np.nanmean(curves[..., -1:], axis=2, keepdims=True))
     for place, config in enumerate(dataset["config"].values):
         of_config = curves[:, place].reshape(-1, len(trials))
         axis.plot(trials, of_config.T, color=COLOURS[config], lw=0.6, alpha=0.35)
-        axis.plot(trials, np.exp(np.log(of_config).mean(axis=0)), color=COLOURS[config], lw=2, label=config)
+        axis.plot(
+            trials, np.exp(np.nanmean(np.log(of_config), axis=0)), color=COLOURS[config], lw=2, label=config
+        )
     axis.set_ylim(0.6, 3)
     axis.set_xlabel("trials")
     axis.set_ylabel("best so far, over the mean of the ends")
@@ -227,7 +265,7 @@ def _draw_noise(axis: Axes, dataset: xr.Dataset, reference: xr.Dataset) -> None:
             ms=4,
             lw=1.2,
             color=colour,
-            label=f"{name}, {data.sizes['seed']} seeds",
+            label=f"{name}, {seeds_in(data)} seeds",
         )
     axis.set_ylim(0, None)
     axis.set_xticks(steps(dataset)[1::2])
@@ -277,8 +315,8 @@ def report(dataset: xr.Dataset, reference: xr.Dataset, claims: dict[str, float])
         f"was made. In the terminal: `abtune analyze {NAME} --curve`.",
         "",
         f"The three published shapes with a negative boost and the two with the largest, "
-        f"{dataset.sizes['seed']} seeds a side of {dataset.sizes['trial']} trials,",
-        f"{dataset['run_status'].size} runs, {hours:.0f} hours of run time.",
+        f"{seeds_in(dataset)} seeds a side of {dataset.sizes['trial']} trials,",
+        f"{int((dataset['run_status'] == RunStatus.COMPLETE).sum())} runs, {hours:.0f} hours of run time.",
         "",
         f"![Searches, their noise, and boosts beside the published ones]({NAME}.png)",
         "",
@@ -297,6 +335,12 @@ def report(dataset: xr.Dataset, reference: xr.Dataset, claims: dict[str, float])
         "answers at random until it has seen 100 trials, so that only what comes after 128 is guided by it.",
         "",
         *progress_table(dataset, reference),
+        "",
+        "## Where the searches end",
+        "",
+        "The winners of each cell, measured again, fastest first:",
+        "",
+        *ends_table(dataset),
         "",
         "## Few long searches or many short ones",
         "",

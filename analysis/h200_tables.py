@@ -245,10 +245,9 @@ def lost(dataset: xr.Dataset) -> str:
         share = 100 * float((tried & (status != TrialStatus.OK)).sum() / tried.sum())
         shares.append(f"{config} lost {share:.2f} % of its trials")
     failed = dataset["run_status"] == RunStatus.FAILED
+    ended = int((dataset["run_status"] != RunStatus.MISSING).sum())
     reasons = sorted({str(reason) for reason in dataset["failure"].values[failed.values]})
-    runs = f"{int(failed.sum())} of {failed.size} runs failed" + (
-        f" ({'; '.join(reasons)})" if reasons else ""
-    )
+    runs = f"{int(failed.sum())} of {ended} runs failed" + (f" ({'; '.join(reasons)})" if reasons else "")
     return f"{', '.join(shares)}. {runs}."
 
 
