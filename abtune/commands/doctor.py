@@ -39,10 +39,10 @@ def doctor(target: str, out: Path, *, no_trial: bool) -> int:
     built and timed just as a sweep does. Exit code 0 if a sweep can run here, 2 if not.
     """
     from abtune.commands.output import emit
-    from abtune.commands.sweep import default_cores
     from abtune.measure import fitness
+    from abtune.measure.target import usable_cores
 
-    cores = default_cores()
+    cores = usable_cores()
     findings = [fitness.check_python(), fitness.check_packages(), *fitness.check_tvm()]
     facts: TargetFacts | None = None
     if not _problems(findings):
@@ -58,7 +58,7 @@ def doctor(target: str, out: Path, *, no_trial: bool) -> int:
 def _trial(facts: TargetFacts, out: Path) -> Finding:
     """Try what a sweep without options would do."""
     from abtune.commands.progress import Silence
-    from abtune.commands.sweep import plan_of, sweep
+    from abtune.commands.sweep import request_of, sweep
     from abtune.errors import AbtuneError
     from abtune.measure.fitness import refused
     from abtune.measure.rehearsal import check_trial
@@ -66,7 +66,7 @@ def _trial(facts: TargetFacts, out: Path) -> Finding:
 
     options = sweep.make_context("sweep", ["--seeds", "1"]).params
     try:
-        plan = plan_of(options, facts, ())
+        plan = request_of(options).plan_for(facts)
     except AbtuneError as error:  # such as a GPU that is too old for the default pair
         return refused("trial", error)
     return check_trial(plan, facts, Store(out), Silence())

@@ -35,11 +35,11 @@ def measure(dataset: str, out: Path, **options: Any) -> int:
     """
     import abtune
     from abtune.commands.progress import progress_for
-    from abtune.commands.sweep import default_cores, target_of
+    from abtune.commands.sweep import target_of
     from abtune.datasets import place_for
     from abtune.errors import StoreError
     from abtune.measure.again import measure_again, settings_of
-    from abtune.measure.target import require_kind
+    from abtune.measure.target import require_kind, usable_cores
 
     swept = abtune.open_dataset(dataset)
     settings = settings_of(swept)
@@ -52,7 +52,7 @@ def measure(dataset: str, out: Path, **options: Any) -> int:
         rounds=options["rounds"] or settings.rounds,
         repeats=options["repeats"] or settings.repeats,
     )
-    cores = options["cores"] or default_cores()
+    cores = options["cores"] or usable_cores()
     with progress_for(sys.stderr) as progress:
         again = measure_again(
             swept, facts, settings, scheduler=options["scheduler"], cores=cores, progress=progress

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import math
-import os
 import re
 import shlex
 import sys
@@ -19,8 +18,8 @@ import click
 from abtune.commands.options import split_commas
 
 if TYPE_CHECKING:
-    from abtune.configurations import Configuration
     from abtune.measure.plan import Plan
+    from abtune.measure.request import Request
     from abtune.measure.store import Store
     from abtune.measure.sweep import Outcome
     from abtune.measure.target import TargetFacts
@@ -113,14 +112,16 @@ def sweep(**options: Any) -> int:
     """
     from abtune.measure.nvrtc import why_no_gpu
     from abtune.measure.store import Store
+    from abtune.measure.target import usable_cores
 
     started = time.monotonic()  # finding the target belongs to the time limit
-    shapes_given = _check_names(options)
+    request = request_of(options)
+    request.check_names()
     facts = target_of(options)
-    plan = plan_of(options, facts, shapes_given)
+    plan = request.plan_for(facts)
     store = Store(options["out"])
     store.check(plan)
-    cores = options["cores"] or default_cores()
+    cores = options["cores"] or usable_cores()
     here = not facts.remote and not options["scheduler"]
     if options["target"] == "auto" and facts.kind != "cuda" and here:
         click.echo(f"no CUDA device: {why_no_gpu()}; tuning this CPU")
@@ -135,95 +136,33 @@ def sweep(**options: Any) -> int:
 
 def target_of(options: dict[str, Any]) -> TargetFacts:
     """Resolve the target that the options ask for, here or where a cluster measures."""
+    from abtune.measure.target import find_target, remote_device
+
+    remote = remote_device(options["rpc_tracker"], options["rpc_key"])
     if options["scheduler"]:
         from abtune.measure.cluster import find_target_at
 
-        return find_target_at(options["scheduler"], options["target"], remote_of(options))
-    from abtune.measure.target import find_target
-
-    return find_target(options["target"], remote_of(options))
+        return find_target_at(options["scheduler"], options["target"], remote)
+    return find_target(options["target"], remote)
 
 
-def remote_of(options: dict[str, Any]) -> str:
-    """Return where the device is, as ``host:port/key``; empty for this machine.
+def request_of(options: dict[str, Any]) -> Request:
+    """Return what the options of a sweep ask for."""
+    from abtune.measure.request import Request
 
-    Raises
-    ------
-    InputError
-        If only one of tracker and key is given, or the tracker is no address.
-    """
-    from abtune.errors import InputError
-
-    tracker, key = options["rpc_tracker"], options["rpc_key"]
-    if not tracker and not key:
-        return ""
-    if not (tracker and key):
-        raise InputError("--rpc-tracker and --rpc-key go together: HOST:PORT and the key of a device")
-    if not re.fullmatch(r"[^/]+:\d+", tracker):
-        raise InputError(f"--rpc-tracker {tracker!r} is no address; give HOST:PORT, such as 127.0.0.1:9190")
-    return f"{tracker}/{key}"
-
-
-def _check_names(options: dict[str, Any]) -> tuple[str, ...]:
-    """Refuse unknown names before anything slow begins."""
-    from abtune.configurations import find_configuration
-    from abtune.shapes import select_shapes
-
-    shapes: tuple[str, ...] = options["shapes"]
-    if shapes:
-        select_shapes(shapes)
-    for side in ("baseline", "candidate"):
-        if options[side]:
-            find_configuration(options[side])
-    return shapes
-
-
-def plan_of(options: dict[str, Any], facts: TargetFacts, shapes: tuple[str, ...]) -> Plan:
-    """Return the plan that the options of a sweep ask for, on this target, for these names of shapes."""
-    from abtune.errors import InputError
-    from abtune.measure.plan import DEFAULT_TRIALS, Settings, make_plan
-    from abtune.shapes import select_shapes
-
-    trials, per_iteration = DEFAULT_TRIALS[facts.kind]
-    trials = options["trials"] or trials
-    settings = Settings(
-        target=facts.target,
-        trials=trials,
-        trials_per_iteration=min(options["trials_per_iter"] or per_iteration, trials),
-        search_repeats=3,
-        search_repeat_ms=10,
+    return Request(
+        shapes=options["shapes"],
+        baseline=options["baseline"],
+        candidate=options["candidate"],
+        seeds=options["seeds"],
+        until_settled=options["until_settled"],
+        trials=options["trials"],
+        trials_per_iteration=options["trials_per_iter"],
         rounds=options["rounds"],
         repeats=options["repeats"],
-        repeat_ms=10,
-        build_timeout=30.0,
-        run_timeout=30.0,
-        rng_seed=options["rng_seed"],
         cache=options["cache"],
+        rng_seed=options["rng_seed"],
     )
-    configs = _configs(options, facts)
-    if configs[0].name == configs[1].name:
-        raise InputError(f"baseline and candidate are both {configs[0].name!r}; give two different ones")
-    default = "tvm14009" if facts.kind == "cuda" else "quick"
-    return make_plan(
-        shapes=select_shapes(shapes or (default,)),
-        configs=configs,
-        seeds=range(options["seeds"] or (20 if options["until_settled"] else 10)),
-        settings=settings,
-        machine=f"{facts.devices[0]}, TVM {facts.versions.get('tvm', '')}",
-    )
-
-
-def _configs(options: dict[str, Any], facts: TargetFacts) -> tuple[Configuration, Configuration]:
-    from abtune.configurations import DEFAULT_PAIR, find_configuration, require_runnable
-
-    names = (
-        options[side] or default
-        for side, default in zip(("baseline", "candidate"), DEFAULT_PAIR[facts.kind], strict=True)
-    )
-    baseline, candidate = (find_configuration(name) for name in names)
-    for config in (baseline, candidate):
-        require_runnable(config, kind=facts.kind, arch=facts.arch)
-    return baseline, candidate
 
 
 def _run(
@@ -370,12 +309,3 @@ def _span(seconds: float) -> str:
     if seconds < 5400:
         return f"{seconds / 60:.0f} min"
     return f"{seconds / 3600:.1f} h"
-
-
-def default_cores() -> int:
-    """Return how many cores this process may use, by its affinity and by the quota of its container."""
-    try:
-        from dask.system import cpu_count
-    except ImportError:  # abtune doctor says so
-        return os.cpu_count() or 1
-    return int(cpu_count())

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -67,11 +66,6 @@ class Settings:
         if self.cache == "cold":
             return self.repeats * COLD_CALLS * (FLUSH_SECONDS + latency)
         return self.repeats * max(self.repeat_ms / 1000, latency)
-
-
-# Per kind of target: what a sweep uses that is not told otherwise. On a GPU an iteration of 64 is
-# MetaSchedule's own; on a CPU, sizes at which a small comparison takes minutes.
-DEFAULT_TRIALS: Mapping[str, tuple[int, int]] = MappingProxyType({"cuda": (128, 64), "llvm": (24, 12)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import os
 import re
 import shutil
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 
-from abtune.errors import TargetError
+from abtune.errors import InputError, TargetError
 from abtune.measure.child import ChildError
 from abtune.measure.fork_server import ForkServer
 from abtune.measure.slot import Slot
@@ -82,6 +83,37 @@ def require_tvm() -> None:
         )
     if not (shutil.which("g++") or shutil.which("gcc") or shutil.which("clang") or shutil.which("cc")):
         raise TargetError("no C compiler found, and TVM needs one to link kernels; install gcc or clang")
+
+
+def usable_cores() -> int:
+    """Return how many cores this process may use, by its affinity and by the quota of its container."""
+    try:
+        from dask.system import cpu_count
+    except ImportError:  # abtune doctor says so
+        return os.cpu_count() or 1
+    return int(cpu_count())
+
+
+def remote_device(tracker: str, key: str) -> str:
+    """Return where a device behind an RPC tracker is, in the form of ``TargetFacts.remote``.
+
+    Parameters
+    ----------
+    tracker, key : str
+        Address of the tracker, and what the device is called there; both empty for this machine.
+
+    Raises
+    ------
+    InputError
+        If only one of them is given, or the tracker is no address.
+    """
+    if not tracker and not key:
+        return ""
+    if not (tracker and key):
+        raise InputError("--rpc-tracker and --rpc-key go together: HOST:PORT and the key of a device")
+    if not re.fullmatch(r"[^/]+:\d+", tracker):
+        raise InputError(f"--rpc-tracker {tracker!r} is no address; give HOST:PORT, such as 127.0.0.1:9190")
+    return f"{tracker}/{key}"
 
 
 def find_target(spec: str, remote: str = "") -> TargetFacts:

@@ -1,0 +1,116 @@
+"""What is asked of a sweep, and what the target decides where nothing is said."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from abtune.errors import InputError, TargetError
+from abtune.measure.request import Request
+from abtune.measure.target import TargetFacts, remote_device
+from abtune.shapes import PRESETS
+
+OPEN = Request(rounds=5, repeats=5, cache="warm", rng_seed=0)
+GPU = TargetFacts(
+    kind="cuda",
+    target=json.dumps({"kind": "cuda"}),
+    arch=90,
+    devices=("a GPU", "a GPU"),
+    threads=1,
+    versions={"tvm": "0.27"},
+    remote="",
+)
+CPU = replace(GPU, kind="llvm", target=json.dumps({"kind": "llvm"}), arch=0, devices=("a CPU",))
+
+
+@pytest.mark.parametrize(
+    ("facts", "preset", "names", "trials"),
+    [
+        (GPU, "tvm14009", ["mainline", "async"], (128, 64)),
+        (CPU, "quick", ["random", "evolutionary"], (24, 12)),
+    ],
+    ids=["gpu", "cpu"],
+)
+def test_the_target_decides_what_is_left_open(
+    facts: TargetFacts, preset: str, names: list[str], trials: tuple[int, int]
+) -> None:
+    """A GPU gets the published comparison, a CPU one that takes minutes."""
+    plan = OPEN.plan_for(facts)
+    assert plan.shapes == tuple(PRESETS[preset])
+    assert [config.name for config in plan.configs] == names
+    assert (plan.settings.trials, plan.settings.trials_per_iteration) == trials
+    assert plan.settings.target == facts.target
+    assert plan.machine == f"{facts.devices[0]}, TVM 0.27"
+
+
+@pytest.mark.parametrize(
+    ("asked", "planned"),
+    [
+        ({}, 10),
+        ({"until_settled": True}, 20),
+        ({"seeds": 3}, 3),
+        ({"seeds": 3, "until_settled": True}, 3),
+    ],
+)
+def test_seeds_are_ten_or_what_is_asked(asked: dict[str, int], planned: int) -> None:
+    """Until settled, twice as many may be spent; a number that is given counts."""
+    assert replace(OPEN, **asked).plan_for(CPU).seeds == tuple(range(planned))
+
+
+def test_what_is_asked_is_planned() -> None:
+    """Nothing that is given is replaced; an iteration is no longer than its run."""
+    request = Request(
+        shapes=("M=16_N=16_K=16",),
+        baseline="evolutionary",
+        candidate="random",
+        seeds=2,
+        trials=6,
+        trials_per_iteration=64,
+        rounds=3,
+        repeats=4,
+        cache="cold",
+        rng_seed=7,
+    )
+    plan = request.plan_for(GPU)
+    settings = plan.settings
+    assert [shape.label for shape in plan.shapes] == ["M=16_N=16_K=16"]
+    assert [config.name for config in plan.configs] == ["evolutionary", "random"]
+    assert (settings.trials, settings.trials_per_iteration) == (6, 6)
+    assert (settings.rounds, settings.repeats, settings.cache, settings.rng_seed) == (3, 4, "cold", 7)
+
+
+@pytest.mark.parametrize(
+    ("asked", "word"),
+    [
+        ({"shapes": ("nothing*",)}, "nothing*"),
+        ({"baseline": "mainlin"}, "mainlin"),
+        ({"candidate": "x"}, "'x'"),
+    ],
+    ids=["shape", "baseline", "candidate"],
+)
+def test_unknown_names_are_refused_without_a_target(asked: dict[str, object], word: str) -> None:
+    """They are named, and no target is needed to say so."""
+    with pytest.raises(InputError, match=word.replace("*", r"\*")):
+        replace(OPEN, **asked).check_names()
+    OPEN.check_names()
+
+
+def test_a_comparison_needs_two_sides_that_the_target_can_run() -> None:
+    """The same configuration twice, and one for another kind of target, are refused."""
+    with pytest.raises(InputError, match="both 'random'"):
+        replace(OPEN, candidate="random").plan_for(CPU)
+    with pytest.raises(TargetError, match="needs a cuda target"):
+        replace(OPEN, candidate="async").plan_for(CPU)
+
+
+def test_a_device_elsewhere_has_an_address_and_a_key() -> None:
+    """Both or neither; an address is a host and a port."""
+    assert remote_device("", "") == ""
+    assert remote_device("127.0.0.1:9190", "board") == "127.0.0.1:9190/board"
+    for tracker, key in (("127.0.0.1:9190", ""), ("", "board")):
+        with pytest.raises(InputError, match="go together"):
+            remote_device(tracker, key)
+    with pytest.raises(InputError, match="no address"):
+        remote_device("somewhere", "board")
