@@ -1,24 +1,19 @@
 """Write the tables of docs/statistics.md: how often each method keeps its promise, by simulation.
 
 Run as ``python analysis/calibrate_methods.py``; it takes some half an hour on two cores. ``--quick`` makes
-a tenth of the replications and prints the tables instead. The kinds of noise are those of the tests.
+a tenth of the replications and prints the tables instead. The kinds of noise are those of the tests as well.
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
-
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests" / "stats"))
-
-from lone_runs import UNIT_NOISE, predictive_coverage, shapes_covered  # noqa: E402
-from simulated_reports import (  # noqa: E402
+from lone_runs import UNIT_NOISE, predictive_coverage, shapes_covered
+from simulated_reports import (
     ALPHA,
     PAIRS,
     UNLIKE,
@@ -31,14 +26,14 @@ from simulated_reports import (  # noqa: E402
     simultaneous_table,
     table,
 )
-from simulated_series import series_table  # noqa: E402
-from stats_noise import ALIKE, Array, Noise, unknown_floor  # noqa: E402
-from unseen_noise import both_kinds_table, sessions_table, unseen_table  # noqa: E402
+from simulated_series import series_table
+from stats_noise import ALIKE, Array, Noise, unknown_floor
+from unseen_noise import both_kinds_table, sessions_table, unseen_table
 
-from abtune.stats.estimand import Estimand  # noqa: E402
-from abtune.stats.methods import compute_interval, methods_for  # noqa: E402
+from abtune.stats.estimand import Estimand
+from abtune.stats.methods import compute_interval, methods_for
 
-DOCUMENT = ROOT / "docs" / "statistics.md"
+DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "statistics.md"
 LEVEL = 0.95
 DESIGNS = ((5, 5), (10, 10), (20, 20), (5, 15))
 # Sweeps that lend their noise: shapes, seeds, and whether the table's shapes are among them.

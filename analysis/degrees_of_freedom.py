@@ -7,24 +7,18 @@ single ones that hold in 500 tables of 29 shapes; 95 are asked for.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from lone_runs import SHAPES, UNIT_NOISE, predictive_coverage
+from stats_noise import unknown_floor
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests" / "stats"))
-
-from lone_runs import SHAPES, UNIT_NOISE, predictive_coverage  # noqa: E402
-from stats_noise import unknown_floor  # noqa: E402
-
-from abtune.stats.caution import cautious_error  # noqa: E402
-from abtune.stats.interval import Interval, StandardError, standard_error, t_interval  # noqa: E402
-from abtune.stats.multiplicity import holm  # noqa: E402
-from abtune.stats.significance import equivalence_p, rarest  # noqa: E402
-from abtune.stats.single_run import LentVariance, predictive_interval  # noqa: E402
+from abtune.stats.caution import cautious_error
+from abtune.stats.interval import Interval, StandardError, standard_error, t_interval
+from abtune.stats.multiplicity import holm
+from abtune.stats.significance import equivalence_p, rarest
+from abtune.stats.single_run import LentVariance, predictive_interval
 
 REPORTS, TABLES, MARGIN, ALPHA = 2000, 500, 0.2, 0.05
 

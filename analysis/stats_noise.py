@@ -12,10 +12,12 @@ Noise = Callable[[np.random.Generator, tuple[int, ...]], Array]
 
 
 def lognormal(spread: float) -> Noise:
+    """Draw normal logs of this standard deviation."""
     return lambda rng, shape: rng.normal(0, spread, shape)
 
 
 def skewed(shape_parameter: float, scale: float) -> Noise:
+    """Draw gamma variables, moved to mean zero: most searches end near the best, few far from it."""
     return lambda rng, shape: rng.gamma(shape_parameter, scale, shape) - shape_parameter * scale
 
 
