@@ -163,7 +163,7 @@ def findings(
         f" {noise_with_interval(longer)} after {trials} trials, and {noise_with_interval(shorter)} after"
         f" {before} in the {reference.sizes['seed']} seeds of `{REFERENCE}`: {noise_ratio(longer, shorter)}.",
         f"- **One run a side misleads**: of all pairs of one search of each side, async is the slower in"
-        f" {100 * upsets(shorter):.0f} % after {before} trials and in {100 * upsets(longer):.0f} % after"
+        f" {100 * upsets(early):.0f} % after {before} trials and in {100 * upsets(longer):.0f} % after"
         f" {trials}, mean over the shapes.",
         "- **The published regressions**: "
         + regressions([row for row in rows if claims[row.shape] < 0], claims),

@@ -14,6 +14,7 @@ from simulated_reports import ALPHA, SHAPES, table
 from stats_noise import Array, Noise, lognormal, unknown_floor
 
 from abtune.analyse.aggregate import overall
+from abtune.analyse.blocks import block, half_width
 from abtune.analyse.samples import Samples
 from abtune.stats.caution import cautious_error
 from abtune.stats.interval import expanded_percentile
@@ -174,6 +175,33 @@ def _overall(session: float, spread: float, n: int, reports: int) -> tuple[float
         ):
             held[at] += line.boost_low <= true <= line.boost_high
     return float(held[0] / reports), float(held[1] / reports)
+
+
+def gaps_table(reports: int) -> str:
+    """Lay out how often the interval over these shapes holds where some shapes have fewer of 10 seeds."""
+    rows = []
+    for name, spread, few in (
+        ("10 shapes, noise 2 %, all of them", (0.02,) * 10, 10),
+        ("10 shapes, noise 2 %, half of them", (0.02,) * 10, 5),
+        ("5 shapes, noise 2 %, one with 10 %", (0.1, *(0.02,) * 4), 1),
+        ("5 shapes, noise 2 %, one with 20 %", (0.2, *(0.02,) * 4), 1),
+    ):
+        shares = [_over_gaps(np.array(spread), few, n, reports) for n in (2, 3, 5)]
+        rows.append([name, *(f"{100 * share:.1f}" for share in shares)])
+    return table(["shapes with fewer seeds", *(f"{n} of 10" for n in (2, 3, 5))], rows)
+
+
+def _over_gaps(spread: Array, few: int, n: int, reports: int) -> float:
+    """Return how often the difference of two equal sides holds zero; the first shapes have n of 10 seeds."""
+    rng, held = np.random.default_rng([13, few, n]), 0
+    weight = np.full(len(spread), 1 / len(spread))
+    for _ in range(reports):
+        values = rng.normal(0, 1, (2, len(spread), 10)) * spread[:, np.newaxis]
+        for row in values[:, :few].reshape(-1, 10):
+            row[rng.permutation(10)[n:]] = np.nan
+        first, second = (weight @ np.nanmean(side, axis=1) for side in values)
+        held += abs(first - second) <= half_width([block(side, weight) for side in values], 1 - ALPHA)
+    return held / reports
 
 
 def _samples(value: Array) -> Samples:

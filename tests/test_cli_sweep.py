@@ -142,6 +142,13 @@ def test_a_dry_run_says_whether_the_design_can_succeed(run: Run, cpu: None, seed
     assert ("use --seeds 5 or more" in outcome.out) is not can
 
 
+def test_a_dry_run_until_settled_names_the_looks(run: Run, cpu: None) -> None:
+    """The error is spent over the looks, and the design is held against what the last may spend."""
+    outcome = run(*QUICK, "--shapes", "quick", "--until-settled", "--dry-run")
+    assert "1 % after 6, 1.5 % after 11, 2.5 % after 20 seeds a side." in outcome.out
+    assert "over 4 shapes needs 0.0063 at the last look." in outcome.out
+
+
 @pytest.mark.parametrize("seeds", [5, 20])
 def test_a_dry_run_of_thousands_of_shapes_names_the_seeds_between(run: Run, cpu: None, seeds: int) -> None:
     """Over 5,001 shapes only splits that are counted can pass, which they are up to 15 seeds a side."""

@@ -75,7 +75,8 @@ def overall(
     elif (used != matched).any():
         left_out = np.count_nonzero(used != matched)
         caveats.append(
-            f"The boost over these shapes leaves out {left_out} with fewer than two seeds on a side."
+            f"The boost over these shapes leaves out {left_out} with fewer than two seeds on a side; that of "
+            "shapes like these does not."
         )
     if np.count_nonzero(matched) == 1:
         caveats.append("One shape says nothing of shapes like it.")
@@ -88,7 +89,7 @@ def overall(
             these_shapes=_aggregate(log_boost[used], of_seeds, THESE),
             shapes_like_these=_aggregate(log_boost[matched], _wider(of_shapes, of_seeds), LIKE_THESE),
             unmatched=tuple(label for label, both in zip(shapes, matched, strict=True) if not both),
-            leave_one_out=_leave_one_out(shapes, log_boost),
+            leave_one_out=_leave_one_out(shapes, np.where(used, log_boost, np.nan)),
             improvement=_improvement(baseline, candidate, used, level),
             heterogeneity=_heterogeneity(baseline, candidate, replicated),
             weighted=None
@@ -103,7 +104,7 @@ def _half_over_seeds(
     baseline: Samples, candidate: Samples, used: npt.NDArray[np.bool_], level: float
 ) -> float:
     """Half of Welch's t interval on seed blocks: the aggregate of a seed over shapes is one observation."""
-    return half_width([block(side.value, _even(used)) for side in (baseline, candidate)], level)
+    return half_width([block(side.value, _even(used), side.floor) for side in (baseline, candidate)], level)
 
 
 def _half_over_shapes(
@@ -117,13 +118,15 @@ def _half_over_shapes(
 
     What moves all shapes together, such as the sessions of a sweep, does not show in the spread over shapes.
     """
-    shapes, sides = len(log_boost), (baseline.value[replicated], candidate.value[replicated])
+    shapes = len(log_boost)
     if shapes < 2:
         return math.nan
-    parts = float(np.var(log_boost, ddof=1)) / shapes, shared(*sides)
-    seeds = [int(np.count_nonzero(~np.isnan(side).all(axis=0))) for side in sides]
-    freedom = float(welch_freedom(*parts, shapes, max(min(seeds), 2)))
-    return t_quantile(freedom if parts[1] > 0 else shapes - 1, level) * math.sqrt(sum(parts))
+    own = float(np.var(log_boost, ddof=1)) / shapes
+    common = shared(baseline.value[replicated], candidate.value[replicated])
+    freedom = float(welch_freedom(own, common.variance, shapes, common.freedom + 1))
+    return t_quantile(freedom if common.variance > 0 else shapes - 1, level) * math.sqrt(
+        own + common.variance
+    )
 
 
 def _wider(of_shapes: float, of_seeds: float) -> float:
@@ -154,11 +157,12 @@ def _improvement(
     """
     wins = placements(candidate.value, baseline.value)
     losses = placements(baseline.value, candidate.value)
-    weight = _even(used)
+    weight, n = _even(used), (np.maximum(candidate.n, 1), np.maximum(baseline.n, 1))
     estimate = _mean(np.array([_mean(row[~np.isnan(row)]) for row in wins[used]]))
-    half = half_width([block(wins, weight), block(losses, weight)], level)
-    # Sides that do not overlap in the sample give no information about how rarely they do.
-    half = half if 0 < estimate < 1 else float("nan")
+    # A shape whose sides do not overlap scatters as if a single pair did.
+    parts = [block(wins, weight, 1 / (n[0] * n[1] ** 2)), block(losses, weight, 1 / (n[1] * n[0] ** 2))]
+    # Sides that nowhere overlap in the sample give no information about how rarely they do.
+    half = half_width(parts, level) if 0 < estimate < 1 else float("nan")
     return Improvement(
         probability=estimate,
         low=float(np.clip(estimate - half, 0, 1)),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from abtune.analyse.comparison import Choices, Comparison, Verdict
@@ -10,6 +12,7 @@ from abtune.analyse.verdict import ONE_RUN, Evidence
 from abtune.analyse.wording import count, p_value, percent
 from abtune.stats.estimand import Estimand
 from abtune.stats.interval import Interval
+from abtune.stats.multiplicity import Correction
 from abtune.stats.power import fewest_seeds, smallest_p
 from abtune.stats.splits import is_exact
 
@@ -45,9 +48,9 @@ def of_methods(bootstrap: Interval, welch: Interval, shape: int) -> list[str]:
     sign = [int(part.low[shape] > 0) - int(part.high[shape] < 0) for part in (bootstrap, welch)]
     if sign[0] == sign[1] or np.isnan(bootstrap.low[shape]):
         return []
-    low, high = np.expm1(welch.low[shape]), np.expm1(welch.high[shape])
+    low, high = (percent(math.expm1(part[shape]), signed=True) for part in (welch.low, welch.high))
     inside = "holds" if sign[1] == 0 else "does not hold"
-    return [f"Welch's interval, {100 * low:+.2g}% to {100 * high:+.2g}%, {inside} zero, unlike this one."]
+    return [f"Welch's interval, {low} to {high}, {inside} zero, unlike this one."]
 
 
 def of_tests(evidence: Evidence) -> list[str]:
@@ -73,7 +76,7 @@ def of_design(
     if not judged:
         single = max(max(row.baseline.n, row.candidate.n) for row in comparisons) == 1
         return [ONE_RUN] if single else []
-    notes = [*_about_correction(judged, needed), *_about_rare_failures(judged)]
+    notes = [*_about_correction(judged, needed, choices), *_about_rare_failures(judged)]
     if not (baseline.floor >= 0).any() and not (candidate.floor >= 0).any():
         notes.append(
             "Each winner was timed once, so the noise of measurement is not known apart from that of seeds."
@@ -86,13 +89,21 @@ def of_design(
     return notes
 
 
-def _about_correction(judged: list[Comparison], needed: float) -> list[str]:
-    attainable = [smallest_p(row.baseline.n, row.candidate.n) for row in judged]
-    if min(attainable) <= needed:
+def _about_correction(judged: list[Comparison], needed: float, choices: Choices) -> list[str]:
+    smallest = min(smallest_p(row.baseline.n, row.candidate.n) for row in judged)
+    if smallest <= needed:
         return []
+    # Benjamini and Hochberg ask k times as much of k shapes that differ together.
+    together = math.ceil(smallest / needed - 1e-9)
+    if choices.correction == Correction.BH and together <= len(judged):
+        return [
+            f"Only {together} shapes or more that differ together can be shown to: the smallest p that these "
+            f"seeds can give is {p_value(smallest)}, and the correction over {count(len(judged), 'shape')} "
+            f"asks for {p_value(needed)} of one alone, which takes {fewest_seeds(alpha=needed)} seeds a side."
+        ]
     return [
         f"No difference can be shown: the smallest p that these seeds can give is "
-        f"{p_value(min(attainable))}, the correction over {count(len(judged), 'shape')} asks for "
+        f"{p_value(smallest)}, the correction over {count(len(judged), 'shape')} asks for "
         f"{p_value(needed)}; "
         f"it takes {fewest_seeds(alpha=needed)} seeds a side."
     ]

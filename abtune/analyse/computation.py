@@ -33,7 +33,7 @@ class DesignPower:
     seeds : ndarray of int, shape (shapes,)
         Seeds a side that would detect a boost of the margin.
     fewest : int
-        Seeds a side below which no p-value passes the correction.
+        Seeds a side below which no p-value passes the correction by itself.
     """
 
     detectable: Floats
@@ -117,8 +117,8 @@ def compute(
 def resolution(choices: Choices, alpha: float, shapes: int) -> float:
     """Return what the smallest p-value of the seeds has to reach for the correction to be passed.
 
-    Holm and Benjamini-Hochberg ask for alpha over the shapes at first, max-T counts the splits once for
-    all shapes, and the moderated test is not bound to splits.
+    Holm asks for alpha over the shapes at first, and Benjamini and Hochberg of a shape that differs alone;
+    max-T counts the splits once for all shapes, and the moderated test is not bound to splits.
     """
     if choices.test == "moderated":
         return 1.0

@@ -20,6 +20,7 @@ from abtune.analyse.gates import Gate, gates, verdict_of
 from abtune.analyse.samples import Samples, extract
 from abtune.analyse.sensitivity import Sensitivity, what_would_change
 from abtune.analyse.testing import run_tests
+from abtune.analyse.wording import confirming_test
 from abtune.errors import InputError
 from abtune.shapes import select_labels
 from abtune.stats.estimand import Estimand
@@ -193,11 +194,9 @@ def _intervals(sides: tuple[Samples, Samples], at: int, analysis: Analysis) -> I
 def _tests(sides: tuple[Samples, Samples], at: int, analysis: Analysis) -> Iterator[MethodTest]:
     """Every test of all shapes, corrected as the analysis is, of which this shape's are shown."""
     choices = analysis.choices
-    for name in ("permutation", "moderated"):
-        unfit = choices.estimand == Estimand.MEDIAN or choices.correction == Correction.MAX_T
-        if name == "moderated" and unfit:
-            continue
-        found = run_tests(
+    unfit = choices.estimand == Estimand.MEDIAN or choices.correction == Correction.MAX_T
+    made = {
+        name: run_tests(
             *(side.value for side in sides),
             floor=_floor(sides),
             choices=dataclasses.replace(choices, test=name),
@@ -205,12 +204,17 @@ def _tests(sides: tuple[Samples, Samples], at: int, analysis: Analysis) -> Itera
             rank_test=True,
             rng=np.random.default_rng(analysis.rng_seed),
         )
-        judged = choices.test == name
+        for name in (("permutation",) if unfit else ("permutation", "moderated"))
+    }
+    judging = made[choices.test]
+    for name, found in made.items():
+        judged = found is judging
         yield _test(name, found.p, found.p_adjusted, at, judged=judged)
         if name == "permutation" and found.p_rank is not None and found.p_rank_adjusted is not None:
-            yield _test("Welch's t", found.p_welch, found.p_welch_adjusted, at, judged=judged)
+            confirming = confirming_test(choices)
+            yield _test(confirming, found.p_welch, found.p_welch_adjusted, at, judged=judged)
             yield _test("Mann-Whitney", found.p_rank, found.p_rank_adjusted, at, judged=False)
-            equivalence = found.p_equivalence, found.p_equivalence_adjusted
+            equivalence = judging.p_equivalence, judging.p_equivalence_adjusted
             yield _test("equivalence", *equivalence, at, judged=True)
 
 

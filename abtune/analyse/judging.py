@@ -11,6 +11,7 @@ from abtune.analyse.computation import Computed
 from abtune.analyse.samples import Samples
 from abtune.analyse.verdict import Decision, Evidence, decide
 from abtune.analyse.wording import confirming_test
+from abtune.stats.multiplicity import Correction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +70,7 @@ def _evidence(measured: Measured, at: int) -> Evidence:
         detectable=float(computed.plan.detectable[at]),
         seeds=int(computed.plan.seeds[at]),
         fewest=computed.plan.fewest,
+        step_up=measured.choices.correction == Correction.BH,
         require_margin=measured.choices.require_margin,
     )
 

@@ -18,7 +18,14 @@ from abtune.analyse.cost import RunCost, cost_of_a_seed
 from abtune.analyse.samples import Samples, extract
 from abtune.analyse.wording import count
 from abtune.errors import InputError
-from abtune.stats.power import detectable_boost, fewest_seeds, power, seeds_needed
+from abtune.stats.power import (
+    MOST_SEEDS,
+    detectable_boost,
+    fewest_seeds,
+    power,
+    seeds_needed,
+    smallest_p,
+)
 from abtune.stats.scatter import PooledSpread, pooled_spread
 
 
@@ -223,8 +230,16 @@ def _plan(
         reaches=tuple(_reach(n, noise, goal, cost) for n in goal.seeds),
         shapes=shapes,
         cost=cost,
-        caveats=caveats,
+        caveats=(*caveats, *_about_splits(goal)),
     )
+
+
+def _about_splits(goal: Goal) -> Iterator[str]:
+    if goal.alpha / goal.shapes < smallest_p(MOST_SEEDS, MOST_SEEDS):
+        yield (
+            "Where seeds are too many to count their splits, random ones stand in, which cannot resolve so "
+            "strict a level: only designs that are counted find anything."
+        )
 
 
 def _need(boost: float, seeds: int, goal: Goal, cost: RunCost | None) -> Need:

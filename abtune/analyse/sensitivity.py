@@ -16,7 +16,7 @@ from abtune.schema import RunStatus
 
 # Beyond, a single seed weighs little, and leaving out each in turn takes long.
 _MOST_SEEDS = 30
-_LARGEST_MARGIN = 0.99
+_SMALLEST_MARGIN, _LARGEST_MARGIN = 1e-5, 0.99
 _HALVINGS = 12
 
 
@@ -41,7 +41,7 @@ class Sensitivity:
         If this were the only shape, so that nothing had to be corrected.
     seeds_for_estimate : int
         Seeds a side that would find a true boost as large as the estimate with 80 % power, with the test and
-        the correction of the analysis; 0 if unknown.
+        the correction of the analysis; 0 if unknown, and where a boost within the margin is none.
     margin_for_equivalence : float
         Smallest margin within which the shape counts as equivalent, if it does not differ; NaN if none.
     """
@@ -115,20 +115,28 @@ def _seeds(analysis: Analysis, sides: tuple[Samples, Samples], at: int) -> int:
         return 0
     tested = sum(not math.isnan(other.p) for other in analysis.comparisons)
     alpha = round(1 - analysis.level, 12)
-    needed = seeds_to_find(row.boost, *sides, choices=analysis.choices, alpha=alpha, tests=max(tested, 1))
+    boost = row.boost
+    if analysis.choices.require_margin:  # on logs, what there is beyond the margin has to be found
+        boost = math.expm1(abs(math.log1p(boost)) - math.log1p(analysis.margin))
+        if boost <= 0:
+            return 0
+    needed = seeds_to_find(boost, *sides, choices=analysis.choices, alpha=alpha, tests=max(tested, 1))
     return int(needed[at])
 
 
 def _margin(dataset: xr.Dataset, row: Comparison, at: int, judge: Callable[..., Analysis]) -> float:
-    """Find by halving the margin at which the verdict becomes equivalent; only an undecided one can."""
+    """Find the margin at which the verdict becomes equivalent, which only an undecided one can.
+
+    Bounds are halved by their ratio, so that small margins are found as precisely as large ones.
+    """
 
     def is_equivalent(margin: float) -> bool:
         return judge(dataset, margin=margin).comparisons[at].verdict is Verdict.EQUIVALENT
 
     if row.verdict is not Verdict.INCONCLUSIVE or not is_equivalent(_LARGEST_MARGIN):
         return math.nan
-    low, high = 0.0, _LARGEST_MARGIN
+    low, high = _SMALLEST_MARGIN, _LARGEST_MARGIN
     for _ in range(_HALVINGS):
-        middle = (low + high) / 2
+        middle = math.sqrt(low * high)
         low, high = (low, middle) if is_equivalent(middle) else (middle, high)
     return high

@@ -140,7 +140,7 @@ def _mean_and_error(value: Floats, level: float) -> _Estimate:
         return _Estimate(mean=math.nan, half=math.nan)
     error = block(value, np.full(len(value), 1 / len(value)))
     mean = float(np.mean([row[~np.isnan(row)].mean() for row in value]))
-    return _Estimate(mean=mean, half=t_quantile(error.seeds - 1, level) * math.sqrt(error.variance))
+    return _Estimate(mean=mean, half=t_quantile(error.freedom, level) * math.sqrt(error.variance))
 
 
 def _without(spread: float, floor: float) -> float:

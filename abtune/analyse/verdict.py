@@ -45,7 +45,9 @@ class Evidence:
     seeds : int
         Seeds a side that would show a boost of the margin.
     fewest : int
-        Seeds a side below which no difference can pass the correction.
+        Seeds a side below which no difference can pass the correction by itself.
+    step_up : bool
+        Whether differences that cannot pass the correction one by one can do so together.
     require_margin : bool
         Whether a difference has to be larger than the margin.
     """
@@ -66,6 +68,7 @@ class Evidence:
     detectable: float
     seeds: int
     fewest: int
+    step_up: bool
     require_margin: bool
 
 
@@ -143,19 +146,22 @@ def _is_certain(evidence: Evidence) -> bool:
 
 def beyond_margin(low: float, high: float, margin: float) -> bool:
     """Say whether an interval of boosts lies beyond the margin; on logs both sides are equally far."""
-    return low >= margin or high <= 1 / (1 + margin) - 1
+    return low >= margin or high <= _smallest(margin)
+
+
+def _smallest(margin: float) -> float:
+    """Return the boost that is as large as the margin, the other way."""
+    return 1 / (1 + margin) - 1
 
 
 def _why_different(evidence: Evidence) -> str:
     start = f"{'Faster' if evidence.boost > 0 else 'Slower'} (adjusted p {p_value(evidence.p_adjusted)})"
-    # On logs, where a boost and its inverse are equally large.
-    near, far = sorted(abs(math.log1p(bound)) for bound in (evidence.family_low, evidence.family_high))
-    margin = math.log1p(evidence.margin)
-    if far < margin:
-        return f"{start}, but by less than the margin of {percent(evidence.margin)}."
-    if near < margin:
-        return f"{start}; that it is by at least the margin of {percent(evidence.margin)} is not shown."
-    return f"{start}, by more than the margin of {percent(evidence.margin)}."
+    family, margin = (evidence.family_low, evidence.family_high), evidence.margin
+    if beyond_margin(*family, margin):
+        return f"{start}, by more than the margin of {percent(margin)}."
+    if _smallest(margin) < evidence.family_low and evidence.family_high < margin:
+        return f"{start}, but by less than the margin of {percent(margin)}."
+    return f"{start}; that it is by at least the margin of {percent(margin)} is not shown."
 
 
 def _why_open(evidence: Evidence) -> str:
@@ -165,7 +171,10 @@ def _why_open(evidence: Evidence) -> str:
     if _is_certain(evidence):
         return _why_different(evidence)
     if math.isinf(evidence.detectable):
-        return f"With {sides} no difference can pass the correction; it takes {evidence.fewest} a side."
+        alone = " by itself, only with others" if evidence.step_up else ""
+        return (
+            f"With {sides} no difference can pass the correction{alone}; it takes {evidence.fewest} a side."
+        )
     if evidence.p_adjusted <= evidence.alpha < evidence.p_welch_adjusted:
         start = (
             f"A permutation test sees a difference (adjusted p {p_value(evidence.p_adjusted)}), but "
@@ -175,6 +184,9 @@ def _why_open(evidence: Evidence) -> str:
         start = f"The difference does not pass the correction (adjusted p {p_value(evidence.p_adjusted)})"
     else:
         start = "Neither a difference nor its absence is shown"
+    if evidence.require_margin:
+        beyond = (1 + evidence.detectable) * (1 + evidence.margin) - 1
+        return f"{start}; {sides} show a boost of {percent(beyond)} to be beyond the margin with 80% power."
     return (
         f"{start}; {sides} detect a boost of {percent(evidence.detectable)} with 80% power, and one of "
         f"{percent(evidence.margin)} takes {about_seeds(evidence.seeds)} a side."

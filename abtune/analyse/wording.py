@@ -15,10 +15,10 @@ _CORRECTIONS = {
 }
 
 
-def percent(fraction: float) -> str:
+def percent(fraction: float, *, signed: bool = False) -> str:
     """Write a fraction in percent with two significant digits, or more where it has more than two."""
-    value = 100 * fraction
-    return f"{value:.0f}%" if value >= 99.5 else f"{value:.2g}%"
+    value, sign = 100 * fraction, "+" if signed else ""
+    return f"{value:{sign}.0f}%" if abs(value) >= 99.5 else f"{value:{sign}.2g}%"
 
 
 def p_value(p: float) -> str:

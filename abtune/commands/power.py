@@ -125,15 +125,19 @@ def _from_dataset(
     """Plan with a dataset's noise, and say in words where that comes from."""
     import dataclasses
 
+    import numpy as np
+
     import abtune
     from abtune.analyse.arguments import choose_configs
     from abtune.analyse.planning import plan_from_dataset
+    from abtune.analyse.samples import extract
     from abtune.commands.pages import default_dataset
 
     name = name or default_dataset()
     opened = abtune.open_dataset(name)
     chosen = choose_configs(opened, *configs)
-    measured = opened.sizes["shape"]
-    goal = dataclasses.replace(goal, shapes=shapes or measured)
+    goal = dataclasses.replace(goal, shapes=shapes or opened.sizes["shape"])
     plan = plan_from_dataset(opened, chosen, goal, level=round(1 - goal.alpha, 12))
-    return plan, f"pooled over {measured} shape{'' if measured == 1 else 's'} of {name}"
+    seeds = np.maximum(*(extract(opened, config).n for config in chosen))
+    pooled = int(np.count_nonzero(seeds >= 2))
+    return plan, f"pooled over {pooled} shape{'' if pooled == 1 else 's'} of {name}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from abtune.analyse.calibration import Calibration
+from abtune.analyse.wording import confirming_test
 from abtune.report.numbers import plain_percent
 from abtune.report.page import SHAPE, Bullets, Grid, Heading, Part, Prose, column
 
@@ -79,16 +80,17 @@ def _simulated(found: Calibration) -> Grid:
 def _resplits(found: Calibration) -> Grid:
     labels = list(dict.fromkeys(row.shape for row in found.resplits))
     rows = [[row for row in found.resplits if row.shape == label] for label in labels]
+    confirming = confirming_test(found.choices).split("'")[0]
     columns = {
         "side": lambda row: row.config,
         "halves": lambda row: f"{row.seeds}+{row.seeds}",
         "splits": lambda row: str(row.splits),
         "interval": lambda row: _share(row.interval),
         "permutation": lambda row: _share(row.permutation),
-        "Welch": lambda row: _share(row.welch),
+        confirming: lambda row: _share(row.welch),
         "called": lambda row: _share(row.called),
     }
-    gives_way = {"halves": 3, "splits": 5, "interval": 1, "permutation": 2, "Welch": 4}
+    gives_way = {"halves": 3, "splits": 5, "interval": 1, "permutation": 2, confirming: 4}
     return Grid(
         stub=SHAPE,
         labels=tuple(labels),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from abtune.analyse.comparison import Verdict
+from abtune.analyse.comparison import Comparison, Verdict
 from abtune.analyse.explain import Explanation, Sample
 from abtune.analyse.gates import Gate
 from abtune.analyse.sensitivity import Sensitivity
@@ -118,16 +118,27 @@ def _changes(story: Explanation) -> Iterator[str]:
         yield f"As the only shape, without correction: {same}."
     if row.verdict is Verdict.INCONCLUSIVE and found.seeds_for_estimate:
         yield (
-            f"If the true boost is the {percent(row.boost, 1)}% estimated, about "
+            f"If the true boost is the {percent(row.boost, _decimals(row))}% estimated, about "
             f"{found.seeds_for_estimate:,} seeds a side find it with 80% power."
         )
     if not math.isnan(found.margin_for_equivalence):
+        enough = plain_percent(_rounded_up(found.margin_for_equivalence))
         yield (
-            f"With a margin of {percent(found.margin_for_equivalence, 1, signed=False)}% or more it would be "
-            f"equivalent; the margin is {plain_percent(story.margin)}."
+            f"With a margin of {enough} or more it would be equivalent; "
+            f"the margin is {plain_percent(story.margin)}."
         )
     if row.verdict is Verdict.INVALID:
         yield "Seeds of both sides that have a timing; nothing else."
+
+
+def _decimals(row: Comparison) -> int:
+    return boost_decimals([(row.boost_high - row.boost_low) / 2])
+
+
+def _rounded_up(fraction: float) -> float:
+    """Round up to two significant digits of a percentage."""
+    unit = 10.0 ** (math.floor(math.log10(fraction)) - 1)
+    return math.ceil(fraction / unit) * unit
 
 
 def _seeds_left_out(found: Sensitivity, verdict: Verdict) -> Iterator[str]:

@@ -21,6 +21,8 @@ from abtune.stats.variance import welch_freedom
 
 MOST_SEEDS = 1_000_000
 _LARGEST_LOG = 700.0
+# Seeds a side beyond which splits are sampled.
+_MOST_COUNTED = max(n for n in range(2, 40) if is_exact(n, n))
 _SHARES, _SHARE_WEIGHTS = np.polynomial.legendre.leggauss(12)
 _SIZES, _SIZE_WEIGHTS = np.polynomial.legendre.leggauss(20)
 _WEIGHTS = np.outer(_SHARE_WEIGHTS, _SIZE_WEIGHTS) / 4
@@ -181,17 +183,21 @@ def seeds_needed(
     -------
     ndarray of int
         At least so many that the smallest p-value of the permutation test passes the correction, at most
-        1,000,000; 0 where the noise is NaN.
+        1,000,000, which also stands for none: where so many that splits are sampled would be needed, and
+        sampled splits cannot resolve so strict a level. 0 where the noise is NaN.
     """
     size, noise_one, noise_two = _together(boost, noise_first, noise_second)
     effect = np.log1p(size)
-    fewest = fewest_seeds(alpha=alpha / shapes if resolution is None else resolution)
+    strictest = alpha / shapes if resolution is None else resolution
+    fewest = fewest_seeds(alpha=strictest)
     low, high = np.full(size.shape, fewest - 1), np.full(size.shape, MOST_SEEDS)
     while (high - low > 1).any():
         middle = np.maximum((low + high) // 2, fewest)
         level, _ = _attained(middle, middle, alpha / shapes, resolution)
         enough = _Design(middle, middle, noise_one, noise_two, level).power(effect) >= target
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    if strictest < 1 / (RESAMPLES + 1):
+        high = np.where(high > _MOST_COUNTED, MOST_SEEDS, high)
     seeds: Integers = np.where(np.isnan(noise_one + noise_two), 0, high).astype(np.int64)
     return seeds
 

@@ -51,9 +51,11 @@ def test_what_the_runs_of_a_seed_share_is_the_covariance_of_shapes() -> None:
     rng = np.random.default_rng(2)
     sides = [rng.normal(0, 1, (4, n)) + rng.normal(0, 2, n) for n in (6, 9)]
     expected = sum(np.cov(side)[~np.eye(4, dtype=bool)].mean() / side.shape[1] for side in sides)
-    assert shared(*sides) == pytest.approx(expected)
-    assert shared(np.array([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]), np.array([[1.0, 2.0], [2.0, 1.0]])) == 0
-    assert shared(np.ones((1, 3)), np.ones((1, 3))) == shared(np.ones((2, 1)), np.ones((2, 4))) == 0
+    assert shared(*sides).variance == pytest.approx(expected)
+    assert shared(*sides).freedom == 5
+    opposite = np.array([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]), np.array([[1.0, 2.0], [2.0, 1.0]])
+    for nothing in (opposite, (np.ones((1, 3)), np.ones((1, 3))), (np.ones((2, 1)), np.ones((2, 4)))):
+        assert shared(*nothing).variance == 0
 
 
 def test_shapes_like_these_allow_for_sessions_shared_by_shapes() -> None:
@@ -108,7 +110,9 @@ def test_shapes_without_replicates_are_left_out_of_the_seeds_line_with_a_caveat(
     analysis = abtune.analyze(dataset)
     assert analysis.overall.these_shapes.shapes == 2
     assert analysis.overall.shapes_like_these.shapes == 3
-    assert "The boost over these shapes leaves out 1 with fewer than two seeds on a side." in analysis.caveats
+    assert any("leaves out 1 with fewer than two seeds on a side" in note for note in analysis.caveats)
+    assert analysis.overall.leave_one_out is not None
+    assert analysis.overall.leave_one_out.low.shape != "shape0" != analysis.overall.leave_one_out.high.shape
 
 
 def test_one_shape_says_nothing_of_others() -> None:
@@ -209,3 +213,20 @@ def test_shapes_that_differ_are_heterogeneous() -> None:
     alike = overall(make_sweep([0.1] * 4, n=8, seed=3)).heterogeneity
     assert alike.p > 0.01
     assert alike.share < apart.share
+
+
+def test_the_chance_to_win_is_uncertain_where_sides_do_not_overlap() -> None:
+    """A shape that is faster in all pairs and one that is slower leave more than a point."""
+    found = overall(make_sweep([0.5, -0.4], n=10, noise=0.01)).improvement
+    assert found.probability == 0.5
+    assert found.low < 0.48
+    assert found.high > 0.52
+
+
+def test_the_error_of_measurement_is_in_the_mean_over_shapes() -> None:
+    """Where seeds agree and rounds do not, the interval over the shapes is not a point."""
+    rounds = np.array([0.98, 1.0, 1.02])[:, np.newaxis]
+    dataset = abtune.make_dataset(np.ones((2, 2, 5, 3, 1)) * rounds, shapes=["a", "b"], configs=["x", "y"])
+    found = overall(dataset).these_shapes
+    assert found.boost_low < -0.005
+    assert found.boost_high > 0.005

@@ -111,6 +111,18 @@ def test_weak_corrections_and_tests_say_what_they_promise() -> None:
         assert words not in said()
 
 
+@pytest.mark.parametrize(("shapes", "words"), [(6, "Only 4 shapes or more"), (3, "Only 2 shapes or more")])
+def test_benjamini_and_hochberg_pass_together_what_cannot_pass_alone(shapes: int, words: str) -> None:
+    """Four seeds cannot show one shape in so many, and show all: the caveat does not deny it."""
+    boosts = [0.5] * shapes
+    analysis = abtune.analyze(make_sweep(boosts, n=4, noise=0.01), correction="bh")
+    assert {row.verdict for row in analysis.comparisons} == {Verdict.IMPROVED}
+    assert not any("No difference can be shown" in note for note in analysis.caveats)
+    assert any(words in note for note in analysis.caveats)
+    alone = abtune.analyze(make_sweep([0.0, *boosts], n=4, noise=0.01), correction="bh").comparisons[0]
+    assert "by itself, only with others" in alone.reason
+
+
 def test_max_t_finds_something_with_five_seeds() -> None:
     """29 shapes at 5 + 5: Holm never can, max-T and the moderated test do, and say how."""
     dataset = make_sweep(np.repeat([0.0, 0.5], [19, 10]), n=5, noise=0.02)

@@ -95,16 +95,33 @@ def test_every_method_is_there_and_the_judging_one_is_the_reports(estimand: str)
     assert (judged.boost_high,) == pytest.approx((row.boost_high,))
 
 
-def test_every_test_is_there_with_the_corrections_of_the_report() -> None:
-    """The tests that judge have the p-values of the report, raw and corrected."""
-    found = story(make_sweep([0.05, 0.0, 0.02], n=8))
+@pytest.mark.parametrize(
+    ("options", "confirming", "judging"),
+    [
+        ({}, "Welch's t", {"permutation", "Welch's t", "equivalence"}),
+        ({"test": "moderated"}, "Welch's t", {"moderated", "equivalence"}),
+        (
+            {"estimand": "median"},
+            "Price-Bonett's test",
+            {"permutation", "Price-Bonett's test", "equivalence"},
+        ),
+    ],
+    ids=["default", "moderated", "median"],
+)
+def test_every_test_is_there_with_the_corrections_of_the_report(
+    options: dict[str, str], confirming: str, judging: set[str]
+) -> None:
+    """The tests that judge have the p-values of the report, raw and corrected, and their own names."""
+    found = story(make_sweep([0.05, 0.0, 0.02], n=8), **options)
     tests = {row.test: row for row in found.tests}
-    assert set(tests) == {"permutation", "Welch's t", "Mann-Whitney", "equivalence", "moderated"}
-    row = found.comparison
-    assert (tests["permutation"].p, tests["permutation"].p_adjusted) == (row.p, row.p_adjusted)
-    assert tests["Welch's t"].p_adjusted == row.p_welch_adjusted
-    assert tests["equivalence"].p_adjusted == row.p_equivalence_adjusted
-    assert [name for name, row in tests.items() if not row.judged] == ["Mann-Whitney", "moderated"]
+    of_means = set() if options.get("estimand") == "median" else {"moderated"}
+    assert set(tests) == {"permutation", confirming, "Mann-Whitney", "equivalence", *of_means}
+    row, test = found.comparison, options.get("test", "permutation")
+    assert (tests[test].p, tests[test].p_adjusted) == (row.p, row.p_adjusted)
+    assert tests[confirming].p_adjusted == row.p_welch_adjusted
+    equivalence = tests["equivalence"]
+    assert (equivalence.p, equivalence.p_adjusted) == (row.p_equivalence, row.p_equivalence_adjusted)
+    assert {name for name, row in tests.items() if row.judged} == judging
 
 
 def test_one_outlier_that_hides_a_difference_is_named() -> None:
@@ -197,3 +214,20 @@ def test_the_seeds_that_find_the_estimate_are_those_that_the_report_would_name(
     assert found.comparison.verdict is Verdict.INCONCLUSIVE
     (row, *_) = abtune.analyze(dataset, margin=found.comparison.boost, **options).comparisons  # type: ignore[arg-type]
     assert f"takes about {found.sensitivity.seeds_for_estimate} a side" in row.reason
+
+
+def test_more_seeds_are_planned_for_what_lies_beyond_a_required_margin() -> None:
+    """A boost within the margin cannot be shown to be beyond it; one beyond takes more seeds than usual."""
+    dataset = make_sweep([0.035], n=5, noise=0.02, seed=4)
+    usual = story(dataset).sensitivity.seeds_for_estimate
+    assert 0 < usual < story(dataset, require_margin=True).sensitivity.seeds_for_estimate
+    assert story(dataset, require_margin=True, margin=0.2).sensitivity.seeds_for_estimate == 0
+
+
+def test_a_small_margin_is_found_as_precisely_as_a_large_one() -> None:
+    """Of steady seeds the margin that would do is a hundredth of a percent, not zero."""
+    dataset = make_sweep([0.0], n=5, noise=1e-4)
+    margin = story(dataset, margin=1e-5).sensitivity.margin_for_equivalence
+    assert 1e-5 < margin < 1e-3
+    assert abtune.analyze(dataset, margin=margin).comparisons[0].verdict is Verdict.EQUIVALENT
+    assert abtune.analyze(dataset, margin=0.99 * margin).comparisons[0].verdict is Verdict.INCONCLUSIVE

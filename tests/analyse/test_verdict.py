@@ -27,6 +27,7 @@ def evidence(**fields: Any) -> Evidence:
         "detectable": 0.04,
         "seeds": 35,
         "fewest": 7,
+        "step_up": False,
         "require_margin": False,
     }
     given = {**defaults, **fields}
@@ -39,6 +40,11 @@ def evidence(**fields: Any) -> Evidence:
         ({}, Verdict.IMPROVED, "Faster (adjusted p 0.01), by more than the margin of 2%."),
         (
             {"boost_low": 0.01},
+            Verdict.IMPROVED,
+            "Faster (adjusted p 0.01); that it is by at least the margin of 2% is not shown.",
+        ),
+        (
+            {"family_low": -0.08, "family_high": 0.21},  # wide, and beyond the margin nowhere
             Verdict.IMPROVED,
             "Faster (adjusted p 0.01); that it is by at least the margin of 2% is not shown.",
         ),
@@ -79,6 +85,18 @@ def evidence(**fields: Any) -> Evidence:
             {"baseline": make_side(n=5), "p_adjusted": 0.2, "detectable": math.inf},
             Verdict.INCONCLUSIVE,
             "With 5 + 10 seeds no difference can pass the correction; it takes 7 a side.",
+        ),
+        (
+            {"baseline": make_side(n=5), "p_adjusted": 0.2, "detectable": math.inf, "step_up": True},
+            Verdict.INCONCLUSIVE,
+            "With 5 + 10 seeds no difference can pass the correction by itself, only with others; it takes 7 "
+            "a side.",
+        ),
+        (
+            {"boost_low": -0.01, "require_margin": True},
+            Verdict.INCONCLUSIVE,
+            "Neither a difference nor its absence is shown; 10 + 10 seeds show a boost of 6.1% to be beyond "
+            "the margin with 80% power.",
         ),
         (
             {"p_adjusted": 0.2, "detectable": math.inf},

@@ -113,3 +113,6 @@ def test_hopeless_and_noiseless_designs() -> None:
     assert np.isnan(detectable_boost(n_first=5, n_second=5, noise_first=np.nan, noise_second=0.1))
     assert seeds_needed(0.02, noise_first=np.nan, noise_second=0.1) == 0
     assert seeds_needed(1e-9, **NOISE) == MOST_SEEDS
+    # Beyond 15 + 15 seeds splits are sampled, which never pass a correction over a million shapes.
+    assert seeds_needed(0.5, **NOISE, shapes=1_000_000) == fewest_seeds(shapes=1_000_000) < 15
+    assert seeds_needed(0.01, **NOISE, shapes=1_000_000) == MOST_SEEDS
