@@ -127,7 +127,7 @@ def sweep(**options: Any) -> int:
         click.echo(f"no CUDA device: {why_no_gpu()}; tuning this CPU")
     _say_plan(plan, facts, store, cores, options["scheduler"])
     if options["dry_run"]:
-        _say_power(plan)
+        _say_power(plan, until_settled=options["until_settled"])
         return 0
     end = started + (options["time_limit"] or math.inf)
     outcome = _run(plan, facts, store, cores, options, end)
@@ -254,23 +254,38 @@ def _say_plan(plan: Plan, facts: TargetFacts, store: Store, cores: int, schedule
     click.echo("\n".join(lines))
 
 
-def _say_power(plan: Plan) -> None:
+def _say_power(plan: Plan, *, until_settled: bool) -> None:
+    from abtune.commands.settling import ALPHA
     from abtune.stats.power import smallest_p
+    from abtune.stats.spending import Look, schedule
 
     n, family = len(plan.seeds), len(plan.shapes)
-    reachable, needed = smallest_p(n, n), 0.05 / family
+
+    def looks(seeds: int) -> tuple[Look, ...]:
+        if until_settled:
+            return schedule(alpha=ALPHA, most=seeds, shapes=family)
+        return (Look(seeds=seeds, alpha=ALPHA),)
+
+    def needed(seeds: int) -> float:
+        return looks(seeds)[-1].alpha / family
+
+    reachable = smallest_p(n, n)
     click.echo("")
     for shape in plan.shapes:
         click.echo(shape.label)
     click.echo("")
+    if until_settled:
+        spent = ", ".join(f"{100 * look.alpha:g} % after {look.seeds}" for look in looks(n))
+        click.echo(f"Looks at the data spend the {100 * ALPHA:g} % of false alarms: {spent} seeds a side.")
+    where = "at the last look" if until_settled else f"at {100 * (1 - ALPHA):g} % confidence"
     click.echo(
         f"With {n} seeds a side the smallest p-value that the exact test can reach is {reachable:.2g};\n"
-        f"the Holm correction over {family} shapes needs {needed:.2g} at 95 % confidence."
+        f"the Holm correction over {_count(plan.shapes, 'shape')} needs {needed(n):.2g} {where}."
     )
-    if reachable <= needed:
+    if reachable <= needed(n):
         click.echo("This design can succeed.")
         return
-    enough = [seeds for seeds in range(2, _MANY_SEEDS) if smallest_p(seeds, seeds) <= needed]
+    enough = [seeds for seeds in range(2, _MANY_SEEDS) if smallest_p(seeds, seeds) <= needed(seeds)]
     remedy = ""
     if enough:
         # Beyond 15 + 15 seeds splits are sampled, and the smallest p-value is larger again.
