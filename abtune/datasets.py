@@ -79,6 +79,11 @@ def save_dataset(dataset: xr.Dataset, path: str | os.PathLike[str]) -> None:
     StoreError
         If the file cannot be written.
     """
+    write_dataset(dataset, path, remedy="give another place with --out")
+
+
+def write_dataset(dataset: xr.Dataset, path: str | os.PathLike[str], *, remedy: str) -> None:
+    """Do as :func:`save_dataset`; ``remedy`` says what to do if the file cannot be written."""
     validate(dataset)
     for attrs in (dataset.attrs, *(dataset[name].attrs for name in dataset.variables)):
         check_attrs(attrs)
@@ -93,7 +98,7 @@ def save_dataset(dataset: xr.Dataset, path: str | os.PathLike[str]) -> None:
         if isinstance(error, PermissionError) and os.access(place.parent, os.W_OK):
             reason = "the disk is full"  # which netCDF4 takes for a lack of permission where a file begins
         reason += _lack_of_room(place, dataset.nbytes)
-        raise StoreError(f"cannot write {path}: {reason}; give another place with --out") from None
+        raise StoreError(f"cannot write {path}: {reason}; {remedy}") from None
 
 
 def place_for(path: str | os.PathLike[str]) -> Path:

@@ -42,7 +42,6 @@ def settle(plan: Plan, store: Store, carry_out: Callable[[Plan, str], Outcome]) 
     StoreError
         If looks were made already that are not of this design: their part of the error is spent.
     """
-    from abtune.datasets import save_dataset
     from abtune.measure.assemble import assemble_store
 
     looks = schedule(alpha=ALPHA, most=len(plan.seeds), shapes=len(plan.shapes))
@@ -58,7 +57,7 @@ def settle(plan: Plan, store: Store, carry_out: Callable[[Plan, str], Outcome]) 
             dataset=assemble_store(plan.restricted(seeds=part.seeds), store),
             finished=sum(store.is_finished(run) for run in plan.runs),  # also of shapes settled earlier
         )
-        save_dataset(outcome.dataset, store.dataset)
+        store.save_dataset(outcome.dataset)
         if outcome.stopped:
             break
         unsettled = _unsettled(outcome)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import errno
 import glob
 import gzip
 import json
@@ -19,7 +20,9 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from abtune.datasets import open_dataset, place_for
+import xarray as xr
+
+from abtune.datasets import open_dataset, place_for, write_dataset
 from abtune.errors import DatasetError, StoreError
 from abtune.files import replacing
 from abtune.measure.plan import Plan, Run, run_key
@@ -29,6 +32,8 @@ from abtune.measure.trials import Candidate, History, Trial
 from abtune.schema import RunStatus, TrialStatus
 
 FORMAT = 2
+# Files end short where a disk, a quota or a limit on the size of files is reached.
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 T = TypeVar("T")
 
@@ -60,6 +65,17 @@ class Store:
         """Whether any run is finished or any search in progress."""
         files = (self.folder / name for name in ("runs/*.json", "searches/*.json.gz"))
         return any(any(path.parent.glob(path.name)) for path in files)
+
+    def save_dataset(self, dataset: xr.Dataset) -> None:
+        """Put what was assembled from the files in its place.
+
+        Raises
+        ------
+        StoreError
+            If it cannot be written; the files are kept.
+        """
+        remedy = f"what is done is kept in {self.folder.name}: make room and give the same command again"
+        write_dataset(dataset, self.dataset, remedy=remedy)
 
     @property
     def _is_dataset_alone(self) -> bool:
@@ -349,4 +365,7 @@ def _writing(path: Path) -> Iterator[None]:
     except FileNotFoundError:
         raise StoreError(f"cannot write {path}: its folder is gone; give the same command again") from None
     except OSError as error:
-        raise StoreError(f"cannot write {path}: {error.strerror}; make room or give another --out") from None
+        remedy = (
+            "make room and give the same command again" if error.errno in _NO_ROOM else "give another --out"
+        )
+        raise StoreError(f"cannot write {path}: {error.strerror}; {remedy}") from None

@@ -14,7 +14,6 @@ from typing import Any
 
 import xarray as xr
 
-from abtune.datasets import save_dataset
 from abtune.errors import StoreError
 from abtune.measure.assemble import assemble_store
 from abtune.measure.cluster import open_cluster
@@ -103,7 +102,7 @@ def sweep(
 def _write_dataset(plan: Plan, store: Store) -> xr.Dataset:
     dataset = assemble_store(plan, store)
     if store.has_work:  # a machine that is not fit leaves no dataset
-        save_dataset(dataset, store.dataset)
+        store.save_dataset(dataset)
     return dataset
 
 

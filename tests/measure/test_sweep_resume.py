@@ -217,7 +217,9 @@ def test_a_full_disk_loses_nothing(store: Store, monkeypatch: pytest.MonkeyPatch
         flush(handle)
 
     monkeypatch.setattr(os, "fsync", run_full)
-    with pytest.raises(StoreError, match=r"^cannot write .*: No space left on device; "):
+    with pytest.raises(
+        StoreError, match=r"^cannot write .*: No space left on device; .*the same command again$"
+    ):
         run_sweep(plan, store)
     finished = {path: path.stat().st_mtime_ns for path in (store.folder / "runs").glob("*.json")}
     # One description; for each run two steps in each of two iterations, and a record; then the rounds.
