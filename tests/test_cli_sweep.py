@@ -267,7 +267,7 @@ def test_closed_streams_are_no_error(closed: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--seeds", "0"], "'--seeds': 0 is not in the range x>=1"),
+        (["--seeds", "0"], "'--seeds': 0 is not in the range 1<=x<=10000"),
         (["--trials", "0"], "'--trials': 0 is not in the range x>=1"),
         (["--trials-per-iter", "0"], "'--trials-per-iter': 0 is not in the range"),
         (["--rounds", "0"], "'--rounds': 0 is not in the range"),

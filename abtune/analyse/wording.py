@@ -1,4 +1,4 @@
-"""Numbers inside the sentences that an analysis gives as reasons and caveats."""
+"""Words and numbers of the sentences that an analysis gives as reasons and caveats."""
 
 from __future__ import annotations
 

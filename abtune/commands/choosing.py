@@ -1,4 +1,4 @@
-"""Options that say how shapes are judged, of ``abtune analyze`` and ``abtune calibrate``."""
+"""Options that say how shapes are judged, of the commands that judge or draw them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kinds of option values that click does not have."""
+"""Options that several commands have, and kinds of values that click does not have."""
 
 from __future__ import annotations
 

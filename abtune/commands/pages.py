@@ -1,4 +1,4 @@
-"""What the commands that print a page of their own share."""
+"""What the commands that print a page share: its format, and the dataset that is read without a name."""
 
 from __future__ import annotations
 

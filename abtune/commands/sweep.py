@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 
 _MANY_SEEDS = 100
+_MOST_SEEDS = 10_000
 
 
 class Duration(click.ParamType):  # type: ignore[type-arg]  # generic only from click 8.2 on
@@ -53,7 +54,9 @@ Examples:
 """
 )
 @click.option(
-    "--seeds", type=click.IntRange(min=1), help="Runs of each cell. [default: 10; until settled: 20]"
+    "--seeds",
+    type=click.IntRange(min=1, max=_MOST_SEEDS),
+    help="Runs of each cell. [default: 10; until settled: 20]",
 )
 @click.option(
     "--until-settled",

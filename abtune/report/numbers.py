@@ -1,7 +1,7 @@
 """Numbers as people write them: percent, p-values, and the way back from a percentage to a fraction.
 
-abtune computes with fractions throughout. This module is the only place where a fraction becomes a percent
-or a percent a fraction.
+abtune computes with fractions throughout. The numbers of tables become percent here, those of an analysis's
+own sentences in ``abtune.analyse.wording``; a percent that is typed becomes a fraction only here.
 """
 
 from __future__ import annotations
