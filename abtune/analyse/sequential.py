@@ -8,7 +8,6 @@ analysis is made, and seeds that were added later to a settled shape do not unse
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -19,9 +18,7 @@ from abtune.analyse.comparison import Analysis, Comparison, Verdict
 from abtune.analyse.wording import percent
 from abtune.errors import DatasetError
 from abtune.schema import RunStatus
-from abtune.stats.spending import Look
-
-ATTRIBUTE = "looks"
+from abtune.stats.spending import ALPHA, LOOKS, Look, looks_from_json
 
 
 def recorded_looks(dataset: xr.Dataset, *, level: float) -> tuple[Look, ...]:
@@ -30,8 +27,7 @@ def recorded_looks(dataset: xr.Dataset, *, level: float) -> tuple[Look, ...]:
     Parameters
     ----------
     dataset : xarray.Dataset
-        Attribute ``looks`` holds JSON: a list of ``{"seeds": 5, "alpha": 0.01, "done": true}``, whose levels
-        are those for 95 % in all.
+        Attribute ``looks`` is as :func:`abtune.stats.spending.looks_to_json` writes it.
     level : float
         Confidence level, a fraction.
 
@@ -45,16 +41,15 @@ def recorded_looks(dataset: xr.Dataset, *, level: float) -> tuple[Look, ...]:
     DatasetError
         If the attribute cannot be read.
     """
-    text = dataset.attrs.get(ATTRIBUTE)
+    text = dataset.attrs.get(LOOKS)
     if text is None:
         return ()
     try:
-        entries = json.loads(text)
-        done = [entry for entry in entries if entry["done"]] or entries[:1]
-        looks = [Look(seeds=int(entry["seeds"]), alpha=float(entry["alpha"])) for entry in done]
+        looks, done = looks_from_json(text)
     except (KeyError, TypeError, ValueError) as error:
-        raise DatasetError(f"attribute {ATTRIBUTE!r} cannot be read: {error}") from None
-    return tuple(replace(look, alpha=round(look.alpha * (1 - level) / 0.05, 12)) for look in looks)
+        raise DatasetError(f"attribute {LOOKS!r} cannot be read: {error}") from None
+    scale = (1 - level) / ALPHA
+    return tuple(replace(look, alpha=round(look.alpha * scale, 12)) for look in looks[: max(done, 1)])
 
 
 def judge_at_looks(

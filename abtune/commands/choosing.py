@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any
 
 import click
+
+from abtune.commands.options import Option
 
 ESTIMANDS = ("geometric-mean", "arithmetic-mean", "median")
 METHODS = (
@@ -21,7 +23,6 @@ METHODS = (
 )
 TESTS = ("permutation", "moderated")
 CORRECTIONS = ("holm", "max-t", "bh", "none")
-_Option: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def choice_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -34,7 +35,7 @@ def method_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return _gathering(command, {**_CHOICES, "rank_test": _RANK_TEST, "require_margin": _REQUIRE_MARGIN})
 
 
-def _gathering(command: Callable[..., Any], options: Mapping[str, _Option]) -> Callable[..., Any]:
+def _gathering(command: Callable[..., Any], options: Mapping[str, Option]) -> Callable[..., Any]:
     @functools.wraps(command)  # options added so far travel along
     def gathered(*arguments: Any, **given: Any) -> Any:
         how = {name: given.pop(name) for name in options}
@@ -46,7 +47,7 @@ def _gathering(command: Callable[..., Any], options: Mapping[str, _Option]) -> C
     return changed
 
 
-_CHOICES: Mapping[str, _Option] = {
+_CHOICES: Mapping[str, Option] = {
     "estimand": click.option(
         "--estimand",
         type=click.Choice(ESTIMANDS),

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
-from abtune.stats.spending import Look, schedule
+from abtune.stats.spending import ALPHA, LOOKS, Look, looks_from_json, looks_to_json, schedule
 
 if TYPE_CHECKING:
     from abtune.measure.plan import Plan
     from abtune.measure.store import Store
     from abtune.measure.sweep import Outcome
-
-# The level that the looks of a sweep share; an analysis at another level scales them.
-ALPHA = 0.05
 
 
 def settle(plan: Plan, store: Store, carry_out: Callable[[Plan, str], Outcome]) -> Outcome:
@@ -49,9 +45,9 @@ def settle(plan: Plan, store: Store, carry_out: Callable[[Plan, str], Outcome]) 
     left = plan
     for number, look in enumerate(looks):
         part = left.restricted(seeds=plan.seeds[: look.seeds])
-        outcome = carry_out(part, _text(looks, done=max(number, already)))
+        outcome = carry_out(part, looks_to_json(looks, done=max(number, already)))
         if not outcome.stopped:
-            store.amend(looks=_text(looks, done=max(number + 1, already)))
+            store.amend(**{LOOKS: looks_to_json(looks, done=max(number + 1, already))})
         outcome = replace(
             outcome,
             dataset=assemble_store(plan.restricted(seeds=part.seeds), store),
@@ -74,18 +70,15 @@ def _looks_done(store: Store, looks: tuple[Look, ...]) -> int:
     """Return how many looks earlier sittings made."""
     from abtune.errors import StoreError
 
-    recorded = store.recorded().get("looks")
+    recorded = store.recorded().get(LOOKS)
     if recorded is None:
         return 0
-    entries = json.loads(recorded)
-    done = sum(bool(entry["done"]) for entry in entries)
-    if done and [(entry["seeds"], entry["alpha"]) for entry in entries] != [
-        (look.seeds, look.alpha) for look in looks
-    ]:
-        planned = ", ".join(str(entry["seeds"]) for entry in entries)
+    earlier, done = looks_from_json(recorded)
+    if done and earlier != looks:
+        planned = ", ".join(str(look.seeds) for look in earlier)
         raise StoreError(
             f"{store.dataset} was looked at already, by a design with looks at {planned} seeds; repeat its "
-            f"--seeds {entries[-1]['seeds']} and shapes to go on, or give another --out"
+            f"--seeds {earlier[-1].seeds} and shapes to go on, or give another --out"
         )
     return done
 
@@ -95,10 +88,3 @@ def _unsettled(outcome: Outcome) -> set[str]:
 
     rows = abtune.analyze(outcome.dataset, level=1 - ALPHA).comparisons
     return {row.shape for row in rows if row.verdict is abtune.Verdict.INCONCLUSIVE}
-
-
-def _text(looks: tuple[Look, ...], *, done: int) -> str:
-    entries = [
-        {"seeds": look.seeds, "alpha": look.alpha, "done": number < done} for number, look in enumerate(looks)
-    ]
-    return json.dumps(entries)

@@ -174,6 +174,7 @@ def _run(
     """Carry out the plan, whole or look by look, until a moment of the monotonic clock."""
     from abtune.commands.progress import progress_for
     from abtune.measure.sweep import sweep as carry_out
+    from abtune.stats.spending import LOOKS
 
     def part(plan: Plan, looks: str) -> Outcome:
         with progress_for(sys.stderr) as progress:
@@ -181,7 +182,7 @@ def _run(
                 plan,
                 facts,
                 store,
-                about=_about(plan, facts, options) | ({"looks": looks} if looks else {}),
+                about=_about(plan, facts, options) | ({LOOKS: looks} if looks else {}),
                 scheduler=options["scheduler"],
                 cores=cores,
                 time_limit=max(end - time.monotonic(), 1.0),
@@ -258,9 +259,8 @@ def _say_plan(plan: Plan, facts: TargetFacts, store: Store, cores: int, schedule
 
 
 def _say_power(plan: Plan, *, until_settled: bool) -> None:
-    from abtune.commands.settling import ALPHA
     from abtune.stats.power import smallest_p
-    from abtune.stats.spending import Look, schedule
+    from abtune.stats.spending import ALPHA, Look, schedule
 
     n, family = len(plan.seeds), len(plan.shapes)
 

@@ -30,6 +30,7 @@ from abtune.measure.records import Rounds, RunRecord, WinnerTimes
 from abtune.measure.restore import identity_of, restore_records, restore_rounds
 from abtune.measure.trials import Candidate, History, Trial
 from abtune.schema import RunStatus, TrialStatus
+from abtune.stats.spending import LOOKS
 
 FORMAT = 2
 # Files end short where a disk, a quota or a limit on the size of files is reached.
@@ -235,8 +236,8 @@ class Store:
         if self._is_dataset_alone:
             self._adopt()
         # Keep the date of creation, and keep a sequential design sequential when seeds are added by hand.
-        kept = {name: found[name] for name in ("created", "looks") if name in found}
-        kept.pop("looks" if "looks" in about else "", None)
+        kept = {name: found[name] for name in ("created", LOOKS) if name in found}
+        kept.pop(LOOKS if LOOKS in about else "", None)
         _write(self._begun, {"identity": _identity(plan), "about": {**about, **kept}})
 
     def _identity_of_dataset(self) -> dict[str, Any]:

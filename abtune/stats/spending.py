@@ -7,7 +7,9 @@ probability of any false claim at any look, whatever the dependence between them
 
 from __future__ import annotations
 
+import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from abtune.stats.power import fewest_seeds
@@ -29,6 +31,10 @@ class Look:
     alpha: float
 
 
+# The level that the looks of a sweep share; an analysis at another level scales them.
+ALPHA = 0.05
+# The attribute in which a dataset records them.
+LOOKS = "looks"
 # Most is spent late, where the power is: at 10 + 10 seeds a fixed design finds hardly more.
 _SHARES = (0.2, 0.3, 0.5)
 _FIRST = 5
@@ -60,3 +66,24 @@ def schedule(*, alpha: float, most: int, shapes: int) -> tuple[Look, ...]:
     return tuple(
         Look(seeds=count, alpha=round(alpha * share, 12)) for count, share in zip(seeds, shares, strict=True)
     )
+
+
+def looks_to_json(looks: Sequence[Look], *, done: int) -> str:
+    """Write looks as the text that a dataset records, the first of them as done."""
+    entries = [
+        {"seeds": look.seeds, "alpha": look.alpha, "done": number < done} for number, look in enumerate(looks)
+    ]
+    return json.dumps(entries)
+
+
+def looks_from_json(text: str) -> tuple[tuple[Look, ...], int]:
+    """Return the looks that a dataset records, and how many of them are done.
+
+    Raises
+    ------
+    KeyError, TypeError, ValueError
+        If the text is not that of :func:`looks_to_json`.
+    """
+    entries = json.loads(text)
+    looks = tuple(Look(seeds=int(entry["seeds"]), alpha=float(entry["alpha"])) for entry in entries)
+    return looks, sum(bool(entry["done"]) for entry in entries)
