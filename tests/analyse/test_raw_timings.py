@@ -147,6 +147,17 @@ def test_constant_series_have_no_width_and_say_why() -> None:
     )
 
 
+@pytest.mark.parametrize("seconds", [1e-3, 1e-4, 3e-5, 7e-6, 0.1])
+@pytest.mark.parametrize("n", [20, 60, 1000])
+def test_rounding_pulls_no_mean(seconds: float, n: int) -> None:
+    """The mean of equal timings may be off their median by a rounding, which is not said to be a pull."""
+    latency = np.full((1, 1, 1, 1, n), seconds)
+    rows = [only(of(abtune.make_dataset(latency, shapes=["s"], configs=["a"])))]
+    latency[..., -1] = np.nextafter(seconds, 1)
+    rows.append(only(of(abtune.make_dataset(latency, shapes=["s"], configs=["a"]))))
+    assert not any(said(row, "the median") for row in rows)
+
+
 def test_ties_are_said() -> None:
     """Where the clock ticks coarsely, so that half of the timings are ties, the caveat counts the values."""
     row = only(of(one_process(np.round(noise(1), 2))))
