@@ -39,7 +39,7 @@ class Pattern:
     dependence_p, dependence_p_adjusted : float
         Ljung and Box's test that timings do not depend on each other, raw and by Holm over the series shown.
     period : float
-        The strongest one, in timings.
+        The strongest one, in timings; one as long as the series is a slow drift.
     period_p, period_p_adjusted : float
         Fisher's test that none is so strong, likewise.
     shift_after : int
@@ -137,10 +137,12 @@ def about_pattern(pattern: Pattern, n: int, alpha: float) -> Iterator[str]:
             "so long, some 80 of 100 intervals hold in place of 95."
         )
     if pattern.period_p_adjusted <= alpha:
-        yield (
-            f"Timings have a period of {pattern.period:.1f} timings (Fisher's g, adjusted p "
-            f"{p_value(pattern.period_p_adjusted)})."
+        what = (
+            "drift slowly over the whole series (Fisher's g at the lowest frequency"
+            if pattern.period == n
+            else f"have a period of {pattern.period:.1f} timings (Fisher's g"
         )
+        yield f"Timings {what}, adjusted p {p_value(pattern.period_p_adjusted)})."
     if pattern.shift_p_adjusted <= alpha:
         yield (
             f"The level changes after timing {pattern.shift_after} (Pettitt, adjusted p "

@@ -201,6 +201,22 @@ def test_strong_dependence_is_said() -> None:
     assert said(row, "Ljung-Box over 10 lags")
 
 
+def test_a_drift_is_not_called_a_period() -> None:
+    """What the lowest frequency has is a drift over the whole series; two waves in a series are a period."""
+    drift = only(of(one_process(np.linspace(0, 0.1, 60) + noise(1, 60))))
+    assert said(drift, "Timings drift slowly over the whole series (Fisher's g at the lowest frequency")
+    assert not said(drift, "a period of")
+    waves = only(of(one_process(0.03 * np.sin(np.arange(60) * np.pi / 15) + noise(1, 60))))
+    assert said(waves, "Timings have a period of 30.0 timings (Fisher's g, adjusted p below 0.0001).")
+    assert not said(waves, "drift")
+
+
+def test_timings_that_take_turns_are_said() -> None:
+    """Fast and slow timings in turn are a period of 2."""
+    row = only(of(one_process(0.01 * np.where(np.arange(60) % 2, 1, -1) + noise(1, 60))))
+    assert said(row, "Timings have a period of 2.0 timings")
+
+
 def test_p_values_are_corrected_over_the_series_shown() -> None:
     """Of one series alone p is as it is; among eight the smallest is multiplied by eight."""
     rng = np.random.default_rng(1)
