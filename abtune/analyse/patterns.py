@@ -12,7 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from abtune.analyse.wording import count, p_value, percent
-from abtune.stats.autocorrelation import autocorrelations, default_lags, integrated_time, ljung_box
+from abtune.stats.autocorrelation import (
+    autocorrelations,
+    default_lags,
+    integrated_time,
+    least_time,
+    ljung_box,
+)
 from abtune.stats.multiplicity import holm
 from abtune.stats.patterns import Change, Period, level_change, strongest_period
 from abtune.stats.ragged import Floats
@@ -34,6 +40,8 @@ class Pattern:
         At lags 1, 2, ..., 10.
     effective : float
         How many independent timings the series is worth: its length over its integrated autocorrelation time.
+    effective_capped : bool
+        Whether that is the most that so many timings can show, so that they may be worth more.
     lags : int
         How many the test of dependence looks at.
     dependence_p, dependence_p_adjusted : float
@@ -52,6 +60,7 @@ class Pattern:
 
     autocorrelation: tuple[float, ...]
     effective: float
+    effective_capped: bool
     lags: int
     dependence_p: float
     dependence_p_adjusted: float
@@ -107,10 +116,11 @@ def _look(logs: Floats) -> _Seen | None:
 
 
 def _pattern(logs: Floats, seen: _Seen, adjusted: Floats) -> Pattern:
-    after = int(seen.change.after)
+    after, n, time = int(seen.change.after), len(logs), float(integrated_time(seen.correlations))
     return Pattern(
         autocorrelation=tuple(seen.correlations[1 : _LAGS_SHOWN + 1].tolist()),
-        effective=len(logs) / float(integrated_time(seen.correlations)),
+        effective=n / time,
+        effective_capped=time <= least_time(n),
         lags=seen.lags,
         dependence_p=seen.dependence_p,
         dependence_p_adjusted=float(adjusted[0]),

@@ -217,6 +217,16 @@ def test_timings_that_take_turns_are_said() -> None:
     assert said(row, "Timings have a period of 2.0 timings")
 
 
+def test_a_worth_that_is_the_most_is_marked() -> None:
+    """Timings that take turns have the most that so many can show, n log10(n); others are below it."""
+    turns = 0.01 * np.where(np.arange(50) % 2, 1, -1) + noise(1)
+    most, less = (row.pattern for row in of(one_process(turns, noise(1))).series)
+    assert most is not None
+    assert less is not None
+    assert (most.effective_capped, less.effective_capped) == (True, False)
+    assert most.effective == pytest.approx(50 * math.log10(50))
+
+
 def test_p_values_are_corrected_over_the_series_shown() -> None:
     """Of one series alone p is as it is; among eight the smallest is multiplied by eight."""
     rng = np.random.default_rng(1)

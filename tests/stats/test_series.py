@@ -145,6 +145,28 @@ def test_integrated_time_stops_at_the_first_pair_that_is_not_positive() -> None:
     assert integrated_time(alternating) == pytest.approx(0.5)
 
 
+@pytest.mark.parametrize(
+    ("correlation", "n", "reported", "close"),
+    [
+        (-0.6, 50, 84.9, 0.0),
+        (0.0, 50, 47.4, 0.78),
+        (0.6, 50, 16.5, 0.61),
+        (0.6, 200, 54.0, 0.86),
+        (0.9, 50, 7.0, 0.20),
+        (0.9, 200, 15.1, 0.54),
+    ],
+)
+def test_worth(correlation: float, n: int, reported: float, close: float) -> None:
+    """What series are worth comes out as often within a factor of 1.5 as docs/statistics.md says."""
+    values = autoregressive(correlation)(np.random.default_rng([9, n]), (4000, n))
+    lag = np.arange(1, n)
+    worth = n / (1 + 2 * ((1 - lag / n) * correlation**lag).sum())
+    assert 1 / values.mean(axis=-1).var() == pytest.approx(worth, rel=0.1)
+    found = n / integrated_time(autocorrelations(values))
+    assert np.median(found) == pytest.approx(reported, rel=0.05)
+    assert np.mean((found / worth < 1.5) & (found / worth > 1 / 1.5)) == pytest.approx(close, abs=0.03)
+
+
 @pytest.mark.parametrize(("q", "critical"), [(5, 0.68377), (10, 0.44495), (20, 0.27046), (50, 0.13135)])
 def test_fisher_has_the_tabulated_critical_values(q: int, critical: float) -> None:
     """A series whose largest ordinate has the share that is tabulated for 5 % has p = .05."""
