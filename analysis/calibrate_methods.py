@@ -26,7 +26,7 @@ from simulated_reports import (
     simultaneous_table,
     table,
 )
-from simulated_series import series_table
+from simulated_series import series_table, worth_table
 from stats_noise import ALIKE, Array, Noise, unknown_floor
 from unseen_noise import both_kinds_table, gaps_table, sessions_table, unseen_table
 
@@ -161,6 +161,7 @@ def main() -> None:
             "power": (power_table, [analyses // 2]),
             "calibration": (calibration_table, [8]),
             "series": (series_table, [10 * replications]),
+            "worth": (worth_table, [10 * replications]),
             "plan": (plan_table, [2 * replications]),
             "false alarms": (false_alarm_table, [2 * replications]),
             "shapes together": (shapes_together_table, [replications]),

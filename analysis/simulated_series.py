@@ -1,18 +1,19 @@
-"""Simulated series of timings of one process: how often intervals of their mean hold, and what is flagged."""
+"""Simulated series of timings of one process: intervals of their mean, flags, and worth."""
 
 from __future__ import annotations
 
 import numpy as np
-from series_noise import SERIES
+from series_noise import SERIES, autoregressive
 from simulated_reports import table
 from stats_noise import Array, Noise
 
-from abtune.stats.autocorrelation import autocorrelations, default_lags, ljung_box
+from abtune.stats.autocorrelation import autocorrelations, default_lags, integrated_time, ljung_box
 from abtune.stats.long_run import MeanEstimate, cosine_mean, half_width, independent_mean
 from abtune.stats.patterns import level_change, strongest_period
 
 LEVEL, ALPHA = 0.95, 0.05
 COVERED, FLAGGED = (10, 50, 200), (50, 200)
+CORRELATIONS, WITHIN = (-0.6, -0.3, 0.0, 0.3, 0.6, 0.9), 1.5
 
 
 def drawn(noise: Noise, n: int, replications: int) -> Array:
@@ -52,3 +53,26 @@ def series_table(replications: int) -> str:
         rows.append(row)
     heads = [f"holds, {n} timings" for n in COVERED] + [f"flagged, {n} timings" for n in FLAGGED]
     return table(["series", *heads], rows)
+
+
+def true_worth(correlation: float, n: int) -> float:
+    """Return how many independent values have a mean as precise as n of an autoregression."""
+    lag = np.arange(1, n)
+    return float(n / (1 + 2 * ((1 - lag / n) * correlation**lag).sum()))
+
+
+def worth_table(replications: int) -> str:
+    """Lay out what autoregressive series are worth, and what is reported of it."""
+    rows = []
+    for correlation in CORRELATIONS:
+        row = [f"{correlation:g}"]
+        for n in FLAGGED:
+            truth = true_worth(correlation, n)
+            series = drawn(autoregressive(correlation), n, replications)
+            found = n / integrated_time(autocorrelations(series))
+            low, median, high = np.quantile(found, (0.1, 0.5, 0.9))
+            close = np.mean(np.abs(np.log(found / truth)) <= np.log(WITHIN))
+            row += [f"{truth:.1f}", f"{median:.1f} ({low:.1f} to {high:.1f})", f"{100 * close:.0f}"]
+        rows.append(row)
+    heads = [f"{n} timings: {what}" for n in FLAGGED for what in ("true", "reported", f"within {WITHIN:g}")]
+    return table(["correlation", *heads], rows)

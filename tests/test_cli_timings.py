@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -94,6 +95,26 @@ def test_shapes_are_grouped(empty_folder: Path, plain_environment: None, run: Ru
     rows = [line.split() for line in page.split("\n\n")[1].splitlines()]
     assert [row[0] for row in rows] == ["shape", "x", "new", "y", "new"]
     assert "y, new: The level changes after timing 20 (Pettitt" in page
+
+
+def test_a_worth_that_is_the_most_is_marked(empty_folder: Path, plain_environment: None, run: Run) -> None:
+    """What so many timings cannot show more of has > before it, which is explained where it occurs."""
+    rng = np.random.default_rng(0)
+    latency = np.exp(rng.normal(-8, 0.01, (1, 2, 1, 1, 50)))
+    latency[:, 1, ..., ::2] *= 1.02
+    dataset = abtune.make_dataset(latency, shapes=["x"], configs=["old", "new"])
+    abtune.save_dataset(dataset, "turns.nc")
+    for form in ("table", "markdown", "html"):
+        text = (
+            run("analyze", "turns.nc", "--timings", "--format", form)
+            .out.replace("&gt;", ">")
+            .replace("\\", "")
+        )
+        assert re.search(r">85\b", text)
+        assert "Worth >: the most that so many timings can show" in " ".join(text.split())
+    abtune.save_dataset(dataset.isel(config=[0]), "old.nc")
+    text = run("analyze", "old.nc", "--timings").out
+    assert ">" not in text[text.index("worth") :]
 
 
 def test_sweeps_have_nothing_to_show_and_say_so(run: Run) -> None:

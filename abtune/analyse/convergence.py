@@ -8,7 +8,8 @@ winners, measured again, does not.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,6 +44,11 @@ class Point:
         Geometric mean over the seeds of the best latency so far, seconds.
     n_baseline, n_candidate : int
         Seeds that have found a candidate that runs; the fewest of any shape where shapes are averaged.
+
+    Notes
+    -----
+    The mean over shapes is one over the same shapes at any number of trials: those in which two seeds a side
+    find something in the end. Before all of them have, there is none.
     """
 
     trials: int
@@ -165,6 +171,10 @@ def boost_curve(dataset: xr.Dataset, analysis: Analysis) -> Curve:
     sides = [best[:, names.index(name)] for name in (analysis.baseline, analysis.candidate)]
     steps = _steps(best.shape[-1])
     found = [_intervals([side[..., step - 1] for side in sides], analysis.level) for step in steps]
+    used = _with_two([side[..., -1] for side in sides])
+    overall = tuple(
+        _overall([side[..., step - 1] for side in sides], step, used, analysis.level) for step in steps
+    )
     points = [
         _points([side[..., step - 1] for side in sides], step, interval)
         for step, interval in zip(steps, found, strict=True)
@@ -172,16 +182,38 @@ def boost_curve(dataset: xr.Dataset, analysis: Analysis) -> Curve:
     return Curve(
         level=analysis.level,
         measured_again=not of_searches(dataset),
-        overall=tuple(
-            _overall([side[..., step - 1] for side in sides], step, analysis.level) for step in steps
-        ),
+        overall=overall,
         shapes=tuple(
             ShapeCurve(shape=row.shape, points=tuple(point[index] for point in points))
             for index, row in enumerate(analysis.comparisons)
         ),
         interval_method=found[-1].method,
-        caveats=(OPTIMISTIC,),
+        caveats=(OPTIMISTIC, *_about_shapes(used, overall)),
     )
+
+
+def _with_two(sides: Sequence[Floats]) -> npt.NDArray[np.bool_]:
+    """Return the shapes in which two seeds a side have found something."""
+    counts = np.array([np.count_nonzero(~np.isnan(side), axis=1) for side in sides])
+    found: npt.NDArray[np.bool_] = counts.min(axis=0) >= 2
+    return found
+
+
+def _about_shapes(used: npt.NDArray[np.bool_], overall: Sequence[Point]) -> Iterator[str]:
+    """Say where the mean over shapes has not all of them, and where it has to wait for them."""
+    if len(used) < 2 or not used.any():
+        return
+    if not used.all():
+        yield (
+            f"These shapes: {used.sum()} of {len(used)}, those in which two searches a side found a "
+            "candidate that runs."
+        )
+    late = [point.trials for point in overall if math.isnan(point.boost)]
+    if late:
+        yield (
+            f"These shapes: nothing up to {count(max(late), 'trial')}, where some of them lack two searches "
+            "a side that have found a candidate that runs."
+        )
 
 
 def _steps(most: int) -> list[int]:
@@ -213,12 +245,12 @@ def _points(sides: Sequence[Floats], trials: int, found: Interval) -> list[Point
     ]
 
 
-def _overall(sides: Sequence[Floats], trials: int, level: float) -> Point:
-    """Geometric mean over the shapes in which both sides have two seeds that found something."""
+def _overall(sides: Sequence[Floats], trials: int, used: npt.NDArray[np.bool_], level: float) -> Point:
+    """Geometric mean over the shapes that all points use; NaN where one of them has not two seeds a side."""
     counts = np.array([np.count_nonzero(~np.isnan(side), axis=1) for side in sides])
-    used = counts.min(axis=0) >= 2
-    chosen = [side[used] for side in sides]
-    weight = np.full(int(used.sum()), 1 / max(int(used.sum()), 1))
+    complete = bool(_with_two(sides)[used].all())
+    chosen = [side[used] if complete else side[:0] for side in sides]
+    weight = np.full(len(chosen[0]), 1 / max(len(chosen[0]), 1))
     latency = [_latency(side) for side in chosen]
     log_boost = float(np.log(latency[0] / latency[1]))
     half = half_width([block(side, weight) for side in chosen], level)

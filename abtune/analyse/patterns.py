@@ -12,7 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from abtune.analyse.wording import count, p_value, percent
-from abtune.stats.autocorrelation import autocorrelations, default_lags, integrated_time, ljung_box
+from abtune.stats.autocorrelation import (
+    autocorrelations,
+    default_lags,
+    integrated_time,
+    least_time,
+    ljung_box,
+)
 from abtune.stats.multiplicity import holm
 from abtune.stats.patterns import Change, Period, level_change, strongest_period
 from abtune.stats.ragged import Floats
@@ -34,12 +40,14 @@ class Pattern:
         At lags 1, 2, ..., 10.
     effective : float
         How many independent timings the series is worth: its length over its integrated autocorrelation time.
+    effective_capped : bool
+        Whether that is the most that so many timings can show, so that they may be worth more.
     lags : int
         How many the test of dependence looks at.
     dependence_p, dependence_p_adjusted : float
         Ljung and Box's test that timings do not depend on each other, raw and by Holm over the series shown.
     period : float
-        The strongest one, in timings.
+        The strongest one, in timings; one as long as the series is a slow drift.
     period_p, period_p_adjusted : float
         Fisher's test that none is so strong, likewise.
     shift_after : int
@@ -52,6 +60,7 @@ class Pattern:
 
     autocorrelation: tuple[float, ...]
     effective: float
+    effective_capped: bool
     lags: int
     dependence_p: float
     dependence_p_adjusted: float
@@ -107,10 +116,11 @@ def _look(logs: Floats) -> _Seen | None:
 
 
 def _pattern(logs: Floats, seen: _Seen, adjusted: Floats) -> Pattern:
-    after = int(seen.change.after)
+    after, n, time = int(seen.change.after), len(logs), float(integrated_time(seen.correlations))
     return Pattern(
         autocorrelation=tuple(seen.correlations[1 : _LAGS_SHOWN + 1].tolist()),
-        effective=len(logs) / float(integrated_time(seen.correlations)),
+        effective=n / time,
+        effective_capped=time <= least_time(n),
         lags=seen.lags,
         dependence_p=seen.dependence_p,
         dependence_p_adjusted=float(adjusted[0]),
@@ -137,10 +147,12 @@ def about_pattern(pattern: Pattern, n: int, alpha: float) -> Iterator[str]:
             "so long, some 80 of 100 intervals hold in place of 95."
         )
     if pattern.period_p_adjusted <= alpha:
-        yield (
-            f"Timings have a period of {pattern.period:.1f} timings (Fisher's g, adjusted p "
-            f"{p_value(pattern.period_p_adjusted)})."
+        what = (
+            "drift slowly over the whole series (Fisher's g at the lowest frequency"
+            if pattern.period == n
+            else f"have a period of {pattern.period:.1f} timings (Fisher's g"
         )
+        yield f"Timings {what}, adjusted p {p_value(pattern.period_p_adjusted)})."
     if pattern.shift_p_adjusted <= alpha:
         yield (
             f"The level changes after timing {pattern.shift_after} (Pettitt, adjusted p "

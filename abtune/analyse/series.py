@@ -13,6 +13,9 @@ from abtune.analyse.wording import count, percent
 from abtune.stats.long_run import cosine_mean, half_width, independent_mean
 from abtune.stats.ragged import Floats
 
+# Means and medians of logs that are closer than this differ by rounding.
+_ROUNDING = 1e-12
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timed:
@@ -95,7 +98,7 @@ def _describe(timed: Timed, pattern: Pattern | None, level: float) -> Series:
     estimate = cosine_mean(logs)
     mean, median = float(estimate.mean), float(np.median(logs))
     half, plain = (float(half_width(found, level=level)) for found in (estimate, independent_mean(logs)))
-    pulled = mean - median if abs(mean - median) > max(half, plain) else 0.0
+    pulled = mean - median if abs(mean - median) > max(half, plain, _ROUNDING) else 0.0
     return Series(
         shape=timed.shape,
         config=timed.config,

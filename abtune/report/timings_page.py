@@ -35,6 +35,7 @@ _PATTERNS = (
     "as strong a period (Fisher's g) or as large a shift of their level (Pettitt). One cause can show in all "
     "three."
 )
+_CAPPED = " Worth >: the most that so many timings can show; they may be worth more."
 
 
 def timings_page(timings: Timings) -> tuple[Part, ...]:
@@ -53,10 +54,12 @@ def _parts(timings: Timings) -> Iterator[Part]:
         yield Heading(text=f"boost over {timings.baseline}, within these processes only", minor=True)
         yield _within(timings.within, names, timings.level)
         yield Prose(text=_WITHIN, remark=True)
-    if any(row.pattern is not None for row in timings.series):
+    patterns = [row.pattern for row in timings.series if row.pattern is not None]
+    if patterns:
         yield Heading(text="do the timings look independent?", minor=True)
         yield _patterns(timings.series, names)
-        yield Prose(text=_PATTERNS, remark=True)
+        capped = any(pattern.effective_capped for pattern in patterns)
+        yield Prose(text=_PATTERNS + (_CAPPED if capped else ""), remark=True)
     said = (f"{names.full(row)}: {caveat}" for row in timings.series for caveat in row.caveats)
     yield Bullets(items=(*timings.caveats, *said))
 
@@ -121,11 +124,15 @@ def _patterns(rows: Sequence[Series], names: _Names) -> Grid:
         rows,
         names,
         cells("lag 1", lambda pattern: f"{pattern.autocorrelation[0]:+.2f}", 4),
-        cells("worth", lambda pattern: f"{pattern.effective:.0f}", 0),
+        cells("worth", _worth, 0),
         cells("dependent p", lambda pattern: p_value(pattern.dependence_p_adjusted), 1),
         cells("period p", lambda pattern: p_value(pattern.period_p_adjusted), 3),
         cells("shift p", lambda pattern: p_value(pattern.shift_p_adjusted), 2),
     )
+
+
+def _worth(pattern: Pattern) -> str:
+    return f"{'>' if pattern.effective_capped else ''}{pattern.effective:.0f}"
 
 
 def _grid(rows: Sequence[Series | Within], names: _Names, *columns: Column) -> Grid:

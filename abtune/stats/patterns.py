@@ -61,8 +61,14 @@ def strongest_period(values: npt.ArrayLike) -> Period:
 
     Notes
     -----
-    g is the largest of the q = floor((n - 1)/2) periodogram ordinates over their sum, and p is the sum over
-    k <= 1/g of (-1)^(k-1) C(q, k) (1 - k g)^(q-1), which is exact for independent normal values.
+    g is the largest of the q = floor((n - 1)/2) periodogram ordinates between frequency zero and 1/2 over
+    their sum, and its p is the sum over k <= 1/g of (-1)^(k-1) C(q, k) (1 - k g)^(q-1), which is exact for
+    independent normal values.
+
+    For even n there is an ordinate at frequency 1/2 too: series that alternate, a period of 2. It has one
+    degree of freedom where the others have two, so that its share in the sum of squares is beta(1/2,
+    (n - 2)/2), independent of g. The smaller of its p and the p of a single one of the q ordinates,
+    1 - (1 - p)^(1/q), is the smallest of q + 1 independent ones: exact again.
 
     References
     ----------
@@ -71,14 +77,27 @@ def strongest_period(values: npt.ArrayLike) -> Period:
     """
     series = centred(as_series(values))
     n = series.shape[-1]
-    ordinates = np.abs(fft.rfft(series)[..., 1 : (n - 1) // 2 + 1]) ** 2
-    total = ordinates.sum(axis=-1)
-    known = total > 0
-    share = np.where(known, ordinates.max(axis=-1) / np.where(known, total, 1.0), 1.0)
-    return Period(
-        length=np.where(known, n / (ordinates.argmax(axis=-1) + 1), np.nan),
-        p=np.where(known, _fisher_p(share, ordinates.shape[-1]), np.nan),
-    )
+    ordinates = np.abs(fft.rfft(series)[..., 1:]) ** 2
+    between = ordinates[..., : (n - 1) // 2]
+    total = between.sum(axis=-1)
+    share = np.where(total > 0, between.max(axis=-1) / np.where(total > 0, total, 1.0), 1.0)
+    found = Period(length=n / (between.argmax(axis=-1) + 1), p=_fisher_p(share, between.shape[-1]))
+    if n % 2 == 0:
+        found = _with_alternation(found, total, ordinates[..., -1], n)
+    known = ordinates.sum(axis=-1) > 0
+    return Period(length=np.where(known, found.length, np.nan), p=np.where(known, found.p, np.nan))
+
+
+def _with_alternation(found: Period, between: Floats, alternating: Floats, n: int) -> Period:
+    """Let a period of 2 take the place of what was found among the q ordinates, where it is the stronger."""
+    q = (n - 1) // 2
+    squares = 2 * between + alternating
+    left = np.where(squares > 0, 2 * between / np.where(squares > 0, squares, 1.0), 1.0)
+    p_alternating = special.betainc(n / 2 - 1, 0.5, left)
+    with np.errstate(divide="ignore"):
+        p_found = -np.expm1(np.log1p(-found.p) / q)
+        p = -np.expm1((q + 1) * np.log1p(-np.minimum(p_found, p_alternating)))
+    return Period(length=np.where(p_alternating <= p_found, 2.0, found.length), p=p)
 
 
 def _fisher_p(share: Floats, q: int) -> Floats:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pytest
 import xarray as xr
 from analyse_builders import make_sweep
+from scipy import stats
 
 import abtune
 from abtune.analyse.convergence import OPTIMISTIC, at_trials, boost_curve, relabelled
@@ -90,7 +92,7 @@ def test_the_report_says_what_it_compares() -> None:
 
 
 def test_the_curve_ends_in_the_report_at_all_trials() -> None:
-    """Each point has the numbers of the report at so many trials."""
+    """Each point has the numbers of the report at so many trials; a mean over shapes takes two seeds each."""
     dataset = with_histories()
     curve = boost_curve(dataset, abtune.analyze(dataset))
     assert [point.trials for point in curve.overall] == [1, 2, 4, 6]
@@ -103,7 +105,53 @@ def test_the_curve_ends_in_the_report_at_all_trials() -> None:
             assert numbers == pytest.approx((row.boost, row.boost_low, row.boost_high), nan_ok=True)
         these = report.overall.these_shapes
         point = curve.overall[place]
-        assert (point.boost, point.boost_high) == pytest.approx((these.boost, these.boost_high), nan_ok=True)
+        enough = min(min(row.baseline.n, row.candidate.n) for row in report.comparisons) >= 2
+        assert enough == (trials > 1)
+        expected = (these.boost, these.boost_high) if enough else (math.nan, math.nan)
+        assert (point.boost, point.boost_high) == pytest.approx(expected, nan_ok=True)
+
+
+def late_and_slow() -> xr.Dataset:
+    """Three shapes: of the second, a slow one, one candidate finds nothing early; the third never has two."""
+    rng = np.random.default_rng(2)
+    scale = np.array([1e-4, 1e-2, 1e-4])[:, np.newaxis, np.newaxis, np.newaxis]
+    times = scale * rng.uniform(1, 2, (3, 2, 5, 8))
+    status = np.full(times.shape, TrialStatus.OK)
+    status[1, 1, 1:, :2] = TrialStatus.BUILD_FAILED
+    status[2, 0, 1:] = TrialStatus.RUN_FAILED
+    return add_variables(make_sweep([0.1, 0.1, 0.1], n=5), trial_latency=times, trial_status=status)
+
+
+def test_the_mean_over_shapes_is_one_over_the_same_shapes() -> None:
+    """Before all shapes of the last point have two seeds a side there is none; from there times only fall."""
+    dataset = late_and_slow()
+    analysis = abtune.analyze(dataset)
+    curve = boost_curve(dataset, analysis)
+    assert [point.trials for point in curve.overall] == [1, 2, 4, 8]
+    for early in curve.overall[:2]:
+        numbers = early.boost, early.boost_low, early.latency_baseline, early.latency_candidate
+        assert np.isnan(numbers).all()
+    for point, by_shape in zip(
+        curve.overall[2:],
+        zip(*(shape.points[2:] for shape in curve.shapes[:2]), strict=True),
+        strict=True,
+    ):
+        assert point.latency_baseline == pytest.approx(
+            stats.gmean([one.latency_baseline for one in by_shape])
+        )
+        assert 1 + point.boost == pytest.approx(stats.gmean([1 + one.boost for one in by_shape]))
+    latency = [(point.latency_baseline, point.latency_candidate) for point in curve.overall[2:]]
+    assert np.diff(latency, axis=0).max() <= 0
+    about = [note for note in curve.caveats if note.startswith("These shapes")]
+    assert [note[:29] for note in about] == ["These shapes: 2 of 3, those i", "These shapes: nothing up to 2"]
+
+
+def test_a_mean_over_all_shapes_from_the_first_trial_on_needs_no_words() -> None:
+    """Where every shape has two seeds a side all along, nothing is said of which shapes there are."""
+    dataset = abtune.open_dataset("h200-pilot")
+    curve = boost_curve(dataset, abtune.analyze(dataset))
+    assert curve.caveats == (OPTIMISTIC,)
+    assert not np.isnan([point.boost for point in curve.overall]).any()
 
 
 def test_swapping_the_sides_turns_the_curve_over() -> None:

@@ -147,6 +147,17 @@ def test_constant_series_have_no_width_and_say_why() -> None:
     )
 
 
+@pytest.mark.parametrize("seconds", [1e-3, 1e-4, 3e-5, 7e-6, 0.1])
+@pytest.mark.parametrize("n", [20, 60, 1000])
+def test_rounding_pulls_no_mean(seconds: float, n: int) -> None:
+    """The mean of equal timings may be off their median by a rounding, which is not said to be a pull."""
+    latency = np.full((1, 1, 1, 1, n), seconds)
+    rows = [only(of(abtune.make_dataset(latency, shapes=["s"], configs=["a"])))]
+    latency[..., -1] = np.nextafter(seconds, 1)
+    rows.append(only(of(abtune.make_dataset(latency, shapes=["s"], configs=["a"]))))
+    assert not any(said(row, "the median") for row in rows)
+
+
 def test_ties_are_said() -> None:
     """Where the clock ticks coarsely, so that half of the timings are ties, the caveat counts the values."""
     row = only(of(one_process(np.round(noise(1), 2))))
@@ -188,6 +199,32 @@ def test_strong_dependence_is_said() -> None:
     assert row.pattern.effective < 10
     assert said(row, "independent ones")
     assert said(row, "Ljung-Box over 10 lags")
+
+
+def test_a_drift_is_not_called_a_period() -> None:
+    """What the lowest frequency has is a drift over the whole series; two waves in a series are a period."""
+    drift = only(of(one_process(np.linspace(0, 0.1, 60) + noise(1, 60))))
+    assert said(drift, "Timings drift slowly over the whole series (Fisher's g at the lowest frequency")
+    assert not said(drift, "a period of")
+    waves = only(of(one_process(0.03 * np.sin(np.arange(60) * np.pi / 15) + noise(1, 60))))
+    assert said(waves, "Timings have a period of 30.0 timings (Fisher's g, adjusted p below 0.0001).")
+    assert not said(waves, "drift")
+
+
+def test_timings_that_take_turns_are_said() -> None:
+    """Fast and slow timings in turn are a period of 2."""
+    row = only(of(one_process(0.01 * np.where(np.arange(60) % 2, 1, -1) + noise(1, 60))))
+    assert said(row, "Timings have a period of 2.0 timings")
+
+
+def test_a_worth_that_is_the_most_is_marked() -> None:
+    """Timings that take turns have the most that so many can show, n log10(n); others are below it."""
+    turns = 0.01 * np.where(np.arange(50) % 2, 1, -1) + noise(1)
+    most, less = (row.pattern for row in of(one_process(turns, noise(1))).series)
+    assert most is not None
+    assert less is not None
+    assert (most.effective_capped, less.effective_capped) == (True, False)
+    assert most.effective == pytest.approx(50 * math.log10(50))
 
 
 def test_p_values_are_corrected_over_the_series_shown() -> None:

@@ -17,8 +17,9 @@ from abtune.stats.long_run import cosine_mean, half_width, independent_mean, mea
 from abtune.stats.patterns import level_change, strongest_period
 
 # Of the published dump in seconds, computed without abtune: autocorrelation at lags 1, 2, 4, 8; p of Ljung
-# and Box over 10 lags; length and p of the strongest period; Pettitt's place and p; integrated
-# autocorrelation time; half of the 95 % interval by equally weighted cosines, in percent of the mean.
+# and Box over 10 lags; length and p of the strongest period, that of 2 left out; Pettitt's place and p;
+# integrated autocorrelation time; half of the 95 % interval by equally weighted cosines, in percent of the
+# mean.
 PUBLISHED = np.array(
     [
         (+0.15, -0.32, +0.11, -0.07, 0.00885, 4.5, 0.024, 34, 0.21, 1.30, 0.160),
@@ -57,7 +58,8 @@ def test_the_published_dump() -> None:
     np.testing.assert_allclose(ljung_box(correlations, lags=default_lags(50)), PUBLISHED[4], rtol=0.004)
     period, change = strongest_period(values), level_change(values)
     np.testing.assert_allclose(period.length, PUBLISHED[5], atol=0.051)
-    np.testing.assert_allclose(period.p, PUBLISHED[6], rtol=0.03)
+    # The least of 24 p-values there, of 25 here: none of the eight has a period of 2.
+    np.testing.assert_allclose(period.p, 1 - (1 - PUBLISHED[6]) ** (25 / 24), rtol=0.03)
     # One more or less before the change, where the statistic before and after it is the same.
     np.testing.assert_allclose(change.after, PUBLISHED[7], atol=1)
     np.testing.assert_allclose(change.p, PUBLISHED[8], rtol=0.03)
@@ -143,6 +145,28 @@ def test_integrated_time_stops_at_the_first_pair_that_is_not_positive() -> None:
     assert integrated_time(alternating) == pytest.approx(0.5)
 
 
+@pytest.mark.parametrize(
+    ("correlation", "n", "reported", "close"),
+    [
+        (-0.6, 50, 84.9, 0.0),
+        (0.0, 50, 47.4, 0.78),
+        (0.6, 50, 16.5, 0.61),
+        (0.6, 200, 54.0, 0.86),
+        (0.9, 50, 7.0, 0.20),
+        (0.9, 200, 15.1, 0.54),
+    ],
+)
+def test_worth(correlation: float, n: int, reported: float, close: float) -> None:
+    """What series are worth comes out as often within a factor of 1.5 as docs/statistics.md says."""
+    values = autoregressive(correlation)(np.random.default_rng([9, n]), (4000, n))
+    lag = np.arange(1, n)
+    worth = n / (1 + 2 * ((1 - lag / n) * correlation**lag).sum())
+    assert 1 / values.mean(axis=-1).var() == pytest.approx(worth, rel=0.1)
+    found = n / integrated_time(autocorrelations(values))
+    assert np.median(found) == pytest.approx(reported, rel=0.05)
+    assert np.mean((found / worth < 1.5) & (found / worth > 1 / 1.5)) == pytest.approx(close, abs=0.03)
+
+
 @pytest.mark.parametrize(("q", "critical"), [(5, 0.68377), (10, 0.44495), (20, 0.27046), (50, 0.13135)])
 def test_fisher_has_the_tabulated_critical_values(q: int, critical: float) -> None:
     """A series whose largest ordinate has the share that is tabulated for 5 % has p = .05."""
@@ -153,6 +177,36 @@ def test_fisher_has_the_tabulated_critical_values(q: int, critical: float) -> No
     found = strongest_period(np.fft.irfft(spectrum, n))
     assert found.p == pytest.approx(0.05, rel=2e-3)
     assert found.length == n / (q // 2 + 1)
+
+
+@pytest.mark.parametrize("n", [20, 50, 51, 60, 200])
+def test_timings_that_take_turns_have_a_period_of_two(n: int) -> None:
+    """Fast, slow, fast, slow is a period of 2, or as close to it as an odd number of values has one."""
+    turns = np.where(np.arange(n) % 2, 1.0, -1.0)
+    exact = strongest_period(turns)
+    assert exact.p < 1e-6
+    assert exact.length == (2 if n % 2 == 0 else n / (n // 2))
+    noisy = strongest_period(1.5 * turns + np.random.default_rng(n).standard_normal((500, n)))
+    assert np.mean(noisy.p <= 0.05) > 0.95
+
+
+@pytest.mark.parametrize("n", [6, 20, 21, 50, 51])
+def test_the_p_of_the_strongest_period_is_uniform(n: int) -> None:
+    """Of independent normal values p is as often below .05, and below .3, as it says, for any n."""
+    p = strongest_period(np.random.default_rng([8, n]).standard_normal((20_000, n))).p
+    for level in (0.05, 0.3):
+        assert np.mean(p <= level) == pytest.approx(level, abs=4 * np.sqrt(level * (1 - level) / 20_000))
+
+
+def test_the_p_of_a_period_of_two_is_that_of_its_share() -> None:
+    """The share of the alternating part in the sum of squares has a t test, and is the least of q + 1."""
+    values = series(5, 40) + 1.2 * np.where(np.arange(40) % 2, 1.0, -1.0)
+    found = strongest_period(values)
+    turns = np.where(np.arange(40) % 2, 1.0, -1.0)
+    for row in range(3):
+        slope = stats.linregress(turns, values[row])
+        assert found.length[row] == 2
+        assert found.p[row] == pytest.approx(1 - (1 - slope.pvalue) ** 20, rel=1e-6)
 
 
 def test_a_flat_spectrum_has_no_period() -> None:
