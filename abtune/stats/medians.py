@@ -85,8 +85,9 @@ def median_percentile(
 
     Notes
     -----
-    For medians, unlike means, the coverage of the plain percentile is near nominal: .972, .970, .971 at 5,
-    10, 20 seeds, at least .949 in any of nine kinds of noise. Price-Bonett's below five seeds a side.
+    For medians, unlike means, the coverage of the plain percentile is near nominal: the figures stand in
+    :mod:`abtune.stats.methods`, and by kind of noise in docs/statistics.md. Price-Bonett's below five seeds
+    a side.
     """
     limits = np.asarray(floor, dtype=np.float64)
     closed = price_bonett(first, second, level=level, floor=limits)
