@@ -10,7 +10,7 @@ import xarray as xr
 from abtune.analyse import boost, caveats, failures, methods, throttling
 from abtune.analyse.aggregate import overall
 from abtune.analyse.arguments import check_numbers, choose_configs, choose_methods, restrict
-from abtune.analyse.comparison import Analysis, Choices, Comparison
+from abtune.analyse.comparison import Analysis, Choices, Comparison, alpha_of
 from abtune.analyse.computation import compute, resolution
 from abtune.analyse.judging import Measured, compare
 from abtune.analyse.samples import Samples, extract
@@ -120,7 +120,7 @@ def analyze(
     looks = recorded_looks(dataset, level=level)
     if looks:
         return judge_at_looks(dataset, looks, judge)
-    return judge(dataset, round(1 - level, 12))  # a level of 0.9 means 0.1, not a rounding error less
+    return judge(dataset, alpha_of(level))
 
 
 def _judge(
