@@ -15,7 +15,7 @@ from abtune.analyse.simulation import SimulatedRates, Simulation, own_noise, sha
 from abtune.analyse.wording import correction_words, test_words
 from abtune.errors import InputError
 from abtune.stats.estimand import Estimand
-from abtune.stats.methods import WHAT, methods_for
+from abtune.stats.methods import in_words
 from abtune.stats.ragged import Integers
 
 _FEWEST = 3
@@ -170,7 +170,7 @@ def calibrate(
         rng_seed=rng_seed,
         replications=replications,
         choices=choices,
-        interval_method=methods_for(estimand)[choices.method].words.format(WHAT[estimand]),
+        interval_method=in_words(choices.method, estimand),
         test_method=test_words(choices),
         correction=correction_words(choices),
         boosts=boosts,

@@ -144,7 +144,7 @@ def _simultaneous(
         return simultaneous(*pair, level=level, floor=floor, rng=rng)
     estimate = median_error(first, second, floor)
     shapes = max(int(np.count_nonzero(~np.isnan(estimate.error))), 1)
-    return t_interval(estimate, level=1 - (1 - level) / shapes, method="Bonferroni")
+    return t_interval(estimate, level=1 - (1 - level) / shapes)
 
 
 def _hull(wide: Interval, narrow: Interval) -> Interval:
@@ -153,7 +153,6 @@ def _hull(wide: Interval, narrow: Interval) -> Interval:
         low=np.minimum(wide.low, narrow.low),
         high=np.maximum(wide.high, narrow.high),
         level=wide.level,
-        method=wide.method,
     )
 
 

@@ -18,6 +18,8 @@ from abtune.analyse.sequential import judge_at_looks, recorded_looks
 from abtune.analyse.weights import Weights, as_weights
 from abtune.analyse.wording import correction_words, test_words
 from abtune.schema import validate
+from abtune.stats.estimand import Estimand
+from abtune.stats.methods import in_words
 
 
 def analyze(
@@ -150,7 +152,7 @@ def _judge(
         margin=margin,
         rng_seed=rng_seed,
         choices=choices,
-        interval_method=measured.statistics.interval.method,
+        interval_method=in_words(choices.method, Estimand(choices.estimand)),
         test_method=test_words(choices),
         correction=correction_words(choices),
         definition=boost.definition(choices.estimand, dataset),

@@ -65,7 +65,7 @@ def price_bonett(
     first: npt.ArrayLike, second: npt.ArrayLike, *, level: float, floor: npt.ArrayLike
 ) -> Interval:
     """Return the normal interval with the standard error of :func:`median_error`."""
-    return t_interval(median_error(first, second, floor), level=level, method="Price-Bonett")
+    return t_interval(median_error(first, second, floor), level=level)
 
 
 def median_percentile(
@@ -100,9 +100,7 @@ def median_percentile(
         ends = _lower(group.first, group.second, level), _lower(group.second, group.first, level)
         low[at] = np.minimum(ends[0], closed.difference[at] - least)
         high[at] = np.maximum(-ends[1], closed.difference[at] + least)
-    return Interval(
-        difference=closed.difference, low=low, high=high, level=level, method="percentile bootstrap"
-    )
+    return Interval(difference=closed.difference, low=low, high=high, level=level)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
