@@ -10,7 +10,7 @@ import xarray as xr
 
 from abtune.analyse.comparison import Choices
 from abtune.analyse.resplits import Resplit, resplit
-from abtune.analyse.samples import Samples, extract
+from abtune.analyse.samples import Samples, extract, floors
 from abtune.analyse.simulation import SimulatedRates, Simulation, own_noise, shared_noise
 from abtune.analyse.wording import correction_words, test_words
 from abtune.errors import InputError
@@ -148,7 +148,7 @@ def calibrate(
     if not len(usable):
         raise InputError("no shape has three seeds on both sides, so there is no noise to calibrate with")
     rng = np.random.default_rng(rng_seed)
-    floor = np.stack([side.floor[usable] for side in sides], axis=1)
+    floor = floors(*sides)[usable]
     own, shared = (
         Simulation(
             [noise(side, usable) for side in sides],
