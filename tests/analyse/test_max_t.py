@@ -21,7 +21,7 @@ def test_a_floor_of_logs_is_one_of_times(unit: float) -> None:
     found = run_tests(*logs, floor=floor, choices=choices, margin=0.02, rank_test=False, rng=rng)
     times = [unit * np.exp(side) for side in logs]
     squared = floor * np.stack([side.mean(axis=1) for side in times], axis=1) ** 2
-    np.testing.assert_allclose(found.p_adjusted, max_t(*times, floor=squared, rng=rng).p_adjusted)
+    np.testing.assert_allclose(found.p_adjusted, max_t(*times, floor=squared, rng=rng))
 
 
 def test_random_splits_do_not_adjust_below_p() -> None:
