@@ -71,7 +71,6 @@ def _missing(error: ModuleNotFoundError) -> Exception:
 
 def _trial(facts: TargetFacts, out: Path) -> Finding:
     """Try what a sweep without options would do."""
-    from abtune.commands.progress import Silence
     from abtune.commands.sweep import request_of, sweep
     from abtune.errors import AbtuneError
     from abtune.measure.fitness import refused
@@ -83,7 +82,7 @@ def _trial(facts: TargetFacts, out: Path) -> Finding:
         plan = request_of(options).plan_for(facts)
     except AbtuneError as error:  # such as a GPU that is too old for the default pair
         return refused("trial", error)
-    return check_trial(plan, facts, Store(out), Silence())
+    return check_trial(plan, facts, Store(out))
 
 
 def _problems(findings: Sequence[Finding]) -> list[Finding]:
