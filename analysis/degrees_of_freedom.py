@@ -31,7 +31,7 @@ def satterthwaite(log_ratio: Array, first: LentVariance, second: LentVariance, *
     sides = first.variance, second.variance
     freedom = sum(sides) ** 2 / (sides[0] ** 2 / first.freedom + sides[1] ** 2 / second.freedom)
     estimate = StandardError(difference=log_ratio, error=np.sqrt(sum(sides)), freedom=freedom)
-    return t_interval(estimate, level=level, method="Satterthwaite")
+    return t_interval(estimate, level=level)
 
 
 def false_equivalence(errors: Errors, sizes: tuple[int, int], spread: float) -> float:

@@ -186,7 +186,7 @@ def _held(pair: tuple[Noise, Noise], n: int, reports: int) -> tuple[float, float
     for _ in range(reports):
         first, second = (noise(rng, (SHAPES, n)) for noise in pair)
         estimate = cautious_error(first, second, floor)
-        student = t_interval(estimate, level=1 - ALPHA / SHAPES, method="Bonferroni")
+        student = t_interval(estimate, level=1 - ALPHA / SHAPES)
         drawn = simultaneous(first, second, level=1 - ALPHA, floor=floor, rng=rng)
         held += [_holds(student), _holds(drawn)]
         known = student.high > student.low  # tied samples have no width at all

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 from running import Run
 
@@ -57,6 +60,16 @@ def test_problems_end_with_two(run: Run, monkeypatch: pytest.MonkeyPatch) -> Non
     assert "                     use --target cpu\n" in done.out
     assert done.out.endswith("\nnot ready: 2 problems\n")
     assert "\ntrial " not in done.out
+
+
+@pytest.mark.parametrize("package", ["numpy", "packaging", "xarray"])
+def test_a_package_that_looking_takes_is_a_line(package: str) -> None:
+    """What is imported before packages can be compared is named where it is missing."""
+    without = f"import sys; sys.modules[{package!r}] = None"
+    script = f"{without}; from abtune.cli import main; sys.exit(main(['doctor']))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"abtune: {package} is missing; run: pip install --upgrade abtune\n"
 
 
 def test_a_trial_that_fails_is_a_problem(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

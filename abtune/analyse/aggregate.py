@@ -18,7 +18,7 @@ import numpy.typing as npt
 from abtune.analyse.blocks import block, half_width, shared, t_quantile
 from abtune.analyse.boost import from_log
 from abtune.analyse.comparison import Aggregate, Overall
-from abtune.analyse.samples import Samples
+from abtune.analyse.samples import Samples, floors
 from abtune.analyse.weights import Weights, end_to_end
 from abtune.analyse.whole import Improvement, LeaveOneOut, Without
 from abtune.stats.heterogeneity import Heterogeneity, heterogeneity, placements
@@ -174,8 +174,7 @@ def _improvement(
 
 def _heterogeneity(baseline: Samples, candidate: Samples, replicated: npt.NDArray[np.bool_]) -> Heterogeneity:
     """Spread of the shapes' boosts beyond their errors, of shapes whose error is known."""
-    floor = np.stack([baseline.floor, candidate.floor], axis=1)
-    each = standard_error(baseline.value, candidate.value, floor)
+    each = standard_error(baseline.value, candidate.value, floors(baseline, candidate))
     at = replicated & (each.error > 0)
     return heterogeneity(each.difference[at], each.error[at], each.freedom[at])
 

@@ -10,12 +10,12 @@ import xarray as xr
 
 from abtune.analyse.comparison import Choices
 from abtune.analyse.resplits import Resplit, resplit
-from abtune.analyse.samples import Samples, extract
+from abtune.analyse.samples import Samples, extract, floors
 from abtune.analyse.simulation import SimulatedRates, Simulation, own_noise, shared_noise
 from abtune.analyse.wording import correction_words, test_words
 from abtune.errors import InputError
 from abtune.stats.estimand import Estimand
-from abtune.stats.methods import WHAT, methods_for
+from abtune.stats.methods import in_words
 from abtune.stats.ragged import Integers
 
 _FEWEST = 3
@@ -148,7 +148,7 @@ def calibrate(
     if not len(usable):
         raise InputError("no shape has three seeds on both sides, so there is no noise to calibrate with")
     rng = np.random.default_rng(rng_seed)
-    floor = np.stack([side.floor[usable] for side in sides], axis=1)
+    floor = floors(*sides)[usable]
     own, shared = (
         Simulation(
             [noise(side, usable) for side in sides],
@@ -170,7 +170,7 @@ def calibrate(
         rng_seed=rng_seed,
         replications=replications,
         choices=choices,
-        interval_method=methods_for(estimand)[choices.method].words.format(WHAT[estimand]),
+        interval_method=in_words(choices.method, estimand),
         test_method=test_words(choices),
         correction=correction_words(choices),
         boosts=boosts,

@@ -49,6 +49,17 @@ class Choices:
         return self.correction in {"holm", "max-t"}
 
 
+def alpha_of(level: float) -> float:
+    """Return the level of the tests that go with intervals of this level; applied twice, the level again.
+
+    Parameters
+    ----------
+    level : float
+        Confidence level, a fraction.
+    """
+    return round(1 - level, 12)  # a level of 0.9 means 0.1, not a rounding error less
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
     """One configuration's seeds of one shape.

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from abtune.analyse.comparison import Choices
-from abtune.analyse.samples import Samples
+from abtune.analyse.samples import Samples, floors
 from abtune.analyse.testing import Tests, run_tests
 from abtune.stats.estimand import Estimand, linearised
 from abtune.stats.interval import Interval, t_interval, welch
@@ -95,7 +95,7 @@ def compute(
         For what cannot be counted or computed.
     """
     pair = baseline.value, candidate.value
-    floor = np.stack([baseline.floor, candidate.floor], axis=1)
+    floor = floors(baseline, candidate)
     estimand = Estimand(choices.estimand)
     tests = run_tests(*pair, floor=floor, choices=choices, margin=margin, rank_test=rank_test, rng=rng)
     interval = compute_interval(choices.method, *pair, estimand=estimand, level=level, floor=floor, rng=rng)
@@ -144,7 +144,7 @@ def _simultaneous(
         return simultaneous(*pair, level=level, floor=floor, rng=rng)
     estimate = median_error(first, second, floor)
     shapes = max(int(np.count_nonzero(~np.isnan(estimate.error))), 1)
-    return t_interval(estimate, level=1 - (1 - level) / shapes, method="Bonferroni")
+    return t_interval(estimate, level=1 - (1 - level) / shapes)
 
 
 def _hull(wide: Interval, narrow: Interval) -> Interval:
@@ -153,7 +153,6 @@ def _hull(wide: Interval, narrow: Interval) -> Interval:
         low=np.minimum(wide.low, narrow.low),
         high=np.maximum(wide.high, narrow.high),
         level=wide.level,
-        method=wide.method,
     )
 
 

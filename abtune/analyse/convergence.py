@@ -22,7 +22,9 @@ from abtune.analyse.comparison import Analysis
 from abtune.analyse.wording import count
 from abtune.errors import InputError
 from abtune.schema import RunStatus, TrialStatus, add_variables
+from abtune.stats.estimand import Estimand
 from abtune.stats.interval import Interval, expanded_percentile
+from abtune.stats.methods import in_words
 from abtune.stats.ragged import Floats
 
 OPTIMISTIC = (
@@ -187,7 +189,7 @@ def boost_curve(dataset: xr.Dataset, analysis: Analysis) -> Curve:
             ShapeCurve(shape=row.shape, points=tuple(point[index] for point in points))
             for index, row in enumerate(analysis.comparisons)
         ),
-        interval_method=found[-1].method,
+        interval_method=in_words("expanded-percentile", Estimand.GEOMETRIC_MEAN),
         caveats=(OPTIMISTIC, *_about_shapes(used, overall)),
     )
 

@@ -17,7 +17,7 @@ import xarray as xr
 from abtune.analyse.boost import from_log
 from abtune.analyse.comparison import Analysis, Comparison
 from abtune.analyse.gates import Gate, gates, verdict_of
-from abtune.analyse.samples import Samples, extract
+from abtune.analyse.samples import Samples, extract, floors
 from abtune.analyse.sensitivity import Sensitivity, what_would_change
 from abtune.analyse.testing import run_tests
 from abtune.analyse.wording import confirming_test
@@ -179,7 +179,7 @@ def _intervals(sides: tuple[Samples, Samples], at: int, analysis: Analysis) -> I
             *pair,
             estimand=estimand,
             level=analysis.level,
-            floor=_floor(sides)[at : at + 1],
+            floor=floors(*sides)[at : at + 1],
             rng=np.random.default_rng(analysis.rng_seed),
         )
         yield MethodInterval(
@@ -198,7 +198,7 @@ def _tests(sides: tuple[Samples, Samples], at: int, analysis: Analysis) -> Itera
     made = {
         name: run_tests(
             *(side.value for side in sides),
-            floor=_floor(sides),
+            floor=floors(*sides),
             choices=dataclasses.replace(choices, test=name),
             margin=analysis.margin,
             rank_test=True,
@@ -220,7 +220,3 @@ def _tests(sides: tuple[Samples, Samples], at: int, analysis: Analysis) -> Itera
 
 def _test(name: str, p: Floats, p_adjusted: Floats, at: int, *, judged: bool) -> MethodTest:
     return MethodTest(test=name, p=float(p[at]), p_adjusted=float(p_adjusted[at]), judged=judged)
-
-
-def _floor(sides: tuple[Samples, Samples]) -> Floats:
-    return np.stack([side.floor for side in sides], axis=1)

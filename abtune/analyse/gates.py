@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from abtune.analyse.comparison import Analysis, Comparison, Side, Verdict
+from abtune.analyse.comparison import Analysis, Comparison, Side, Verdict, alpha_of
 from abtune.analyse.verdict import beyond_margin
 from abtune.analyse.wording import confirming_test, count, p_value, percent
 
@@ -72,7 +72,7 @@ def _for_any(row: Comparison) -> Iterator[Gate]:
 
 
 def _for_difference(row: Comparison, analysis: Analysis) -> Iterator[Gate]:
-    alpha = round(1 - analysis.level, 12)
+    alpha = alpha_of(analysis.level)
     moderated = analysis.choices.test == "moderated"
     yield Gate(
         of=DIFFERENCE,
@@ -105,7 +105,7 @@ def _margin_gate(row: Comparison, analysis: Analysis) -> Gate:
 
 
 def _for_equivalence(row: Comparison, analysis: Analysis) -> Iterator[Gate]:
-    alpha = round(1 - analysis.level, 12)
+    alpha = alpha_of(analysis.level)
     name = f"the test of a difference beyond {percent(analysis.margin)}"
     yield _test_gate(EQUIVALENCE, name, row.p_equivalence_adjusted, alpha)
 

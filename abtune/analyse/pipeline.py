@@ -10,7 +10,7 @@ import xarray as xr
 from abtune.analyse import boost, caveats, failures, methods, throttling
 from abtune.analyse.aggregate import overall
 from abtune.analyse.arguments import check_numbers, choose_configs, choose_methods, restrict
-from abtune.analyse.comparison import Analysis, Choices, Comparison
+from abtune.analyse.comparison import Analysis, Choices, Comparison, alpha_of
 from abtune.analyse.computation import compute, resolution
 from abtune.analyse.judging import Measured, compare
 from abtune.analyse.samples import Samples, extract
@@ -18,6 +18,8 @@ from abtune.analyse.sequential import judge_at_looks, recorded_looks
 from abtune.analyse.weights import Weights, as_weights
 from abtune.analyse.wording import correction_words, test_words
 from abtune.schema import validate
+from abtune.stats.estimand import Estimand
+from abtune.stats.methods import in_words
 
 
 def analyze(
@@ -120,7 +122,7 @@ def analyze(
     looks = recorded_looks(dataset, level=level)
     if looks:
         return judge_at_looks(dataset, looks, judge)
-    return judge(dataset, round(1 - level, 12))  # a level of 0.9 means 0.1, not a rounding error less
+    return judge(dataset, alpha_of(level))
 
 
 def _judge(
@@ -150,7 +152,7 @@ def _judge(
         margin=margin,
         rng_seed=rng_seed,
         choices=choices,
-        interval_method=measured.statistics.interval.method,
+        interval_method=in_words(choices.method, Estimand(choices.estimand)),
         test_method=test_words(choices),
         correction=correction_words(choices),
         definition=boost.definition(choices.estimand, dataset),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from abtune.analyse.comparison import Choices
+from abtune.analyse.comparison import Choices, alpha_of
 from abtune.analyse.samples import Samples
 from abtune.analyse.simulation import uncorrected
 from abtune.analyse.testing import run_tests
@@ -89,7 +89,7 @@ def _judge(
     half = len(values) // 2
     order = _splits(len(values), half, rng)
     first, second = values[order[:, :half]], values[order[:, half : 2 * half]]
-    alpha = round(1 - level, 12)
+    alpha = alpha_of(level)
     floor = np.full((len(order), 2), samples.floor[at])
     interval = compute_interval(
         choices.method, first, second, estimand=Estimand(choices.estimand), level=level, floor=floor, rng=rng

@@ -79,6 +79,22 @@ def extract(dataset: xr.Dataset, config: str) -> Samples:
     )
 
 
+def floors(baseline: Samples, candidate: Samples) -> Floats:
+    """Return the measurement variance of a seed's value of both sides, as the statistics take it.
+
+    Parameters
+    ----------
+    baseline, candidate : Samples
+        Both sides.
+
+    Returns
+    -------
+    ndarray, shape (shapes, 2)
+        NaN where unknown.
+    """
+    return np.stack([baseline.floor, candidate.floor], axis=1)
+
+
 def _geometric_mean(latency: Floats, mean_log: Floats) -> Floats:
     """exp(mean log), but a lone timing as it was written, so that published ratios come out exactly."""
     known = ~np.isnan(latency)

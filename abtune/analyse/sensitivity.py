@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from abtune.analyse.comparison import Analysis, Comparison, Verdict
+from abtune.analyse.comparison import Analysis, Comparison, Verdict, alpha_of
 from abtune.analyse.computation import seeds_to_find
 from abtune.analyse.samples import Samples
 from abtune.schema import RunStatus
@@ -114,7 +114,7 @@ def _seeds(analysis: Analysis, sides: tuple[Samples, Samples], at: int) -> int:
     if row.verdict is Verdict.INVALID or not row.boost:
         return 0
     tested = sum(not math.isnan(other.p) for other in analysis.comparisons)
-    alpha = round(1 - analysis.level, 12)
+    alpha = alpha_of(analysis.level)
     boost = row.boost
     if analysis.choices.require_margin:  # on logs, what there is beyond the margin has to be found
         boost = math.expm1(abs(math.log1p(boost)) - math.log1p(analysis.margin))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from abtune.analyse.comparison import alpha_of
 from abtune.analyse.patterns import ENOUGH_FOR_PATTERNS, Pattern, about_pattern, find_patterns
 from abtune.analyse.wording import count, percent
 from abtune.stats.long_run import cosine_mean, half_width, independent_mean
@@ -118,7 +119,7 @@ def _describe(timed: Timed, pattern: Pattern | None, level: float) -> Series:
             *_about_values(timed, estimate.freedom),
             *_about_mean(pulled),
             *_about_first(logs - median),
-            *(() if pattern is None else about_pattern(pattern, len(logs), round(1 - level, 12))),
+            *(() if pattern is None else about_pattern(pattern, len(logs), alpha_of(level))),
         ),
     )
 

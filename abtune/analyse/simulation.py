@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from abtune.analyse.comparison import Choices
+from abtune.analyse.comparison import Choices, alpha_of
 from abtune.analyse.samples import Samples
 from abtune.analyse.testing import Tests, run_tests
 from abtune.analyse.verdict import differs
@@ -149,7 +149,7 @@ class Simulation:
     ) -> None:
         self._pools, self._choices, self._estimand = pools, choices, Estimand(choices.estimand)
         self._level, self._margin, self._replications = level, margin, replications
-        self._alpha = round(1 - level, 12)
+        self._alpha = alpha_of(level)
         self._floor: Floats = np.tile(floor, (replications, 1))
 
     def run(self, boost: float, rng: np.random.Generator) -> SimulatedRates:

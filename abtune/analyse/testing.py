@@ -88,8 +88,8 @@ def run_tests(
     p_adjusted = adjust(p, correction)
     if correction is Correction.MAX_T:
         pair = exchangeable(first, second, estimand)
-        found = max_t(*pair, floor=_floor_of(pair, floor, estimand), rng=rng)
-        p_adjusted = np.fmax(found.p_adjusted, p)  # its own random splits may give a little less
+        p_adjusted = max_t(*pair, floor=_floor_of(pair, floor, estimand), rng=rng)
+        p_adjusted = np.fmax(p_adjusted, p)  # its own random splits may give a little less
     p_rank = mann_whitney_test(first, second) if rank_test else None
     p_equivalence = equivalence_p(estimate, one_split, margin=math.log1p(margin))
     return Tests(

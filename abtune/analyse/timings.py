@@ -173,7 +173,7 @@ def _within(timed: Sequence[Timed], baseline: str, level: float) -> Iterator[Wit
         if against is None or against is each:
             continue
         found = mean_difference(cosine_mean(against.logs), cosine_mean(each.logs))
-        interval = t_interval(found, level=level, method="cosines")
+        interval = t_interval(found, level=level)
         yield Within(
             shape=each.shape,
             config=each.config,

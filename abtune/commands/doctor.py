@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from abtune.errors import TargetError
+
 if TYPE_CHECKING:
     from abtune.measure.fitness import Finding
     from abtune.measure.target import TargetFacts
@@ -39,8 +41,12 @@ def doctor(target: str, out: Path, *, no_trial: bool) -> int:
     built and timed just as a sweep does. Exit code 0 if a sweep can run here, 2 if not.
     """
     from abtune.commands.output import emit
-    from abtune.measure import fitness
-    from abtune.measure.target import usable_cores
+
+    try:
+        from abtune.measure import fitness
+        from abtune.measure.target import usable_cores
+    except ModuleNotFoundError as error:  # of what even looking takes
+        raise _missing(error) from None
 
     cores = usable_cores()
     findings = [fitness.check_python(), fitness.check_packages(), *fitness.check_tvm()]
@@ -55,9 +61,16 @@ def doctor(target: str, out: Path, *, no_trial: bool) -> int:
     return NOT_READY if _problems(findings) else 0
 
 
+def _missing(error: ModuleNotFoundError) -> Exception:
+    """Put a package that is not there into a line; a module of abtune that is not is a defect."""
+    package = (error.name or "").partition(".")[0]
+    if package in {"", "abtune"}:
+        return error
+    return TargetError(f"{package} is missing; run: pip install --upgrade abtune")
+
+
 def _trial(facts: TargetFacts, out: Path) -> Finding:
     """Try what a sweep without options would do."""
-    from abtune.commands.progress import Silence
     from abtune.commands.sweep import request_of, sweep
     from abtune.errors import AbtuneError
     from abtune.measure.fitness import refused
@@ -69,7 +82,7 @@ def _trial(facts: TargetFacts, out: Path) -> Finding:
         plan = request_of(options).plan_for(facts)
     except AbtuneError as error:  # such as a GPU that is too old for the default pair
         return refused("trial", error)
-    return check_trial(plan, facts, Store(out), Silence())
+    return check_trial(plan, facts, Store(out))
 
 
 def _problems(findings: Sequence[Finding]) -> list[Finding]:

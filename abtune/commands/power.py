@@ -94,6 +94,7 @@ def power(
     The noise between seeds comes from DATASET, a netCDF file or the name of a bundled dataset, pooled over
     its shapes, or is given with --cv. Without either, abtune.nc in this folder is read.
     """
+    from abtune.analyse.comparison import alpha_of
     from abtune.analyse.planning import Goal, plan_from_noise
     from abtune.commands.output import emit
     from abtune.commands.pages import page_as
@@ -102,7 +103,7 @@ def power(
     if cv is not None and (dataset or baseline or candidate):
         raise InputError("--cv is instead of a dataset; give one of them")
     goal = Goal(
-        alpha=round(1 - level, 12),
+        alpha=alpha_of(level),
         target=target,
         shapes=shapes or 1,
         boosts=tuple(sorted(set(boosts))) or BOOSTS,
@@ -129,6 +130,7 @@ def _from_dataset(
 
     import abtune
     from abtune.analyse.arguments import choose_configs
+    from abtune.analyse.comparison import alpha_of
     from abtune.analyse.planning import plan_from_dataset
     from abtune.analyse.samples import extract
     from abtune.commands.pages import default_dataset
@@ -137,7 +139,7 @@ def _from_dataset(
     opened = abtune.open_dataset(name)
     chosen = choose_configs(opened, *configs)
     goal = dataclasses.replace(goal, shapes=shapes or opened.sizes["shape"])
-    plan = plan_from_dataset(opened, chosen, goal, level=round(1 - goal.alpha, 12))
+    plan = plan_from_dataset(opened, chosen, goal, level=alpha_of(goal.alpha))
     seeds = np.maximum(*(extract(opened, config).n for config in chosen))
     pooled = int(np.count_nonzero(seeds >= 2))
     return plan, f"pooled over {pooled} shape{'' if pooled == 1 else 's'} of {name}"

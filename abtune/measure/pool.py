@@ -54,7 +54,7 @@ class ProcessPool(WorkerPlugin):
         for _ in range(searchers):
             slot = Slot(self._fork_server, {"CUDA_VISIBLE_DEVICES": ""}, niceness=NICENESS)
             self._add(self._searchers, slot)
-        spares = SPARES if self.on_gpu else 0
+        spares = SPARES if self.device_is_apart else 0
         for index in range(devices):
             environment = _device_environment(self._facts, index)
             self._add(self._devices, Slot(self._fork_server, environment, spares=spares))
@@ -70,8 +70,8 @@ class ProcessPool(WorkerPlugin):
         self._fork_server.close()
 
     @property
-    def on_gpu(self) -> bool:
-        """Whether an error of the device outlives the call that caused it."""
+    def device_is_apart(self) -> bool:
+        """Whether kernels run on a GPU or behind a tracker, where errors and memory may outlive a call."""
         return not self._facts.shares_cores
 
     @contextlib.contextmanager

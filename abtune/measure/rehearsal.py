@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from abtune.errors import AbtuneError
-from abtune.measure.cluster import Cluster, open_cluster
+from abtune.measure.cluster import open_cluster
 from abtune.measure.fitness import Finding, ok, problem
 from abtune.measure.plan import Plan
-from abtune.measure.searching import try_out
-from abtune.measure.sitting import Clock, Progress, Sitting
+from abtune.measure.searching import Places, try_out
+from abtune.measure.sitting import Clock
 from abtune.measure.store import Store
 from abtune.measure.target import TargetFacts
 
@@ -23,19 +23,19 @@ TRIAL_LIMIT = 300.0
 
 
 class _Watched:
-    """A cluster that notes how long each of its tasks took; stands in for it where only tasks are run."""
+    """Places that note how long each of their tasks took."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
+    def __init__(self, places: Places) -> None:
+        self._places = places
         self.seconds: dict[str, float] = {}
 
-    async def search(self, task: Any, *args: Any, priority: int) -> Any:
+    async def search(self, task: Callable[..., Any], *args: Any, priority: int) -> Any:
         """Run a task on a core."""
-        return await self._timed(self._cluster.search, task, args, priority)
+        return await self._timed(self._places.search, task, args, priority)
 
-    async def measure(self, task: Any, *args: Any, priority: int) -> Any:
+    async def measure(self, task: Callable[..., Any], *args: Any, priority: int) -> Any:
         """Run a task at a device."""
-        return await self._timed(self._cluster.measure, task, args, priority)
+        return await self._timed(self._places.measure, task, args, priority)
 
     async def _timed(self, run: Any, task: Any, args: Sequence[Any], priority: int) -> Any:
         started = time.monotonic()
@@ -50,7 +50,7 @@ class _Watched:
 _STEPS = {"propose": "propose", "build_batch": "build", "time_batch": "time"}
 
 
-def check_trial(plan: Plan, facts: TargetFacts, store: Store, progress: Progress) -> Finding:
+def check_trial(plan: Plan, facts: TargetFacts, store: Store) -> Finding:
     """Propose, build and time a few kernels just as a sweep does before it begins.
 
     Parameters
@@ -60,13 +60,13 @@ def check_trial(plan: Plan, facts: TargetFacts, store: Store, progress: Progress
     facts : TargetFacts
         The target; the first of its devices is tried.
     store : Store
-        Where a sweep would keep its runs; nothing is written.
-    progress : Progress
-        Told of nothing so far.
+        Where a sweep would keep its runs; what is there is read, and nothing is written.
     """
     started = time.monotonic()
     try:
-        seconds = asyncio.run(_try(plan, facts, store, progress))
+        store.rounds()  # a sweep reads what it goes on with, and ends where that is damaged
+        store.records()
+        seconds = asyncio.run(_try(plan, facts))
     except AbtuneError as error:
         return problem("trial", str(error), "a sweep would end like this; the line says where")
     except TimeoutError:
@@ -78,15 +78,14 @@ def check_trial(plan: Plan, facts: TargetFacts, store: Store, progress: Progress
     return ok("trial", f"kernels of {configs} were built and timed in {whole:.1f} s: {steps}")
 
 
-async def _try(plan: Plan, facts: TargetFacts, store: Store, progress: Progress) -> dict[str, float]:
+async def _try(plan: Plan, facts: TargetFacts) -> dict[str, float]:
     began = time.monotonic()
     one = replace(facts, devices=facts.devices[:1])  # each device would start several processes
     async with asyncio.timeout(TRIAL_LIMIT), open_cluster(one, scheduler="", cores=1) as cluster:
         watched = _Watched(cluster)
         watched.seconds["start"] = time.monotonic() - began
-        sitting = Sitting(plan, store, cast("Cluster", watched), Clock(math.inf), progress)
         try:
-            await try_out(sitting)
+            await try_out(plan, watched, Clock(math.inf))
         except asyncio.CancelledError:
             await cluster.interrupt()
             raise

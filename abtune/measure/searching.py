@@ -7,17 +7,18 @@ import datetime
 import math
 import socket
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 from distributed.scheduler import KilledWorker
 
 from abtune.configurations import RANDOM, Configuration
 from abtune.errors import TargetError
 from abtune.measure.child import ChildError
-from abtune.measure.plan import Run, rng_for
+from abtune.measure.plan import Plan, Run, Settings, rng_for
 from abtune.measure.records import RunRecord
-from abtune.measure.sitting import Sitting, first_error
+from abtune.measure.sitting import Clock, Sitting, first_error
 from abtune.measure.tasks import Batch, Proposal, Timed, build_batch, propose, time_batch
 from abtune.measure.trials import Candidate, History
 from abtune.schema import RunStatus, TrialStatus
@@ -31,17 +32,36 @@ CHUNK = 8
 SUSPICIOUS = 4
 
 
-async def try_out(sitting: Sitting) -> None:
+class Places(Protocol):
+    """Where the tasks of a trial run; a :class:`abtune.measure.cluster.Cluster` is one."""
+
+    async def search(self, task: Callable[..., Any], *args: Any, priority: int) -> Any:
+        """Run a task on a core that searches and builds."""
+
+    async def measure(self, task: Callable[..., Any], *args: Any, priority: int) -> Any:
+        """Run a task at a device."""
+
+
+async def try_out(plan: Plan, places: Places, clock: Clock) -> None:
     """Build and time a few small kernels, so that a broken compiler or driver is found in seconds.
+
+    Parameters
+    ----------
+    plan : Plan
+        Whose settings and configurations are tried.
+    places : Places
+        Where.
+    clock : Clock
+        Learns how long building takes.
 
     Raises
     ------
     TargetError
         If none of them works.
     """
-    for config in sitting.plan.configs:
+    for config in plan.configs:
         if not config.space:  # it may be made for other workloads
-            await _try_out(sitting, config)
+            await _try_out(plan.settings, places, clock, config)
 
 
 class HealthCheck:
@@ -59,7 +79,7 @@ class HealthCheck:
 
     async def run(self) -> None:
         """Try out all configurations."""
-        await try_out(self._sitting)
+        await try_out(self._sitting.plan, self._sitting.cluster, self._sitting.clock)
         self.passed.set()
 
     async def rerun(self) -> None:
@@ -75,8 +95,9 @@ class HealthCheck:
             if self._begun >= asked:
                 return
             self._begun = time.monotonic()
+            sitting = self._sitting
             try:
-                await _try_out(self._sitting, RANDOM)
+                await _try_out(sitting.plan.settings, sitting.cluster, sitting.clock, RANDOM)
             except TargetError as error:
                 raise TargetError(f"{error}; mend that, and the same command goes on") from None
 
@@ -128,13 +149,13 @@ def _deadline(sitting: Sitting) -> float | None:
     return None if math.isinf(left) else asyncio.get_running_loop().time() + left
 
 
-async def _try_out(sitting: Sitting, config: Configuration) -> None:
-    settings = sitting.plan.settings
+async def _try_out(settings: Settings, places: Places, clock: Clock, config: Configuration) -> None:
     sampling = replace(config, strategy="replay-trace", strategy_options={})
     run = Run(shape=Gemm(m=128, n=128, k=128), config=sampling, seed=0)
     try:
-        proposal = await sitting.cluster.search(propose, run, settings, History.empty(), 4, 1, 1, priority=1)
-        parts = [part async for part in _try(sitting, run, proposal.candidates, 1)]
+        proposal = await places.search(propose, run, settings, History.empty(), 4, 1, 1, priority=1)
+        tried = _try(settings, places, clock, run, proposal.candidates, priority=1)
+        parts = [part async for part in tried]
     except ChildError as error:
         raise TargetError(f"this machine cannot tune {config.name!r}: {error}") from None
     trials = [trial for part in parts for trial in part.trials]
@@ -212,10 +233,13 @@ class _Search:
 
     async def _try(self) -> History:
         """Take the second step of an iteration: build and time what was proposed."""
-        history = self.history
+        history, sitting = self.history, self.sitting
+        settings, clock = sitting.plan.settings, sitting.clock
         try:
-            async for part in _try(self.sitting, self.run, history.pending, self.priority):
-                self.sitting.clock.note(f"try {self.run.config.name}", part.seconds)
+            async for part in _try(
+                settings, sitting.cluster, clock, self.run, history.pending, priority=self.priority
+            ):
+                clock.note(f"try {self.run.config.name}", part.seconds)
                 history = history.tried(part.trials, seconds=part.seconds)
         except (asyncio.CancelledError, ChildError, KilledWorker):  # what is tried is tried
             kept = history is not self.history and not self._looks_broken(history)
@@ -237,17 +261,22 @@ class _Search:
 
 
 async def _try(
-    sitting: Sitting, run: Run, candidates: Sequence[Candidate], priority: int
+    settings: Settings,
+    places: Places,
+    clock: Clock,
+    run: Run,
+    candidates: Sequence[Candidate],
+    *,
+    priority: int,
 ) -> AsyncIterator[Timed]:
     """Build and time candidates in chunks, which spread over idle cores and devices; the order is kept."""
-    settings, cluster = sitting.plan.settings, sitting.cluster
 
     async def one(chunk: Sequence[Candidate]) -> Timed:
-        batch: Batch = await cluster.search(build_batch, run, settings, chunk, priority=priority)
-        sitting.clock.note("build", batch.seconds / len(chunk))
+        batch: Batch = await places.search(build_batch, run, settings, chunk, priority=priority)
+        clock.note("build", batch.seconds / len(chunk))
         if batch.started_in >= 0:
-            sitting.clock.note("start", batch.started_in)
-        timed: Timed = await cluster.measure(time_batch, run.shape, settings, batch, priority=priority)
+            clock.note("start", batch.started_in)
+        timed: Timed = await places.measure(time_batch, run.shape, settings, batch, priority=priority)
         return timed
 
     chunks = [candidates[start : start + CHUNK] for start in range(0, len(candidates), CHUNK)]

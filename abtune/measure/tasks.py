@@ -250,14 +250,14 @@ def _check(pool: ProcessPool, slot: Slot, shape: Shape, settings: Settings, winn
 
 
 def _recover(pool: ProcessPool, slot: Slot, error: ChildError) -> None:
-    """Replace a process that lives on after a CUDA error: every later call in it would fail as well."""
-    if pool.on_gpu and isinstance(error, CallFailed):
+    """Replace a process that lives on after an error of its device: later calls in it may fail as well."""
+    if pool.device_is_apart and isinstance(error, CallFailed):
         slot.replace()
 
 
 def _relieve(pool: ProcessPool, slot: Slot, settings: Settings) -> None:
     """Replace a process that keeps too much of the memory of its device."""
-    if not pool.on_gpu:
+    if not pool.device_is_apart:
         return
     try:
         grown: float = slot.call("memory_grown", timeout=settings.run_timeout)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from abtune.analyse.calibration import Calibration
+from abtune.analyse.comparison import alpha_of
 from abtune.analyse.wording import confirming_test
 from abtune.report.numbers import plain_percent
 from abtune.report.page import SHAPE, Bullets, Grid, Heading, Part, Prose, column
@@ -107,7 +108,7 @@ def _resplits(found: Calibration) -> Grid:
 
 
 def _notes(found: Calibration) -> Iterator[str]:
-    alpha = plain_percent(round(1 - found.level, 12))
+    alpha = plain_percent(alpha_of(found.level))
     yield (
         f"Any false alarm in a whole report without a difference: {_share(found.any_false_alarm)}% of "
         f"simulated sweeps{_PROMISES[found.choices.correction].format(alpha)}. This takes the form of a "

@@ -6,6 +6,7 @@ import math
 import statistics
 from collections.abc import Callable, Iterator, Sequence
 
+from abtune.analyse import wording
 from abtune.analyse.failures import Trials
 from abtune.analyse.noise import Naive, Noise
 from abtune.analyse.sources import Source
@@ -165,4 +166,4 @@ def _correlation(value: float) -> str:
 def _error_share(source: Source) -> str:
     if math.isnan(source.measurement) or not source.search > 0:
         return NOTHING
-    return f"{100 * source.measurement / source.search:.2g}%"
+    return wording.percent(source.measurement / source.search)

@@ -72,9 +72,7 @@ def permutation_inversion(
             least = least * quantile(estimate.freedom[at], level)
             low[at] = estimate.difference[at] - np.maximum(below, least)
             high[at] = estimate.difference[at] + np.maximum(above, least)
-    return Interval(
-        difference=estimate.difference, low=low, high=high, level=level, method="inverted permutation test"
-    )
+    return Interval(difference=estimate.difference, low=low, high=high, level=level)
 
 
 def _distance(

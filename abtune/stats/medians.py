@@ -65,7 +65,7 @@ def price_bonett(
     first: npt.ArrayLike, second: npt.ArrayLike, *, level: float, floor: npt.ArrayLike
 ) -> Interval:
     """Return the normal interval with the standard error of :func:`median_error`."""
-    return t_interval(median_error(first, second, floor), level=level, method="Price-Bonett")
+    return t_interval(median_error(first, second, floor), level=level)
 
 
 def median_percentile(
@@ -85,8 +85,9 @@ def median_percentile(
 
     Notes
     -----
-    For medians, unlike means, the coverage of the plain percentile is near nominal: .972, .970, .971 at 5,
-    10, 20 seeds, at least .949 in any of nine kinds of noise. Price-Bonett's below five seeds a side.
+    For medians, unlike means, the coverage of the plain percentile is near nominal: the figures stand in
+    :mod:`abtune.stats.methods`, and by kind of noise in docs/statistics.md. Price-Bonett's below five seeds
+    a side.
     """
     limits = np.asarray(floor, dtype=np.float64)
     closed = price_bonett(first, second, level=level, floor=limits)
@@ -99,9 +100,7 @@ def median_percentile(
         ends = _lower(group.first, group.second, level), _lower(group.second, group.first, level)
         low[at] = np.minimum(ends[0], closed.difference[at] - least)
         high[at] = np.maximum(-ends[1], closed.difference[at] + least)
-    return Interval(
-        difference=closed.difference, low=low, high=high, level=level, method="percentile bootstrap"
-    )
+    return Interval(difference=closed.difference, low=low, high=high, level=level)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,7 +29,7 @@ class Method:
     Attributes
     ----------
     words : str
-        What it is.
+        What it is; the braces stand for what it is of, see :func:`in_words`.
     coverage : tuple of float
         Simulated coverage of nominal 95 % at 5, 10 and 20 seeds a side, mean over six kinds of noise that
         both sides share; ``analysis/calibrate_methods.py`` makes these numbers anew.
@@ -127,6 +127,19 @@ def methods_for(estimand: Estimand) -> Mapping[str, Method]:
     return MEDIANS if estimand is Estimand.MEDIAN else MEANS
 
 
+def in_words(name: str, estimand: Estimand) -> str:
+    """Return what the interval of this name is, and of what.
+
+    Parameters
+    ----------
+    name : str
+        One of :func:`methods_for` the estimand.
+    estimand : Estimand
+        Whose log ratio the interval is of.
+    """
+    return methods_for(estimand)[name].words.format(WHAT[estimand])
+
+
 def compute_interval(
     name: str,
     first: npt.ArrayLike,
@@ -158,14 +171,7 @@ def compute_interval(
     pair = [np.asarray(side, dtype=np.float64) for side in (first, second)]
     if estimand is not Estimand.MEDIAN:
         pair = [linearised(side, estimand) for side in pair]
-    found = method.compute(pair[0], pair[1], level, np.asarray(floor, dtype=np.float64), rng)
-    return Interval(
-        difference=found.difference,
-        low=found.low,
-        high=found.high,
-        level=level,
-        method=method.words.format(WHAT[estimand]),
-    )
+    return method.compute(pair[0], pair[1], level, np.asarray(floor, dtype=np.float64), rng)
 
 
 def coverage_at(method: Method, n: int) -> tuple[int, float]:

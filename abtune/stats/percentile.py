@@ -41,7 +41,7 @@ def percentile(
     def tails(group: Group, _: Floats) -> Floats:
         return np.full((len(group.index), 2), (1 - level) / 2)
 
-    return _bootstrap(first, second, tails, level=level, floor=floor, method="percentile bootstrap")
+    return _bootstrap(first, second, tails, level=level, floor=floor)
 
 
 def bca(first: npt.ArrayLike, second: npt.ArrayLike, *, level: float, floor: npt.ArrayLike) -> Interval:
@@ -74,7 +74,7 @@ def bca(first: npt.ArrayLike, second: npt.ArrayLike, *, level: float, floor: npt
         ends = [bias + (bias + end) / (1 - acceleration * (bias + end)) for end in (z, -z)]
         return np.stack([special.ndtr(ends[0]), special.ndtr(-ends[1])], axis=1)
 
-    return _bootstrap(first, second, tails, level=level, floor=floor, method="BCa bootstrap")
+    return _bootstrap(first, second, tails, level=level, floor=floor)
 
 
 def _bootstrap(
@@ -84,7 +84,6 @@ def _bootstrap(
     *,
     level: float,
     floor: npt.ArrayLike,
-    method: str,
 ) -> Interval:
     """Quantiles of the bootstrap distribution at the tails of a method."""
     limits = np.asarray(floor, dtype=np.float64)
@@ -101,7 +100,7 @@ def _bootstrap(
         )
         errors = error_quantiles(group, smear, tails(group, smear))
         low[at], high[at] = closed.difference[at] + errors[0], closed.difference[at] + errors[1]
-    return Interval(difference=closed.difference, low=low, high=high, level=level, method=method)
+    return Interval(difference=closed.difference, low=low, high=high, level=level)
 
 
 def _acceleration(group: Group) -> Floats:

@@ -56,7 +56,7 @@ def simultaneous(
     """
     estimate = standard_error(first, second, floor)
     known = max(int(np.count_nonzero(~np.isnan(estimate.error))), 1)
-    closed = t_interval(cautious_error(first, second, floor), level=level ** (1 / known), method="")
+    closed = t_interval(cautious_error(first, second, floor), level=level ** (1 / known))
     low, high = closed.low.copy(), closed.high.copy()
     keep = math.ceil((1 - level) * (RESAMPLES + 1)) + 1
     drawn = [(part.index, _largest(part.t, keep)) for part in resampled(first, second, floor=floor, rng=rng)]
@@ -65,9 +65,7 @@ def simultaneous(
         tails = np.concatenate([tail for _, tail in drawn], axis=1)
         half = critical_value(tails, level=level ** (len(at) / known)) * estimate.error[at]
         low[at], high[at] = estimate.difference[at] - half, estimate.difference[at] + half
-    return Interval(
-        difference=estimate.difference, low=low, high=high, level=level, method="resampled largest t"
-    )
+    return Interval(difference=estimate.difference, low=low, high=high, level=level)
 
 
 def critical_value(tails: Floats, *, level: float) -> float:

@@ -103,7 +103,7 @@ def predictive_interval(
     error = np.sqrt(first.variance + second.variance)
     ratio = np.asarray(log_ratio, dtype=np.float64)
     estimate = StandardError(difference=ratio, error=error, freedom=freedom)
-    return t_interval(estimate, level=level, method="t from variances of other runs")
+    return t_interval(estimate, level=level)
 
 
 def tipping_point(log_ratio: npt.ArrayLike, *, level: float) -> Floats:

@@ -8,7 +8,6 @@ shown, where Holm's correction of permutation tests over 29 shapes takes 7 + 7.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -22,29 +21,13 @@ _ELEMENTS = 4_000_000
 _TIE = 1e-9
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MaxT:
-    """What max-T says.
-
-    Attributes
-    ----------
-    p_adjusted : ndarray, shape (shapes,)
-        NaN where a side has fewer than two values.
-    smallest : float
-        Smallest adjusted p that so many seeds can give.
-    """
-
-    p_adjusted: Floats
-    smallest: float
-
-
 def max_t(
     first: npt.ArrayLike,
     second: npt.ArrayLike,
     *,
     floor: npt.ArrayLike,
     rng: np.random.Generator,
-) -> MaxT:
+) -> Floats:
     """Adjust the tests of many shapes by the distribution of their largest statistic.
 
     Parameters
@@ -55,6 +38,11 @@ def max_t(
         Measurement variance of a seed value of each side, of which the mean is used; NaN where unknown.
     rng : numpy.random.Generator
         Used with more than 20,000 splits of the columns; one number is drawn from it in any case.
+
+    Returns
+    -------
+    ndarray, shape (shapes,)
+        Adjusted p-values, never zero; NaN where a side has fewer than two values.
 
     Notes
     -----
@@ -78,7 +66,7 @@ def max_t(
     tested = np.minimum(*(np.count_nonzero(~np.isnan(side), axis=1) for side in (one, two))) >= 2
     order = np.argsort(np.where(tested, -observed, np.inf), kind="stable")[: np.count_nonzero(tested)]
     if not len(order):
-        return MaxT(p_adjusted=np.full(len(one), np.nan), smallest=1.0)
+        return np.full(len(one), np.nan)
     chosen = _splits(one.shape[1] + two.shape[1], small, int(rng.integers(2**62)))
     threshold = observed[order] * (1 - _TIE)
     count = np.zeros(len(order), dtype=np.int64)
@@ -91,8 +79,7 @@ def max_t(
     count = np.maximum(count + total - len(chosen), 1)
     p = np.full(len(one), np.nan)
     p[order] = np.maximum.accumulate(count / total)
-    smallest = (2 if one.shape[1] == two.shape[1] else 1) / math.comb(one.shape[1] + two.shape[1], small)
-    return MaxT(p_adjusted=p, smallest=max(smallest, 1 / total))
+    return p
 
 
 class _Statistic:

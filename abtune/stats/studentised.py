@@ -67,14 +67,13 @@ def bootstrap_t(
     """
     limits = np.asarray(floor, dtype=np.float64)
     estimate = standard_error(first, second, limits)
-    closed = t_interval(estimate, level=level, method="")
+    closed = t_interval(estimate, level=level)
     low, high = closed.low.copy(), closed.high.copy()
     for drawn in resampled(first, second, floor=limits, rng=rng):
         t, at = drawn.quantiles(level, symmetric=symmetric), drawn.index
         low[at] = estimate.difference[at] - t[1] * estimate.error[at]
         high[at] = estimate.difference[at] - t[0] * estimate.error[at]
-    name = "symmetric bootstrap-t" if symmetric else "bootstrap-t"
-    return Interval(difference=estimate.difference, low=low, high=high, level=level, method=name)
+    return Interval(difference=estimate.difference, low=low, high=high, level=level)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

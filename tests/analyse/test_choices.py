@@ -150,6 +150,17 @@ def test_simultaneous_intervals_are_wider(correction: Correction) -> None:
     assert alone.boost_low_simultaneous == pytest.approx(alone.boost_low, abs=0.004)
 
 
+@pytest.mark.parametrize("method", MEANS)
+@pytest.mark.parametrize("n", [5, 12])
+def test_simultaneous_intervals_of_a_lone_shape_are_no_narrower(method: str, n: int) -> None:
+    """Where resampling the largest t gives less than the interval asked for, that one's ends are taken."""
+    for seed in range(3):
+        dataset = make_sweep(0.1, n=n, noise=(0.1, 0.005), seed=seed)
+        (row,) = abtune.analyze(dataset, method=method).comparisons
+        assert row.boost_low_simultaneous <= row.boost_low
+        assert row.boost_high_simultaneous >= row.boost_high
+
+
 @pytest.mark.parametrize("correction", ["holm", "max-t"])
 def test_simultaneous_intervals_hold_all_shapes_at_once(correction: str) -> None:
     """In at least 95 of 100 analyses every one of 29 shapes lies within its bounds."""

@@ -43,11 +43,16 @@ def test_timing_is_held_against_the_search(session: float, said: str) -> None:
     [
         (0.0, ""),
         (2.0, ""),  # clocks that were set
-        (4.0, "(power cap) in 0% of the rounds of a and in 20% of those of b."),
-        (68.0, "(power cap, hardware thermal limit) in 0% of the rounds of a and in 20% of those of b."),
+        (4.0, "power cap"),
+        (8.0, "hardware slowdown"),
+        (32.0, "software thermal limit"),
+        (64.0, "hardware thermal limit"),
+        (128.0, "power brake"),
+        (68.0, "power cap, hardware thermal limit"),
     ],
 )
 def test_throttling_is_said_of_each_side(bits: float, said: str) -> None:
     """Rounds in which the clock was held down are counted; idleness and fixed clocks are not that."""
     notes = [note for note in abtune.analyze(dataset(0.001, throttled=bits)).caveats if "clock" in note]
-    assert notes == ([f"The GPU held its clock down {said}"] if said else [])
+    whole = f"The GPU held its clock down ({said}) in 0% of the rounds of a and in 20% of those of b."
+    assert notes == ([whole] if said else [])

@@ -205,6 +205,15 @@ def test_a_sweep_without_noise_lends_none() -> None:
     assert "2 shapes without an interval" in " ".join(found.caveats)
 
 
+def test_noise_is_lent_as_large_as_its_measurement() -> None:
+    """Where rounds scatter more than seeds, what the rounds leave unknown of a seed is lent."""
+    latency = 1e-4 * np.exp(np.tile([[-0.05], [0.05]], (4, 2, 5, 1, 1)))
+    names = {"shapes": [f"shape{at}" for at in range(4)], "configs": ["mainline", "async"]}
+    found = describe(table([0.1, 0.05]), abtune.make_dataset(latency, **names))
+    assert found.outside is not None
+    assert found.outside.baseline.spread == pytest.approx(0.05)  # two rounds, 0.1 apart
+
+
 def test_a_sweep_of_two_shapes_says_little_of_others() -> None:
     """With fewer than three shapes the caveat says what is not known."""
     found = describe(table([0.1, 0.05, 0.02]), make_sweep([0.0] * 2, n=5))

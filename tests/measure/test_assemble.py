@@ -231,3 +231,14 @@ def test_a_dataset_gives_its_runs_back(opened: Store, plan: Plan) -> None:
     again = assemble(plan, records, rounds, dataset.attrs)
     xr.testing.assert_identical(again, dataset)
     assert {winner.failure for winner in rounds[0].winners} >= {"wrong"}
+
+
+def test_searches_of_different_length_come_back_as_long_as_they_were(opened: Store, plan: Plan) -> None:
+    """What pads a search to the longest is none of its trials: every record comes back as it went in."""
+    lengths = (3, 1, 0, 2)
+    records = [
+        make_record(run, trial_latency=[1e-3] * length, trial_status=[TrialStatus.OK] * length)
+        for run, length in zip(plan.runs[: len(lengths)], lengths, strict=True)
+    ]
+    found = restore_records(assemble(plan, records, (), opened.about()["about"]))
+    assert sorted(map(repr, found)) == sorted(map(repr, records))

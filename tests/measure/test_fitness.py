@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,17 @@ def test_packages_are_compared_with_what_is_required(monkeypatch: pytest.MonkeyP
         "distributed is missing, click 7.0 is not >=8.1",
     )
     assert fitness.check_dask().level is Level.PROBLEM
+
+
+@pytest.mark.parametrize("name", ["dask", "distributed"])
+def test_a_dask_that_cannot_be_imported_is_a_line(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Cores are counted and packages compared without the library that spreads the work."""
+    versions(monkeypatch, **{name: ""})
+    for module in [name, *(known for known in sys.modules if known.startswith(f"{name}."))]:
+        monkeypatch.setitem(sys.modules, module, None)
+    finding = fitness.check_packages()
+    assert (finding.level, finding.found) == (Level.PROBLEM, f"{name} is missing")
+    assert not any("\n" in found.found for found in (*fitness.check_machine(2), fitness.check_dask()))
 
 
 def test_a_checkout_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,6 @@ import re
 
 import pytest
 from measure_builders import make_facts, small_plan
-from sweeping import Steps
 
 from abtune.configurations import Configuration
 from abtune.measure.fitness import Finding, Level
@@ -17,7 +16,7 @@ from abtune.measure.store import Store
 def trial(store: Store, **faults: str) -> Finding:
     # Without a design space of their own, so that they are tried.
     configs = (Configuration(name=name, pass_config=faults) for name in ("plain", "new"))
-    return check_trial(small_plan(configs=(*configs,)), make_facts(), store, Steps())
+    return check_trial(small_plan(configs=(*configs,)), make_facts(), store)
 
 
 @pytest.mark.usefixtures("fake")
@@ -50,6 +49,16 @@ def test_a_trial_that_fails_says_why(store: Store, faults: dict[str, str], said:
     assert finding.level is Level.PROBLEM
     assert re.search(said, finding.found)
     assert "\n" not in finding.found
+
+
+def test_what_a_sweep_would_go_on_with_has_to_be_readable(store: Store) -> None:
+    """A finished run whose file is damaged is found before anything is tried, by its name."""
+    damaged = store.folder / "runs" / "x.json"
+    damaged.parent.mkdir(parents=True)
+    damaged.write_text("{")
+    finding = trial(store)
+    assert finding.level is Level.PROBLEM
+    assert finding.found.startswith(f"{damaged} cannot be read")
 
 
 @pytest.mark.usefixtures("fake")

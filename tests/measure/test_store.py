@@ -312,6 +312,24 @@ def test_a_second_sweep_is_refused(store: Store, plan: Plan) -> None:
     assert second() == "opened\n"
 
 
+def test_settings_written_while_the_lock_was_awaited_are_kept(
+    store: Store, plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sweep that another one overtakes between its check and its lock is refused, as if it came later."""
+    acquire, other = Store._acquire, small_plan(trials=5)
+
+    def be_overtaken(late: Store) -> None:
+        monkeypatch.setattr(Store, "_acquire", acquire)
+        with (first := Store(store.dataset)).opened(other, ABOUT):
+            first.save_record(other.runs[0], make_record(other.runs[0]))
+        acquire(late)
+
+    monkeypatch.setattr(Store, "_acquire", be_overtaken)
+    with pytest.raises(StoreError, match=r"\(trials: 5, now 4\)"), store.opened(plan, ABOUT):
+        raise AssertionError("opened")
+    assert store.about()["identity"]["settings"]["trials"] == 5
+
+
 def test_a_file_system_without_locks_is_no_second_sweep(
     store: Store, plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
