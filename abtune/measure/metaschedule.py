@@ -217,6 +217,11 @@ def _conv2d(shape: Conv2d) -> list[Any]:
 # --- the search -------------------------------------------------------------------------------------
 
 
+def check(shape: Shape, config: Configuration, target: str) -> None:
+    """Set up the search of a configuration, which fails at once where its options or its space do."""
+    _context(shape, config, target, rng_seed=1).generate_design_space()
+
+
 def propose(
     shape: Shape,
     config: Configuration,

@@ -19,7 +19,7 @@ from abtune.measure.child import ChildError
 from abtune.measure.plan import Plan, Run, Settings, rng_for
 from abtune.measure.records import RunRecord
 from abtune.measure.sitting import Clock, Sitting, first_error
-from abtune.measure.tasks import Batch, Proposal, Timed, build_batch, propose, time_batch
+from abtune.measure.tasks import Batch, Proposal, Timed, build_batch, check, propose, time_batch
 from abtune.measure.trials import Candidate, History
 from abtune.schema import RunStatus, TrialStatus
 from abtune.shapes import Gemm
@@ -60,6 +60,8 @@ async def try_out(plan: Plan, places: Places, clock: Clock) -> None:
         If none of them works.
     """
     for config in plan.configs:
+        if config.space or config.strategy_options:
+            await _check(plan, places, config)
         if not config.space:  # it may be made for other workloads
             await _try_out(plan.settings, places, clock, config)
 
@@ -147,6 +149,14 @@ def _deadline(sitting: Sitting) -> float | None:
     """Return the time of the event loop at which searching has to end; None without a limit."""
     left = sitting.clock.left() - sitting.reserve()
     return None if math.isinf(left) else asyncio.get_running_loop().time() + left
+
+
+async def _check(plan: Plan, places: Places, config: Configuration) -> None:
+    """Set up a search with what is the user's own, so that a mistake there costs seconds and no runs."""
+    try:
+        await places.search(check, plan.shapes[0], config, plan.settings.target, priority=1)
+    except ChildError as error:
+        raise TargetError(f"configuration {config.name!r} cannot be used: {error}") from None
 
 
 async def _try_out(settings: Settings, places: Places, clock: Clock, config: Configuration) -> None:

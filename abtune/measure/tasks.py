@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from dask.system import cpu_count
 
+from abtune.configurations import Configuration
 from abtune.measure.child import CallFailed, CallTimedOut, ChildError
 from abtune.measure.nvml import DeviceState
 from abtune.measure.plan import Run, Settings
@@ -86,6 +87,18 @@ class Winner:
     seed: int
     latency: float  # seconds, as its search measured it
     library: bytes
+
+
+def check(pool: ProcessPool, shape: Shape, config: Configuration, target: str) -> None:
+    """Set up the search of a configuration and leave it at that.
+
+    Raises
+    ------
+    ChildError
+        If its options or its design space cannot be used.
+    """
+    with pool.searcher() as slot:
+        slot.call("check", shape, config, target, timeout=SEARCH_TIMEOUT)
 
 
 def propose(

@@ -108,6 +108,11 @@ def _meet(faults: dict[str, str], function: str, label: str, place: int) -> None
             FAULTS[name]()
 
 
+def check(shape: Shape, config: Configuration, target: str) -> None:
+    """Set up a search, and do not search."""
+    _meet({key: str(value) for key, value in config.pass_config.items()}, "check", shape.label, 0)
+
+
 def propose(
     shape: Shape,
     config: Configuration,

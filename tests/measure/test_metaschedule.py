@@ -329,7 +329,15 @@ def test_a_configuration_can_bring_its_space(
     library = tvm_module.build(GEMM, own, cpu, candidate.record)
     assert tvm_module.check_kernel(GEMM, cpu, library) < ERROR_LIMIT
     with pytest.raises(InputError, match="has no attribute 'absent'"):
-        tvm_module.propose(GEMM, replace(own, space="design_space:absent"), cpu, History.empty(), 2, 1)
+        tvm_module.check(GEMM, replace(own, space="design_space:absent"), cpu)
+    tvm_module.check(GEMM, own, cpu)
+
+
+def test_options_that_a_strategy_lacks_are_found_before_a_search(tvm_module: Any, cpu: str) -> None:
+    """Setting the search up is enough to see that, and is what a sweep does first."""
+    tvm_module.check(GEMM, replace(EVOLUTIONARY, strategy_options={"population_size": 64}), cpu)
+    with pytest.raises(TypeError, match="no_such_option"):
+        tvm_module.check(GEMM, replace(EVOLUTIONARY, strategy_options={"no_such_option": 1}), cpu)
 
 
 def test_intrinsics_are_loaded_where_they_are_missing(

@@ -492,6 +492,16 @@ def test_a_machine_that_builds_nothing_is_found_out_at_once(store: Store, log: P
     assert not store.has_work
 
 
+@pytest.mark.parametrize("fault", ["raise", "crash"])
+def test_a_configuration_that_cannot_be_set_up_costs_no_run(store: Store, fault: str) -> None:
+    """A mistake in a design space or an option of one's own is named before anything is kept."""
+    plan = small_plan(configs=(PLAIN, config("own", check=fault)))
+    with pytest.raises(TargetError, match=r"^configuration 'own' cannot be used: check: "):
+        run_sweep(plan, store)
+    assert not store.dataset.exists()
+    assert not store.has_work
+
+
 @pytest.mark.parametrize("fault", ["raise", "crash", "nothing"])
 def test_a_machine_that_cannot_search_is_found_out_at_once(store: Store, fault: str) -> None:
     """When the search itself fails on a small kernel, the sweep refuses to begin and names it."""
