@@ -171,6 +171,54 @@ def test_units_and_bold_numbers_are_read(heading: str, cells: str, milliseconds:
     assert 1e3 * dataset["latency"].values.ravel() == pytest.approx(milliseconds, nan_ok=True)
 
 
+@pytest.mark.parametrize(
+    ("unit", "milliseconds"),
+    [
+        (" (msec)", 1.5),
+        ("(Milliseconds)", 1.5),
+        (" [ usec ]", 1.5e-3),
+        (" (microseconds)", 1.5e-3),
+        (" (nsec)", 1.5e-6),
+        (" (sec)", 1500),
+        (" (seconds)", 1500),
+        (" (\u03bcs)", 1.5e-3),
+        (" (GFLOPS/s)", 168.034304 / 1.5),
+    ],
+)
+def test_units_have_several_spellings(unit: str, milliseconds: float) -> None:
+    """A unit that is written out or shortened in another way is that unit, and no part of the name."""
+    dataset = parse_published(f"|Shape|main{unit}|async{unit}|\n|-|-|-|\n|{GEMM}|1.5|0.75|\n")
+    assert dataset["config"].values.tolist() == ["main", "async"]
+    assert 1e3 * dataset["latency"].values.ravel()[0] == pytest.approx(milliseconds)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("main (us/iter)", "main (ns/op)", "main (ms, lower is better)", "main (ms)*"),
+        *("main ms", "main in ms", "main / ms", "main_ms", "main, \u00b5s", "main / s", "main in s"),
+        *("runtime", "main runtime", "mean", "main (median)", "p50", "main min", "main (best of 3)"),
+        *("main (GB/s)", "main (GOPS)", "main (img/s)", "main TFLOPS", "main (FLOPS)", "main (min)"),
+        *("main (x)", "main (MB)", "frames per second", "main (lower is better)", "main \u2193"),
+    ],
+)
+def test_other_units_are_not_taken_for_gflops(name: str) -> None:
+    """A unit that is not understood, or the name of a statistic, would turn a gain into a loss."""
+    with pytest.raises(DatasetError, match=r"line 1: .* such as 'async \(ms\)' or 'async \(GFLOPS\)'"):
+        parse_published(f"|Shape|{name}|async|\n|-|-|-|\n|{GEMM}|2|1|\n")
+
+
+def test_names_may_have_brackets_and_longer_words() -> None:
+    """Only whole words of units and statistics are refused, and those are names where a unit is told."""
+    names = [
+        *("async (#14009)", "main (v2)", "main (8 threads)", "main (A100)", "max-autotune", "Ann's", "P40"),
+        *("torch.compile (max-autotune)", "first", "second", "timeless", "meaning", "msvc", "main GFLOP/s"),
+    ]
+    headings = [*names, "ONNX Runtime (GFLOPS)", "mean (TFLOPS)", "runtime (msec)"]
+    dataset = parse_published(f"|Shape|{'|'.join(headings)}|\n|-|\n|{GEMM}{'|1' * len(headings)}|\n")
+    assert dataset["config"].values.tolist() == [*names, "ONNX Runtime", "mean", "runtime"]
+
+
 @pytest.mark.parametrize("name", ["speedup", "Ratio", "diff (%)", "note", "latency", "std"])
 def test_columns_of_something_else_are_no_configurations(name: str) -> None:
     """A ratio or a spread would otherwise be taken for a throughput."""
