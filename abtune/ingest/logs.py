@@ -42,6 +42,7 @@ class Task:
     latency: float = math.nan
     counted: int = 0
     done: bool = True
+    listed: bool = False
     trials: list[tuple[TrialStatus, float]] = field(default_factory=list)
     sizes: str = ""
 
@@ -206,15 +207,27 @@ def _add_trial(task: Task, match: re.Match[str], place: str, after: str) -> None
 
 
 def _set_state(task: Task, row: dict[str, str], place: str) -> None:
-    """Take over a row of the table; a later one replaces it."""
+    """Take over a row of the table; a later one replaces it, and may only go on from it."""
     try:
         latency, flop, trials = row["latency (us)"], row["flop"], row["trials"]
     except KeyError as error:
         raise DatasetError(f"{place}: the table has no column {error}") from None
-    task.done = row.get("done", "Y") == "Y"
-    task.latency = math.nan if latency == "N/A" else _number(latency, place) * 1e-6
-    task.flop = _number(flop, place)
-    task.counted = int(_number(trials, place)) if trials != "0" else 0
+    done = row.get("done", "Y") == "Y"
+    seconds = math.nan if latency == "N/A" else _number(latency, place) * 1e-6
+    counted = int(_number(trials, place)) if trials != "0" else 0
+    operations = _number(flop, place)
+    how = ""
+    if counted < task.counted:
+        how = f"{counted} trials follow {task.counted}"
+    elif task.listed and task.done and not done:
+        how = "it is not done, and was above"
+    elif not (math.isnan(task.latency) or seconds <= task.latency):
+        how = f"latency {latency} follows {1e6 * task.latency:.4f}"
+    elif task.listed and operations != task.flop:
+        how = f"{flop} operations follow {task.flop:.0f}"
+    if how:
+        raise DatasetError(f"{place}: task {task.name}: {how}; {_ONE_RUN}")
+    task.done, task.latency, task.flop, task.counted, task.listed = done, seconds, operations, counted, True
 
 
 def _number(text: str, place: str) -> float:

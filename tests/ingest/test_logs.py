@@ -234,6 +234,25 @@ def test_one_number_is_one_task(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [
+        ("0 main 10 9.5 64 Y", "0 main 10 9.4 32 Y", "line 9: task main: 32 trials follow 64; one log holds"),
+        ("0 main 10 9.5 64 Y", "0 main 10 N/A 0", "0 trials follow 64"),
+        ("0 main 10 9.5 64 Y", "0 main 10 9.4 64", "it is not done, and was above"),
+        ("0 main 10 9.5 64 Y", "0 main 10 N/A 64 Y", "latency N/A follows 9.5000"),
+        ("0 main 10 9.5 64 Y", "0 main 10 9.6 64 Y", "latency 9.6 follows 9.5000"),
+        ("0 main 10 N/A 0", "0 main 11 9.6 64 Y", "11 operations follow 10"),
+    ],
+)
+def test_a_second_search_in_one_log_is_refused(tmp_path: Path, first: str, second: str, said: str) -> None:
+    """Trials only grow and the best time only falls; where they do not, another search has begun."""
+    with pytest.raises(DatasetError, match=said):
+        read(write(tmp_path, state(first) + state(second)))
+    grown = state("0 main 10 N/A 0") + state("0 main 10 9.5 32") + state("0 main 10 9.5 64 Y") * 2
+    assert float(read(write(tmp_path, grown))["latency"].squeeze()) == pytest.approx(9.5e-6)
+
+
+@pytest.mark.parametrize(
     ("text", "said"),
     [
         ("nothing\n", "no table of tasks and no trial in it$"),
