@@ -212,7 +212,13 @@ def _set_state(task: Task, row: dict[str, str], place: str) -> None:
         latency, flop, trials = row["latency (us)"], row["flop"], row["trials"]
     except KeyError as error:
         raise DatasetError(f"{place}: the table has no column {error}") from None
-    done = row.get("done", "Y") == "Y"
+    ended = row.get("done", row.get("terminated"))  # as older versions say
+    if ended is None:
+        raise DatasetError(
+            f"{place}: the table has no column 'done', so nothing says that the search ended; give the whole "
+            "log, or import the database in its work_dir: abtune import databases"
+        )
+    done = ended == "Y"
     seconds = math.nan if latency == "N/A" else _number(latency, place) * 1e-6
     counted = int(_number(trials, place)) if trials != "0" else 0
     operations = _number(flop, place)

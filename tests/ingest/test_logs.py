@@ -234,6 +234,17 @@ def test_one_number_is_one_task(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("last", "said"),
+    [("Terminated", "main was not done; the log was cut"), ("Ended", "line 3: .* column 'done'")],
+)
+def test_what_says_that_a_search_ended_is_not_assumed(tmp_path: Path, last: str, said: str) -> None:
+    """Older versions call it Terminated; without either, nothing tells a search that was interrupted."""
+    with pytest.raises(DatasetError, match=said):
+        read(write(tmp_path, state("0 main 10 9.5 64", last=last)))
+    assert read(write(tmp_path, state("0 main 10 9.5 64 Y", last="Terminated"))).sizes["shape"] == 1
+
+
+@pytest.mark.parametrize(
     ("first", "second", "said"),
     [
         ("0 main 10 9.5 64 Y", "0 main 10 9.4 32 Y", "line 9: task main: 32 trials follow 64; one log holds"),
