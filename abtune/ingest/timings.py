@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -67,7 +68,7 @@ class Imported:
     notes: tuple[str, ...]
 
 
-Cells = dict[tuple[str, str, int], tuple[tuple[float, ...], ...]]
+Cells = dict[tuple[str, str, int], Mapping[int, tuple[float, ...]]]
 
 
 def read_timings(sources: Sequence[Source], asked: Asked) -> Imported:
@@ -91,13 +92,18 @@ def read_timings(sources: Sequence[Source], asked: Asked) -> Imported:
         text = read_text(source.path)
         contents.add(source.path, text)
         readings[source] = _read(text, source.path, asked)
-    told = {part.seed is not None for reading in readings.values() for part in reading.parts}
-    if len(told) > 1:
-        raise DatasetError("some files have a column seed and some have none; let all have it, or none")
+    parts = [part for reading in readings.values() for part in reading.parts]
+    told = {part.seed is not None for part in parts}
+    for column, have in (("seed", told), ("round", {bool(part.labels) for part in parts})):
+        if len(have) > 1:
+            raise DatasetError(
+                f"some files have a column {column} and some have none; let all have it, or none"
+            )
+    order = _order({label for part in parts for label in part.labels})
     cells: Cells = {}
     files: Counter[str] = Counter()
     for source, reading in readings.items():
-        _place(source, reading, asked, cells, files)
+        _place(source, reading, asked, order, cells, files)
     if asked.each_a_seed:
         cells = _split(cells)
     notes = [note for reading in readings.values() for note in reading.notes]
@@ -129,7 +135,20 @@ def _read(text: str, path: Path, asked: Asked) -> Reading:
     return reading
 
 
-def _place(source: Source, reading: Reading, asked: Asked, cells: Cells, files: Counter[str]) -> None:
+def _order(labels: set[str]) -> dict[str, int]:
+    """Return the place of each round: by number if all are numbers, else by letter."""
+    numbers = all(re.fullmatch(r"-?\d{1,18}", label, flags=re.ASCII) for label in labels)
+    return {label: at for at, label in enumerate(sorted(labels, key=int if numbers else None))}
+
+
+def _place(
+    source: Source,
+    reading: Reading,
+    asked: Asked,
+    order: Mapping[str, int],
+    cells: Cells,
+    files: Counter[str],
+) -> None:
     """Enter the parts of a file into the cells; ``files`` counts those of each configuration."""
     named = [_names(part, source, asked) for part in reading.parts]
     seeds = dict(Counter(files))
@@ -140,7 +159,8 @@ def _place(source: Source, reading: Reading, asked: Asked, cells: Cells, files: 
             raise DatasetError(
                 f"{source.path}: {part.place}: {config} has timings of {shape}, seed {seed}, already; {where}"
             )
-        cells[shape, config, seed] = part.rounds
+        places = [order[label] for label in part.labels] or range(len(part.rounds))
+        cells[shape, config, seed] = dict(zip(places, part.rounds, strict=True))
     files.update({config for _, config in named})
 
 
@@ -174,8 +194,8 @@ def _split(cells: Cells) -> Cells:
     split: Cells = {}
     counts: Counter[tuple[str, str]] = Counter()
     for (shape, config, _), rounds in cells.items():
-        for timing in (timing for repeats in rounds for timing in repeats):
-            split[shape, config, counts[shape, config]] = ((timing,),)
+        for timing in (timing for repeats in rounds.values() for timing in repeats):
+            split[shape, config, counts[shape, config]] = {0: (timing,)}
             counts[shape, config] += 1
     return split
 
@@ -183,7 +203,7 @@ def _split(cells: Cells) -> Cells:
 def _seeds_taken(cells: Cells, asked: Asked, *, by_column: bool) -> str:
     what = "each timing" if asked.each_a_seed else "the column seed" if by_column else "each file"
     counts = Counter((shape, config) for shape, config, _ in cells)
-    timings = [sum(map(len, rounds)) for rounds in cells.values()]
+    timings = [sum(map(len, rounds.values())) for rounds in cells.values()]
     seeds = _range(list(counts.values()), "seed")
     note = f"taken for a seed: {what}; {seeds} a cell, {_range(timings, 'timing')} a seed"
     if max(counts.values()) == 1:
@@ -200,11 +220,11 @@ def _assemble(cells: Cells, sources: Sequence[Source]) -> xr.Dataset:
     shapes = list(dict.fromkeys(shape for shape, _, _ in cells))
     configs = list(dict.fromkeys([s.config for s in sources if s.config] + [c for _, c, _ in cells]))
     seeds = sorted({seed for _, _, seed in cells})
-    rounds = max(map(len, cells.values()))
-    repeats = max(len(timings) for cell in cells.values() for timings in cell)
+    rounds = 1 + max(number for cell in cells.values() for number in cell)
+    repeats = max(len(timings) for cell in cells.values() for timings in cell.values())
     latency = np.full((len(shapes), len(configs), len(seeds), rounds, repeats), math.nan)
     for (shape, config, seed), cell in cells.items():
-        for number, timings in enumerate(cell):
+        for number, timings in cell.items():
             place = (shapes.index(shape), configs.index(config), seeds.index(seed), number)
             latency[place][: len(timings)] = timings
     known = [shape_named(shape) for shape in shapes]

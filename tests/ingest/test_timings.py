@@ -85,6 +85,25 @@ def test_the_analysis_sees_the_table(tmp_path: Path) -> None:
     assert seen.comparisons == expected.comparisons
 
 
+def test_rounds_are_placed_by_their_labels(tmp_path: Path) -> None:
+    """A round has one place in all cells of all files, whatever the order of lines, and may be missing."""
+    text = "shape,config,seed,round,time_s\na,b,0,10,5\na,b,0,2.0,3\na,c,0,2,3\na,c,0,10,5\na,c,1,10,7\n"
+    more = "shape,config,seed,round,time_s\na,b,1,1,2\n"
+    one, two, named, bare = (tmp_path / f"{name}.csv" for name in ("one", "two", "named", "bare"))
+    one.write_text(text, encoding="utf-8")
+    two.write_text(more, encoding="utf-8")
+    dataset = read(one, two).dataset
+    seconds = [[[math.nan, 3, 5], [2, math.nan, math.nan]], [[math.nan, 3, 5], [math.nan, math.nan, 7]]]
+    np.testing.assert_array_equal(dataset["latency"].values[0, ..., 0], seconds)
+    named.write_text(
+        text.replace(",10,", ",first,").replace(",2,", ",last,").replace(",2.0,", ",last,"), "utf-8"
+    )
+    np.testing.assert_array_equal(read(named).dataset["latency"].values[0, 0, 0, :, 0], [5, 3])
+    bare.write_text("shape,config,seed,time_s\na,c,5,3\n", encoding="utf-8")
+    with pytest.raises(AbtuneError, match="some files have a column round and some have none"):
+        read(one, bare)
+
+
 def test_a_file_is_a_seed(tmp_path: Path) -> None:
     """Without a column seed the files of a configuration are its seeds, their timings repeats."""
     runs = []
