@@ -68,6 +68,9 @@ class Imported:
     notes: tuple[str, ...]
 
 
+# Values that an array of timings may have; 1 GiB.
+_MOST = 2**27
+
 Cells = dict[tuple[str, str, int], Mapping[int, tuple[float, ...]]]
 
 
@@ -216,13 +219,31 @@ def _range(numbers: Sequence[int], word: str) -> str:
     return f"{low if low == high else f'{low} to {high}'} {word}{'' if high == 1 else 's'}"
 
 
+def _check_size(sizes: Sequence[int], cells: Cells) -> None:
+    """Refuse an array that memory does not hold: it has room everywhere for what the largest cell has."""
+    if math.prod(sizes) <= _MOST:
+        return
+    counts = {key: sum(map(len, rounds.values())) for key, rounds in cells.items()}
+    shape, config, seed = most = max(counts, key=counts.__getitem__)
+    every = " x ".join(
+        f"{size} {word}{'s' * (size > 1)}"
+        for size, word in zip(sizes, ("shape", "configuration", "seed", "round", "repeat"), strict=True)
+    )
+    raise DatasetError(
+        f"{every} take {math.prod(sizes) * 8 / 2**30:.0f} GiB, mostly empty: {config} of {shape}, seed "
+        f"{seed}, has the most timings, {counts[most]}; import it apart, or fewer shapes at once"
+    )
+
+
 def _assemble(cells: Cells, sources: Sequence[Source]) -> xr.Dataset:
     shapes = list(dict.fromkeys(shape for shape, _, _ in cells))
     configs = list(dict.fromkeys([s.config for s in sources if s.config] + [c for _, c, _ in cells]))
     seeds = sorted({seed for _, _, seed in cells})
     rounds = 1 + max(number for cell in cells.values() for number in cell)
     repeats = max(len(timings) for cell in cells.values() for timings in cell.values())
-    latency = np.full((len(shapes), len(configs), len(seeds), rounds, repeats), math.nan)
+    sizes = (len(shapes), len(configs), len(seeds), rounds, repeats)
+    _check_size(sizes, cells)
+    latency = np.full(sizes, math.nan)
     for (shape, config, seed), cell in cells.items():
         for number, timings in cell.items():
             place = (shapes.index(shape), configs.index(config), seeds.index(seed), number)

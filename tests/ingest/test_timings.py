@@ -104,6 +104,14 @@ def test_rounds_are_placed_by_their_labels(tmp_path: Path) -> None:
         read(one, bare)
 
 
+def test_one_large_cell_among_many_is_named(tmp_path: Path) -> None:
+    """An array has room everywhere for the timings of the largest cell; what cannot be held is refused."""
+    rows = ["large,a,3,1"] * 20_000 + [f"x{number},a,0,1" for number in range(20_000)]
+    with pytest.raises(AbtuneError, match="take 6 GiB, mostly empty: a of large, seed 3, has") as raised:
+        read_text(tmp_path, HEADING + "\n".join(rows))
+    assert "the most timings, 20000; import it apart" in str(raised.value)
+
+
 def test_a_file_is_a_seed(tmp_path: Path) -> None:
     """Without a column seed the files of a configuration are its seeds, their timings repeats."""
     runs = []
