@@ -158,7 +158,11 @@ def _place(
     for part, (shape, config) in zip(reading.parts, named, strict=True):
         seed = seeds.get(config, 0) if part.seed is None else part.seed
         if (shape, config, seed) in cells:
-            where = "a column seed would tell them apart" if part.name is None else "each needs its own name"
+            where = (
+                "each needs its own name"
+                if part.seed is None
+                else "number the seeds of a cell on from file to file, or take the file out if it is a copy"
+            )
             raise DatasetError(
                 f"{source.path}: {part.place}: {config} has timings of {shape}, seed {seed}, already; {where}"
             )

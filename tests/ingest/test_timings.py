@@ -234,7 +234,9 @@ def test_cells_of_several_files(tmp_path: Path) -> None:
     one.write_text(HEADING + "x,a,0,1\n", encoding="utf-8")
     two.write_text(HEADING + "x,a,1,1\nx,a,0,1\n", encoding="utf-8")
     bare.write_text("shape,config,time_us\nx,a,1\n", encoding="utf-8")
-    with pytest.raises(AbtuneError, match=r"two.csv: line 3: a has timings of x, seed 0, already"):
+    with pytest.raises(
+        AbtuneError, match=r"two.csv: line 3: a has timings of x, seed 0, already; number the"
+    ):
         read(one, two)
     with pytest.raises(AbtuneError, match="let all have it, or none"):
         read(one, bare)
