@@ -130,6 +130,13 @@ def _read_heading(row: Sequence[str], path: Path, names: Mapping[str, str], unit
                 f"{wrong_kind(','.join(row), 'timings')}"
             )
         columns["time"] = times[0]
+    fields: dict[int, str] = {}
+    for name, at in columns.items():
+        if fields.setdefault(at, name) != name:
+            raise InputError(
+                f"{path}: column {row[at]!r} would be both {fields[at]} and {name}; give each a column "
+                "of its own by --columns, or rename it"
+            )
     return _Layout(names=tuple(row), columns=columns, unit=_find_unit(row, columns, path, unit))
 
 
