@@ -103,8 +103,14 @@ def parse_published(text: str, *, attrs: dict[str, Any] | None = None) -> xr.Dat
         first = seen.setdefault(row.label, row.line)
         if first != row.line:
             raise DatasetError(f"line {row.line}: shape {row.label} is already in line {first}")
+    latency = np.array([row.latency for row in rows])
+    if np.isnan(latency).all():
+        raise DatasetError(
+            f"line {rows[0].line}: no number in this row or any other; put in what was measured, or give the "
+            "right file"
+        )
     dataset = make_dataset(
-        np.array([row.latency for row in rows])[:, :, np.newaxis],
+        latency[:, :, np.newaxis],
         shapes=[row.label for row in rows],
         configs=configs,
         workloads=[row.shape.workload if row.shape else "" for row in rows],
@@ -241,7 +247,7 @@ def _check_boost(cell: str, latency: Sequence[float], line: int) -> None:
     boost = 100 * (latency[0] / latency[1] - 1)
     exponent = Decimal(printed).as_tuple().exponent
     last_digit = 10.0 ** min(exponent, 9) if isinstance(exponent, int) else 0.0
-    if abs(stated - boost) > 0.51 * last_digit + 1e-12 * (100 + abs(boost)):
+    if not abs(stated - boost) <= 0.51 * last_digit + 1e-12 * (100 + abs(boost)):  # NaN is not
         raise DatasetError(f"line {line}: the boost is printed as {cell}, but the row gives {boost:.6g}%")
 
 

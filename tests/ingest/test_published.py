@@ -133,6 +133,8 @@ def test_beside_times_any_label_is_a_shape() -> None:
         (table(f"|{GEMM}|0|2|100|"), "line 5: a throughput must be positive, not 0"),
         (table(f"|{GEMM}|1|inf|100|"), "line 5: a throughput must be positive, not inf"),
         (table(f"|{GEMM}|1|2|1e999|"), "line 5: the boost is printed as 1e999, but the row gives 100%"),
+        (table(f"|{GEMM}|1|2|nan%|"), "line 5: the boost is printed as nan%, but the row gives 100%"),
+        (table(f"|{GEMM}|-|n/a|-|"), "line 5: no number in this row or any other; put in what was measured"),
         (table(f"|{GEMM}|1|2|much|"), "line 5: 'much' is not a number"),
         (table(f"|{GEMM}|1|2|50%|"), "line 5: the boost is printed as 50%, but the row gives 100%"),
         (
