@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import xarray as xr
@@ -67,6 +67,8 @@ class Imported:
     dataset: xr.Dataset
     notes: tuple[str, ...]
 
+
+_Name = TypeVar("_Name", str, int)
 
 # Values that an array of timings may have; 1 GiB.
 _MOST = 2**27
@@ -239,6 +241,10 @@ def _check_size(sizes: Sequence[int], cells: Cells) -> None:
     )
 
 
+def _places(names: Sequence[_Name]) -> dict[_Name, int]:
+    return {name: at for at, name in enumerate(names)}
+
+
 def _assemble(cells: Cells, sources: Sequence[Source]) -> xr.Dataset:
     shapes = list(dict.fromkeys(shape for shape, _, _ in cells))
     configs = list(dict.fromkeys([s.config for s in sources if s.config] + [c for _, c, _ in cells]))
@@ -248,10 +254,10 @@ def _assemble(cells: Cells, sources: Sequence[Source]) -> xr.Dataset:
     sizes = (len(shapes), len(configs), len(seeds), rounds, repeats)
     _check_size(sizes, cells)
     latency = np.full(sizes, math.nan)
+    at_shape, at_config, at_seed = _places(shapes), _places(configs), _places(seeds)
     for (shape, config, seed), cell in cells.items():
         for number, timings in cell.items():
-            place = (shapes.index(shape), configs.index(config), seeds.index(seed), number)
-            latency[place][: len(timings)] = timings
+            latency[at_shape[shape], at_config[config], at_seed[seed], number, : len(timings)] = timings
     known = [shape_named(shape) for shape in shapes]
     attrs: dict[str, Any] = {
         "title": "imported timings",

@@ -20,6 +20,7 @@ from abtune.datasets import bundled_path
 from abtune.errors import AbtuneError
 from abtune.ingest.reading import find_files
 from abtune.ingest.timing_csv import read_csv
+from abtune.ingest.timing_parts import Part, Reading
 from abtune.ingest.timings import Asked, Imported, read_timings
 
 HEADING = "shape,config,seed,time_us\n"
@@ -283,6 +284,32 @@ def test_a_line_of_any_length_is_looked_at_in_no_time(tmp_path: Path) -> None:
     with pytest.raises(AbtuneError, match="two columns have the same name") as raised:
         read_text(tmp_path, "a," * 200_000)
     assert len(str(raised.value)) < 400
+
+
+class Seed(int):
+    """A number that counts how often it is compared."""
+
+    compared = 0
+
+    def __eq__(self, other: object) -> bool:
+        Seed.compared += 1
+        return int(self) == other
+
+    __hash__ = int.__hash__
+
+
+def test_work_grows_with_the_number_of_seeds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No seed is searched for among all others: 30,000 of them took most of a minute."""
+    parts = tuple(
+        Part(place="", name=None, shape="x", config=config, seed=Seed(seed), rounds=((1.0,),), labels=())
+        for seed in range(500)
+        for config in "ab"
+    )
+    reading = Reading(parts=parts, each_a_process=False, notes=())
+    monkeypatch.setattr("abtune.ingest.timings.read_csv", lambda *_: reading)
+    Seed.compared = 0
+    assert read_text(tmp_path, HEADING).sizes["seed"] == 500
+    assert Seed.compared < 10 * len(parts)
 
 
 # --- benchmark runners --------------------------------------------------------------------------------
