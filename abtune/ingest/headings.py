@@ -31,7 +31,7 @@ _FROM, _TO = r"(?<![^\W_])(?<!['\u2019])", r"(?![^\W_])"
 _WORDS = "|".join(
     [
         "[mun]?secs?|[mun]s|millis|micros|nanos|(milli|micro|nano)seconds?|seconds|minutes|hours|cycles|ticks",
-        "times?|timings?|runtimes?|walltime|wallclock|elapsed|latency|latencies|durations?",
+        "times?|timings?|runtimes?|wall|walltime|wallclock|elapsed|clk|hrs?|lat|latency|latencies|durations?",
         "mean|geomean|median|avg|average|percentile|quantile|p(1|5|10|25|50|75|90|95|99|999)|variance",
         "std|stddev|stdev|error|speed-?ups?|ratios?|gain|diff|differences?|delta|change|improvement",
         "[kmgtp]?flops?|[kmgt]ops|[kmgt]?i?bps|[fq]ps|bandwidth|trials|notes?|remarks?|comments?",
@@ -44,11 +44,11 @@ _OTHER = re.compile(
             "[%\u00b1\u2193]|(lower|smaller|less) is better",
             f"{_FROM}({_WORDS}){_TO}",
             # Words that names have too, such as max-autotune, only where they are none of a name.
-            rf"{_FROM}(s|min|max)$|^(best|worst|total|cost)$",
+            rf"{_FROM}(s|min|max)\W*$|^(best|worst|total|cost)$",
             rf"(/|\bper)\s*s(econd)?{_TO}|{_FROM}s\s*/",
             rf"[(\[]([^()\[\]]*{_FROM})?(s|second|ops?){_TO}",
             r"[(\[]\s*([mhxwj]|[kmgt]i?b|[kmg]?hz)\s*[)\]]",
-            r"[(\[]\s*(min|max|best|worst|total)(\s+of\b|\s*[,;)\]])",
+            r"[(\[]\s*(min|max|best|worst|total)(\s+of\b|\s*[.,;)\]])",
         ]
     )
 )
@@ -67,7 +67,8 @@ def read_column(cell: str, line: int) -> tuple[str, str]:
     Returns
     -------
     tuple of str
-        The name, and one of ``s``, ``ms``, ``us``, ``ns``, ``mflops``, ``gflops`` and ``tflops``.
+        The name, and one of ``s``, ``ms``, ``us``, ``ns``, ``mflops``, ``gflops`` and ``tflops``, empty
+        if the heading has none.
 
     Raises
     ------
@@ -75,7 +76,9 @@ def read_column(cell: str, line: int) -> tuple[str, str]:
         If the column may be of something else.
     """
     match = _UNIT.fullmatch(cell)
-    if match and (unit := _UNITS.get(_plain(match["unit"]))):
+    unit = _UNITS.get(_plain(match["unit"])) if match else None
+    before = _UNIT.fullmatch(match["name"]) if match else None
+    if match and unit and not (before and _plain(before["unit"]) in _UNITS):
         return match["name"], unit
     if other := _OTHER.search(_GFLOPS.sub("", _plain(cell))):
         raise DatasetError(
@@ -83,7 +86,7 @@ def read_column(cell: str, line: int) -> tuple[str, str]:
             "configuration; take it out, or name the configuration with its unit, such as 'async (ms)' or "
             "'async (GFLOPS)'"
         )
-    return cell, "gflops"
+    return cell, ""
 
 
 def _plain(text: str) -> str:

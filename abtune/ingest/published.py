@@ -174,9 +174,15 @@ def _read_heading(cells: Sequence[str], line: int) -> Heading:
             f"line {line}: a heading needs Shape, a name of its own for each of two or more configurations, "
             "and at most one boost"
         )
+    bare = [name for name, unit in named if not unit]
+    if bare and any(unit in PER_SECOND for _, unit in named):
+        raise DatasetError(
+            f"line {line}: column {bare[0]!r} has no unit beside one of times; name it '{bare[0]} (ms)' or "
+            f"'{bare[0]} (GFLOPS)', whichever it is"
+        )
     return Heading(
         configs=configs,
-        units=tuple(unit for _, unit in named),
+        units=tuple(unit or "gflops" for _, unit in named),
         columns=columns,
         boost=boosts[0] if boosts else None,
         width=len(cells),

@@ -200,6 +200,7 @@ def test_units_have_several_spellings(unit: str, milliseconds: float) -> None:
         *("main ms", "main in ms", "main / ms", "main_ms", "main, \u00b5s", "main / s", "main in s"),
         *("runtime", "main runtime", "mean", "main (median)", "p50", "main min", "main (best of 3)"),
         *("main (GB/s)", "main (GOPS)", "main (img/s)", "main TFLOPS", "main (FLOPS)", "main (min)"),
+        *("main s.", "main (wall)", "main (min.)", "main (us) (ms)", "main (us) (GFLOPS)", "main (hr)"),
         *("main (x)", "main (MB)", "frames per second", "main (lower is better)", "main \u2193"),
     ],
 )
@@ -215,9 +216,20 @@ def test_names_may_have_brackets_and_longer_words() -> None:
         *("async (#14009)", "main (v2)", "main (8 threads)", "main (A100)", "max-autotune", "Ann's", "P40"),
         *("torch.compile (max-autotune)", "first", "second", "timeless", "meaning", "msvc", "main GFLOP/s"),
     ]
-    headings = [*names, "ONNX Runtime (GFLOPS)", "mean (TFLOPS)", "runtime (msec)"]
+    headings = [*names, "ONNX Runtime (GFLOPS)", "mean (TFLOPS)", "time (GFLOPS/s)"]
     dataset = parse_published(f"|Shape|{'|'.join(headings)}|\n|-|\n|{GEMM}{'|1' * len(headings)}|\n")
-    assert dataset["config"].values.tolist() == [*names, "ONNX Runtime", "mean", "runtime"]
+    assert dataset["config"].values.tolist() == [*names, "ONNX Runtime", "mean", "time"]
+
+
+def test_beside_times_a_number_needs_its_unit() -> None:
+    """A unit in one heading only is meant for all as likely as not."""
+    text = f"|Shape|main (ms)|async|\n|-|-|-|\n|{GEMM}|2|1|\n"
+    with pytest.raises(
+        DatasetError, match=r"line 1: column 'async' has no unit beside one of times; name it"
+    ):
+        parse_published(text)
+    latency = parse_published(text.replace("async", "async (GFLOPS)"))["latency"].values.ravel()
+    assert latency.tolist() == pytest.approx([2e-3, 0.168034304])
 
 
 @pytest.mark.parametrize("name", ["speedup", "Ratio", "diff (%)", "note", "latency", "std"])
