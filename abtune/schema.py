@@ -8,6 +8,7 @@ that writes the same netCDF variables can be analysed without any of the measuri
 from __future__ import annotations
 
 import reprlib
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -348,7 +349,7 @@ def _validate_coordinate(name: str, kind: str, dataset: xr.Dataset) -> None:
     if kind == "U" and not all(isinstance(label, str) for label in labels):
         other = next(label for label in labels if not isinstance(label, str))
         raise DatasetError(f"coordinate {name!r} holds {other!r}, which is not text")
-    repeated = sorted({str(label) for label in labels if labels.count(label) > 1})
+    repeated = sorted(str(label) for label, count in Counter(labels).items() if count > 1)
     if repeated:
         raise DatasetError(f"coordinate {name!r} lists {repeated[0]!r} more than once")
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,12 +22,14 @@ from abtune.ingest.searches import Search, assemble_searches, shape_named
 from abtune.schema import TrialStatus
 
 _TRIAL = re.compile(
-    r"\[Task #\d+: (?P<task>.+?)\] Trial #(?P<number>\d+): "
+    r"\[Task #(?P<id>\d+): (?P<task>.+?)\] Trial #(?P<number>\d+): "
     r"(?:GFLOPs: \S+\. Time: (?P<time>\S+) (?P<unit>us|ms)\.|Error in (?P<error>building|running))"
 )
+_INITIALIZING = re.compile(r"Initializing Task #(?P<id>\d+): ")
 _HEADING = ("id", "name", "flop", "weight")
 _SIGNATURE = re.compile(r"^ +def (?P<name>\w+)\((?P<arguments>.*T\.Buffer.*)\)")
 _BUFFER = re.compile(r"T\.Buffer[\[(]\((?P<size>[\d, ]+)\)")
+_ONE_RUN = "one log holds one run, whole: split it where the second begins, or give the right file"
 _MICROSECOND = {"us": 1e-6, "ms": 1e-3}
 
 
@@ -34,20 +37,33 @@ _MICROSECOND = {"us": 1e-6, "ms": 1e-3}
 class Task:
     """What a log says of one task, as it is read."""
 
+    name: str
     flop: float = math.nan
     latency: float = math.nan
     counted: int = 0
     done: bool = True
+    listed: bool = False
     trials: list[tuple[TrialStatus, float]] = field(default_factory=list)
     sizes: str = ""
+
+    @property
+    def label(self) -> str:
+        """Its name and, if they are known, the sizes of its arguments."""
+        return f"{self.name}({self.sizes})" if self.sizes else self.name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
     """A line and where it is."""
 
-    place: str
+    file: Path
+    number: int
     text: str
+
+    @property
+    def place(self) -> str:
+        """File and line, for messages."""
+        return f"{self.file}: line {self.number}"
 
 
 def read_logs(sources: Sequence[Source], *, shape: str) -> xr.Dataset:
@@ -72,17 +88,30 @@ def read_logs(sources: Sequence[Source], *, shape: str) -> xr.Dataset:
         lines = list(_lines(source.path))
         contents.add(source.path, "\n".join(line.text for line in lines))
         tasks = _read_tasks(lines)
+        _check_labels(tasks, source.path)
         if not tasks:
             hint = wrong_kind("\n".join(line.text for line in lines[:200]), "logs")
             raise DatasetError(f"{source.path}: no table of tasks and no trial in it{hint}")
         if shape and len(tasks) > 1:
-            raise DatasetError(
-                f"{source.path}: has {len(tasks)} tasks ({', '.join(tasks)}); --shape names one"
-            )
-        runs[source] = [_search(name, task, shape, source.path) for name, task in tasks.items()]
+            labels = ", ".join(task.label for task in tasks.values())
+            raise DatasetError(f"{source.path}: has {len(tasks)} tasks ({labels}); --shape names one")
+        runs[source] = [_search(task, shape, source.path) for task in tasks.values()]
         for search in runs[source]:
             _check_flop(search, flop, source.path)
     return assemble_searches(runs, attrs={"title": "MetaSchedule logs"})
+
+
+def _check_labels(tasks: Mapping[str, Task], path: Path) -> None:
+    """Refuse two tasks of one name unless the sizes of both tell them apart."""
+    unsized = {task.name for task in tasks.values() if not task.sizes}
+    first: dict[str, str] = {}
+    for number, task in tasks.items():
+        label = task.name if task.name in unsized else task.label
+        if first.setdefault(label, number) != number:
+            raise DatasetError(
+                f"{path}: tasks {first[label]} and {number} are both {label}, and nothing here tells their "
+                "shapes apart; import the database in the work_dir of this run: abtune import databases"
+            )
 
 
 def _check_flop(search: Search, flop: dict[str, tuple[float, Path]], path: Path) -> None:
@@ -107,29 +136,54 @@ def _lines(path: Path) -> Iterator[Line]:
             raise DatasetError(f"{path}: has no *.log, and neither has its folder logs")
     for file in files:
         for number, text in enumerate(read_text(file).splitlines(), start=1):
-            yield Line(place=f"{file}: line {number}", text=text)
+            yield Line(file=file, number=number, text=text)
 
 
 def _read_tasks(lines: Sequence[Line]) -> dict[str, Task]:
+    """Return what there is of each task, by its number in the search."""
     tasks: dict[str, Task] = {}
+    sizes: dict[tuple[str, str], str] = {}
     columns: list[str] | None = None
+    current = ""  # the task that a printed module is of, if that is known
     for at, line in enumerate(lines):
+        if line.number == 1:
+            columns, current = None, ""
         if match := _TRIAL.search(line.text):
+            current = match["id"]
             after = lines[at + 1].text if at + 1 < len(lines) else ""
-            _add_trial(tasks.setdefault(match["task"], Task()), match, line.place, after)
+            _add_trial(_task(tasks, current, match["task"], line.place), match, line.place, after)
             continue
         cells = [cell.strip() for cell in line.text.split("|")]
         if tuple(cell.casefold() for cell in cells[:4]) == _HEADING:
             columns = [cell.casefold() for cell in cells]
         elif columns and len(cells) == len(columns) and cells[0].isdigit():
             row = dict(zip(columns, cells, strict=True))
-            _set_state(tasks.setdefault(row["name"], Task()), row, line.place)
+            _set_state(_task(tasks, row["id"], row["name"], line.place), row, line.place)
         elif not set(line.text) <= {"-"}:
             columns = None  # the table has ended
-            if match := _SIGNATURE.match(line.text):
-                task = tasks.setdefault(match["name"], Task())
-                task.sizes = task.sizes or _sizes(match["arguments"])
-    return {name: task for name, task in tasks.items() if task.trials or task.counted or task.flop > 0}
+            if match := _INITIALIZING.search(line.text):
+                current = match["id"]
+            elif match := _SIGNATURE.match(line.text):
+                sizes.setdefault((current, match["name"]), _sizes(match["arguments"]))
+    return _with_sizes(tasks, sizes)
+
+
+def _task(tasks: dict[str, Task], number: str, name: str, place: str) -> Task:
+    """Return the task of a number, which is new or has that name."""
+    task = tasks.setdefault(number, Task(name=name))
+    if task.name != name:
+        raise DatasetError(f"{place}: task {number} is {name} here and {task.name} above; {_ONE_RUN}")
+    return task
+
+
+def _with_sizes(tasks: Mapping[str, Task], sizes: Mapping[tuple[str, str], str]) -> dict[str, Task]:
+    """Return the tasks of which there is a result, each with the sizes of its arguments if they are known."""
+    found = {number: task for number, task in tasks.items() if task.trials or task.counted or task.flop > 0}
+    names = Counter(task.name for task in found.values())
+    for number, task in found.items():
+        alone = sizes.get(("", task.name), "") if names[task.name] == 1 else ""
+        task.sizes = sizes.get((number, task.name), alone)
+    return found
 
 
 def _sizes(arguments: str) -> str:
@@ -141,8 +195,7 @@ def _add_trial(task: Task, match: re.Match[str], place: str, after: str) -> None
     number = int(match["number"])
     if number != len(task.trials) + 1:
         raise DatasetError(
-            f"{place}: trial {number} of {match['task']} follows trial {len(task.trials)}; one log holds "
-            "one run, whole: split it where the second begins, or give the right file"
+            f"{place}: trial {number} of {match['task']} follows trial {len(task.trials)}; {_ONE_RUN}"
         )
     if match["error"]:
         status = TrialStatus.BUILD_FAILED if match["error"] == "building" else TrialStatus.RUN_FAILED
@@ -154,15 +207,33 @@ def _add_trial(task: Task, match: re.Match[str], place: str, after: str) -> None
 
 
 def _set_state(task: Task, row: dict[str, str], place: str) -> None:
-    """Take over a row of the table; a later one replaces it."""
+    """Take over a row of the table; a later one replaces it, and may only go on from it."""
     try:
         latency, flop, trials = row["latency (us)"], row["flop"], row["trials"]
     except KeyError as error:
         raise DatasetError(f"{place}: the table has no column {error}") from None
-    task.done = row.get("done", "Y") == "Y"
-    task.latency = math.nan if latency == "N/A" else _number(latency, place) * 1e-6
-    task.flop = _number(flop, place)
-    task.counted = int(_number(trials, place)) if trials != "0" else 0
+    ended = row.get("done", row.get("terminated"))  # as older versions say
+    if ended is None:
+        raise DatasetError(
+            f"{place}: the table has no column 'done', so nothing says that the search ended; give the whole "
+            "log, or import the database in its work_dir: abtune import databases"
+        )
+    done = ended == "Y"
+    seconds = math.nan if latency == "N/A" else _number(latency, place) * 1e-6
+    counted = int(_number(trials, place)) if trials != "0" else 0
+    operations = _number(flop, place)
+    how = ""
+    if counted < task.counted:
+        how = f"{counted} trials follow {task.counted}"
+    elif task.listed and task.done and not done:
+        how = "it is not done, and was above"
+    elif not (math.isnan(task.latency) or seconds <= task.latency):
+        how = f"latency {latency} follows {1e6 * task.latency:.4f}"
+    elif task.listed and operations != task.flop:
+        how = f"{flop} operations follow {task.flop:.0f}"
+    if how:
+        raise DatasetError(f"{place}: task {task.name}: {how}; {_ONE_RUN}")
+    task.done, task.latency, task.flop, task.counted, task.listed = done, seconds, operations, counted, True
 
 
 def _number(text: str, place: str) -> float:
@@ -175,11 +246,11 @@ def _number(text: str, place: str) -> float:
     return number
 
 
-def _search(name: str, task: Task, shape: str, path: Path) -> Search:
+def _search(task: Task, shape: str, path: Path) -> Search:
     if not task.done:
         raise DatasetError(
-            f"{path}: the last table says that {name} was not done; the log was cut short, or the search was "
-            "interrupted; import the database in its work_dir, or the log of a search that ended"
+            f"{path}: the last table says that {task.label} was not done; the log was cut short, or the "
+            "search was interrupted; import the database in its work_dir, or the log of a search that ended"
         )
     timed = [latency for status, latency in task.trials if status is TrialStatus.OK]
     best = min(timed, default=math.nan)
@@ -187,10 +258,10 @@ def _search(name: str, task: Task, shape: str, path: Path) -> Search:
     both = task.trials and task.counted and not (math.isnan(best) and math.isnan(task.latency))
     if both and not math.isclose(best, task.latency, rel_tol=1e-4, abs_tol=2e-10):
         raise DatasetError(
-            f"{path}: the best trial of {name} took {1e6 * best:.4f} us, but the table says "
+            f"{path}: the best trial of {task.label} took {1e6 * best:.4f} us, but the table says "
             f"{1e6 * task.latency:.4f}; the logs are of two runs, or one was cut short"
         )
-    label = shape or (f"{name}({task.sizes})" if task.sizes else name)
+    label = shape or task.label
     return Search(
         label=label,
         shape=shape_named(label),

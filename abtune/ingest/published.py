@@ -22,6 +22,7 @@ import numpy as np
 import xarray as xr
 
 from abtune.errors import DatasetError, InputError
+from abtune.ingest.headings import read_column
 from abtune.ingest.reading import read_text, wrong_kind
 from abtune.ingest.timing_parts import PER_SECOND
 from abtune.schema import add_variables, make_dataset
@@ -34,16 +35,6 @@ _SUMMARY = re.compile(
     r"(geo(metric)?[ -]?)?mean|geomean|average|avg\.?|median|total|sum|overall|all( shapes)?", re.IGNORECASE
 )
 _FLOP = {"mflops": 1e6, "gflops": 1e9, "tflops": 1e12}
-# What a column holds, in brackets behind its name; the plural s may be "/s".
-_UNIT = re.compile(
-    r"(?P<name>.*?)\s*[(\[]\s*(?P<unit>[mgt]flop/?s|s|ms|[u\u00b5\u03bc]s|ns)\s*[)\]]", re.IGNORECASE
-)
-# Columns that are no configuration.
-_OTHER = re.compile(
-    r"%|\b(speed-?up|ratio|gain|diff|difference|delta|change|improvement|time|latency|duration|std|stddev|"
-    r"error|notes?|remarks?|comments?|trials|flop)\b",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,8 +103,14 @@ def parse_published(text: str, *, attrs: dict[str, Any] | None = None) -> xr.Dat
         first = seen.setdefault(row.label, row.line)
         if first != row.line:
             raise DatasetError(f"line {row.line}: shape {row.label} is already in line {first}")
+    latency = np.array([row.latency for row in rows])
+    if np.isnan(latency).all():
+        raise DatasetError(
+            f"line {rows[0].line}: no number in this row or any other; put in what was measured, or give the "
+            "right file"
+        )
     dataset = make_dataset(
-        np.array([row.latency for row in rows])[:, :, np.newaxis],
+        latency[:, :, np.newaxis],
         shapes=[row.label for row in rows],
         configs=configs,
         workloads=[row.shape.workload if row.shape else "" for row in rows],
@@ -170,32 +167,26 @@ def _table_lines(lines: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
 def _read_heading(cells: Sequence[str], line: int) -> Heading:
     boosts = [column for column, cell in enumerate(cells) if "boost" in cell.casefold()]
     columns = tuple(column for column in range(1, len(cells)) if column not in boosts)
-    named = [_read_name(cells[column], line) for column in columns]
+    named = [read_column(cells[column], line) for column in columns]
     configs = tuple(name for name, _ in named)
     if len(boosts) > 1 or len(columns) < 2 or len(set(configs)) < len(configs) or not all(configs):
         raise DatasetError(
             f"line {line}: a heading needs Shape, a name of its own for each of two or more configurations, "
             "and at most one boost"
         )
+    bare = [name for name, unit in named if not unit]
+    if bare and any(unit in PER_SECOND for _, unit in named):
+        raise DatasetError(
+            f"line {line}: column {bare[0]!r} has no unit beside one of times; name it '{bare[0]} (ms)' or "
+            f"'{bare[0]} (GFLOPS)', whichever it is"
+        )
     return Heading(
         configs=configs,
-        units=tuple(unit for _, unit in named),
+        units=tuple(unit or "gflops" for _, unit in named),
         columns=columns,
         boost=boosts[0] if boosts else None,
         width=len(cells),
     )
-
-
-def _read_name(cell: str, line: int) -> tuple[str, str]:
-    """Return the configuration that a heading names, and its unit."""
-    match = _UNIT.fullmatch(cell)
-    name, unit = (match["name"], match["unit"]) if match else (cell, "gflops")
-    if match is None and (other := _OTHER.search(name)):
-        raise DatasetError(
-            f"line {line}: column {cell!r} ({other[0]}) is not the throughput of a configuration; take it "
-            "out, or name the configuration with its unit, such as 'async (ms)'"
-        )
-    return name, re.sub("[\u00b5\u03bc]", "u", unit.casefold().replace("/", ""))
 
 
 def _read_row(cells: Sequence[str], heading: Heading, line: int) -> Row:
@@ -262,7 +253,7 @@ def _check_boost(cell: str, latency: Sequence[float], line: int) -> None:
     boost = 100 * (latency[0] / latency[1] - 1)
     exponent = Decimal(printed).as_tuple().exponent
     last_digit = 10.0 ** min(exponent, 9) if isinstance(exponent, int) else 0.0
-    if abs(stated - boost) > 0.51 * last_digit + 1e-12 * (100 + abs(boost)):
+    if not abs(stated - boost) <= 0.51 * last_digit + 1e-12 * (100 + abs(boost)):  # NaN is not
         raise DatasetError(f"line {line}: the boost is printed as {cell}, but the row gives {boost:.6g}%")
 
 

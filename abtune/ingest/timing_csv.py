@@ -105,6 +105,7 @@ class _Table:
                 config=key[1],
                 seed=key[2],
                 rounds=tuple(tuple(timings) for timings in rounds.values()),
+                labels=tuple(filter(None, rounds)),
             )
             for key, rounds in self.cells.items()
         )
@@ -129,6 +130,13 @@ def _read_heading(row: Sequence[str], path: Path, names: Mapping[str, str], unit
                 f"{wrong_kind(','.join(row), 'timings')}"
             )
         columns["time"] = times[0]
+    fields: dict[int, str] = {}
+    for name, at in columns.items():
+        if fields.setdefault(at, name) != name:
+            raise InputError(
+                f"{path}: column {row[at]!r} would be both {fields[at]} and {name}; give each a column "
+                "of its own by --columns, or rename it"
+            )
     return _Layout(names=tuple(row), columns=columns, unit=_find_unit(row, columns, path, unit))
 
 
@@ -171,7 +179,7 @@ def _read_row(row: Sequence[str], layout: _Layout, table: _Table, path: Path, li
     seconds = to_seconds(values["time"], unit, f"{place}: column {time_column}")
     seed = _whole(values["seed"], place) if "seed" in values else None
     key = values.get("shape"), values.get("config"), seed
-    round_ = values.get("round", "")
+    round_ = _round_label(values.get("round", ""))
     if "repeat" in values:
         first = table.numbered.setdefault((key, round_, values["repeat"]), line)
         if first != line:
@@ -189,6 +197,12 @@ def _same_unit(unit: str, table: _Table, place: str) -> str:
     if unit != table.unit:
         raise DatasetError(f"{place}: unit {unit}, but {table.unit} above; convert the times to one unit")
     return unit
+
+
+def _round_label(text: str) -> str:
+    """Return the label of a round, the same for 1, 01 and 1.0."""
+    match = re.fullmatch(r"(-?\d{1,18})(\.0*)?", text, flags=re.ASCII)
+    return str(int(match[1])) if match else text
 
 
 def _whole(text: str, place: str) -> int:

@@ -28,6 +28,8 @@ class Part:
         Its seed, if the file tells.
     rounds : tuple of tuple of float, seconds
         Timings by round.
+    labels : tuple of str
+        What the file calls each of the rounds; empty if they have no names.
     """
 
     place: str
@@ -36,6 +38,7 @@ class Part:
     config: str | None
     seed: int | None
     rounds: tuple[tuple[float, ...], ...]
+    labels: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +62,7 @@ class Reading:
 
 def named(name: str, place: str, *rounds: tuple[float, ...]) -> Part:
     """Return a part with a single name."""
-    return Part(place=place, name=name, shape=None, config=None, seed=None, rounds=rounds)
+    return Part(place=place, name=name, shape=None, config=None, seed=None, rounds=rounds, labels=())
 
 
 def to_seconds(value: Any, unit: str, place: str) -> float:

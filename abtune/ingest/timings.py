@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import xarray as xr
@@ -67,7 +68,12 @@ class Imported:
     notes: tuple[str, ...]
 
 
-Cells = dict[tuple[str, str, int], tuple[tuple[float, ...], ...]]
+_Name = TypeVar("_Name", str, int)
+
+# Values that an array of timings may have; 1 GiB.
+_MOST = 2**27
+
+Cells = dict[tuple[str, str, int], Mapping[int, tuple[float, ...]]]
 
 
 def read_timings(sources: Sequence[Source], asked: Asked) -> Imported:
@@ -91,13 +97,18 @@ def read_timings(sources: Sequence[Source], asked: Asked) -> Imported:
         text = read_text(source.path)
         contents.add(source.path, text)
         readings[source] = _read(text, source.path, asked)
-    told = {part.seed is not None for reading in readings.values() for part in reading.parts}
-    if len(told) > 1:
-        raise DatasetError("some files have a column seed and some have none; let all have it, or none")
+    parts = [part for reading in readings.values() for part in reading.parts]
+    told = {part.seed is not None for part in parts}
+    for column, have in (("seed", told), ("round", {bool(part.labels) for part in parts})):
+        if len(have) > 1:
+            raise DatasetError(
+                f"some files have a column {column} and some have none; let all have it, or none"
+            )
+    order = _order({label for part in parts for label in part.labels})
     cells: Cells = {}
     files: Counter[str] = Counter()
     for source, reading in readings.items():
-        _place(source, reading, asked, cells, files)
+        _place(source, reading, asked, order, cells, files)
     if asked.each_a_seed:
         cells = _split(cells)
     notes = [note for reading in readings.values() for note in reading.notes]
@@ -129,18 +140,36 @@ def _read(text: str, path: Path, asked: Asked) -> Reading:
     return reading
 
 
-def _place(source: Source, reading: Reading, asked: Asked, cells: Cells, files: Counter[str]) -> None:
+def _order(labels: set[str]) -> dict[str, int]:
+    """Return the place of each round: by number if all are numbers, else by letter."""
+    numbers = all(re.fullmatch(r"-?\d{1,18}", label, flags=re.ASCII) for label in labels)
+    return {label: at for at, label in enumerate(sorted(labels, key=int if numbers else None))}
+
+
+def _place(
+    source: Source,
+    reading: Reading,
+    asked: Asked,
+    order: Mapping[str, int],
+    cells: Cells,
+    files: Counter[str],
+) -> None:
     """Enter the parts of a file into the cells; ``files`` counts those of each configuration."""
     named = [_names(part, source, asked) for part in reading.parts]
     seeds = dict(Counter(files))
     for part, (shape, config) in zip(reading.parts, named, strict=True):
         seed = seeds.get(config, 0) if part.seed is None else part.seed
         if (shape, config, seed) in cells:
-            where = "a column seed would tell them apart" if part.name is None else "each needs its own name"
+            where = (
+                "each needs its own name"
+                if part.seed is None
+                else "number the seeds of a cell on from file to file, or take the file out if it is a copy"
+            )
             raise DatasetError(
                 f"{source.path}: {part.place}: {config} has timings of {shape}, seed {seed}, already; {where}"
             )
-        cells[shape, config, seed] = part.rounds
+        places = [order[label] for label in part.labels] or range(len(part.rounds))
+        cells[shape, config, seed] = dict(zip(places, part.rounds, strict=True))
     files.update({config for _, config in named})
 
 
@@ -174,8 +203,8 @@ def _split(cells: Cells) -> Cells:
     split: Cells = {}
     counts: Counter[tuple[str, str]] = Counter()
     for (shape, config, _), rounds in cells.items():
-        for timing in (timing for repeats in rounds for timing in repeats):
-            split[shape, config, counts[shape, config]] = ((timing,),)
+        for timing in (timing for repeats in rounds.values() for timing in repeats):
+            split[shape, config, counts[shape, config]] = {0: (timing,)}
             counts[shape, config] += 1
     return split
 
@@ -183,7 +212,7 @@ def _split(cells: Cells) -> Cells:
 def _seeds_taken(cells: Cells, asked: Asked, *, by_column: bool) -> str:
     what = "each timing" if asked.each_a_seed else "the column seed" if by_column else "each file"
     counts = Counter((shape, config) for shape, config, _ in cells)
-    timings = [sum(map(len, rounds)) for rounds in cells.values()]
+    timings = [sum(map(len, rounds.values())) for rounds in cells.values()]
     seeds = _range(list(counts.values()), "seed")
     note = f"taken for a seed: {what}; {seeds} a cell, {_range(timings, 'timing')} a seed"
     if max(counts.values()) == 1:
@@ -196,17 +225,39 @@ def _range(numbers: Sequence[int], word: str) -> str:
     return f"{low if low == high else f'{low} to {high}'} {word}{'' if high == 1 else 's'}"
 
 
+def _check_size(sizes: Sequence[int], cells: Cells) -> None:
+    """Refuse an array that memory does not hold: it has room everywhere for what the largest cell has."""
+    if math.prod(sizes) <= _MOST:
+        return
+    counts = {key: sum(map(len, rounds.values())) for key, rounds in cells.items()}
+    shape, config, seed = most = max(counts, key=counts.__getitem__)
+    every = " x ".join(
+        f"{size} {word}{'s' * (size > 1)}"
+        for size, word in zip(sizes, ("shape", "configuration", "seed", "round", "repeat"), strict=True)
+    )
+    raise DatasetError(
+        f"{every} take {math.prod(sizes) * 8 / 2**30:.0f} GiB, mostly empty: {config} of {shape}, seed "
+        f"{seed}, has the most timings, {counts[most]}; import it apart, or fewer shapes at once"
+    )
+
+
+def _places(names: Sequence[_Name]) -> dict[_Name, int]:
+    return {name: at for at, name in enumerate(names)}
+
+
 def _assemble(cells: Cells, sources: Sequence[Source]) -> xr.Dataset:
     shapes = list(dict.fromkeys(shape for shape, _, _ in cells))
     configs = list(dict.fromkeys([s.config for s in sources if s.config] + [c for _, c, _ in cells]))
     seeds = sorted({seed for _, _, seed in cells})
-    rounds = max(map(len, cells.values()))
-    repeats = max(len(timings) for cell in cells.values() for timings in cell)
-    latency = np.full((len(shapes), len(configs), len(seeds), rounds, repeats), math.nan)
+    rounds = 1 + max(number for cell in cells.values() for number in cell)
+    repeats = max(len(timings) for cell in cells.values() for timings in cell.values())
+    sizes = (len(shapes), len(configs), len(seeds), rounds, repeats)
+    _check_size(sizes, cells)
+    latency = np.full(sizes, math.nan)
+    at_shape, at_config, at_seed = _places(shapes), _places(configs), _places(seeds)
     for (shape, config, seed), cell in cells.items():
-        for number, timings in enumerate(cell):
-            place = (shapes.index(shape), configs.index(config), seeds.index(seed), number)
-            latency[place][: len(timings)] = timings
+        for number, timings in cell.items():
+            latency[at_shape[shape], at_config[config], at_seed[seed], number, : len(timings)] = timings
     known = [shape_named(shape) for shape in shapes]
     attrs: dict[str, Any] = {
         "title": "imported timings",

@@ -158,6 +158,111 @@ Total trials: 72
         read(spec, shape="M=1_N=1_K=1")
 
 
+def state(*rows: str, last: str = "Done") -> str:
+    """Return a table of tasks, of a number, a name, operations, latency, trials, and whether it was done."""
+    columns = (
+        "ID",
+        "Name",
+        "FLOP",
+        "Weight",
+        "Speed (GFLOPS)",
+        "Latency (us)",
+        "Weighted Latency (us)",
+        "Trials",
+    )
+    heading = " " + " | ".join((*columns, last))
+    cells = (row.split() for row in rows)
+    lines = (
+        f"  {number} | {name} | {flop} | 1 | 1.0 | {latency} | {latency} | {trials} | {' '.join(done)} "
+        for number, name, flop, latency, trials, *done in cells
+    )
+    return "\n".join([heading, "-" * 20, *lines, "-" * 20, "Total trials: 8\n\n"])
+
+
+def module(number: int, name: str, size: int) -> str:
+    """Return the beginning of the log of a task."""
+    return (
+        f'[INFO] Initializing Task #{number}: "{name}"\n'
+        f'    def {name}(A: T.Buffer(({size}, {size}), "float32"), B: T.Buffer(({size},), "float32")):\n'
+    )
+
+
+TWO_CALLED_MAIN = state("0 main 65536 10 4 Y", "1 main 8192 77 4 Y")
+
+
+def test_two_tasks_of_one_name_are_not_one(tmp_path: Path) -> None:
+    """A table alone does not tell the shapes of two tasks called main, and none of them may be lost."""
+    with pytest.raises(
+        DatasetError, match="tasks 0 and 1 are both main, and nothing here tells their"
+    ) as raised:
+        read(write(tmp_path, TWO_CALLED_MAIN))
+    assert str(raised.value).endswith(
+        "import the database in the work_dir of this run: abtune import databases"
+    )
+
+
+def task_trial(number: int, microseconds: int) -> str:
+    return f"[Task #{number}: main] Trial #1: GFLOPs: 1. Time: {microseconds} us. Best GFLOPs: 1\n"
+
+
+@pytest.mark.parametrize("sizes", [(64, 16), (64, 64), (64, None)])
+def test_tasks_of_one_name_are_told_by_their_sizes(tmp_path: Path, sizes: tuple[int, int | None]) -> None:
+    """The logs of the tasks themselves have sizes, by which tasks of one name are labelled apart."""
+    (tmp_path / "task_scheduler.log").write_text(TWO_CALLED_MAIN, encoding="utf-8")
+    for number, (size, microseconds) in enumerate(zip(sizes, (10, 77), strict=True)):
+        text = (module(number, "main", size) if size else "") + task_trial(number, microseconds)
+        (tmp_path / f"task_{number}_main.log").write_text(text, encoding="utf-8")
+    if sizes == (64, 16):
+        dataset = read(f"a={tmp_path}")
+        assert dataset["shape"].values.tolist() == ["main(64x64,64)", "main(16x16,16)"]
+        assert dataset["latency"].values.ravel().tolist() == pytest.approx([10e-6, 77e-6])
+        with pytest.raises(DatasetError, match=r"2 tasks \(main\(64x64,64\), main\(16x16,16\)\); --shape"):
+            read(f"a={tmp_path}", shape="M=1_N=1_K=1")
+    else:
+        both = "main, and" if None in sizes else r"main\(64x64,64\), and"
+        with pytest.raises(DatasetError, match=f"tasks 0 and 1 are both {both}"):
+            read(f"a={tmp_path}")
+
+
+def test_one_number_is_one_task(tmp_path: Path) -> None:
+    """Where a number comes with another name, a second search has begun."""
+    text = state("0 main 65536 10 4 Y") + state("0 dense 8192 77 4 Y")
+    with pytest.raises(
+        DatasetError, match="line 9: task 0 is dense here and main above; one log holds one run"
+    ):
+        read(write(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    ("last", "said"),
+    [("Terminated", "main was not done; the log was cut"), ("Ended", "line 3: .* column 'done'")],
+)
+def test_what_says_that_a_search_ended_is_not_assumed(tmp_path: Path, last: str, said: str) -> None:
+    """Older versions call it Terminated; without either, nothing tells a search that was interrupted."""
+    with pytest.raises(DatasetError, match=said):
+        read(write(tmp_path, state("0 main 10 9.5 64", last=last)))
+    assert read(write(tmp_path, state("0 main 10 9.5 64 Y", last="Terminated"))).sizes["shape"] == 1
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [
+        ("0 main 10 9.5 64 Y", "0 main 10 9.4 32 Y", "line 9: task main: 32 trials follow 64; one log holds"),
+        ("0 main 10 9.5 64 Y", "0 main 10 N/A 0", "0 trials follow 64"),
+        ("0 main 10 9.5 64 Y", "0 main 10 9.4 64", "it is not done, and was above"),
+        ("0 main 10 9.5 64 Y", "0 main 10 N/A 64 Y", "latency N/A follows 9.5000"),
+        ("0 main 10 9.5 64 Y", "0 main 10 9.6 64 Y", "latency 9.6 follows 9.5000"),
+        ("0 main 10 N/A 0", "0 main 11 9.6 64 Y", "11 operations follow 10"),
+    ],
+)
+def test_a_second_search_in_one_log_is_refused(tmp_path: Path, first: str, second: str, said: str) -> None:
+    """Trials only grow and the best time only falls; where they do not, another search has begun."""
+    with pytest.raises(DatasetError, match=said):
+        read(write(tmp_path, state(first) + state(second)))
+    grown = state("0 main 10 N/A 0") + state("0 main 10 9.5 32") + state("0 main 10 9.5 64 Y") * 2
+    assert float(read(write(tmp_path, grown))["latency"].squeeze()) == pytest.approx(9.5e-6)
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

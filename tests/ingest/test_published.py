@@ -133,6 +133,8 @@ def test_beside_times_any_label_is_a_shape() -> None:
         (table(f"|{GEMM}|0|2|100|"), "line 5: a throughput must be positive, not 0"),
         (table(f"|{GEMM}|1|inf|100|"), "line 5: a throughput must be positive, not inf"),
         (table(f"|{GEMM}|1|2|1e999|"), "line 5: the boost is printed as 1e999, but the row gives 100%"),
+        (table(f"|{GEMM}|1|2|nan%|"), "line 5: the boost is printed as nan%, but the row gives 100%"),
+        (table(f"|{GEMM}|-|n/a|-|"), "line 5: no number in this row or any other; put in what was measured"),
         (table(f"|{GEMM}|1|2|much|"), "line 5: 'much' is not a number"),
         (table(f"|{GEMM}|1|2|50%|"), "line 5: the boost is printed as 50%, but the row gives 100%"),
         (
@@ -169,6 +171,65 @@ def test_units_and_bold_numbers_are_read(heading: str, cells: str, milliseconds:
     dataset = parse_published(f"|Shape|{heading}|\n|:-|-:|:-:|\n|{GEMM}|{cells}|\n")
     assert dataset["config"].values.tolist() == ["a", "b"]
     assert 1e3 * dataset["latency"].values.ravel() == pytest.approx(milliseconds, nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("unit", "milliseconds"),
+    [
+        (" (msec)", 1.5),
+        ("(Milliseconds)", 1.5),
+        (" [ usec ]", 1.5e-3),
+        (" (microseconds)", 1.5e-3),
+        (" (nsec)", 1.5e-6),
+        (" (sec)", 1500),
+        (" (seconds)", 1500),
+        (" (GFLOPS/s)", 168.034304 / 1.5),
+    ],
+)
+def test_units_have_several_spellings(unit: str, milliseconds: float) -> None:
+    """A unit that is written out or shortened in another way is that unit, and no part of the name."""
+    dataset = parse_published(f"|Shape|main{unit}|async{unit}|\n|-|-|-|\n|{GEMM}|1.5|0.75|\n")
+    assert dataset["config"].values.tolist() == ["main", "async"]
+    assert 1e3 * dataset["latency"].values.ravel()[0] == pytest.approx(milliseconds)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("main (us/iter)", "main (ns/op)", "main (ms, lower is better)", "main (ms)*"),
+        *("main ms", "main in ms", "main / ms", "main_ms", "main, \u00b5s", "main / s", "main in s"),
+        *("runtime", "main runtime", "mean", "main (median)", "p50", "main min", "main (best of 3)"),
+        *("main (GB/s)", "main (GOPS)", "main (img/s)", "main TFLOPS", "main (FLOPS)", "main (min)"),
+        *("main s.", "main (wall)", "main (min.)", "main (us) (ms)", "main (us) (GFLOPS)", "main (hr)"),
+        *("main (x)", "main (MB)", "frames per second", "main (lower is better)", "main \u2193"),
+    ],
+)
+def test_other_units_are_not_taken_for_gflops(name: str) -> None:
+    """A unit that is not understood, or the name of a statistic, would turn a gain into a loss."""
+    with pytest.raises(DatasetError, match=r"line 1: .* such as 'async \(ms\)' or 'async \(GFLOPS\)'"):
+        parse_published(f"|Shape|{name}|async|\n|-|-|-|\n|{GEMM}|2|1|\n")
+
+
+def test_names_may_have_brackets_and_longer_words() -> None:
+    """Only whole words of units and statistics are refused, and those are names where a unit is told."""
+    names = [
+        *("async (#14009)", "main (v2)", "main (8 threads)", "main (A100)", "max-autotune", "Ann's", "P40"),
+        *("torch.compile (max-autotune)", "first", "second", "timeless", "meaning", "msvc", "main GFLOP/s"),
+    ]
+    headings = [*names, "ONNX Runtime (GFLOPS)", "mean (TFLOPS)", "time (GFLOPS/s)"]
+    dataset = parse_published(f"|Shape|{'|'.join(headings)}|\n|-|\n|{GEMM}{'|1' * len(headings)}|\n")
+    assert dataset["config"].values.tolist() == [*names, "ONNX Runtime", "mean", "time"]
+
+
+def test_beside_times_a_number_needs_its_unit() -> None:
+    """A unit in one heading only is meant for all as likely as not."""
+    text = f"|Shape|main (ms)|async|\n|-|-|-|\n|{GEMM}|2|1|\n"
+    with pytest.raises(
+        DatasetError, match=r"line 1: column 'async' has no unit beside one of times; name it"
+    ):
+        parse_published(text)
+    latency = parse_published(text.replace("async", "async (GFLOPS)"))["latency"].values.ravel()
+    assert latency.tolist() == pytest.approx([2e-3, 0.168034304])
 
 
 @pytest.mark.parametrize("name", ["speedup", "Ratio", "diff (%)", "note", "latency", "std"])

@@ -20,6 +20,7 @@ from abtune.datasets import bundled_path
 from abtune.errors import AbtuneError
 from abtune.ingest.reading import find_files
 from abtune.ingest.timing_csv import read_csv
+from abtune.ingest.timing_parts import Part, Reading
 from abtune.ingest.timings import Asked, Imported, read_timings
 
 HEADING = "shape,config,seed,time_us\n"
@@ -85,6 +86,33 @@ def test_the_analysis_sees_the_table(tmp_path: Path) -> None:
     assert seen.comparisons == expected.comparisons
 
 
+def test_rounds_are_placed_by_their_labels(tmp_path: Path) -> None:
+    """A round has one place in all cells of all files, whatever the order of lines, and may be missing."""
+    text = "shape,config,seed,round,time_s\na,b,0,10,5\na,b,0,2.0,3\na,c,0,2,3\na,c,0,10,5\na,c,1,10,7\n"
+    more = "shape,config,seed,round,time_s\na,b,1,1,2\n"
+    one, two, named, bare = (tmp_path / f"{name}.csv" for name in ("one", "two", "named", "bare"))
+    one.write_text(text, encoding="utf-8")
+    two.write_text(more, encoding="utf-8")
+    dataset = read(one, two).dataset
+    seconds = [[[math.nan, 3, 5], [2, math.nan, math.nan]], [[math.nan, 3, 5], [math.nan, math.nan, 7]]]
+    np.testing.assert_array_equal(dataset["latency"].values[0, ..., 0], seconds)
+    named.write_text(
+        text.replace(",10,", ",first,").replace(",2,", ",last,").replace(",2.0,", ",last,"), "utf-8"
+    )
+    np.testing.assert_array_equal(read(named).dataset["latency"].values[0, 0, 0, :, 0], [5, 3])
+    bare.write_text("shape,config,seed,time_s\na,c,5,3\n", encoding="utf-8")
+    with pytest.raises(AbtuneError, match="some files have a column round and some have none"):
+        read(one, bare)
+
+
+def test_one_large_cell_among_many_is_named(tmp_path: Path) -> None:
+    """An array has room everywhere for the timings of the largest cell; what cannot be held is refused."""
+    rows = ["large,a,3,1"] * 20_000 + [f"x{number},a,0,1" for number in range(20_000)]
+    with pytest.raises(AbtuneError, match="take 6 GiB, mostly empty: a of large, seed 3, has") as raised:
+        read_text(tmp_path, HEADING + "\n".join(rows))
+    assert "the most timings, 20000; import it apart" in str(raised.value)
+
+
 def test_a_file_is_a_seed(tmp_path: Path) -> None:
     """Without a column seed the files of a configuration are its seeds, their timings repeats."""
     runs = []
@@ -118,6 +146,23 @@ def test_columns_may_be_named_otherwise(tmp_path: Path) -> None:
     assert (dataset["latency"].values.ravel() * 1e3).tolist() == pytest.approx([5.0, 6.0])
     dataset = read_text(tmp_path, "shape\tconfig\ttime\tunit\nx\ta\t5\tns\n")
     assert dataset["latency"].values.ravel().tolist() == pytest.approx([5e-9])
+
+
+@pytest.mark.parametrize(
+    ("columns", "both"),
+    [
+        ({"shape": "config"}, "'config' would be both shape and config;"),
+        ({"seed": "time_us"}, "'time_us' would be both seed and time;"),
+        ({"seed": "run", "round": "run"}, "'run' would be both seed and round;"),
+    ],
+)
+def test_a_column_is_one_thing(tmp_path: Path, columns: dict[str, str], both: str) -> None:
+    """One column for two fields is a slip, which nothing later would show."""
+    with pytest.raises(AbtuneError, match=both):
+        read_text(tmp_path, "shape,config,run,time_us\nx,a,0,1\n", columns=columns)
+    swapped = {"shape": "config", "config": "shape"}
+    dataset = read_text(tmp_path, "shape,config,time_us\na,x,1\n", columns=swapped)
+    assert (dataset["shape"].item(), dataset["config"].item()) == ("x", "a")
 
 
 @pytest.mark.parametrize(
@@ -207,7 +252,9 @@ def test_cells_of_several_files(tmp_path: Path) -> None:
     one.write_text(HEADING + "x,a,0,1\n", encoding="utf-8")
     two.write_text(HEADING + "x,a,1,1\nx,a,0,1\n", encoding="utf-8")
     bare.write_text("shape,config,time_us\nx,a,1\n", encoding="utf-8")
-    with pytest.raises(AbtuneError, match=r"two.csv: line 3: a has timings of x, seed 0, already"):
+    with pytest.raises(
+        AbtuneError, match=r"two.csv: line 3: a has timings of x, seed 0, already; number the"
+    ):
         read(one, two)
     with pytest.raises(AbtuneError, match="let all have it, or none"):
         read(one, bare)
@@ -237,6 +284,32 @@ def test_a_line_of_any_length_is_looked_at_in_no_time(tmp_path: Path) -> None:
     with pytest.raises(AbtuneError, match="two columns have the same name") as raised:
         read_text(tmp_path, "a," * 200_000)
     assert len(str(raised.value)) < 400
+
+
+class Seed(int):
+    """A number that counts how often it is compared."""
+
+    compared = 0
+
+    def __eq__(self, other: object) -> bool:
+        Seed.compared += 1
+        return int(self) == other
+
+    __hash__ = int.__hash__
+
+
+def test_work_grows_with_the_number_of_seeds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No seed is searched for among all others: 30,000 of them took most of a minute."""
+    parts = tuple(
+        Part(place="", name=None, shape="x", config=config, seed=Seed(seed), rounds=((1.0,),), labels=())
+        for seed in range(500)
+        for config in "ab"
+    )
+    reading = Reading(parts=parts, each_a_process=False, notes=())
+    monkeypatch.setattr("abtune.ingest.timings.read_csv", lambda *_: reading)
+    Seed.compared = 0
+    assert read_text(tmp_path, HEADING).sizes["seed"] == 500
+    assert Seed.compared < 10 * len(parts)
 
 
 # --- benchmark runners --------------------------------------------------------------------------------
