@@ -97,7 +97,7 @@ def _about_correction(judged: list[Comparison], needed: float, choices: Choices)
     together = math.ceil(smallest / needed - 1e-9)
     if choices.correction == Correction.BH and together <= len(judged):
         return [
-            f"Only {together} shapes or more that differ together can be shown to: the smallest p that these "
+            f"Only {together} shapes or more together can be shown to differ: the smallest p that these "
             f"seeds can give is {p_value(smallest)}, and the correction over {count(len(judged), 'shape')} "
             f"asks for {p_value(needed)} of one alone, which takes {fewest_seeds(alpha=needed)} seeds a side."
         ]
