@@ -110,7 +110,7 @@ def power(
         seeds=tuple(sorted(set(seeds))) or SEEDS,
     )
     if cv is None:
-        plan, source = _from_dataset(dataset, (baseline, candidate), goal, shapes)
+        plan, source = _from_dataset(dataset, (baseline, candidate), goal, shapes, level)
     else:
         plan, source = plan_from_noise(cv, goal), "as given"
     if figure is not None:
@@ -121,7 +121,7 @@ def power(
 
 
 def _from_dataset(
-    name: str | None, configs: tuple[str | None, str | None], goal: Goal, shapes: int | None
+    name: str | None, configs: tuple[str | None, str | None], goal: Goal, shapes: int | None, level: float
 ) -> tuple[SeedPlan, str]:
     """Plan with a dataset's noise, and say in words where that comes from."""
     import dataclasses
@@ -130,7 +130,6 @@ def _from_dataset(
 
     import abtune
     from abtune.analyse.arguments import choose_configs
-    from abtune.analyse.comparison import alpha_of
     from abtune.analyse.planning import plan_from_dataset
     from abtune.analyse.samples import extract
     from abtune.commands.pages import default_dataset
@@ -139,7 +138,7 @@ def _from_dataset(
     opened = abtune.open_dataset(name)
     chosen = choose_configs(opened, *configs)
     goal = dataclasses.replace(goal, shapes=shapes or opened.sizes["shape"])
-    plan = plan_from_dataset(opened, chosen, goal, level=alpha_of(goal.alpha))
+    plan = plan_from_dataset(opened, chosen, goal, level=level)
     seeds = np.maximum(*(extract(opened, config).n for config in chosen))
     pooled = int(np.count_nonzero(seeds >= 2))
     return plan, f"pooled over {pooled} shape{'' if pooled == 1 else 's'} of {name}"
