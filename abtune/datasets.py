@@ -19,7 +19,7 @@ from abtune.schema import VARIABLES, check_attrs, validate
 BUNDLED: Mapping[str, str] = {
     "tvm14009-rtx3080": "the table of apache/tvm#14009: 29 shapes, one run a cell, RTX 3080",
     "h200-tvm14009": "its 29 shapes, 10 seeds of 192 trials, async against mainline on H200",
-    "h200-deep": "five of its shapes, 5 to 7 seeds of 512 trials, async against mainline on H200",
+    "h200-deep": "five of its shapes, 10 seeds of 512 trials, async against mainline on H200",
     "h200-pilot": "three of its shapes, 10 seeds of 192 trials, async against mainline on H200",
 }
 

@@ -161,7 +161,12 @@ def _why_different(evidence: Evidence) -> str:
         return f"{start}, by more than the margin of {percent(margin)}."
     if _smallest(margin) < evidence.family_low and evidence.family_high < margin:
         return f"{start}, but by less than the margin of {percent(margin)}."
-    return f"{start}; that it is by at least the margin of {percent(margin)} is not shown."
+    of_all = (
+        ""
+        if family == (evidence.boost_low, evidence.boost_high)
+        else f": the interval of all shapes at once is {percent(family[0])} to {percent(family[1])}"
+    )
+    return f"{start}; that it is by at least the margin of {percent(margin)} is not shown{of_all}."
 
 
 def _why_open(evidence: Evidence) -> str:
