@@ -23,7 +23,7 @@ ATTRS = {
 def build() -> xr.Dataset:
     """Read the table and say where it comes from."""
     text = (DATA / "tvm14009-rtx3080.md").read_text(encoding="utf-8")
-    return parse_published(text, attrs=ATTRS)
+    return parse_published(text, unit="gflops", attrs=ATTRS)
 
 
 if __name__ == "__main__":

@@ -406,7 +406,13 @@ def test_bundled_datasets_are_listed(run: Run) -> None:
 def test_a_published_table_is_imported(run: Run) -> None:
     """An imported table can be analyzed, and says what it holds."""
     Path("t.md").write_text(TABLE, encoding="utf-8")
-    assert run("import", "published", "t.md", "--out", "t.nc").out == "t.nc: 1 shape, configurations a, b\n"
+    told = "t.nc: 1 shape, configurations a, b\n"
+    assumed = "numbers without a unit were read as GFLOPS, of which more is better; for times: --unit ms\n"
+    assert run("import", "published", "t.md", "--out", "t.nc").out == told + assumed
+    (row,) = json.loads(run("analyze", "t.nc", "--format", "json").out)["comparisons"]
+    assert row["boost"] == pytest.approx(1, rel=1e-14)
+    command = ("import", "published", "t.md", "--unit", "tflops", "--out", "t.nc", "--overwrite")
+    assert run(*command).out == told
     (row,) = json.loads(run("analyze", "t.nc", "--format", "json").out)["comparisons"]
     assert row["boost"] == pytest.approx(1, rel=1e-14)
 

@@ -75,6 +75,7 @@ def test_nothing_given_is_said(with_samples: Path, run: Run, kind: str) -> None:
         ("time", "'time' is not FIELD=NAME"),
         ("tim=x", "unknown field 'tim'; did you mean: time"),
         ("time=", "is not FIELD=NAME"),
+        ("time=a,seed=run,time=b", "--columns has time twice, a and b; keep one of them"),
     ],
 )
 def test_columns_are_checked(with_samples: Path, run: Run, entry: str, said: str) -> None:

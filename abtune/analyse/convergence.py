@@ -190,7 +190,7 @@ def boost_curve(dataset: xr.Dataset, analysis: Analysis) -> Curve:
             for index, row in enumerate(analysis.comparisons)
         ),
         interval_method=in_words("expanded-percentile", Estimand.GEOMETRIC_MEAN),
-        caveats=(OPTIMISTIC, *_about_shapes(used, overall)),
+        caveats=(OPTIMISTIC, *_about_seeds(points), *_about_shapes(used, overall)),
     )
 
 
@@ -199,6 +199,21 @@ def _with_two(sides: Sequence[Floats]) -> npt.NDArray[np.bool_]:
     counts = np.array([np.count_nonzero(~np.isnan(side), axis=1) for side in sides])
     found: npt.NDArray[np.bool_] = counts.min(axis=0) >= 2
     return found
+
+
+def _about_seeds(points: Sequence[Sequence[Point]]) -> Iterator[str]:
+    """Say up to where some searches that find something later are not counted yet."""
+    in_the_end = [(point.n_baseline, point.n_candidate) for point in points[-1]]
+    late = [
+        row[0].trials
+        for row in points
+        if [(point.n_baseline, point.n_candidate) for point in row] != in_the_end
+    ]
+    if late:
+        yield (
+            f"Up to {count(max(late), 'trial')}, a row leaves out the searches that have not found a "
+            "candidate that runs yet: it can look faster than the next."
+        )
 
 
 def _about_shapes(used: npt.NDArray[np.bool_], overall: Sequence[Point]) -> Iterator[str]:

@@ -60,17 +60,23 @@ Example:
 """
 )
 @click.argument("table", type=click.Path(path_type=Path))
+@click.option(
+    "--unit",
+    type=click.Choice(["s", "ms", "us", "ns", "mflops", "gflops", "tflops"]),
+    help="Unit of the columns that do not say theirs. [default: gflops]",
+)
 @_output_options
-def published(table: Path, out: Path, *, overwrite: bool) -> None:
-    """Read a published markdown table of throughputs.
+def published(table: Path, out: Path, *, unit: str | None, overwrite: bool) -> None:
+    """Read a published markdown table of throughputs or times.
 
-    TABLE is a text with one or more tables: a column Shape, a column of GFLOPS for each configuration, and
-    perhaps a column with the boost in percent, which is then checked against the others. Text around the
-    tables is ignored.
+    TABLE is a text with one or more tables: a column Shape, a column for each configuration, such as async,
+    async (TFLOPS) or async (ms), and perhaps a column with the boost in percent, which is then checked
+    against the others. Text around the tables is ignored.
     """
     from abtune.ingest.published import read_published
 
-    _save(read_published(table), out, overwrite=overwrite, notes=())
+    dataset = read_published(table, unit=unit or "")
+    _save(dataset, out, overwrite=overwrite, notes=_about_units(dataset))
 
 
 @import_.command(
@@ -183,8 +189,16 @@ def _columns(entries: Sequence[str]) -> dict[str, str]:
             raise InputError(f"--columns {entry!r} is not FIELD=NAME, such as time=elapsed_ms")
         if field not in FIELDS:
             raise unknown_name("field", field, FIELDS)
-        columns[field] = name
+        if columns.setdefault(field, name) != name:
+            raise InputError(f"--columns has {field} twice, {columns[field]} and {name}; keep one of them")
     return columns
+
+
+def _about_units(dataset: xr.Dataset) -> list[str]:
+    """Say what was assumed of numbers without a unit."""
+    if "assumed_unit" not in dataset.attrs:
+        return []
+    return ["numbers without a unit were read as GFLOPS, of which more is better; for times: --unit ms"]
 
 
 def _about_searches(dataset: xr.Dataset, what: str) -> list[str]:

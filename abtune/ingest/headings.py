@@ -1,8 +1,7 @@
 """Headings of published tables: the configuration that a column is of, and the unit of its numbers.
 
-A number without a unit is GFLOPS. That is safe only because a heading that hints at anything else, and does
-not say it in a form that is understood, is refused: a time that is read as a throughput turns a gain into a
-loss.
+A time that is read as a throughput turns a gain into a loss, so a heading that hints at anything but a name,
+and does not say it in a form that is understood, is refused.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ _OTHER = re.compile(
 )
 
 
-def read_column(cell: str, line: int) -> tuple[str, str]:
+def read_column(cell: str, line: int, *, given: str = "") -> tuple[str, str]:
     """Return the configuration that a heading names, and its unit.
 
     Parameters
@@ -63,12 +62,14 @@ def read_column(cell: str, line: int) -> tuple[str, str]:
         Such as ``main``, ``main (TFLOPS)`` or ``main [usec]``.
     line : int
         Its number, for messages.
+    given : str
+        The unit of a heading that has none, if the user said it.
 
     Returns
     -------
     tuple of str
         The name, and one of ``s``, ``ms``, ``us``, ``ns``, ``mflops``, ``gflops`` and ``tflops``, empty
-        if the heading has none.
+        if nothing says it.
 
     Raises
     ------
@@ -86,7 +87,7 @@ def read_column(cell: str, line: int) -> tuple[str, str]:
             "configuration; take it out, or name the configuration with its unit, such as 'async (ms)' or "
             "'async (GFLOPS)'"
         )
-    return cell, ""
+    return cell, given
 
 
 def _plain(text: str) -> str:

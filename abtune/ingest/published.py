@@ -1,7 +1,7 @@
 """Published tables of throughputs, one number for each shape and configuration.
 
 What is read is a markdown table whose first column is headed ``Shape`` and holds labels; every further
-column is a configuration with GFLOPS, or with what its heading says in brackets, such as TFLOPS or ms. A
+column is a configuration with what its heading says in brackets, such as TFLOPS or ms, or else with GFLOPS. A
 throughput takes a label from which its operations can be counted; beside times, any label is a shape. A
 column with ``boost`` in its heading is checked and then dropped, and one that can be no configuration is
 refused. A text may hold several such tables, as long as they have the same configurations. Nothing is made
@@ -35,6 +35,8 @@ _SUMMARY = re.compile(
     r"(geo(metric)?[ -]?)?mean|geomean|average|avg\.?|median|total|sum|overall|all( shapes)?", re.IGNORECASE
 )
 _FLOP = {"mflops": 1e6, "gflops": 1e9, "tflops": 1e12}
+UNITS = (*PER_SECOND, *_FLOP)
+ASSUMED_UNIT = "gflops"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,16 +54,20 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heading:
-    """The heading of a table: the names of its configurations, their units, and which columns hold what."""
+    """The heading of a table: the names of its configurations, their units, and which columns hold what.
+
+    ``assumed`` says whether nothing told the unit of some column.
+    """
 
     configs: tuple[str, ...]
     units: tuple[str, ...]
+    assumed: bool
     columns: tuple[int, ...]
     boost: int | None
     width: int
 
 
-def read_published(path: Path) -> xr.Dataset:
+def read_published(path: Path, *, unit: str = "") -> xr.Dataset:
     """Read a file with :func:`parse_published`.
 
     Raises
@@ -71,25 +77,28 @@ def read_published(path: Path) -> xr.Dataset:
     """
     text = read_text(path)
     try:
-        return parse_published(text, attrs={"source": path.name})
+        return parse_published(text, unit=unit, attrs={"source": path.name})
     except (DatasetError, InputError) as error:
         raise DatasetError(f"{path}: {error}") from None
 
 
-def parse_published(text: str, *, attrs: dict[str, Any] | None = None) -> xr.Dataset:
+def parse_published(text: str, *, unit: str = "", attrs: dict[str, Any] | None = None) -> xr.Dataset:
     """Turn the tables of a text into a dataset with one seed, one round and one repeat.
 
     Parameters
     ----------
     text : str
         Markdown; whatever is not a table headed ``Shape`` is ignored.
+    unit : str
+        One of ``UNITS``, of the numbers below a heading that has none; GFLOPS if empty.
     attrs : dict, optional
         Global attributes of the dataset, such as its source.
 
     Returns
     -------
     xarray.Dataset
-        Latencies in seconds, configurations in the order of their columns.
+        Latencies in seconds, configurations in the order of their columns; ``assumed_unit`` is among the
+        attributes if nothing said what the unit was.
 
     Raises
     ------
@@ -97,7 +106,7 @@ def parse_published(text: str, *, attrs: dict[str, Any] | None = None) -> xr.Dat
         If there is no table, tables disagree about the configurations, a shape comes twice, a number is
         not one, or a boost does not follow from its row.
     """
-    configs, rows = _read_tables(text.splitlines())
+    configs, rows, assumed = _read_tables(text.splitlines(), unit)
     seen: dict[str, int] = {}
     for row in rows:
         first = seen.setdefault(row.label, row.line)
@@ -114,7 +123,7 @@ def parse_published(text: str, *, attrs: dict[str, Any] | None = None) -> xr.Dat
         shapes=[row.label for row in rows],
         configs=configs,
         workloads=[row.shape.workload if row.shape else "" for row in rows],
-        attrs=attrs,
+        attrs={**(attrs or {}), **({"assumed_unit": ASSUMED_UNIT} if assumed else {})},
     )
     flop = [row.shape.flop if row.shape else math.nan for row in rows]
     return dataset if np.isnan(flop).all() else add_variables(dataset, flop=flop)
@@ -132,15 +141,18 @@ def published_flop(shape: Shape) -> int:
     return 2 * (shape.m * shape.n * shape.k + shape.m * shape.n)
 
 
-def _read_tables(lines: Sequence[str]) -> tuple[tuple[str, ...], list[Row]]:
+def _read_tables(lines: Sequence[str], unit: str) -> tuple[tuple[str, ...], list[Row], bool]:
+    """Return the configurations, the rows, and whether the unit of any column had to be assumed."""
     rows: list[Row] = []
+    assumed = False
     heading: Heading | None = None
     configs: tuple[str, ...] | None = None
     for number, cells in _table_lines(lines):
         if not cells:
             heading = None  # the table has ended
         elif cells[0].casefold() == "shape":
-            heading = _read_heading(cells, number)
+            heading = _read_heading(cells, number, unit)
+            assumed = assumed or heading.assumed
             configs = configs or heading.configs
             if heading.configs != configs:
                 raise DatasetError(
@@ -153,7 +165,7 @@ def _read_tables(lines: Sequence[str]) -> tuple[tuple[str, ...], list[Row]]:
         raise DatasetError(
             f"no table here{hint or '; its heading would start with | Shape |, and rows would follow'}"
         )
-    return configs, rows
+    return configs, rows, assumed
 
 
 def _table_lines(lines: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
@@ -164,10 +176,10 @@ def _table_lines(lines: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
         yield number, [re.sub(r"^(\*+|_+|`+)(.*)\1$", r"\2", cell.strip()).strip() for cell in cells]
 
 
-def _read_heading(cells: Sequence[str], line: int) -> Heading:
+def _read_heading(cells: Sequence[str], line: int, unit: str) -> Heading:
     boosts = [column for column, cell in enumerate(cells) if "boost" in cell.casefold()]
     columns = tuple(column for column in range(1, len(cells)) if column not in boosts)
-    named = [read_column(cells[column], line) for column in columns]
+    named = [read_column(cells[column], line, given=unit) for column in columns]
     configs = tuple(name for name, _ in named)
     if len(boosts) > 1 or len(columns) < 2 or len(set(configs)) < len(configs) or not all(configs):
         raise DatasetError(
@@ -182,7 +194,8 @@ def _read_heading(cells: Sequence[str], line: int) -> Heading:
         )
     return Heading(
         configs=configs,
-        units=tuple(unit or "gflops" for _, unit in named),
+        units=tuple(unit or ASSUMED_UNIT for _, unit in named),
+        assumed=bool(bare),
         columns=columns,
         boost=boosts[0] if boosts else None,
         width=len(cells),

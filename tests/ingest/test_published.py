@@ -232,6 +232,19 @@ def test_beside_times_a_number_needs_its_unit() -> None:
     assert latency.tolist() == pytest.approx([2e-3, 0.168034304])
 
 
+def test_a_unit_may_be_told_beside_the_table() -> None:
+    """It is that of headings without one, and without it the dataset says what was assumed."""
+    text = f"|Shape|main exec|async (us)|\n|-|-|-|\n|{GEMM}|2|1|\n"
+    told = parse_published(text, unit="ms", attrs={"source": "here"})
+    assert told["latency"].values.ravel().tolist() == [2e-3, 1e-6]
+    assert told.attrs["source"] == "here"
+    assert "assumed_unit" not in told.attrs
+    bare = parse_published(text.replace(" (us)", ""))
+    assert bare.attrs["assumed_unit"] == "gflops"
+    with pytest.raises(DatasetError, match="is not the throughput of a configuration"):
+        parse_published(text.replace("main exec", "std"), unit="ms")
+
+
 @pytest.mark.parametrize("name", ["speedup", "Ratio", "diff (%)", "note", "latency", "std"])
 def test_columns_of_something_else_are_no_configurations(name: str) -> None:
     """A ratio or a spread would otherwise be taken for a throughput."""
