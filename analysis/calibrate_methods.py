@@ -28,7 +28,7 @@ from simulated_reports import (
 )
 from simulated_series import series_table, worth_table
 from stats_noise import ALIKE, Array, Noise, unknown_floor
-from unseen_noise import both_kinds_table, gaps_table, sessions_table, unseen_table
+from unseen_noise import both_kinds_table, few_table, gaps_table, sessions_table, unseen_table
 
 from abtune.stats.estimand import Estimand
 from abtune.stats.methods import compute_interval, methods_for
@@ -158,6 +158,7 @@ def main() -> None:
             "both kinds": (both_kinds_table, [3 * analyses // 2]),
             "sessions": (sessions_table, [replications]),
             "gaps": (gaps_table, [replications]),
+            "few": (few_table, [replications]),
             "power": (power_table, [analyses // 2]),
             "calibration": (calibration_table, [8]),
             "series": (series_table, [10 * replications]),

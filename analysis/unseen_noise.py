@@ -204,6 +204,29 @@ def _over_gaps(spread: Array, few: int, n: int, reports: int) -> float:
     return held / reports
 
 
+def few_table(reports: int) -> str:
+    """Lay out how often the intervals hold where one side has few seeds and the other many."""
+    designs = ((2, 4), (2, 6), (2, 12), (2, 40), (3, 6), (3, 12), (3, 30), (4, 20))
+    rows = []
+    for name, few, many in (("alike", 1, 1), ("4:1, more where few", 4, 1), ("1:4, more where many", 1, 4)):
+        shares = [_few_against_many(n, m, 0.02 * few, 0.02 * many, reports) for n, m in designs]
+        rows.append([name, *(f"{100 * one:.1f}, {100 * these:.1f}" for one, these in shares)])
+    return table(["spread", *(f"{n}+{m}" for n, m in designs)], rows)
+
+
+def _few_against_many(n: int, m: int, few: float, many: float, reports: int) -> tuple[float, float]:
+    """Return how often the interval of a shape and that over six shapes hold zero."""
+    rng, shapes, these = np.random.default_rng([14, n, m]), 6, 0
+    weight = np.full(shapes, 1 / shapes)
+    sides = rng.normal(0, few, (reports, shapes, n)), rng.normal(0, many, (reports, shapes, m))
+    flat = [side.reshape(-1, side.shape[2]) for side in sides]
+    found = expanded_percentile(*flat, level=1 - ALPHA, floor=unknown_floor(reports * shapes))
+    for first, second in zip(*sides, strict=True):
+        half = half_width([block(side, weight) for side in (first, second)], 1 - ALPHA)
+        these += abs(first.mean() - second.mean()) <= half
+    return float(np.mean((found.low <= 0) & (found.high >= 0))), these / reports
+
+
 def _samples(value: Array) -> Samples:
     """Make one side whose winners were timed once."""
     shapes, n = value.shape

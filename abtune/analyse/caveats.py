@@ -16,6 +16,10 @@ from abtune.stats.multiplicity import Correction
 from abtune.stats.power import fewest_seeds, smallest_p
 from abtune.stats.splits import is_exact
 
+# With fewer seeds on one side and this many times as many on the other, intervals are too narrow.
+_ENOUGH = 4
+_MANY_TIMES = 2
+
 # A failure mode of one search in ten is common enough to matter and rare enough to be missed.
 _RARE = 0.1
 _RARE_IS_SEEN = 0.05
@@ -76,7 +80,12 @@ def of_design(
     if not judged:
         single = max(max(row.baseline.n, row.candidate.n) for row in comparisons) == 1
         return [ONE_RUN] if single else []
-    notes = [*_about_correction(judged, needed, choices), *_about_rare_failures(judged)]
+    tested = sum(not math.isnan(row.p) for row in comparisons)
+    notes = [
+        *_about_correction(judged, needed, tested, choices),
+        *_about_few_against_many(judged, choices),
+        *_about_rare_failures(judged),
+    ]
     if not (baseline.floor >= 0).any() and not (candidate.floor >= 0).any():
         notes.append(
             "Each winner was timed once, so the noise of measurement is not known apart from that of seeds."
@@ -84,12 +93,13 @@ def of_design(
     counted = all(is_exact(row.baseline.n, row.candidate.n) for row in judged)
     if choices.test == "permutation" and choices.estimand != Estimand.MEDIAN and not counted:
         notes.append(
-            "Some shapes have too many splits of their seeds to count; 99,999 random ones were drawn."
+            "Some shapes have too many seeds for every split of them to be counted; 99,999 random ones were "
+            "drawn."
         )
     return notes
 
 
-def _about_correction(judged: list[Comparison], needed: float, choices: Choices) -> list[str]:
+def _about_correction(judged: list[Comparison], needed: float, tested: int, choices: Choices) -> list[str]:
     smallest = min(smallest_p(row.baseline.n, row.candidate.n) for row in judged)
     if smallest <= needed:
         return []
@@ -98,14 +108,27 @@ def _about_correction(judged: list[Comparison], needed: float, choices: Choices)
     if choices.correction == Correction.BH and together <= len(judged):
         return [
             f"Only {together} shapes or more together can be shown to differ: the smallest p that these "
-            f"seeds can give is {p_value(smallest)}, and the correction over {count(len(judged), 'shape')} "
+            f"seeds can give is {p_value(smallest)}, and the correction over {count(tested, 'shape')} "
             f"asks for {p_value(needed)} of one alone, which takes {fewest_seeds(alpha=needed)} seeds a side."
         ]
     return [
         f"No difference can be shown: the smallest p that these seeds can give is "
-        f"{p_value(smallest)}, the correction over {count(len(judged), 'shape')} asks for "
+        f"{p_value(smallest)}, the correction over {count(tested, 'shape')} asks for "
         f"{p_value(needed)}; "
         f"it takes {fewest_seeds(alpha=needed)} seeds a side."
+    ]
+
+
+def _about_few_against_many(judged: list[Comparison], choices: Choices) -> list[str]:
+    """Say where few seeds of one side leave the error of a difference almost unknown."""
+    sizes = [sorted((row.baseline.n, row.candidate.n)) for row in judged]
+    unequal = sum(few < _ENOUGH and many > _MANY_TIMES * few for few, many in sizes)
+    if not unequal or choices.method == "permutation":
+        return []
+    return [
+        f"In {count(unequal, 'shape')} one side has two or three seeds and the other more than twice as "
+        "many: there an interval of 95% can hold the truth in as few as 88% of cases, and so can that of "
+        "these shapes. Give both sides the same number of seeds."
     ]
 
 

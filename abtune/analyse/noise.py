@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
+from scipy import special
 
 from abtune.analyse.boost import from_log, of_searches
 from abtune.analyse.comparison import Analysis, Comparison
@@ -146,14 +147,20 @@ def _caveats(dataset: xr.Dataset, analysis: Analysis, by_shape: Sequence[Source]
         notes.append("Each winner was timed once, so the noise of timing is part of that of the search.")
     if 2 <= min(n) < _FEW:
         notes.append(
-            f"From {min(n)} seeds a standard deviation is known to a factor of two or so; where one search "
-            "in five goes wrong, its interval covers 70-90 % instead of 95 %."
+            f"From {min(n)} seeds little is known of a standard deviation: with normal noise it may be "
+            f"{_times_as_large(min(n)):.2g} times as large; where one search in five goes wrong, its "
+            "interval covers 70-90 % instead of 95 %."
         )
     if "search_latency" not in dataset:
         notes.append("The dataset does not say what the searches measured themselves.")
     elif of_searches(dataset):
         notes.append("The winners were not measured again: how optimistic their times are is not known.")
     return (*notes, *_about_timing(by_shape))
+
+
+def _times_as_large(seeds: int) -> float:
+    """Upper limit of a 95 % interval of a standard deviation, over its estimate, if the noise is normal."""
+    return float(np.sqrt((seeds - 1) / special.chdtri(seeds - 1, 0.975)))
 
 
 def _about_timing(by_shape: Sequence[Source]) -> list[str]:

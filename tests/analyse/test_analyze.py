@@ -182,6 +182,31 @@ def test_a_hopeless_design_is_said_with_the_seeds_it_takes() -> None:
     assert analysis.comparisons[0].reason == reason
 
 
+def test_a_hopeless_design_counts_the_shapes_that_are_tested() -> None:
+    """A shape that most of its runs failed has a p-value still, which the correction is over."""
+    dataset = with_status(make_sweep(np.zeros(8), n=5), 1, failed=3)
+    analysis = abtune.analyze(dataset)
+    assert analysis.comparisons[0].verdict is Verdict.INVALID
+    assert any("the correction over 8 shapes asks for 0.0063" in note for note in analysis.caveats)
+
+
+@pytest.mark.parametrize(
+    ("n", "m", "options", "times"),
+    [
+        (2, 12, {}, 1),
+        (12, 3, {}, 1),
+        (3, 6, {}, 0),
+        (4, 20, {}, 0),
+        (10, 10, {}, 0),
+        (2, 12, {"method": "permutation"}, 0),
+    ],
+)
+def test_few_seeds_against_many_are_mentioned(n: int, m: int, options: dict[str, str], times: int) -> None:
+    """Two or three seeds do not tell how much their side scatters, and equal numbers would not need it."""
+    notes = abtune.analyze(make_sweep([0.1, 0.0], n=n, m=m), **options).caveats
+    assert sum(note.startswith("In 2 shapes one side has two or three seeds") for note in notes) == times
+
+
 def test_rare_failures_are_mentioned_until_they_would_show() -> None:
     """Ten seeds miss what befalls a tenth of the searches in 35 % of sweeps; forty do not."""
     notes = " ".join(abtune.analyze(make_sweep(0.1)).caveats)

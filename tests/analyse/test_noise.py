@@ -97,6 +97,13 @@ def test_few_seeds_are_described_as_far_as_they_go(n: int) -> None:
     assert math.isnan(found.by_shape[0].search_high) == (n == 1)
 
 
+@pytest.mark.parametrize(("n", "times"), [(2, "32"), (3, "6.3"), (9, "1.9")])
+def test_how_little_few_seeds_tell_is_said(n: int, times: str) -> None:
+    """The factor is that of the chi-square interval, which the table of noise shows too."""
+    notes = noise_of(make_sweep(0.0, n=n, rounds=2, timing_noise=0.001)).caveats
+    assert any(f"From {n} seeds" in note and f"may be {times} times as large" in note for note in notes)
+
+
 def test_only_the_analysed_shapes_are_described() -> None:
     """The noise of a restricted analysis is that of its shapes, also where one side is missing."""
     dataset = make_sweep([0.1, 0.2, 0.3], n=4, rounds=2, repeats=2)
