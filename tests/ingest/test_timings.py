@@ -435,13 +435,33 @@ def test_old_google_benchmark_means_are_left_out(tmp_path: Path) -> None:
     assert dataset["latency"].sel(shape="f/8").values.ravel().tolist() == [1e-6, 2e-6]
 
 
-def test_runs_that_failed_are_said(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("codes", "said"),
+    [
+        ([0, None], "1 run of 'x' ended with an error; its time is counted"),
+        ([2, 1], "2 runs of 'x' ended with an error; their times are counted"),
+    ],
+)
+def test_runs_that_failed_are_said(tmp_path: Path, codes: list[int | None], said: str) -> None:
     """A command that ended with an error was timed all the same, which is noted."""
     path = tmp_path / "x.json"
-    path.write_text(hyperfine(times=[1, 2], exit_codes=[0, None]), encoding="utf-8")
-    assert read(path, shape="s").notes[1:] == (
-        f"{path}: 1 runs of 'x' ended with an error; their times are counted",
-    )
+    path.write_text(hyperfine(times=[1, 2], exit_codes=codes), encoding="utf-8")
+    assert read(path, shape="s").notes[1:] == (f"{path}: {said}",)
+
+
+@pytest.mark.parametrize("labels", [["avx2", "scalar"], ["avx2", None]])
+def test_repeats_have_one_label(tmp_path: Path, labels: list[str | None]) -> None:
+    """One name with two labels is two things, as a benchmark labels what it ran; the same label is fine."""
+    path = tmp_path / "x.json"
+    entry = {"name": "f/8", "run_name": "f/8", "run_type": "iteration", "time_unit": "us", "real_time": 1}
+    entries = [entry | ({"label": label} if label else {}) for label in labels]
+    path.write_text(json.dumps({"context": {}, "benchmarks": entries}), encoding="utf-8")
+    with pytest.raises(
+        AbtuneError, match=r"benchmarks.1.: f/8 has the label .*, but 'avx2' in benchmarks.0."
+    ):
+        read(runs=[f"a={path}"])
+    path.write_text(json.dumps({"context": {}, "benchmarks": [entries[0]] * 2}), encoding="utf-8")
+    assert read(runs=[f"a={path}"]).dataset.sizes["repeat"] == 2
 
 
 @pytest.mark.parametrize(
