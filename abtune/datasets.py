@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from abtune.errors import DatasetError, StoreError, unknown_name
+from abtune.errors import DatasetError, InputError, StoreError, unknown_name
 from abtune.files import replacing
 from abtune.schema import VARIABLES, check_attrs, validate
 
@@ -48,8 +48,13 @@ def open_dataset(path_or_name: str | os.PathLike[str]) -> xr.Dataset:
     DatasetError
         If the file is missing, cannot be read, or is not a valid dataset.
     InputError
-        If there is neither a file nor a bundled dataset of this name.
+        If there is neither a file nor a bundled dataset of this name, or it is no name.
     """
+    if not isinstance(path_or_name, str | os.PathLike):
+        raise InputError(
+            f"a dataset is opened by its path or name, not by {_shown(path_or_name)}; there are: "
+            f"{', '.join(BUNDLED)}"
+        )
     path = _resolve(path_or_name)
     try:
         dataset = xr.load_dataset(path, engine="netcdf4")
@@ -75,7 +80,7 @@ def save_dataset(dataset: xr.Dataset, path: str | os.PathLike[str]) -> None:
     DatasetError
         If the dataset is not valid.
     InputError
-        If a netCDF file cannot hold one of its attributes.
+        If a netCDF file cannot hold one of its attributes, or an argument is no dataset or no path.
     StoreError
         If the file cannot be written.
     """
@@ -87,6 +92,8 @@ def write_dataset(dataset: xr.Dataset, path: str | os.PathLike[str], *, remedy: 
     validate(dataset)
     for attrs in (dataset.attrs, *(dataset[name].attrs for name in dataset.variables)):
         check_attrs(attrs)
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"a dataset is saved to a path, such as 'results.nc', not to {_shown(path)}")
     place = place_for(path)
     try:
         with replacing(place) as temporary:
@@ -152,6 +159,11 @@ def _resolve(path_or_name: str | os.PathLike[str]) -> Path:
     if path.suffix or len(path.parts) > 1:
         raise DatasetError(f"{path}: no such file; make one with abtune sweep, or see abtune datasets")
     raise unknown_name("dataset", str(path_or_name), BUNDLED)
+
+
+def _shown(value: object) -> str:
+    """Name a value that is not what it should be, in one line."""
+    return "None" if value is None else f"an object of type {type(value).__name__}"
 
 
 def _encoding(dataset: xr.Dataset) -> dict[str, dict[str, Any]]:

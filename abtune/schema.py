@@ -7,6 +7,7 @@ that writes the same netCDF variables can be analysed without any of the measuri
 
 from __future__ import annotations
 
+import os
 import reprlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -159,6 +160,11 @@ _RULES: Mapping[str, _Rule] = {
         holds=lambda values: (values >= 0) & (values < 2**53) & (values == np.floor(values)),
     ),
 }
+# What xarray makes of flags where it leaves gaps.
+_OF_FLOATS = (
+    "; xarray's where and reindex do that: choose seeds by dataset.isel(seed=dataset.seed < 5), or give "
+    f"reindex fill_value={{'run_status': {RunStatus.MISSING:d}, 'trial_status': {TrialStatus.NOT_RUN:d}}}"
+)
 
 
 def make_dataset(
@@ -176,7 +182,7 @@ def make_dataset(
     Parameters
     ----------
     latency : array_like, shape (shape, config, seed) or (shape, config, seed, round, repeat), seconds
-        Time of one call. NaN, or masked, where there is none.
+        Time of one call. NaN, or masked, where there is none. A ``timedelta64`` is converted from its unit.
     shapes : sequence of str
         One label for each entry of the first axis; any text will do.
     configs : sequence of str
@@ -267,10 +273,11 @@ def add_variables(dataset: xr.Dataset, **values: npt.ArrayLike) -> xr.Dataset:
     Raises
     ------
     InputError
-        If a name is not in the schema, or an array is not of its kind.
+        If a name is not in the schema, an array is not of its kind, or the first argument is no dataset.
     DatasetError
         If the result is not a valid dataset.
     """
+    check_is_dataset(dataset)
     added: dict[str, Any] = {}
     for name, value in values.items():
         if name not in VARIABLES:
@@ -297,7 +304,10 @@ def validate(dataset: xr.Dataset) -> None:
     ------
     DatasetError
         With one line that names the first thing that is wrong.
+    InputError
+        If it is no dataset at all.
     """
+    check_is_dataset(dataset)
     _validate_version(dataset)
     for name, variable in VARIABLES.items():
         if name in dataset.variables:
@@ -314,6 +324,27 @@ def validate(dataset: xr.Dataset) -> None:
     for name in _RULES:
         if name in dataset.variables:
             _validate_numbers(name, dataset)
+
+
+def check_is_dataset(value: object) -> None:
+    """Check that a value is a dataset of xarray, whatever it holds.
+
+    Raises
+    ------
+    InputError
+        Saying how to get one.
+    """
+    import xarray as xr
+
+    if isinstance(value, xr.Dataset):
+        return
+    if isinstance(value, str | os.PathLike):
+        name = reprlib.repr(os.fspath(value))
+        raise InputError(f"{name} is not a dataset but its name; open it first: abtune.open_dataset({name})")
+    raise InputError(
+        f"an object of type {type(value).__name__} is not a dataset; open one with abtune.open_dataset, or "
+        "build one with abtune.make_dataset"
+    )
 
 
 def check_attrs(attrs: Mapping[str, Any]) -> None:
@@ -381,7 +412,10 @@ def _validate_variable(name: str, variable: Variable, values: xr.DataArray) -> N
         raise DatasetError(f"variable {name!r} has dimensions {values.dims}, not {variable.dims}")
     kinds = {"f": "fiu", "i": "iu", "U": "UOT", "M": "M"}[variable.kind]
     if values.dtype.kind not in kinds:
-        raise DatasetError(f"variable {name!r} holds {values.dtype}, which is not of kind {variable.kind!r}")
+        hint = _OF_FLOATS if variable.flags and values.dtype.kind == "f" else ""
+        raise DatasetError(
+            f"variable {name!r} holds {values.dtype}, which is not of kind {variable.kind!r}{hint}"
+        )
     units = values.attrs.get("units", variable.units)
     if variable.kind != "M" and units != variable.units:
         raise DatasetError(f"variable {name!r} is in {units!r}; convert it to {variable.units!r}")
@@ -418,16 +452,38 @@ def _coerce(name: str, value: npt.ArrayLike, variable: Variable) -> npt.NDArray[
 def _numbers(name: str, value: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """Return floating-point numbers, NaN for what is masked: the value below a mask means nothing."""
     try:
-        masked: Any = np.ma.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+        given: Any = np.ma.asarray(value)
+        if given.dtype.kind == "m":
+            given = _seconds(name, given)
+        if given.dtype.kind in "bcM":
+            raise InputError(f"{name} holds {given.dtype}, not numbers; {_what_to_give(name)}")
+        masked: Any = given.astype(np.float64, copy=False)
+    except InputError:
+        raise
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{name} is not an array of numbers: {error}") from None
     numbers: npt.NDArray[np.float64] = masked.filled(np.nan)
     return numbers
 
 
+def _seconds(name: str, durations: Any) -> Any:
+    """Convert durations to seconds, whatever their unit; NaN for those that are not known."""
+    unit, _ = np.datetime_data(durations.dtype)
+    if name not in VARIABLES or VARIABLES[name].units != "s" or unit in {"generic", "Y", "M"}:
+        raise InputError(
+            f"{name} holds {durations.dtype}, which is no time in seconds; {_what_to_give(name)}"
+        )
+    return durations / np.timedelta64(1, "s")
+
+
+def _what_to_give(name: str) -> str:
+    variable = VARIABLES.get(name)
+    return f"give numbers in {variable.units}" if variable and variable.units != "1" else "give numbers"
+
+
 def _whole_numbers(name: str, value: npt.ArrayLike) -> npt.NDArray[np.int64]:
     given = None if isinstance(value, np.ma.MaskedArray) else np.asarray(value)
-    if given is not None and np.can_cast(given.dtype, np.int64):
+    if given is not None and given.dtype.kind in "iu" and np.can_cast(given.dtype, np.int64):
         return given.astype(np.int64)
     numbers = _numbers(name, value)
     wrong = numbers[~((np.abs(numbers) < 2**53) & (numbers == np.floor(numbers)))]

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -88,6 +89,17 @@ def test_unknown_names_get_the_nearest_one() -> None:
         abtune.open_dataset("tvm14009")
     with pytest.raises(InputError, match="unknown dataset"):
         bundled_path("nothing like it")
+
+
+@pytest.mark.parametrize("value", [None, 3, b"x.nc", xr.Dataset()])
+def test_what_is_no_path_is_refused(small: xr.Dataset, value: Any) -> None:
+    """A path is a text or a path, and nothing else."""
+    with pytest.raises(
+        InputError, match=r"is opened by its path or name, not by .*; there are: .*h200-pilot"
+    ):
+        abtune.open_dataset(value)
+    with pytest.raises(InputError, match=r"is saved to a path, such as 'results.nc', not to"):
+        abtune.save_dataset(small, value)
 
 
 def test_a_missing_file_says_what_to_run() -> None:

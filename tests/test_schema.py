@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -186,6 +190,89 @@ def test_masked_means_missing() -> None:
     ]
     with pytest.raises(InputError, match="run_status must be whole numbers"):
         add_variables(dataset, run_status=np.ma.masked_equal([[[0, 9], [0, 0]]], 9))
+
+
+@pytest.mark.parametrize(
+    ("unit", "per_second"), [("ns", 1e9), ("us", 1e6), ("ms", 1e3), ("s", 1), ("m", 1 / 60)]
+)
+def test_durations_are_converted_to_seconds(small: xr.Dataset, unit: str, per_second: float) -> None:
+    """A duration knows its unit, and is rounded once; where it is not known, it is missing."""
+    durations = np.array([[[1000, "NaT"], [3, 4]]], dtype=f"m8[{unit}]")
+    expected = [1000 / per_second, np.nan, 3 / per_second, 4 / per_second]
+    dataset = abtune.make_dataset(durations, shapes=["a"], configs=["b", "c"])
+    np.testing.assert_array_equal(dataset["latency"].values.ravel(), expected)
+    masked = np.ma.masked_equal(durations, np.timedelta64(4, unit))
+    found = add_variables(dataset, tuning_time=masked)["tuning_time"].values.ravel()
+    np.testing.assert_array_equal(found, [*expected[:3], np.nan])
+    with pytest.raises(
+        InputError, match=r"flop holds timedelta64.*, which is no time in seconds; give numbers"
+    ):
+        add_variables(dataset, flop=durations[0, 0])
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (np.array([[[True, False], [True, True]]]), "latency holds bool, not numbers; give numbers in s"),
+        (np.array([[[1 + 2j, 1], [1, 1]]]), "latency holds complex128, not numbers"),
+        (np.array([[[1, 2], [3, 4]]], dtype="M8[s]"), r"latency holds datetime64\[s\], not numbers"),
+        (
+            np.array([[[1, 2], [3, 4]]], dtype="m8[M]"),
+            r"latency holds timedelta64\[M\], which is no time in sec",
+        ),
+        (np.array([[[1, 2], [3, 4]]], dtype="m8"), "latency holds timedelta64, which is no time in seconds"),
+        ([[[10**400, 1], [1, 1]]], "latency is not an array of numbers: int too large"),
+    ],
+)
+def test_what_is_no_number_is_refused(values: Any, message: str) -> None:
+    """NumPy would turn truth into one second, and forget what is imaginary."""
+    with pytest.raises(InputError, match=message):
+        abtune.make_dataset(values, shapes=["a"], configs=["b", "c"])
+
+
+def test_a_mask_is_no_status() -> None:
+    """True would be a run that failed."""
+    with pytest.raises(InputError, match="run_status holds bool, not numbers; give numbers"):
+        abtune.make_dataset([[[1.0]]], shapes=["a"], configs=["b"], run_status=[[[True]]])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [lambda data: data.where(data["seed"] < 1), lambda data: data.reindex(seed=range(4))],
+    ids=["where", "reindex"],
+)
+def test_gaps_of_xarray_say_what_to_do(small: xr.Dataset, change: Callable[[xr.Dataset], xr.Dataset]) -> None:
+    """Where xarray leaves gaps, flags become floats; both ways around that work as the message says."""
+    with pytest.raises(
+        DatasetError, match=r"'run_status' holds float32, .*where and reindex do that"
+    ) as raised:
+        validate(change(small))
+    assert "dataset.isel(seed=dataset.seed < 5)" in str(raised.value)
+    assert "fill_value={'run_status': 2, 'trial_status': 4}" in str(raised.value)
+    validate(small.isel(seed=small.seed < 1))
+    filled = small.reindex(seed=range(4), fill_value={"run_status": 2, "trial_status": 4})
+    validate(filled)
+    assert (filled["run_status"].isel(seed=3) == RunStatus.MISSING).all()
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (
+            "h200-pilot",
+            r"'h200-pilot' is not a dataset but its name; open it first: abtune.open_dataset\('h2",
+        ),
+        (Path("a.nc"), r"'a.nc' is not a dataset but its name; open it first: abtune.open_dataset\('a.nc'\)"),
+        (None, "of type NoneType is not a dataset; open one with abtune.open_dataset, or build one with"),
+        (np.ones(3), "of type ndarray is not a dataset"),
+        (xr.DataArray(1.0), "of type DataArray is not a dataset"),
+    ],
+)
+def test_what_is_no_dataset_is_told_how_to_get_one(value: Any, message: str) -> None:
+    """Analysing, saving and adding take datasets, not names or arrays."""
+    for attempt in (abtune.analyze, lambda value: abtune.save_dataset(value, "x.nc"), add_variables):
+        with pytest.raises(InputError, match=message):
+            attempt(value)
 
 
 def test_histories_need_their_status(small: xr.Dataset) -> None:

@@ -22,7 +22,7 @@ import numpy as np
 import xarray as xr
 
 from abtune.errors import DatasetError, InputError
-from abtune.ingest.headings import read_column
+from abtune.ingest.headings import UNIT_WORDS, plain, read_column
 from abtune.ingest.reading import read_text, wrong_kind
 from abtune.ingest.timing_parts import PER_SECOND
 from abtune.schema import add_variables, make_dataset
@@ -30,9 +30,16 @@ from abtune.shapes import Conv2d, Shape, parse_shape
 
 _MISSING = {"", "-", "\u2013", "\u2014", "n/a", "na", "nan"}
 _LABELS = "M=512_N=256_K=640 or N=1_H=56_W=56_C=64_K=64_R=3_S=3_STR=1_PAD=1_DIL=1"
-# What may stand in the column of shapes and is none.
-_SUMMARY = re.compile(
-    r"(geo(metric)?[ -]?)?mean|geomean|average|avg\.?|median|total|sum|overall|all( shapes)?", re.IGNORECASE
+# What may stand in the column of shapes and is none: words of statistics, perhaps with what they are over. A
+# label with any other word is a shape, such as "layernorm mean", and so is one with an underscore.
+_STATISTIC = re.compile(
+    "(g|h|geo|geo_|geometric_)?means?|averages?|avg|\u00f8|medians?|(sub)?totals?|sums?|\u2211|\u03c3|overall|all|"
+    "summary|aggregate|std|stdev|stddev|speedups?|boosts?|ratios?|improvement"
+)
+_BESIDE_STATISTICS = re.compile(
+    "geom?|geometric|arith|arithmetic|harm|harmonic|(un)?weighted|grand|of|over|for|across|in|the|every|each|"
+    "shapes?|rows|workloads|kernels|models|layers|cases|benchmarks|networks|times?|latency|latencies|"
+    "runtimes?|throughput"
 )
 _FLOP = {"mflops": 1e6, "gflops": 1e9, "tflops": 1e12}
 UNITS = (*PER_SECOND, *_FLOP)
@@ -144,28 +151,35 @@ def published_flop(shape: Shape) -> int:
 def _read_tables(lines: Sequence[str], unit: str) -> tuple[tuple[str, ...], list[Row], bool]:
     """Return the configurations, the rows, and whether the unit of any column had to be assumed."""
     rows: list[Row] = []
-    assumed = False
+    first: Heading | None = None
     heading: Heading | None = None
-    configs: tuple[str, ...] | None = None
     for number, cells in _table_lines(lines):
         if not cells:
             heading = None  # the table has ended
         elif cells[0].casefold() == "shape":
             heading = _read_heading(cells, number, unit)
-            assumed = assumed or heading.assumed
-            configs = configs or heading.configs
-            if heading.configs != configs:
-                raise DatasetError(
-                    f"line {number}: configurations are {heading.configs}, but above {configs}"
-                )
+            first = first or heading
+            _check_same(heading, first, number)
         elif heading is not None and not all(re.fullmatch(r":?-+:?", cell) for cell in cells):
             rows.append(_read_row(cells, heading, number))
-    if configs is None or not rows:
+    if first is None or not rows:
         hint = wrong_kind("\n".join(lines), "published")
         raise DatasetError(
             f"no table here{hint or '; its heading would start with | Shape |, and rows would follow'}"
         )
-    return configs, rows, assumed
+    return first.configs, rows, first.assumed
+
+
+def _check_same(heading: Heading, first: Heading, line: int) -> None:
+    """Check that a table has the configurations of the first one, and units as far as that has."""
+    if heading.configs != first.configs:
+        raise DatasetError(f"line {line}: configurations are {heading.configs}, but above {first.configs}")
+    if heading.assumed != first.assumed:
+        without = "this table" if heading.assumed else "the first table"
+        raise DatasetError(
+            f"line {line}: {without} says no unit, though another does; give all headings their units, or "
+            "--unit for those without"
+        )
 
 
 def _table_lines(lines: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
@@ -179,7 +193,12 @@ def _table_lines(lines: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
 def _read_heading(cells: Sequence[str], line: int, unit: str) -> Heading:
     boosts = [column for column, cell in enumerate(cells) if "boost" in cell.casefold()]
     columns = tuple(column for column in range(1, len(cells)) if column not in boosts)
-    named = [read_column(cells[column], line, given=unit) for column in columns]
+    named = [
+        read_column(
+            cells[column], line, others=[cells[other] for other in columns if other != column], given=unit
+        )
+        for column in columns
+    ]
     configs = tuple(name for name, _ in named)
     if len(boosts) > 1 or len(columns) < 2 or len(set(configs)) < len(configs) or not all(configs):
         raise DatasetError(
@@ -187,10 +206,10 @@ def _read_heading(cells: Sequence[str], line: int, unit: str) -> Heading:
             "and at most one boost"
         )
     bare = [name for name, unit in named if not unit]
-    if bare and any(unit in PER_SECOND for _, unit in named):
+    if len(bare) < len(named) and bare:
         raise DatasetError(
-            f"line {line}: column {bare[0]!r} has no unit beside one of times; name it '{bare[0]} (ms)' or "
-            f"'{bare[0]} (GFLOPS)', whichever it is"
+            f"line {line}: column {bare[0]!r} has no unit beside one that has; name it '{bare[0]} (ms)' or "
+            f"'{bare[0]} (GFLOPS)', whichever it is, or give --unit"
         )
     return Heading(
         configs=configs,
@@ -229,9 +248,18 @@ def _read_label(label: str, heading: Heading, line: int) -> Shape | None:
             f"line {line}: {near}; labels are such as {_LABELS}, from which the operations of a throughput "
             f"are counted; if these are times, for which any label will do, say so: '{throughputs[0]} (ms)'"
         )
-    if not label or _SUMMARY.fullmatch(label):
+    if not label or _is_summary(label):
         raise DatasetError(f"line {line}: {label!r} is not the label of a shape; take the line out")
     return None
+
+
+def _is_summary(label: str) -> bool:
+    """Tell a line of means, totals or the like from a shape: it has nothing but words of statistics."""
+    words = re.findall(r"\w+|\u2211", plain(label).replace("-up", "up"))
+    others = [word for word in words if not _STATISTIC.fullmatch(word)]
+    return len(others) < len(words) and all(
+        word in UNIT_WORDS or _BESIDE_STATISTICS.fullmatch(word) for word in others
+    )
 
 
 def _latency(number: float, unit: str, shape: Shape | None) -> float:

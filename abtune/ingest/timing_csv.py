@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from abtune.errors import DatasetError, InputError
+from abtune.ingest.headings import plain, time_unit
 from abtune.ingest.reading import wrong_kind
 from abtune.ingest.timing_parts import PER_SECOND, Part, Reading, to_seconds
 
@@ -121,7 +122,7 @@ def _read_heading(row: Sequence[str], path: Path, names: Mapping[str, str], unit
             raise InputError(f"{path}: has no column {wanted!r}; there are {_listed(row)}")
         columns[name] = known[wanted.casefold()]
     if "time" not in names:
-        times = [at for at, name in enumerate(row) if _TIME.fullmatch(_plain(name))]
+        times = [at for at, name in enumerate(row) if _TIME.fullmatch(plain(name))]
         if len(times) != 1:
             raise DatasetError(
                 f"{path}: has {len(times) or 'no'} column{'s' * (len(times) > 1)} of times among "
@@ -146,16 +147,15 @@ def _listed(row: Sequence[str]) -> str:
     return ", ".join(name if len(name) <= 40 else f"{name[:37]}..." for name in row[:12]) + more
 
 
-def _plain(name: str) -> str:
-    """Return the name of a column in small letters, and a micro sign of any kind as u."""
-    return re.sub("[\u00b5\u03bc]", "u", name.casefold())
-
-
 def _find_unit(row: Sequence[str], columns: Mapping[str, int], path: Path, unit: str) -> str:
     """Return the unit that the column's name or the option gives; empty where a column of units has it."""
     column = row[columns["time"]]
-    match = re.search(r"_(s|ms|us|ns)$|[(\[]\s*(s|ms|us|ns)\s*[)\]]$", _plain(column))
-    own = (match[1] or match[2]) if match else ""
+    try:
+        own = time_unit(column)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    if "unit" not in columns and own == unit != "":
+        return own
     told = [how for how in (own and f"the name {column}", unit and f"--unit {unit}") if how]
     if "unit" in columns:
         told.append(f"the column {row[columns['unit']]}")
@@ -191,12 +191,13 @@ def _read_row(row: Sequence[str], layout: _Layout, table: _Table, path: Path, li
 
 
 def _same_unit(unit: str, table: _Table, place: str) -> str:
-    if unit not in PER_SECOND:
+    known = plain(unit)
+    if known not in PER_SECOND:
         raise DatasetError(f"{place}: unit {unit!r} is none of {', '.join(PER_SECOND)}")
-    table.unit = table.unit or unit
-    if unit != table.unit:
+    table.unit = table.unit or known
+    if known != table.unit:
         raise DatasetError(f"{place}: unit {unit}, but {table.unit} above; convert the times to one unit")
-    return unit
+    return known
 
 
 def _round_label(text: str) -> str:

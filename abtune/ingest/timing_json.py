@@ -69,6 +69,7 @@ def _google_benchmark(entries: _Entries, path: Path) -> _Found:
     """Take ``real_time``; repetitions of one name are repeats, means and the like are left out."""
     timings: dict[str, list[float]] = {}
     places: dict[str, str] = {}
+    labels: dict[str, Any] = {}
     notes = []
     computed = _computed(entries)
     for number, entry in enumerate(entries):
@@ -88,6 +89,12 @@ def _google_benchmark(entries: _Entries, path: Path) -> _Found:
             to_seconds(entry["real_time"], unit, f"{path}: {place}.real_time")
         )
         places.setdefault(name, place)
+        label = entry.get("label", "")
+        if labels.setdefault(name, label) != label:
+            raise DatasetError(
+                f"{path}: {place}: {name} has the label {label!r}, but {labels[name]!r} in {places[name]}; "
+                "repeats are of one thing: put the label into the name, or take it out of the file"
+            )
     if not timings and any(computed):
         raise DatasetError(f"{path}: has aggregates only; run without --benchmark_report_aggregates_only")
     return [named(name, places[name], tuple(times)) for name, times in timings.items()], notes
@@ -115,7 +122,8 @@ def _hyperfine(entries: _Entries, path: Path) -> _Found:
         codes = entry.get("exit_codes")
         failed = sum(1 for code in codes if code != 0) if isinstance(codes, list) else 0
         if failed:
-            notes.append(f"{path}: {failed} runs of {name!r} ended with an error; their times are counted")
+            runs, times = ("run", "its time is") if failed == 1 else ("runs", "their times are")
+            notes.append(f"{path}: {failed} {runs} of {name!r} ended with an error; {times} counted")
         parts.append(named(name, place, _times(entry["times"], "s", f"{path}: {place}.times")))
     return parts, notes
 

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -189,9 +190,9 @@ def test_ranks_are_tested_when_asked() -> None:
         ),
         ({"method": "bca", "estimand": "median"}, "there is percentile, price-bonett"),
         ({"method": "price-bonett"}, "no interval 'price-bonett' of the geometric-mean"),
-        ({"estimand": "mean"}, "unknown estimand 'mean'"),
-        ({"test": "welch"}, "unknown test 'welch'"),
-        ({"correction": "bonferroni"}, "unknown correction 'bonferroni'"),
+        ({"estimand": "mean"}, "unknown estimand 'mean'; there are: geometric-mean, arithmetic-mean, median"),
+        ({"test": "welch"}, "unknown test 'welch'; there are: permutation, moderated"),
+        ({"correction": "bonferroni"}, "unknown correction 'bonferroni'; there are: holm, max-t, bh, none"),
         ({"correction": "max-t", "test": "moderated"}, "max-t corrects permutation tests of means"),
         ({"correction": "max-t", "estimand": "median"}, "with medians, choose holm, bh or none"),
         ({"test": "moderated", "estimand": "median"}, "the moderated test compares means"),
@@ -202,6 +203,38 @@ def test_what_does_not_go_together_is_one_line(options: dict[str, str], said: st
     with pytest.raises(InputError, match=said) as caught:
         abtune.analyze(make_sweep(0.1), **options)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"level": "0.95"}, "level is a fraction between 0 and 1, such as 0.95, not '0.95'"),
+        ({"level": None}, "level is a fraction between 0 and 1, such as 0.95, not None"),
+        ({"margin": None}, "margin is a fraction between 0 and 1, such as 0.02, not None"),
+        ({"rng_seed": None}, "rng_seed is a whole number, such as 0, not None"),
+        ({"rng_seed": 1.5}, "rng_seed is a whole number, such as 0, not 1.5"),
+        ({"baseline": 0}, "baseline is the name of a configuration, not 0; there are: mainline, async"),
+        ({"candidate": ["async"]}, r"candidate is the name of a configuration, not \['async'\]"),
+        ({"correction": None}, "unknown correction None; there are: holm"),
+        ({"test": []}, r"unknown test \[\]; there are: permutation"),
+        ({"method": 3}, "no interval 3 of the geometric-mean; there is expanded"),
+        ({"shapes": 3}, "shapes is a list of labels, globs or presets, not 3"),
+        ({"shapes": [3]}, r"shapes is a list of labels, globs or presets, not \[3\]"),
+    ],
+)
+def test_arguments_of_another_kind_are_one_line(options: dict[str, Any], said: str) -> None:
+    """What a caller passes by mistake is named with what it should be."""
+    with pytest.raises(InputError, match=said):
+        abtune.analyze(make_sweep(0.1), **options)
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    """They come out of any computation."""
+    plain = abtune.analyze(make_sweep(0.1), level=0.9, margin=0.25, rng_seed=3)
+    found = abtune.analyze(
+        make_sweep(0.1), level=np.float64(0.9), margin=np.float32(0.25), rng_seed=np.int64(3)
+    )
+    assert found.comparisons == plain.comparisons
 
 
 @pytest.mark.parametrize(

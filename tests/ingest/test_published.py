@@ -214,22 +214,42 @@ def test_names_may_have_brackets_and_longer_words() -> None:
     """Only whole words of units and statistics are refused, and those are names where a unit is told."""
     names = [
         *("async (#14009)", "main (v2)", "main (8 threads)", "main (A100)", "max-autotune", "Ann's", "P40"),
-        *("torch.compile (max-autotune)", "first", "second", "timeless", "meaning", "msvc", "main GFLOP/s"),
+        *("torch.compile (max-autotune)", "first", "second", "timeless", "meaning", "msvc", "a"),
+        *("feature/async", "apache/main", "async + cutlass", "low-cost tuner", "denormalized", "main-P40"),
     ]
-    headings = [*names, "ONNX Runtime (GFLOPS)", "mean (TFLOPS)", "time (GFLOPS/s)"]
+    dataset = parse_published(f"|Shape|{'|'.join(names)}|\n|-|\n|{GEMM}{'|1' * len(names)}|\n")
+    assert dataset["config"].values.tolist() == names
+    headings = ["ONNX Runtime (GFLOPS)", "mean (TFLOPS)", "time (GFLOPS/s)", "main GFLOP/s", "b/a (ms)"]
     dataset = parse_published(f"|Shape|{'|'.join(headings)}|\n|-|\n|{GEMM}{'|1' * len(headings)}|\n")
-    assert dataset["config"].values.tolist() == [*names, "ONNX Runtime", "mean", "time"]
+    assert dataset["config"].values.tolist() == ["ONNX Runtime", "mean", "time", "main GFLOP/s", "b/a"]
+    assert "assumed_unit" not in dataset.attrs
 
 
-def test_beside_times_a_number_needs_its_unit() -> None:
+@pytest.mark.parametrize("unit", ["ms", "TFLOPS", "GFLOPS"])
+def test_beside_a_unit_a_number_needs_its_own(unit: str) -> None:
     """A unit in one heading only is meant for all as likely as not."""
-    text = f"|Shape|main (ms)|async|\n|-|-|-|\n|{GEMM}|2|1|\n"
+    text = f"|Shape|main ({unit})|async|\n|-|-|-|\n|{GEMM}|2|1|\n"
     with pytest.raises(
-        DatasetError, match=r"line 1: column 'async' has no unit beside one of times; name it"
+        DatasetError, match=r"line 1: column 'async' has no unit beside one that has; name it 'async \(ms\)'"
     ):
         parse_published(text)
-    latency = parse_published(text.replace("async", "async (GFLOPS)"))["latency"].values.ravel()
-    assert latency.tolist() == pytest.approx([2e-3, 0.168034304])
+    for told in (
+        parse_published(text.replace("async", "async (GFLOPS)")),
+        parse_published(text, unit="gflops"),
+    ):
+        assert told["latency"].values.ravel()[1] == pytest.approx(0.168034304)
+
+
+def test_all_tables_of_a_text_say_their_units_or_none() -> None:
+    """A table of times above one without units is of times too, as likely as not."""
+    bare, told = (
+        f"|Shape|a|b|\n|-|-|-|\n|{GEMM}|2|1|\n",
+        "|Shape|a (ms)|b (ms)|\n|-|-|-|\n|M=1_N=1_K=1|2|1|\n",
+    )
+    for text, without in ((f"{told}\n{bare}", "this table"), (f"{bare}\n{told}", "the first table")):
+        with pytest.raises(DatasetError, match=f"line 5: {without} says no unit, though another does"):
+            parse_published(text)
+        assert parse_published(text, unit="ms")["latency"].values[:, 0].max() == 2e-3
 
 
 def test_a_unit_may_be_told_beside_the_table() -> None:
@@ -245,11 +265,48 @@ def test_a_unit_may_be_told_beside_the_table() -> None:
         parse_published(text.replace("main exec", "std"), unit="ms")
 
 
-@pytest.mark.parametrize("name", ["speedup", "Ratio", "diff (%)", "note", "latency", "std"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("speedup", "Ratio", "diff (%)", "note", "latency", "std", "slowdown", "normalized", "Normalised"),
+        *("b/a", "b / a", "a vs b", "a vs. b", "B versus A", "b - a", "x:y", "baseline cost", "relative"),
+        *("c (lower better)", "c (smaller is better)", "c (lower the better)", "c, lower = better"),
+    ],
+)
 def test_columns_of_something_else_are_no_configurations(name: str) -> None:
     """A ratio or a spread would otherwise be taken for a throughput."""
     with pytest.raises(DatasetError, match="is not the throughput of a configuration; take it out"):
         parse_published(f"|Shape|a|b|{name}|\n|-|-|-|-|\n|{GEMM}|1|2|2|\n")
+
+
+@pytest.mark.parametrize("name", ["async/main", "Async / Mainline TVM", "async->main", "main \u2212 async"])
+def test_ratios_of_columns_are_known_by_their_names(name: str) -> None:
+    """What stands at both sides of the mark are words of other headings, whatever else those say."""
+    with pytest.raises(DatasetError, match=r"\(a ratio or difference\) is not the throughput"):
+        parse_published(f"|Shape|main (mainline TVM)|async|{name}|\n|-|-|-|-|\n|{GEMM}|1|2|2|\n")
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        *("mean", "Average", "AVG.", "geomean", "**Total**", "Geo. mean", "Geo-Mean", "Mean (all)", "Sum"),
+        *("arith. mean", "harmonic mean", "average over shapes", "median of all", "TOTAL (ms)", "Summary"),
+        *("\u03a3", "\u2211", "speedup", "Speed-up (geomean)", "All shapes", "Mean:", "total time in ms"),
+        *("Grand total", "geometric mean across all workloads", "\u00d8", "Average [us]"),
+    ],
+)
+def test_lines_of_means_and_totals_are_no_shapes(label: str) -> None:
+    """They would count as one shape more, as which they would weigh as much as any."""
+    with pytest.raises(DatasetError, match=r"line 3: .* is not the label of a shape; take the line out"):
+        parse_published(f"|Shape|a (ms)|b (ms)|\n|-|-|-|\n|{label}|2|1|\n")
+
+
+def test_shapes_may_have_the_words_of_statistics() -> None:
+    """A model or kernel that merely contains such a word is a shape."""
+    labels = ["mean_pool", "reduce_sum", "layernorm mean kernel", "sum 4096", "all-to-all", "mean[64,64]"]
+    rows = "".join(f"|{label}|2|1|\n" for label in labels)
+    dataset = parse_published(f"|Shape|a (ms)|b (ms)|\n|-|-|-|\n{rows}")
+    assert dataset["shape"].values.tolist() == labels
 
 
 def test_tables_without_outer_bars_and_with_a_mark_of_their_encoding(tmp_path: Path) -> None:

@@ -166,6 +166,68 @@ def test_a_column_is_one_thing(tmp_path: Path, columns: dict[str, str], both: st
 
 
 @pytest.mark.parametrize(
+    ("column", "unit"),
+    [
+        *(("time_s", "s"), ("elapsed_s", "s"), ("latency_us", "us"), ("wall_s", "s"), ("step_s", "s")),
+        *(("ms", "ms"), ("time in ms", "ms"), ("t_ms", "ms"), ("Time [ms]", "ms"), ("ms.", "ms")),
+        *(("Time (\u03bcs)", "us"), ("wall \u00b5s", "us"), ("elapsed_seconds", "s"), ("Time (in ms)", "ms")),
+        *(("ns/op", "ns"), ("us_per_iter", "us"), ("s/iter", "s"), ("latency / ms", "ms"), ("usec", "us")),
+    ],
+)
+def test_the_name_of_a_column_says_the_unit(tmp_path: Path, column: str, unit: str) -> None:
+    """However it is written; the same by --unit does no harm, and another one is refused."""
+    text = f"shape,config,{column}\nx,a,2\n"
+    seconds = {"s": 2.0, "ms": 2e-3, "us": 2e-6, "ns": 2e-9}
+    for told in ("", unit):
+        dataset = read_text(tmp_path, text, columns={"time": column}, unit=told)
+        assert dataset["latency"].values.ravel().tolist() == [seconds[unit]]
+    other = "ms" if unit == "us" else "us"
+    with pytest.raises(AbtuneError, match=f"told twice, by the name .* and by --unit {other}; keep one"):
+        read_text(tmp_path, text, columns={"time": column}, unit=other)
+
+
+@pytest.mark.parametrize(
+    "column",
+    ["real_time", "elapsed", "value", "mean", "min", "runs", "time_us_east", "Ann's", "times", "max-status"],
+)
+def test_ordinary_names_say_no_unit(tmp_path: Path, column: str) -> None:
+    """Only a word by itself is a unit, and only where units stand."""
+    text = f"shape,config,{column}\nx,a,2\n"
+    with pytest.raises(AbtuneError, match="nothing says in which unit"):
+        read_text(tmp_path, text, columns={"time": column})
+    dataset = read_text(tmp_path, text, columns={"time": column}, unit="ns")
+    assert dataset["latency"].item() == 2e-9
+
+
+@pytest.mark.parametrize("unit", ["", "s"])
+@pytest.mark.parametrize(
+    "column",
+    [
+        *("gflop_s", "gflops", "GFLOP/s", "iter/s", "it/s", "it_s", "ops/sec", "fps", "GB/s", "gb_s", "ops"),
+        *("tokens_s", "images per second", "iters_per_sec", "1/s", "throughput", "Hz", "iter/ms", "GB s^-1"),
+        *("frames/minute", "GB s\u207b\u00b9", "bandwidth (GB/s)", "speedup", "TFLOPS"),
+    ],
+)
+def test_rates_are_no_times(tmp_path: Path, column: str, unit: str) -> None:
+    """More of a rate is better, so that every boost would be the wrong way round."""
+    with pytest.raises(AbtuneError, match="is of a rate, not of times; give the column of the times by"):
+        read_text(tmp_path, f"shape,config,{column}\nx,a,2\n", columns={"time": column}, unit=unit)
+
+
+def test_a_column_of_two_units(tmp_path: Path) -> None:
+    """A name that says two units says none."""
+    with pytest.raises(AbtuneError, match="says two units, ms and us; rename it"):
+        read_text(tmp_path, "shape,config,time (ms) us\nx,a,2\n", columns={"time": "time (ms) us"})
+
+
+@pytest.mark.parametrize("unit", ["\u00b5s", "\u03bcs", "us"])
+def test_a_column_of_units_takes_any_micro_sign(tmp_path: Path, unit: str) -> None:
+    """There are two signs, which look alike, and u."""
+    dataset = read_text(tmp_path, f"shape,config,time,unit\nx,a,5,us\nx,b,6,{unit}\n")
+    assert dataset["latency"].values.ravel().tolist() == [5e-6, 6e-6]
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "# machine: x\n# by, hand\nshape,config,time_us\nx,a,2\n",
@@ -373,13 +435,33 @@ def test_old_google_benchmark_means_are_left_out(tmp_path: Path) -> None:
     assert dataset["latency"].sel(shape="f/8").values.ravel().tolist() == [1e-6, 2e-6]
 
 
-def test_runs_that_failed_are_said(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("codes", "said"),
+    [
+        ([0, None], "1 run of 'x' ended with an error; its time is counted"),
+        ([2, 1], "2 runs of 'x' ended with an error; their times are counted"),
+    ],
+)
+def test_runs_that_failed_are_said(tmp_path: Path, codes: list[int | None], said: str) -> None:
     """A command that ended with an error was timed all the same, which is noted."""
     path = tmp_path / "x.json"
-    path.write_text(hyperfine(times=[1, 2], exit_codes=[0, None]), encoding="utf-8")
-    assert read(path, shape="s").notes[1:] == (
-        f"{path}: 1 runs of 'x' ended with an error; their times are counted",
-    )
+    path.write_text(hyperfine(times=[1, 2], exit_codes=codes), encoding="utf-8")
+    assert read(path, shape="s").notes[1:] == (f"{path}: {said}",)
+
+
+@pytest.mark.parametrize("labels", [["avx2", "scalar"], ["avx2", None]])
+def test_repeats_have_one_label(tmp_path: Path, labels: list[str | None]) -> None:
+    """One name with two labels is two things, as a benchmark labels what it ran; the same label is fine."""
+    path = tmp_path / "x.json"
+    entry = {"name": "f/8", "run_name": "f/8", "run_type": "iteration", "time_unit": "us", "real_time": 1}
+    entries = [entry | ({"label": label} if label else {}) for label in labels]
+    path.write_text(json.dumps({"context": {}, "benchmarks": entries}), encoding="utf-8")
+    with pytest.raises(
+        AbtuneError, match=r"benchmarks.1.: f/8 has the label .*, but 'avx2' in benchmarks.0."
+    ):
+        read(runs=[f"a={path}"])
+    path.write_text(json.dumps({"context": {}, "benchmarks": [entries[0]] * 2}), encoding="utf-8")
+    assert read(runs=[f"a={path}"]).dataset.sizes["repeat"] == 2
 
 
 @pytest.mark.parametrize(
