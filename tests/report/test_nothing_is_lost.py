@@ -160,3 +160,15 @@ def test_names_beside_drawings_are_whole(pages: dict[str, Page]) -> None:
     drawing = printed(console).partition("samples\n")[2].partition("\n•")[0]
     assert all(squeezed(name) in squeezed(drawing) for name in CONFIGS)
     assert max(map(len, drawing.splitlines())) <= 60
+
+
+def test_names_cannot_shift_the_rows_beside_them() -> None:
+    """A line break or an escape sequence in the name of a configuration stays in its line."""
+    seconds = 1e-3 * np.exp(np.random.default_rng(1).normal(0.0, 0.05, (2, 2, 8)))
+    dataset = abtune.make_dataset(seconds, shapes=["a", "b"], configs=["old\x1b[31m\nx", "new"])
+    console = console_of(80)
+    render_page(noise_page(describe_noise(dataset, abtune.analyze(dataset))), console)
+    rows = [line.split()[:2] for line in printed(console).splitlines() if "old?[31m?x " in line]
+    assert [row[0] for row in rows] == ["old?[31m?x", "a", "b"]
+    assert all("new" not in row for row in rows)
+    assert "\x1b" not in printed(console)
