@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from report_builders import NAN, make_analysis, make_comparison, make_side, typical_analysis
 
 from abtune.analyse.comparison import Analysis, Verdict
+from abtune.report.html_page import html_page
 from abtune.report.html_report import render_html
 from abtune.report.machine import render_json
 from abtune.report.numbers import percent
@@ -219,6 +220,32 @@ def test_any_text_gives_a_document(shape: str, reason: str, config: str) -> None
     """Whatever names and reasons hold, the document is well formed."""
     row = make_comparison(shape, reason=reason, caveats=(reason, config))
     parse(render_html(make_analysis(row, make_comparison("other"), baseline=config)))
+
+
+@pytest.mark.parametrize("text", ["see --noise", "(--noise-from)", "--why says it", "a <b> --ci"])
+def test_options_are_kept_in_one_piece(text: str) -> None:
+    """A browser breaks lines behind hyphens; the name of an option in a sentence is kept together."""
+    options = re.findall(r"--[a-z-]+", text)
+    written = html_page([Prose(text=text, remark=False), Bullets(items=(text,))], top=1)
+    assert all(written.count(f'<span class="option">{option}</span>') == 2 for option in options)
+    assert "".join(Tree(written).text).count(text) == 2
+
+
+def test_rules_and_names_with_hyphens_are_no_options() -> None:
+    """Dashes within names, or names far too long for a line, may be broken."""
+    text = "a--b ---- --" + "x" * 100
+    assert "span" not in html_page([Prose(text=text, remark=False)], top=1)
+
+
+def test_long_names_in_tables_may_break_anywhere() -> None:
+    """Names too long for a column are marked for the style sheet, others are as they were."""
+    sides = column("side", ["short name", "y" * 30], right=False)
+    grid = Grid(stub="configuration", labels=("x" * 30, "N=1_H=56_W=56_C=64_K=64"), columns=(sides,))
+    written = html_page([grid], top=1)
+    assert re.findall(r'<span class="long">(\w+)</span>', written) == ["x" * 30, "y" * 30]
+    assert "long" not in html_page([dataclasses.replace(grid, stub=SHAPE, columns=())], top=1)
+    style = render_html(None, [])
+    assert re.search(r"tbody th code, \.long {[^}]*overflow-wrap: anywhere;", style)
 
 
 def test_reasons_are_folded_unless_asked_for() -> None:
