@@ -34,7 +34,7 @@ from abtune.report.page import (
     drawing,
 )
 from abtune.report.scale import choose_scale
-from abtune.report.svg import OVERALL, draw_interval, place
+from abtune.report.svg import OVERALL, draw_interval, draw_samples, place
 
 EMPTY = {"meta", "wbr"}
 EVIL = """<script>alert(1)</script> & "quotes" 'single' </style>"""
@@ -220,6 +220,24 @@ def test_any_text_gives_a_document(shape: str, reason: str, config: str) -> None
     """Whatever names and reasons hold, the document is well formed."""
     row = make_comparison(shape, reason=reason, caveats=(reason, config))
     parse(render_html(make_analysis(row, make_comparison("other"), baseline=config)))
+
+
+@pytest.mark.parametrize("name", ["short", "long-name-" * 15, "基线配置" * 20])
+def test_names_of_samples_leave_room_for_the_dots(name: str) -> None:
+    """All dots are within the drawing, and lie in order, however long the names beside them are."""
+    strip = Strip(name=name, values=(1.0, 2.0, 3.0), marked=2.0, mark="2 us")
+    text = draw_samples(Dots(strips=(strip, strip), low="1", high="3"))
+    drawn = ElementTree.fromstring(text)  # noqa: S314 - it was just written here
+    width, height = (float(number) for number in drawn.attrib["viewBox"].split()[2:])
+    dots = [(float(dot.attrib["cx"]), float(dot.attrib["cy"])) for dot in drawn.iter() if "cx" in dot.attrib]
+    first, second = dots[:3], dots[3:]
+    assert all(0 < x < width and 0 < y < height for x, y in dots)
+    assert first == sorted(first)
+    assert [x for x, _ in first] == [x for x, _ in second]
+    assert first[-1][0] - first[0][0] > width / 3
+    texts = [text for text in drawn.iter() if text.tag.endswith("text")]
+    assert "".join(text.text or "" for text in texts).count(name) == 2
+    assert all(float(text.attrib["y"]) < height for text in texts)
 
 
 @pytest.mark.parametrize("text", ["see --noise", "(--noise-from)", "--why says it", "a <b> --ci"])
