@@ -30,7 +30,7 @@ def test_a_real_trial_prints_one_table(capfd: pytest.CaptureFixture[str]) -> Non
     captured = capfd.readouterr()
     assert (code, captured.err) == (0, "")
     lines = captured.out.splitlines()
-    assert [line.split("  ")[0] for line in lines if line][:-1] == [
+    assert [line.split("  ")[0] for line in lines if line and line[0] != " "][:-1] == [
         "Python",
         "packages",
         "TVM",
@@ -42,7 +42,7 @@ def test_a_real_trial_prints_one_table(capfd: pytest.CaptureFixture[str]) -> Non
         "dask",
         "trial",
     ]
-    assert "kernels of random and evolutionary were built and timed in" in captured.out
+    assert "kernels of random and evolutionary were built and timed in" in " ".join(captured.out.split())
     assert lines[-1] == "ready: a sweep can run here"
 
 
@@ -62,7 +62,7 @@ def test_problems_end_with_two(run: Run, monkeypatch: pytest.MonkeyPatch) -> Non
     assert "\ntrial " not in done.out
 
 
-@pytest.mark.parametrize("package", ["numpy", "packaging", "xarray"])
+@pytest.mark.parametrize("package", ["numpy", "packaging", "rich", "xarray"])
 def test_a_package_that_looking_takes_is_a_line(package: str) -> None:
     """What is imported before packages can be compared is named where it is missing."""
     without = f"import sys; sys.modules[{package!r}] = None"
@@ -88,3 +88,21 @@ def test_no_trial_only_looks(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     done = run("doctor", "--target", "cpu", "--no-trial")
     assert done.code == 0
     assert "\ntrial " not in done.out
+
+
+@pytest.mark.parametrize("columns", ["60", "100", ""])
+@pytest.mark.usefixtures("quiet")
+def test_lines_are_as_wide_as_those_of_a_report(
+    run: Run, monkeypatch: pytest.MonkeyPatch, columns: str
+) -> None:
+    """Findings and advice are wrapped at the width that COLUMNS gives, and no word of them is lost."""
+    monkeypatch.setenv("COLUMNS", columns)
+    found = "one word after the other, " * 9 + "the last"
+    advice = "do this and then that and then " * 9 + "rest"
+    finding = Finding(name="dask", level=Level.WARNING, found=found, advice=advice)
+    monkeypatch.setattr(fitness, "check_dask", lambda: finding)
+    lines = run("doctor", "--target", "cpu", "--no-trial").out.splitlines()
+    assert max(map(len, lines)) <= int(columns or 100)
+    words = " ".join(" ".join(lines).split())
+    assert f"dask warning {found} {advice} ready" in words
+    assert sum(line.startswith("                     ") for line in lines) >= 5

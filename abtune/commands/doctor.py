@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +12,8 @@ import click
 from abtune.errors import TargetError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from abtune.measure.fitness import Finding
     from abtune.measure.target import TargetFacts
 
@@ -45,6 +48,7 @@ def doctor(target: str, out: Path, *, no_trial: bool) -> int:
     try:
         from abtune.measure import fitness
         from abtune.measure.target import usable_cores
+        from abtune.report.writing import text_for
     except ModuleNotFoundError as error:  # of what even looking takes
         raise _missing(error) from None
 
@@ -57,7 +61,7 @@ def doctor(target: str, out: Path, *, no_trial: bool) -> int:
     findings += [*fitness.check_machine(cores), fitness.check_output(out), fitness.check_dask()]
     if facts is not None and not no_trial and not _problems(findings):
         findings.append(_trial(facts, out))
-    emit(_table(findings))
+    emit(text_for(sys.stdout, lambda console: _print(findings, console)))
     return NOT_READY if _problems(findings) else 0
 
 
@@ -89,14 +93,18 @@ def _problems(findings: Sequence[Finding]) -> list[Finding]:
     return [finding for finding in findings if finding.level.value == "problem"]
 
 
-def _table(findings: Sequence[Finding]) -> str:
+def _print(findings: Sequence[Finding], console: Console) -> None:
     """Lay the findings out, each with its advice below, and what follows from them."""
+    from abtune.report.writing import prose
+
     width = max(len(finding.name) for finding in findings)
-    lines = []
+    indent = " " * (width + 11)
     for finding in findings:
-        lines.append(f"{finding.name:<{width}}  {finding.level.value:<7}  {finding.found}")
+        prose(console, f"{finding.name:<{width}}  {finding.level.value:<7}  {finding.found}", indent=indent)
         if finding.advice:
-            lines.append(f"{'':<{width}}           {finding.advice}")
+            prose(console, f"{indent}{finding.advice}", indent=indent)
     count = len(_problems(findings))
-    verdict = f"not ready: {count} problem{'s' * (count > 1)}" if count else "ready: a sweep can run here"
-    return "\n".join([*lines, "", verdict, ""])
+    console.print()
+    prose(
+        console, f"not ready: {count} problem{'s' * (count > 1)}" if count else "ready: a sweep can run here"
+    )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from abtune.analyse.comparison import Analysis, Comparison
+from abtune.report.cells import cell_width
 from abtune.report.numbers import NOTHING, boost_decimals, p_value, percent, plain_percent, spread_percent
 
 
@@ -33,8 +34,8 @@ class Column:
 
     @property
     def width(self) -> int:
-        """The longest line of heading and cells."""
-        return max(len(line) for text in (self.heading, *self.cells) for line in text.split("\n"))
+        """The longest line of heading and cells, in cells of a terminal."""
+        return max(cell_width(line) for text in (self.heading, *self.cells) for line in text.split("\n"))
 
 
 def report_decimals(analysis: Analysis) -> int:

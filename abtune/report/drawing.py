@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from abtune.report.cells import cell_width, padded, wrap
 from abtune.report.page import Dots
 
 
@@ -11,10 +12,13 @@ def draw_dots(dots: Dots, width: int) -> list[str]:
     """Draw a dot plot in a width, in ASCII.
 
     The scale is linear from the least to the largest value of all; a mark points at its place from below.
+    Names that would take more than half of the width stand above their dots.
     """
     values = [value for strip in dots.strips for value in (*strip.values, strip.marked)]
     low, high = min(values), max(values)
-    margin = max(len(strip.name) for strip in dots.strips) + 2
+    margin = max(cell_width(strip.name) for strip in dots.strips) + 2
+    above = margin > width // 2  # names too long to stand beside their dots
+    margin = 2 if above else margin
     cells = max(width - margin, 8)
 
     def place(value: float) -> int:
@@ -26,7 +30,10 @@ def draw_dots(dots: Dots, width: int) -> list[str]:
         counts = [0] * cells
         for value in strip.values:
             counts[place(value)] += 1
-        lines.append(f"{strip.name:<{margin}}{''.join(map(_dot, counts))}".rstrip())
+        if above:
+            lines += wrap(strip.name, width)
+        name = padded("" if above else strip.name, margin)
+        lines.append(f"{name}{''.join(map(_dot, counts))}".rstrip())
         lines.append(f"{'':{margin}}{_pointer(place(strip.marked), strip.mark, cells)}")
     return lines
 

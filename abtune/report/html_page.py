@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from abtune.report.columns import Column
 from abtune.report.labels import printable
-from abtune.report.markup import breakable, element, escaped, label
+from abtune.report.markup import breakable, element, escaped, label, name, sentence
 from abtune.report.page import DRAWING, SHAPE, Bullets, Dots, Grid, Heading, Page, Part, Prose
 from abtune.report.svg import draw_samples
 
@@ -16,9 +16,9 @@ def html_page(page: Page, *, top: int) -> str:
     return element("section", "\n", *(f"{_part(part, top)}\n" for part in page))
 
 
-def scrolling(wide: str, name: str) -> str:
+def scrolling(wide: str, title: str) -> str:
     """Put something where it can be moved sideways if it is wider than the page, also by the keyboard."""
-    return element("div", wide, class_="wide", role="region", tabindex="0", aria_label=name)
+    return element("div", wide, class_="wide", role="region", tabindex="0", aria_label=title)
 
 
 def headings(names: list[tuple[str, str]]) -> str:
@@ -33,9 +33,9 @@ def _part(part: Part, top: int) -> str:
             return element(f"h{top + part.minor}", breakable(part.text))
         case Prose():
             kind = {"class_": "remark"} if part.remark else {}
-            return element("p", escaped(part.text), **kind)
+            return element("p", sentence(part.text), **kind)
         case Bullets():
-            return element("ul", *(element("li", escaped(item)) for item in part.items))
+            return element("ul", *(element("li", sentence(item)) for item in part.items))
         case Grid():
             return _grid(part)
         case Dots():
@@ -55,7 +55,7 @@ def _rows(grid: Grid) -> Iterator[str]:
     for place, text in enumerate(grid.labels):
         lines = list(zip(*(column.cells[place].split("\n") for column in grid.columns), strict=True))
         for number, cells in enumerate(lines):
-            written = label(text) if grid.stub == SHAPE else breakable(text)
+            written = label(text) if grid.stub == SHAPE else name(text)
             span = {"rowspan": str(len(lines))} if len(lines) > 1 else {}
             first = "" if number else element("th", written, scope="row", **span)
             pairs = zip(grid.columns, cells, strict=True)
@@ -65,7 +65,8 @@ def _rows(grid: Grid) -> Iterator[str]:
 def _cell(column: Column, text: str) -> str:
     if column.key == DRAWING:  # the numbers beside it say the same
         return element("td", element("code", escaped(text), aria_hidden="true"), class_=_kind(column))
-    return element("td", escaped(" ".join(text.split())), class_=_kind(column))
+    words = " ".join(text.split())
+    return element("td", escaped(words) if column.right else name(words), class_=_kind(column))
 
 
 def _kind(column: Column) -> str:

@@ -15,7 +15,7 @@ from abtune.analyse.comparison import Aggregate, Analysis, Comparison, Verdict
 from abtune.report.columns import Column, intervals, report_columns, report_decimals
 from abtune.report.html_page import headings, html_page, scrolling
 from abtune.report.labels import Group, group_by_workload, printable
-from abtune.report.markup import breakable, element, escaped, label
+from abtune.report.markup import breakable, element, escaped, label, sentence
 from abtune.report.notes import (
     Notes,
     collect_notes,
@@ -123,7 +123,7 @@ def _report(analysis: Analysis, *, why: bool) -> Iterator[str]:
     yield element("p", escaped(_LEGEND.format(**ends)), class_="remark")
     yield from _notes(table.notes)
     yield _reasons(analysis, unfolded=why)
-    yield element("p", escaped(f"{analysis.definition} {methods(analysis)}"), class_="remark")
+    yield element("p", sentence(f"{analysis.definition} {methods(analysis)}"), class_="remark")
 
 
 def _counts(analysis: Analysis) -> str:
@@ -231,10 +231,10 @@ def _interval_heading(analysis: Analysis) -> str:
 
 def _notes(notes: Notes) -> Iterator[str]:
     if notes.general:
-        yield element("ul", *(element("li", escaped(note)) for note in notes.general))
+        yield element("ul", *(element("li", sentence(note)) for note in notes.general))
     if notes.numbered:
         numbered = enumerate(notes.numbered, start=1)
-        items = (element("li", escaped(note), id=f"note-{number}") for number, note in numbered)
+        items = (element("li", sentence(note), id=f"note-{number}") for number, note in numbered)
         yield element("ol", *items, class_="notes")
 
 
@@ -243,7 +243,7 @@ def _reasons(analysis: Analysis, *, unfolded: bool) -> str:
     items = (
         "\n"
         + element("dt", label(printable(row.shape)), ": ", _marked(row.verdict, row.verdict.value))
-        + element("dd", escaped(row.reason))
+        + element("dd", sentence(row.reason))
         for row in analysis.comparisons
     )
     summary = element("summary", "Why, shape by shape")

@@ -8,12 +8,14 @@ Nothing is cut off.
 
 from __future__ import annotations
 
+import functools
 import itertools
-import textwrap
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from abtune.analyse.comparison import Comparison
+from abtune.report.cells import cell_width, wrap
 
 # Below this a label would fall into crumbs; other columns give way first.
 NARROWEST = 16
@@ -36,8 +38,8 @@ class Labels:
 
     @property
     def width(self) -> int:
-        """The longest line."""
-        return max(len(line) for lines in self.lines for line in lines)
+        """The longest line, in cells of a terminal."""
+        return max(cell_width(line) for lines in self.lines for line in lines)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,9 +84,9 @@ def fit_labels(labels: Sequence[str], width: int) -> Labels:
     labels : sequence of str
         The labels of one group.
     width : int
-        Columns available, at least 1.
+        Cells available, at least 1.
     """
-    if max(map(len, labels)) <= width:
+    if max(map(cell_width, labels)) <= width:
         return Labels(shared="", lines=tuple((label,) for label in labels))
     rows = [label.split("_") for label in labels]
     if len({len(parts) for parts in rows}) > 1:
@@ -98,23 +100,41 @@ def fit_labels(labels: Sequence[str], width: int) -> Labels:
 def _break_alike(rows: Sequence[Sequence[str]], width: int) -> tuple[tuple[str, ...], ...]:
     """Break rows of equally many parts at the same places, in the fewest and then the evenest lines."""
     parts = len(rows[0])
-    for breaks in range(min(parts, 6)):
-        ways = [_cut(rows, (0, *places, parts)) for places in itertools.combinations(range(1, parts), breaks)]
-        best = min(reversed(ways), key=_widest)  # of equals the one with the longest first lines
-        if _widest(best) <= width:
-            return best
+    spans = itertools.combinations(range(parts + 1), 2)
+    widths = {span: max(cell_width(_line(row, span)) for row in rows) for span in spans}
+    for lines in range(1, min(parts, 6) + 1):
+        places = _evenest(widths, parts, lines)
+        if max(widths[span] for span in itertools.pairwise(places)) <= width:
+            return tuple(tuple(_line(row, span) for span in itertools.pairwise(places)) for row in rows)
     return tuple(_wrap(row, width) for row in rows)
 
 
-def _cut(rows: Sequence[Sequence[str]], places: Sequence[int]) -> tuple[tuple[str, ...], ...]:
-    return tuple(
-        tuple(" ".join(row[start:stop]) for start, stop in itertools.pairwise(places)) for row in rows
-    )
+def _evenest(widths: Mapping[tuple[int, int], int], parts: int, lines: int) -> list[int]:
+    """Find where so many lines begin and end if the widest is to be as narrow as can be.
+
+    Of equals it is the one with the longest first lines.
+    """
+
+    @functools.cache
+    def least(start: int, left: int) -> float:
+        """Return the widest of the lines that are left."""
+        if not left:
+            return 0 if start == parts else math.inf
+        stops = range(start + 1, parts - left + 2)
+        return min((max(widths[start, stop], least(stop, left - 1)) for stop in stops), default=math.inf)
+
+    best = least(0, lines)
+    places = [0]
+    for left in reversed(range(lines)):
+        stops = range(places[-1] + 1, parts - left + 1)
+        fine = (stop for stop in stops if max(widths[places[-1], stop], least(stop, left)) <= best)
+        places.append(max(fine))
+    return places
 
 
-def _widest(lines: Sequence[Sequence[str]]) -> int:
-    return max(len(line) for row in lines for line in row)
+def _line(row: Sequence[str], span: tuple[int, int]) -> str:
+    return " ".join(row[slice(*span)])
 
 
 def _wrap(parts: Sequence[str], width: int) -> tuple[str, ...]:
-    return tuple(textwrap.wrap(" ".join(parts), width)) or ("",)
+    return tuple(wrap(" ".join(parts), width)) or ("",)

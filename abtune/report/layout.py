@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from abtune.report.cells import cell_width, wrap
 from abtune.report.columns import Column
 from abtune.report.labels import NARROWEST, fit_labels
 from abtune.report.notes import Notes
@@ -42,7 +42,7 @@ def choose_layout(
     """
     kept = list(columns)
     left_out: list[str] = []
-    longest = max((len(label) for group in groups for label in group.labels), default=NARROWEST)
+    longest = max((cell_width(label) for group in groups for label in group.labels), default=NARROWEST)
     two_lines, narrowest = (
         max(min(room, longest), len(stub)) for room in (_two_line_width(groups), NARROWEST)
     )
@@ -65,7 +65,7 @@ def table_width(label_width: int, columns: Sequence[Column]) -> int:
 
 
 def _wrap(text: str, width: int) -> list[str]:
-    return textwrap.wrap(text, width, break_on_hyphens=False) or [""]
+    return wrap(text, width) or [""]
 
 
 def _two_line_width(groups: Sequence[Labelled]) -> int:

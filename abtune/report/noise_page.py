@@ -11,6 +11,7 @@ from abtune.analyse.failures import Trials
 from abtune.analyse.noise import Naive, Noise
 from abtune.analyse.sources import Source
 from abtune.report.columns import Column, intervals
+from abtune.report.labels import printable
 from abtune.report.numbers import NOTHING, boost_decimals, percent, plain_percent, spread_percent
 from abtune.report.page import SHAPE, Bullets, Grid, Heading, Part, Prose, column, filled
 
@@ -150,7 +151,7 @@ def _trials(trials: Sequence[Trials]) -> Grid:
 def _config(stub: str, rows: Sequence[Sequence[Source]]) -> list[Column]:
     if stub != SHAPE:
         return []
-    cells = ["\n".join(source.config for source in row) for row in rows]
+    cells = ["\n".join(printable(source.config) for source in row) for row in rows]
     return [column("side", cells, right=False)]
 
 

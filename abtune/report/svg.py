@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 
+from abtune.report.cells import cell_width, wrap
+from abtune.report.labels import printable
 from abtune.report.markup import element, escaped
 from abtune.report.numbers import percent
 from abtune.report.page import Dots, Strip
@@ -17,6 +19,7 @@ from abtune.report.scale import Bounded, Scale, Stretch, margin_ends, stretch, t
 WIDTH, HEIGHT = 240, 24
 _EDGE, _HALF = 8, 5
 _LETTER = 8.5  # how wide a letter of an axis is
+_NAME = 8  # and one of a name
 _LANE, _WORDS = 44, 18
 _DOTS_WIDTH = 640
 OVERALL = "overall"
@@ -71,10 +74,15 @@ def place(value: float, scale: Scale) -> float:
 
 
 def draw_samples(dots: Dots) -> str:
-    """Draw samples above each other on one scale, with a pointer at what is marked."""
+    """Draw samples above each other on one scale, with a pointer at what is marked.
+
+    Names that would take more than half of the width stand above their dots.
+    """
     values = [value for strip in dots.strips for value in (*strip.values, strip.marked)]
     low, high = min(values), max(values)
-    margin = 8 * max(len(strip.name) for strip in dots.strips) + 20
+    beside = _NAME * max(cell_width(strip.name) for strip in dots.strips) + 20
+    above = beside > _DOTS_WIDTH // 2
+    margin = _EDGE if above else beside
 
     def across(value: float) -> float:
         share = (value - low) / (high - low) if high > low else 0.5
@@ -85,16 +93,19 @@ def draw_samples(dots: Dots) -> str:
         element("text", escaped(dots.low), x=_number(margin), y="12"),
         element("text", escaped(dots.high), x=right, y="12", text_anchor="end"),
     ]
-    for number, strip in enumerate(dots.strips):
-        top = _WORDS + _LANE * number
-        pieces.append(element("text", escaped(strip.name), x="0", y=str(top + 16)))
+    top = _WORDS
+    for strip in dots.strips:
+        lines = wrap(printable(strip.name), _DOTS_WIDTH * 9 // 10 // _NAME) if above else [strip.name]
+        for number, line in enumerate(lines):
+            pieces.append(element("text", escaped(line), x="0", y=str(top + 16 + _WORDS * number)))
+        top += _WORDS * len(lines) if above else 0
         pieces.append(_path(f"M{margin} {top + 12}H{right}", "axis"))
         pieces += [_circle(across(value), top + 12) for value in strip.values]
         pieces += _pointer(strip, across(strip.marked), top + 18)
-    height = _WORDS + _LANE * len(dots.strips)
+        top += _LANE
     names = ", ".join(f"{strip.name}: {len(strip.values)}, {strip.mark}" for strip in dots.strips)
     return _drawing(
-        element("g", *pieces, class_="dots"), _DOTS_WIDTH, height, f"from {dots.low} to {dots.high}; {names}"
+        element("g", *pieces, class_="dots"), _DOTS_WIDTH, top, f"from {dots.low} to {dots.high}; {names}"
     )
 
 

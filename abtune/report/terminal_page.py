@@ -11,7 +11,7 @@ from abtune.report.drawing import draw_dots
 from abtune.report.labels import fit_labels, printable
 from abtune.report.layout import break_words, choose_layout, table_width
 from abtune.report.page import Bullets, Dots, Grid, Heading, Page, Part, Prose
-from abtune.report.writing import PROSE, bullet, bullets, plain_table, prose, text_for
+from abtune.report.writing import PROSE, bullet, bullets, plain_table, print_lines, prose, text_for
 
 
 def page_text(page: Page, stream: TextIO | None) -> str:
@@ -41,7 +41,7 @@ def _print_part(part: Part, console: Console) -> None:
             _print_grid(part, console)
         case Dots():
             lines = draw_dots(part, min(console.width, PROSE))
-            console.print(Text("\n".join(map(printable, lines))), no_wrap=True, crop=False)
+            print_lines(console, list(map(printable, lines)))
 
 
 def _print_grid(grid: Grid, console: Console) -> None:

@@ -11,6 +11,7 @@ from abtune.analyse.patterns import Pattern
 from abtune.analyse.series import Series
 from abtune.analyse.timings import Timings, Within
 from abtune.report.columns import Column, intervals
+from abtune.report.labels import printable
 from abtune.report.numbers import NOTHING, boost_decimals, microseconds, p_value, percent, plain_percent
 from abtune.report.page import SHAPE, Bullets, Grid, Heading, Part, Prose, column
 
@@ -146,5 +147,5 @@ def _grid(rows: Sequence[Series | Within], names: _Names, *columns: Column) -> G
         cells = iter(flat.cells)
         return replace(flat, cells=tuple("\n".join(next(cells) for _ in range(n)) for n in sizes.values()))
 
-    whole = (column("configuration", labels, right=False), *columns)
+    whole = (column("configuration", list(map(printable, labels)), right=False), *columns)
     return Grid(stub=SHAPE, labels=tuple(sizes), columns=tuple(map(grouped, whole)))

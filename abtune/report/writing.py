@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import io
 import os
-import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TextIO
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from abtune.report.cells import wrap
 from abtune.report.labels import printable
 from abtune.report.layout import GAP
 
@@ -47,9 +47,18 @@ def text_for(stream: TextIO | None, draw: Callable[[Console], None]) -> str:
 
 
 def prose(console: Console, text: str, *, style: str = "", indent: str = "") -> None:
-    """Print a paragraph, its further lines indented."""
-    wrapped = _wrapped(text, min(console.width, PROSE), indent=indent)
-    console.print(Text(wrapped, style=style), no_wrap=True, crop=False)
+    """Print a paragraph, its further lines indented.
+
+    A label is a word, and so is what a no-break space joins; only one that the console cannot hold is broken.
+    """
+    wrapped = wrap(printable(text), min(console.width, PROSE), indent=indent, longest=console.width)
+    print_lines(console, wrapped, style=style)
+
+
+def print_lines(console: Console, lines: Sequence[str], *, style: str = "") -> None:
+    """Print lines as they are, each whole even if it is too long."""
+    text = "\n".join(lines).replace("\xa0", " ")
+    console.print(Text(text, style=style), no_wrap=True, overflow="ignore", crop=False)
 
 
 def bullets(console: Console, items: list[tuple[str, str]]) -> None:
@@ -83,15 +92,3 @@ class _Likeness(io.StringIO):
 
     def isatty(self) -> bool:
         return self._terminal
-
-
-def _wrapped(text: str, width: int, *, indent: str) -> str:
-    """Break text into lines between words; a label is a word, and so is what a no-break space joins."""
-    lines = textwrap.wrap(
-        printable(text),
-        width,
-        subsequent_indent=indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-    return "\n".join(lines).replace("\xa0", " ")

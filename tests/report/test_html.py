@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from report_builders import NAN, make_analysis, make_comparison, make_side, typical_analysis
 
 from abtune.analyse.comparison import Analysis, Verdict
+from abtune.report.html_page import html_page
 from abtune.report.html_report import render_html
 from abtune.report.machine import render_json
 from abtune.report.numbers import percent
@@ -33,7 +34,7 @@ from abtune.report.page import (
     drawing,
 )
 from abtune.report.scale import choose_scale
-from abtune.report.svg import OVERALL, draw_interval, place
+from abtune.report.svg import OVERALL, draw_interval, draw_samples, place
 
 EMPTY = {"meta", "wbr"}
 EVIL = """<script>alert(1)</script> & "quotes" 'single' </style>"""
@@ -219,6 +220,50 @@ def test_any_text_gives_a_document(shape: str, reason: str, config: str) -> None
     """Whatever names and reasons hold, the document is well formed."""
     row = make_comparison(shape, reason=reason, caveats=(reason, config))
     parse(render_html(make_analysis(row, make_comparison("other"), baseline=config)))
+
+
+@pytest.mark.parametrize("name", ["short", "long-name-" * 15, "基线配置" * 20])
+def test_names_of_samples_leave_room_for_the_dots(name: str) -> None:
+    """All dots are within the drawing, and lie in order, however long the names beside them are."""
+    strip = Strip(name=name, values=(1.0, 2.0, 3.0), marked=2.0, mark="2 us")
+    text = draw_samples(Dots(strips=(strip, strip), low="1", high="3"))
+    drawn = ElementTree.fromstring(text)  # noqa: S314 - it was just written here
+    width, height = (float(number) for number in drawn.attrib["viewBox"].split()[2:])
+    dots = [(float(dot.attrib["cx"]), float(dot.attrib["cy"])) for dot in drawn.iter() if "cx" in dot.attrib]
+    first, second = dots[:3], dots[3:]
+    assert all(0 < x < width and 0 < y < height for x, y in dots)
+    assert first == sorted(first)
+    assert [x for x, _ in first] == [x for x, _ in second]
+    assert first[-1][0] - first[0][0] > width / 3
+    texts = [text for text in drawn.iter() if text.tag.endswith("text")]
+    assert "".join(text.text or "" for text in texts).count(name) == 2
+    assert all(float(text.attrib["y"]) < height for text in texts)
+
+
+@pytest.mark.parametrize("text", ["see --noise", "(--noise-from)", "--why says it", "a <b> --ci"])
+def test_options_are_kept_in_one_piece(text: str) -> None:
+    """A browser breaks lines behind hyphens; the name of an option in a sentence is kept together."""
+    options = re.findall(r"--[a-z-]+", text)
+    written = html_page([Prose(text=text, remark=False), Bullets(items=(text,))], top=1)
+    assert all(written.count(f'<span class="option">{option}</span>') == 2 for option in options)
+    assert "".join(Tree(written).text).count(text) == 2
+
+
+def test_rules_and_names_with_hyphens_are_no_options() -> None:
+    """Dashes within names, or names far too long for a line, may be broken."""
+    text = "a--b ---- --" + "x" * 100
+    assert "span" not in html_page([Prose(text=text, remark=False)], top=1)
+
+
+def test_long_names_in_tables_may_break_anywhere() -> None:
+    """Names too long for a column are marked for the style sheet, others are as they were."""
+    sides = column("side", ["short name", "y" * 30], right=False)
+    grid = Grid(stub="configuration", labels=("x" * 30, "N=1_H=56_W=56_C=64_K=64"), columns=(sides,))
+    written = html_page([grid], top=1)
+    assert re.findall(r'<span class="long">(\w+)</span>', written) == ["x" * 30, "y" * 30]
+    assert "long" not in html_page([dataclasses.replace(grid, stub=SHAPE, columns=())], top=1)
+    style = render_html(None, [])
+    assert re.search(r"tbody th code, \.long {[^}]*overflow-wrap: anywhere;", style)
 
 
 def test_reasons_are_folded_unless_asked_for() -> None:
