@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import importlib.util
 import re
 import sys
 from collections.abc import Iterator, Mapping
@@ -19,6 +20,21 @@ from typing import Any
 from abtune.errors import InputError, TargetError, unknown_name
 
 STRATEGIES = ("evolutionary", "replay-trace")
+
+# The types of a configuration's fields; its name first, by which it is named where another is wrong.
+_KINDS: Mapping[str, type] = MappingProxyType(
+    {
+        "name": str,
+        "summary": str,
+        "strategy": str,
+        "strategy_options": dict,
+        "skipped_annotation": str,
+        "pass_config": dict,
+        "space": str,
+        "target_kind": str,
+        "minimum_arch": int,
+    }
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,18 +75,31 @@ class Configuration:
     minimum_arch: int = 0
 
     def __post_init__(self) -> None:
+        for field_name, kind in _KINDS.items():
+            self._require_kind(field_name, kind)
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}", self.name):
             raise InputError(
                 f"{self.name!r} cannot be the name of a configuration; use up to 64 letters, digits, ._+-"
             )
         if self.strategy not in STRATEGIES:
             raise unknown_name("search strategy", self.strategy, STRATEGIES)
+        if self.space and not re.fullmatch(r"[^:]+:[^:]+", self.space):
+            raise InputError(f"space of configuration {self.name!r} is no module:function: {self.space!r}")
         self._require_values("strategy_options", (int, float))
         self._require_values("pass_config", (int, str))
+
+    def _require_kind(self, field_name: str, kind: type) -> None:
+        value = getattr(self, field_name)
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is int):
+            whose = "" if field_name == "name" else f" {self.name!r}"
+            found, wanted = type(value).__name__, kind.__name__
+            raise InputError(f"{field_name} of configuration{whose} must be of type {wanted}, not {found}")
 
     def _require_values(self, field_name: str, kinds: tuple[type, ...]) -> None:
         """Refuse what cannot be handed to another process or compared with a file."""
         for name, value in getattr(self, field_name).items():
+            if not isinstance(name, str):
+                raise InputError(f"{field_name} of configuration {self.name!r}: the name {name!r} is no str")
             if not isinstance(value, kinds):
                 wanted = " or ".join(kind.__name__ for kind in kinds)
                 raise InputError(f"{field_name} of configuration {self.name!r}: {name} is no {wanted}")
@@ -129,6 +158,35 @@ def find_configuration(name: str) -> Configuration:
     if not isinstance(found, Configuration):
         raise InputError(f"{name} is a {type(found).__name__}, not an abtune.configurations.Configuration")
     return found
+
+
+def require_space(config: Configuration) -> None:
+    """Refuse a design space that cannot be found, so far as that is seen without importing its module.
+
+    It is imported where the search is: it may need TVM, which takes seconds, and is prepared there.
+
+    Raises
+    ------
+    InputError
+        If there is no such module, or it is imported already and has no such attribute.
+    """
+    if not config.space:
+        return
+    module_name = config.space.partition(":")[0]
+    try:
+        if module_name in sys.modules:
+            import_attribute(config.space)
+        elif not _is_there(module_name.partition(".")[0]):
+            raise InputError(f"there is no module {module_name!r}")
+    except InputError as error:
+        raise InputError(f"space of configuration {config.name!r}: {error}") from None
+
+
+def _is_there(module_name: str) -> bool:
+    if not module_name:  # of a relative reference
+        return False
+    with _working_directory_first():
+        return module_name in sys.modules or importlib.util.find_spec(module_name) is not None
 
 
 def import_attribute(reference: str) -> Any:

@@ -126,7 +126,8 @@ def place_for(path: str | os.PathLike[str]) -> Path:
     if len(os.fsencode(place.name)) > _LONGEST_NAME:
         raise StoreError(f"cannot write {path}: the name is too long; give a shorter one with --out")
     if not folder:  # HDF5 would say that permission is denied
-        raise StoreError(f"cannot write {path}: there is no folder {Path(path).parent}")
+        missing = place.parent if Path(path).is_symlink() else Path(path).parent
+        raise StoreError(f"cannot write {path}: there is no folder {missing}")
     return place
 
 

@@ -6,13 +6,17 @@ here knows how a shape is tuned or timed.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, ClassVar, TypeAlias
 
 from abtune.errors import InputError, unknown_name
+
+# TVM indexes tensors by integers of 32 bits.
+_MOST = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +52,9 @@ class Conv2d:
         _require_sizes(self, may_be_zero=("padding",))
         if self.output_shape[1] < 1 or self.output_shape[2] < 1:
             raise InputError(f"{self.label}: the filter is larger than the padded input")
+        padded = (self.n, self.h + 2 * self.padding, self.w + 2 * self.padding, self.c)
+        tensors = {"padded input": padded, "filter": self.input_shapes[1], "output": self.output_shape}
+        _require_elements(self.label, tensors)
 
     @property
     def label(self) -> str:
@@ -89,6 +96,8 @@ class Gemm:
 
     def __post_init__(self) -> None:
         _require_sizes(self)
+        (a, b), c = self.input_shapes, self.output_shape
+        _require_elements(self.label, {"first factor": a, "second factor": b, "product": c})
 
     @property
     def label(self) -> str:
@@ -131,7 +140,7 @@ def parse_shape(label: str) -> Shape:
     for pattern, kind in ((_CONV2D, Conv2d), (_GEMM, Gemm)):
         match = pattern.fullmatch(label)
         if match:
-            shape: Shape = kind(**{name: int(text) for name, text in match.groupdict().items()})
+            shape: Shape = kind(**{name: _size(text) for name, text in match.groupdict().items()})
             if shape.label != label:  # a leading zero would give one shape two names
                 raise InputError(f"write shape {label!r} as {shape.label!r}")
             return shape
@@ -192,11 +201,28 @@ def select_labels(spec: Sequence[str], labels: Sequence[str]) -> tuple[str, ...]
     return tuple(label for label in labels if label in wanted)
 
 
+def _size(digits: str) -> int:
+    try:
+        return int(digits)
+    except ValueError:  # Python reads no number of thousands of digits
+        raise InputError(f"a size must be at most {_MOST}, not a number of {len(digits)} digits") from None
+
+
 def _require_sizes(shape: Any, may_be_zero: Sequence[str] = ()) -> None:
     for name in shape.__slots__:
         size = getattr(shape, name)
         if size < 0 or (size == 0 and name not in may_be_zero):
             raise InputError(f"{type(shape).__name__}: {name} must be positive, not {size}")
+        if size > _MOST:
+            raise InputError(f"{type(shape).__name__}: {name} must be at most {_MOST}, not {size}")
+
+
+def _require_elements(label: str, tensors: Mapping[str, Sequence[int]]) -> None:
+    for name, sizes in tensors.items():
+        if math.prod(sizes) > _MOST:
+            raise InputError(
+                f"{label}: the {name} has {math.prod(sizes)} elements, and TVM can count {_MOST} of them"
+            )
 
 
 def _conv2d(size: int, c: int, k: int, taps: int, stride: int, padding: int) -> Conv2d:

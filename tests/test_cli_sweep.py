@@ -149,6 +149,11 @@ def test_a_dry_run_until_settled_names_the_looks(run: Run, cpu: None) -> None:
     assert "over 4 shapes needs 0.0063 at the last look." in outcome.out
 
 
+def test_a_dry_run_of_one_seed_says_so(run: Run, cpu: None) -> None:
+    """One seed is no plural."""
+    assert "With 1 seed a side the smallest" in run(*QUICK, "--seeds", "1", "--dry-run").out
+
+
 @pytest.mark.parametrize("seeds", [5, 20])
 def test_a_dry_run_of_thousands_of_shapes_names_the_seeds_between(run: Run, cpu: None, seeds: int) -> None:
     """Over 5,001 shapes only splits that are counted can pass, which they are up to 15 seeds a side."""
@@ -252,6 +257,23 @@ def test_an_interrupt_is_130(run: Run, fake: None, monkeypatch: pytest.MonkeyPat
     assert outcome.err.strip().endswith("abtune: interrupted")
 
 
+@pytest.mark.parametrize("module", ["abtune.cli", "click"])
+def test_an_interrupt_while_it_is_loaded_is_130(module: str) -> None:
+    """Whoever interrupts a command before it has begun gets the same line and code as later."""
+    script = (
+        "import sys\n"
+        "class Interrupt:\n"
+        "    def find_spec(self, name, *_):\n"
+        f"        if name == {module!r}:\n"
+        "            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupt())\n"
+        "from abtune.__main__ import run\n"
+        "sys.exit(run())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "abtune: interrupted\n")
+
+
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
 def test_closed_streams_are_no_error(closed: str) -> None:
     """A command that is started without standard streams does its work, and says nothing."""
@@ -284,6 +306,7 @@ def test_closed_streams_are_no_error(closed: str) -> None:
         (["--shapes", "tvm1409"], "unknown shape or preset 'tvm1409'; did you mean: tvm14009"),
         (["--shapes", "Q=*"], "no shape of a preset matches 'Q=*'; presets: tvm14009, quick"),
         (["--shapes", "M=0_N=1_K=1"], "m must be positive, not 0"),
+        (["--shapes", "M=1000000000000_N=1_K=1"], "m must be at most 2147483647, not 1000000000000"),
         (["--shapes", "quick,,quick"], "there is an empty name in the list"),
         (["--baseline", "mainlin"], "unknown configuration 'mainlin'; did you mean: mainline"),
         (["--candidate", "asink"], "unknown configuration 'asink'; did you mean: async"),
@@ -320,6 +343,24 @@ def test_bad_arguments_are_one_line(
     assert said in refused(run(*arguments, *dry))
     assert files() == ["mine.txt"]
     assert Path("mine.txt").read_text(encoding="utf-8") == "mine"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links take a privilege there")
+def test_a_link_into_nowhere_is_one_line(run: Run, cpu: None) -> None:
+    """The folder that is missing is the one that the link leads to."""
+    Path("link.nc").symlink_to(Path("absent/abtune.nc").absolute())
+    said = refused(run(*QUICK, "--out", "link.nc"))
+    assert said == f"abtune: cannot write link.nc: there is no folder {Path('absent').absolute()}\n"
+
+
+def test_runs_whose_settings_are_lost_are_one_line(run: Run, fake: None) -> None:
+    """Without description and dataset nothing says that their settings are these."""
+    run(*QUICK, *FAKES, "--seeds", "1")
+    Path("abtune.nc").unlink()
+    Path("abtune.nc.runs/sweep.json").unlink()
+    for dry in ([], ["--dry-run"]):
+        said = refused(run(*QUICK, *FAKES, "--seeds", "1", "--trials", "3", *dry))
+        assert "sweep.json, which says with which settings they were made, is gone" in said
 
 
 def test_other_settings_are_one_line(run: Run, fake: None) -> None:

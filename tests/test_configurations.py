@@ -21,6 +21,7 @@ from abtune.configurations import (
     find_configuration,
     import_attribute,
     require_runnable,
+    require_space,
 )
 from abtune.errors import InputError, TargetError
 
@@ -91,12 +92,28 @@ def test_settings_are_what_decides() -> None:
         ({"strategy": "evolutionery"}, "unknown search strategy 'evolutionery'; did you mean: evolutionary"),
         ({"strategy_options": {"size": "many"}}, "strategy_options of configuration 'x': size is no int or "),
         ({"pass_config": {"tirx.x": object()}}, "pass_config of configuration 'x': tirx.x is no int or str"),
+        ({"pass_config": {5: True}}, "pass_config of configuration 'x': the name 5 is no str"),
+        ({"strategy_options": {5: 6}}, "strategy_options of configuration 'x': the name 5 is no str"),
+        (
+            {"strategy_options": None},
+            "strategy_options of configuration 'x' must be of type dict, not NoneType",
+        ),
+        ({"minimum_arch": "80"}, "minimum_arch of configuration 'x' must be of type int, not str"),
+        ({"minimum_arch": True}, "minimum_arch of configuration 'x' must be of type int, not bool"),
+        ({"strategy": 5}, "strategy of configuration 'x' must be of type str, not int"),
+        ({"summary": None}, "summary of configuration 'x' must be of type str, not NoneType"),
+        ({"target_kind": None}, "target_kind of configuration 'x' must be of type str, not NoneType"),
+        ({"skipped_annotation": 1}, "skipped_annotation of configuration 'x' must be of type str, not int"),
+        ({"space": 5}, "space of configuration 'x' must be of type str, not int"),
+        ({"space": "mine"}, "space of configuration 'x' is no module:function: 'mine'"),
+        ({"space": ":space"}, "space of configuration 'x' is no module:function: ':space'"),
+        ({"name": 5}, "name of configuration must be of type str, not int"),
     ],
 )
 def test_what_no_search_can_use_is_refused(changes: dict[str, Any], said: str) -> None:
     """A strategy that does not exist, and values that no file can hold, are named before anything begins."""
     with pytest.raises(InputError) as caught:
-        Configuration(name="x", **changes)
+        Configuration(**{"name": "x", **changes})
     assert str(caught.value).startswith(said)
 
 
@@ -135,6 +152,30 @@ def test_names_that_name_nothing_are_refused(own: None, name: str, said: str) ->
         find_configuration(name)
     assert str(caught.value).startswith(said)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("space", "said"),
+    [
+        ("absent_configs:space", "there is no module 'absent_configs'"),
+        ("absent_configs.spaces:space", "there is no module 'absent_configs.spaces'"),
+        (".own_configs:OTHER", "there is no module '.own_configs'"),
+        ("own_configs:ABSENT", "module 'own_configs' has no attribute 'ABSENT'"),
+    ],
+)
+def test_a_space_that_cannot_be_found_is_refused(own: None, space: str, said: str) -> None:
+    """A module that is not there is named with the configuration, or what a loaded one lacks."""
+    find_configuration("own_configs:MINE")
+    with pytest.raises(InputError) as caught:
+        require_space(Configuration(name="x", space=space))
+    assert str(caught.value) == f"space of configuration 'x': {said}"
+
+
+def test_a_space_is_looked_for_without_importing_it(own: None) -> None:
+    """What needs TVM is imported where there is one; here it is enough that it is there."""
+    require_space(Configuration(name="x", space="own_configs:OTHER"))
+    assert "own_configs" not in sys.modules
+    require_space(MAINLINE)
 
 
 def test_any_attribute_can_be_imported(own: None) -> None:

@@ -113,6 +113,7 @@ def sweep(**options: Any) -> int:
     against NumPy, and everything is written to one netCDF dataset for abtune analyze. A sweep that was
     stopped goes on with the same command, and loses nothing but the search iterations in flight.
     """
+    from abtune.commands.settling import require_design
     from abtune.measure.nvrtc import why_no_gpu
     from abtune.measure.store import Store
     from abtune.measure.target import usable_cores
@@ -124,6 +125,7 @@ def sweep(**options: Any) -> int:
     plan = request.plan_for(facts)
     store = Store(options["out"])
     store.check(plan)
+    require_design(plan, store, until_settled=options["until_settled"])
     cores = options["cores"] or usable_cores()
     here = not facts.remote and not options["scheduler"]
     if options["target"] == "auto" and facts.kind != "cuda" and here:
@@ -205,7 +207,7 @@ def _about(plan: Plan, facts: TargetFacts, options: dict[str, Any]) -> dict[str,
     import abtune
 
     return {
-        "title": f"{plan.configs[1].name} against {plan.configs[0].name}, {_count(plan.shapes, 'shape')}",
+        "title": f"{plan.configs[1].name} against {plan.configs[0].name}",
         "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "command": _command(options),
         "device": facts.devices[0],
@@ -220,7 +222,10 @@ _CIRCUMSTANCES = ("out", "dry_run", "cores", "scheduler", "time_limit", "rpc_tra
 
 
 def _command(options: dict[str, Any]) -> str:
-    """Return the command that would do the same again, without where it was done."""
+    """Return the command of this sitting, without where it was done.
+
+    Where an earlier one had other shapes or fewer seeds, it alone would not make the whole dataset.
+    """
     words = ["abtune", "sweep"]
     for name, value in options.items():
         if name in _CIRCUMSTANCES or value in (None, (), False, ""):
@@ -282,7 +287,8 @@ def _say_power(plan: Plan, *, until_settled: bool) -> None:
         click.echo(f"Looks at the data spend the {100 * ALPHA:g} % of false alarms: {spent} seeds a side.")
     where = "at the last look" if until_settled else f"at {100 * (1 - ALPHA):g} % confidence"
     click.echo(
-        f"With {n} seeds a side the smallest p-value that the exact test can reach is {reachable:.2g};\n"
+        f"With {_count(plan.seeds, 'seed')} a side the smallest p-value that the exact test can reach "
+        f"is {reachable:.2g};\n"
         f"the Holm correction over {_count(plan.shapes, 'shape')} needs {needed(n):.2g} {where}."
     )
     if reachable <= needed(n):

@@ -19,13 +19,15 @@ from abtune.shapes import parse_shape
 
 def assemble_store(plan: Plan, store: Store) -> xr.Dataset:
     """Build the dataset of everything in a store, also of earlier plans."""
-    content = store.about()
+    content, records = store.about(), store.records()
+    about, shapes = content["about"], {*(shape.label for shape in plan.shapes), *(r.shape for r in records)}
     attrs = {
-        **content["about"],
+        **about,
+        "title": f"{about['title']}, {len(shapes)} shape{'' if len(shapes) == 1 else 's'}",
         "settings": json.dumps(content["identity"]["settings"]),
         "configurations": json.dumps(content["identity"]["configs"]),
     }
-    return assemble(plan, store.records(), store.rounds().values(), attrs)
+    return assemble(plan, records, store.rounds().values(), attrs)
 
 
 def assemble(

@@ -17,6 +17,7 @@ import sys
 import tempfile
 import types
 from collections import OrderedDict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,10 @@ from abtune.schema import TrialStatus
 from abtune.shapes import Conv2d, Gemm, Shape
 
 _INTRINSICS = "tvm.s_tir.tensor_intrin"
+
+# What the options of a strategy are tried on, and how much of what only takes longer is enough for that.
+SMALL = Gemm(m=64, n=64, k=64)
+ENOUGH = {"population_size": 64, "genetic_num_iters": 1}
 
 
 def _import_tvm() -> Any:
@@ -218,8 +223,21 @@ def _conv2d(shape: Conv2d) -> list[Any]:
 
 
 def check(shape: Shape, config: Configuration, target: str) -> None:
-    """Set up the search of a configuration, which fails at once where its options or its space do."""
+    """Set up the search of a configuration, which fails at once where its options or its space do.
+
+    What a strategy makes of its options shows only when it proposes, which it does here for a small product:
+    a design space of one's own may be large, or made for other workloads.
+    """
     _context(shape, config, target, rng_seed=1).generate_design_space()
+    if not config.strategy_options:
+        return
+    enough = ENOUGH if config.strategy == "evolutionary" else {}
+    options = {**enough, **config.strategy_options}
+    options = {name: min(value, enough.get(name, value)) for name, value in options.items()}
+    small = replace(config, space="", skipped_annotation="", strategy_options=options)
+    proposed, _ = propose(SMALL, small, target, History.empty(), count=1, rng_seed=1)
+    if not proposed:
+        raise TargetError(f"with strategy_options {dict(config.strategy_options)} its search finds nothing")
 
 
 def propose(
@@ -281,8 +299,9 @@ def propose(
 
 def _context(shape: Shape, config: Configuration, target: str, rng_seed: int, threads: int = 1) -> Any:
     if config.space:
+        make_space = import_attribute(config.space)  # first: intrinsics take long to load
         _load_tensor_intrinsics()
-        space = import_attribute(config.space)(_target(target))
+        space = make_space(_target(target))
     else:
         # Not the rules "from-target": those add tensor-core and VNNI tiling, which float32 cannot use.
         rules = str(_target(target).kind.name)

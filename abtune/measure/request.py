@@ -6,7 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from abtune.configurations import DEFAULT_PAIR, Configuration, find_configuration, require_runnable
+from abtune.configurations import (
+    DEFAULT_PAIR,
+    Configuration,
+    find_configuration,
+    require_runnable,
+    require_space,
+)
 from abtune.errors import InputError
 from abtune.measure.plan import Plan, Settings, make_plan
 from abtune.measure.target import TargetFacts
@@ -62,13 +68,13 @@ class Request:
         Raises
         ------
         InputError
-            If there is no such shape or configuration.
+            If there is no such shape or configuration, or the design space of one cannot be found.
         """
         if self.shapes:
             select_shapes(self.shapes)
         for name in (self.baseline, self.candidate):
             if name:
-                find_configuration(name)
+                require_space(find_configuration(name))
 
     def plan_for(self, facts: TargetFacts) -> Plan:
         """Return the plan of the sweep on this target.

@@ -12,6 +12,7 @@ import contextlib
 import errno
 import glob
 import gzip
+import itertools
 import json
 import os
 import zlib
@@ -20,6 +21,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 import xarray as xr
 
 from abtune.datasets import open_dataset, place_for, write_dataset
@@ -30,7 +32,8 @@ from abtune.measure.records import Rounds, RunRecord, WinnerTimes
 from abtune.measure.restore import identity_of, restore_records, restore_rounds
 from abtune.measure.trials import Candidate, History, Trial
 from abtune.schema import RunStatus, TrialStatus
-from abtune.stats.spending import LOOKS
+from abtune.shapes import parse_shape
+from abtune.stats.spending import LOOKS, looks_from_json
 
 FORMAT = 2
 # Files end short where a disk, a quota or a limit on the size of files is reached.
@@ -89,15 +92,21 @@ class Store:
         Raises
         ------
         StoreError
-            If no file can be there, one is that is not a sweep's, or a sweep with other settings.
+            If no file can be there, one is that is not a sweep's, or a sweep with other settings, or with
+            settings that are not known any more.
         """
         place_for(self.dataset)
         if self._is_dataset_alone:
             found = self._identity_of_dataset()
-        elif self._begun.exists() and self.has_work:
-            found = self.about()["identity"]
-        else:  # nothing was done yet, so settings may still change
+        elif not self.has_work:  # nothing was done yet, so settings may still change
             return
+        elif self._begun.exists():
+            found = self.about()["identity"]
+        else:
+            raise StoreError(
+                f"{self.folder} holds runs, but {self._begun.name}, which says with which settings they were "
+                "made, is gone; remove the folder to begin anew, or give another --out"
+            )
         difference = _first_difference(found, _identity(plan))
         if difference:
             raise StoreError(
@@ -168,7 +177,7 @@ class Store:
         """Return all finished runs, also those that the present plan does not ask for."""
         if self._is_dataset_alone:
             return restore_records(open_dataset(self.dataset))
-        return [_read(path, _record) for path in sorted((self.folder / "runs").glob("*.json"))]
+        return [_read_record(path) for path in sorted((self.folder / "runs").glob("*.json"))]
 
     # --- searches in progress ---
 
@@ -217,8 +226,8 @@ class Store:
     def _acquire(self) -> None:
         import fcntl  # sweeps run on Linux; everything else imports without it
 
-        with _writing(self.folder):
-            self._lock = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+        with _writing(lock := self.folder / "lock"):
+            self._lock = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -235,9 +244,10 @@ class Store:
         found = self.recorded()
         if self._is_dataset_alone:
             self._adopt()
-        # Keep the date of creation, and keep a sequential design sequential when seeds are added by hand.
+        # Keep the date of creation, and what looks were made; those that were only planned bind nobody.
         kept = {name: found[name] for name in ("created", LOOKS) if name in found}
-        kept.pop(LOOKS if LOOKS in about else "", None)
+        if LOOKS in about or (LOOKS in kept and not looks_from_json(kept[LOOKS])[1]):
+            kept.pop(LOOKS, None)
         _write(self._begun, {"identity": _identity(plan), "about": {**about, **kept}})
 
     def _identity_of_dataset(self) -> dict[str, Any]:
@@ -287,14 +297,62 @@ def _description(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def _rounds(content: dict[str, Any]) -> Rounds:
-    winners = tuple(WinnerTimes(**winner) for winner in content.pop("winners"))
+    winners = tuple(_times(winner) for winner in content.pop("winners"))
     return Rounds(winners=winners, **content)
+
+
+def _times(content: dict[str, Any]) -> WinnerTimes:
+    times = WinnerTimes(**content)
+    states = (times.sm_clock, times.temperature, times.throttle_reasons)
+    lengths = {len(times.latency), *map(len, states)}
+    if len(lengths) > 1 or len({len(repeats) for repeats in times.latency}) > 1:
+        raise ValueError("rounds of different lengths")
+    for value in itertools.chain(*times.latency, *states):
+        _require("a timing", value, _NUMBER)
+    return times
+
+
+# What a record has to be made of, so that nothing is noticed only when the dataset is assembled from it.
+_NUMBER = (int, float)
+_TEXTS = ("shape", "config", "failure", "started", "finished", "host")
+
+
+def _read_record(path: Path) -> RunRecord:
+    def parse(content: dict[str, Any]) -> RunRecord:
+        record = _record(content)
+        if run_key(record.shape, record.config, record.seed) != path.stem:
+            raise ValueError(f"it is of seed {record.seed} of {record.config} for {record.shape}")
+        parse_shape(record.shape)
+        return record
+
+    return _read(path, parse)
 
 
 def _record(content: dict[str, Any]) -> RunRecord:
     content["status"] = RunStatus(content["status"])
     content["trial_status"] = [TrialStatus(status) for status in content["trial_status"]]
-    return RunRecord(**content)
+    record = RunRecord(**content)
+    for name in _TEXTS:
+        _require(name, getattr(record, name), str)
+    _require("seed", record.seed, int)
+    for name in ("search_latency", "tuning_time"):
+        _require(name, getattr(record, name), _NUMBER)
+    for value in record.trial_latency:
+        _require("trial_latency", value, _NUMBER)
+    for moment in (record.started, record.finished):
+        np.datetime64(moment)
+    if len(record.trial_latency) != len(record.trial_status):
+        raise ValueError(
+            f"{len(record.trial_latency)} latencies of {len(record.trial_status)} trials are there"
+        )
+    if isinstance(record.winner, list) is not (record.status is RunStatus.COMPLETE):
+        raise ValueError(f"status {record.status.name} and its winner do not go together")
+    return record
+
+
+def _require(name: str, value: object, kind: type | tuple[type, ...]) -> None:
+    if not isinstance(value, kind):
+        raise TypeError(f"{name}: {value!r}")
 
 
 def _history_to_json(history: History, started: str) -> dict[str, Any]:
@@ -364,7 +422,11 @@ def _writing(path: Path) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
-        raise StoreError(f"cannot write {path}: its folder is gone; give the same command again") from None
+        if path.parent.exists():  # such as /proc
+            reason = f"nothing can be made in {path.parent}; give another --out"
+        else:
+            reason = "its folder is gone; give the same command again"
+        raise StoreError(f"cannot write {path}: {reason}") from None
     except OSError as error:
         remedy = (
             "make room and give the same command again" if error.errno in _NO_ROOM else "give another --out"

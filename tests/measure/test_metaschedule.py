@@ -325,6 +325,9 @@ def test_a_configuration_can_bring_its_space(
     own = replace(RANDOM, name="own", space=SPACE)
     (candidate, *_), _ = tvm_module.propose(GEMM, own, cpu, History.empty(), 2, 1)
     assert loaded == [True]
+    with pytest.raises(InputError, match="has no attribute 'absent'"):
+        tvm_module.propose(GEMM, replace(own, space="design_space:absent"), cpu, History.empty(), 2, 1)
+    assert loaded == [True]  # they take long, so a mistake comes first
     assert "SampleComputeLocation" not in trace(candidate)
     library = tvm_module.build(GEMM, own, cpu, candidate.record)
     assert tvm_module.check_kernel(GEMM, cpu, library) < ERROR_LIMIT
@@ -338,6 +341,16 @@ def test_options_that_a_strategy_lacks_are_found_before_a_search(tvm_module: Any
     tvm_module.check(GEMM, replace(EVOLUTIONARY, strategy_options={"population_size": 64}), cpu)
     with pytest.raises(TypeError, match="no_such_option"):
         tvm_module.check(GEMM, replace(EVOLUTIONARY, strategy_options={"no_such_option": 1}), cpu)
+    tvm_module.check(GEMM, replace(RANDOM, strategy_options={"max_fail_count": 3}), cpu)
+
+
+@pytest.mark.parametrize("size", [0, -5])
+def test_options_with_which_nothing_is_proposed_are_found_before_a_search(
+    tvm_module: Any, cpu: str, size: int
+) -> None:
+    """A strategy can be made of them, so they show only when it proposes."""
+    with pytest.raises(Exception, match="its search finds nothing" if size == 0 else "reserve"):
+        tvm_module.check(GEMM, replace(EVOLUTIONARY, strategy_options={"population_size": size}), cpu)
 
 
 def test_intrinsics_are_loaded_where_they_are_missing(

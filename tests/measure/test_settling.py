@@ -15,6 +15,8 @@ from abtune.cli import main
 from abtune.schema import RunStatus
 
 SHAPES = ("M=16_N=16_K=16", "M=32_N=16_K=16")
+WORDS = ("sweep", "--shapes", ",".join(SHAPES), "--trials", "2")
+WORDS += ("--baseline", "fake_configurations:EVEN", "--candidate", "fake_configurations:FASTER")
 
 
 @pytest.fixture
@@ -27,15 +29,7 @@ def sweep(
     monkeypatch.chdir(tmp_path)
 
     def run(*more: str) -> str:
-        words = ["sweep", "--until-settled", "--shapes", ",".join(SHAPES), "--trials", "2"]
-        words += [
-            "--baseline",
-            "fake_configurations:EVEN",
-            "--candidate",
-            "fake_configurations:FASTER",
-            *more,
-        ]
-        assert main(words) == 0, capsys.readouterr().err
+        assert main([*WORDS, "--until-settled", *more]) == 0, capsys.readouterr().err
         return capsys.readouterr().out
 
     yield run
@@ -94,3 +88,54 @@ def test_a_design_whose_looks_are_spent_cannot_be_extended(
     with pytest.raises(AssertionError, match="by a design with looks at 6 seeds; repeat its --seeds 6"):
         sweep("--seeds", "8")
     assert Path("abtune.nc").read_bytes() == before
+
+
+@pytest.mark.parametrize("seeds", ["5", "9"])
+def test_a_design_that_was_looked_at_gets_no_other_number_of_seeds_by_hand(
+    sweep: object, capsys: pytest.CaptureFixture[str], seeds: str
+) -> None:
+    """Seeds that are added without looks would be left out of every analysis; fewer are no part of it."""
+    sweep("--seeds", "6")
+    before = Path("abtune.nc").read_bytes()
+    for dry in ([], ["--dry-run"]):
+        assert main([*WORDS, "--seeds", seeds, *dry]) == 2
+        said = capsys.readouterr().err
+        assert "by a design with looks at 6 seeds; repeat its --until-settled --seeds 6 and shapes" in said
+    assert Path("abtune.nc").read_bytes() == before
+
+
+def test_a_design_that_is_done_may_be_repeated_without_its_looks(sweep: object) -> None:
+    """There is nothing left to do, and it stays the design that it was."""
+    sweep("--seeds", "6")
+    before = abtune.open_dataset("abtune.nc")
+    assert main([*WORDS, "--seeds", "6"]) == 0
+    after = abtune.open_dataset("abtune.nc")
+    assert after.attrs["looks"] == before.attrs["looks"]
+    assert runs(after) == runs(before)
+
+
+def test_a_shape_that_was_settled_gets_no_seeds_by_hand(
+    sweep: object, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The number of seeds of the design is not enough to go on: its looks said which shape gets them."""
+    sweep("--seeds", "8")
+    assert main([*WORDS, "--seeds", "8"]) == 2
+    assert "repeat its --until-settled --seeds 8 and shapes" in capsys.readouterr().err
+    assert runs(abtune.open_dataset("abtune.nc")) == [12, 16]
+
+
+def test_looks_that_were_only_planned_bind_nobody(sweep: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sweep that was stopped before its first look goes on without looks, and then has none."""
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("abtune.measure.sweep.measure_all", interrupted)
+        with pytest.raises(AssertionError):
+            sweep("--seeds", "6")
+    assert json.loads(abtune.open_dataset("abtune.nc").attrs["looks"])[0]["done"] is False
+    assert main([*WORDS, "--seeds", "7"]) == 0
+    dataset = abtune.open_dataset("abtune.nc")
+    assert "looks" not in dataset.attrs
+    assert runs(dataset) == [14, 14]

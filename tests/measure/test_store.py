@@ -230,6 +230,68 @@ def test_a_damaged_search_in_valid_compression_is_one_line(kept: Store, plan: Pl
         kept.history(plan.runs[1])
 
 
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"trial_latency": [1e-3]}, "1 latencies of 2 trials are there"),
+        ({"trial_latency": ["x", 1e-3]}, "trial_latency: 'x'"),
+        ({"trial_status": [1, 99]}, "99 is not a valid TrialStatus"),
+        ({"search_latency": "x"}, "search_latency: 'x'"),
+        ({"tuning_time": None}, "tuning_time: None"),
+        ({"shape": "foo"}, "it is of seed 0 of "),
+        ({"config": "other"}, "it is of seed 0 of other for "),
+        ({"seed": 7}, "it is of seed 7 of "),
+        ({"seed": "0"}, "seed: '0'"),
+        ({"winner": "garbage"}, "status COMPLETE and its winner do not go together"),
+        ({"winner": None}, "status COMPLETE and its winner do not go together"),
+        ({"status": RunStatus.MISSING, "winner": []}, "status MISSING and its winner do not go together"),
+        ({"started": "yesterday"}, "yesterday"),
+        ({"host": 5}, "host: 5"),
+        ({"more": 5}, "unexpected keyword argument 'more'"),
+    ],
+)
+def test_a_damaged_run_in_valid_json_is_one_line(kept: Store, changes: dict[str, object], said: str) -> None:
+    """A run that is not what a run is made of is named, too, and does not get into a dataset."""
+    (path,) = kept.folder.glob("runs/*")
+    path.write_text(json.dumps({**json.loads(path.read_bytes()), **changes}), encoding="utf-8")
+    with pytest.raises(StoreError, match="cannot be read") as caught:
+        kept.records()
+    assert said in str(caught.value)
+    assert str(caught.value).startswith(f"{path} cannot be read (")
+
+
+def test_a_run_of_no_shape_is_one_line(kept: Store) -> None:
+    """Nor does one whose file is named after it."""
+    (path,) = kept.folder.glob("runs/*")
+    content = {**json.loads(path.read_bytes()), "shape": "foo", "config": "new", "seed": 0}
+    path.unlink()
+    path.with_name("foo--new--0000.json").write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(StoreError, match=r"foo--new--0000.json cannot be read \(unknown shape 'foo'"):
+        kept.records()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"latency": [[1.0, 2.0, 3.0]]},
+        {"latency": [[1.0, 2.0, 3.0], [1.0, 2.0]]},
+        {"latency": [[1.0, 2.0, 3.0], [1.0, 2.0, "x"]]},
+        {"latency": 5},
+        {"sm_clock": [1500.0]},
+        {"temperature": ["x", "y"]},
+    ],
+)
+def test_damaged_rounds_in_valid_json_are_one_line(kept: Store, changes: dict[str, object]) -> None:
+    """Timings that are no numbers, or not as many as there are rounds, are refused likewise."""
+    (path,) = kept.folder.glob("rounds/*")
+    content = json.loads(path.read_bytes())
+    content["winners"][0].update(changes)
+    path.write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(StoreError, match="cannot be read") as caught:
+        kept.rounds()
+    assert str(caught.value).startswith(f"{path} cannot be read (")
+
+
 @pytest.mark.parametrize("damage", [b"", b"{}", b"[]", b'{"identity": {}}'])
 def test_a_damaged_description_is_one_line(kept: Store, plan: Plan, damage: bytes) -> None:
     """A sweep whose own description is damaged is refused in one line."""
@@ -266,6 +328,20 @@ def test_other_settings_are_refused_by_name(kept: Store, changes: dict[str, obje
         raise AssertionError("opened")
     assert f"was begun with other settings ({said})" in str(caught.value)
     assert (kept.folder / "sweep.json").read_bytes() == before
+
+
+def test_runs_of_unknown_settings_are_refused(kept: Store) -> None:
+    """Where the description is lost and no dataset is there, nobody knows with what the runs may be mixed."""
+    (kept.folder / "sweep.json").unlink()
+    before = names(kept.folder)
+    for plan in (small_plan(), small_plan(trials=9)):
+        with pytest.raises(StoreError) as caught, kept.opened(plan, ABOUT):
+            raise AssertionError("opened")
+        assert str(caught.value).startswith(
+            f"{kept.folder} holds runs, but sweep.json, which says with which"
+        )
+        assert str(caught.value).endswith("remove the folder to begin anew, or give another --out")
+    assert names(kept.folder) == before
 
 
 def test_settings_may_change_before_anything_is_done(store: Store, plan: Plan) -> None:
@@ -412,6 +488,15 @@ def test_impossible_places_are_one_line(tmp_path: Path, plan: Plan, place: str) 
     assert "\n" not in str(caught.value)
     assert str(caught.value).startswith("cannot write ")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_place_where_nothing_can_be_made_is_one_line(plan: Plan) -> None:
+    """Where a folder is there and takes none, it is not said that it is gone."""
+    if not Path("/proc/self").exists():
+        pytest.skip("there is no such folder")
+    said = r"cannot write /proc/x.nc.runs: nothing can be made in /proc; give another --out"
+    with pytest.raises(StoreError, match=said):
+        Store(Path("/proc/x.nc")).opened(plan, ABOUT).__enter__()
 
 
 def test_a_name_too_long_for_what_is_put_beside_it_is_refused(tmp_path: Path, plan: Plan) -> None:
