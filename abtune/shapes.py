@@ -52,9 +52,6 @@ class Conv2d:
         _require_sizes(self, may_be_zero=("padding",))
         if self.output_shape[1] < 1 or self.output_shape[2] < 1:
             raise InputError(f"{self.label}: the filter is larger than the padded input")
-        padded = (self.n, self.h + 2 * self.padding, self.w + 2 * self.padding, self.c)
-        tensors = {"padded input": padded, "filter": self.input_shapes[1], "output": self.output_shape}
-        _require_elements(self.label, tensors)
 
     @property
     def label(self) -> str:
@@ -96,8 +93,6 @@ class Gemm:
 
     def __post_init__(self) -> None:
         _require_sizes(self)
-        (a, b), c = self.input_shapes, self.output_shape
-        _require_elements(self.label, {"first factor": a, "second factor": b, "product": c})
 
     @property
     def label(self) -> str:
@@ -159,7 +154,7 @@ def select_shapes(spec: Sequence[str]) -> tuple[Shape, ...]:
     Raises
     ------
     InputError
-        If an entry names nothing, or there is no entry.
+        If an entry names nothing or what TVM cannot index, or there is no entry.
     """
     chosen: dict[str, Shape] = {}
     known = {shape.label: shape for preset in PRESETS.values() for shape in preset}
@@ -172,6 +167,7 @@ def select_shapes(spec: Sequence[str]) -> tuple[Shape, ...]:
                 raise InputError(f"no shape of a preset matches {entry!r}; presets: {', '.join(PRESETS)}")
         elif "=" in entry:
             found = [parse_shape(entry)]
+            _require_tunable(found[0])
         else:
             raise unknown_name("shape or preset", entry, [*PRESETS, *known])
         chosen.update((shape.label, shape) for shape in found)
@@ -217,11 +213,22 @@ def _require_sizes(shape: Any, may_be_zero: Sequence[str] = ()) -> None:
             raise InputError(f"{type(shape).__name__}: {name} must be at most {_MOST}, not {size}")
 
 
-def _require_elements(label: str, tensors: Mapping[str, Sequence[int]]) -> None:
-    for name, sizes in tensors.items():
+def _tensors(shape: Shape) -> Mapping[str, Sequence[int]]:
+    """Return the sizes of all tensors, as TVM makes them."""
+    first, second = shape.input_shapes
+    if isinstance(shape, Gemm):
+        return {"first factor": first, "second factor": second, "product": shape.output_shape}
+    around = 2 * shape.padding
+    padded = (shape.n, shape.h + around, shape.w + around, shape.c)
+    return {"padded input": padded, "filter": second, "output": shape.output_shape}
+
+
+def _require_tunable(shape: Shape) -> None:
+    """Refuse a shape that TVM cannot index; elsewhere it may well have been timed."""
+    for name, sizes in _tensors(shape).items():
         if math.prod(sizes) > _MOST:
             raise InputError(
-                f"{label}: the {name} has {math.prod(sizes)} elements, and TVM can count {_MOST} of them"
+                f"{shape.label}: the {name} has {math.prod(sizes)} elements, and TVM can count {_MOST} of them"
             )
 
 
