@@ -226,9 +226,10 @@ def _tensors(shape: Shape) -> Mapping[str, Sequence[int]]:
 def _require_tunable(shape: Shape) -> None:
     """Refuse a shape that TVM cannot index; elsewhere it may well have been timed."""
     for name, sizes in _tensors(shape).items():
-        if math.prod(sizes) > _MOST:
+        elements = math.prod(sizes)
+        if elements > _MOST:
             raise InputError(
-                f"{shape.label}: the {name} has {math.prod(sizes)} elements, and TVM can count {_MOST} of them"
+                f"{shape.label}: the {name} has {elements} elements, and TVM can count {_MOST} of them"
             )
 
 
