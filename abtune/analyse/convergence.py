@@ -307,6 +307,18 @@ def best_so_far(dataset: xr.Dataset) -> Floats:
     return np.where(np.isinf(best), np.nan, best)[..., : int(tried.max())]
 
 
+def searches_so_far(dataset: xr.Dataset) -> Floats:
+    """Seconds as of :func:`best_so_far`, but infinite before one ran; NaN where no search is known.
+
+    A run that failed was a search, whether it left a history or not; one that is missing was none.
+    """
+    best = best_so_far(dataset)
+    status = dataset["run_status"].transpose("shape", "config", "seed").values
+    complete, failed = status == RunStatus.COMPLETE, status == RunStatus.FAILED
+    made = failed | (complete & (_tried(dataset) > 0))
+    return np.where(np.isnan(best) & made[..., np.newaxis], np.inf, best)
+
+
 def _tried(dataset: xr.Dataset) -> npt.NDArray[np.int64]:
     """Count the trials that each run made, shape (shape, config, seed)."""
     status = dataset["trial_status"].transpose("shape", "config", "seed", "trial").values

@@ -8,11 +8,11 @@ import math
 import numpy as np
 import pytest
 import xarray as xr
-from analyse_builders import make_sweep
+from analyse_builders import NAN, make_sweep
 from scipy import stats
 
 import abtune
-from abtune.analyse.convergence import OPTIMISTIC, at_trials, boost_curve, relabelled
+from abtune.analyse.convergence import OPTIMISTIC, at_trials, boost_curve, relabelled, searches_so_far
 from abtune.errors import InputError
 from abtune.schema import RunStatus, TrialStatus, add_variables
 
@@ -62,6 +62,18 @@ def test_failed_runs_stay_out() -> None:
     dataset = with_histories()
     dataset["run_status"][0, 0, 0] = RunStatus.FAILED
     assert np.isnan(at_trials(dataset, 6)["latency"].values[0, 0, 0]).all()
+
+
+def test_searches_without_a_find_differ_from_those_that_were_not_made() -> None:
+    """A failed run has found nothing all along, a missing one and one without a history are unknown."""
+    dataset = with_histories()
+    dataset["trial_status"][0, 0] = TrialStatus.RUN_FAILED
+    dataset["trial_status"][0, 0, 3:] = TrialStatus.NOT_RUN
+    dataset["run_status"][0, 0, :3] = [RunStatus.FAILED, RunStatus.MISSING, RunStatus.COMPLETE]
+    dataset["run_status"][0, 0, 4] = RunStatus.FAILED
+    found = searches_so_far(dataset)[0, 0]
+    assert found[:, -1] == pytest.approx([math.inf, NAN, math.inf, NAN, math.inf], nan_ok=True)
+    assert not np.isnan(searches_so_far(dataset)[1]).any()
 
 
 def test_the_optimism_of_whole_searches_is_not_held_against_their_beginnings() -> None:
