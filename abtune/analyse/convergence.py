@@ -16,9 +16,11 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from abtune.analyse.aggregate import overall
 from abtune.analyse.blocks import block, half_width
 from abtune.analyse.boost import from_log, of_searches
-from abtune.analyse.comparison import Analysis
+from abtune.analyse.comparison import Aggregate, Analysis
+from abtune.analyse.samples import extract
 from abtune.analyse.wording import count
 from abtune.errors import InputError
 from abtune.schema import RunStatus, TrialStatus, add_variables
@@ -26,6 +28,7 @@ from abtune.stats.estimand import Estimand
 from abtune.stats.interval import Interval, expanded_percentile
 from abtune.stats.methods import in_words
 from abtune.stats.ragged import Floats
+from abtune.stats.variance import moments
 
 OPTIMISTIC = (
     "These are the searches' own timings, not measured again: of many candidates the luckiest timing "
@@ -75,11 +78,13 @@ class ShapeCurve:
 class Curve:
     """Boost by number of trials, of each shape and of the geometric mean over exactly these shapes.
 
-    ``measured_again`` says whether the analysis rests on timings made after the searches.
+    ``measured_again`` says whether the analysis rests on timings made after the searches, and ``again`` is
+    the boost of these over the shapes of ``overall``; None without such timings, or if a shape lacks them.
     """
 
     level: float
     measured_again: bool
+    again: Aggregate | None
     overall: tuple[Point, ...]
     shapes: tuple[ShapeCurve, ...]
     interval_method: str
@@ -174,24 +179,53 @@ def boost_curve(dataset: xr.Dataset, analysis: Analysis) -> Curve:
     steps = _steps(best.shape[-1])
     found = [_intervals([side[..., step - 1] for side in sides], analysis.level) for step in steps]
     used = _with_two([side[..., -1] for side in sides])
-    overall = tuple(
+    mean = tuple(
         _overall([side[..., step - 1] for side in sides], step, used, analysis.level) for step in steps
     )
     points = [
         _points([side[..., step - 1] for side in sides], step, interval)
         for step, interval in zip(steps, found, strict=True)
     ]
+    measured_again = not of_searches(dataset)
+    again = _again(dataset, analysis, used) if measured_again else None
     return Curve(
         level=analysis.level,
-        measured_again=not of_searches(dataset),
-        overall=overall,
+        measured_again=measured_again,
+        again=again,
+        overall=mean,
         shapes=tuple(
             ShapeCurve(shape=row.shape, points=tuple(point[index] for point in points))
             for index, row in enumerate(analysis.comparisons)
         ),
         interval_method=in_words("expanded-percentile", Estimand.GEOMETRIC_MEAN),
-        caveats=(OPTIMISTIC, *_about_seeds(points), *_about_shapes(used, overall)),
+        caveats=(
+            OPTIMISTIC,
+            *_about_seeds(points),
+            *_about_shapes(used, mean),
+            *(_about_again(used) if measured_again and again is None else ()),
+        ),
     )
+
+
+def _again(dataset: xr.Dataset, analysis: Analysis, used: npt.NDArray[np.bool_]) -> Aggregate | None:
+    """Boost of the winners measured again over the shapes of the curve; None if one has not two a side."""
+    rows = analysis.comparisons
+    timed = np.array([min(row.baseline.n, row.candidate.n) >= 2 for row in rows])
+    if not used.any() or not timed[used].all():
+        return None
+    reported = analysis.overall.these_shapes
+    if reported.shapes == np.count_nonzero(used):  # with two a side, the report takes all that have
+        return reported
+    part = dataset.isel(shape=np.flatnonzero(used))
+    sides = extract(part, analysis.baseline), extract(part, analysis.candidate)
+    means = [moments(side.value).mean for side in sides]
+    return overall(
+        *sides,
+        shapes=tuple(row.shape for row, chosen in zip(rows, used, strict=True) if chosen),
+        log_boost=means[0] - means[1],
+        level=analysis.level,
+        weights=None,
+    ).overall.these_shapes
 
 
 def _with_two(sides: Sequence[Floats]) -> npt.NDArray[np.bool_]:
@@ -231,6 +265,19 @@ def _about_shapes(used: npt.NDArray[np.bool_], overall: Sequence[Point]) -> Iter
             f"These shapes: nothing up to {count(max(late), 'trial')}, where some of them lack two searches "
             "a side that have found a candidate that runs."
         )
+
+
+def _about_again(used: npt.NDArray[np.bool_]) -> Iterator[str]:
+    """Say why there is no row of the winners below those of the searches."""
+    if len(used) < 2:
+        return
+    if used.any():
+        yield (
+            "These shapes: no row of the winners measured again, since some of these shapes have fewer than "
+            "two of them on a side."
+        )
+    else:
+        yield "These shapes: in none of them have two searches a side found a candidate that runs."
 
 
 def _steps(most: int) -> list[int]:

@@ -14,6 +14,8 @@ from scipy import stats
 import abtune
 from abtune.analyse.convergence import OPTIMISTIC, at_trials, boost_curve, relabelled, searches_so_far
 from abtune.errors import InputError
+from abtune.report.curve_page import curve_page
+from abtune.report.page import Grid
 from abtune.schema import RunStatus, TrialStatus, add_variables
 
 
@@ -157,6 +159,41 @@ def test_the_mean_over_shapes_is_one_over_the_same_shapes() -> None:
     assert curve.caveats[1].startswith("Up to 2 trials, a row leaves out the searches that have not found")
     about = [note for note in curve.caveats if note.startswith("These shapes")]
     assert [note[:29] for note in about] == ["These shapes: 2 of 3, those i", "These shapes: nothing up to 2"]
+
+
+def test_the_winners_are_those_of_the_same_shapes() -> None:
+    """A shape with timed winners but too few searches is not in the row of winners measured again either."""
+    dataset = late_and_slow()
+    curve = boost_curve(dataset, abtune.analyze(dataset))
+    report = abtune.analyze(dataset, shapes=["shape0", "shape1"]).overall.these_shapes
+    assert curve.again is not None
+    assert (curve.again.shapes, curve.again.boost) == (2, pytest.approx(report.boost))
+    bounds = curve.again.boost_low, curve.again.boost_high
+    assert bounds == pytest.approx((report.boost_low, report.boost_high))
+    assert report.boost != pytest.approx(abtune.analyze(dataset).overall.these_shapes.boost)
+
+
+def test_the_winners_of_all_shapes_are_those_of_the_report() -> None:
+    """Where every shape has searches and winners, the last row is the mean of the report."""
+    dataset = with_histories()
+    analysis = abtune.analyze(dataset)
+    assert boost_curve(dataset, analysis).again == analysis.overall.these_shapes
+
+
+@pytest.mark.parametrize("searches", [True, False])
+def test_without_winners_of_the_same_shapes_there_is_no_row(searches: bool) -> None:  # noqa: FBT001
+    """Where one of these shapes lacks timed winners, or none has searches, the row gives way to a note."""
+    dataset = with_histories()
+    if searches:
+        dataset["latency"][1, 0, 1:] = NAN
+    else:
+        dataset["trial_status"][:, 0] = TrialStatus.RUN_FAILED
+    analysis = abtune.analyze(dataset)
+    curve = boost_curve(dataset, analysis)
+    assert curve.again is None
+    assert ("no row of the winners" if searches else "in none of them") in curve.caveats[-1]
+    labels = [part.labels for part in curve_page(curve, analysis) if isinstance(part, Grid)]
+    assert ["again" in rows for rows in labels] == [False, True, True]
 
 
 def test_a_mean_over_all_shapes_from_the_first_trial_on_needs_no_words() -> None:
