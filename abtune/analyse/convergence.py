@@ -20,7 +20,7 @@ from abtune.analyse.aggregate import overall
 from abtune.analyse.blocks import block, half_width
 from abtune.analyse.boost import from_log, of_searches
 from abtune.analyse.comparison import Aggregate, Analysis
-from abtune.analyse.samples import extract
+from abtune.analyse.samples import AT_TRIALS, extract
 from abtune.analyse.wording import count
 from abtune.errors import InputError
 from abtune.schema import RunStatus, TrialStatus, add_variables
@@ -104,8 +104,10 @@ def at_trials(dataset: xr.Dataset, trials: int) -> xr.Dataset:
     Returns
     -------
     xarray.Dataset
-        One round of one timing, and no ``search_latency`` to hold against it, which is that of all trials. A
-        run in which none of these trials ran counts as failed.
+        One round of one timing, and histories that end there. Left out is what is of other timings: the
+        ``search_latency`` of all trials, and what was recorded while winners were measured again. An
+        attribute says how many trials, so that a run in which none of them ran counts as one that found
+        nothing.
 
     Raises
     ------
@@ -116,13 +118,11 @@ def at_trials(dataset: xr.Dataset, trials: int) -> xr.Dataset:
     if not 1 <= trials <= best.shape[-1]:
         raise InputError(f"the histories have 1 to {best.shape[-1]} trials, not {trials}")
     values = best[..., trials - 1]
-    status = dataset["run_status"].transpose("shape", "config", "seed").values
-    lost = (status == RunStatus.COMPLETE) & np.isnan(values)
-    return add_variables(
-        dataset.isel(round=[0], repeat=[0]).drop_vars("search_latency", errors="ignore"),
-        latency=values[..., np.newaxis, np.newaxis],
-        run_status=np.where(lost, RunStatus.FAILED, status),
+    of_others = [name for name, array in dataset.data_vars.items() if "round" in array.dims]
+    begun = dataset.isel(round=[0], repeat=[0], trial=slice(trials)).drop_vars(
+        [*of_others, "search_latency"], errors="ignore"
     )
+    return add_variables(begun, latency=values[..., np.newaxis, np.newaxis]).assign_attrs({AT_TRIALS: trials})
 
 
 def relabelled(analysis: Analysis, dataset: xr.Dataset, trials: int) -> Analysis:
@@ -140,13 +140,14 @@ def relabelled(analysis: Analysis, dataset: xr.Dataset, trials: int) -> Analysis
     made = _tried(dataset.sel(config=[analysis.baseline, analysis.candidate]))
     stopped = int(np.count_nonzero((made > 0) & (made < trials)))
     notes, kind = [OPTIMISTIC], analysis.choices.estimand.replace("-", " ")
+    first = "trial" if trials == 1 else f"{trials} trials"
     if stopped:
         notes.append(f"{count(stopped, 'search')} ended before {trials} trials and had fewer to choose from.")
     return dataclasses.replace(
         analysis,
         definition=(
             f"Boost: {kind}, over the seeds, of the best latency that each search of the baseline "
-            f"measured itself within its first {trials} trials, over that of the candidate, minus 1."
+            f"measured itself within its first {first}, over that of the candidate, minus 1."
         ),
         caveats=(*notes, *analysis.caveats),
     )

@@ -85,7 +85,7 @@ def what_would_change(
     """
     row = analysis.comparisons[at]
     return Sensitivity(
-        without_seed=_without_each(dataset, analysis, at, judge),
+        without_seed=_without_each(dataset, analysis, sides, at, judge),
         alone=judge(dataset.isel(shape=[at])).comparisons[0].verdict,
         seeds_for_estimate=_seeds(analysis, sides, at),
         margin_for_equivalence=_margin(row, _with_margin(dataset, analysis, sides, at, judge)),
@@ -93,21 +93,24 @@ def what_would_change(
 
 
 def _without_each(
-    dataset: xr.Dataset, analysis: Analysis, at: int, judge: Callable[..., Analysis]
+    dataset: xr.Dataset,
+    analysis: Analysis,
+    sides: tuple[Samples, Samples],
+    at: int,
+    judge: Callable[..., Analysis],
 ) -> tuple[WithoutSeed, ...] | None:
     row = analysis.comparisons[at]
     if row.verdict is Verdict.INVALID or max(row.baseline.n, row.candidate.n) > _MOST_SEEDS:
         return None
     changed = []
     configs = [str(name) for name in dataset["config"].values.tolist()]
-    for config in (analysis.baseline, analysis.candidate):
-        place = configs.index(config)
-        complete = dataset["run_status"].transpose("shape", "config", "seed").values[at, place]
-        for number in np.flatnonzero(complete == RunStatus.COMPLETE).tolist():
+    for side in sides:
+        place = configs.index(side.config)
+        for number in np.flatnonzero(~np.isnan(side.value[at])).tolist():
             found = _judged(_left_out(dataset, at, place, number), analysis, at, judge)
             if found is not row.verdict:
                 seed = int(dataset["seed"].values[number])
-                changed.append(WithoutSeed(config=config, seed=seed, verdict=found))
+                changed.append(WithoutSeed(config=side.config, seed=seed, verdict=found))
     return tuple(changed)
 
 

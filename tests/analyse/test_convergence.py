@@ -12,7 +12,9 @@ from analyse_builders import NAN, make_sweep
 from scipy import stats
 
 import abtune
+from abtune.analyse import Verdict
 from abtune.analyse.convergence import OPTIMISTIC, at_trials, boost_curve, relabelled, searches_so_far
+from abtune.analyse.gates import gates, verdict_of
 from abtune.errors import InputError
 from abtune.report.curve_page import curve_page
 from abtune.report.page import Grid
@@ -48,15 +50,75 @@ def test_more_trials_are_never_slower() -> None:
         assert (np.nan_to_num(after) <= np.nan_to_num(before, nan=np.inf)).all()
 
 
-def test_a_run_in_which_nothing_ran_counts_as_failed() -> None:
-    """Where none of the first trials ran there is no latency, and the report counts the run as lost."""
+def late_starters(late: int, trials: int = 2) -> xr.Dataset:
+    """All runs are complete; so many of the candidate's first shape find nothing in the first trials."""
     dataset = with_histories()
-    dataset["trial_status"][0, 1, 2, :2] = TrialStatus.BUILD_FAILED
-    dataset["trial_status"][0, 1, :2, :2] = TrialStatus.OK
-    found = at_trials(dataset, 2)
-    assert found["run_status"].values[0, 1, 2] == RunStatus.FAILED
-    assert np.isnan(found["latency"].values[0, 1, 2]).all()
-    assert abtune.analyze(found).comparisons[0].candidate.failed >= 1
+    dataset["trial_status"][:] = TrialStatus.OK
+    dataset["trial_status"][0, 1, :late, :trials] = TrialStatus.BUILD_FAILED
+    return dataset
+
+
+def test_a_run_in_which_nothing_ran_has_found_nothing_and_did_not_fail() -> None:
+    """Where none of the first trials ran there is no latency, and the report says after how many trials."""
+    found = at_trials(late_starters(1), 2)
+    assert found["run_status"].values[0, 1, 0] == RunStatus.COMPLETE
+    assert np.isnan(found["latency"].values[0, 1, 0]).all()
+    row = abtune.analyze(found).comparisons[0]
+    side = row.candidate
+    assert (side.n, side.failed, side.found_nothing, side.trials) == (4, 0, 1, 2)
+    assert "async: 1 of 5 runs found nothing within 2 trials; only the others are compared." in row.caveats
+
+
+@pytest.mark.parametrize(
+    ("late", "failed", "reason"),
+    [
+        (3, 0, "More than half of the runs of async found nothing within 1 trial: 3 of 5."),
+        (2, 1, "More than half of the runs of async failed or found nothing within 1 trial: 3 of 5."),
+        (5, 0, "There is no timing of async; 5 runs found nothing within 1 trial."),
+        (3, 2, "There is no timing of async; 2 runs failed and 3 runs found nothing within 1 trial."),
+    ],
+)
+def test_a_shape_of_which_most_runs_have_found_nothing_cannot_be_judged(
+    late: int, failed: int, reason: str
+) -> None:
+    """The verdict is invalid as for failed runs, and the reason and the gates tell them apart."""
+    dataset = late_starters(late, 1)
+    dataset["run_status"][0, 1, 5 - failed :] = RunStatus.FAILED
+    analysis = abtune.analyze(at_trials(dataset, 1))
+    row = analysis.comparisons[0]
+    assert (row.verdict, row.reason) == (Verdict.INVALID, reason)
+    assert (row.candidate.failed, row.candidate.found_nothing) == (failed, late)
+    assert verdict_of(gates(row, analysis), row) is Verdict.INVALID
+    (gate,) = [gate for gate in gates(row, analysis) if gate.asks.startswith("at most half")]
+    assert gate.asks == "at most half of the runs of a side failed or found nothing within 1 trial"
+    assert gate.found.endswith(f"async {late + failed} of 5 runs")
+
+
+def test_a_run_without_a_history_has_not_found_nothing() -> None:
+    """Of a search whose trials were not recorded nothing is known."""
+    dataset = with_histories()
+    dataset["trial_status"][0, 1, 2] = TrialStatus.NOT_RUN
+    row = abtune.analyze(at_trials(dataset, 6)).comparisons[0]
+    assert (row.candidate.failed, row.candidate.found_nothing) == (0, 0)
+    assert "async: 1 complete run without a history of trials, left out." in row.caveats
+
+
+def test_notes_are_of_what_is_compared() -> None:
+    """Neither the clock while winners were timed again nor later trials weaken a report of the first."""
+    dataset = add_variables(with_histories(), throttle_reasons=np.full((2, 2, 5, 1), 4.0))
+    dataset["trial_status"][:] = TrialStatus.OK
+    dataset["trial_status"][0, 1, :, 3:] = TrialStatus.RUN_FAILED
+    words = "held its clock", "of its trials to failures"
+    whole, begun = (" ".join(abtune.analyze(part).caveats) for part in (dataset, at_trials(dataset, 3)))
+    assert all(word in whole for word in words)
+    assert not any(word in begun for word in words)
+
+
+def test_one_trial_is_one() -> None:
+    """After a single trial the definition has no plural."""
+    dataset = with_histories()
+    definition = relabelled(abtune.analyze(at_trials(dataset, 1)), dataset, 1).definition
+    assert "within its first trial, over" in definition
 
 
 def test_failed_runs_stay_out() -> None:
