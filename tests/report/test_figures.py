@@ -109,7 +109,13 @@ def test_one_early_interval_does_not_press_a_curve_flat() -> None:
     points = tuple(replace(point, trials=1 << at, boost_high=80.0 if at == 4 else 0.3) for at in range(8))
     shape = ShapeCurve(shape="x", points=points)
     curve = Curve(
-        level=0.95, measured_again=True, overall=points, shapes=(shape,), interval_method="", caveats=()
+        level=0.95,
+        measured_again=True,
+        again=None,
+        overall=points,
+        shapes=(shape,),
+        interval_method="",
+        caveats=(),
     )
     (axis,) = draw_curve(curve, typical_analysis()).axes
     assert axis.get_ylim() == pytest.approx((-12, 32))
