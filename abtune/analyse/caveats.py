@@ -9,7 +9,7 @@ import numpy as np
 from abtune.analyse.comparison import Choices, Comparison, Verdict
 from abtune.analyse.samples import Samples
 from abtune.analyse.verdict import ONE_RUN, Evidence
-from abtune.analyse.wording import count, p_value, percent
+from abtune.analyse.wording import count, found_nothing, p_value, percent
 from abtune.stats.estimand import Estimand
 from abtune.stats.interval import Interval
 from abtune.stats.multiplicity import Correction
@@ -28,15 +28,13 @@ _RARE_IS_SEEN = 0.05
 def of_side(side: Samples, shape: int) -> list[str]:
     """Caveats about one side of one shape: runs that were lost, and scatter that cannot be."""
     name, n = side.config, int(side.n[shape])
-    failed, missing, untimed = (int(lost[shape]) for lost in (side.failed, side.missing, side.untimed))
-    notes = []
-    if failed:
-        rest = "; only the others are compared" if n else ""
-        notes.append(f"{name}: {failed} of {count(n + failed, 'run')} failed{rest}.")
+    missing, untimed = int(side.missing[shape]), int(side.untimed[shape])
+    notes = _of_lost(side, shape)
     if missing:
         notes.append(f"{name}: {count(missing, 'run')} missing.")
     if untimed:
-        notes.append(f"{name}: {count(untimed, 'complete run')} without a timing of the winner, left out.")
+        what = "history of trials" if side.trials else "timing of the winner"
+        notes.append(f"{name}: {count(untimed, 'complete run')} without a {what}, left out.")
     if n < 2:
         return notes
     floor, noise = float(side.floor[shape]), float(side.noise[shape])
@@ -45,6 +43,15 @@ def of_side(side: Samples, shape: int) -> list[str]:
     elif floor > noise**2:
         notes.append(f"{name}: seeds scatter less than repeated timings of a winner, whose scatter is used.")
     return notes
+
+
+def _of_lost(side: Samples, shape: int) -> list[str]:
+    """Say how many runs failed, or had found nothing yet."""
+    n, failed, nothing = int(side.n[shape]), int(side.failed[shape]), int(side.found_nothing[shape])
+    lost = [(failed, "failed"), (nothing, found_nothing(side.trials))]
+    rest = "; only the others are compared" if n else ""
+    runs = count(n + failed + nothing, "run")
+    return [f"{side.config}: {number} of {runs} {what}{rest}." for number, what in lost if number]
 
 
 def of_methods(bootstrap: Interval, welch: Interval, shape: int) -> list[str]:

@@ -72,6 +72,10 @@ class Side:
         Seeds with a timing.
     failed : int
         Runs that failed.
+    found_nothing : int
+        Runs whose search had found nothing within its first trials; 0 where winners are compared.
+    trials : int
+        How many trials these are; 0 where winners are compared.
     latency : float
         Geometric mean over seeds, seconds; NaN without seeds.
     noise : float
@@ -81,8 +85,15 @@ class Side:
     config: str
     n: int
     failed: int
+    found_nothing: int
+    trials: int
     latency: float
     noise: float
+
+    @property
+    def lost(self) -> int:
+        """Runs that have nothing to compare, which may be why the others look good."""
+        return self.failed + self.found_nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

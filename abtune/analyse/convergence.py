@@ -16,9 +16,11 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from abtune.analyse.aggregate import overall
 from abtune.analyse.blocks import block, half_width
 from abtune.analyse.boost import from_log, of_searches
-from abtune.analyse.comparison import Analysis
+from abtune.analyse.comparison import Aggregate, Analysis
+from abtune.analyse.samples import AT_TRIALS, extract
 from abtune.analyse.wording import count
 from abtune.errors import InputError
 from abtune.schema import RunStatus, TrialStatus, add_variables
@@ -26,6 +28,7 @@ from abtune.stats.estimand import Estimand
 from abtune.stats.interval import Interval, expanded_percentile
 from abtune.stats.methods import in_words
 from abtune.stats.ragged import Floats
+from abtune.stats.variance import moments
 
 OPTIMISTIC = (
     "These are the searches' own timings, not measured again: of many candidates the luckiest timing "
@@ -75,11 +78,13 @@ class ShapeCurve:
 class Curve:
     """Boost by number of trials, of each shape and of the geometric mean over exactly these shapes.
 
-    ``measured_again`` says whether the analysis rests on timings made after the searches.
+    ``measured_again`` says whether the analysis rests on timings made after the searches, and ``again`` is
+    the boost of these over the shapes of ``overall``; None without such timings, or if a shape lacks them.
     """
 
     level: float
     measured_again: bool
+    again: Aggregate | None
     overall: tuple[Point, ...]
     shapes: tuple[ShapeCurve, ...]
     interval_method: str
@@ -99,8 +104,10 @@ def at_trials(dataset: xr.Dataset, trials: int) -> xr.Dataset:
     Returns
     -------
     xarray.Dataset
-        One round of one timing, and no ``search_latency`` to hold against it, which is that of all trials. A
-        run in which none of these trials ran counts as failed.
+        One round of one timing, and histories that end there. Left out is what is of other timings: the
+        ``search_latency`` of all trials, and what was recorded while winners were measured again. An
+        attribute says how many trials, so that a run in which none of them ran counts as one that found
+        nothing.
 
     Raises
     ------
@@ -111,13 +118,11 @@ def at_trials(dataset: xr.Dataset, trials: int) -> xr.Dataset:
     if not 1 <= trials <= best.shape[-1]:
         raise InputError(f"the histories have 1 to {best.shape[-1]} trials, not {trials}")
     values = best[..., trials - 1]
-    status = dataset["run_status"].transpose("shape", "config", "seed").values
-    lost = (status == RunStatus.COMPLETE) & np.isnan(values)
-    return add_variables(
-        dataset.isel(round=[0], repeat=[0]).drop_vars("search_latency", errors="ignore"),
-        latency=values[..., np.newaxis, np.newaxis],
-        run_status=np.where(lost, RunStatus.FAILED, status),
+    of_others = [name for name, array in dataset.data_vars.items() if "round" in array.dims]
+    begun = dataset.isel(round=[0], repeat=[0], trial=slice(trials)).drop_vars(
+        [*of_others, "search_latency"], errors="ignore"
     )
+    return add_variables(begun, latency=values[..., np.newaxis, np.newaxis]).assign_attrs({AT_TRIALS: trials})
 
 
 def relabelled(analysis: Analysis, dataset: xr.Dataset, trials: int) -> Analysis:
@@ -135,13 +140,14 @@ def relabelled(analysis: Analysis, dataset: xr.Dataset, trials: int) -> Analysis
     made = _tried(dataset.sel(config=[analysis.baseline, analysis.candidate]))
     stopped = int(np.count_nonzero((made > 0) & (made < trials)))
     notes, kind = [OPTIMISTIC], analysis.choices.estimand.replace("-", " ")
+    first = "trial" if trials == 1 else f"{trials} trials"
     if stopped:
         notes.append(f"{count(stopped, 'search')} ended before {trials} trials and had fewer to choose from.")
     return dataclasses.replace(
         analysis,
         definition=(
             f"Boost: {kind}, over the seeds, of the best latency that each search of the baseline "
-            f"measured itself within its first {trials} trials, over that of the candidate, minus 1."
+            f"measured itself within its first {first}, over that of the candidate, minus 1."
         ),
         caveats=(*notes, *analysis.caveats),
     )
@@ -174,24 +180,53 @@ def boost_curve(dataset: xr.Dataset, analysis: Analysis) -> Curve:
     steps = _steps(best.shape[-1])
     found = [_intervals([side[..., step - 1] for side in sides], analysis.level) for step in steps]
     used = _with_two([side[..., -1] for side in sides])
-    overall = tuple(
+    mean = tuple(
         _overall([side[..., step - 1] for side in sides], step, used, analysis.level) for step in steps
     )
     points = [
         _points([side[..., step - 1] for side in sides], step, interval)
         for step, interval in zip(steps, found, strict=True)
     ]
+    measured_again = not of_searches(dataset)
+    again = _again(dataset, analysis, used) if measured_again else None
     return Curve(
         level=analysis.level,
-        measured_again=not of_searches(dataset),
-        overall=overall,
+        measured_again=measured_again,
+        again=again,
+        overall=mean,
         shapes=tuple(
             ShapeCurve(shape=row.shape, points=tuple(point[index] for point in points))
             for index, row in enumerate(analysis.comparisons)
         ),
         interval_method=in_words("expanded-percentile", Estimand.GEOMETRIC_MEAN),
-        caveats=(OPTIMISTIC, *_about_seeds(points), *_about_shapes(used, overall)),
+        caveats=(
+            OPTIMISTIC,
+            *_about_seeds(points),
+            *_about_shapes(used, mean),
+            *(_about_again(used) if measured_again and again is None else ()),
+        ),
     )
+
+
+def _again(dataset: xr.Dataset, analysis: Analysis, used: npt.NDArray[np.bool_]) -> Aggregate | None:
+    """Boost of the winners measured again over the shapes of the curve; None if one has not two a side."""
+    rows = analysis.comparisons
+    timed = np.array([min(row.baseline.n, row.candidate.n) >= 2 for row in rows])
+    if not used.any() or not timed[used].all():
+        return None
+    reported = analysis.overall.these_shapes
+    if reported.shapes == np.count_nonzero(used):  # with two a side, the report takes all that have
+        return reported
+    part = dataset.isel(shape=np.flatnonzero(used))
+    sides = extract(part, analysis.baseline), extract(part, analysis.candidate)
+    means = [moments(side.value).mean for side in sides]
+    return overall(
+        *sides,
+        shapes=tuple(row.shape for row, chosen in zip(rows, used, strict=True) if chosen),
+        log_boost=means[0] - means[1],
+        level=analysis.level,
+        weights=None,
+    ).overall.these_shapes
 
 
 def _with_two(sides: Sequence[Floats]) -> npt.NDArray[np.bool_]:
@@ -231,6 +266,19 @@ def _about_shapes(used: npt.NDArray[np.bool_], overall: Sequence[Point]) -> Iter
             f"These shapes: nothing up to {count(max(late), 'trial')}, where some of them lack two searches "
             "a side that have found a candidate that runs."
         )
+
+
+def _about_again(used: npt.NDArray[np.bool_]) -> Iterator[str]:
+    """Say why there is no row of the winners below those of the searches."""
+    if len(used) < 2:
+        return
+    if used.any():
+        yield (
+            "These shapes: no row of the winners measured again, since some of these shapes have fewer than "
+            "two of them on a side."
+        )
+    else:
+        yield "These shapes: in none of them have two searches a side found a candidate that runs."
 
 
 def _steps(most: int) -> list[int]:
@@ -305,6 +353,18 @@ def best_so_far(dataset: xr.Dataset) -> Floats:
     if not tried.any():
         raise InputError("no run of the dataset has a history of trials")
     return np.where(np.isinf(best), np.nan, best)[..., : int(tried.max())]
+
+
+def searches_so_far(dataset: xr.Dataset) -> Floats:
+    """Seconds as of :func:`best_so_far`, but infinite before one ran; NaN where no search is known.
+
+    A run that failed was a search, whether it left a history or not; one that is missing was none.
+    """
+    best = best_so_far(dataset)
+    status = dataset["run_status"].transpose("shape", "config", "seed").values
+    complete, failed = status == RunStatus.COMPLETE, status == RunStatus.FAILED
+    made = failed | (complete & (_tried(dataset) > 0))
+    return np.where(np.isnan(best) & made[..., np.newaxis], np.inf, best)
 
 
 def _tried(dataset: xr.Dataset) -> npt.NDArray[np.int64]:

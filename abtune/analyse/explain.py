@@ -81,7 +81,11 @@ class Explanation:
     comparison : Comparison
         As in the report.
     shapes : int
-        Shapes of the analysis, which the correction covers.
+        Shapes of the analysis.
+    tested : int
+        Those of them that have tests, which the correction covers.
+    correction : str
+        Its name.
     level, margin : float
         Of the analysis.
     baseline, candidate : Sample
@@ -100,6 +104,8 @@ class Explanation:
 
     comparison: Comparison
     shapes: int
+    tested: int
+    correction: str
     level: float
     margin: float
     baseline: Sample
@@ -138,6 +144,8 @@ def explain(dataset: xr.Dataset, analysis: Analysis, shape: str, judge: Judge) -
     return Explanation(
         comparison=row,
         shapes=len(analysis.comparisons),
+        tested=sum(not math.isnan(other.p) for other in analysis.comparisons),
+        correction=analysis.choices.correction,
         level=analysis.level,
         margin=analysis.margin,
         baseline=_sample(sides[0], at, seeds),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from abtune.analyse.comparison import Analysis, Comparison, Side, Verdict, alpha_of
 from abtune.analyse.verdict import beyond_margin
-from abtune.analyse.wording import confirming_test, count, p_value, percent
+from abtune.analyse.wording import confirming_test, count, found_nothing, p_value, percent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,11 +63,12 @@ def _for_any(row: Comparison) -> Iterator[Gate]:
             passed=side.n >= 2,
         )
     sides = row.baseline, row.candidate
+    yet = f" or {found_nothing(row.baseline.trials)}" if row.baseline.trials else ""
     yield Gate(
         of=ANY,
-        asks="at most half of the runs of a side failed",
-        found=", ".join(map(_failures, sides)),
-        passed=all(side.failed <= side.n for side in sides),
+        asks=f"at most half of the runs of a side failed{yet}",
+        found=", ".join(map(_lost, sides)),
+        passed=all(side.lost <= side.n for side in sides),
     )
 
 
@@ -119,5 +120,5 @@ def _test_gate(of: str, name: str, p: float, alpha: float) -> Gate:
     )
 
 
-def _failures(side: Side) -> str:
-    return f"{side.config} {side.failed} of {count(side.n + side.failed, 'run')}"
+def _lost(side: Side) -> str:
+    return f"{side.config} {side.lost} of {count(side.n + side.lost, 'run')}"

@@ -117,6 +117,8 @@ def _side(samples: Samples, at: int) -> Side:
         config=samples.config,
         n=int(samples.n[at]),
         failed=int(samples.failed[at]),
+        found_nothing=int(samples.found_nothing[at]),
+        trials=samples.trials,
         latency=float(samples.latency[at]),
         noise=float(samples.noise[at]),
     )

@@ -8,9 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from abtune.schema import RunStatus
+from abtune.schema import RunStatus, TrialStatus
 from abtune.stats.ragged import Floats, Integers
 from abtune.stats.variance import moments, seed_values
+
+# Attribute of a dataset that has, in place of the winners, the best of so many first trials of each search.
+AT_TRIALS = "at_trials"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +37,10 @@ class Samples:
     failed, missing, untimed : ndarray of int, shape (shapes,)
         Runs that failed, that were never made though another configuration has that seed, and that are
         complete but whose winner has no timing.
+    found_nothing : ndarray of int, shape (shapes,)
+        Complete runs whose search had found nothing within its first trials, if those are compared.
+    trials : int
+        How many trials these are; 0 where winners are compared.
     """
 
     config: str
@@ -45,6 +52,8 @@ class Samples:
     failed: Integers
     missing: Integers
     untimed: Integers
+    found_nothing: Integers
+    trials: int
 
 
 def extract(dataset: xr.Dataset, config: str) -> Samples:
@@ -65,7 +74,9 @@ def extract(dataset: xr.Dataset, config: str) -> Samples:
     latency = np.where((status == RunStatus.COMPLETE)[:, :, np.newaxis, np.newaxis], latency, np.nan)
     seeds = seed_values(np.log(latency))
     values = moments(seeds.value)
-    timed = ~np.isnan(seeds.value)
+    untimed = (status == RunStatus.COMPLETE) & np.isnan(seeds.value)
+    trials = int(dataset.attrs.get(AT_TRIALS, 0)) if "trial_status" in dataset else 0
+    searched = _searched(dataset, config) if trials else np.zeros_like(untimed)
     return Samples(
         config=config,
         value=seeds.value,
@@ -75,8 +86,17 @@ def extract(dataset: xr.Dataset, config: str) -> Samples:
         floor=_mean_of_known(seeds.measurement_variance),
         failed=_count(status == RunStatus.FAILED),
         missing=_count((status == RunStatus.MISSING) & planned),
-        untimed=_count((status == RunStatus.COMPLETE) & ~timed),
+        untimed=_count(untimed & ~searched),
+        found_nothing=_count(untimed & searched),
+        trials=trials,
     )
+
+
+def _searched(dataset: xr.Dataset, config: str) -> npt.NDArray[np.bool_]:
+    """Tell which runs have a history of trials, shape (shapes, seeds)."""
+    status = dataset["trial_status"].sel(config=config).transpose("shape", "seed", "trial").values
+    searched: npt.NDArray[np.bool_] = np.any(status != TrialStatus.NOT_RUN, axis=2)
+    return searched
 
 
 def floors(baseline: Samples, candidate: Samples) -> Floats:

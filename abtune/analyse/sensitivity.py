@@ -1,18 +1,27 @@
-"""What would change the verdict on a shape: a seed less, no other shapes, more seeds, another margin."""
+"""What would change the verdict on a shape: a seed less, no other shapes, more seeds, another margin.
+
+What is changed is one shape, or the margin, and most of an analysis stays as it was. Only the rest is
+computed again: a whole analysis of hundreds of shapes for each seed would take minutes.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import xarray as xr
 
 from abtune.analyse.comparison import Analysis, Comparison, Verdict, alpha_of
 from abtune.analyse.computation import seeds_to_find
-from abtune.analyse.samples import Samples
+from abtune.analyse.gates import gates, verdict_of
+from abtune.analyse.samples import Samples, extract, floors
+from abtune.analyse.testing import judging_estimate, run_tests
 from abtune.schema import RunStatus
+from abtune.stats.multiplicity import Correction, adjust
+from abtune.stats.significance import equivalence_p, rarest
+from abtune.stats.spending import LOOKS
 
 # Beyond, a single seed weighs little, and leaving out each in turn takes long.
 _MOST_SEEDS = 30
@@ -76,29 +85,32 @@ def what_would_change(
     """
     row = analysis.comparisons[at]
     return Sensitivity(
-        without_seed=_without_each(dataset, analysis, at, judge),
+        without_seed=_without_each(dataset, analysis, sides, at, judge),
         alone=judge(dataset.isel(shape=[at])).comparisons[0].verdict,
         seeds_for_estimate=_seeds(analysis, sides, at),
-        margin_for_equivalence=_margin(dataset, row, at, judge),
+        margin_for_equivalence=_margin(row, _with_margin(dataset, analysis, sides, at, judge)),
     )
 
 
 def _without_each(
-    dataset: xr.Dataset, analysis: Analysis, at: int, judge: Callable[..., Analysis]
+    dataset: xr.Dataset,
+    analysis: Analysis,
+    sides: tuple[Samples, Samples],
+    at: int,
+    judge: Callable[..., Analysis],
 ) -> tuple[WithoutSeed, ...] | None:
     row = analysis.comparisons[at]
     if row.verdict is Verdict.INVALID or max(row.baseline.n, row.candidate.n) > _MOST_SEEDS:
         return None
     changed = []
     configs = [str(name) for name in dataset["config"].values.tolist()]
-    for config in (analysis.baseline, analysis.candidate):
-        place = configs.index(config)
-        complete = dataset["run_status"].transpose("shape", "config", "seed").values[at, place]
-        for number in np.flatnonzero(complete == RunStatus.COMPLETE).tolist():
-            found = judge(_left_out(dataset, at, place, number)).comparisons[at].verdict
+    for side in sides:
+        place = configs.index(side.config)
+        for number in np.flatnonzero(~np.isnan(side.value[at])).tolist():
+            found = _judged(_left_out(dataset, at, place, number), analysis, at, judge)
             if found is not row.verdict:
                 seed = int(dataset["seed"].values[number])
-                changed.append(WithoutSeed(config=config, seed=seed, verdict=found))
+                changed.append(WithoutSeed(config=side.config, seed=seed, verdict=found))
     return tuple(changed)
 
 
@@ -124,14 +136,83 @@ def _seeds(analysis: Analysis, sides: tuple[Samples, Samples], at: int) -> int:
     return int(needed[at])
 
 
-def _margin(dataset: xr.Dataset, row: Comparison, at: int, judge: Callable[..., Analysis]) -> float:
+def _judged(changed: xr.Dataset, analysis: Analysis, at: int, judge: Callable[..., Analysis]) -> Verdict:
+    """Return the verdict on the one shape that was changed, the others being as they were analysed."""
+    choices = analysis.choices
+    if LOOKS in changed.attrs or (choices.require_margin and choices.family_wise):
+        return judge(changed).comparisons[at].verdict  # the others' verdicts, or intervals, enter this one
+    row = judge(changed.isel(shape=[at])).comparisons[0]
+    together = choices.test == "moderated" or choices.correction == Correction.MAX_T
+    row = _tested_again(row, changed, analysis, at) if together else _corrected(row, analysis, at)
+    return verdict_of(gates(row, analysis), row)
+
+
+def _corrected(row: Comparison, analysis: Analysis, at: int) -> Comparison:
+    """Correct the p-values of a shape over those that the other shapes have."""
+
+    def corrected(name: str) -> float:
+        p = [getattr(other, name) for other in analysis.comparisons]
+        p[at] = getattr(row, name)
+        return float(adjust(p, Correction(analysis.choices.correction))[at])
+
+    return replace(
+        row,
+        p_adjusted=corrected("p"),
+        p_welch_adjusted=corrected("p_welch"),
+        p_equivalence_adjusted=corrected("p_equivalence"),
+    )
+
+
+def _tested_again(row: Comparison, changed: xr.Dataset, analysis: Analysis, at: int) -> Comparison:
+    """Correct the p-values of a shape by tests that take all shapes together."""
+    sides = extract(changed, analysis.baseline), extract(changed, analysis.candidate)
+    tests = run_tests(
+        *(side.value for side in sides),
+        floor=floors(*sides),
+        choices=analysis.choices,
+        margin=analysis.margin,
+        rank_test=False,
+        rng=np.random.default_rng(analysis.rng_seed),
+    )
+    return replace(
+        row,
+        p_adjusted=float(tests.p_adjusted[at]),
+        p_welch_adjusted=float(tests.p_welch_adjusted[at]),
+        p_equivalence_adjusted=float(tests.p_equivalence_adjusted[at]),
+    )
+
+
+def _with_margin(
+    dataset: xr.Dataset,
+    analysis: Analysis,
+    sides: tuple[Samples, Samples],
+    at: int,
+    judge: Callable[..., Analysis],
+) -> Callable[[float], Verdict]:
+    """Return the verdict as a function of the margin, on which only the tests of equivalence depend."""
+    if LOOKS in dataset.attrs:
+        return lambda margin: judge(dataset, margin=margin).comparisons[at].verdict
+    row, pair = analysis.comparisons[at], (sides[0].value, sides[1].value)
+    estimate = judging_estimate(*pair, floor=floors(*sides), choices=analysis.choices)
+    one_split = rarest(*pair)
+
+    def verdict(margin: float) -> Verdict:
+        p = equivalence_p(estimate, one_split, margin=math.log1p(margin))
+        adjusted = adjust(p, Correction(analysis.choices.correction))
+        found = replace(row, p_equivalence_adjusted=float(adjusted[at]))
+        return verdict_of(gates(found, replace(analysis, margin=margin)), found)
+
+    return verdict
+
+
+def _margin(row: Comparison, verdict: Callable[[float], Verdict]) -> float:
     """Find the margin at which the verdict becomes equivalent, which only an undecided one can.
 
     Bounds are halved by their ratio, so that small margins are found as precisely as large ones.
     """
 
     def is_equivalent(margin: float) -> bool:
-        return judge(dataset, margin=margin).comparisons[at].verdict is Verdict.EQUIVALENT
+        return verdict(margin) is Verdict.EQUIVALENT
 
     if row.verdict is not Verdict.INCONCLUSIVE or not is_equivalent(_LARGEST_MARGIN):
         return math.nan

@@ -76,10 +76,9 @@ def run_tests(
     """
     estimand, correction = Estimand(choices.estimand), Correction(choices.correction)
     one_split = rarest(first, second)
-    estimate = _estimate(first, second, floor, estimand)
-    p_welch = difference_p(estimate, one_split)
+    p_welch = difference_p(_estimate(first, second, floor, estimand), one_split)
+    estimate = judging_estimate(first, second, floor=floor, choices=choices)
     if choices.test == "moderated":
-        estimate = moderated_error(linearised(first, estimand), linearised(second, estimand), floor)
         p = difference_p(estimate, one_split)
     elif estimand is Estimand.MEDIAN:
         p = median_permutation_test(first, second, rng=rng)
@@ -102,6 +101,20 @@ def run_tests(
         p_equivalence=p_equivalence,
         p_equivalence_adjusted=adjust(p_equivalence, correction),
     )
+
+
+def judging_estimate(first: Floats, second: Floats, *, floor: Floats, choices: Choices) -> StandardError:
+    """Return the differences with the errors that the test of equivalence takes.
+
+    Parameters
+    ----------
+    first, second, floor, choices
+        As for :func:`run_tests`.
+    """
+    estimand = Estimand(choices.estimand)
+    if choices.test == "moderated":
+        return moderated_error(linearised(first, estimand), linearised(second, estimand), floor)
+    return _estimate(first, second, floor, estimand)
 
 
 def _estimate(first: Floats, second: Floats, floor: Floats, estimand: Estimand) -> StandardError:

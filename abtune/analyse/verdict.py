@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from abtune.analyse.comparison import Side, Verdict
-from abtune.analyse.wording import about_seeds, count, p_value, percent
+from abtune.analyse.wording import about_seeds, count, found_nothing, p_value, percent
 
 ONE_RUN = "One run a side supports no verdict."
 
@@ -85,12 +85,12 @@ def decide(evidence: Evidence) -> Decision:
 
     Notes
     -----
-    *invalid* if a side has fewer than two seeds, or more failed runs than timed ones: then most of the
-    distribution that a comparison would be about is missing. *improved* or *regressed* if the interval
-    lies on that side of zero and both tests of a difference reject; *equivalent* if the equivalence test
-    rejects; else *inconclusive*. A small but certain difference is called a difference, unless it is
-    required to be larger than the margin: then the interval has to lie beyond that, the one of all shapes at
-    once where the correction is family-wise.
+    *invalid* if a side has fewer than two seeds, or more runs that failed, or found nothing within the trials
+    compared, than timed ones: then most of the distribution that a comparison would be about is missing.
+    *improved* or *regressed* if the interval lies on that side of zero and both tests of a difference reject;
+    *equivalent* if the equivalence test rejects; else *inconclusive*. A small but certain difference is
+    called a difference, unless it is required to be larger than the margin: then the interval has to lie
+    beyond that, the one of all shapes at once where the correction is family-wise.
     """
     problem = _why_invalid(evidence.baseline, evidence.candidate)
     if problem:
@@ -114,15 +114,29 @@ def _why_invalid(baseline: Side, candidate: Side) -> str:
         return ONE_RUN
     for side in (baseline, candidate):
         if side.n == 0:
-            failures = f"; {count(side.failed, 'run')} failed" if side.failed else ""
-            return f"There is no timing of {side.config}{failures}."
+            return f"There is no timing of {side.config}{_lost(side)}."
     for side in (baseline, candidate):
         if side.n < 2:
             return f"One run of {side.config} says nothing of how its runs scatter."
-        if side.failed > side.n:
-            share = f"{side.failed} of {side.n + side.failed}"
-            return f"More than half of the runs of {side.config} failed: {share}."
+        if side.lost > side.n:
+            share = f"{side.lost} of {side.n + side.lost}"
+            return f"More than half of the runs of {side.config} {_what_lost(side)}: {share}."
     return ""
+
+
+def _lost(side: Side) -> str:
+    """Say what became of the runs of a side without timings."""
+    parts = [f"{count(side.failed, 'run')} failed"] if side.failed else []
+    if side.found_nothing:
+        parts.append(f"{count(side.found_nothing, 'run')} {found_nothing(side.trials)}")
+    return f"; {' and '.join(parts)}" if parts else ""
+
+
+def _what_lost(side: Side) -> str:
+    """Say what became of the runs of a side that cannot be compared."""
+    if not side.found_nothing:
+        return "failed"
+    return f"failed or {found_nothing(side.trials)}" if side.failed else found_nothing(side.trials)
 
 
 def differs(

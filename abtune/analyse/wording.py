@@ -36,6 +36,11 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
+def found_nothing(trials: int) -> str:
+    """Say what became of searches that had found nothing after so many trials."""
+    return f"found nothing within {count(trials, 'trial')}"
+
+
 def confirming_test(choices: Choices) -> str:
     """Name the test that has to confirm a permutation test."""
     return "Price-Bonett's test" if choices.estimand == Estimand.MEDIAN else "Welch's t"

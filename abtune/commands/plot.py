@@ -139,10 +139,10 @@ def _draw(kind: str, opened: xr.Dataset, analysis: Analysis, beside: str | None)
         first, second = (extract(part, name) for name in names)
         return draw_seeds(analysis, first, second)
     if kind == "trials":
-        from abtune.analyse.convergence import best_so_far
+        from abtune.analyse.convergence import searches_so_far
         from abtune.report.trials_figure import draw_trials
 
-        best = best_so_far(part.sel(config=list(names)))
+        best = searches_so_far(part.sel(config=list(names)))
         return draw_trials(analysis, best[:, 0], best[:, 1])
     from abtune.report.forest_figure import draw_forest
 

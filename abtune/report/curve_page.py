@@ -32,15 +32,15 @@ def _parts(curve: Curve, analysis: Analysis) -> Iterator[Part]:
     yield Prose(text=_MEANING.format(again=_AS_REPORTED if curve.measured_again else ""), remark=True)
     if len(curve.shapes) > 1:
         yield Heading(text="these shapes", minor=True)
-        yield _grid(curve.overall, analysis.overall.these_shapes, curve)
+        yield _grid(curve.overall, curve.again, curve)
     for shape, row in zip(curve.shapes, analysis.comparisons, strict=True):
         yield Heading(text=shape.shape, minor=True)
-        yield _grid(shape.points, row, curve)
+        yield _grid(shape.points, row if curve.measured_again else None, curve)
     yield Bullets(items=curve.caveats)
 
 
-def _grid(points: Sequence[Point], reported: Comparison | Aggregate, curve: Curve) -> Grid:
-    rows = [_row(point) for point in points] + ([_again(reported)] if curve.measured_again else [])
+def _grid(points: Sequence[Point], again: Comparison | Aggregate | None, curve: Curve) -> Grid:
+    rows = [_row(point) for point in points] + ([_again(again)] if again else [])
     bounds = [(row.low, row.high) for row in rows]
     decimals = boost_decimals((high - low) / 2 for low, high in bounds)
     scale = _scale(rows)

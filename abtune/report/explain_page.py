@@ -9,6 +9,7 @@ from abtune.analyse.comparison import Comparison, Verdict
 from abtune.analyse.explain import Explanation, Sample
 from abtune.analyse.gates import Gate
 from abtune.analyse.sensitivity import Sensitivity
+from abtune.analyse.wording import count
 from abtune.report.columns import intervals
 from abtune.report.numbers import (
     boost_decimals,
@@ -40,7 +41,7 @@ def _parts(story: Explanation) -> Iterator[Part]:
     yield Bullets(items=tuple(map(_values, (story.baseline, story.candidate))))
     yield Heading(text=f"boost, {plain_percent(story.level)} intervals", minor=True)
     yield _intervals(story)
-    yield Heading(text=f"tests, corrected over {story.shapes} shape{'s' * (story.shapes > 1)}", minor=True)
+    yield Heading(text=_tests_heading(story), minor=True)
     yield _tests(story)
     yield Heading(text="what a verdict requires", minor=True)
     yield _gates(story.gates)
@@ -87,6 +88,12 @@ def _intervals(story: Explanation) -> Grid:
             column("judged by", [_YES[row.judged] for row in rows], right=False),
         ),
     )
+
+
+def _tests_heading(story: Explanation) -> str:
+    if story.correction == "none":
+        return "tests, not corrected"
+    return f"tests, corrected over {count(story.tested, 'shape')}" if story.tested else "tests"
 
 
 def _tests(story: Explanation) -> Grid:

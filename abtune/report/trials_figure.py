@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from abtune.analyse.comparison import Analysis
 from abtune.report.figures import GREY, new_figure, plain
@@ -25,7 +26,8 @@ def draw_trials(analysis: Analysis, baseline: Floats, candidate: Floats) -> Figu
     analysis : Analysis
         Which shapes and sides.
     baseline, candidate : ndarray, shape (shapes, seeds, trials), seconds
-        Best latency after each trial; NaN before a candidate ran, and throughout where there was no search.
+        Best latency after each trial; infinite or NaN before a candidate ran, infinite throughout where a
+        search never found one, NaN throughout where there was no search.
 
     Returns
     -------
@@ -69,7 +71,7 @@ def median_so_far(best: Floats) -> Floats:
     ndarray, shape (trials,), seconds
         NaN while half of the searches have found nothing.
     """
-    made = best[~np.isnan(best).all(axis=1)]
+    made = best[_made(best)]
     if not len(made):
         return np.full(best.shape[1], np.nan)
     ordered = np.sort(np.where(np.isnan(made), np.inf, made), axis=0)
@@ -77,6 +79,12 @@ def median_so_far(best: Floats) -> Floats:
     with np.errstate(invalid="ignore"):  # of two that have found nothing
         middle = (low + high) / 2
     return np.where(np.isfinite(middle), middle, np.nan)
+
+
+def _made(best: Floats) -> npt.NDArray[np.bool_]:
+    """Tell which rows are of searches, whether they found something or not."""
+    made: npt.NDArray[np.bool_] = np.count_nonzero(~np.isnan(best), axis=1) > 0
+    return made
 
 
 def _ends(sides: tuple[Floats, Floats]) -> tuple[float, float]:
@@ -91,14 +99,14 @@ def _ends(sides: tuple[Floats, Floats]) -> tuple[float, float]:
 
 def _draw_panel(axis: Axes, sides: tuple[Floats, Floats]) -> None:
     axis.tick_params(labelsize=SIZE)
-    known = np.concatenate([side[~np.isnan(side)] for side in sides])
-    if not known.size:
+    found = [np.where(np.isfinite(side), side, np.nan) for side in sides]
+    if all(np.isnan(side).all() for side in found):
         axis.set_xticks([])
         axis.set_yticks([])
         axis.text(
             0.5,
             0.5,
-            "no trials",
+            "nothing found" if any(_made(side).any() for side in sides) else "no trials",
             transform=axis.transAxes,
             ha="center",
             va="center",
@@ -106,12 +114,12 @@ def _draw_panel(axis: Axes, sides: tuple[Floats, Floats]) -> None:
             fontsize=SIZE,
         )
         return
-    unit = time_unit(np.concatenate([side[:, -1] for side in sides]))
+    unit = time_unit(np.concatenate([side[:, -1] for side in found]))
     trials = np.arange(1, sides[0].shape[1] + 1)
-    for side, colour, style in zip(sides, SIDE_COLOURS, _STYLES, strict=True):
+    for side, lines, colour, style in zip(sides, found, SIDE_COLOURS, _STYLES, strict=True):
         axis.plot(
             trials,
-            side.T * unit.per_second,
+            lines.T * unit.per_second,
             color=colour,
             alpha=0.4,
             lw=0.7,
@@ -125,7 +133,7 @@ def _draw_panel(axis: Axes, sides: tuple[Floats, Floats]) -> None:
     ticks = [1 << power for power in range(0, int(trials[-1]).bit_length(), 2)]
     axis.set_xticks(ticks, [str(tick) for tick in ticks])
     axis.xaxis.minorticks_off()
-    axis.set_ylim(*(end * unit.per_second for end in _ends(sides)))
+    axis.set_ylim(*(end * unit.per_second for end in _ends((found[0], found[1]))))
     label_ticks(axis.yaxis)
     axis.set_xlabel("trials", fontsize=SIZE)
     axis.set_ylabel(f"best latency so far ({unit.name})", fontsize=SIZE)

@@ -149,6 +149,8 @@ def test_the_overall_interval_covers_with_sessions_shared_by_shapes(correlation:
                     failed=unused,
                     missing=unused,
                     untimed=unused,
+                    found_nothing=unused,
+                    trials=0,
                 )
             )
         boost = np.nanmean(sides[0].value, axis=1) - np.nanmean(sides[1].value, axis=1)

@@ -8,12 +8,16 @@ import math
 import numpy as np
 import pytest
 import xarray as xr
-from analyse_builders import make_sweep
+from analyse_builders import NAN, make_sweep
 from scipy import stats
 
 import abtune
-from abtune.analyse.convergence import OPTIMISTIC, at_trials, boost_curve, relabelled
+from abtune.analyse import Verdict
+from abtune.analyse.convergence import OPTIMISTIC, at_trials, boost_curve, relabelled, searches_so_far
+from abtune.analyse.gates import gates, verdict_of
 from abtune.errors import InputError
+from abtune.report.curve_page import curve_page
+from abtune.report.page import Grid
 from abtune.schema import RunStatus, TrialStatus, add_variables
 
 
@@ -46,15 +50,75 @@ def test_more_trials_are_never_slower() -> None:
         assert (np.nan_to_num(after) <= np.nan_to_num(before, nan=np.inf)).all()
 
 
-def test_a_run_in_which_nothing_ran_counts_as_failed() -> None:
-    """Where none of the first trials ran there is no latency, and the report counts the run as lost."""
+def late_starters(late: int, trials: int = 2) -> xr.Dataset:
+    """All runs are complete; so many of the candidate's first shape find nothing in the first trials."""
     dataset = with_histories()
-    dataset["trial_status"][0, 1, 2, :2] = TrialStatus.BUILD_FAILED
-    dataset["trial_status"][0, 1, :2, :2] = TrialStatus.OK
-    found = at_trials(dataset, 2)
-    assert found["run_status"].values[0, 1, 2] == RunStatus.FAILED
-    assert np.isnan(found["latency"].values[0, 1, 2]).all()
-    assert abtune.analyze(found).comparisons[0].candidate.failed >= 1
+    dataset["trial_status"][:] = TrialStatus.OK
+    dataset["trial_status"][0, 1, :late, :trials] = TrialStatus.BUILD_FAILED
+    return dataset
+
+
+def test_a_run_in_which_nothing_ran_has_found_nothing_and_did_not_fail() -> None:
+    """Where none of the first trials ran there is no latency, and the report says after how many trials."""
+    found = at_trials(late_starters(1), 2)
+    assert found["run_status"].values[0, 1, 0] == RunStatus.COMPLETE
+    assert np.isnan(found["latency"].values[0, 1, 0]).all()
+    row = abtune.analyze(found).comparisons[0]
+    side = row.candidate
+    assert (side.n, side.failed, side.found_nothing, side.trials) == (4, 0, 1, 2)
+    assert "async: 1 of 5 runs found nothing within 2 trials; only the others are compared." in row.caveats
+
+
+@pytest.mark.parametrize(
+    ("late", "failed", "reason"),
+    [
+        (3, 0, "More than half of the runs of async found nothing within 1 trial: 3 of 5."),
+        (2, 1, "More than half of the runs of async failed or found nothing within 1 trial: 3 of 5."),
+        (5, 0, "There is no timing of async; 5 runs found nothing within 1 trial."),
+        (3, 2, "There is no timing of async; 2 runs failed and 3 runs found nothing within 1 trial."),
+    ],
+)
+def test_a_shape_of_which_most_runs_have_found_nothing_cannot_be_judged(
+    late: int, failed: int, reason: str
+) -> None:
+    """The verdict is invalid as for failed runs, and the reason and the gates tell them apart."""
+    dataset = late_starters(late, 1)
+    dataset["run_status"][0, 1, 5 - failed :] = RunStatus.FAILED
+    analysis = abtune.analyze(at_trials(dataset, 1))
+    row = analysis.comparisons[0]
+    assert (row.verdict, row.reason) == (Verdict.INVALID, reason)
+    assert (row.candidate.failed, row.candidate.found_nothing) == (failed, late)
+    assert verdict_of(gates(row, analysis), row) is Verdict.INVALID
+    (gate,) = [gate for gate in gates(row, analysis) if gate.asks.startswith("at most half")]
+    assert gate.asks == "at most half of the runs of a side failed or found nothing within 1 trial"
+    assert gate.found.endswith(f"async {late + failed} of 5 runs")
+
+
+def test_a_run_without_a_history_has_not_found_nothing() -> None:
+    """Of a search whose trials were not recorded nothing is known."""
+    dataset = with_histories()
+    dataset["trial_status"][0, 1, 2] = TrialStatus.NOT_RUN
+    row = abtune.analyze(at_trials(dataset, 6)).comparisons[0]
+    assert (row.candidate.failed, row.candidate.found_nothing) == (0, 0)
+    assert "async: 1 complete run without a history of trials, left out." in row.caveats
+
+
+def test_notes_are_of_what_is_compared() -> None:
+    """Neither the clock while winners were timed again nor later trials weaken a report of the first."""
+    dataset = add_variables(with_histories(), throttle_reasons=np.full((2, 2, 5, 1), 4.0))
+    dataset["trial_status"][:] = TrialStatus.OK
+    dataset["trial_status"][0, 1, :, 3:] = TrialStatus.RUN_FAILED
+    words = "held its clock", "of its trials to failures"
+    whole, begun = (" ".join(abtune.analyze(part).caveats) for part in (dataset, at_trials(dataset, 3)))
+    assert all(word in whole for word in words)
+    assert not any(word in begun for word in words)
+
+
+def test_one_trial_is_one() -> None:
+    """After a single trial the definition has no plural."""
+    dataset = with_histories()
+    definition = relabelled(abtune.analyze(at_trials(dataset, 1)), dataset, 1).definition
+    assert "within its first trial, over" in definition
 
 
 def test_failed_runs_stay_out() -> None:
@@ -62,6 +126,18 @@ def test_failed_runs_stay_out() -> None:
     dataset = with_histories()
     dataset["run_status"][0, 0, 0] = RunStatus.FAILED
     assert np.isnan(at_trials(dataset, 6)["latency"].values[0, 0, 0]).all()
+
+
+def test_searches_without_a_find_differ_from_those_that_were_not_made() -> None:
+    """A failed run has found nothing all along, a missing one and one without a history are unknown."""
+    dataset = with_histories()
+    dataset["trial_status"][0, 0] = TrialStatus.RUN_FAILED
+    dataset["trial_status"][0, 0, 3:] = TrialStatus.NOT_RUN
+    dataset["run_status"][0, 0, :3] = [RunStatus.FAILED, RunStatus.MISSING, RunStatus.COMPLETE]
+    dataset["run_status"][0, 0, 4] = RunStatus.FAILED
+    found = searches_so_far(dataset)[0, 0]
+    assert found[:, -1] == pytest.approx([math.inf, NAN, math.inf, NAN, math.inf], nan_ok=True)
+    assert not np.isnan(searches_so_far(dataset)[1]).any()
 
 
 def test_the_optimism_of_whole_searches_is_not_held_against_their_beginnings() -> None:
@@ -145,6 +221,41 @@ def test_the_mean_over_shapes_is_one_over_the_same_shapes() -> None:
     assert curve.caveats[1].startswith("Up to 2 trials, a row leaves out the searches that have not found")
     about = [note for note in curve.caveats if note.startswith("These shapes")]
     assert [note[:29] for note in about] == ["These shapes: 2 of 3, those i", "These shapes: nothing up to 2"]
+
+
+def test_the_winners_are_those_of_the_same_shapes() -> None:
+    """A shape with timed winners but too few searches is not in the row of winners measured again either."""
+    dataset = late_and_slow()
+    curve = boost_curve(dataset, abtune.analyze(dataset))
+    report = abtune.analyze(dataset, shapes=["shape0", "shape1"]).overall.these_shapes
+    assert curve.again is not None
+    assert (curve.again.shapes, curve.again.boost) == (2, pytest.approx(report.boost))
+    bounds = curve.again.boost_low, curve.again.boost_high
+    assert bounds == pytest.approx((report.boost_low, report.boost_high))
+    assert report.boost != pytest.approx(abtune.analyze(dataset).overall.these_shapes.boost)
+
+
+def test_the_winners_of_all_shapes_are_those_of_the_report() -> None:
+    """Where every shape has searches and winners, the last row is the mean of the report."""
+    dataset = with_histories()
+    analysis = abtune.analyze(dataset)
+    assert boost_curve(dataset, analysis).again == analysis.overall.these_shapes
+
+
+@pytest.mark.parametrize("searches", [True, False])
+def test_without_winners_of_the_same_shapes_there_is_no_row(searches: bool) -> None:  # noqa: FBT001
+    """Where one of these shapes lacks timed winners, or none has searches, the row gives way to a note."""
+    dataset = with_histories()
+    if searches:
+        dataset["latency"][1, 0, 1:] = NAN
+    else:
+        dataset["trial_status"][:, 0] = TrialStatus.RUN_FAILED
+    analysis = abtune.analyze(dataset)
+    curve = boost_curve(dataset, analysis)
+    assert curve.again is None
+    assert ("no row of the winners" if searches else "in none of them") in curve.caveats[-1]
+    labels = [part.labels for part in curve_page(curve, analysis) if isinstance(part, Grid)]
+    assert ["again" in rows for rows in labels] == [False, True, True]
 
 
 def test_a_mean_over_all_shapes_from_the_first_trial_on_needs_no_words() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +18,8 @@ from abtune.analyse import Verdict
 from abtune.analyse.explain import Explanation, explain
 from abtune.analyse.gates import gates, verdict_of
 from abtune.errors import InputError
+from abtune.report.explain_page import explain_page
+from abtune.report.page import Heading
 from abtune.schema import RunStatus
 from abtune.stats.estimand import Estimand
 from abtune.stats.methods import methods_for
@@ -133,6 +136,82 @@ def test_one_outlier_that_hides_a_difference_is_named() -> None:
     changed = found.sensitivity.without_seed
     assert changed is not None
     assert [(seed.config, seed.seed, seed.verdict) for seed in changed] == [("async", 5, Verdict.IMPROVED)]
+
+
+CHANGES: dict[str, dict[str, Any]] = {
+    "default": {},
+    "moderated": {"test": "moderated"},
+    "max-t": {"correction": "max-t"},
+    "bh": {"correction": "bh"},
+    "none": {"correction": "none"},
+    "median": {"estimand": "median"},
+    "arithmetic": {"estimand": "arithmetic-mean", "method": "bca"},
+    "bootstrap": {"method": "bootstrap-t", "require_margin": True, "correction": "bh"},
+    "required": {"require_margin": True},
+    "required-alone": {"require_margin": True, "correction": "none"},
+}
+
+
+@pytest.mark.parametrize("options", CHANGES.values(), ids=CHANGES)
+@pytest.mark.parametrize("at", [0, 3])
+def test_what_would_change_is_what_whole_analyses_say(options: dict[str, Any], at: int) -> None:
+    """Verdicts without a seed, and with another margin, are those of the report of such data."""
+    dataset = make_sweep([0.045, 0.0, 0.0, 0.01, 0.2], n=7, m=8, rounds=2, timing_noise=0.005, seed=14)
+    dataset["latency"][4, 1, 1:] = NAN
+    analysis, found = abtune.analyze(dataset, **options), story(dataset, f"shape{at}", **options)
+    told = {(seed.config, seed.seed): seed.verdict for seed in found.sensitivity.without_seed or ()}
+    for place, config in enumerate(("mainline", "async")):
+        for seed in range(7 + place):
+            without = dataset.copy(deep=True)
+            without["run_status"][at, place, seed] = RunStatus.MISSING
+            verdict = abtune.analyze(without, **options).comparisons[at].verdict
+            assert verdict is told.get((config, seed), analysis.comparisons[at].verdict)
+    margin = found.sensitivity.margin_for_equivalence
+    assert math.isnan(margin) == (analysis.comparisons[at].verdict is not Verdict.INCONCLUSIVE)
+    for step, equivalent in ((0.98, False), (1.001, True)):
+        if not math.isnan(margin):
+            changed = abtune.analyze(dataset, margin=margin * step, **options).comparisons[at].verdict
+            assert (changed is Verdict.EQUIVALENT) == equivalent
+
+
+def test_the_other_shapes_are_not_analysed_again() -> None:
+    """Seeds and margins are tried on the one shape that is explained, so that many shapes cost little."""
+    dataset, sizes = make_sweep([0.03, *[0.0] * 4], n=5), []
+
+    def judge(part: xr.Dataset, **changes: Any) -> abtune.Analysis:
+        sizes.append(part.sizes["shape"])
+        return abtune.analyze(part, **changes)
+
+    explain(dataset, abtune.analyze(dataset), "shape0", judge)
+    assert set(sizes) == {1}
+
+
+def test_a_seed_left_out_of_looks_is_left_out_of_all_of_them() -> None:
+    """Where a verdict was reached look by look, one seed less is tried on the whole sweep."""
+    looks = [{"seeds": 5, "alpha": 0.01, "done": True}, {"seeds": 9, "alpha": 0.04, "done": True}]
+    dataset = make_sweep([0.03, 0.0], n=9, noise=0.02, seed=3).assign_attrs(looks=json.dumps(looks))
+    verdict = abtune.analyze(dataset).comparisons[0].verdict
+    told = {(seed.config, seed.seed): seed.verdict for seed in story(dataset).sensitivity.without_seed or ()}
+    for seed in range(9):
+        without = dataset.copy(deep=True)
+        without["run_status"][0, 1, seed] = RunStatus.MISSING
+        changed = abtune.analyze(without).comparisons[0].verdict
+        assert changed is told.get(("async", seed), verdict)
+
+
+@pytest.mark.parametrize("correction", ["holm", "none"])
+def test_the_heading_says_over_how_many_tests_is_corrected(correction: str) -> None:
+    """Shapes without a test, as those with one seed on a side, are none that the correction covers."""
+    dataset = make_sweep([0.1, 0.0, 0.0, 0.0], n=5, seed=3)
+    dataset["latency"][2, 0, 1:], dataset["latency"][3] = NAN, NAN
+    found = story(dataset, correction=correction)
+    assert (found.shapes, found.tested) == (4, 2)
+    headings = [part.text for part in explain_page(found) if isinstance(part, Heading)]
+    assert headings[3] == (
+        "tests, corrected over 2 shapes" if correction == "holm" else "tests, not corrected"
+    )
+    if correction == "holm":
+        assert found.tests[0].p_adjusted == pytest.approx(min(2 * found.tests[0].p, 1))
 
 
 def test_a_clear_difference_hangs_on_no_seed() -> None:

@@ -109,7 +109,13 @@ def test_one_early_interval_does_not_press_a_curve_flat() -> None:
     points = tuple(replace(point, trials=1 << at, boost_high=80.0 if at == 4 else 0.3) for at in range(8))
     shape = ShapeCurve(shape="x", points=points)
     curve = Curve(
-        level=0.95, measured_again=True, overall=points, shapes=(shape,), interval_method="", caveats=()
+        level=0.95,
+        measured_again=True,
+        again=None,
+        overall=points,
+        shapes=(shape,),
+        interval_method="",
+        caveats=(),
     )
     (axis,) = draw_curve(curve, typical_analysis()).axes
     assert axis.get_ylim() == pytest.approx((-12, 32))
@@ -321,11 +327,32 @@ def test_a_search_that_has_found_nothing_counts_as_slowest() -> None:
     assert np.isnan(median_so_far(np.full((2, 3), NAN))).all()
 
 
+def test_a_search_that_never_finds_anything_counts_as_slowest() -> None:
+    """Two that found something are not the median of five; one that was not made does not count."""
+    best = np.full((6, 2), math.inf)
+    best[0], best[1], best[5] = 1.0, 2.0, NAN
+    assert np.isnan(median_so_far(best)).all()
+    assert list(median_so_far(best[[0, 1, 2, 5]])) == [2.0, 2.0]
+
+
 def test_shapes_without_histories_have_a_panel() -> None:
     """A shape of which no search has a history says so."""
     analysis = make_analysis(make_comparison("a"))
     figure = draw_trials(analysis, np.full((1, 2, 8), NAN), np.full((1, 2, 8), NAN))
     assert [text.get_text() for text in figure.axes[0].texts] == ["no trials"]
+    figure.draw_without_rendering()
+
+
+def test_lines_begin_where_something_is_found() -> None:
+    """Searches that have found nothing leave no line; a shape of nothing else says so."""
+    analysis = make_analysis(make_comparison("a"), make_comparison("b"))
+    found = np.where(np.isnan(best()), math.inf, best())
+    found[1] = math.inf
+    figure = draw_trials(analysis, found, found)
+    first = next(line for line in figure.axes[0].lines if line.get_linewidth() == 0.7)
+    assert np.isnan(first.get_ydata()[:2]).all()
+    assert np.isfinite(first.get_ydata()[2:]).all()
+    assert [text.get_text() for text in figure.axes[1].texts] == ["nothing found"]
     figure.draw_without_rendering()
 
 
