@@ -241,4 +241,6 @@ def _samples(value: Array) -> Samples:
         failed=none,
         missing=none,
         untimed=none,
+        found_nothing=none,
+        trials=0,
     )
