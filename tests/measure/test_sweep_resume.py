@@ -71,8 +71,9 @@ def start(empty_folder: Path, log: Path) -> Start:
 
 
 def heed_interrupts() -> None:
-    """Undo what a shell does to the tests when it runs them in the background: ignore Ctrl-C."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    """Undo what a shell and nohup do to tests in the background: ignore Ctrl-C and SIGHUP."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def proposals(log: Path) -> int:
