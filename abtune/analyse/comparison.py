@@ -72,23 +72,23 @@ class Side:
         Seeds with a timing.
     failed : int
         Runs that failed.
-    found_nothing : int
-        Runs whose search had found nothing within its first trials; 0 where winners are compared.
-    trials : int
-        How many trials these are; 0 where winners are compared.
     latency : float
         Geometric mean over seeds, seconds; NaN without seeds.
     noise : float
         Standard deviation of the log latency over seeds (about the coefficient of variation); NaN below two.
+    found_nothing : int
+        Runs whose search had found nothing within its first trials; 0 where winners are compared.
+    trials : int
+        How many trials these are; 0 where winners are compared.
     """
 
     config: str
     n: int
     failed: int
-    found_nothing: int
-    trials: int
     latency: float
     noise: float
+    found_nothing: int = 0
+    trials: int = 0
 
     @property
     def lost(self) -> int:

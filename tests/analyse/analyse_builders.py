@@ -41,15 +41,4 @@ def make_sweep(
 
 
 def make_side(config: str = "mainline", **fields: Any) -> Side:
-    return Side(
-        **{
-            "config": config,
-            "n": 10,
-            "failed": 0,
-            "found_nothing": 0,
-            "trials": 0,
-            "latency": 1e-4,
-            "noise": 0.02,
-            **fields,
-        }
-    )
+    return Side(**{"config": config, "n": 10, "failed": 0, "latency": 1e-4, "noise": 0.02, **fields})

@@ -15,18 +15,7 @@ NAN = math.nan
 
 
 def make_side(config: str = "mainline", **fields: Any) -> Side:
-    return Side(
-        **{
-            "config": config,
-            "n": 10,
-            "failed": 0,
-            "found_nothing": 0,
-            "trials": 0,
-            "latency": 1e-4,
-            "noise": 0.043,
-            **fields,
-        }
-    )
+    return Side(**{"config": config, "n": 10, "failed": 0, "latency": 1e-4, "noise": 0.043, **fields})
 
 
 def make_comparison(shape: str = "M=512_N=256_K=640", **fields: Any) -> Comparison:
