@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from abtune.errors import DatasetError, InputError
+from abtune.errors import DatasetError, InputError, unknown_name
 from abtune.ingest.headings import UNIT_WORDS, plain, read_column
 from abtune.ingest.reading import read_text, wrong_kind
 from abtune.ingest.timing_parts import PER_SECOND
@@ -112,7 +112,11 @@ def parse_published(text: str, *, unit: str = "", attrs: dict[str, Any] | None =
     DatasetError
         If there is no table, tables disagree about the configurations, a shape comes twice, a number is
         not one, or a boost does not follow from its row.
+    InputError
+        If there is no such unit.
     """
+    if unit and unit not in UNITS:
+        raise unknown_name("unit", unit, UNITS)
     configs, rows, assumed = _read_tables(text.splitlines(), unit)
     seen: dict[str, int] = {}
     for row in rows:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import abtune
-from abtune.errors import DatasetError
+from abtune.errors import DatasetError, InputError
 from abtune.ingest.published import parse_published, published_flop, read_published
 from abtune.shapes import PRESETS, Gemm
 
@@ -263,6 +263,8 @@ def test_a_unit_may_be_told_beside_the_table() -> None:
     assert bare.attrs["assumed_unit"] == "gflops"
     with pytest.raises(DatasetError, match="is not the throughput of a configuration"):
         parse_published(text.replace("main exec", "std"), unit="ms")
+    with pytest.raises(InputError, match="unknown unit 'msec'; did you mean: ms"):
+        parse_published(text, unit="msec")
 
 
 @pytest.mark.parametrize(
