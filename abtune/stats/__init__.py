@@ -1,1 +1,1 @@
-"""Statistics on plain arrays: intervals, tests, corrections; arrays in, frozen results out."""
+"""Statistics on plain arrays: intervals, tests, corrections. No labels, no files, no console."""

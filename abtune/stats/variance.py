@@ -1,7 +1,7 @@
-"""From timings to one value a seed, and how much those values scatter.
+"""From timings to one value per seed, and the variance of these values.
 
-The seed is the unit of replication. Timings of one winner only say how well its value is known: they set
-a floor under the scatter of seeds, and are never counted as replicates.
+The seed is the unit of replication. Timings of one winner only say how precisely its value is known. They set
+a floor under the variance of the seeds, and are never counted as replicates.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from abtune.stats.ragged import Floats, Integers, as_samples, sizes
+from abtune.stats.two_sample import Floats, Integers, ascending, sizes
 
 _NORMAL_MAD = 1.4826  # a normal sample's standard deviation over its median absolute deviation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeedValues:
-    """One value a seed, and its measurement variance.
+    """One value per seed, and its measurement variance.
 
     Attributes
     ----------
     value : ndarray, shape (...), log seconds
         NaN without timings.
     measurement_variance : ndarray, shape (...)
-        Variance of that value over repeated measurement; NaN where there is but one timing.
+        Variance of that value over repeated measurement; NaN where there is only one timing.
     """
 
     value: Floats
@@ -34,7 +34,7 @@ class SeedValues:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moments:
-    """Size, mean and variance of the samples of many shapes.
+    """Sizes, means and variances of the samples of many shapes.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Moments:
 
 
 def seed_values(log_latency: npt.ArrayLike) -> SeedValues:
-    """Reduce the timings of each winner to one value: the mean over rounds of the median of a round.
+    """Return one value per winner: the mean over rounds of the median of a round.
 
     Parameters
     ----------
@@ -60,13 +60,13 @@ def seed_values(log_latency: npt.ArrayLike) -> SeedValues:
 
     Notes
     -----
-    Within a round, spikes of tens of percent come from the rest of the machine and say nothing of the
-    kernel; the median ignores them at the cost of a few hundredths of a percent of precision, which the
-    scatter of searches drowns. Rounds differ by the state of the machine, are few, and are averaged.
+    Spikes of tens of percent within a round come from the rest of the machine, not from the kernel. The
+    median ignores them. It costs a few hundredths of a percent of precision, far less than the noise of
+    searches. Rounds differ by the state of the machine; they are few, and averaged.
 
-    With two rounds or more, the measurement variance is the variance between rounds over their number;
-    with one, that of a median, pi/2 sigma^2/m, where sigma comes from the median absolute deviation. A
-    single round cannot know how much calls differ, so the latter is too small rather than too large.
+    With two rounds or more, the measurement variance is the variance between rounds over their number. With
+    one round it is the variance of a median, pi/2 sigma^2/m, with sigma from the median absolute deviation.
+    One round does not show how much rounds differ, so this value is too small rather than too large.
     """
     timings = np.asarray(log_latency, dtype=np.float64)
     by_round = _median(timings)
@@ -81,17 +81,17 @@ def seed_values(log_latency: npt.ArrayLike) -> SeedValues:
 
 
 def moments(values: npt.ArrayLike) -> Moments:
-    """Size, mean and variance of each row; NaN in a row are left out.
+    """Return size, mean and variance of each row, without its NaN.
 
     Parameters
     ----------
     values : array_like, shape (shapes, seeds)
     """
-    samples = as_samples(values)
+    samples = ascending(values)
     n = sizes(samples)
     mean = _mean(samples)
     largest = np.take_along_axis(samples, np.maximum(n - 1, 0)[:, np.newaxis], axis=1)[:, 0]
-    # A constant sample is its own mean; rounding would make two equal ones differ.
+    # The mean of a constant sample is its value. Rounding would make two equal samples differ.
     mean = np.where(largest == samples[:, 0], largest, mean)
     scatter = np.nansum((samples - mean[:, np.newaxis]) ** 2, axis=1)
     variance = np.where(n > 1, scatter / np.maximum(n - 1, 1), np.nan)
@@ -99,21 +99,21 @@ def moments(values: npt.ArrayLike) -> Moments:
 
 
 def floored(variance: Floats, floor: Floats) -> Floats:
-    """Raise the variance of seed values to their measurement variance; a NaN floor is none."""
+    """Return variances of seed values raised to their measurement variance. NaN stands for no floor."""
     return np.where(np.isnan(floor), variance, np.maximum(variance, floor))
 
 
 def welch_freedom(
     first: npt.ArrayLike, second: npt.ArrayLike, n_first: npt.ArrayLike, n_second: npt.ArrayLike
 ) -> Floats:
-    """Degrees of freedom of a difference of two means without equal variances.
+    """Return the degrees of freedom of a difference of two means with unequal variances.
 
     Parameters
     ----------
     first, second : array_like
         Variances of the two means.
     n_first, n_second : array_like
-        Values that each comes from; arguments broadcast.
+        Sizes of the two samples; arguments broadcast.
 
     Returns
     -------
@@ -128,14 +128,14 @@ def welch_freedom(
     v_one, v_two = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     n_one, n_two = np.asarray(n_first, dtype=np.float64), np.asarray(n_second, dtype=np.float64)
     total = v_one + v_two
-    scale = np.where(total > 0, total, 1.0)  # shares of the total: tiny variances must not underflow
+    scale = np.where(total > 0, total, 1.0)  # squares of tiny variances would underflow
     spread = (v_one / scale) ** 2 / np.maximum(n_one - 1, 1) + (v_two / scale) ** 2 / np.maximum(n_two - 1, 1)
     freedom = np.where(spread > 0, 1 / np.where(spread > 0, spread, 1.0), n_one + n_two - 2)
     return np.where(np.isnan(total), np.nan, freedom)
 
 
 def _median(values: Floats) -> Floats:
-    """Median over the last axis without NaN, and without numpy's warning where nothing is left."""
+    """Return the median over the last axis without NaN. Unlike numpy's, it does not warn of empty rows."""
     ordered = np.sort(values, axis=-1)
     n = np.count_nonzero(~np.isnan(ordered), axis=-1)[..., np.newaxis]
     lower = np.take_along_axis(ordered, np.maximum(n - 1, 0) // 2, axis=-1)[..., 0]
@@ -145,7 +145,7 @@ def _median(values: Floats) -> Floats:
 
 
 def _mean(values: Floats) -> Floats:
-    """Mean over the last axis without NaN; NaN where nothing is left."""
+    """Return the mean over the last axis without NaN; NaN for an empty row."""
     n = np.count_nonzero(~np.isnan(values), axis=-1)
     mean: Floats = np.where(n > 0, np.nansum(values, axis=-1) / np.maximum(n, 1), np.nan)
     return mean

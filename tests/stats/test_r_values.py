@@ -20,36 +20,37 @@ import numpy as np
 import pytest
 from closed_forms import equivalence_test, welch_test
 
-from abtune.stats.interval import welch
-from abtune.stats.multiplicity import benjamini_hochberg, holm
-from abtune.stats.power import power
-from abtune.stats.ranks import mann_whitney_test
-from abtune.stats.significance import permutation_test
+from abtune.stats.design.detect import Design, power
+from abtune.stats.intervals.interval import welch
+from abtune.stats.testing.mann_whitney import mann_whitney_test
+from abtune.stats.testing.significance import permutation_test
+from abtune.stats.testing.step_procedures import benjamini_hochberg, holm
+from abtune.stats.two_sample import TwoSample
 
 A = np.log([[63.4, 63.9, 66.5, 67.1, 80.7, 88.6]])
 B = np.log([[57.8, 58.2, 59.8, 60.0, 62.7]])
 D = np.log([[60.1, 61.4, 59.0, 75.2, 63.3, 61.9]])
-NO_FLOOR = np.full((1, 2), np.nan)
+A_AND_B, A_AND_D = TwoSample.without_floor(A, B), TwoSample.without_floor(A, D)
 P = np.array([0.01, 0.04, 0.03, 0.005, 0.2])
 
 
 def test_welch() -> None:
     """t.test: p-value and interval, with the sides in either order."""
-    for first, second, sign in ((A, B, 1), (B, A, -1)):
-        assert welch_test(first, second, floor=NO_FLOOR)[0] == pytest.approx(0.0262553067677, rel=1e-9)
-        interval = welch(first, second, level=0.95, floor=NO_FLOOR)
+    for samples, sign in ((A_AND_B, 1), (A_AND_B.swapped(), -1)):
+        assert welch_test(samples)[0] == pytest.approx(0.0262553067677, rel=1e-9)
+        interval = welch(samples, level=0.95)
         bounds = sorted(sign * bound for bound in (interval.low[0], interval.high[0]))
         assert bounds == pytest.approx([0.0295612427358, 0.320950985889], rel=1e-9)
 
 
 def test_mann_whitney() -> None:
     """wilcox.test with exact p-values, complete separation, unequal numbers."""
-    assert mann_whitney_test(A, B)[0] == pytest.approx(0.004329004329, rel=1e-9)
+    assert mann_whitney_test(A_AND_B)[0] == pytest.approx(0.004329004329, rel=1e-9)
 
 
 def test_permutation() -> None:
     """All 924 splits by combn."""
-    p = permutation_test(A, D, rng=np.random.default_rng(0))
+    p = permutation_test(A_AND_D, rng=np.random.default_rng(0))
     assert p[0] == pytest.approx(0.132034632035, rel=1e-9)
 
 
@@ -61,11 +62,12 @@ def test_corrections() -> None:
 
 def test_equivalence() -> None:
     """The larger p-value of two one-sided t.test calls."""
-    p = equivalence_test(A, D, margin=math.log(1.10), floor=NO_FLOOR)
+    p = equivalence_test(A_AND_D, margin=math.log(1.10))
     assert p[0] == pytest.approx(0.62126458753, rel=1e-9)
 
 
 def test_power() -> None:
     """power.t.test, which leaves out the other tail and knows that the spreads are equal."""
-    found = power(0.05, n_first=10, n_second=10, noise_first=0.03, noise_second=0.03, alpha=0.05)
+    design = Design(n_first=10, n_second=10, noise_first=0.03, noise_second=0.03)
+    found = power(0.05, design, level=0.05)
     assert float(found) == pytest.approx(0.930119351331, abs=0.005)

@@ -16,7 +16,7 @@ def test_a_seed_is_the_mean_over_rounds_of_their_medians() -> None:
 
 
 def test_one_round_falls_back_on_its_repeats() -> None:
-    """With a single round the measurement variance is that of a median of its repeats."""
+    """With a single round the measurement variance is the variance of a median of its repeats."""
     rng = np.random.default_rng(0)
     found = seed_values(rng.normal(0, 0.01, (400, 1, 25)))
     medians = np.median(rng.normal(0, 0.01, (4000, 25)), axis=1)

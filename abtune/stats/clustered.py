@@ -1,0 +1,137 @@
+"""Errors of sums over shapes, clustered by seed.
+
+Runs of different shapes with the same seed number may share a session, so their errors may be correlated.
+Intervals that sum the variances shape by shape would then cover 52 % instead of 95 %. So every sum over
+shapes is first taken within each seed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from abtune.stats.two_sample import Booleans, Floats, TwoSample
+from abtune.stats.variance import floored, moments, welch_freedom
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusteredVariance:
+    """Variance of a weighted sum over shapes of their means over seeds, with its degrees of freedom."""
+
+    variance: float
+    freedom: float
+
+
+def clustered_variance(value: Floats, weight: Floats, floor: Floats | None = None) -> ClusteredVariance:
+    """Return the variance of one side's weighted sum over shapes, clustered by seed.
+
+    Parameters
+    ----------
+    value : ndarray, shape (shapes, seeds)
+        NaN where there is no value.
+    weight : ndarray, shape (shapes,)
+        Weight of the mean of each shape in the sum.
+    floor : ndarray, shape (shapes,), optional
+        Measurement variance of a seed value, NaN where unknown. The variance of a shape is at least this.
+
+    Returns
+    -------
+    ClusteredVariance
+        NaN if a shape with a weight has fewer than two seeds.
+
+    Notes
+    -----
+    With complete data of n seeds this is the variance of the seeds' sums over n, with n - 1 degrees of
+    freedom. With gaps, each seed contributes the sum over its shapes of weight (x - mean)/sqrt(k (k - 1)),
+    for a shape with k seeds, and the squares of the contributions are summed. This clustered sandwich is
+    unbiased for shapes with unequal numbers of seeds [1]_. Its degrees of freedom are Satterthwaite's for
+    independent shapes: tr(C)^2/tr(C^2) with the covariance C of the contributions.
+
+    References
+    ----------
+    .. [1] R. M. Bell and D. F. McCaffrey, Bias reduction in standard errors for linear regression with
+       multi-stage samples, Survey Methodology 28(2), 169-181 (2002).
+    """
+    used = weight > 0
+    value, weight = value[used], weight[used]
+    known = ~np.isnan(value)
+    counts = known.sum(axis=1)
+    if not len(value) or (counts < 2).any():
+        return ClusteredVariance(variance=math.nan, freedom=math.nan)
+    own = moments(value).variance
+    scale = weight / np.sqrt(counts * (counts - 1))
+    means = np.where(known, value, 0.0).sum(axis=1, keepdims=True) / counts[:, np.newaxis]
+    contribution = scale @ np.where(known, value - means, 0.0)
+    variance = float((contribution**2).sum())
+    if floor is not None:
+        variance += float((weight**2 * (floored(own, floor[used]) - own) / counts).sum())
+    return ClusteredVariance(variance=variance, freedom=_freedom(known, scale**2 * own))
+
+
+def _freedom(known: Booleans, spread: Floats) -> float:
+    """Return Satterthwaite's degrees of freedom; ``spread`` is each shape's share in the contributions."""
+    present = known.astype(np.float64)
+    counts = present.sum(axis=1)
+    if (counts == present.shape[1]).all() or not spread.any():
+        return float(counts.min() - 1)
+    spread = spread / spread.max()  # squares of tiny variances would underflow
+    covariance = np.diag(spread @ present) - (present * (spread / counts)[:, np.newaxis]).T @ present
+    return float(np.trace(covariance) ** 2 / (covariance**2).sum())
+
+
+def shared_covariance(samples: TwoSample) -> ClusteredVariance:
+    """Return the mean covariance of the boosts of two shapes, from what the runs of a seed have in common.
+
+    Parameters
+    ----------
+    samples : TwoSample
+        A column per seed. The floor is not used.
+
+    Returns
+    -------
+    ClusteredVariance
+        Zero where the covariance is negative or unknown.
+
+    Notes
+    -----
+    The variance V of the mean over S shapes, clustered by seed, is (v + (S - 1) c)/S, where v is the mean
+    variance of a shape and c the covariance.
+    """
+    shapes = len(samples)
+    if shapes < 2:
+        return ClusteredVariance(variance=0.0, freedom=1.0)
+    single, joint, freedom = 0.0, 0.0, math.inf
+    for side in (samples.first, samples.second):
+        own, of_mean = moments(side), clustered_variance(side, np.full(shapes, 1 / shapes))
+        single += float(np.mean(own.variance / np.maximum(own.n, 1)))
+        joint += of_mean.variance
+        freedom = min(freedom, of_mean.freedom)
+    covariance = (shapes * joint - single) / (shapes - 1)
+    if not covariance > 0:
+        return ClusteredVariance(variance=0.0, freedom=1.0)
+    return ClusteredVariance(variance=covariance, freedom=freedom)
+
+
+def half_width(sides: Sequence[ClusteredVariance], level: float) -> float:
+    """Return half of Welch's t interval of a difference or sum of two sides.
+
+    Parameters
+    ----------
+    sides : sequence of ClusteredVariance
+        Two; a variance of NaN gives NaN.
+    level : float
+        Confidence level, a fraction.
+    """
+    first, second = sides
+    freedom = float(welch_freedom(first.variance, second.variance, first.freedom + 1, second.freedom + 1))
+    error = math.sqrt(first.variance + second.variance)
+    return t_quantile(freedom, level) * error
+
+
+def t_quantile(freedom: float, level: float) -> float:
+    """Return the upper two-sided quantile of Student's t, for at least one degree of freedom."""
+    return float(special.stdtrit(max(freedom, 1.0), 0.5 + level / 2))

@@ -1,0 +1,1 @@
+"""What a design can show: smallest p, detectable boost, seeds needed, interim looks."""

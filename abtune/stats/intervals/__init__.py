@@ -1,0 +1,1 @@
+"""Confidence intervals of a difference of means or medians."""

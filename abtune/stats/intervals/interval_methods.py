@@ -1,0 +1,162 @@
+"""The intervals by name: the only place that lists them.
+
+One more interval is a function of :class:`abtune.stats.two_sample.TwoSample` and one entry of ``METHODS``.
+The options of the command line, the reports and the calibration read everything from there. Functions are
+named by path, so this module loads neither NumPy nor SciPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from abtune.lazy import Function, load
+from abtune.stats.estimand import Estimand
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from abtune.stats.intervals.interval import Interval
+    from abtune.stats.two_sample import TwoSample
+
+# Numbers of seeds per side for which the coverage of each method is listed.
+SEEDS = (5, 10, 20)
+_HOME = "abtune.stats.intervals"
+_LEAST_COVERAGE = 0.9395  # 94 %, rounded
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Method:
+    """A way to make an interval.
+
+    Attributes
+    ----------
+    name : str
+        As the command line takes it.
+    estimand : str
+        What the interval is of.
+    words : str
+        What it is, for reports.
+    coverage : tuple of float
+        Simulated coverage of nominal 95 % at 5, 10 and 20 seeds per side, mean over six kinds of noise that
+        both sides share. ``analysis/calibrate_methods.py`` makes these numbers.
+    function : str or callable
+        Takes a TwoSample and the keyword ``level``; also ``rng`` if the method resamples.
+    resamples : bool
+        Whether it draws random numbers.
+    slow : bool
+        Whether a simulation of it should make fewer replications.
+    """
+
+    name: str
+    estimand: str
+    words: str
+    coverage: tuple[float, float, float]
+    function: Function
+    resamples: bool = False
+    slow: bool = False
+
+    @property
+    def keeps_its_promise(self) -> bool:
+        """Whether it covers at least 94 % where 95 are asked for; otherwise reports carry a caveat."""
+        return min(self.coverage) >= _LEAST_COVERAGE
+
+    def compute(self, samples: TwoSample, *, level: float, rng: np.random.Generator) -> Interval:
+        """Return the intervals of all shapes.
+
+        Parameters
+        ----------
+        samples : TwoSample
+            Seeds of both sides.
+        level : float
+            Confidence level, a fraction.
+        rng : numpy.random.Generator
+            Used if the method resamples.
+        """
+        function = load(self.function)
+        more = {"rng": rng} if self.resamples else {}
+        return cast("Interval", function(samples, level=level, **more))
+
+    def coverage_at(self, n: int) -> tuple[int, float]:
+        """Return the largest listed number of seeds up to n (at least 5), and the coverage there."""
+        position = max((i for i, seeds in enumerate(SEEDS) if seeds <= n), default=0)
+        return SEEDS[position], self.coverage[position]
+
+
+# The first of each estimand is its default.
+METHODS: Mapping[tuple[str, str], Method] = {
+    (method.estimand, method.name): method
+    for method in (
+        Method(
+            name="expanded-percentile",
+            estimand=Estimand.GEOMETRIC_MEAN,
+            words="expanded percentile bootstrap of mean log latency, with Welch's t below 10 seeds per side",
+            coverage=(0.972, 0.949, 0.948),
+            function=f"{_HOME}.expanded:expanded_percentile",
+        ),
+        Method(
+            name="bootstrap-t",
+            estimand=Estimand.GEOMETRIC_MEAN,
+            words="bootstrap-t of mean log latency",
+            coverage=(0.968, 0.941, 0.940),
+            function=f"{_HOME}.bootstrap_t:bootstrap_t",
+            resamples=True,
+            slow=True,
+        ),
+        Method(
+            name="percentile",
+            estimand=Estimand.GEOMETRIC_MEAN,
+            words="percentile bootstrap of mean log latency",
+            coverage=(0.865, 0.915, 0.932),
+            function=f"{_HOME}.percentile:percentile",
+        ),
+        Method(
+            name="bca",
+            estimand=Estimand.GEOMETRIC_MEAN,
+            words="BCa bootstrap of mean log latency",
+            coverage=(0.850, 0.897, 0.924),
+            function=f"{_HOME}.percentile:bca",
+        ),
+        Method(
+            name="welch",
+            estimand=Estimand.GEOMETRIC_MEAN,
+            words="Welch's t of mean log latency",
+            coverage=(0.970, 0.962, 0.952),
+            function=f"{_HOME}.interval:welch",
+        ),
+        Method(
+            name="permutation",
+            estimand=Estimand.GEOMETRIC_MEAN,
+            words="inverted permutation test of mean log latency",
+            coverage=(0.954, 0.954, 0.948),
+            function=f"{_HOME}.inversion:permutation_inversion",
+            resamples=True,
+            slow=True,
+        ),
+        Method(
+            name="percentile",
+            estimand=Estimand.MEDIAN,
+            words="percentile bootstrap of median latency",
+            coverage=(0.970, 0.971, 0.969),
+            function=f"{_HOME}.medians:median_percentile",
+        ),
+        Method(
+            name="price-bonett",
+            estimand=Estimand.MEDIAN,
+            words="Price-Bonett's normal interval of median latency",
+            coverage=(0.946, 0.968, 0.954),
+            function=f"{_HOME}.medians:price_bonett",
+        ),
+    )
+}
+
+
+def methods_for(estimand: str) -> Mapping[str, Method]:
+    """Return the intervals of an estimand by name, the default first."""
+    return {method.name: method for method in METHODS.values() if method.estimand == estimand}
+
+
+def method_names() -> tuple[str, ...]:
+    """Return the names of all intervals, whatever they are of."""
+    return tuple(dict.fromkeys(method.name for method in METHODS.values()))

@@ -1,0 +1,1 @@
+"""Bootstrap distributions and permutation splits, exact wherever they can be counted."""

@@ -1,0 +1,245 @@
+"""The bootstrap distribution of a difference of means, computed instead of sampled.
+
+A bootstrap replicate of a mean is a sum of independent draws from the sample. Its distribution is a
+convolution power, which the Fourier transform gives directly. So there is no resampling noise: the quantiles
+of 9,999 resamples vary around these by one or two percent of the interval's width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import fft, special
+
+from abtune.stats.resampling.orientation import orientation, oriented_ends, residuals
+from abtune.stats.two_sample import Booleans, Floats, Group
+from abtune.stats.variance import floored, moments
+
+_CELLS = 2048
+_CELLS_PER_SEED = 128
+_ELEMENTS = 1 << 19
+_REACH = 8.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Oriented:
+    """Residuals of both sides in an order that the data fix; ``turn`` is from :func:`orientation`."""
+
+    first: Floats
+    second: Floats
+    smear: Floats
+    turn: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Lattice:
+    """The bootstrap distribution of some shapes on a grid.
+
+    Attributes
+    ----------
+    rows : slice
+        Which members of the group.
+    mass : ndarray, shape (shapes, cells)
+        Probability of each cell.
+    origin, step : ndarray, shape (shapes,)
+        Position of the first cell, and the width of a cell.
+    constant : ndarray of bool, shape (shapes,)
+        Where nothing varies.
+    """
+
+    rows: slice
+    mass: Floats
+    origin: Floats
+    step: Floats
+    constant: Booleans
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Smoothing:
+    """A smoothed bootstrap of one side: it allows for a measurement variance above the seeds' own.
+
+    Attributes
+    ----------
+    variance : ndarray, shape (members,)
+        Variance of the bootstrap mean.
+    smear : ndarray, shape (members,)
+        Standard deviation of the normal error that is added to the mean; 0 for the plain bootstrap.
+    """
+
+    variance: Floats
+    smear: Floats
+
+
+def smoothing(samples: Floats, floor: Floats) -> Smoothing:
+    """Return how the bootstrap of one side is smoothed.
+
+    Parameters
+    ----------
+    samples : ndarray, shape (members, seeds)
+        Without NaN.
+    floor : ndarray, shape (members,)
+        Measurement variance of a seed value; NaN where unknown.
+    """
+    n = samples.shape[1]
+    variance = moments(samples).variance
+    lacking = floored(variance, floor) - variance
+    return Smoothing(variance=(variance * (n - 1) / n + lacking) / n, smear=np.sqrt(lacking / n))
+
+
+def both_smoothings(group: Group) -> tuple[Smoothing, Smoothing]:
+    """Return how the bootstraps of both sides of a group are smoothed."""
+    return smoothing(group.first, group.floor[:, 0]), smoothing(group.second, group.floor[:, 1])
+
+
+def error_quantiles(group: Group, tails: Floats) -> tuple[Floats, Floats]:
+    """Return quantiles of the bootstrap error of ``mean(first) - mean(second)``.
+
+    Parameters
+    ----------
+    group : Group
+        Shapes with the same numbers of seeds.
+    tails : ndarray, shape (members, 2)
+        Probability below the lower and above the upper quantile.
+
+    Returns
+    -------
+    low, high : ndarray, shape (members,)
+        The lower and upper quantile of (bootstrap difference - observed difference).
+
+    Notes
+    -----
+    Values lie on a grid of 2,048 cells or more over the whole support. Each is shared between its two
+    neighbours so that the mean is kept. A finer grid moves the bounds by 0.01 % of the interval's width, or
+    by 0.4 % where heavy ties make the distribution a comb. Exchanging the sides exchanges and negates the
+    quantiles bit for bit: the calculation uses an orientation that the data fix, and turns the result.
+
+    References
+    ----------
+    .. [1] A. C. Davison and D. V. Hinkley, Saddlepoint approximations in resampling methods, Biometrika 75,
+       417-431 (1988), which approximates the same distribution without resampling.
+       DOI 10.1093/biomet/75.3.417
+    """
+    sides = _orient(group)
+    turn = sides.turn
+    tails = np.where((turn > 0)[:, np.newaxis], tails[:, ::-1], tails)
+    low, high = np.empty(len(turn)), np.empty(len(turn))
+    for lattice in _lattices(sides):
+        rows, cells = lattice.rows, lattice.mass.shape[1]
+        below = _cell(lattice.mass, tails[rows, 0])
+        above = cells - 1 - _cell(lattice.mass[:, ::-1], tails[rows, 1])
+        low[rows] = np.where(lattice.constant, 0.0, lattice.origin + lattice.step * below)
+        high[rows] = np.where(lattice.constant, 0.0, lattice.origin + lattice.step * above)
+    return oriented_ends(low, high, turn)
+
+
+def error_bias(group: Group) -> Floats:
+    """Return the normal score of the share of bootstrap differences below the observed one.
+
+    Parameters
+    ----------
+    group : Group
+        Shapes with the same numbers of seeds.
+
+    Returns
+    -------
+    ndarray, shape (members,)
+        Zero where both samples are the same or nothing varies; at most 6 in size.
+    """
+    sides = _orient(group)
+    share = np.full(len(sides.turn), 0.5)
+    for lattice in _lattices(sides):
+        position = np.where(lattice.constant, 0.0, -lattice.origin / lattice.step)
+        cell = np.floor(position + 0.5).astype(np.int64)[:, np.newaxis]
+        own = np.take_along_axis(lattice.mass, cell, axis=1)[:, 0]
+        cumulated = np.take_along_axis(np.cumsum(lattice.mass, axis=1), cell, axis=1)[:, 0]
+        below = cumulated - own * (cell[:, 0] + 0.5 - position)
+        share[lattice.rows] = np.where(lattice.constant, 0.5, below)
+    score = special.ndtri(np.clip(share, 1e-9, 1 - 1e-9))
+    return np.where(sides.turn == 0, 0.0, np.where(sides.turn > 0, -score, score))
+
+
+def _orient(group: Group) -> _Oriented:
+    first, second = residuals(group.first), residuals(group.second)
+    smears = [side.smear for side in both_smoothings(group)]
+    turn = orientation(first, second)
+    if first.shape[1] > second.shape[1]:  # every shape of the group turns
+        first, second = second, first
+    elif first.shape[1] == second.shape[1]:
+        exchange = (turn > 0)[:, np.newaxis]
+        first, second = np.where(exchange, second, first), np.where(exchange, first, second)
+    total = np.hypot(np.minimum(*smears), np.maximum(*smears))
+    return _Oriented(first=first, second=second, smear=total, turn=turn)
+
+
+def _lattices(sides: _Oriented) -> Iterator[_Lattice]:
+    cells = _cells(sides.first.shape[1] + sides.second.shape[1])
+    step = max(1, _ELEMENTS // cells)  # a block of shapes that stays in the cache
+    for start in range(0, len(sides.first), step):
+        yield _lattice(sides, slice(start, start + step), cells)
+
+
+def _cells(seeds: int) -> int:
+    """Return a number of cells, a power of two, that grows in proportion to the seeds."""
+    return max(_CELLS, 1 << (_CELLS_PER_SEED * seeds - 1).bit_length())
+
+
+def _lattice(sides: _Oriented, rows: slice, cells: int) -> _Lattice:
+    """Return the distribution: the transforms of both samples to the powers of their sizes, multiplied."""
+    first, second, smear = sides.first[rows], sides.second[rows], sides.smear[rows]
+    seeds = first.shape[1] + second.shape[1]
+    origin = first[:, 0] - second[:, -1] - _REACH * smear
+    support = np.ptp(first, axis=1) + np.ptp(second, axis=1) + 2 * _REACH * smear
+    step = np.where(support > 0, support, 1.0) / (cells - 2 * seeds)
+    spectrum = _power(_transform(first - first[:, :1], step, cells), first.shape[1])
+    spectrum *= _power(_transform(second[:, -1:] - second, step, cells), second.shape[1])
+    if smear.any():
+        spectrum *= _smearing(smear / step, cells)
+    mass = np.maximum(fft.irfft(spectrum, cells, axis=1), 0.0)
+    return _Lattice(rows=rows, mass=mass, origin=origin, step=step, constant=support == 0)
+
+
+def _transform(values: Floats, step: Floats, cells: int) -> Floats:
+    """Return the Fourier transform of one draw's share of the mean, on the grid."""
+    members, n = values.shape
+    position = values / (n * step[:, np.newaxis])
+    cell = np.floor(position)
+    share = position - cell
+    flat = (cell + cells * np.arange(members)[:, np.newaxis]).astype(np.int64).ravel()
+    size = members * cells
+    mass = np.bincount(flat, weights=(1 - share).ravel() / n, minlength=size)
+    mass += np.bincount(flat + 1, weights=share.ravel() / n, minlength=size)
+    spectrum: Floats = fft.rfft(mass.reshape(members, cells), axis=1)
+    return spectrum
+
+
+def _power(values: Floats, exponent: int) -> Floats:
+    """Return an integer power by squaring. NumPy's own goes through logarithms of complex numbers."""
+    result: Floats | None = None
+    while exponent:
+        if exponent & 1:
+            result = values if result is None else result * values
+        exponent >>= 1
+        if exponent:
+            values = values * values
+    assert result is not None  # noqa: S101  # samples are never empty
+    return result
+
+
+def _smearing(width: Floats, cells: int) -> Floats:
+    """Return the transform of a normal distribution around _REACH standard deviations; widths in cells."""
+    frequency = 2 * np.pi / cells * np.arange(cells // 2 + 1)
+    phase = np.outer(width, frequency)
+    factor: Floats = np.exp(-0.5 * phase**2 - 1j * _REACH * phase)
+    return factor
+
+
+def _cell(mass: Floats, tail: Floats) -> Floats:
+    """Return where the cumulated mass reaches the tail, in cells. A cell's mass is spread evenly over it."""
+    cumulated = np.cumsum(mass, axis=1)
+    cell = np.minimum(np.count_nonzero(cumulated < tail[:, np.newaxis], axis=1), mass.shape[1] - 1)
+    own = np.take_along_axis(mass, cell[:, np.newaxis], axis=1)[:, 0]
+    reached = np.take_along_axis(cumulated, cell[:, np.newaxis], axis=1)[:, 0]
+    position: Floats = cell + 0.5 - (reached - tail) / np.where(own > 0, own, 1.0)
+    return position

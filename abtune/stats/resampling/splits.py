@@ -1,0 +1,219 @@
+"""Counts of the splits of a pooled sample that are at least as extreme as the observed one.
+
+Equal numbers of seeds are counted by meeting in the middle, which needs 2 x 2^n partial sums instead of
+C(2n, n) splits. Unequal numbers need the studentised statistic, a function of sum and sum of squares: every
+split counts, a block of pairs of partial sums at a time. Where there are too many splits, they are sampled.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from abtune.stats.resampling.products import blocked_product
+from abtune.stats.two_sample import Floats, Integers
+
+RESAMPLES = 99_999
+_LARGEST_HALF = 15
+_MOST_SPLITS = 2_704_156  # 12 + 12 seeds
+_MOST_SEEDS = 40  # beyond, the partial sums of a few among many need too much memory
+# As a share of the sum of absolute residuals: the rounding error of logs near -9 that vary by only 1e-6.
+_TIE = 1e-9
+_ELEMENTS = 2_000_000
+_FEW_SPLITS = 184_756  # 10 + 10 seeds
+_FEW_UNEQUAL = 20_000
+_FEW_RANDOM = 9_999
+
+
+def is_exact(n_first: int, n_second: int) -> bool:
+    """Return whether the permutation test counts every split of these numbers of seeds, or samples them."""
+    if n_first == n_second:
+        return n_first <= _LARGEST_HALF
+    total = n_first + n_second
+    return total <= _MOST_SEEDS and math.comb(total, n_first) <= _MOST_SPLITS
+
+
+def centred(pooled: Floats) -> Floats:
+    """Return the pooled values less their mean.
+
+    Log latencies near -9 may vary by only a millionth. Their rounded mean then leaves residuals whose sum is
+    not zero, as the counts below assume. Subtracting the first value beforehand avoids that: it is exact as
+    long as all values lie within a factor of two.
+    """
+    shifted = pooled - pooled[:, :1]
+    residuals: Floats = shifted - shifted.mean(axis=1, keepdims=True)
+    return residuals
+
+
+def counted_in_halves(pooled: Floats) -> Floats:
+    """Return p of the exact test of n + n values, by pairs of partial sums that reach the observed sum.
+
+    The values are centred, so exchanging the sides negates the sum: one tail is counted and doubled.
+    """
+    n = pooled.shape[1] // 2
+    count = np.zeros(len(pooled), dtype=np.int64)
+    for start, block in _blocks(pooled, math.comb(n, n // 2)):
+        threshold = np.abs(block[:, :n].sum(axis=1)) - _TIE * np.abs(block).sum(axis=1)
+        for left, right in _meeting(n, n, n):
+            sums = np.sort(blocked_product(block[:, :n], left), axis=1)
+            wanted = threshold[:, np.newaxis] - blocked_product(block[:, n:], right)
+            wanted.sort(axis=1)  # the search then walks through memory in order
+            for row, (have, need) in enumerate(zip(sums, wanted, strict=True), start):
+                count[row] += have.size * need.size - have.searchsorted(need).sum()
+    return np.minimum(2 * np.maximum(count, 1) / math.comb(2 * n, n), 1.0)
+
+
+def counted_in_blocks(pooled: Floats, small: int) -> Floats:
+    """Return p of the exact studentised test: every split, a block of pairs of partial sums at a time."""
+    half = pooled.shape[1] // 2
+    other = pooled.shape[1] - half
+    count = np.zeros(len(pooled), dtype=np.int64)
+    for start, block in _blocks(pooled, math.comb(other, min(small, other // 2))):
+        rule = _ExtremeRule(block, small)
+        for left, right in _meeting(half, other, small):
+            sums = block[:, :half] @ left, block[:, half:] @ right
+            squares = block[:, :half] ** 2 @ left, block[:, half:] ** 2 @ right
+            for row in range(len(block)):
+                halves = [(total[row], square[row]) for total, square in zip(sums, squares, strict=True)]
+                count[start + row] += rule.count_pairs(row, *halves)
+    return np.maximum(count, 1) / math.comb(pooled.shape[1], small)
+
+
+def sampled(pooled: Floats, small: int, rng: np.random.Generator) -> Floats:
+    """Return p of the studentised test by random splits, the same splits for every shape."""
+    shapes, total = pooled.shape
+    rule = _ExtremeRule(pooled, small)
+    count = np.zeros(shapes, dtype=np.int64)
+    step = max(1, _ELEMENTS // max(shapes, total))
+    values = np.sort(pooled, axis=1).T  # so no split depends on which side is first
+    for start in range(0, RESAMPLES, step):
+        chosen = random_splits(min(step, RESAMPLES - start), small, total - small, rng)
+        count += rule.count(blocked_product(chosen, values), blocked_product(chosen, values**2))
+    return (count + 1) / (RESAMPLES + 1)
+
+
+class Splits:
+    """Splits that are used repeatedly, for many shifts: all of them, or 9,999 random ones.
+
+    Parameters
+    ----------
+    n_first, n_second : int
+        Numbers of seeds.
+    root : int
+        Random splits follow from this and the numbers of seeds.
+    """
+
+    __slots__ = ("_chosen", "_count", "_small")
+
+    def __init__(self, n_first: int, n_second: int, root: int) -> None:
+        total, small = n_first + n_second, min(n_first, n_second)
+        self._small, self._count = small, math.comb(total, small)
+        if self._count <= (_FEW_SPLITS if n_first == n_second else _FEW_UNEQUAL):
+            self._chosen = subsets(total, small)[:, 1:].T  # the first one is the data
+        else:
+            self._count = _FEW_RANDOM + 1
+            rng = np.random.default_rng([root, small, total - small])
+            self._chosen = random_splits(_FEW_RANDOM, small, total - small, rng)
+
+    def resolves(self, alpha: float) -> bool:
+        """Return whether the smallest two-sided p is at most alpha."""
+        return (2 if 2 * self._small == self._chosen.shape[1] else 1) / self._count <= alpha + 1e-12
+
+    def p(self, first: Floats, second: Floats) -> Floats:
+        """Return p of the studentised two-sided test of samples with these numbers of seeds."""
+        pooled = centred(np.concatenate(sorted((first, second), key=lambda side: side.shape[1]), axis=1))
+        rule = _ExtremeRule(pooled, self._small)
+        sums, squares = (blocked_product(self._chosen, values) for values in (pooled.T, pooled.T**2))
+        return (rule.count(sums, squares) + 1) / self._count
+
+    def crossings(self, first: Floats, second: Floats) -> Floats:
+        """Return the shift of the first side at which each split becomes as extreme as the data.
+
+        For equal numbers of seeds only.
+
+        Returns
+        -------
+        ndarray, shape (members, splits)
+            mean(I) - mean(J), for the split that exchanges I of the first side with J of the second.
+        """
+        kept, taken = self._chosen[:, : self._small], self._chosen[:, self._small :]
+        exchanged = np.maximum(taken.sum(axis=1), 1)
+        shifts: Floats = ((first @ (1 - kept).T) - (second @ taken.T)) / exchanged
+        return shifts
+
+
+class _ExtremeRule:
+    """The rule whether the Welch statistic of a split is at least as extreme as the observed one.
+
+    Let the ``small`` chosen values, centred, have the sum S and the sum of squares Q. The difference of
+    means is w S, and its squared standard error c0 + c1 Q - c2 S^2. Then t^2 >= t_obs^2, multiplied by both
+    squared errors so that constant samples need no exception, reads a S^2 - b Q >= c.
+    """
+
+    __slots__ = ("a", "b", "c")
+
+    def __init__(self, pooled: Floats, small: int) -> None:
+        large = pooled.shape[1] - small
+        per_small, per_large = 1 / (small * (small - 1)), 1 / (large * (large - 1))
+        squares = (pooled**2).sum(axis=1)
+        c0, c1, c2 = squares * per_large, per_small - per_large, per_small / small + per_large / large
+        chosen = pooled[:, :small]
+        sum_squared = chosen.sum(axis=1) ** 2
+        error = np.maximum(c0 + c1 * (chosen**2).sum(axis=1) - c2 * sum_squared, 0.0)
+        difference = (1 / small + 1 / large) ** 2 * sum_squared
+        self.a = error * (1 / small + 1 / large) ** 2 + difference * c2
+        self.b = difference * c1
+        self.c = difference * c0 - _TIE * (difference * c0 + self.a * squares)
+
+    def count(self, sums: Floats, squares: Floats) -> Integers:
+        """Return the number of extreme splits of each shape; splits are the first axis."""
+        extreme = self.a * sums**2 - self.b * squares >= self.c
+        count: Integers = np.count_nonzero(extreme, axis=0)
+        return count
+
+    def count_pairs(self, row: int, left: tuple[Floats, Floats], right: tuple[Floats, Floats]) -> int:
+        """Return the number of extreme pairs of partial (sum, sum of squares) of one shape."""
+        a, b = self.a[row], self.b[row]
+        own = [a * sums**2 - b * squares for sums, squares in (left, right)]
+        # All pairs at once, as a matrix product.
+        one = np.stack([own[0], np.ones_like(own[0]), 2 * a * left[0]], axis=1)
+        two = np.stack([np.ones_like(own[1]), own[1], right[0]], axis=0)
+        return int(np.count_nonzero(blocked_product(one, two) >= self.c[row]))
+
+
+def _blocks(pooled: Floats, width: int) -> Iterator[tuple[int, Floats]]:
+    """Yield blocks of shapes, each with its first row. An array of this width for a block stays small."""
+    step = max(1, _ELEMENTS // width)
+    for start in range(0, len(pooled), step):
+        yield start, pooled[start : start + step]
+
+
+def _meeting(first: int, second: int, chosen: int) -> Iterator[tuple[Floats, Floats]]:
+    """Yield the ways to choose among first + second values: k of the first, the rest of the second.
+
+    Each is a pair of indicator matrices, of shape (first, C(first, k)) and (second, C(second, chosen - k)).
+    """
+    for k in range(max(0, chosen - second), min(first, chosen) + 1):
+        yield subsets(first, k), subsets(second, chosen - k)
+
+
+def random_splits(number: int, small: int, large: int, rng: np.random.Generator) -> Floats:
+    """Return random subsets with ``small`` members: indicators of shape (number, small + large)."""
+    keys = rng.random((number, small + large))
+    chosen = np.zeros(keys.shape)
+    np.put_along_axis(chosen, np.argpartition(keys, small, axis=1)[:, :small], 1.0, axis=1)
+    return chosen
+
+
+@functools.lru_cache(maxsize=64)
+def subsets(total: int, size: int) -> Floats:
+    """Return the indicators of all subsets of a size, shape (total, C(total, size))."""
+    members = np.array(list(itertools.combinations(range(total), size)), dtype=np.int64)
+    indicator = np.zeros((total, len(members)))
+    indicator[members.T, np.arange(len(members))] = 1.0
+    indicator.flags.writeable = False
+    return indicator

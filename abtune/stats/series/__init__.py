@@ -1,0 +1,1 @@
+"""Series of consecutive timings of one process, which depend on each other."""

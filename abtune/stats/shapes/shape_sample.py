@@ -1,0 +1,211 @@
+"""What many shapes say if each has a single log ratio: the sample consists of shapes, not of runs.
+
+Three answers to one question, whether the candidate is faster over shapes like these: by the mean, by ranks,
+by signs alone. They are not three independent confirmations; they differ in their assumptions. One more
+answer is to another question: how large the search noise can be, given the spread of the ratios.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from abtune.stats.difference.standard_error import quantile
+from abtune.stats.two_sample import Floats
+
+# Ratios that differ by rounding alone have no spread, and share a rank.
+_TIE = 1e-12
+_MOST_EXACT = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """An estimate with its interval and the two-sided p of no effect; NaN where there is none."""
+
+    value: float
+    low: float
+    high: float
+    p: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoiseBound:
+    """The search noise that the spread of log ratios allows.
+
+    Attributes
+    ----------
+    spread : float
+        Standard deviation of the log ratios.
+    noise, limit : float
+        Upper bound of the root mean square of both sides' noise: estimate and one-sided upper limit.
+    """
+
+    spread: float
+    noise: float
+    limit: float
+
+
+def without_rounding(log_ratio: npt.ArrayLike) -> Floats:
+    """Return log ratios without rounding errors: equal sizes where they differ by rounding alone, or zero.
+
+    Parameters
+    ----------
+    log_ratio : array_like, shape (shapes,)
+
+    Returns
+    -------
+    ndarray, shape (shapes,)
+        Equal and inverse ratios have exactly the same size, for any unit of the times.
+    """
+    values = np.asarray(log_ratio, dtype=np.float64)
+    order = np.argsort(np.abs(values))
+    size = np.abs(values)[order]
+    larger = np.diff(size, prepend=0.0) > _TIE
+    tied = np.empty_like(values)
+    tied[order] = np.concatenate([[0.0], size[larger]])[np.cumsum(larger)]
+    return np.copysign(tied, values)
+
+
+def student(log_ratio: npt.ArrayLike, *, level: float) -> Estimate:
+    """Return an estimate of the mean log ratio of a population of shapes, with Student's t.
+
+    Parameters
+    ----------
+    log_ratio : array_like, shape (shapes,)
+    level : float
+        Confidence level, a fraction.
+
+    Notes
+    -----
+    Covers .947 with normal effects and .936 with exponential ones (29 shapes, 3 % search noise). It is too
+    wide for the mean of exactly these shapes.
+    """
+    values = np.asarray(log_ratio, dtype=np.float64)
+    if not len(values):
+        return _unknown(math.nan)
+    mean = float(values.mean())
+    if np.ptp(values) <= _TIE:
+        return _unknown(mean)
+    error, freedom = float(values.std(ddof=1)) / math.sqrt(len(values)), len(values) - 1
+    half = float(quantile(np.array(float(freedom)), level)) * error
+    p = 2 * float(special.stdtr(freedom, -abs(mean) / error))
+    return Estimate(value=mean, low=mean - half, high=mean + half, p=p)
+
+
+def signed_rank(log_ratio: npt.ArrayLike, *, level: float) -> Estimate:
+    """Return the Hodges-Lehmann estimate of log ratios, with Wilcoxon's signed-rank test.
+
+    Parameters
+    ----------
+    log_ratio : array_like, shape (shapes,)
+    level : float
+        Confidence level, a fraction.
+
+    Returns
+    -------
+    Estimate
+        Median of the means of all pairs [1]_. The interval is NaN if the shapes are too few for the level.
+
+    Notes
+    -----
+    Assumes effects that are symmetric about the pseudo-median: with exponential ones it covers .89. The test
+    leaves out zeros. Ratios that are equal or inverse up to rounding tie. Interval and test are exact without
+    ties; with ties the interval is too wide. The interval is normal beyond 100 shapes, the test beyond 50,
+    and with ties or zeros beyond 13.
+
+    References
+    ----------
+    .. [1] J. L. Hodges and E. L. Lehmann, Estimates of location based on rank tests, Annals of Mathematical
+       Statistics 34, 598-611 (1963). DOI 10.1214/aoms/1177704172
+    """
+    from scipy import stats  # its import takes half a second
+
+    values = np.asarray(log_ratio, dtype=np.float64)
+    if not len(values):
+        return _unknown(math.nan)
+    rows, columns = np.triu_indices(len(values))
+    means = np.sort((values[rows] + values[columns]) / 2)
+    outside = _outside(len(values), level)
+    ranked = without_rounding(values)
+    p = float(stats.wilcoxon(ranked).pvalue) if ranked.any() else math.nan
+    low, high = (means[outside - 1], means[-outside]) if outside else (math.nan, math.nan)
+    return Estimate(value=float(np.median(means)), low=float(low), high=float(high), p=p)
+
+
+def sign(log_ratio: npt.ArrayLike, *, level: float) -> Estimate:
+    """Return the share of shapes whose ratio is above one, with the sign test; zeros are left out.
+
+    Parameters
+    ----------
+    log_ratio : array_like, shape (shapes,)
+    level : float
+        Confidence level, a fraction.
+
+    Notes
+    -----
+    Binomial test of one half, with the interval of [1]_, which covers at least the level.
+
+    References
+    ----------
+    .. [1] C. J. Clopper and E. S. Pearson, The use of confidence or fiducial limits illustrated in the case
+       of the binomial, Biometrika 26, 404-413 (1934). DOI 10.1093/biomet/26.4.404
+    """
+    from scipy import stats  # its import takes half a second
+
+    values = without_rounding(log_ratio)
+    above, either = int(np.count_nonzero(values > 0)), int(np.count_nonzero(values))
+    if not either:
+        return _unknown(math.nan)
+    test = stats.binomtest(above, either)
+    share = test.proportion_ci(level, method="exact")
+    return Estimate(value=above / either, low=float(share.low), high=float(share.high), p=float(test.pvalue))
+
+
+def noise_bound(log_ratio: npt.ArrayLike, *, level: float) -> NoiseBound:
+    """Return the largest search noise that the spread of the log ratios allows.
+
+    Parameters
+    ----------
+    log_ratio : array_like, shape (shapes,)
+    level : float
+        Of the one-sided limit, a fraction.
+
+    Notes
+    -----
+    The variance of a log ratio is the variance of the true effects plus the variances of both runs. So the
+    root mean square of the two runs' noise is at most SD/sqrt(2), if effect and noise are independent. The
+    limit uses a quantile of chi-square and so assumes normal ratios. NaN for fewer than two shapes, or ratios
+    without spread.
+    """
+    values = np.asarray(log_ratio, dtype=np.float64)
+    if len(values) < 2 or np.ptp(values) <= _TIE:
+        return NoiseBound(spread=math.nan, noise=math.nan, limit=math.nan)
+    freedom, spread = len(values) - 1, float(values.std(ddof=1))
+    widest = math.sqrt(freedom / float(special.chdtri(freedom, level)))
+    return NoiseBound(spread=spread, noise=spread / math.sqrt(2), limit=spread * widest / math.sqrt(2))
+
+
+def _unknown(value: float) -> Estimate:
+    return Estimate(value=value, low=math.nan, high=math.nan, p=math.nan)
+
+
+def _outside(n: int, level: float) -> int:
+    """Return the number of ordered means of pairs up to the lower bound; 0 if none may lie outside."""
+    alpha = (1 - level) / 2
+    if n > _MOST_EXACT:
+        spread = math.sqrt(n * (n + 1) * (2 * n + 1) / 24)
+        return int(n * (n + 1) / 4 + spread * float(special.ndtri(alpha)))
+    return int(np.count_nonzero(np.cumsum(_rank_sums(n)) <= alpha))
+
+
+def _rank_sums(n: int) -> Floats:
+    """Return the distribution of the sum of the positive ranks if every sign is a fair coin."""
+    share = np.ones(1)
+    for rank in range(1, n + 1):
+        moved = np.zeros(rank)
+        share = (np.concatenate([share, moved]) + np.concatenate([moved, share])) / 2
+    return share

@@ -1,0 +1,1 @@
+"""Tests of a difference and of equivalence, and their corrections over many shapes."""

@@ -1,0 +1,168 @@
+"""The corrections over many shapes by name: the only place that lists them.
+
+One more correction is a function of p-values and one entry of ``CORRECTIONS``. The options of the command
+line, the verdicts, the plans and the calibration read everything from there. Functions are named by path, so
+this module loads neither NumPy nor SciPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias, cast
+
+from abtune.lazy import Function, load
+from abtune.stats.estimand import Estimand
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from abtune.stats.testing.difference_tests import DifferenceTest
+    from abtune.stats.two_sample import Floats, TwoSample
+
+# Takes the family-wise level and the number of tests, and returns the level of one test.
+Level: TypeAlias = Callable[[float, int], float]
+_PROCEDURES = "abtune.stats.testing.step_procedures"
+
+
+def divided(alpha: float, tests: int) -> float:
+    """Return the family-wise level divided by the number of tests."""
+    return alpha / tests
+
+
+def undivided(alpha: float, tests: int) -> float:  # noqa: ARG001  (every level takes the same arguments)
+    """Return the family-wise level itself."""
+    return alpha
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Correction:
+    """What is done about the many shapes.
+
+    Attributes
+    ----------
+    name : str
+        As the command line takes it.
+    words : str
+        What it is, for reports.
+    promise : str
+        What it promises about false claims in a whole report; ``{alpha}`` stands for the level.
+    family_wise : bool
+        Whether it bounds the probability of any false claim in a report.
+    function : str or callable
+        Takes p-values, shape (shapes,), and returns adjusted ones. NaN are no tests.
+    resolution : callable
+        What the smallest p-value of the seeds has to reach for one shape to be claimed.
+    planning_level : callable
+        The level of one shape to plan seeds with.
+    joint : str or callable, optional
+        Adjusts the tests of a difference from the samples of all shapes: takes a TwoSample and the keyword
+        ``rng``. Other tests are adjusted by ``function``.
+    joint_test : tuple of str, optional
+        Estimand and name of the only test of a difference that ``joint`` goes with.
+    step_up : bool
+        Whether several shapes together can pass where each alone cannot.
+    slow : bool
+        Whether a simulation of it should make fewer replications.
+    hint : str
+        What distinguishes it from the default, for the help of the command line.
+    caveat : str
+        What weakens its claims, for reports of several shapes; ``{alpha}``, ``{shapes}`` and ``{any}`` stand
+        for the level, the number of shapes, and the probability of any of as many independent false claims.
+    """
+
+    name: str
+    words: str
+    promise: str
+    family_wise: bool
+    function: Function
+    resolution: Level
+    planning_level: Level
+    joint: Function | None = None
+    joint_test: tuple[str, str] | None = None
+    step_up: bool = False
+    slow: bool = False
+    hint: str = ""
+    caveat: str = ""
+
+    def adjust(self, p: npt.ArrayLike) -> Floats:
+        """Return one family of p-values adjusted, shape (shapes,)."""
+        return cast("Floats", load(self.function)(p))
+
+    def adjust_difference(self, p: Floats, samples: TwoSample, *, rng: np.random.Generator) -> Floats:
+        """Return the p-values of the tests of a difference adjusted.
+
+        Parameters
+        ----------
+        p : ndarray, shape (shapes,)
+            As the test gives them.
+        samples : TwoSample
+            The samples that were tested; a column per seed.
+        rng : numpy.random.Generator
+            Used if the correction resamples.
+        """
+        if self.joint is None:
+            return self.adjust(p)
+        import numpy as np
+
+        adjusted: Floats = np.fmax(load(self.joint)(samples, rng=rng), p)  # random splits may give less
+        return adjusted
+
+    def fits(self, test: DifferenceTest) -> bool:
+        """Return whether it can correct this test of a difference."""
+        return self.joint_test is None or self.joint_test == (test.estimand, test.name)
+
+
+# The first one is the default.
+CORRECTIONS: Mapping[str, Correction] = {
+    correction.name: correction
+    for correction in (
+        Correction(
+            name="holm",
+            words="Holm over the shapes, separately for difference and equivalence",
+            promise="at most {alpha}",
+            family_wise=True,
+            function=f"{_PROCEDURES}:holm",
+            resolution=divided,
+            planning_level=divided,
+        ),
+        Correction(
+            name="max-t",
+            words="Westfall-Young's max-T over the shapes for difference, Holm for equivalence",
+            promise="at most {alpha}",
+            family_wise=True,
+            function=f"{_PROCEDURES}:holm",
+            resolution=undivided,  # it counts the splits once for all shapes
+            planning_level=divided,
+            joint="abtune.stats.testing.max_t:max_t",
+            joint_test=(Estimand.GEOMETRIC_MEAN, "permutation"),
+            slow=True,
+            hint="can show something below 7 seeds",
+        ),
+        Correction(
+            name="bh",
+            words="Benjamini-Hochberg over the shapes, separately for difference and equivalence",
+            promise="nothing, as a screen",
+            family_wise=False,
+            function=f"{_PROCEDURES}:benjamini_hochberg",
+            resolution=divided,
+            planning_level=divided,
+            step_up=True,
+            hint="is a screen",
+            caveat="Benjamini-Hochberg is a screen: expect about {alpha} of its claims to be false. The "
+            "chance of at least one false claim is far larger.",
+        ),
+        Correction(
+            name="none",
+            words="none, each shape is tested by itself",
+            promise="nothing without a correction",
+            family_wise=False,
+            function=f"{_PROCEDURES}:unadjusted",
+            resolution=undivided,
+            planning_level=undivided,
+            caveat="Without a correction, each of {shapes} has its own {alpha} chance of a false claim. The "
+            "chance of at least one is up to {any}.",
+        ),
+    )
+}

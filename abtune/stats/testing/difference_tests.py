@@ -1,0 +1,126 @@
+"""The tests of a difference by name: the only place that lists them.
+
+One more test is a function of :class:`abtune.stats.two_sample.TwoSample` and one entry of ``TESTS``.
+Functions are named by path, so this module loads neither NumPy nor SciPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from abtune.lazy import Function, load
+from abtune.stats.estimand import Estimand
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from abtune.stats.difference.standard_error import StandardError
+    from abtune.stats.two_sample import Floats, TwoSample
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DifferenceTest:
+    """A test of a difference.
+
+    Attributes
+    ----------
+    name : str
+        As the command line takes it.
+    estimand : str
+        What it compares.
+    words : str
+        What it is, for reports.
+    function : str or callable
+        Takes a TwoSample, and the keyword ``rng`` if the test counts splits, which may be too many to count.
+        Returns p-values, shape (shapes,).
+    error : str or callable
+        Takes a TwoSample and returns the StandardError that the test of equivalence beside it uses.
+    counts_splits : bool
+        Whether p is a share of the splits of the seeds, and so has a smallest value.
+    confirmed_by : str
+        The closed-form test that has to agree before a difference is claimed; empty if none has to.
+    across_shapes : bool
+        Whether the result of a shape depends on the other shapes.
+    slow : bool
+        Whether a simulation of it should make fewer replications.
+    hint : str
+        What distinguishes it from the default, for the help of the command line.
+    """
+
+    name: str
+    estimand: str
+    words: str
+    function: Function
+    error: Function
+    counts_splits: bool
+    confirmed_by: str
+    across_shapes: bool = False
+    slow: bool = False
+    hint: str = ""
+
+    def p_values(self, samples: TwoSample, *, rng: np.random.Generator) -> Floats:
+        """Return p-values that no shape differs, shape (shapes,), not adjusted.
+
+        Parameters
+        ----------
+        samples : TwoSample
+            Seeds of both sides.
+        rng : numpy.random.Generator
+            Used where there are too many splits to count.
+        """
+        more = {"rng": rng} if self.counts_splits else {}
+        return cast("Floats", load(self.function)(samples, **more))
+
+    def standard_error(self, samples: TwoSample) -> StandardError:
+        """Return the differences with the errors that the test of equivalence uses."""
+        return cast("StandardError", load(self.error)(samples))
+
+
+# The first of each estimand is its default.
+TESTS: Mapping[tuple[str, str], DifferenceTest] = {
+    (test.estimand, test.name): test
+    for test in (
+        DifferenceTest(
+            name="permutation",
+            estimand=Estimand.GEOMETRIC_MEAN,
+            words="permutation test of mean log latency, confirmed by Welch's t-test",
+            function="abtune.stats.testing.significance:permutation_test",
+            error="abtune.stats.difference.conservative:conservative_welch",
+            counts_splits=True,
+            confirmed_by="Welch's t-test",
+        ),
+        DifferenceTest(
+            name="moderated",
+            estimand=Estimand.GEOMETRIC_MEAN,
+            words="t test of mean log latency with variances moderated over the shapes",
+            function="abtune.stats.testing.significance:moderated_test",
+            error="abtune.stats.difference.moderated:moderated_error",
+            counts_splits=False,
+            confirmed_by="",
+            across_shapes=True,
+            hint="lends variances between shapes, for 5 seeds or so",
+        ),
+        DifferenceTest(
+            name="permutation",
+            estimand=Estimand.MEDIAN,
+            words="permutation test of median latency, confirmed by Price-Bonett's test",
+            function="abtune.stats.testing.medians_test:median_permutation_test",
+            error="abtune.stats.difference.median_error:median_error",
+            counts_splits=True,
+            confirmed_by="Price-Bonett's test",
+            slow=True,
+        ),
+    )
+}
+
+
+def tests_for(estimand: str) -> Mapping[str, DifferenceTest]:
+    """Return the tests of an estimand by name, the default first."""
+    return {test.name: test for test in TESTS.values() if test.estimand == estimand}
+
+
+def difference_test_names() -> tuple[str, ...]:
+    """Return the names of all tests, whatever they compare."""
+    return tuple(dict.fromkeys(test.name for test in TESTS.values()))

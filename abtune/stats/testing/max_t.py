@@ -1,0 +1,138 @@
+"""Westfall and Young's step-down max-T: the correction that uses the dependence between shapes.
+
+Whole seeds are dealt to the two sides again, the same seeds for every shape. That keeps what the shapes of a
+seed have in common, and lets many shapes share the few splits of few seeds. From 4 + 4 seeds on it can show
+something; Holm's correction of permutation tests over 29 shapes takes 7 + 7.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from abtune.stats.resampling.products import blocked_product
+from abtune.stats.resampling.splits import random_splits, subsets
+from abtune.stats.two_sample import Floats, TwoSample
+
+_MOST_SPLITS = 20_000
+_RANDOM = 9_999
+_ELEMENTS = 4_000_000
+_TIE = 1e-9
+
+
+def max_t(samples: TwoSample, *, rng: np.random.Generator) -> Floats:
+    """Return p-values adjusted by the distribution of the largest statistic over the shapes.
+
+    Parameters
+    ----------
+    samples : TwoSample
+        Seeds of both sides, **a column per seed**: whole columns are exchanged. The floor of a shape is
+        the mean of both sides.
+    rng : numpy.random.Generator
+        Used with more than 20,000 splits of the columns. One number is drawn from it in any case.
+
+    Returns
+    -------
+    ndarray, shape (shapes,)
+        Adjusted p-values, never zero; NaN if either side has fewer than two values.
+
+    Notes
+    -----
+    The statistic is Welch's t, so unequal numbers of seeds and unequal spread do little harm. Algorithm 4.1
+    of [1]_ steps down. Missing values travel with their columns. If a split leaves either side of a shape
+    fewer than two values, that shape counts as unremarkable. The test is exact if both sides have the same
+    distribution wherever they do not differ. With few seeds of very unequal spread it needs Welch's
+    confirmation.
+
+    References
+    ----------
+    .. [1] P. H. Westfall and S. S. Young, Resampling-Based Multiple Testing, Wiley (1993).
+    .. [2] Y. Ge, S. Dudoit and T. P. Speed, Resampling-based multiple testing for microarray data analysis,
+       Test 12, 1-77 (2003). DOI 10.1007/BF02595811
+    """
+    one, two = _columns(samples.first), _columns(samples.second)
+    known = np.count_nonzero(~np.isnan(samples.floor), axis=1)
+    statistic = _Statistic(one, two, np.nansum(samples.floor, axis=1) / np.maximum(known, 1))
+    small = min(one.shape[1], two.shape[1])
+    observed = statistic.squared_t(statistic.identity())[0]
+    tested = samples.sizes.min(axis=1) >= 2
+    order = np.argsort(np.where(tested, -observed, np.inf), kind="stable")[: np.count_nonzero(tested)]
+    if not len(order):
+        return np.full(len(one), np.nan)
+    chosen = _splits(one.shape[1] + two.shape[1], small, int(rng.integers(2**62)))
+    count = _as_extreme(statistic, chosen, observed, order)
+    total = len(chosen) + (1 if len(chosen) == _RANDOM else 0)
+    count = np.maximum(count + total - len(chosen), 1)
+    p = np.full(len(one), np.nan)
+    p[order] = np.maximum.accumulate(count / total)
+    return p
+
+
+def _as_extreme(
+    statistic: _Statistic, chosen: Floats, observed: Floats, order: npt.NDArray[np.intp]
+) -> npt.NDArray[np.int64]:
+    """Return for each step down the number of splits whose largest statistic is as large as the observed."""
+    threshold = observed[order] * (1 - _TIE)
+    count = np.zeros(len(order), dtype=np.int64)
+    block = max(1, _ELEMENTS // max(len(observed), 1))
+    for start in range(0, len(chosen), block):
+        t = statistic.squared_t(chosen[start : start + block])[:, order]
+        successive = np.maximum.accumulate(t[:, ::-1], axis=1)[:, ::-1]  # over this shape and lesser ones
+        count += np.count_nonzero(successive >= threshold, axis=0)
+    return count
+
+
+class _Statistic:
+    """Welch's t of every shape for splits of the columns, by sums and sums of squares."""
+
+    __slots__ = ("_floor", "_known", "_small", "_sums", "_values")
+
+    def __init__(self, first: Floats, second: Floats, floor: Floats) -> None:
+        pair = sorted((first, second), key=lambda side: side.shape[1])
+        self._small = pair[0].shape[1]
+        pooled = np.concatenate(pair, axis=1)
+        known = ~np.isnan(pooled)
+        filled = np.where(known, pooled, 0.0)
+        center = filled.sum(axis=1) / np.maximum(known.sum(axis=1), 1)
+        values = np.where(known, filled - center[:, np.newaxis], 0.0)
+        self._known, self._values, self._floor = known.astype(np.float64).T, values.T, floor
+        self._sums = self._known.sum(axis=0), self._values.sum(axis=0), (self._values**2).sum(axis=0)
+
+    def identity(self) -> Floats:
+        """Return the split that the data have."""
+        chosen = np.zeros((1, len(self._known)))
+        chosen[0, : self._small] = 1.0
+        return chosen
+
+    def squared_t(self, chosen: Floats) -> Floats:
+        """Return t^2, shape (splits, shapes)."""
+        arrays = self._known, self._values, self._values**2
+        inside = [blocked_product(chosen, array) for array in arrays]
+        outside = [total - some for total, some in zip(self._sums, inside, strict=True)]
+        means, errors = [], []
+        for n, total, squares in (inside, outside):
+            size = np.maximum(n, 2)
+            means.append(total / np.maximum(n, 1))
+            variance = np.maximum(squares - total**2 / np.maximum(n, 1), 0.0) / (size - 1)
+            errors.append(np.maximum(variance, self._floor) / size)
+        difference, error = (means[0] - means[1]) ** 2, errors[0] + errors[1]
+        tiny = 1e-12 * self._sums[2] + np.finfo(np.float64).tiny
+        enough = np.minimum(inside[0], outside[0]) >= 2
+        t: Floats = np.where(enough, difference / np.maximum(error, tiny), 0.0)
+        return t
+
+
+def _columns(values: npt.ArrayLike) -> Floats:
+    """Return samples without the columns that are empty in every shape."""
+    array = np.asarray(values, dtype=np.float64)
+    return array[:, ~np.isnan(array).all(axis=0)]
+
+
+def _splits(total: int, small: int, root: int) -> Floats:
+    """Return all splits of the columns, including the data's own, or random ones."""
+    if math.comb(total, small) <= _MOST_SPLITS:
+        return subsets(total, small).T
+    rng = np.random.default_rng([root, small, total - small])
+    return random_splits(_RANDOM, small, total - small, rng)

@@ -1,0 +1,78 @@
+"""Adjusted p-values of many shapes by step-down and step-up procedures.
+
+``statsmodels.stats.multitest.multipletests`` gives the same p-values, and the tests compare them. It is not
+used: its import takes half a second, and each call of its Holm 50 ms.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from abtune.stats.two_sample import Floats
+
+
+def unadjusted(p: npt.ArrayLike) -> Floats:
+    """Return a copy of the p-values."""
+    return np.array(p, dtype=np.float64)
+
+
+def holm(p: npt.ArrayLike) -> Floats:
+    """Return p-values adjusted to control the family-wise error rate.
+
+    Parameters
+    ----------
+    p : array_like, shape (shapes,)
+        One family of p-values. NaN are no tests: they do not count, and stay NaN.
+
+    Returns
+    -------
+    ndarray, shape (shapes,)
+        max over j <= i of min(1, (m - j + 1) p_(j)), for the i-th smallest of m.
+
+    Notes
+    -----
+    Difference and equivalence tests are two families. One Holm over the smaller of both p-values rejects
+    falsely in 11 % instead of 5 % of reports, because a true equivalence eases the threshold for the others.
+
+    References
+    ----------
+    .. [1] S. Holm, A simple sequentially rejective multiple test procedure, Scandinavian Journal of
+       Statistics 6, 65-70 (1979). https://www.jstor.org/stable/4615733
+    """
+    raw = np.asarray(p, dtype=np.float64)
+    adjusted = np.full(raw.shape, np.nan)
+    order = np.argsort(raw, kind="stable")[: np.count_nonzero(~np.isnan(raw))]
+    factors = len(order) - np.arange(len(order))
+    adjusted[order] = np.minimum(np.maximum.accumulate(factors * raw[order]), 1.0)
+    return adjusted
+
+
+def benjamini_hochberg(p: npt.ArrayLike) -> Floats:
+    """Return p-values adjusted to control the false discovery rate.
+
+    Parameters
+    ----------
+    p : array_like, shape (shapes,)
+        One family of p-values, independent or positively dependent. NaN are no tests.
+
+    Returns
+    -------
+    ndarray, shape (shapes,)
+        min over j >= i of min(1, m p_(j)/j), for the i-th smallest of m.
+
+    Notes
+    -----
+    A screen: if 15 of 29 shapes truly differ, a quarter of reports make some false claim.
+
+    References
+    ----------
+    .. [1] Y. Benjamini and Y. Hochberg, Controlling the false discovery rate, Journal of the Royal
+       Statistical Society B 57, 289-300 (1995). DOI 10.1111/j.2517-6161.1995.tb02031.x
+    """
+    raw = np.asarray(p, dtype=np.float64)
+    adjusted = np.full(raw.shape, np.nan)
+    order = np.argsort(raw, kind="stable")[: np.count_nonzero(~np.isnan(raw))]
+    scaled = raw[order] * len(order) / np.arange(1, len(order) + 1)
+    adjusted[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
+    return adjusted

@@ -1,0 +1,184 @@
+"""The one input of the statistics: two independent samples of each of many shapes.
+
+A value is the log latency of one seed. Shapes may differ in their numbers of seeds, so samples are rows of
+an array, padded with NaN. What needs rectangular data works on the groups of :meth:`TwoSample.groups`, whose
+samples are sorted: no result can depend on the order of the seeds or on the padding.
+
+Seeds of the two sides are never paired, not even those with the same number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Integers: TypeAlias = npt.NDArray[np.int64]
+Booleans: TypeAlias = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TwoSample:
+    """Seeds of the baseline and of the candidate, for many shapes.
+
+    Attributes
+    ----------
+    first, second : ndarray, shape (shapes, seeds), log seconds
+        One row per shape, padded with NaN. The numbers of columns may differ.
+    floor : ndarray, shape (shapes, 2)
+        Measurement variance of a seed value on each side; NaN where unknown. The variance over seeds is
+        never taken to be smaller.
+
+    Raises
+    ------
+    ValueError
+        If the shapes of the arrays do not match, a value is infinite, or a floor is negative.
+    """
+
+    first: Floats
+    second: Floats
+    floor: Floats
+
+    def __post_init__(self) -> None:
+        for name in ("first", "second"):
+            object.__setattr__(self, name, _checked(getattr(self, name)))
+        floor = np.asarray(self.floor, dtype=np.float64)
+        if len(self.first) != len(self.second):
+            raise ValueError(f"first has {len(self.first)} shapes, second has {len(self.second)}")
+        if floor.shape != (len(self.first), 2):
+            raise ValueError(f"floor has shape {floor.shape}, not {(len(self.first), 2)}")
+        if (floor < 0).any():
+            raise ValueError("a measurement variance is negative")
+        object.__setattr__(self, "floor", floor)
+
+    @classmethod
+    def without_floor(cls, first: npt.ArrayLike, second: npt.ArrayLike) -> Self:
+        """Return samples whose measurement variance is unknown.
+
+        Parameters
+        ----------
+        first, second : array_like, shape (shapes, seeds), log seconds
+            One row per shape, padded with NaN.
+        """
+        one, two = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+        return cls(one, two, np.full((len(one), 2), np.nan))
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    @property
+    def sizes(self) -> Integers:
+        """Numbers of seeds, shape (shapes, 2)."""
+        return np.stack([sizes(self.first), sizes(self.second)], axis=1)
+
+    def swapped(self) -> TwoSample:
+        """Return the same samples with the sides exchanged."""
+        return TwoSample(self.second, self.first, self.floor[:, ::-1])
+
+    def rows(self, index: slice | Integers | Booleans) -> TwoSample:
+        """Return some of the shapes.
+
+        Parameters
+        ----------
+        index : slice or ndarray, shape (chosen,) of int or (shapes,) of bool
+            The shapes to keep.
+        """
+        return TwoSample(self.first[index], self.second[index], self.floor[index])
+
+    def groups(self, *, at_least: int) -> Iterator[Group]:
+        """Yield the shapes in groups with equal numbers of seeds.
+
+        Parameters
+        ----------
+        at_least : int
+            Shapes with fewer seeds than this on either side are left out.
+        """
+        first, second, counts = ascending(self.first), ascending(self.second), self.sizes
+        for n_first, n_second in np.unique(counts, axis=0).tolist():
+            if min(n_first, n_second) >= at_least:
+                index = np.flatnonzero((counts == (n_first, n_second)).all(axis=1))
+                yield Group(
+                    index=index,
+                    first=first[index, :n_first],
+                    second=second[index, :n_second],
+                    floor=self.floor[index],
+                )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Group:
+    """Shapes with the same numbers of seeds.
+
+    Attributes
+    ----------
+    index : ndarray of int, shape (members,)
+        Rows of the members in the samples that they come from.
+    first, second : ndarray, shape (members, n_first) and (members, n_second)
+        Their samples without NaN, ascending.
+    floor : ndarray, shape (members, 2)
+        As :class:`TwoSample` has it.
+    """
+
+    index: Integers
+    first: Floats
+    second: Floats
+    floor: Floats
+
+    @property
+    def by_size(self) -> tuple[Floats, Floats]:
+        """The smaller sample and the larger one; the first and the second if they are equally large."""
+        if self.first.shape[1] > self.second.shape[1]:
+            return self.second, self.first
+        return self.first, self.second
+
+    def blocks(self, most: int) -> Iterator[Group]:
+        """Yield the members a block at a time.
+
+        Parameters
+        ----------
+        most : int
+            Largest number of members in a block.
+        """
+        for start in range(0, len(self.index), most):
+            rows = slice(start, start + most)
+            yield Group(
+                index=self.index[rows],
+                first=self.first[rows],
+                second=self.second[rows],
+                floor=self.floor[rows],
+            )
+
+
+def ascending(values: npt.ArrayLike) -> Floats:
+    """Return samples as a new array with every row ascending and its NaN last.
+
+    Parameters
+    ----------
+    values : array_like, shape (shapes, seeds)
+        Finite, or NaN where there is no value.
+
+    Raises
+    ------
+    ValueError
+        If the array does not have two axes, or a value is infinite.
+    """
+    return np.sort(_checked(values), axis=1)
+
+
+def sizes(samples: Floats) -> Integers:
+    """Return the number of values in each row that are not NaN."""
+    counts: Integers = np.count_nonzero(~np.isnan(samples), axis=1).astype(np.int64)
+    return counts
+
+
+def _checked(values: npt.ArrayLike) -> Floats:
+    samples = np.asarray(values, dtype=np.float64)
+    if samples.ndim != 2:
+        raise ValueError(f"samples have shape (shapes, seeds), not {samples.shape}")
+    if np.isinf(samples).any():
+        raise ValueError("a sample includes an infinite value")
+    return samples

@@ -1,0 +1,136 @@
+"""What a design can show."""
+
+import math
+
+import numpy as np
+import pytest
+from statsmodels.stats.power import TTestIndPower
+
+from abtune.stats.design.detect import (
+    MOST_SEEDS,
+    Design,
+    Requirement,
+    attainable_level,
+    detectable_boost,
+    fewest_seeds,
+    power,
+    seeds_needed,
+    smallest_p,
+)
+from abtune.stats.difference.conservative import conservative_welch
+from abtune.stats.testing.significance import difference_p, permutation_test, split_share
+from abtune.stats.two_sample import TwoSample
+
+ALONE, OF_29, OF_A_MILLION = (Requirement(level=0.05 / shapes) for shapes in (1, 29, 1_000_000))
+
+
+def design(n: int, m: int | None = None, noise: tuple[float, float] = (0.03, 0.03)) -> Design:
+    return Design(n_first=n, n_second=m or n, noise_first=noise[0], noise_second=noise[1])
+
+
+@pytest.mark.parametrize(
+    ("n", "m"), [(2, 2), (3, 3), (5, 5), (7, 7), (3, 5), (6, 4), (15, 15), (16, 16), (12, 20)]
+)
+def test_smallest_p_is_attained(n: int, m: int) -> None:
+    """Complete separation reaches the stated p-value, and nothing goes below it."""
+    first, second = np.linspace(0, 0.1, n)[None], np.linspace(5, 5.1, m)[None]
+    p = permutation_test(TwoSample.without_floor(first, second), rng=np.random.default_rng(0))
+    assert p[0] == pytest.approx(smallest_p(n, m))
+
+
+def test_smallest_p_of_the_usual_designs() -> None:
+    """Five seeds per side cannot pass Holm over 29 shapes; seven can."""
+    assert smallest_p(5, 5) == pytest.approx(2 / 252)
+    assert smallest_p(1, 10) == 1.0
+    assert smallest_p(20, 20) == pytest.approx(1e-5)
+    assert smallest_p(2, 60) == pytest.approx(1 / 1891)
+    assert fewest_seeds(shapes=29) == 7
+    assert fewest_seeds(shapes=1) == 4
+    assert fewest_seeds(alpha=1e-9) == MOST_SEEDS
+
+
+@pytest.mark.parametrize("n", [30, 60])
+@pytest.mark.parametrize("effect", [0.3, 0.6, 1.0])
+def test_power_agrees_with_statsmodels(n: int, effect: float) -> None:
+    """With many seeds of equal variance power is the power of Student's t test."""
+    oracle = TTestIndPower().power(effect, n, 0.05)
+    ours = power(np.expm1(0.03 * effect), design(n), level=0.05)
+    assert ours == pytest.approx(oracle, abs=2e-3)
+
+
+def test_power_at_large_noncentrality_is_a_number() -> None:
+    """Where scipy's noncentral t is NaN, the power is as good as one."""
+    assert power(10.0, design(7), level=0.05 / 29) == pytest.approx(1.0)
+    assert power(10.0, design(5), level=0.05 / 29) == 0
+
+
+def test_few_seeds_can_reject_at_certain_levels_only() -> None:
+    """The levels that the permutation test can have are multiples of its smallest p-value."""
+    assert attainable_level(7, 7, 0.05 / 29) == pytest.approx(2 * smallest_p(7, 7))
+    assert attainable_level(5, 5, 0.05 / 29) == 0
+    assert attainable_level(5, 5, 6 * smallest_p(5, 5)) == pytest.approx(6 * smallest_p(5, 5))
+    assert attainable_level(400, 500, 0.001) == pytest.approx(0.001)
+
+
+@pytest.mark.parametrize(
+    ("n", "m", "shapes", "spread"),
+    [
+        (5, 5, 1, 1),
+        (5, 5, 3, 1),
+        (7, 7, 29, 1),
+        (8, 8, 29, 2),
+        (10, 10, 29, 1),
+        (6, 9, 1, 4),
+        pytest.param(9, 7, 10, 2, marks=pytest.mark.slow),
+    ],
+)
+def test_power_is_that_of_the_rule(n: int, m: int, shapes: int, spread: float) -> None:
+    """A plan for 80 % gets 77 to 83 % from both tests of a difference together, few seeds or many."""
+    rows, alpha, rng = 3_000, 0.05 / shapes, np.random.default_rng([n, m])
+    boost = detectable_boost(design(n, m, (0.02 * spread, 0.02)), Requirement(level=alpha))
+    first = rng.normal(np.log1p(boost), 0.02 * spread, (rows, n))
+    second = rng.normal(0, 0.02, (rows, m))
+    samples = TwoSample.without_floor(first, second)
+    welch = difference_p(conservative_welch(samples), split_share(samples))
+    p = np.maximum(welch, permutation_test(samples, rng=rng))
+    assert np.mean(p <= alpha * (1 + 1e-12)) == pytest.approx(0.8, abs=0.03 + 3 * np.sqrt(0.16 / rows))
+
+
+def test_detectable_boost_and_seeds_needed_are_inverse() -> None:
+    """The boost that n seeds detect takes n seeds to detect."""
+    for n in (7, 10, 25):
+        boost = detectable_boost(design(n), OF_29)
+        assert seeds_needed(boost * 1.0001, 0.03, 0.03, OF_29) == n
+        assert power(boost, design(n), level=OF_29.level) == pytest.approx(0.8, abs=1e-4)
+
+
+def test_a_resolution_of_its_own_binds_the_seeds_and_not_the_level() -> None:
+    """Where many shapes share the splits, five seeds are enough, at the level of the correction."""
+    shared = Requirement(level=0.05 / 29, resolution=0.05)
+    assert math.isinf(detectable_boost(design(5), OF_29))
+    boost = detectable_boost(design(5), shared)
+    assert np.isfinite(boost)
+    assert seeds_needed(boost * 1.0001, 0.03, 0.03, shared) == 5
+    assert detectable_boost(design(25), shared) == pytest.approx(
+        detectable_boost(design(25), OF_29), rel=1e-3
+    )
+
+
+def test_known_sample_sizes() -> None:
+    """Seeds for 80 % power at 3 % noise, alone and over 29 shapes, as tabulated elsewhere."""
+    boosts = [0.01, 0.02, 0.03, 0.05]
+    assert seeds_needed(boosts, 0.03, 0.03, ALONE).tolist() == [144, 38, 18, 8]
+    assert seeds_needed(boosts, 0.03, 0.03, OF_29).tolist() == [290, 76, 36, 15]
+
+
+def test_hopeless_and_noiseless_designs() -> None:
+    """No boost is large enough where the correction is out of reach; without noise every one is."""
+    assert math.isinf(detectable_boost(design(5), OF_29))
+    assert detectable_boost(design(7, noise=(0, 0)), OF_29) == 0
+    assert seeds_needed(0.02, 0, 0, OF_29) == 7
+    assert np.isnan(detectable_boost(design(5, noise=(np.nan, 0.1)), ALONE))
+    assert seeds_needed(0.02, np.nan, 0.1, ALONE) == 0
+    assert seeds_needed(1e-9, 0.03, 0.03, ALONE) == MOST_SEEDS
+    # Beyond 15 + 15 seeds splits are sampled, which never pass a correction over a million shapes.
+    assert seeds_needed(0.5, 0.03, 0.03, OF_A_MILLION) == fewest_seeds(shapes=1_000_000) < 15
+    assert seeds_needed(0.01, 0.03, 0.03, OF_A_MILLION) == MOST_SEEDS

@@ -1,0 +1,37 @@
+"""Welch's test at strict levels."""
+
+import numpy as np
+import pytest
+
+from abtune.stats.difference.conservative import conservative_welch
+from abtune.stats.difference.standard_error import standard_error
+from abtune.stats.testing.significance import difference_p, split_share
+from abtune.stats.two_sample import TwoSample
+
+
+@pytest.mark.parametrize(("n", "m", "plain_fails"), [(5, 10, True), (5, 5, True), (10, 10, False)])
+def test_a_noisy_side_does_not_raise_false_alarms(n: int, m: int, *, plain_fails: bool) -> None:
+    """With four times the spread on the smaller side, strict levels nearly hold; Welch's own do not."""
+    rng, rows, alpha = np.random.default_rng(7), 60_000, 0.05 / 29
+    samples = TwoSample.without_floor(rng.normal(0, 0.08, (rows, n)), rng.normal(0, 0.02, (rows, m)))
+    one_split = split_share(samples)
+    plain = difference_p(standard_error(samples), one_split)
+    conservative = difference_p(conservative_welch(samples), one_split)
+    assert np.mean(plain <= alpha) > (1.4 if plain_fails else 1.0) * alpha
+    assert np.mean(conservative <= alpha) < 1.4 * alpha
+    assert (conservative >= plain * (1 - 1e-12)).all()
+    assert np.mean(plain <= 0.05) - np.mean(conservative <= 0.05) < 0.01
+
+
+@pytest.mark.parametrize(("n", "m"), [(5, 5), (5, 9), (12, 3)])
+def test_degrees_of_freedom_stay_between_those_of_one_side_and_welchs(n: int, m: int) -> None:
+    """They are never more than Welch's nor fewer than the smaller side's, and swapping changes nothing."""
+    rng = np.random.default_rng(8)
+    samples = TwoSample.without_floor(rng.normal(0, 1, (40, n)), rng.normal(0, 3, (40, m)))
+    plain, found = standard_error(samples).freedom, conservative_welch(samples).freedom
+    assert (found <= plain).all()
+    assert (found >= min(n, m) - 1 - 1e-9).all()
+    assert (found < plain).mean() > 0.3
+    np.testing.assert_allclose(conservative_welch(samples.swapped()).freedom, found)
+    lone = conservative_welch(TwoSample.without_floor(samples.first[:, :1], samples.second))
+    assert np.isnan(lone.freedom).all()

@@ -1,0 +1,202 @@
+"""Every interval by its name: oracles, symmetries, and what they owe to ties and few seeds."""
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from abtune.simulate.noise_kinds import ALIKE, Array
+from abtune.stats.difference.median_error import median_error
+from abtune.stats.estimand import Estimand
+from abtune.stats.intervals.interval import Interval
+from abtune.stats.intervals.interval_methods import METHODS, methods_for
+from abtune.stats.testing.significance import permutation_test
+from abtune.stats.two_sample import TwoSample
+
+NAMES = [(name, estimand) for estimand, name in METHODS]
+
+
+def generator() -> np.random.Generator:
+    return np.random.default_rng(11)
+
+
+def interval(
+    name: str,
+    first: Array,
+    second: Array,
+    *,
+    estimand: Estimand = Estimand.GEOMETRIC_MEAN,
+    floor: Array | None = None,
+    level: float = 0.95,
+) -> Interval:
+    limits = np.full((len(first), 2), np.nan) if floor is None else floor
+    method = methods_for(estimand)[name]
+    return method.compute(TwoSample(first, second, limits), level=level, rng=generator())
+
+
+def sample(n: int, m: int, *, shapes: int = 3) -> tuple[Array, Array]:
+    rng = np.random.default_rng([n, m])
+    return rng.normal(0, 0.03, (shapes, n)), rng.gamma(1, 0.05, (shapes, m))
+
+
+def bootstrapped(first: Array, second: Array, method: str, statistic) -> tuple[float, float]:
+    """Return scipy's interval from a great many resamples."""
+    found = stats.bootstrap(
+        (first, second),
+        lambda x, y, axis: statistic(x, axis=axis) - statistic(y, axis=axis),
+        n_resamples=99_999,
+        method=method,
+        rng=generator(),
+    ).confidence_interval
+    return found.low, found.high
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+@pytest.mark.parametrize(("n", "m"), [(5, 5), (10, 10), (7, 12)])
+def test_bootstraps_agree_with_scipy(method: str, n: int, m: int) -> None:
+    """Percentile and BCa bounds are those that scipy's resamples approach."""
+    first, second = sample(n, m, shapes=1)
+    ours = interval(method, first, second)
+    oracle = bootstrapped(first[0], second[0], method, np.mean)
+    np.testing.assert_allclose([ours.low[0], ours.high[0]], oracle, atol=0.012 * np.ptp(oracle))
+
+
+@pytest.mark.parametrize(("n", "m"), [(5, 5), (6, 6), (10, 10), (7, 12)])
+def test_medians_agree_with_scipy(n: int, m: int) -> None:
+    """The computed distribution of the median gives the bounds of resampling."""
+    first, second = sample(n, m, shapes=1)
+    ours = interval("percentile", first, second, estimand=Estimand.MEDIAN)
+    oracle = bootstrapped(first[0], second[0], "percentile", np.median)
+    np.testing.assert_allclose([ours.low[0], ours.high[0]], oracle, atol=0.02 * np.ptp(oracle))
+
+
+def test_the_error_of_a_median_agrees_with_published_code() -> None:
+    """Price and Bonett's standard error, as statpsych::ci.ratio.median2 in R computes it.
+
+    y <- sort(log(c(21, 24, 28, 30, 35, 41, 44))); n <- 7; c <- round((n + 1)/2 - sqrt(n))
+    p <- pbinom(c - 1, n, .5); z <- qnorm(1 - p); (y[n - c + 1] - y[c])/(2*z)
+    """
+    first = np.log([[21.0, 24, 28, 30, 35, 41, 44]])
+    found = median_error(TwoSample.without_floor(first, np.zeros((1, 7))))
+    z = stats.norm.ppf(1 - stats.binom.cdf(0, 7, 0.5))
+    assert found.error[0] == pytest.approx((np.log(44) - np.log(21)) / (2 * z))
+    assert found.difference[0] == pytest.approx(np.log(30))
+
+
+@pytest.mark.parametrize(("n", "m"), [(6, 6), (7, 12)])
+def test_bootstrap_t_agrees_with_resampling_by_hand(n: int, m: int) -> None:
+    """The quantiles of t agree with an independent resampling."""
+    first, second = sample(n, m, shapes=1)
+    ours = interval("bootstrap-t", first, second)
+    rng = np.random.default_rng(5)
+    draws = [rng.choice(side[0], (200_000, side.shape[1])) for side in (first, second)]
+    least = [0.01 * side.var(ddof=1) for side in (first, second)]
+    error = [
+        np.maximum(draw.var(axis=1, ddof=1), low) / draw.shape[1]
+        for draw, low in zip(draws, least, strict=True)
+    ]
+    center = first.mean() - second.mean()
+    t = (draws[0].mean(axis=1) - draws[1].mean(axis=1) - center) / np.sqrt(sum(error))
+    scale = np.sqrt(first.var(ddof=1) / n + second.var(ddof=1) / m)
+    high, low = np.quantile(t, [0.975, 0.025])
+    expected = center - high * scale, center - low * scale
+    np.testing.assert_allclose([ours.low[0], ours.high[0]], expected, atol=0.03 * (high - low) * scale)
+
+
+@pytest.mark.parametrize(("n", "m"), [(5, 5), (7, 7), (4, 7), (9, 5)])
+def test_inversion_is_dual_to_the_test(n: int, m: int) -> None:
+    """Shifts just inside the interval are kept by the permutation test, those just outside rejected."""
+    first, second = sample(n, m)
+    found = interval("permutation", first, second)
+    step = 1e-5 * (found.high - found.low)
+    for bound, sign in ((found.low, 1), (found.high, -1)):
+        for side, kept in ((1, True), (-1, False)):
+            shift = (bound + side * sign * step)[:, np.newaxis]
+            p = permutation_test(TwoSample.without_floor(first - shift, second), rng=generator())
+            assert ((p > 0.05) == kept).all()
+
+
+def swapped_cases() -> Iterator[object]:
+    """Every method with equal and unequal numbers of seeds; what takes long is slow."""
+    for (name, estimand), (n, m) in itertools.product(NAMES, [(3, 7), (5, 5), (10, 10), (12, 6), (11, 11)]):
+        slow = name == "permutation" and n + m > 10
+        yield pytest.param(name, estimand, n, m, marks=[pytest.mark.slow] if slow else [])
+
+
+@pytest.mark.parametrize(("name", "estimand", "n", "m"), list(swapped_cases()))
+def test_swapping_the_sides_negates_the_interval_exactly(
+    name: str, estimand: Estimand, n: int, m: int
+) -> None:
+    """No bit depends on which side is called first, also with ties and floors."""
+    rng = np.random.default_rng(5)
+    for noise in ALIKE.values():
+        first, second = noise(rng, (6, n)), noise(rng, (6, m))
+        if n == m:
+            second[0] = first[0]
+        floor = rng.choice([np.nan, 0.0, 1e-6, 1e-2], (6, 2))
+        there = interval(name, first, second, estimand=estimand, floor=floor)
+        back = interval(name, second, first, estimand=estimand, floor=floor[:, ::-1])
+        assert np.array_equal(there.low, -back.high)
+        assert np.array_equal(there.high, -back.low)
+
+
+@pytest.mark.parametrize(("name", "estimand"), NAMES)
+def test_units_company_and_padding_do_not_matter(name: str, estimand: Estimand) -> None:
+    """A shape's interval is the same alone, among others, padded, and in other units."""
+    rng = np.random.default_rng(2)
+    first, second = rng.normal(0, 0.1, (4, 8)), rng.normal(0, 0.1, (4, 7))
+    first[:2, 6:] = np.nan
+    whole = interval(name, first, second, estimand=estimand)
+    for row, shift in itertools.product(range(4), (0.0, -9.0)):
+        one = first[row][None, ~np.isnan(first[row])] + shift
+        alone = interval(name, one, second[row][None] + shift, estimand=estimand)
+        np.testing.assert_allclose(
+            [alone.low[0], alone.high[0]], [whole.low[row], whole.high[row]], atol=1e-7
+        )
+
+
+@pytest.mark.parametrize(("name", "estimand"), NAMES)
+@pytest.mark.parametrize("n", [2, 4, 5, 10])
+def test_intervals_are_bounded_whatever_ties(name: str, estimand: Estimand, n: int) -> None:
+    """Constant and tied samples have finite bounds on both sides of the estimate."""
+    first, second = np.zeros((3, n)), np.zeros((3, n))
+    first[1] = 0.2
+    first[2, 0] = second[2, -1] = 0.1
+    for floor in (np.full((3, 2), np.nan), np.full((3, 2), 1e-4)):
+        found = interval(name, first, second, estimand=estimand, floor=floor)
+        assert np.isfinite([found.low, found.high]).all()
+        assert (found.low <= found.difference).all()
+        assert (found.difference <= found.high).all()
+        if not np.isnan(floor).any():
+            assert (found.high - found.low > 1e-4).all()
+
+
+@pytest.mark.parametrize(("name", "estimand"), NAMES)
+def test_too_few_seeds_give_nan_in_place(name: str, estimand: Estimand) -> None:
+    """A side of one seed has a difference but no interval; an empty side has neither."""
+    first = np.array([[1.0, np.nan], [np.nan, np.nan], [1.0, 2.0]])
+    second = np.array([[0.0, 1.0], [0.0, 1.0], [0.0, 1.0]])
+    found = interval(name, first, second, estimand=estimand)
+    assert np.isnan(found.low).tolist() == [True, True, False]
+    assert np.isnan(found.difference).tolist() == [False, True, False]
+
+
+def test_known_coverage_is_that_of_the_next_smaller_design() -> None:
+    """Between 10 and 20 seeds the coverage at 10 is told, below 5 that at 5."""
+    method = methods_for(Estimand.GEOMETRIC_MEAN)["percentile"]
+    assert [method.coverage_at(n)[0] for n in (3, 5, 12, 20, 90)] == [5, 5, 10, 20, 20]
+    assert method.coverage_at(12)[1] == method.coverage[1]
+    assert not method.keeps_its_promise
+
+
+def test_medians_of_more_than_a_thousand_values_have_an_interval() -> None:
+    """An even number of values for which binomial coefficients overflow gives about what one less gives."""
+    values = stats.norm.ppf((np.arange(1100) + 0.5) / 1100)[np.newaxis]
+    width = []
+    for n in (1100, 1099):
+        found = interval("percentile", values[:, :n], np.zeros((1, 5)), estimand=Estimand.MEDIAN)
+        width.append(found.high[0] - found.low[0])
+    assert width[0] == pytest.approx(width[1], rel=0.05)
+    assert width[0] == pytest.approx(2 * 1.96 * np.sqrt(np.pi / 2 / 1100), rel=0.05)

@@ -1,0 +1,111 @@
+"""Intervals that hold all shapes at once."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from abtune.simulate.noise_kinds import ALIKE, Array, lognormal, skewed
+from abtune.stats.difference.conservative import conservative_welch
+from abtune.stats.difference.standard_error import quantile, standard_error
+from abtune.stats.intervals.bootstrap_t import RESAMPLES, resampled
+from abtune.stats.intervals.simultaneous import critical_value, simultaneous
+from abtune.stats.two_sample import TwoSample
+
+SHAPES = 29
+
+
+def computed(samples: TwoSample, level: float = 0.95) -> tuple[Array, Array]:
+    found = simultaneous(samples, level=level, rng=np.random.default_rng(0))
+    return found.low, found.high
+
+
+def drawn(shapes: int = 6, n: int = 8, m: int = 8) -> TwoSample:
+    rng = np.random.default_rng([shapes, n, m])
+    return TwoSample.without_floor(rng.normal(0, 0.03, (shapes, n)), rng.normal(0, 0.02, (shapes, m)))
+
+
+def test_the_critical_value_is_that_of_independent_shapes() -> None:
+    """For normal tails the product of the shapes' distributions gives the quantile of their maximum."""
+    share = (np.arange(RESAMPLES) + 0.5) / RESAMPLES
+    one = np.sort(np.abs(stats.norm.ppf(share)))[-600:]
+    for shapes in (1, 5, SHAPES):
+        found = critical_value(np.repeat(one[:, np.newaxis], shapes, axis=1), level=0.95)
+        assert found == pytest.approx(stats.norm.isf((1 - 0.95 ** (1 / shapes)) / 2), rel=0.02)
+
+
+def test_it_is_the_quantile_of_the_largest_t_of_joint_resamples() -> None:
+    """Drawing the shapes together, which the product avoids, gives the same critical value."""
+    samples = drawn()
+    (resamples,) = resampled(samples, rng=np.random.default_rng(0))
+    rng = np.random.default_rng(1)
+    joint = np.abs(np.stack([rng.permutation(column) for column in resamples.t.T]))
+    low, high = computed(samples)
+    critical = (high - low) / 2 / standard_error(samples).error
+    np.testing.assert_allclose(critical, critical[0])
+    assert critical[0] == pytest.approx(np.quantile(joint.max(axis=0), 0.95), rel=0.04)
+
+
+@pytest.mark.parametrize(("n", "m"), [(8, 8), (6, 9)])
+def test_swapping_the_sides_negates_the_bounds(n: int, m: int) -> None:
+    """Bit for bit; and units do not matter."""
+    samples = drawn(6, n, m)
+    low, high = computed(samples)
+    back_low, back_high = computed(samples.swapped())
+    assert np.array_equal(low, -back_high)
+    assert np.array_equal(high, -back_low)
+    moved = TwoSample.without_floor(samples.first + 3, samples.second + 3)
+    np.testing.assert_allclose(computed(moved), (low, high), rtol=1e-6)
+
+
+def test_more_shapes_and_a_higher_level_are_wider() -> None:
+    """The bounds of a shape widen with the level and with the number of shapes beside it."""
+    samples = drawn(SHAPES, 10, 10)
+    width = [
+        np.ptp(computed(samples.rows(slice(shapes)), level), axis=0)[0]
+        for shapes, level in ((1, 0.95), (5, 0.95), (SHAPES, 0.95), (SHAPES, 0.99))
+    ]
+    assert np.all(np.diff(width) > 0)
+
+
+def test_few_seeds_take_students_t() -> None:
+    """Below five seeds per side nothing is resampled; other shapes share the rest of the level."""
+    samples = drawn(4)
+    samples.first[0, 3:] = np.nan
+    low, high = computed(samples)
+    estimate = conservative_welch(samples)
+    half = quantile(estimate.freedom, 0.95 ** (1 / 4)) * estimate.error
+    assert high[0] - low[0] == pytest.approx(2 * half[0])
+    others = np.ptp(computed(samples.rows(slice(1, None)), 0.95 ** (3 / 4)), axis=0)
+    np.testing.assert_allclose(high[1:] - low[1:], others)
+
+
+def test_what_cannot_be_resampled_has_an_answer() -> None:
+    """Constant samples have no width, single seeds no bounds, and both leave the others alone."""
+    samples = drawn(3)
+    samples.first[0], samples.second[0], samples.first[1, 1:] = 0.5, 0.2, np.nan
+    low, high = computed(samples)
+    assert (low[0], high[0]) == pytest.approx((0.3, 0.3))
+    assert np.isnan([low[1], high[1]]).all()
+    assert low[2] < high[2]
+    nothing = computed(samples.rows(slice(1, 2)))
+    assert np.isnan(nothing).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "pair",
+    [
+        *((noise, noise) for noise in ALIKE.values()),
+        (lognormal(0.08), lognormal(0.02)),
+        (skewed(1, 0.06), lognormal(0.02)),
+    ],
+    ids=[*ALIKE, "spread 4:1", "one side skewed"],
+)
+@pytest.mark.parametrize("n", [5, 10])
+def test_all_shapes_are_held_at_once(pair: tuple, n: int) -> None:
+    """In 95 of 100 reports every one of 29 shapes lies within its bounds, under skew too."""
+    rng, held, reports = np.random.default_rng([4, n]), 0, 100
+    for _ in range(reports):
+        low, high = computed(TwoSample.without_floor(*(noise(rng, (SHAPES, n)) for noise in pair)))
+        held += bool(((low <= 1e-12) & (high >= -1e-12)).all())
+    assert held / reports >= 0.95 - 3 * np.sqrt(0.05 * 0.95 / reports)

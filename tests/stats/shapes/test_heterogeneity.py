@@ -1,0 +1,67 @@
+"""Differences between shapes against other estimators."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+from statsmodels.stats.meta_analysis import combine_effects
+from statsmodels.stats.oneway import anova_oneway
+
+from abtune.stats.shapes.heterogeneity import heterogeneity
+from abtune.stats.shapes.placements import placements
+from abtune.stats.two_sample import TwoSample
+
+EFFECT = np.array([0.02, 0.11, 0.07, 0.31, -0.05])
+ERROR = np.array([0.03, 0.02, 0.05, 0.04, 0.06])
+
+
+def test_agrees_with_a_random_effects_meta_analysis() -> None:
+    """Q, tau (Paule-Mandel) and I2 agree with statsmodels."""
+    found = heterogeneity(EFFECT, ERROR, np.full(5, 9))
+    oracle = combine_effects(EFFECT, ERROR**2, method_re="iterated", atol=1e-14)
+    assert found.q == pytest.approx(oracle.q)
+    assert found.share == pytest.approx(oracle.i2)
+    assert found.between**2 == pytest.approx(oracle.tau2, rel=1e-4)
+
+
+def test_p_is_that_of_welchs_analysis_of_variance() -> None:
+    """For means of samples, the test is Welch's ANOVA."""
+    rng = np.random.default_rng(5)
+    samples = [rng.normal(shift, spread, n) for shift, spread, n in ((0, 1, 6), (0.5, 2, 9), (1, 0.5, 5))]
+    means = [sample.mean() for sample in samples]
+    errors = [sample.std(ddof=1) / np.sqrt(len(sample)) for sample in samples]
+    found = heterogeneity(means, errors, [len(sample) - 1 for sample in samples])
+    assert found.p == pytest.approx(anova_oneway(samples, use_var="unequal").pvalue)
+
+
+def test_equal_effects_have_no_spread() -> None:
+    """Equal estimates leave nothing to explain, and one shape cannot differ from others."""
+    found = heterogeneity([0.1, 0.1, 0.1], [0.02, 0.01, 0.03], [9, 9, 9])
+    assert (found.q, found.p, found.between, found.share) == pytest.approx((0, 1, 0, 0))
+    assert np.isnan(heterogeneity([0.1], [0.1], [9]).q)
+
+
+def test_false_alarms_with_few_seeds() -> None:
+    """With equal boosts and ten seeds per side, the test rejects in some 5 %."""
+    rng = np.random.default_rng(6)
+    values = rng.normal(0, 1, (1500, 8, 10)) * np.linspace(1, 4, 8)[:, np.newaxis]
+    error = values.std(axis=2, ddof=1) / np.sqrt(10)
+    rejected = [
+        heterogeneity(y, e, np.full(8, 9)).p <= 0.05 for y, e in zip(values.mean(axis=2), error, strict=True)
+    ]
+    assert np.mean(rejected) == pytest.approx(0.05, abs=0.02)
+
+
+def test_placements_average_to_mann_whitney() -> None:
+    """The mean placement is U over the product of the sizes, ties half, padding ignored."""
+    rng = np.random.default_rng(7)
+    one, two = rng.integers(0, 6, (3, 7)).astype(float), rng.integers(0, 6, (3, 5)).astype(float)
+    one[1, 4:] = np.nan
+    samples = TwoSample.without_floor(one, two)
+    found = np.nanmean(placements(samples), axis=1)
+    for row in range(3):
+        known = one[row][~np.isnan(one[row])]
+        u = stats.mannwhitneyu(two[row], known).statistic
+        assert found[row] == pytest.approx(u / known.size / 5)
+    np.testing.assert_allclose(np.nanmean(placements(samples.swapped()), axis=1), 1 - found)
