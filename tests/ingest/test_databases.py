@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import math
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -12,14 +13,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+import xarray as xr
 from import_samples import TUNED
 
 import abtune
+from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import DatasetError, InputError
-from abtune.ingest.databases import RECORDS, WORKLOADS, read_databases
-from abtune.ingest.reading import find_sources
-from abtune.ingest.workloads import label_of
-from abtune.schema import RunStatus, TrialStatus
+from abtune.ingest.path_patterns import find_matching
+from abtune.ingest.searches.databases import RECORDS, WORKLOADS, read_databases
+from abtune.ingest.searches.workloads import label_of
+from abtune.ingest.sources import find_sources
 
 RUNS = (f"mainline={TUNED}/mainline-*", f"async={TUNED}/async-*")
 
@@ -71,7 +74,7 @@ def test_every_trial_comes_through() -> None:
 
 
 def test_the_analysis_sees_the_winners() -> None:
-    """The boost is that of the geometric means of what the searches reported."""
+    """The boost compares the geometric means of what the searches reported."""
     (row,) = abtune.analyze(read_databases(find_sources(RUNS))).comparisons
     best = {
         config: [min(content[1][0] for _, content in lines_of(f"{config}-{seed}")) for seed in (0, 1)]
@@ -82,11 +85,12 @@ def test_the_analysis_sees_the_winners() -> None:
 
 
 def test_what_the_times_are_is_said() -> None:
-    """The dataset says that nothing was measured again, and of which runs it was made."""
+    """The dataset says that nothing was measured again, and from which runs it was made."""
     attrs = read_databases(find_sources(RUNS)).attrs
     assert attrs["latency_source"] == "search"
     assert "none was measured again" in attrs["comment"]
-    assert json.loads(attrs["sources"])["async"] == ["async-0", "async-1"]
+    folder = Path(os.path.relpath(TUNED)).as_posix()
+    assert json.loads(attrs["sources"])["async"] == [f"{folder}/async-0", f"{folder}/async-1"]
     assert json.loads(attrs["target"])["kind"] == "llvm"
 
 
@@ -167,10 +171,11 @@ def test_modules_of_the_installed_tvm_are_recognised() -> None:
 
     script = """
 import json, sys
-from abtune.measure.metaschedule import _workload, ms, te, tvm
+from abtune.measure.tvm.load_tvm import ms, te, tvm
+from abtune.measure.tvm.tensor_programs import tensor_program
 from abtune.shapes import parse_shape
 labels = sys.argv[1:]
-modules = [_workload(parse_shape(label)) for label in labels]
+modules = [tensor_program(parse_shape(label)) for label in labels]
 a, b = te.placeholder((16, 16), name="A"), te.placeholder((16, 16), name="B")
 k = te.reduce_axis((0, 16), name="k")
 product = te.compute((16, 16), lambda i, j: te.sum(a[i, k] * b[j, k], axis=k), name="C")
@@ -249,7 +254,7 @@ def test_other_places_are_refused(tmp_path: Path) -> None:
         (tmp_path / "absent", "there is no such folder"),
         (TUNED / "async-0" / RECORDS, "give its folder"),
         (TUNED / "failed-0", "abtune import logs"),
-        (TUNED.parent / "times.csv", "abtune import timings"),
+        (TUNED.parent / "times.csv", "a database is a folder with"),
     ):
         with pytest.raises(DatasetError, match=said):
             read_one(path)
@@ -260,6 +265,56 @@ def test_records_are_not_counted_twice(copied: Path) -> None:
     path = copied / RECORDS
     path.write_text(2 * path.read_text(encoding="utf-8"), encoding="utf-8")
     with pytest.raises(DatasetError, match="line 5: is the same as line 1"):
+        read_one(copied)
+
+
+def test_paths_may_name_configuration_seed_and_shape(tmp_path: Path) -> None:
+    """A pattern gives many runs at once, whose seeds are the numbers in their paths."""
+    for name in ("mainline-0", "mainline-1", "async-0"):
+        config, _, seed = name.partition("-")
+        shutil.copytree(TUNED / name, tmp_path / f"{config}/product-{int(seed) + 5}")
+    dataset = read_databases(find_matching(f"{tmp_path}/{{config}}/*-{{seed}}"))
+    assert dataset["config"].values.tolist() == ["async", "mainline"]
+    assert dataset["seed"].values.tolist() == [5, 6]
+    assert dataset["run_status"].values.squeeze().tolist() == [[0, RunStatus.MISSING], [0, 0]]
+    named = read_databases(find_matching(f"{tmp_path}/{{config}}/{{shape}}-{{seed}}"))
+    assert named["shape"].values.tolist() == ["product"]
+    assert named["workload"].values.tolist() == ["gemm_nn"]
+    xr.testing.assert_equal(named["latency"].drop_vars("shape"), dataset["latency"].drop_vars("shape"))
+
+
+def test_a_path_may_not_contradict_the_workload(tmp_path: Path) -> None:
+    """A published label in a path has to be the label of what was tuned, and names one shape."""
+    shutil.copytree(TUNED / "async-0", tmp_path / "a" / "M=1_N=1_K=1")
+    with pytest.raises(DatasetError, match=r"its path says M=1_N=1_K=1, but its workload is M=16_N=32_K=64"):
+        read_databases(find_matching(f"{tmp_path}/{{config}}/{{shape}}"))
+    folder = tmp_path / "b" / "x"
+    shutil.copytree(TUNED / "async-0", folder)
+    with (folder / WORKLOADS).open("a", encoding="utf-8") as file:
+        file.write(json.dumps(["77", base64.b64encode(b"{}").decode()]) + "\n")
+    change(folder, lambda record: record.__setitem__(0, 1))
+    with pytest.raises(DatasetError, match=r"holds 2 shapes, and .shape. of --pattern names one"):
+        read_databases(find_matching(f"{tmp_path}/b/{{shape}}"))
+
+
+def test_a_folder_without_permission_is_one_line(copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the system refuses to look at cannot be read."""
+
+    def refuse(path: Path) -> bool:
+        raise PermissionError(13, "Permission denied")
+
+    sources = find_sources([f"a={copied}"])
+    monkeypatch.setattr(Path, "is_dir", refuse)
+    with pytest.raises(DatasetError, match=r"cannot read .*: Permission denied"):
+        read_databases(sources)
+
+
+def test_repeated_keys_in_records_are_refused(copied: Path) -> None:
+    """Python would keep the last value without a word."""
+    path = copied / RECORDS
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace('"kind":', '"kind": "c", "kind":', 1), encoding="utf-8")
+    with pytest.raises(DatasetError, match="line 1: has 'kind' twice in one object"):
         read_one(copied)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +12,15 @@ import xarray as xr
 from import_samples import TUNED
 
 import abtune
-from abtune.errors import DatasetError
-from abtune.ingest.databases import read_databases
-from abtune.ingest.logs import read_logs
-from abtune.ingest.reading import find_sources
-from abtune.schema import RunStatus, TrialStatus
+from abtune.dataset.schema import RunStatus, TrialStatus
+from abtune.errors import DatasetError, InputError
+from abtune.ingest.path_patterns import find_matching
+from abtune.ingest.searches.databases import read_databases
+from abtune.ingest.searches.logs import read_logs
+from abtune.ingest.sources import find_sources
+from abtune.samples.lost_trials import count_trials
+from abtune.sections.curve.curve import best_so_far
+from abtune.sections.power.cost import cost_of_a_seed
 
 TASK_LOG = "tvm.s_tir.meta_schedule.logging.task_0_main.log"
 CONSOLE = "tvm.s_tir.meta_schedule.logging.task_scheduler.log"
@@ -38,11 +43,73 @@ def test_a_work_dir_gives_what_its_database_does() -> None:
 
 
 def test_a_console_log_gives_the_winner() -> None:
-    """The table alone has the latency of the winner, and no trials."""
+    """The tables alone have the latency of the winner, and the best time after each batch."""
     dataset = read(f"a={TUNED}/mainline-0/logs/{CONSOLE}", f"b={TUNED}/async-0/logs/{CONSOLE}")
     assert dataset["shape"].values.tolist() == ["main"]
     assert dataset["latency"].values.ravel().tolist() == pytest.approx([17.3331e-6, 15.5658e-6])
-    assert "trial_latency" not in dataset
+    assert dataset["trial_status"].values.squeeze().tolist() == [[TrialStatus.UNKNOWN] * 3 + [0]] * 2
+    assert dataset["trial_latency"].values[..., -1].ravel().tolist() == pytest.approx(
+        [17.3331e-6, 15.5658e-6]
+    )
+
+
+def batches(*rows: tuple[int, str], done: str = "Y") -> str:
+    """Return the tables of a search, by trials and latency; the last one says that it is done."""
+    tables = [state(f"0 main 65536 {latency} {trials}") for trials, latency in rows]
+    return "".join(tables) + state(f"0 main 65536 {rows[-1][1]} {rows[-1][0]} {done}")
+
+
+def test_tables_give_the_curve_as_far_as_they_know(tmp_path: Path) -> None:
+    """The best time stands at the end of the batch that improved it; what became of the others is unknown."""
+    text = batches((0, "N/A"), (2, "N/A"), (4, "10"), (6, "10"), (8, "7.5"))
+    dataset = read(write(tmp_path, text)).squeeze()
+    unknown = TrialStatus.UNKNOWN
+    assert dataset["trial_status"].values.tolist() == [*[unknown] * 3, 0, *[unknown] * 3, 0]
+    best = best_so_far(read(write(tmp_path, text))).squeeze()
+    np.testing.assert_allclose(best, [*[math.nan] * 3, *[10e-6] * 4, 7.5e-6])
+
+
+def test_unknown_trials_are_not_counted_as_good(tmp_path: Path) -> None:
+    """Nothing is said about failures where the log has none of them."""
+    (tmp_path / "b").mkdir()
+    first = write(tmp_path, batches((4, "10"), (8, "9")))
+    second = write(tmp_path / "b", batches((4, "10"), (8, "7"))).replace("a=", "b=")
+    dataset = read(first, second)
+    assert count_trials(dataset, "a") is None
+    assert not [note for note in abtune.analyze(dataset).caveats if "lost" in note]
+
+
+def test_the_history_of_tables_ends_somewhere(tmp_path: Path) -> None:
+    """A number of trials that no search makes is damage, and takes no memory."""
+    for trials in ("99999999999", "6.5", "\u0664", "-1"):
+        with pytest.raises(DatasetError, match=f"'{re.escape(trials)}' is not a number of trials"):
+            read(write(tmp_path, state(f"0 main 65536 10 {trials} Y")))
+
+
+def test_dates_are_kept() -> None:
+    """A run began with its first line and ended with its last, by the clock of its machine."""
+    dataset = read(f"a={TUNED}/mainline-0/logs/{CONSOLE}").squeeze()
+    assert str(dataset["started"].values)[:19] == "2026-11-20T14:04:55"
+    assert str(dataset["finished"].values)[:19] == "2026-11-20T14:05:59"
+    assert float(dataset["tuning_time"]) == 64
+    assert "time_zone" in dataset.attrs
+    assert read(f"a={TUNED}/mainline-0")["tuning_time"].item() == 64
+
+
+def test_dates_that_are_not_there_are_not_made_up(tmp_path: Path) -> None:
+    """A table without dates has none, and tasks share the time of their run."""
+    assert "started" not in read(write(tmp_path, batches((4, "10"))))
+    stamps = ("2026-02-28 23:59:59 [INFO] x", "2026-02-31 00:00:00 [INFO] x", "2026-03-01 00:00:01 [INFO] x")
+    two = state("0 a 10 10 4 Y", "1 b 10 10 4 Y")
+    dataset = read(write(tmp_path, "\n".join([*stamps[:2], two, stamps[2]])))
+    assert dataset["tuning_time"].isnull().all()
+    assert (dataset["finished"] - dataset["started"]).values.ravel().tolist() == [2_000_000_000] * 2
+
+
+def test_time_on_the_clock_is_no_cost(tmp_path: Path) -> None:
+    """Plans count the time of cores, which a log does not tell."""
+    dataset = read(f"a={TUNED}/mainline-0", f"b={TUNED}/async-0")
+    assert cost_of_a_seed(dataset, ("a", "b")) is None
 
 
 def test_a_shape_can_be_named() -> None:
@@ -136,7 +203,27 @@ def test_colours_are_left_out(tmp_path: Path) -> None:
     plain.mkdir()
     coloured.mkdir()
     bold = text.replace("Trial #", "\x1b[1mTrial\x1b[0m #")
-    assert read(write(coloured, bold)).identical(read(write(plain, text)))
+    expected = read(write(plain, text))
+    found = read(write(coloured, bold)).assign_attrs(sources=expected.attrs["sources"])
+    xr.testing.assert_identical(found, expected)
+
+
+def test_paths_may_name_the_shape(tmp_path: Path) -> None:
+    """A pattern gives shape and configuration of many runs at once."""
+    for config, latency in (("main", 10), ("async", 8)):
+        for size in (16, 32):
+            folder = tmp_path / f"{config}_outputs" / f"M={size}_N=1_K=1_t=8"
+            folder.mkdir(parents=True)
+            operations = 2 * size
+            text = state(f"0 main {operations} {latency * size} 8 Y")
+            (folder / "log.txt").write_text(text, encoding="utf-8")
+    sources = find_matching(f"{tmp_path}/{{config}}_outputs/{{shape}}_t=8/*.txt")
+    dataset = read_logs(sources, shape="")
+    assert dataset["shape"].values.tolist() == ["M=16_N=1_K=1", "M=32_N=1_K=1"]
+    assert dataset["config"].values.tolist() == ["async", "main"]
+    assert dataset["latency"].values.ravel().tolist() == pytest.approx([128e-6, 160e-6, 256e-6, 320e-6])
+    with pytest.raises(InputError, match="both name the shape; keep one"):
+        read_logs(sources, shape="M=1_N=1_K=1")
 
 
 def test_tasks_of_a_network_are_shapes(tmp_path: Path) -> None:
@@ -154,7 +241,7 @@ Total trials: 72
     assert dataset["shape"].values.tolist() == ["dense", "relu"]
     assert dataset["run_status"].values.ravel().tolist() == [RunStatus.COMPLETE, RunStatus.FAILED]
     assert math.isnan(float(dataset["latency"][1].squeeze()))
-    with pytest.raises(DatasetError, match=r"has 2 tasks \(dense, relu\); --shape names one"):
+    with pytest.raises(DatasetError, match=r"has 2 tasks \(dense, relu\); a label can name only one"):
         read(spec, shape="M=1_N=1_K=1")
 
 
@@ -216,7 +303,7 @@ def test_tasks_of_one_name_are_told_by_their_sizes(tmp_path: Path, sizes: tuple[
         dataset = read(f"a={tmp_path}")
         assert dataset["shape"].values.tolist() == ["main(64x64,64)", "main(16x16,16)"]
         assert dataset["latency"].values.ravel().tolist() == pytest.approx([10e-6, 77e-6])
-        with pytest.raises(DatasetError, match=r"2 tasks \(main\(64x64,64\), main\(16x16,16\)\); --shape"):
+        with pytest.raises(DatasetError, match=r"2 tasks \(main\(64x64,64\), main\(16x16,16\)\); a label"):
             read(f"a={tmp_path}", shape="M=1_N=1_K=1")
     else:
         both = "main, and" if None in sizes else r"main\(64x64,64\), and"
@@ -251,7 +338,7 @@ def test_what_says_that_a_search_ended_is_not_assumed(tmp_path: Path, last: str,
         ("0 main 10 9.5 64 Y", "0 main 10 N/A 0", "0 trials follow 64"),
         ("0 main 10 9.5 64 Y", "0 main 10 9.4 64", "it is not done, and was above"),
         ("0 main 10 9.5 64 Y", "0 main 10 N/A 64 Y", "latency N/A follows 9.5000"),
-        ("0 main 10 9.5 64 Y", "0 main 10 9.6 64 Y", "latency 9.6 follows 9.5000"),
+        ("0 main 10 9.5 64 Y", "0 main 10 9.6 64 Y", "latency 9.6000 follows 9.5000"),
         ("0 main 10 N/A 0", "0 main 11 9.6 64 Y", "11 operations follow 10"),
     ],
 )
@@ -268,8 +355,6 @@ def test_a_second_search_in_one_log_is_refused(tmp_path: Path, first: str, secon
     [
         ("nothing\n", "no table of tasks and no trial in it$"),
         ("", "is empty"),
-        ("shape,config,time_us\nx,y,1\n", "abtune import timings"),
-        ("|Shape|a|b|\n|-|-|-|\n", "abtune import published"),
         (" ID | Name | FLOP | Weight | Trials\n---\n  0 | x | 1 | 1 | 1\n", "has no column 'latency"),
     ],
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from abtune.errors import InputError
-from abtune.ingest.weights import read_weights
+from abtune.ingest.weight_files import read_weights
 
 
 @pytest.mark.parametrize(
@@ -39,9 +39,14 @@ def test_both_formats_are_read(tmp_path: Path, name: str, text: str) -> None:
         ("w.csv", "a,-1\n", "line 1: -1 is not a weight"),
         ("w.csv", "a,nan\n", "line 1: nan is not a weight"),
         ("w.json", "[1]", "give an object"),
-        ("w.json", "{", "not JSON"),
+        ("w.json", "{", "JSON is cut short"),
+        ("w.json", "[1,,]", "not JSON"),
         ("w.json", '{"a": true}', "is not a weight"),
-        ("w.json", '{"a": [1]}', "is not a weight"),
+        ("w.json", '{"a": [1]}', "is not a number"),
+        ("w.json", '{"a": 3, "a": 1}', "has 'a' twice in one object"),
+        ("w.csv", "a,1_500\n", "line 1: '1_500' is not a number"),
+        ("w.csv", "a,\uff11\n", "is not a number"),
+        ("w.json", '{"a": "\u0661"}', "is not a number"),
     ],
 )
 def test_bad_weights_say_where(tmp_path: Path, name: str, text: str, said: str) -> None:
@@ -57,6 +62,15 @@ def test_json_is_told_by_its_brace(tmp_path: Path) -> None:
     path = tmp_path / "weights.txt"
     path.write_text('\n{"a": 2, "b": 0.5}', encoding="utf-8")
     assert read_weights(path) == {"a": 2.0, "b": 0.5}
+
+
+def test_endless_files_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limit of all files holds for weights too."""
+    path = tmp_path / "w.csv"
+    path.write_text("a,1\n" * 1000, encoding="utf-8")
+    monkeypatch.setenv("ABTUNE_MAX_GIB", "1e-6")
+    with pytest.raises(InputError, match="the most that is read"):
+        read_weights(path)
 
 
 def test_unreadable_files(tmp_path: Path) -> None:

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from abtune.dataset.check import check_attrs, validate
+from abtune.dataset.schema import VARIABLES
 from abtune.errors import DatasetError, InputError, StoreError, unknown_name
 from abtune.files import replacing
-from abtune.schema import VARIABLES, check_attrs, validate
 
 BUNDLED: Mapping[str, str] = {
     "tvm14009-rtx3080": "the table of apache/tvm#14009: 29 shapes, one run a cell, RTX 3080",
@@ -141,7 +142,7 @@ def bundled_path(name: str) -> Path:
     """
     if name not in BUNDLED:
         raise unknown_name("dataset", name, BUNDLED)
-    package = Path(__file__).parent
+    package = Path(__file__).parent.parent
     installed = package / "data" / f"{name}.nc"
     return installed if installed.exists() else package.parent / "data" / f"{name}.nc"
 

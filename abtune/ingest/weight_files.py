@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from abtune.errors import InputError
+from abtune.errors import DatasetError, InputError
+from abtune.ingest.texts import load_text, parse_json
+from abtune.ingest.units import shortened, to_number
 
 _HEADER = ("label", "shape")
 
 
 def read_weights(path: Path) -> Mapping[str, float]:
-    """Read weights from CSV or JSON, as the suffix or the first brace tells.
+    """Return the weights in a file of CSV or JSON, as its suffix or its first brace tells.
 
     Parameters
     ----------
@@ -26,26 +27,25 @@ def read_weights(path: Path) -> Mapping[str, float]:
     Returns
     -------
     mapping from str to float
-        Weights above zero; a shape with weight zero is left out.
+        Weights above zero, by label.
 
     Raises
     ------
     InputError
-        With the place of the first thing that is wrong.
+        With the line or label of the first thing that is wrong.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: not a text in UTF-8") from None
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
+        text = load_text(path)
+        is_json = path.suffix.lower() == ".json" or text.lstrip().startswith("{")
+        document = parse_json(text, str(path)) if is_json else None
+    except DatasetError as error:
+        raise InputError(str(error)) from None
     weights: dict[str, float] = {}
-    is_json = path.suffix.lower() == ".json" or text.lstrip().startswith("{")
-    entries = _from_json(text, path) if is_json else _from_csv(text, path)
-    for place, label, value in entries:
+    entries = _from_json(document, path) if is_json else _from_csv(text, path)
+    for where, label, value in entries:
         if label in weights:
-            raise InputError(f"{path}: {place}: {label!r} has a weight already")
-        weights[label] = _number(value, f"{path}: {place}")
+            raise InputError(f"{path}: {where}: {shortened(label)!r} has a weight already")
+        weights[label] = _number(value, f"{path}: {where}")
     if not any(weights.values()):
         raise InputError(f"{path}: no shape has a weight; give lines of label,weight")
     return {label: weight for label, weight in weights.items() if weight}
@@ -65,22 +65,18 @@ def _from_csv(text: str, path: Path) -> Iterator[tuple[str, str, object]]:
         raise InputError(f"{path}: line {reader.line_num}: {error}") from None
 
 
-def _from_json(text: str, path: Path) -> Iterator[tuple[str, str, object]]:
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not JSON: {error}") from None
+def _from_json(document: object, path: Path) -> Iterator[tuple[str, str, object]]:
     if not isinstance(document, dict):
         raise InputError(f"{path}: give an object of weights by label")
     for label, value in document.items():
-        yield f"weight of {label!r}", label, value
+        yield f"weight of {shortened(label)!r}", label, value
 
 
-def _number(value: object, place: str) -> float:
+def _number(value: object, where: str) -> float:
     try:
-        number = float(value) if isinstance(value, str | int | float) else math.nan
-    except (ValueError, OverflowError):
-        raise InputError(f"{place}: {value!r} is not a number") from None
+        number = to_number(value) if isinstance(value, str) else float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"{where}: {shortened(value)!r} is not a number") from None
     if isinstance(value, bool) or not (math.isfinite(number) and number >= 0):
-        raise InputError(f"{place}: {value} is not a weight; give a number of calls")
+        raise InputError(f"{where}: {shortened(value)} is not a weight; give a number of calls")
     return number

@@ -138,16 +138,16 @@ class _Graph:
         self._nodes = nodes
         (function,) = self._of_type(".PrimFunc")
         self.inputs: list[int] = nodes[nodes[function]["data"]["params"]]["data"]
-        bodies = [nodes[at]["data"]["body"] for at in self._of_type(".SBlock")]
+        bodies = [nodes[index]["data"]["body"] for index in self._of_type(".SBlock")]
         self.blocks = [self._block(body) for body in bodies if nodes[body]["type"].endswith(".BufferStore")]
         if len(self.blocks) + 1 != len(bodies):
             raise ValueError("blocks within blocks")
 
     def _of_type(self, suffix: str) -> list[int]:
-        return [at for at, node in enumerate(self._nodes) if node["type"].endswith(suffix)]
+        return [index for index, node in enumerate(self._nodes) if node["type"].endswith(suffix)]
 
-    def _node(self, at: int) -> tuple[str, Any]:
-        node = self._nodes[at]
+    def _node(self, index: int) -> tuple[str, Any]:
+        node = self._nodes[index]
         return node["type"], node.get("data")
 
     def _block(self, body: int) -> _Block:
@@ -166,9 +166,9 @@ class _Graph:
             raise ValueError("not a copy")
         return _Block(store=store, loads=tuple(loads))
 
-    def _loads(self, at: int, extents: Mapping[int, int]) -> Sequence[Access]:
+    def _loads(self, index: int, extents: Mapping[int, int]) -> Sequence[Access]:
         """Return the loads of a value: of sums, products, conditions' values and copies."""
-        kind, data = self._node(at)
+        kind, data = self._node(index)
         if kind.endswith(".TensorLoad"):
             return [self._access(data["source"], data["indices"], extents)]
         if kind.endswith((".Add", ".Mul")):
@@ -190,36 +190,36 @@ class _Graph:
 
     def _extents(self) -> Mapping[int, int]:
         """Return the extent of each block's variables."""
-        found: dict[int, int] = {}
-        for at in self._of_type(".IterVar"):
-            data = self._nodes[at]["data"]
+        extents: dict[int, int] = {}
+        for index in self._of_type(".IterVar"):
+            data = self._nodes[index]["data"]
             extent = self._nodes[self._nodes[data["dom"]]["data"]["extent"]]
-            found[data["var"]] = self._nodes[extent["data"]["value"]]["data"]
-        return found
+            extents[data["var"]] = self._nodes[extent["data"]["value"]]["data"]
+        return extents
 
-    def _affine(self, at: int, extents: Mapping[int, int]) -> Mapping[int, int]:
+    def _affine(self, index: int, extents: Mapping[int, int]) -> Mapping[int, int]:
         """Find the coefficients of an index by its values at the origin, next to it, and at the far end."""
-        variables = self._variables(at)
-        origin = self._evaluate(at, {})
-        steps = {v: self._evaluate(at, {v: 1}) - origin for v in variables}
+        variables = self._variables(index)
+        origin = self._evaluate(index, {})
+        steps = {v: self._evaluate(index, {v: 1}) - origin for v in variables}
         far = {v: extents[v] - 1 for v in variables}
-        if self._evaluate(at, far) != origin + sum(steps[v] * far[v] for v in variables):
+        if self._evaluate(index, far) != origin + sum(steps[v] * far[v] for v in variables):
             raise ValueError("not affine")
-        found = {**steps, _CONSTANT: origin}
-        return {variable: found[variable] for variable in sorted(found) if found[variable]}
+        terms = {**steps, _CONSTANT: origin}
+        return {variable: terms[variable] for variable in sorted(terms) if terms[variable]}
 
-    def _variables(self, at: int) -> list[int]:
-        kind, data = self._node(at)
+    def _variables(self, index: int) -> list[int]:
+        kind, data = self._node(index)
         if kind.endswith(".Var"):
-            return [at]
+            return [index]
         if kind.endswith("IntImm"):
             return []
         return sorted({*self._variables(data["a"]), *self._variables(data["b"])})
 
-    def _evaluate(self, at: int, values: Mapping[int, int]) -> int:
-        kind, data = self._node(at)
+    def _evaluate(self, index: int, values: Mapping[int, int]) -> int:
+        kind, data = self._node(index)
         if kind.endswith(".Var"):
-            return values.get(at, 0)
+            return values.get(index, 0)
         if kind.endswith("IntImm"):
             return int(self._nodes[data["value"]]["data"])
         operation = _OPERATIONS[kind.rpartition(".")[2]]

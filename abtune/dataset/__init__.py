@@ -1,0 +1,1 @@
+"""The dataset: its variables, how to build, check, open and save one."""

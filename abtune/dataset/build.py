@@ -1,0 +1,217 @@
+"""How to build a dataset from arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from abtune.dataset.check import check_attrs, check_is_dataset, validate, validate_flags
+from abtune.dataset.schema import COORDINATES, REPEAT, RUN, SCHEMA_VERSION, VARIABLES, RunStatus, Variable
+from abtune.errors import DatasetError, InputError
+from abtune.version import __version__
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+def make_dataset(
+    latency: npt.ArrayLike,
+    *,
+    shapes: Sequence[str],
+    configs: Sequence[str],
+    seeds: Sequence[int] | None = None,
+    workloads: Sequence[str] | None = None,
+    run_status: npt.ArrayLike | None = None,
+    attrs: Mapping[str, Any] | None = None,
+) -> xr.Dataset:
+    """Build a valid dataset from an array of timings.
+
+    Parameters
+    ----------
+    latency : array_like, shape (shape, config, seed) or (shape, config, seed, round, repeat), seconds
+        Time of one call. NaN, or masked, where there is none. A ``timedelta64`` is converted from its unit.
+    shapes : sequence of str
+        One label for each entry of the first axis; any text will do.
+    configs : sequence of str
+        One name for each entry of the second axis. The first is the usual baseline.
+    seeds : sequence of int, optional
+        Numbers of the replicates; 0, 1, 2, ... by default.
+    workloads : sequence of str, optional
+        Kind of each shape, such as ``"conv2d_nhwc"``; empty by default.
+    run_status : array_like of int, shape (shape, config, seed), optional
+        Values of :class:`RunStatus`. By default a run is complete if it has a timing, else missing.
+    attrs : mapping, optional
+        Further global attributes: device, versions, settings. Texts, numbers, or lists of either.
+
+    Returns
+    -------
+    xarray.Dataset
+        Validated; further variables of the schema can be added with :func:`add_variables`.
+
+    Raises
+    ------
+    InputError
+        If lengths do not fit, seeds are not whole numbers, or an attribute cannot be kept in a file.
+    DatasetError
+        If a latency is zero, negative or infinite, labels repeat, or there is no seed, round or repeat.
+
+    Examples
+    --------
+    >>> import abtune
+    >>> dataset = abtune.make_dataset([[[1e-3, 1.1e-3], [0.9e-3, 1e-3]]], shapes=["mine"], configs=["a", "b"])
+    >>> dict(dataset.sizes)
+    {'shape': 1, 'config': 2, 'seed': 2, 'round': 1, 'repeat': 1}
+    """
+    import xarray as xr  # not above: processes that search and measure need the enumerations alone
+
+    values = _numbers("latency", latency)
+    if values.ndim == len(RUN):
+        values = values[..., np.newaxis, np.newaxis]
+    if values.ndim != len(REPEAT):
+        raise InputError(
+            f"latency has {values.ndim} axes; give (shape, config, seed), or these and (round, repeat)"
+        )
+    seeds = list(range(values.shape[2])) if seeds is None else seeds
+    workloads = [""] * len(shapes) if workloads is None else list(workloads)
+    for name, given, wanted in (
+        ("shapes", len(shapes), values.shape[0]),
+        ("configs", len(configs), values.shape[1]),
+        ("seeds", len(seeds), values.shape[2]),
+        ("workloads", len(workloads), values.shape[0]),
+    ):
+        if given != wanted:
+            raise InputError(f"{name} has {given} entries, but latency has {wanted} along that axis")
+    if run_status is None:
+        timed = np.isfinite(values).any(axis=(3, 4))
+        run_status = np.where(timed, RunStatus.COMPLETE, RunStatus.MISSING)
+    coordinates: dict[str, npt.ArrayLike] = {
+        "shape": _text([str(shape) for shape in shapes]),
+        "config": _text([str(config) for config in configs]),
+        "seed": _whole_numbers("seeds", seeds),
+        "round": np.arange(values.shape[3]),
+        "repeat": np.arange(values.shape[4]),
+    }
+    check_attrs(attrs or {})
+    dataset = xr.Dataset(
+        coords={
+            name: (name, labels, {"long_name": COORDINATES[name], "units": "1"})
+            for name, labels in coordinates.items()
+        },
+        attrs={
+            "Conventions": "CF-1.11",
+            "schema_version": SCHEMA_VERSION,
+            "abtune_version": __version__,
+            **(attrs or {}),
+        },
+    )
+    return add_variables(dataset, latency=values, run_status=run_status, workload=workloads)
+
+
+def add_variables(dataset: xr.Dataset, **values: npt.ArrayLike) -> xr.Dataset:
+    """Return the dataset with variables of the schema added or replaced, with their units and names.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        A dataset as :func:`make_dataset` builds it; it is not changed.
+    **values : array_like
+        Arrays by the name of their variable, axes as the schema has them.
+
+    Raises
+    ------
+    InputError
+        If a name is not in the schema, an array is not of its kind, or the first argument is no dataset.
+    DatasetError
+        If the result is not a valid dataset.
+    """
+    check_is_dataset(dataset)
+    added: dict[str, Any] = {}
+    for name, value in values.items():
+        if name not in VARIABLES:
+            raise InputError(f"{name!r} is not a variable of the schema")
+        variable = VARIABLES[name]
+        added[name] = (variable.dims, _coerce(name, value, variable), variable.attrs)
+    try:
+        extended = dataset.assign(added)
+    except ValueError as error:  # xarray's message names the dimension and both lengths
+        raise DatasetError(f"arrays do not fit together: {error}") from None
+    if "origin" in extended.dims and "origin" not in extended.coords:
+        origins = {"long_name": COORDINATES["origin"], "units": "1"}
+        extended = extended.assign_coords(origin=("origin", extended["config"].values, origins))
+    if "trial" in extended.dims and "trial" not in extended.coords:
+        numbers = np.arange(extended.sizes["trial"])
+        extended = extended.assign_coords(
+            trial=("trial", numbers, {"long_name": COORDINATES["trial"], "units": "1"})
+        )
+    validate(extended)
+    return extended
+
+
+def _coerce(name: str, value: npt.ArrayLike, variable: Variable) -> npt.NDArray[Any]:
+    """Turn an array into what the schema keeps, and change no value by that."""
+    if variable.kind == "U":
+        return _text(value)
+    if variable.kind == "f":
+        return _numbers(name, value)
+    if variable.kind == "i":
+        whole = _whole_numbers(name, value)
+        validate_flags(name, variable, whole)  # as int8, 256 would be 0
+        return whole.astype(np.int8)
+    if isinstance(value, np.ma.MaskedArray):
+        value = np.ma.filled(value.astype("datetime64[ms]"), np.datetime64("NaT"))
+    try:  # whole milliseconds survive the file
+        return np.asarray(value, dtype="datetime64[ms]").astype("datetime64[ns]")
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} is not an array of times: {error}") from None
+
+
+def _numbers(name: str, value: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Return floating-point numbers, NaN for what is masked: the value below a mask means nothing."""
+    try:
+        given: Any = np.ma.asarray(value)
+        if given.dtype.kind == "m":
+            given = _seconds(name, given)
+        if given.dtype.kind in "bcM":
+            raise InputError(f"{name} holds {given.dtype}, not numbers; {_what_to_give(name)}")
+        masked: Any = given.astype(np.float64, copy=False)
+    except InputError:
+        raise
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"{name} is not an array of numbers: {error}") from None
+    numbers: npt.NDArray[np.float64] = masked.filled(np.nan)
+    return numbers
+
+
+def _seconds(name: str, durations: Any) -> Any:
+    """Convert durations to seconds, whatever their unit; NaN for those that are not known."""
+    unit, _ = np.datetime_data(durations.dtype)
+    if name not in VARIABLES or VARIABLES[name].units != "s" or unit in {"generic", "Y", "M"}:
+        raise InputError(
+            f"{name} holds {durations.dtype}, which is no time in seconds; {_what_to_give(name)}"
+        )
+    return durations / np.timedelta64(1, "s")
+
+
+def _what_to_give(name: str) -> str:
+    variable = VARIABLES.get(name)
+    return f"give numbers in {variable.units}" if variable and variable.units != "1" else "give numbers"
+
+
+def _whole_numbers(name: str, value: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    given = None if isinstance(value, np.ma.MaskedArray) else np.asarray(value)
+    if given is not None and given.dtype.kind in "iu" and np.can_cast(given.dtype, np.int64):
+        return given.astype(np.int64)
+    numbers = _numbers(name, value)
+    wrong = numbers[~((np.abs(numbers) < 2**53) & (numbers == np.floor(numbers)))]
+    if wrong.size:
+        raise InputError(f"{name} must be whole numbers, and has {wrong[0]:g}")
+    return numbers.astype(np.int64)
+
+
+def _text(value: npt.ArrayLike) -> npt.NDArray[Any]:
+    if isinstance(value, np.ma.MaskedArray):
+        return np.where(np.ma.getmaskarray(value), "", value.data.astype(object))
+    return np.asarray(value, dtype=object)

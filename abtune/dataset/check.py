@@ -1,0 +1,212 @@
+"""Checks of a dataset: what this version of abtune can read and write."""
+
+from __future__ import annotations
+
+import os
+import reprlib
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from abtune.dataset.schema import (
+    COORDINATES,
+    RUN,
+    SCHEMA_VERSION,
+    VARIABLES,
+    RunStatus,
+    TrialStatus,
+    Variable,
+)
+from abtune.errors import DatasetError, InputError
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rule:
+    """What numbers of a variable may be, in words, and as a test of an array; NaN always passes."""
+
+    words: str
+    holds: Callable[[npt.NDArray[Any]], npt.NDArray[np.bool_]]
+
+
+_POSITIVE = _Rule(words="positive seconds or NaN", holds=lambda values: (values > 0) & np.isfinite(values))
+_NOT_NEGATIVE = _Rule(words="zero, positive or NaN", holds=lambda values: (values >= 0) & np.isfinite(values))
+# A failure may be marked by an endless time; no statistic sees it.
+_MAY_BE_ENDLESS = _Rule(words="zero, positive or NaN", holds=lambda values: values >= 0)
+_RULES: Mapping[str, _Rule] = {
+    "latency": _POSITIVE,
+    "flop": _NOT_NEGATIVE,
+    "search_latency": _POSITIVE,
+    "transfer_latency": _POSITIVE,
+    "trial_latency": _MAY_BE_ENDLESS,
+    "tuning_time": _NOT_NEGATIVE,
+    "sm_clock": _NOT_NEGATIVE,
+    "temperature": _Rule(words="finite or NaN", holds=np.isfinite),
+    "throttle_reasons": _Rule(  # beyond 2**53 a float no longer tells bits apart
+        words="a sum of bits or NaN",
+        holds=lambda values: (values >= 0) & (values < 2**53) & (values == np.floor(values)),
+    ),
+}
+# What xarray makes of flags where it leaves gaps.
+_OF_FLOATS = (
+    "; xarray's where and reindex do that: choose seeds by dataset.isel(seed=dataset.seed < 5), or give "
+    f"reindex fill_value={{'run_status': {RunStatus.MISSING:d}, 'trial_status': {TrialStatus.NOT_RUN:d}}}"
+)
+
+
+def validate(dataset: xr.Dataset) -> None:
+    """Check that a dataset is what this version of abtune can read and write.
+
+    Raises
+    ------
+    DatasetError
+        With one line that names the first thing that is wrong.
+    InputError
+        If it is no dataset at all.
+    """
+    check_is_dataset(dataset)
+    _validate_version(dataset)
+    for name, variable in VARIABLES.items():
+        if name in dataset.variables:
+            _validate_variable(name, variable, dataset[name])
+        elif variable.required:
+            raise DatasetError(f"the dataset has no variable {name!r}: {variable.long_name}, {variable.dims}")
+    if "trial_latency" in dataset.variables and "trial_status" not in dataset.variables:
+        raise DatasetError("variable 'trial_latency' needs 'trial_status', which says which trials ran")
+    for name in ("seed", "round", "repeat"):
+        if not dataset.sizes[name]:
+            raise DatasetError(f"dimension {name!r} is empty")
+    for name, kind in (("shape", "U"), ("config", "U"), ("seed", "i")):
+        _validate_coordinate(name, kind, dataset)
+    if "transfer_latency" in dataset.variables:
+        _validate_transfers(dataset)
+    for name in _RULES:
+        if name in dataset.variables:
+            _validate_numbers(name, dataset)
+
+
+def check_is_dataset(value: object) -> None:
+    """Check that a value is a dataset of xarray, whatever it holds.
+
+    Raises
+    ------
+    InputError
+        Saying how to get one.
+    """
+    import xarray as xr
+
+    if isinstance(value, xr.Dataset):
+        return
+    if isinstance(value, str | os.PathLike):
+        name = reprlib.repr(os.fspath(value))
+        raise InputError(f"{name} is not a dataset but its name; open it first: abtune.open_dataset({name})")
+    raise InputError(
+        f"an object of type {type(value).__name__} is not a dataset; open one with abtune.open_dataset, or "
+        "build one with abtune.make_dataset"
+    )
+
+
+def check_attrs(attrs: Mapping[str, Any]) -> None:
+    """Check that attributes can be kept in a netCDF file.
+
+    Raises
+    ------
+    InputError
+        Naming the first that cannot.
+    """
+    for name, value in attrs.items():
+        if not isinstance(name, str) or not name or "/" in name:
+            raise InputError(f"attribute {name!r}: a name is a text without /")
+        try:
+            array = np.asarray(value)
+        except ValueError:  # lists of lists of different lengths
+            array = np.asarray(None)
+        if array.dtype.kind not in "iufSU" or array.ndim > 1:
+            shown = " ".join(reprlib.repr(value).split())
+            raise InputError(
+                f"attribute {name!r} is {shown}, which no netCDF file can hold; give a text, a number, or "
+                "a list of either"
+            )
+
+
+def _validate_coordinate(name: str, kind: str, dataset: xr.Dataset) -> None:
+    if name not in dataset.coords:
+        raise DatasetError(f"the dataset has no coordinate {name!r} ({COORDINATES[name]})")
+    values = dataset[name].values
+    labels = values.tolist()
+    if kind == "i" and values.dtype.kind not in "iu":
+        raise DatasetError(f"coordinate {name!r} holds {values.dtype}, not whole numbers")
+    if kind == "U" and not all(isinstance(label, str) for label in labels):
+        other = next(label for label in labels if not isinstance(label, str))
+        raise DatasetError(f"coordinate {name!r} holds {other!r}, which is not text")
+    repeated = sorted(str(label) for label, count in Counter(labels).items() if count > 1)
+    if repeated:
+        raise DatasetError(f"coordinate {name!r} lists {repeated[0]!r} more than once")
+
+
+def _validate_transfers(dataset: xr.Dataset) -> None:
+    _validate_coordinate("origin", "U", dataset)
+    if "transfer_status" not in dataset.variables:
+        raise DatasetError("variable 'transfer_latency' needs 'transfer_status', which says which fit")
+    unknown = set(dataset["origin"].values.tolist()) - set(dataset["config"].values.tolist())
+    if unknown:
+        raise DatasetError(f"coordinate 'origin' lists {min(unknown)!r}, which is no configuration")
+
+
+def _validate_numbers(name: str, dataset: xr.Dataset) -> None:
+    """Refuse the first number that is impossible, and say where it is."""
+    values, rule = dataset[name].values, _RULES[name]
+    wrong = np.argwhere(~(np.isnan(values) | rule.holds(values)))
+    if len(wrong):
+        at = dict(zip(VARIABLES[name].dims, wrong[0].tolist(), strict=True))
+        where = ", ".join(f"{part} {dataset[part].values[at[part]]!s}" for part in RUN if part in at)
+        raise DatasetError(f"{name} must be {rule.words}; {where} has {values[tuple(wrong[0])]}")
+
+
+def _validate_version(dataset: xr.Dataset) -> None:
+    version = dataset.attrs.get("schema_version")
+    if version is None:
+        raise DatasetError("not an abtune dataset: attribute 'schema_version' is missing; see abtune import")
+    if not isinstance(version, int | np.integer) or version < 1:
+        raise DatasetError(f"attribute 'schema_version' is {version!r}; this abtune reads {SCHEMA_VERSION}")
+    if version > SCHEMA_VERSION:
+        raise DatasetError(
+            f"schema version {version} is newer than this abtune, which reads {SCHEMA_VERSION}; upgrade it"
+        )
+
+
+def _validate_variable(name: str, variable: Variable, values: xr.DataArray) -> None:
+    if values.dims != variable.dims:
+        raise DatasetError(f"variable {name!r} has dimensions {values.dims}, not {variable.dims}")
+    kinds = {"f": "fiu", "i": "iu", "U": "UOT", "M": "M"}[variable.kind]
+    if values.dtype.kind not in kinds:
+        hint = _OF_FLOATS if variable.flags and values.dtype.kind == "f" else ""
+        raise DatasetError(
+            f"variable {name!r} holds {values.dtype}, which is not of kind {variable.kind!r}{hint}"
+        )
+    units = values.attrs.get("units", variable.units)
+    if variable.kind != "M" and units != variable.units:
+        raise DatasetError(f"variable {name!r} is in {units!r}; convert it to {variable.units!r}")
+    validate_flags(name, variable, values.values)
+
+
+def validate_flags(name: str, variable: Variable, values: npt.NDArray[Any]) -> None:
+    """Check that an enumeration holds its own values only.
+
+    Raises
+    ------
+    DatasetError
+        Naming the first that is none.
+    """
+    if variable.flags is None:
+        return
+    known = [flag.value for flag in variable.flags]
+    unknown = set(np.unique(values).tolist()) - set(known)
+    if unknown:
+        raise DatasetError(f"variable {name!r} holds {sorted(unknown)[0]}, none of its flags {known}")

@@ -1,0 +1,59 @@
+"""How a dataset came about, as far as it says so itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+
+def settings(dataset: xr.Dataset) -> Mapping[str, Any]:
+    """Return the settings of the sweep that made the dataset; empty if it does not say."""
+    try:
+        found = json.loads(dataset.attrs.get("settings", "{}"))
+    except (TypeError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def hardware(dataset: xr.Dataset) -> str:
+    """Name the devices that timed the winners, or the GPU of a published table; empty if unknown."""
+    named = set(dataset["device"].values.ravel().tolist()) - {""} if "device" in dataset else set()
+    if named:
+        return ", ".join(sorted(map(str, named)))
+    return str(dataset.attrs.get("gpu") or dataset.attrs.get("device") or "")
+
+
+def trials(dataset: xr.Dataset) -> int:
+    """Return the trials of a run: as set, as published, or the longest history; 0 if unknown."""
+    for known in (settings(dataset).get("trials"), dataset.attrs.get("trials")):
+        if isinstance(known, int | np.integer) and known > 0:
+            return int(known)
+    return int(dataset.sizes.get("trial", 0))
+
+
+def tuner(dataset: xr.Dataset) -> str:
+    """Name the version of TVM; empty if unknown."""
+    version, commit = (str(dataset.attrs.get(name) or "") for name in ("tvm_version", "tvm_commit"))
+    return f"TVM {version}" if version else f"TVM at commit {commit[:10]}" if commit else ""
+
+
+def summary(dataset: xr.Dataset) -> str:
+    """Return where the numbers come from, in one line: device, version of TVM, day, trials."""
+    budget = f"{trials(dataset):,} trials a run" if trials(dataset) else ""
+    parts = (hardware(dataset), tuner(dataset), str(dataset.attrs.get("created") or "")[:10], budget)
+    return ", ".join(part for part in parts if part)
+
+
+def timings_a_run(dataset: xr.Dataset) -> int:
+    """Count the timings of the winner that has the most."""
+    known = dataset["latency"].notnull().sum(("round", "repeat"))
+    return int(known.max()) if known.size else 0
+
+
+def of_searches(dataset: xr.Dataset) -> bool:
+    """Return whether the times are those by which the searches picked their winners."""
+    return bool(dataset.attrs.get("latency_source") == "search")

@@ -1,0 +1,146 @@
+"""The dataset's contract: which variables there are, over which dimensions, in which units.
+
+The two halves of abtune meet in this room and nowhere else. Measuring builds a dataset (``build``), and
+analysis accepts what passes the checks (``check``). Any program that writes the same netCDF variables can be
+analysed without the measuring code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+
+SCHEMA_VERSION = 1
+
+RUN = ("shape", "config", "seed")
+ROUND = (*RUN, "round")
+REPEAT = (*ROUND, "repeat")
+TRIAL = (*RUN, "trial")
+# The winner of a run of `origin`, rebuilt under `config`.
+TRANSFER = ("shape", "config", "origin", "seed")
+
+
+class RunStatus(IntEnum):
+    """What became of one tuning run."""
+
+    COMPLETE = 0
+    FAILED = 1
+    MISSING = 2
+
+
+class TrialStatus(IntEnum):
+    """What became of one candidate schedule within a run."""
+
+    OK = 0
+    BUILD_FAILED = 1
+    RUN_FAILED = 2
+    TIMED_OUT = 3
+    NOT_RUN = 4
+    UNKNOWN = 5  # it was made, and nothing says how it ended: a log that tells the best time only
+
+
+class TransferStatus(IntEnum):
+    """What became of a winner that was rebuilt under another configuration."""
+
+    OK = 0
+    DOES_NOT_FIT = 1
+    FAILED = 2
+    SAME_KERNEL = 3
+    MISSING = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variable:
+    """One variable of the schema.
+
+    Attributes
+    ----------
+    dims : tuple of str
+        Dimensions, in order.
+    kind : str
+        NumPy kind: ``"f"`` float, ``"i"`` integer, ``"U"`` text, ``"M"`` time (UTC).
+    units : str
+        UDUNITS notation; ``"1"`` where there is none.
+    long_name : str
+        What it is, in words.
+    flags : type of IntEnum or None
+        The values of an enumeration, written as CF ``flag_values`` and ``flag_meanings``.
+    required : bool
+        Whether a dataset without it is refused.
+    """
+
+    dims: tuple[str, ...]
+    kind: str
+    units: str
+    long_name: str
+    flags: type[IntEnum] | None
+    required: bool
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """The attributes that the variable carries in memory and in the file."""
+        attrs: dict[str, Any] = {"long_name": self.long_name}
+        if self.kind != "M":  # xarray keeps the units of times in the encoding
+            attrs["units"] = self.units
+        if self.flags is not None:
+            attrs["flag_values"] = np.array([flag.value for flag in self.flags], dtype=np.int8)
+            attrs["flag_meanings"] = " ".join(flag.name.lower() for flag in self.flags)
+        return attrs
+
+
+def _variable(
+    dims: tuple[str, ...],
+    kind: str,
+    units: str,
+    long_name: str,
+    *,
+    flags: type[IntEnum] | None = None,
+    required: bool = False,
+) -> Variable:
+    return Variable(dims=dims, kind=kind, units=units, long_name=long_name, flags=flags, required=required)
+
+
+VARIABLES: Mapping[str, Variable] = {
+    "latency": _variable(
+        REPEAT, "f", "s", "time of one call of the winner, measured again after the search", required=True
+    ),
+    "run_status": _variable(RUN, "i", "1", "what became of the tuning run", flags=RunStatus, required=True),
+    "workload": _variable(("shape",), "U", "1", "kind of tensor workload", required=True),
+    "flop": _variable(("shape",), "f", "1", "floating-point operations of one call"),
+    "search_latency": _variable(RUN, "f", "s", "time of the winner as the search itself measured it"),
+    "trial_latency": _variable(TRIAL, "f", "s", "time of each candidate, in the order of the search"),
+    "trial_status": _variable(TRIAL, "i", "1", "what became of each candidate", flags=TrialStatus),
+    "tuning_time": _variable(RUN, "f", "s", "time spent on the run: searching, building and measuring"),
+    "started": _variable(RUN, "M", "milliseconds since 1970-01-01", "start of the run (UTC)"),
+    "finished": _variable(RUN, "M", "milliseconds since 1970-01-01", "end of the run (UTC)"),
+    "device": _variable(RUN, "U", "1", "device that measured the winner"),
+    "host": _variable(RUN, "U", "1", "machine that measured the winner"),
+    "sm_clock": _variable(ROUND, "f", "MHz", "clock of the multiprocessors in the round"),
+    "temperature": _variable(ROUND, "f", "degC", "temperature of the device in the round"),
+    "throttle_reasons": _variable(
+        ROUND, "f", "1", "why the clock was not higher in the round: sum of NVML's nvmlClocksEventReason bits"
+    ),
+    "winner": _variable(RUN, "U", "1", "trace of the winning schedule (JSON)"),
+    "failure": _variable(RUN, "U", "1", "why the run failed"),
+    "transfer_latency": _variable(
+        (*TRANSFER, "round", "repeat"), "f", "s", "time of one call of a winner of origin, built as config"
+    ),
+    "transfer_status": _variable(
+        TRANSFER, "i", "1", "what became of a winner of origin, built as config", flags=TransferStatus
+    ),
+    "transfer_kernel": _variable(TRANSFER, "U", "1", "hash of the kernel that was timed"),
+}
+
+COORDINATES = {
+    "shape": "label of the tensor workload",
+    "config": "configuration that was tuned with",
+    "seed": "number of the replicate; not paired between configurations",
+    "round": "round of re-measurement",
+    "repeat": "timing within a round",
+    "trial": "candidate within a search",
+    "origin": "configuration whose search found the schedule",
+}

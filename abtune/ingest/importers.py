@@ -1,0 +1,122 @@
+"""The registry of importers, and how one of them is found for a file.
+
+Whether an importer reads a file is its own to say. The registry only compares the answers: it sends a file
+that is certainly of another kind to the importer that reads it, and it finds the one importer that reads
+all of some files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+from abtune.errors import DatasetError, InputError, unknown_name
+from abtune.ingest.importer import Imported, Importer, Inputs, Values
+from abtune.ingest.sources import Source
+from abtune.ingest.texts import read_beginning
+from abtune.text import listed
+
+# One line each, in the order of the help: the name of the subcommand, and where its importer is.
+IMPORTERS: Mapping[str, str] = {
+    "published": "abtune.ingest.tables.published:PUBLISHED",
+    "databases": "abtune.ingest.searches.databases:DATABASES",
+    "logs": "abtune.ingest.searches.logs:LOGS",
+    "timings": "abtune.ingest.timings.timings:TIMINGS",
+}
+
+
+def importer_named(name: str) -> Importer:
+    """Return the importer of a name.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    if name not in IMPORTERS:
+        raise unknown_name("importer", name, IMPORTERS)
+    importer: Importer = EntryPoint(name=name, value=IMPORTERS[name], group="abtune.importers").load()
+    return importer
+
+
+def all_importers() -> tuple[Importer, ...]:
+    """Return all importers, in the order of the help."""
+    return tuple(map(importer_named, IMPORTERS))
+
+
+def recognise(sources: Sequence[Source]) -> Importer:
+    """Return the one importer that reads all of the sources, by their content.
+
+    Raises
+    ------
+    InputError
+        If there is none, or more than one.
+    """
+    able = all_importers()
+    for source in sources:
+        _check_readable(source.path)
+        readers = _readers(source.path)
+        left = tuple(importer for importer in able if importer in readers)
+        if not left:
+            also = "" if len(able) == len(IMPORTERS) else f", unlike the files before ({_listed(able)})"
+            raise InputError(
+                f"{source.path}: no importer knows this content{also}; there are {_listed(all_importers())}; "
+                "name one, such as abtune import timings FILE"
+            )
+        able = left
+    if len(able) > 1:
+        raise InputError(
+            f"{sources[0].path}: {_listed(able)} can read this; name one: abtune import {able[0].name} ..."
+        )
+    return able[0]
+
+
+def _listed(importers: Sequence[Importer]) -> str:
+    return listed(f"{importer.name} ({importer.kind})" for importer in importers)
+
+
+def run_importer(importer: Importer, sources: Sequence[Source], values: Values) -> Imported:
+    """Return what an importer makes of the sources.
+
+    Raises
+    ------
+    DatasetError
+        If a source is certainly of a kind that another importer reads, or as the importer says.
+    InputError
+        If there are more files than the importer reads, or as it says.
+    """
+    if importer.inputs is Inputs.ONE_FILE and len(sources) != 1:
+        raise InputError(
+            f"{importer.name} reads one file, and {len(sources)} are given; import each by itself"
+        )
+    for source in sources:
+        readers = _readers(source.path)
+        if readers and importer not in readers:
+            other = readers[0]
+            raise DatasetError(
+                f"{source.path}: is not {importer.kind} but {other.kind}: abtune import {other.name}"
+            )
+    return importer.read(sources, values)
+
+
+def _readers(path: Path) -> list[Importer]:
+    """Return the importers that read a file or folder for certain."""
+    text = read_beginning(path)
+    return [importer for importer in all_importers() if importer.recognises(path, text)]
+
+
+def _check_readable(path: Path) -> None:
+    """Refuse what is not there, and pipes: nothing can be read of them twice."""
+    try:
+        known = path.is_file() or path.is_dir()
+        exists = path.exists()
+    except OSError as error:
+        raise DatasetError(f"cannot read {path}: {error.strerror}") from None
+    if not exists:
+        raise DatasetError(
+            f"cannot read {path}: there is no such file, and no importer of that name; there are "
+            f"{', '.join(IMPORTERS)}"
+        )
+    if not known:
+        raise InputError(f"{path}: is no regular file; name its importer: {', '.join(IMPORTERS)}")

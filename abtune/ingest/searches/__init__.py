@@ -1,0 +1,1 @@
+"""Tuning databases and logs."""

@@ -1,0 +1,196 @@
+"""MetaSchedule's JSON databases: the ``work_dir`` of ``ms.tune_tir`` and similar functions.
+
+Each folder is one run. Its two files are read without TVM. A line of ``database_workload.json`` holds a
+structural hash and a module. A line of ``database_tuning_record.json`` holds the number of a workload and one
+trial: trace, times, target, arguments. Lines are in the order of the search. A candidate that failed has a
+time of 1e10 s; the file does not say why.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import xarray as xr
+
+from abtune.dataset.schema import TrialStatus
+from abtune.errors import DatasetError
+from abtune.ingest.importer import Imported, Importer, Inputs, Values
+from abtune.ingest.searches.searches import Search, assemble_searches, notes_on_searches
+from abtune.ingest.searches.tuning_records import Record, read_records
+from abtune.ingest.searches.workloads import Sizes, label_of
+from abtune.ingest.shape_labels import shape_named
+from abtune.ingest.sources import Contents, Source
+from abtune.ingest.texts import parse_json, read_text
+from abtune.ingest.units import shortened
+from abtune.shapes import Shape
+
+WORKLOADS = "database_workload.json"
+RECORDS = "database_tuning_record.json"
+
+# How the lines of the two files begin. Nothing here repeats within a repetition.
+_LINES = re.compile(r'\s*(?:\[\d+, *\[\[\[\["|\["-?\d+", *")', re.ASCII)
+
+
+def read_databases(sources: Sequence[Source]) -> xr.Dataset:
+    """Return the dataset of the folders of all runs.
+
+    Raises
+    ------
+    DatasetError
+        With file, line and what to do, at the first thing that is wrong.
+    """
+    contents = Contents()
+    runs: dict[Source, list[Search]] = {}
+    targets: set[str] = set()
+    for source in sources:
+        folder = _folder(source.path)
+        records, text = read_records(folder / RECORDS)
+        contents.add(source.path, text)
+        runs[source] = _labelled(_searches(folder, records), source)
+        targets |= {json.dumps(record.content[2], sort_keys=True) for record in records}
+    attrs: dict[str, Any] = {"title": "MetaSchedule databases", "targets": len(targets)}
+    if len(targets) == 1:
+        attrs["target"] = targets.pop()
+    return assemble_searches(runs, attrs=attrs)
+
+
+def _read(sources: Sequence[Source], values: Values) -> Imported:  # noqa: ARG001 - there are no options
+    dataset = read_databases(sources)
+    return Imported(dataset=dataset, notes=notes_on_searches(dataset, "folder"))
+
+
+def _recognises(path: Path, text: str) -> bool:
+    try:
+        return bool(_LINES.match(text)) or all((path / name).is_file() for name in (WORKLOADS, RECORDS))
+    except OSError:  # no permission to look
+        return False
+
+
+DATABASES = Importer(
+    name="databases",
+    kind="a MetaSchedule database",
+    summary="""Read MetaSchedule's JSON databases, a folder for each run.
+
+    A folder holds database_workload.json and database_tuning_record.json, as ms.tune_tir writes them into
+    its work_dir. The workload tells the shape, every trial is kept in order, and TVM is not needed. Nobody
+    measured the winners again, so each time is the search's own.
+    """,
+    recognises=_recognises,
+    read=_read,
+    inputs=Inputs.RUNS,
+    run_is="The work_dir of a tuning run",
+    examples="""
+  abtune import databases --run old=tuned/old-1 --run old=tuned/old-2 --run new=tuned/new-1 --out t.nc
+  abtune import databases --run old='tuned/old-*' --run new='tuned/new-*' --out t.nc
+  abtune import databases --pattern 'tuned/{config}/{shape}-{seed}' --out t.nc
+""",
+)
+
+
+def _folder(path: Path) -> Path:
+    """Return a path if it is the folder of a database; else say what it is."""
+    try:
+        exists, is_folder = path.exists(), path.is_dir()
+        missing = [name for name in (WORKLOADS, RECORDS) if not (path / name).is_file()] if is_folder else []
+    except OSError as error:
+        raise DatasetError(f"cannot read {path}: {error.strerror}") from None
+    if not exists:
+        raise DatasetError(f"cannot read {path}: there is no such folder")
+    if not is_folder:
+        hint = f"; give its folder, {path.parent}" if path.name in (WORKLOADS, RECORDS) else ""
+        raise DatasetError(f"{path}: a database is a folder with {WORKLOADS} and {RECORDS}{hint}")
+    if missing:
+        logs = any(path.glob("*.log")) or any(path.glob("logs/*.log"))
+        hint = "; there are logs: abtune import logs" if logs else "; give the work_dir of the tuning"
+        raise DatasetError(f"{path}: has no {missing[0]}{hint}")
+    return path
+
+
+def _labelled(searches: list[Search], source: Source) -> list[Search]:
+    """Return the searches under the label that the path says, which has to fit what was tuned."""
+    if not source.shape:
+        return searches
+    if len(searches) > 1:
+        raise DatasetError(
+            f"{source.path}: holds {len(searches)} shapes, and {{shape}} of --pattern names one"
+        )
+    (search,) = searches
+    named = shape_named(source.shape)
+    if named and search.shape and named != search.shape:
+        raise DatasetError(
+            f"{source.path}: its path says {source.shape}, but its workload is {search.label}; leave "
+            "{shape} out of --pattern, or rename the folder"
+        )
+    shape = search.shape or named
+    return [replace(search, label=source.shape, shape=shape, flop=_flop(shape))]
+
+
+def _searches(folder: Path, records: Sequence[Record]) -> list[Search]:
+    workloads = _read_workloads(folder / WORKLOADS)
+    by_workload: dict[int, list[Record]] = {}
+    for number, record in enumerate(records, start=1):
+        if not 0 <= record.workload < len(workloads):
+            raise DatasetError(
+                f"{folder / RECORDS}: record {number} is of workload {record.workload}, but {WORKLOADS} has "
+                f"{len(workloads)}; the files are not of one run"
+            )
+        by_workload.setdefault(record.workload, []).append(record)
+    return [
+        _search(workloads[workload], tried, folder / RECORDS)
+        for workload, tried in sorted(by_workload.items())
+    ]
+
+
+def _read_workloads(path: Path) -> list[tuple[str, str]]:
+    workloads = []
+    for number, line in enumerate(read_text(path).rstrip().splitlines(), start=1):
+        match parse_json(line, f"{path}: line {number}"):
+            case [str(hash_text), str(module)]:
+                workloads.append((hash_text, module))
+            case _:
+                raise DatasetError(f"{path}: line {number}: not a workload: [hash, module]")
+    return workloads
+
+
+def _search(workload: tuple[str, str], records: Sequence[Record], path: Path) -> Search:
+    hash_text, module = workload
+    sizes, dtypes = _arguments(records[0], path)
+    label, shape = label_of(module, hash_text, sizes, dtypes)
+    timed = [record for record in records if record.status is TrialStatus.OK]
+    best = min(timed, key=lambda record: record.latency, default=None)
+    return Search(
+        label=label,
+        shape=shape,
+        flop=_flop(shape),
+        latency=best.latency if best else math.nan,
+        trial_latency=[record.latency for record in records],
+        trial_status=[record.status for record in records],
+        winner=json.dumps(best.content) if best else "",
+        started=None,
+        finished=None,
+        tuning_time=math.nan,
+    )
+
+
+def _arguments(record: Record, path: Path) -> tuple[Sizes, list[str]]:
+    sizes, dtypes = [], []
+    for argument in record.content[3]:
+        match argument:
+            case ["TENSOR", str(dtype), list(size)] if all(isinstance(extent, int) for extent in size):
+                sizes.append(tuple(size))
+                dtypes.append(dtype)
+            case _:
+                raise DatasetError(
+                    f"{path}: argument {shortened(json.dumps(argument))} is not a tensor of fixed sizes"
+                )
+    return tuple(sizes), dtypes
+
+
+def _flop(shape: Shape | None) -> float:
+    return float(shape.flop) if shape else math.nan

@@ -1,0 +1,223 @@
+"""What a tuning log says of each task: the states of its table, its trials, and the sizes of its arguments.
+
+A later state of the table has to follow from the one before it. Where it does not, another search has begun.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from abtune.dataset.schema import TrialStatus
+from abtune.errors import DatasetError
+from abtune.ingest.searches.log_lines import Line
+from abtune.ingest.units import shortened, to_number
+
+# Repetitions have an end, so that a line of any length is searched in a time linear in it.
+_TRIAL = re.compile(
+    r"\[Task #(?P<id>\d{1,9}): (?P<task>[^\[\]]{1,400})\] Trial #(?P<number>\d{1,9}): "
+    r"(?:GFLOPs: \S{1,60}\. Time: (?P<time>\S{1,60}) (?P<unit>us|ms)\.|Error in (?P<error>building|running))",
+    re.ASCII,
+)
+_INITIALIZING = re.compile(r"Initializing Task #(?P<id>\d{1,9}): ", re.ASCII)
+_BUFFER = re.compile(r"T\.Buffer[\[(]\((?P<size>[\d, ]+)\)", re.ASCII)
+_HEADING = ("id", "name", "flop", "weight")
+_ONE_RUN = "one log holds one run: split it where the second run begins, or give the right file"
+_MICROSECOND = {"us": 1e-6, "ms": 1e-3}
+# More trials than any search makes; a number beyond it is damage.
+_MOST_TRIALS = 10_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """One row of the table of tasks: trials so far, and the best time of them in seconds, NaN if none ran."""
+
+    trials: int
+    latency: float
+
+
+@dataclass(slots=True)
+class Task:
+    """What a log says of one task, as it is read."""
+
+    name: str
+    flop: float = math.nan
+    done: bool = True
+    states: list[State] = field(default_factory=list)
+    trials: list[tuple[TrialStatus, float]] = field(default_factory=list)
+    sizes: str = ""
+
+    @property
+    def label(self) -> str:
+        """Its name and, if they are known, the sizes of its arguments."""
+        return f"{self.name}({self.sizes})" if self.sizes else self.name
+
+    @property
+    def last(self) -> State:
+        """The last row of the table."""
+        return self.states[-1] if self.states else State(trials=0, latency=math.nan)
+
+    def history(self) -> list[tuple[TrialStatus, float]]:
+        """Return what the log says of every trial, in order.
+
+        A table tells the best time after each batch. It stands at the last trial of the batch that improved
+        it; what became of the other trials is unknown.
+        """
+        if self.trials:
+            return self.trials
+        history = [(TrialStatus.UNKNOWN, math.nan)] * self.last.trials
+        best = math.inf
+        for state in self.states:
+            if state.latency < best:
+                best = state.latency
+                history[state.trials - 1] = (TrialStatus.OK, best)
+        return history
+
+
+def read_tasks(lines: Sequence[Line]) -> dict[str, Task]:
+    """Return what the lines say of each task, by its number in the search.
+
+    Raises
+    ------
+    DatasetError
+        With the line, at the first thing that does not follow from what stands above it.
+    """
+    tasks: dict[str, Task] = {}
+    sizes: dict[tuple[str, str], str] = {}
+    columns: list[str] | None = None
+    current = ""  # number of the task whose module is printed, if that is known
+    for index, line in enumerate(lines):
+        if line.number == 1:
+            columns, current = None, ""
+        if match := _TRIAL.search(line.text):
+            current = match["id"]
+            after = lines[index + 1].text if index + 1 < len(lines) else ""
+            _add_trial(_task(tasks, current, match["task"], line), match, line, after)
+            continue
+        cells = [cell.strip() for cell in line.text.split("|")]
+        if is_table_heading(cells):
+            columns = [cell.casefold() for cell in cells]
+        elif columns and len(cells) == len(columns) and cells[0].isascii() and cells[0].isdigit():
+            row = dict(zip(columns, cells, strict=True))
+            _add_state(_task(tasks, row["id"], row["name"], line), row, line)
+        elif not set(line.text) <= {"-"}:
+            columns = None  # the table has ended
+            if match := _INITIALIZING.search(line.text):
+                current = match["id"]
+            elif signature := _signature(line.text):
+                sizes.setdefault((current, signature[0]), signature[1])
+    return _with_sizes(tasks, sizes)
+
+
+def is_table_heading(cells: Sequence[str]) -> bool:
+    """Return whether cells are the heading of a table of tasks."""
+    return tuple(cell.casefold() for cell in cells[: len(_HEADING)]) == _HEADING
+
+
+def is_trial(text: str) -> bool:
+    """Return whether a line reports a trial."""
+    return _TRIAL.search(text) is not None
+
+
+def _task(tasks: dict[str, Task], number: str, name: str, line: Line) -> Task:
+    """Return the task of a number, which is new or has that name."""
+    task = tasks.setdefault(number, Task(name=name))
+    if task.name != name:
+        raise DatasetError(f"{line.where}: task {number} is {name} here and {task.name} above; {_ONE_RUN}")
+    return task
+
+
+def _with_sizes(tasks: Mapping[str, Task], sizes: Mapping[tuple[str, str], str]) -> dict[str, Task]:
+    """Return the tasks that have a result, each with the sizes of its arguments if they are known."""
+    known = {
+        number: task for number, task in tasks.items() if task.trials or task.last.trials or task.flop > 0
+    }
+    names = Counter(task.name for task in known.values())
+    for number, task in known.items():
+        alone = sizes.get(("", task.name), "") if names[task.name] == 1 else ""
+        task.sizes = sizes.get((number, task.name), alone)
+    return known
+
+
+def _signature(text: str) -> tuple[str, str] | None:
+    """Return the name of a printed function and the sizes of its buffers; None for any other line."""
+    stripped = text.lstrip(" ")
+    name, _, rest = stripped.removeprefix("def ").partition("(")
+    arguments = rest[: rest.rfind(")") + 1]
+    if stripped in {text, name} or not stripped.startswith("def ") or "T.Buffer" not in arguments:
+        return None
+    sizes = [re.findall(r"\d+", match["size"], re.ASCII) for match in _BUFFER.finditer(arguments)]
+    return name, ",".join("x".join(extents) for extents in sizes)
+
+
+def _add_trial(task: Task, match: re.Match[str], line: Line, after: str) -> None:
+    number = int(match["number"])
+    if number != len(task.trials) + 1:
+        raise DatasetError(
+            f"{line.where}: trial {number} of {match['task']} follows trial {len(task.trials)}; {_ONE_RUN}"
+        )
+    if match["error"]:
+        status = TrialStatus.BUILD_FAILED if match["error"] == "building" else TrialStatus.RUN_FAILED
+        status = TrialStatus.TIMED_OUT if "Timeout, killed after" in after else status
+        task.trials.append((status, math.nan))
+    else:
+        seconds = _positive(match["time"], line) * _MICROSECOND[match["unit"]]
+        task.trials.append((TrialStatus.OK, seconds))
+
+
+def _add_state(task: Task, row: dict[str, str], line: Line) -> None:
+    """Add a row of the table, which has to follow from the one before it."""
+    try:
+        latency, flop, trials = row["latency (us)"], row["flop"], row["trials"]
+    except KeyError as error:
+        raise DatasetError(f"{line.where}: the table has no column {error}") from None
+    ended = row.get("done", row.get("terminated"))  # older versions say terminated
+    if ended is None:
+        raise DatasetError(
+            f"{line.where}: the table has no column 'done', so nothing says that the search ended; give the "
+            "whole log, or import the database in its work_dir: abtune import databases"
+        )
+    seconds = math.nan if latency == "N/A" else _positive(latency, line) * 1e-6
+    state = State(trials=_count(trials, line), latency=seconds)
+    operations, done = _positive(flop, line), ended == "Y"
+    broken = _broken(task, state, done=done)
+    if task.states and operations != task.flop:
+        broken = broken or f"{flop} operations follow {task.flop:.0f}"
+    if broken:
+        raise DatasetError(f"{line.where}: task {task.name}: {broken}; {_ONE_RUN}")
+    task.done, task.flop = done, operations
+    task.states.append(state)
+
+
+def _broken(task: Task, state: State, *, done: bool) -> str:
+    """Return why a state does not follow from the one before it; empty if it does."""
+    last = task.last
+    if state.trials < last.trials:
+        return f"{state.trials} trials follow {last.trials}"
+    if task.states and task.done and not done:
+        return "it is not done, and was above"
+    if not (math.isnan(last.latency) or state.latency <= last.latency):
+        shown = "N/A" if math.isnan(state.latency) else f"{1e6 * state.latency:.4f}"
+        return f"latency {shown} follows {1e6 * last.latency:.4f}"
+    if not state.trials and not math.isnan(state.latency):
+        return "it has a latency before its first trial"
+    return ""
+
+
+def _count(text: str, line: Line) -> int:
+    if not (text.isascii() and text.isdigit()) or len(text) > 9 or int(text) > _MOST_TRIALS:
+        raise DatasetError(f"{line.where}: {shortened(text)!r} is not a number of trials")
+    return int(text)
+
+
+def _positive(text: str, line: Line) -> float:
+    try:
+        number = to_number(text)
+    except ValueError:
+        raise DatasetError(f"{line.where}: {shortened(text)!r} is not a number") from None
+    if not 0 < number < math.inf:
+        raise DatasetError(f"{line.where}: {text} is not a positive number")
+    return number

@@ -1,0 +1,174 @@
+"""Tuning logs: what MetaSchedule prints, and what it writes into ``work_dir/logs``.
+
+A log is one run. It holds a table of tasks after each batch of trials; the last table has the latency of
+each winner. The log of a task (``*.task_0_main.log``) also has a line for each trial, and the console does
+not. Where both are there, they have to agree. Times are as printed, to 0.1 ns.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import xarray as xr
+
+from abtune.dataset.schema import TrialStatus
+from abtune.errors import DatasetError, InputError
+from abtune.ingest.importer import Imported, Importer, Inputs, Option, Values
+from abtune.ingest.searches.log_lines import Span, log_lines, span_of
+from abtune.ingest.searches.log_tasks import Task, is_table_heading, is_trial, read_tasks
+from abtune.ingest.searches.searches import Search, assemble_searches, notes_on_searches
+from abtune.ingest.shape_labels import shape_named
+from abtune.ingest.sources import Contents, Source
+
+
+def _read(sources: Sequence[Source], values: Values) -> Imported:
+    dataset = read_logs(sources, shape=values["shape"])
+    return Imported(dataset=dataset, notes=notes_on_searches(dataset, "log"))
+
+
+def _recognises(path: Path, text: str) -> bool:
+    if text:
+        return any(
+            is_trial(line) or is_table_heading([cell.strip() for cell in line.split("|", 4)])
+            for line in text.splitlines()
+        )
+    try:
+        return path.is_dir() and (any(path.glob("*.log")) or any(path.glob("logs/*.log")))
+    except OSError:  # no permission to look
+        return False
+
+
+LOGS = Importer(
+    name="logs",
+    kind="a tuning log",
+    summary="""Read MetaSchedule's tuning logs, one for each run.
+
+    PATH is what ms.tune_tir printed, or a work_dir with its logs, which also have every trial. Nobody
+    measured the winners again, so each time is the search's own, with the digits that were printed.
+    """,
+    recognises=_recognises,
+    read=_read,
+    inputs=Inputs.RUNS,
+    run_is="A tuning log, or a folder with the logs of one run",
+    options=(
+        Option(name="shape", metavar="LABEL", help="Label of the only task. [default: its name and sizes]"),
+    ),
+    examples="""
+  abtune import logs --run old='tuned/old-*' --run new='tuned/new-*' --out t.nc
+  abtune import logs --run old=old.txt --run new=new.txt --shape M=512_N=256_K=640 --out t.nc
+  abtune import logs --pattern '{config}_outputs/{shape}_t=5000/*.txt' --out t.nc
+""",
+)
+
+
+def read_logs(sources: Sequence[Source], *, shape: str) -> xr.Dataset:
+    """Return the dataset of the logs of all runs.
+
+    Parameters
+    ----------
+    sources : sequence of Source
+        Files, or folders with the logs of one run.
+    shape : str
+        Label of the only task; empty to go by the path, or by the names of tasks and the sizes of their
+        arguments.
+
+    Raises
+    ------
+    DatasetError
+        With file, line and what to do, at the first thing that is wrong.
+    InputError
+        If a label is given twice.
+    """
+    contents = Contents()
+    runs: dict[Source, list[Search]] = {}
+    flop: dict[str, tuple[float, Path]] = {}
+    for source in sources:
+        lines = list(log_lines(source.path))
+        contents.add(source.path, "\n".join(line.text for line in lines))
+        if shape and source.shape:
+            raise InputError("--shape and {shape} of --pattern both name the shape; keep one of them")
+        runs[source] = _searches(source.path, read_tasks(lines), span_of(lines), shape or source.shape)
+        for search in runs[source]:
+            _check_flop(search, flop, source.path)
+    attrs = {"title": "MetaSchedule logs"}
+    if any(search.started for searches in runs.values() for search in searches):
+        attrs["time_zone"] = "unknown: dates are as printed, by the clock of the machine that searched"
+    return assemble_searches(runs, attrs=attrs)
+
+
+def _searches(path: Path, tasks: Mapping[str, Task], span: Span, shape: str) -> list[Search]:
+    _check_labels(tasks, path)
+    if not tasks:
+        raise DatasetError(f"{path}: no table of tasks and no trial in it")
+    if shape and len(tasks) > 1:
+        labels = ", ".join(task.label for task in tasks.values())
+        raise DatasetError(f"{path}: has {len(tasks)} tasks ({labels}); a label can name only one")
+    for task in tasks.values():
+        _check_task(task, path)
+    seconds = span.seconds if len(tasks) == 1 else math.nan  # tasks share the time of a run
+    return [_search(task, shape or task.label, span, seconds) for task in tasks.values()]
+
+
+def _check_labels(tasks: Mapping[str, Task], path: Path) -> None:
+    """Refuse two tasks of one name unless the sizes of both tell them apart."""
+    unsized = {task.name for task in tasks.values() if not task.sizes}
+    first: dict[str, str] = {}
+    for number, task in tasks.items():
+        label = task.name if task.name in unsized else task.label
+        if first.setdefault(label, number) != number:
+            raise DatasetError(
+                f"{path}: tasks {first[label]} and {number} are both {label}, and nothing here tells their "
+                "shapes apart; import the database in the work_dir of this run: abtune import databases"
+            )
+
+
+def _check_task(task: Task, path: Path) -> None:
+    """Check that a search ended, and that its trials and its table agree."""
+    if not task.done:
+        raise DatasetError(
+            f"{path}: the last table says that {task.label} was not done; the log was cut short, or the "
+            "search was interrupted; import the database in its work_dir, or the log of a search that ended"
+        )
+    best, listed = _best(task), task.last.latency
+    both = task.trials and task.last.trials and not (math.isnan(best) and math.isnan(listed))
+    # The table rounds to 0.1 ns, as the lines do.
+    if both and not math.isclose(best, listed, rel_tol=1e-4, abs_tol=2e-10):
+        raise DatasetError(
+            f"{path}: the best trial of {task.label} took {1e6 * best:.4f} us, but the table says "
+            f"{1e6 * listed:.4f}; the logs are of two runs, or one was cut short"
+        )
+
+
+def _best(task: Task) -> float:
+    return min((latency for status, latency in task.trials if status is TrialStatus.OK), default=math.nan)
+
+
+def _check_flop(search: Search, flop: dict[str, tuple[float, Path]], path: Path) -> None:
+    """Refuse two workloads under one name, such as ``main``."""
+    if math.isnan(search.flop):
+        return
+    known, first = flop.setdefault(search.label, (search.flop, path))
+    if known != search.flop:
+        raise DatasetError(
+            f"{path}: {search.label} takes {search.flop:.0f} operations here and {known:.0f} in {first}: two "
+            "shapes of one name; import them apart, each with --shape LABEL, or give folders that hold the "
+            "tasks' own logs"
+        )
+
+
+def _search(task: Task, label: str, span: Span, seconds: float) -> Search:
+    history = task.history()
+    return Search(
+        label=label,
+        shape=shape_named(label),
+        flop=task.flop,
+        latency=_best(task) if task.trials else task.last.latency,
+        trial_latency=[latency for _, latency in history],
+        trial_status=[status for status, _ in history],
+        winner="",
+        started=span.started,
+        finished=span.finished,
+        tuning_time=seconds,
+    )

@@ -1,0 +1,139 @@
+"""Texts of files from elsewhere: read with a limit, decoded, and parsed as JSON without losing anything."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import math
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from abtune.errors import DatasetError, InputError
+from abtune.ingest.units import shortened, to_number
+
+# The most GiB that is read of one file. An endless file, such as a device, would fill the memory.
+LIMIT_VARIABLE = "ABTUNE_MAX_GIB"
+_LIMIT = 1.0
+_CHUNK = 2**20
+_NETCDF = (b"\x89HDF", b"CDF")
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def read_text(path: Path) -> str:
+    """Return the whole text of a file that may not be empty, without the colours of a terminal.
+
+    Raises
+    ------
+    DatasetError
+        If the file cannot be read, is empty, is not UTF-8, or is larger than the limit.
+    InputError
+        If the environment sets a limit that is none.
+    """
+    text = load_text(path)
+    if not text.strip():
+        raise DatasetError(f"{path}: is empty")
+    return _COLOUR.sub("", text)
+
+
+def load_text(path: Path) -> str:
+    """Return the whole text of a file, as it is but for the ends of its lines.
+
+    Raises
+    ------
+    DatasetError, InputError
+        As for :func:`read_text`, but a file may be empty.
+    """
+    try:
+        text = "".join(_decoded(path))
+    except UnicodeDecodeError:
+        raise DatasetError(f"{path}: not a text in UTF-8; convert it, or give the right file") from None
+    except OSError as error:
+        raise DatasetError(f"cannot read {path}: {error.strerror or error}") from None
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def read_beginning(path: Path) -> str:
+    """Return the first MiB of a regular file, by which its kind is known; empty for anything else.
+
+    A pipe would lose what is read here, so none is.
+    """
+    try:
+        if not path.is_file():
+            return ""
+        with path.open("rb") as file:
+            return _COLOUR.sub("", file.read(_CHUNK).decode("utf-8-sig", "replace"))
+    except (OSError, ValueError):
+        return ""
+
+
+def _decoded(path: Path) -> Iterator[str]:
+    """Yield the text piece by piece, so that the first wrong byte or one too many ends it."""
+    limit, size = _limit(), 0
+    decoder = codecs.getincrementaldecoder("utf-8-sig")()
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            if not size and chunk.startswith(_NETCDF):
+                raise DatasetError(f"{path}: is netCDF, not a text; if it is a dataset: abtune analyze")
+            size += len(chunk)
+            if size > limit * 2**30:
+                raise DatasetError(
+                    f"{path}: has more than {limit:g} GiB, the most that is read; give a smaller file, or "
+                    f"set {LIMIT_VARIABLE}"
+                )
+            if b"\0" in chunk:
+                raise DatasetError(f"{path}: not a text in UTF-8; convert it, or give the right file")
+            yield decoder.decode(chunk)
+    yield decoder.decode(b"", final=True)
+
+
+def _limit() -> float:
+    """Return the most GiB of a file, which the environment may set."""
+    text = os.environ.get(LIMIT_VARIABLE, "")
+    if not text:
+        return _LIMIT
+    try:
+        limit = to_number(text)
+    except ValueError:
+        limit = math.nan
+    if not 0 < limit < math.inf:
+        raise InputError(f"{LIMIT_VARIABLE} is {shortened(text)!r}; set it to a number of GiB, such as 4")
+    return limit
+
+
+class _RepeatedKeyError(Exception):
+    """One object of JSON has a key twice; Python would keep the last value without a word."""
+
+
+def parse_json(text: str, where: str) -> Any:
+    """Return what a JSON document holds.
+
+    Raises
+    ------
+    DatasetError
+        If it is not JSON, is cut short, or an object has a key twice.
+    """
+    try:
+        return json.loads(text, object_pairs_hook=_object)
+    except _RepeatedKeyError as error:
+        raise DatasetError(f"{where}: has {error} twice in one object; keep one of them") from None
+    except json.JSONDecodeError as error:
+        if error.pos >= len(text.rstrip()) - 1 or error.msg.startswith("Unterminated"):
+            raise DatasetError(f"{where}: the JSON is cut short; write or copy the file again") from None
+        if error.msg == "Extra data":
+            raise DatasetError(f"{where}: more than one JSON document; give each a file of its own") from None
+        spot = f" at line {error.lineno}" if "\n" in text.strip() else f" at character {error.colno}"
+        raise DatasetError(f"{where}: not JSON{spot}: {error.msg}") from None
+    except (ValueError, RecursionError) as error:
+        raise DatasetError(f"{where}: not JSON: {error}") from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    entries = dict(pairs)
+    if len(entries) < len(pairs):
+        counts = Counter(key for key, _ in pairs)
+        raise _RepeatedKeyError(repr(shortened(max(counts, key=counts.__getitem__))))
+    return entries

@@ -1,0 +1,243 @@
+"""Timings as CSV in long format: one timing per line, and columns that say what was timed."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+from abtune.errors import DatasetError, InputError
+from abtune.ingest.timings.file_cells import FileCell, Reading
+from abtune.ingest.units import LONGEST_CELL, PER_SECOND, read_heading, shortened, to_seconds, unit_named
+
+FIELDS = ("shape", "config", "seed", "round", "repeat", "time", "unit")
+# The names of a column of times that needs no --columns.
+_TIMES = ("time", "latency", "duration")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Layout:
+    """Which column holds which field, and the unit of the times; it is empty where a column has it."""
+
+    names: tuple[str, ...]
+    columns: Mapping[str, int]
+    unit: str
+
+    def name_of(self, field: str) -> str:
+        return self.names[self.columns[field]]
+
+
+def read_csv(text: str, path: Path, names: Mapping[str, str], unit: str) -> Reading:
+    """Return the timings of a table with a heading, separated by commas, semicolons or tabs.
+
+    Parameters
+    ----------
+    text : str
+        The file.
+    path : Path
+        Where it is, for messages.
+    names : mapping of str to str
+        The name of a column for an entry of :data:`FIELDS`, where it is another.
+    unit : str
+        Unit of the times, if their column does not say it; else empty.
+
+    Raises
+    ------
+    DatasetError, InputError
+        With line and column, at the first thing that is wrong.
+    """
+    table = _Table()
+    layout: _Layout | None = None
+    for line, row in _rows(text, path):
+        if layout is None:
+            layout = _read_heading(row, path, names, unit)
+        else:
+            _read_row(row, layout, table, f"{path}: line {line}", line)
+    if layout is None or not table.timings:
+        raise DatasetError(f"{path}: has a heading and no timings")
+    unused = [
+        name or f"number {index + 1}, which has no name"
+        for index, name in enumerate(layout.names)
+        if index not in layout.columns.values()
+    ]
+    return Reading(
+        cells=table.file_cells(),
+        each_a_process=False,
+        notes=(f"{path}: columns left out: {', '.join(map(shortened, unused))}",) if unused else (),
+    )
+
+
+def has_times(text: str) -> bool:
+    """Return whether a text begins with the heading of a table of timings."""
+    heading = _heading(text)
+    cells = heading.replace('"', "").split(_delimiter(heading))
+    return len(cells) > 1 and len(_time_columns([cell.strip() for cell in cells])) > 0
+
+
+def _rows(text: str, path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows with the numbers of their lines, but for empty ones and comments above the heading."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(_heading(text)), strict=True)
+    begun = False
+    try:
+        for cells in reader:
+            row = [cell.strip() for cell in cells]
+            if any(row) and (begun or not row[0].startswith("#")):
+                begun = True
+                yield reader.line_num, row
+    except csv.Error as error:
+        raise DatasetError(f"{path}: line {reader.line_num}: {error}") from None
+
+
+def _heading(text: str) -> str:
+    """Return the first line that is neither empty nor a comment."""
+    lines = (line for line in io.StringIO(text) if line.strip() and not line.lstrip().startswith("#"))
+    return next(lines, "")
+
+
+def _delimiter(heading: str) -> str:
+    """Return what separates the columns: the mark that the heading has most often outside quotes."""
+    return max(",;\t", key="".join(heading.split('"')[::2]).count)
+
+
+_Key: TypeAlias = tuple[str | None, str | None, int | None]
+
+
+@dataclass(slots=True)
+class _Table:
+    """The timings so far: by cell, by round, in the order of their lines."""
+
+    timings: dict[_Key, dict[str, list[float]]] = field(default_factory=dict)
+    first_lines: dict[_Key, int] = field(default_factory=dict)
+    numbered: dict[tuple[_Key, str, str], int] = field(default_factory=dict)
+    unit: str = ""
+
+    def file_cells(self) -> tuple[FileCell, ...]:
+        return tuple(
+            FileCell(
+                where=f"line {self.first_lines[key]}",
+                name=None,
+                shape=key[0],
+                config=key[1],
+                seed=key[2],
+                rounds=tuple(tuple(timings) for timings in rounds.values()),
+                labels=tuple(filter(None, rounds)),
+            )
+            for key, rounds in self.timings.items()
+        )
+
+
+def _read_heading(row: Sequence[str], path: Path, names: Mapping[str, str], unit: str) -> _Layout:
+    known = {name.casefold(): index for index, name in enumerate(row)}
+    if len(known) < len(row):
+        raise DatasetError(f"{path}: two columns have the same name: {_listed(row)}")
+    columns = {name: known[name] for name in FIELDS if name in known}
+    for name, wanted in names.items():
+        if wanted.casefold() not in known:
+            raise InputError(f"{path}: has no column {wanted!r}; there are {_listed(row)}")
+        columns[name] = known[wanted.casefold()]
+    if "time" not in names:
+        times = _time_columns(row)
+        if len(times) != 1:
+            raise DatasetError(
+                f"{path}: has {len(times) or 'no'} column{'s' * (len(times) > 1)} of times among "
+                f"{_listed(row)}; a line holds one timing, in a column time_s, time_ms, time_us or "
+                "time_ns, or in the column that --columns time=NAME names"
+            )
+        columns["time"] = times[0]
+    fields: dict[int, str] = {}
+    for name, index in columns.items():
+        if fields.setdefault(index, name) != name:
+            raise InputError(
+                f"{path}: column {row[index]!r} would be both {fields[index]} and {name}; give each a column "
+                "of its own by --columns, or rename it"
+            )
+    return _Layout(names=tuple(row), columns=columns, unit=_unit_of(row, columns, path, unit))
+
+
+def _time_columns(row: Sequence[str]) -> list[int]:
+    """Return which columns are of times by their names: time, time_us, latency (ms)."""
+    times = []
+    for index, cell in enumerate(row):
+        try:
+            heading = read_heading(cell, tuple(PER_SECOND))
+        except InputError:
+            continue
+        if heading.name.casefold() in _TIMES:
+            times.append(index)
+    return times
+
+
+def _listed(row: Sequence[str]) -> str:
+    """Return the columns of a heading as text, as many as a line can hold."""
+    more = ", ..." if len(row) > 12 else ""
+    return ", ".join(map(shortened, row[:12])) + more
+
+
+def _unit_of(row: Sequence[str], columns: Mapping[str, int], path: Path, unit: str) -> str:
+    """Return the unit that the column's name or the option gives; empty where a column of units has it."""
+    column = row[columns["time"]]
+    try:
+        own = read_heading(column, tuple(PER_SECOND)).unit
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    if "unit" not in columns and own == unit != "":
+        return own
+    told = [says for says in (own and f"the name {column}", unit and f"--unit {unit}") if says]
+    if "unit" in columns:
+        told.append(f"the column {row[columns['unit']]}")
+    if not told:
+        raise InputError(f"{path}: nothing says in which unit {column} is; give --unit s, ms, us or ns")
+    if len(told) > 1:
+        raise InputError(f"{path}: the unit is told twice, by {' and by '.join(told)}; keep one of them")
+    return own or unit
+
+
+def _read_row(row: Sequence[str], layout: _Layout, table: _Table, where: str, line: int) -> None:
+    if len(row) != len(layout.names):
+        raise DatasetError(f"{where}: {len(row)} cells under a heading of {len(layout.names)}")
+    values = {name: row[index] for name, index in layout.columns.items()}
+    for name, value in values.items():
+        if not 0 < len(value) <= LONGEST_CELL:
+            wrong = (
+                f"has {len(value):,} characters, and the most is {LONGEST_CELL:,}" if value else "is empty"
+            )
+            raise DatasetError(f"{where}: column {layout.name_of(name)} {wrong}")
+    unit = layout.unit or _same_unit(values["unit"], table, where)
+    seconds = to_seconds(values["time"], unit, f"{where}: column {layout.name_of('time')}")
+    seed = _whole(values["seed"], where) if "seed" in values else None
+    key = values.get("shape"), values.get("config"), seed
+    round_ = _round_label(values.get("round", ""))
+    if "repeat" in values:
+        first = table.numbered.setdefault((key, round_, values["repeat"]), line)
+        if first != line:
+            raise DatasetError(
+                f"{where}: the same cell, round and repeat as in line {first}; keep one of them"
+            )
+    table.first_lines.setdefault(key, line)
+    table.timings.setdefault(key, {}).setdefault(round_, []).append(seconds)
+
+
+def _same_unit(text: str, table: _Table, where: str) -> str:
+    unit = unit_named(text)
+    if unit not in PER_SECOND:
+        raise DatasetError(f"{where}: unit {shortened(text)!r} is none of {', '.join(PER_SECOND)}")
+    table.unit = table.unit or unit
+    if unit != table.unit:
+        raise DatasetError(f"{where}: unit {text}, but {table.unit} above; convert the times to one unit")
+    return unit
+
+
+def _round_label(text: str) -> str:
+    """Return the label of a round, the same for 1, 01 and 1.0."""
+    match = re.fullmatch(r"(-?\d{1,18})(\.0*)?", text, flags=re.ASCII)
+    return str(int(match[1])) if match else text
+
+
+def _whole(text: str, where: str) -> int:
+    if not re.fullmatch(r"\d{1,18}", text, flags=re.ASCII):
+        raise DatasetError(f"{where}: seed {shortened(text)!r} is not a whole number")
+    return int(text)

@@ -1,0 +1,159 @@
+"""Timings as the JSON of pytest-benchmark, Google Benchmark and hyperfine.
+
+The structure of a file tells which program wrote it. Means and the like, which it computed, are left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from abtune.errors import DatasetError
+from abtune.ingest.timings.file_cells import FileCell, Reading, named
+from abtune.ingest.units import PER_SECOND, shortened, to_seconds
+
+# How releases before 1.5, which write no run_type, name what they computed from the repetitions.
+_COMPUTED = re.compile(r"_(mean|median|stddev|cv|BigO|RMS)$")
+
+
+def read_json(document: Any, path: Path) -> Reading:
+    """Return the timings of a file of one of the three.
+
+    Raises
+    ------
+    DatasetError
+        If it is of none of them, or has no single timings.
+    """
+    match document:
+        case {"benchmarks": list(entries), "machine_info": _}:
+            read, each_a_process = _pytest_benchmark, False
+        case {"benchmarks": list(entries), "context": _}:
+            read, each_a_process = _google_benchmark, False
+        case {"results": list(entries)} if _of_hyperfine(entries):
+            read, each_a_process = _hyperfine, True
+        case _:
+            raise DatasetError(
+                f"{path}: JSON, but not of pytest-benchmark, Google Benchmark or hyperfine; "
+                "write the timings as CSV"
+            )
+    if not all(isinstance(entry, dict) for entry in entries):
+        raise DatasetError(f"{path}: an entry of the list of results is no object; the file is damaged")
+    cells, notes = read(entries, path)
+    if not cells:
+        raise DatasetError(f"{path}: has no timings")
+    return Reading(cells=tuple(cells), each_a_process=each_a_process, notes=tuple(notes))
+
+
+_Entries = Sequence[Mapping[str, Any]]
+_Read = tuple[list[FileCell], list[str]]
+
+
+def _pytest_benchmark(entries: _Entries, path: Path) -> _Read:
+    cells = []
+    for number, entry in enumerate(entries):
+        where = f"benchmarks[{number}]"
+        name = _name(entry, "fullname", f"{path}: {where}")
+        data = _get(entry, "stats", f"{path}: {where}").get("data")
+        if not data:
+            raise DatasetError(
+                f"{path}: {where}: {name} has no stats.data; write it with --benchmark-json, "
+                "or with --benchmark-save-data"
+            )
+        cells.append(named(name, where, _times(data, "s", f"{path}: {where}.stats.data")))
+    return cells, []
+
+
+def _google_benchmark(entries: _Entries, path: Path) -> _Read:
+    """Return ``real_time``; repetitions of one name are repeats, means and the like are left out."""
+    timings: dict[str, list[float]] = {}
+    first: dict[str, tuple[str, Any]] = {}
+    notes = []
+    computed = _computed(entries)
+    for number, entry in enumerate(entries):
+        if computed[number]:
+            continue
+        field = f"benchmarks[{number}]"
+        where = f"{path}: {field}"
+        name = _name(entry, "run_name" if "run_name" in entry else "name", where)
+        if entry.get("error_occurred") or entry.get("skipped"):
+            notes.append(f"{path}: {name} was skipped or failed, and is left out")
+            continue
+        timings.setdefault(name, []).append(_real_time(entry, name, where))
+        label = entry.get("label", "")
+        earlier, known = first.setdefault(name, (field, label))
+        if known != label:
+            raise DatasetError(
+                f"{where}: {name} has the label {label!r}, but {known!r} in {earlier}; repeats are of one "
+                "thing: put the label into the name, or take it out of the file"
+            )
+    if not timings and any(computed):
+        raise DatasetError(f"{path}: has aggregates only; run without --benchmark_report_aggregates_only")
+    return [named(name, first[name][0], tuple(times)) for name, times in timings.items()], notes
+
+
+def _real_time(entry: Mapping[str, Any], name: str, where: str) -> float:
+    unit = entry.get("time_unit")
+    if not isinstance(unit, str) or unit not in PER_SECOND:
+        known = ", ".join(PER_SECOND)
+        raise DatasetError(f"{where}: time_unit is {shortened(repr(unit))}, none of {known}")
+    if "real_time" not in entry:
+        raise DatasetError(f"{where}: {name} has no real_time; the file is damaged")
+    return to_seconds(entry["real_time"], unit, f"{where}.real_time")
+
+
+def _computed(entries: _Entries) -> list[bool]:
+    """Return which entries are means and the like: by run_type, or without it by names that share a stem."""
+    names = [str(entry.get("name", "")) for entry in entries]
+    stems = Counter(_COMPUTED.sub("", name) for name in names)
+    return [
+        entry["run_type"] == "aggregate"
+        if "run_type" in entry
+        else _COMPUTED.search(name) is not None and stems[_COMPUTED.sub("", name)] > 1
+        for entry, name in zip(entries, names, strict=True)
+    ]
+
+
+def _of_hyperfine(entries: Sequence[Any]) -> bool:
+    """Return whether results may be of hyperfine; results of Kernel Tuner, for one, are not."""
+    return all("command" in entry for entry in entries if isinstance(entry, dict))
+
+
+def _hyperfine(entries: _Entries, path: Path) -> _Read:
+    cells, notes = [], []
+    for number, entry in enumerate(entries):
+        where = f"results[{number}]"
+        name = _name(entry, "command", f"{path}: {where}")
+        if "times" not in entry:
+            raise DatasetError(f"{path}: {where}: {name} has no times; write it with hyperfine --export-json")
+        codes = entry.get("exit_codes")
+        failed = sum(1 for code in codes if code != 0) if isinstance(codes, list) else 0
+        if failed:
+            runs, times = ("run", "its time is") if failed == 1 else ("runs", "their times are")
+            notes.append(f"{path}: {failed} {runs} of {name!r} ended with an error; {times} counted")
+        cells.append(named(name, where, _times(entry["times"], "s", f"{path}: {where}.times")))
+    return cells, notes
+
+
+def _times(values: Any, unit: str, where: str) -> tuple[float, ...]:
+    if not isinstance(values, list) or not values:
+        raise DatasetError(f"{where}: is not a list of times")
+    return tuple(to_seconds(value, unit, f"{where}[{number}]") for number, value in enumerate(values))
+
+
+def _name(entry: Mapping[str, Any], key: str, where: str) -> str:
+    name = entry.get(key)
+    if not isinstance(name, str) or not name:
+        raise DatasetError(f"{where}: has no {key}; the file is damaged")
+    if "\0" in name:  # netCDF ends a text there
+        raise DatasetError(f"{where}: {key} holds a zero byte; rename it")
+    return name
+
+
+def _get(entry: Mapping[str, Any], key: str, where: str) -> Mapping[str, Any]:
+    value = entry.get(key)
+    if not isinstance(value, dict):
+        raise DatasetError(f"{where}: has no {key}; the file is damaged")
+    return value

@@ -1,0 +1,174 @@
+"""What TVM prints of timings: ``ProfileResult(...)`` of old versions, ``BenchmarkResult(...)`` of new ones.
+
+People paste such results into issues and notes, each under a line that says what was timed. Lines may have
+been wrapped, even within a number. The printed mean, median and extremes have to follow from the timings, so
+that a wrap or a cut that changes a number is noticed. Results under one title are rounds, because nothing
+says that more than the call was repeated.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import statistics
+from bisect import bisect_left
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TypeAlias
+
+from abtune.errors import DatasetError
+from abtune.ingest.timings.file_cells import Reading, named
+from abtune.ingest.units import shortened, to_seconds
+
+_RESULT = re.compile(r"\b(?:Profile|Benchmark)Result\(")
+_RESULTS = "results="
+_SUMMARY = "Execution time summary:"
+_CLOSING = {"(": ")", "[": "]"}
+# What is printed beside the timings, and how it follows from them.
+_STATISTICS: Mapping[str, Callable[[tuple[float, ...]], float]] = {
+    "mean": lambda timings: math.fsum(timings) / len(timings),
+    "median": statistics.median,
+    "min": min,
+    "max": max,
+}
+
+
+def has_results(text: str) -> bool:
+    """Return whether a text holds a printed result."""
+    return bool(_RESULT.search(text)) or _SUMMARY in text
+
+
+def read_printed(text: str, path: Path) -> Reading:
+    """Return all results of a text, each under the last line of text above it.
+
+    Raises
+    ------
+    DatasetError
+        If a result is cut short, has no title, or what is printed beside it does not follow from its timings.
+    """
+    lines = _Lines(text)
+    if _SUMMARY in text:
+        raise DatasetError(
+            f"{path}: line {lines.number(text.index(_SUMMARY))}: a summary has no single timings; "
+            "print repr(result) and not str(result)"
+        )
+    results = _Results(path)
+    end = 0
+    for start in _RESULT.finditer(text):
+        number = lines.number(start.start())
+        results.add_title(lines.between(end, start.start()), number)
+        timings, end = _read_result(text, start.end(), f"{path}: line {number}")
+        results.add_timings(timings, number, has_mean="mean=" in text[start.end() : end])
+    results.leave_out(lines.between(end, len(text)))
+    return results.reading()
+
+
+class _Results:
+    """The results so far, by title."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._title = ""
+        self._rounds: dict[str, list[tuple[float, ...]]] = {}
+        self._first: dict[str, int] = {}
+        self._notes: list[str] = []
+
+    def add_title(self, above: _Numbered, number: int) -> None:
+        """Take the last line above the result in line ``number`` as its title."""
+        where = f"{self._path}: line {number}"
+        self.leave_out(above[:-1])
+        title = above[-1][1].rstrip(":= ") if above else ""
+        if title in self._rounds:
+            first = self._first[title]
+            raise DatasetError(f"{where}: {title!r} was in line {first} already; give each its own title")
+        self._title = title or self._title
+        if not self._title:
+            raise DatasetError(f"{where}: nothing above the result says what was timed; add a title")
+
+    def add_timings(self, timings: tuple[float, ...], number: int, *, has_mean: bool) -> None:
+        """Add a result under the present title."""
+        self._first.setdefault(self._title, number)
+        self._rounds.setdefault(self._title, []).append(timings)
+        if not has_mean:
+            where = f"{self._path}: line {number}"
+            self._notes.append(f"{where}: prints no mean, so nothing shows whether its timings are complete")
+
+    def leave_out(self, lines: _Numbered) -> None:
+        """Note lines that are not used."""
+        self._notes += [f"{self._path}: line {number} left out: {line[:60]!r}" for number, line in lines]
+
+    def reading(self) -> Reading:
+        """Return what was found."""
+        several = [
+            f"{self._path}: {len(timings)} results under {title!r} are rounds of one seed"
+            for title, timings in self._rounds.items()
+            if len(timings) > 1
+        ]
+        return Reading(
+            cells=tuple(
+                named(title, f"line {self._first[title]}", *timings)
+                for title, timings in self._rounds.items()
+            ),
+            each_a_process=False,
+            notes=(*self._notes, *several),
+        )
+
+
+_Numbered: TypeAlias = list[tuple[int, str]]
+
+
+class _Lines:
+    """The lines of a text by position; to count from the beginning each time would be quadratic."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._ends = [match.start() for match in re.finditer("\n", text)]
+
+    def number(self, position: int) -> int:
+        """Return the number of the line at a position."""
+        return bisect_left(self._ends, position) + 1
+
+    def between(self, start: int, end: int) -> _Numbered:
+        """Return the lines of text between two positions that are not empty, each with its number."""
+        first = self.number(start)
+        lines = enumerate(self._text[start:end].split("\n"), start=first)
+        return [(number, line.strip()) for number, line in lines if line.strip()]
+
+
+def _read_result(text: str, start: int, where: str) -> tuple[tuple[float, ...], int]:
+    """Return the timings of the result that begins at a position, and where it ends."""
+    cut = DatasetError(f"{where}: the result is cut short; it ends with '))'")
+    opening = text.find(_RESULTS, start) + len(_RESULTS)
+    printed = text[start : opening - len(_RESULTS)]
+    bracket = text[opening : opening + 1]
+    if opening < start + len(_RESULTS) or bracket not in _CLOSING or set(printed) & set("()[]"):
+        raise cut
+    closing = text.find(_CLOSING[bracket], opening)
+    numbers = text[opening + 1 : closing]
+    end = text.find(")", closing + 1)
+    if closing < 0 or end < 0 or set(numbers) & set("()[]") or text[closing + 1 : end].strip():
+        raise cut
+    timings = tuple(
+        to_seconds("".join(number.split()), "s", f"{where}: results")  # a line may break within a number
+        for number in numbers.split(",")
+        if number.strip()
+    )
+    if not timings:
+        raise DatasetError(f"{where}: the result has no timings")
+    _check(printed, timings, where)
+    return timings, end + 1
+
+
+def _check(printed: str, timings: tuple[float, ...], where: str) -> None:
+    """Check what is printed beside timings: mean, median and extremes follow from them."""
+    for entry in printed.split(","):
+        name, _, value = ("".join(text.split()) for text in entry.partition("="))
+        if name not in _STATISTICS:
+            continue
+        stated = to_seconds(value, "s", f"{where}: {name}")
+        computed = _STATISTICS[name](timings)
+        if not math.isclose(stated, computed, rel_tol=1e-9):
+            raise DatasetError(
+                f"{where}: the {name} is printed as {shortened(value)}, but the {len(timings)} timings give "
+                f"{computed:.9g}; the text was changed or cut"
+            )

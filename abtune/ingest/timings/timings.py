@@ -1,0 +1,219 @@
+"""Dumps of repeated timings: CSV, JSON of benchmark runners, and what TVM prints of a ``time_evaluator``.
+
+A dump does not tell what counts as a seed, and that decides what follows from it. Timings within one process
+share its memory layout, its compiled code and the state of its machine, so they are repeats, however many
+there are: **a file is a seed**, unless a column says otherwise. Only hyperfine starts a process for every
+timing, and only there can a timing be a seed, if the user says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from abtune.errors import DatasetError, InputError, unknown_name
+from abtune.ingest.importer import Imported, Importer, Option, Values
+from abtune.ingest.sources import Contents, Source
+from abtune.ingest.texts import parse_json, read_text
+from abtune.ingest.timings.csv_file import FIELDS, has_times, read_csv
+from abtune.ingest.timings.file_cells import FileCell, Reading
+from abtune.ingest.timings.json_file import read_json
+from abtune.ingest.timings.printed import has_results, read_printed
+from abtune.ingest.timings.timing_cells import Cells, Key, Rounds, assemble_timings, split_timings
+from abtune.ingest.units import PER_SECOND
+
+# How the JSON of hyperfine begins.
+_HYPERFINE = re.compile(r'\s*\{\s*"results"\s*:\s*\[\s*\{\s*"command"')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimingOptions:
+    """What the user says beside the files.
+
+    Attributes
+    ----------
+    shape : str
+        Label of the only shape; empty if the files tell.
+    unit : str
+        Unit of a column of times that does not name its own; empty if there is no such column.
+    columns : mapping of str to str
+        Names of columns for shape, config, seed, round, repeat, time and unit, where they differ.
+    each_a_seed : bool
+        Whether each timing is a seed, where a process made it.
+    """
+
+    shape: str
+    unit: str
+    columns: Mapping[str, str]
+    each_a_seed: bool
+
+
+def _import(sources: Sequence[Source], values: Values) -> Imported:
+    timing_options = TimingOptions(
+        shape=values["shape"],
+        unit=values["unit"],
+        columns=_columns(values["columns"]),
+        each_a_seed=values["seed-is"] == "timing",
+    )
+    return read_timings(sources, timing_options)
+
+
+def _recognises(path: Path, text: str) -> bool:  # noqa: ARG001 - the text tells
+    if text.lstrip()[:1] in {"{", "["}:
+        runner = '"benchmarks"' in text and ('"machine_info"' in text or '"context"' in text)
+        return runner or _HYPERFINE.match(text) is not None
+    return has_results(text) or has_times(text)
+
+
+TIMINGS = Importer(
+    name="timings",
+    kind="a dump of timings",
+    summary="""Read repeated timings: CSV, JSON of benchmark runners, results that TVM printed.
+
+    Each of the FILES is a seed, and the timings in it are repeats. CSV has a line for each timing, with
+    columns shape, config, perhaps seed and round, and time_s, time_ms, time_us or time_ns. JSON comes from
+    pytest-benchmark, Google Benchmark or hyperfine. Text has ProfileResult(...) or BenchmarkResult(...), each
+    below a title. Some files give one name to each timing. With --run the name is a shape, and NAME is the
+    configuration; with --shape the name is a configuration.
+    """,
+    recognises=_recognises,
+    read=_import,
+    run_is="A file of timings",
+    options=(
+        Option(name="shape", metavar="LABEL", help="What was timed, if the files do not say."),
+        Option(name="unit", choices=tuple(PER_SECOND), help="Unit of the times in a table."),
+        Option(
+            name="columns",
+            metavar="FIELD=NAME,...",
+            help=f"Names of the columns of a table: {', '.join(FIELDS)}.",
+            repeated=True,
+        ),
+        Option(
+            name="seed-is",
+            choices=("file", "timing"),
+            default="file",
+            help="What counts as a seed; a timing only where each was a process (hyperfine).",
+        ),
+    ),
+    examples="""
+  abtune import timings times.csv --out t.nc                       columns shape, config, seed, time_us
+  abtune import timings --run old='old-*.json' --run new='new-*.json' --out t.nc   a file is a process
+  abtune import timings results.txt --shape faster-rcnn --out t.nc names in it are configurations
+  abtune import timings --pattern '{config}/{shape}-{seed}.csv' --unit us --out t.nc
+""",
+)
+
+
+def _columns(text: str) -> dict[str, str]:
+    """Return the columns that entries FIELD=NAME, separated by commas, name."""
+    columns: dict[str, str] = {}
+    for entry in text.split(",") if text else []:
+        field, sign, name = (word.strip() for word in entry.partition("="))
+        if not (sign and name):
+            raise InputError(f"--columns {entry!r} is not FIELD=NAME, such as time=elapsed_ms")
+        if field not in FIELDS:
+            raise unknown_name("field", field, FIELDS)
+        if columns.setdefault(field, name) != name:
+            raise InputError(f"--columns has {field} twice, {columns[field]} and {name}; keep one of them")
+    return columns
+
+
+def read_timings(sources: Sequence[Source], options: TimingOptions) -> Imported:
+    """Return the dataset of files of timings, and what there is to say about it.
+
+    Parameters
+    ----------
+    sources : sequence of Source
+        The files; one without a configuration tells its configurations itself.
+    options : TimingOptions
+        What the user says beside the files.
+
+    Raises
+    ------
+    DatasetError
+        With file, place and what to do, at the first thing that is wrong.
+    InputError
+        If an option does not fit the files.
+    """
+    contents = Contents()
+    readings: dict[Source, Reading] = {}
+    for source in sources:
+        if options.shape and source.shape:
+            raise InputError("--shape and {shape} of --pattern both name the shape; keep one of them")
+        text = read_text(source.path)
+        contents.add(source.path, text)
+        readings[source] = _read(text, source.path, options)
+    in_files = [cell for reading in readings.values() for cell in reading.cells]
+    _check_alike(in_files)
+    order = _order({label for cell in in_files for label in cell.labels})
+    cells = Cells(shape=options.shape, order=order)
+    for source, reading in readings.items():
+        cells.add(source, reading)
+    rounds = split_timings(cells.rounds) if options.each_a_seed else cells.rounds
+    notes = [note for reading in readings.values() for note in reading.notes]
+    about = _about_seeds(rounds, _what_is_a_seed(in_files[0], sources[0], options))
+    return Imported(dataset=assemble_timings(rounds, sources), notes=(about, *notes))
+
+
+def _read(text: str, path: Path, options: TimingOptions) -> Reading:
+    if text.lstrip()[0] in "{[":
+        reading = read_json(parse_json(text, str(path)), path)
+    elif has_results(text):
+        reading = read_printed(text, path)
+    else:
+        reading = read_csv(text, path, options.columns, options.unit)
+        if options.each_a_seed:
+            raise InputError(f"{path}: for a table, give a column seed in place of --seed-is")
+        return reading
+    if options.unit or options.columns:
+        raise InputError(f"{path}: --unit and --columns are for tables; this format has its own")
+    if options.each_a_seed and not reading.each_a_process:
+        raise InputError(
+            f"{path}: its timings are repeats within one process, not seeds; run the process several times, "
+            "and give a file for each"
+        )
+    return reading
+
+
+def _check_alike(cells: Sequence[FileCell]) -> None:
+    """Check that either all files have a column of seeds, or none; the same for rounds."""
+    for column, have in (
+        ("seed", {cell.seed is not None for cell in cells}),
+        ("round", {bool(cell.labels) for cell in cells}),
+    ):
+        if len(have) > 1:
+            raise DatasetError(
+                f"some files have a column {column} and some have none; let all have it, or none"
+            )
+
+
+def _order(labels: set[str]) -> dict[str, int]:
+    """Return the index of each round: by number if all are numbers, else by letter."""
+    numbers = all(re.fullmatch(r"-?\d{1,18}", label, flags=re.ASCII) for label in labels)
+    return {label: index for index, label in enumerate(sorted(labels, key=int if numbers else None))}
+
+
+def _what_is_a_seed(cell: FileCell, source: Source, options: TimingOptions) -> str:
+    if options.each_a_seed:
+        return "timing"
+    if cell.seed is not None:
+        return "number in the column seed"
+    return "number in the path" if source.seed_in_path else "file"
+
+
+def _about_seeds(rounds: Mapping[Key, Rounds], what: str) -> str:
+    counts = Counter((shape, config) for shape, config, _ in rounds)
+    timings = [sum(map(len, cell.values())) for cell in rounds.values()]
+    seeds = _range(list(counts.values()), "seed")
+    note = f"each {what} is one seed: {seeds} per cell, {_range(timings, 'timing')} per seed"
+    if max(counts.values()) == 1:
+        note += "; one seed per cell supports no verdict: timings of one process are not fresh draws"
+    return note
+
+
+def _range(numbers: Sequence[int], word: str) -> str:
+    low, high = min(numbers), max(numbers)
+    return f"{low if low == high else f'{low} to {high}'} {word}{'' if high == 1 else 's'}"

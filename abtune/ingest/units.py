@@ -1,0 +1,164 @@
+"""Units, numbers and headings, as files may write them; nothing is guessed.
+
+A time that is read as a throughput turns a gain into a loss. So a unit is known exactly, or its heading is
+refused. The list of units is closed: a table in another unit has to be converted by whoever knows it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from abtune.errors import DatasetError, InputError
+
+# How many of a unit make a second. Whole numbers, because a division by them rounds only once.
+PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+# Operations per second in a unit.
+FLOPS = {"mflops": 1e6, "gflops": 1e9, "tflops": 1e12}
+UNITS = (*PER_SECOND, *FLOPS)
+# Texts that are longer are no cell of a table that people read, and no number.
+LONGEST_CELL = 4_096
+_LONGEST_NUMBER = 400
+
+# Case matters for times: Ms is a megasecond. There are two micro signs, which look the same.
+_TIMES = {**{unit: unit for unit in PER_SECOND}, "\u00b5s": "us", "\u03bcs": "us"}
+_SPELLED_RATES = {spelling: unit for unit in FLOPS for spelling in (unit, f"{unit[:-1]}/s")}
+# Decimal digits of ASCII only: float() also reads 1_500 and the digits of other scripts.
+_NUMBER = re.compile(
+    r"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?|nan)", re.IGNORECASE | re.ASCII
+)
+
+# A heading without a unit may hold words of letters and digits, joined by these marks. Any other mark may be
+# part of a ratio, a rate or a unit: async/main, iter/s, c (lower is better).
+_PLAIN_WORD = re.compile(r"[\w.#+&@-]+")
+_MARKS_BETWEEN = re.compile(r"[\s_()\[\]{},;:/]+")
+# Words that say that a column holds something else than one measured value in a known unit: other units,
+# rates, statistics and comparisons. The list is closed. It guards headings that say no unit, and what it
+# lets through still has to be told a unit, or is announced as GFLOPS.
+_OTHER = re.compile(
+    "[pf]s|[mun]?secs?|seconds?|mins?|minutes?|h|hrs?|hours?|cycles|ticks|clk|[mgt]?flops?|throughput|tput|"
+    "rates?|speed|bandwidth|fps|hz|it|iter(ation)?s?|ops?|tokens?|images?|imgs?|samples?|frames?|requests?|queries|[kmg]b|per|(geo)?mean|median|average|avg|"
+    "std(dev)?|stdev|variance|error|max|p50|p9[0-9]|percentile|log|speedups?|slowdown|ratio|diff(erence)?|"
+    "delta|relative|normali[sz]ed|improvement|percent|vs|versus"
+)
+_OF_TIMES = re.compile("times?|timings?|runtimes?|latency|latencies|durations?|elapsed|wall|cost")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heading:
+    """What the heading of a column says.
+
+    Attributes
+    ----------
+    name : str
+        Without its unit.
+    unit : str
+        One of :data:`UNITS`, ``%``, or empty if the heading names no unit.
+    """
+
+    name: str
+    unit: str
+
+
+def unit_named(text: str) -> str:
+    """Return the unit that a text is the name of, exactly; empty for any other text."""
+    return _TIMES.get(text) or _SPELLED_RATES.get(text.casefold(), "")
+
+
+def read_heading(cell: str, known: Sequence[str]) -> Heading:
+    """Return the name and the unit of a column.
+
+    Parameters
+    ----------
+    cell : str
+        ``NAME``, ``NAME (UNIT)``, ``NAME [UNIT]`` or ``NAME_UNIT``.
+    known : sequence of str
+        The units that the column may have, among :data:`UNITS` and ``%``.
+
+    Raises
+    ------
+    InputError
+        If the heading has another form, or its words say that the column holds something else.
+    """
+    name, unit = _split(cell)
+    words = [word.strip(".+-#&@") for word in _MARKS_BETWEEN.split(name.casefold()) if word]
+    of_rates = not set(known) <= set(PER_SECOND)
+    fits = unit in known if unit else _is_plain(name) and not (of_rates and _any(_OF_TIMES, words))
+    if not any(words) or not fits or _any(_OTHER, words) or any(map(unit_named, words)):
+        raise InputError(f"column {shortened(cell)!r}: {_rule(known)}")
+    return Heading(name=name, unit=unit)
+
+
+def _any(pattern: re.Pattern[str], words: Iterable[str]) -> bool:
+    return any(map(pattern.fullmatch, words))
+
+
+def _split(cell: str) -> tuple[str, str]:
+    """Return the name and the unit of a heading; a unit in brackets that is not known makes no name."""
+    for opening, closing in ("()", "[]"):
+        if cell.endswith(closing):
+            name, _, unit = cell[:-1].rpartition(opening)
+            unit = unit.strip()
+            known = unit if unit == "%" else unit_named(unit)
+            return (name.strip(), known) if known else ("", "")
+    name, _, suffix = cell.rpartition("_")
+    unit = unit_named(suffix) if name else ""
+    return (name, unit) if unit else (cell, "")
+
+
+def _is_plain(name: str) -> bool:
+    """Return whether a name has no mark that could be part of a ratio, a rate or a unit."""
+    return all(
+        word == "+" or (_PLAIN_WORD.fullmatch(word) and any(map(str.isalnum, word))) for word in name.split()
+    )
+
+
+def _rule(known: Iterable[str]) -> str:
+    units = ", ".join(unit.upper() if unit in FLOPS else unit for unit in known if unit != "%")
+    return (
+        f"a heading is NAME or NAME (UNIT) with UNIT one of {units}; rename the column, or name it without a "
+        "unit and give --unit"
+    )
+
+
+def to_number(text: str) -> float:
+    """Return the number that a text writes in decimal digits; inf and nan are numbers too.
+
+    Raises
+    ------
+    ValueError
+        If it is no such text. ``1_500``, ``1,5`` and digits of other scripts are none.
+    """
+    text = text.strip()
+    if len(text) > _LONGEST_NUMBER or not _NUMBER.fullmatch(text):
+        raise ValueError(f"not a number: {shortened(text)!r}")
+    return float(text)
+
+
+def to_seconds(value: Any, unit: str, where: str) -> float:
+    """Return a time in seconds, given as a number or as text.
+
+    Raises
+    ------
+    DatasetError
+        If it is not a positive number.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise DatasetError(f"{where}: {shortened(value)} is not a time; give a positive number")
+    try:
+        number = to_number(value) if isinstance(value, str) else float(value)
+    except (ValueError, OverflowError):
+        comma = "; write it with a decimal point and nothing else" if "," in str(value) else ""
+        raise DatasetError(f"{where}: {shortened(str(value))!r} is not a number{comma}") from None
+    if not 0 < number / PER_SECOND[unit] < math.inf:
+        raise DatasetError(f"{where}: a time must be positive, not {value}; leave out what was not timed")
+    return number / PER_SECOND[unit]
+
+
+def shortened(value: object, most: int = 40) -> str:
+    """Return a value as text for a message, cut to a length that a line can hold."""
+    text = str(value)
+    return text if len(text) <= most else f"{text[: most - 3]}..."

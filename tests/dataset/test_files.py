@@ -1,0 +1,229 @@
+"""Datasets as files: what is written comes back, and what is damaged is refused in one line."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+import abtune
+from abtune.dataset.build import add_variables
+from abtune.dataset.netcdf import BUNDLED, bundled_path
+from abtune.dataset.schema import RunStatus, TrialStatus
+from abtune.errors import DatasetError, InputError, StoreError
+
+pytestmark = pytest.mark.usefixtures("empty_folder")
+
+TEXT = st.text(st.characters(codec="utf-8", exclude_categories=["C"]), min_size=1, max_size=12)
+
+TIMES = st.integers(0, 4 * 10**12).map(lambda since: np.datetime64(since, "ms")) | st.just(
+    np.datetime64("NaT", "ms")
+)
+
+
+@st.composite
+def datasets(draw: st.DrawFn) -> xr.Dataset:
+    """Draw a dataset with every kind of variable: floats with gaps, flags, text and times."""
+    shapes, configs, seeds, rounds, repeats, trials = (draw(st.integers(1, 3)) for _ in range(6))
+    runs = (shapes, configs, seeds)
+    names = st.lists(TEXT, unique=True)
+    latency = st.floats(1e-9, 1e3) | st.just(np.nan)
+    dataset = abtune.make_dataset(
+        draw(arrays(np.float64, (*runs, rounds, repeats), elements=latency)),
+        shapes=draw(names.filter(lambda found: len(found) >= shapes))[:shapes],
+        configs=[f"config {number}" for number in range(configs)],
+        run_status=draw(arrays(np.int8, runs, elements=st.sampled_from(list(RunStatus)))),
+        attrs={"gpu": draw(TEXT), "trials": draw(st.integers(0, 2**31 - 1))},
+    )
+    return add_variables(
+        dataset,
+        flop=draw(arrays(np.float64, shapes, elements=st.integers(1, 10**12))),
+        trial_latency=draw(arrays(np.float64, (*runs, trials), elements=latency)),
+        trial_status=draw(arrays(np.int8, (*runs, trials), elements=st.sampled_from(list(TrialStatus)))),
+        started=draw(arrays("datetime64[ms]", runs, elements=TIMES)),
+        winner=draw(arrays(object, runs, elements=TEXT | st.just(""))),
+    )
+
+
+def names_in(folder: str = ".") -> list[str]:
+    return sorted(path.name for path in Path(folder).iterdir())
+
+
+@given(dataset=datasets())
+@settings(max_examples=40, deadline=None)
+def test_round_trip_is_identity(dataset: xr.Dataset) -> None:
+    """What is saved and opened again is identical: values, gaps, text, times, attributes."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "round.nc")
+        abtune.save_dataset(dataset, path)
+        opened = abtune.open_dataset(path)
+        assert names_in(folder) == ["round.nc"]
+    xr.testing.assert_identical(opened, dataset)
+
+
+@pytest.mark.parametrize("name", BUNDLED)
+def test_bundled_datasets_open(name: str) -> None:
+    """Every bundled dataset opens by its name."""
+    assert abtune.open_dataset(name).sizes["config"] >= 1
+
+
+def test_a_file_wins_over_a_bundled_name(small: xr.Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of the user's that is called like a bundled dataset is the one that is read."""
+    name = next(iter(BUNDLED))
+    abtune.save_dataset(small, name)
+    assert abtune.open_dataset(name).identical(small)
+
+
+def test_unknown_names_get_the_nearest_one() -> None:
+    """A misspelt name is answered with what was probably meant."""
+    with pytest.raises(InputError, match="unknown dataset 'tvm14009'; did you mean: h200-tvm14009, tvm"):
+        abtune.open_dataset("tvm14009")
+    with pytest.raises(InputError, match="unknown dataset"):
+        bundled_path("nothing like it")
+
+
+@pytest.mark.parametrize("value", [None, 3, b"x.nc", xr.Dataset()])
+def test_what_is_no_path_is_refused(small: xr.Dataset, value: Any) -> None:
+    """A path is a text or a path, and nothing else."""
+    with pytest.raises(
+        InputError, match=r"is opened by its path or name, not by .*; there are: .*h200-pilot"
+    ):
+        abtune.open_dataset(value)
+    with pytest.raises(InputError, match=r"is saved to a path, such as 'results.nc', not to"):
+        abtune.save_dataset(small, value)
+
+
+def test_a_missing_file_says_what_to_run() -> None:
+    """A path that does not exist is answered with the ways to get a dataset."""
+    with pytest.raises(DatasetError, match="no such file; make one with abtune sweep"):
+        abtune.open_dataset("absent.nc")
+
+
+@pytest.mark.parametrize("name", [".", "a" * 300, "nul\0.nc"])
+def test_names_that_no_file_has_are_refused(name: str) -> None:
+    """A folder, an overlong name and a name with a NUL are dataset errors, not accidents."""
+    with pytest.raises(DatasetError):
+        abtune.open_dataset(name)
+
+
+@pytest.mark.parametrize("size", [0, 4, 600, 5000, -1])
+def test_truncated_files_are_refused(size: int) -> None:
+    """A file that was cut off, wherever, is called damaged."""
+    Path("cut.nc").write_bytes(bundled_path("tvm14009-rtx3080").read_bytes()[:size])
+    with pytest.raises(DatasetError, match=r"cut\.nc: not a netCDF file, or damaged"):
+        abtune.open_dataset("cut.nc")
+
+
+def test_flipped_bytes_never_raise_anything_else() -> None:
+    """A file with random bytes changed either opens or is called damaged; nothing else is raised."""
+    whole = bundled_path("tvm14009-rtx3080").read_bytes()
+    rng = np.random.default_rng(5)
+    for _ in range(60):
+        damaged = bytearray(whole)
+        for place in rng.integers(0, len(whole), 8):
+            damaged[place] ^= int(rng.integers(1, 256))
+        Path("flipped.nc").write_bytes(damaged)
+        with contextlib.suppress(DatasetError):
+            abtune.open_dataset("flipped.nc")
+
+
+@pytest.mark.parametrize("path", ["absent/x.nc", ".", "a" * 300, "nul\0.nc", "small.nc/x.nc"])
+def test_places_that_cannot_be_written_are_refused(small: xr.Dataset, path: str) -> None:
+    """A missing folder, a folder, an impossible name and a file taken for a folder cannot be written."""
+    abtune.save_dataset(small, "small.nc")
+    with pytest.raises(StoreError, match="cannot write"):
+        abtune.save_dataset(small, path)
+    assert names_in() == ["small.nc"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_devices_are_not_replaced(small: xr.Dataset) -> None:
+    """Writing to a device is refused: a rename would put a file in the device's place."""
+    with pytest.raises(StoreError, match="not a regular file"):
+        abtune.save_dataset(small, "/dev/full")
+    assert Path("/dev/full").is_char_device()
+
+
+def test_a_disk_that_is_full_from_the_start_is_called_so(
+    small: xr.Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The library takes it for a lack of permission, also in a folder that can be written."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(xr.Dataset, "to_netcdf", refuse)
+    with pytest.raises(StoreError, match=r"cannot write x.nc: the disk is full; give another place"):
+        abtune.save_dataset(small, "x.nc")
+
+
+def test_a_circle_of_links_is_refused(small: xr.Dataset) -> None:
+    """A place that can never be reached is named."""
+    Path("circle.nc").symlink_to("circle.nc")
+    with pytest.raises(StoreError, match=r"cannot write circle\.nc"):
+        abtune.save_dataset(small, "circle.nc")
+
+
+def test_links_are_followed(small: xr.Dataset) -> None:
+    """A dataset written through a link ends up where the link points, and the link stays."""
+    Path("folder").mkdir()
+    Path("link.nc").symlink_to("folder/real.nc")
+    abtune.save_dataset(small, "link.nc")
+    assert Path("link.nc").is_symlink()
+    assert abtune.open_dataset("folder/real.nc").identical(small)
+
+
+def test_a_full_disk_keeps_the_old_file(small: xr.Dataset) -> None:
+    """When the new file does not fit, the old one is untouched and no fragment is left."""
+    abtune.save_dataset(small, "kept.nc")
+    before = Path("kept.nc").read_bytes()
+    script = (
+        "import resource, signal, abtune\n"
+        "dataset = abtune.open_dataset('kept.nc')\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
+        "try:\n"
+        "    abtune.save_dataset(dataset, 'kept.nc')\n"
+        "except abtune.errors.StoreError as error:\n"
+        "    print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("cannot write kept.nc: ")
+    assert done.stderr == ""
+    assert Path("kept.nc").read_bytes() == before
+    assert names_in() == ["kept.nc"]
+
+
+def test_invalid_datasets_are_not_written(small: xr.Dataset) -> None:
+    """What could not be read back is not written in the first place."""
+    with pytest.raises(DatasetError, match="'run_status'"):
+        abtune.save_dataset(small.drop_vars("run_status"), "x.nc")
+    assert names_in() == []
+
+
+@pytest.mark.parametrize("value", [True, None, {"a": 1}, [[1], [2]]])
+def test_attributes_that_no_file_holds_are_named(small: xr.Dataset, value: object) -> None:
+    """An attribute that was set later is refused by its name, and nothing is written."""
+    with pytest.raises(InputError, match="attribute 'wrong' is "):
+        abtune.save_dataset(small.assign_attrs(wrong=value), "x.nc")
+    small["latency"].attrs["wrong"] = value
+    with pytest.raises(InputError, match="attribute 'wrong' is "):
+        abtune.save_dataset(small, "x.nc")
+    assert names_in() == []
+
+
+def test_text_that_is_not_unicode_is_refused(small: xr.Dataset) -> None:
+    """A file name of other bytes, as an attribute, is one line."""
+    with pytest.raises(DatasetError, match=r"udcff\.csv' is not valid Unicode"):
+        abtune.save_dataset(small.assign_attrs(source="\udcff.csv"), "x.nc")
+    assert names_in() == []

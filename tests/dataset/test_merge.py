@@ -1,0 +1,202 @@
+"""Merging: the parts of a dataset give it back, and what overlaps or contradicts is refused."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import abtune
+from abtune.dataset.build import add_variables, make_dataset
+from abtune.dataset.merge import left_out, merge_datasets, mixed_shapes
+from abtune.dataset.schema import RunStatus, TrialStatus
+from abtune.errors import DatasetError, InputError
+
+
+@pytest.fixture(scope="module")
+def deep() -> xr.Dataset:
+    return abtune.open_dataset("h200-deep")
+
+
+def made(shapes: str, configs: str, seeds: list[int], *, start: float = 1.0, **attrs: Any) -> xr.Dataset:
+    """Return a dataset whose timings are start, start + 1, ...; shapes and configurations are letters."""
+    size = (len(shapes), len(configs), len(seeds), 1, 1)
+    latency = start + np.arange(math.prod(size), dtype=float).reshape(size)
+    return make_dataset(latency, shapes=list(shapes), configs=list(configs), seeds=seeds, attrs=attrs)
+
+
+@settings(deadline=None)
+@given(data=st.data())
+def test_parts_give_the_dataset_back(data: st.DataObject) -> None:
+    """However the runs are shared out, every value of every variable is where it was."""
+    whole = abtune.open_dataset("h200-pilot").isel(seed=slice(4), trial=slice(5))
+    owner = np.array(data.draw(st.lists(st.integers(0, 2), min_size=24, max_size=24))).reshape(3, 2, 4)
+    parts = {}
+    for number in range(3):
+        status = np.where(owner == number, whole["run_status"].values, RunStatus.MISSING)
+        parts[f"{number}.nc"] = add_variables(whole, run_status=status)
+    merged = merge_datasets(parts)
+    for name in whole.data_vars:
+        np.testing.assert_array_equal(merged[name].values, whole[name].values, err_msg=str(name))
+        assert merged[name].dtype == whole[name].dtype
+    assert merged.attrs["settings"] == whole.attrs["settings"]
+
+
+def test_the_analysis_is_that_of_the_whole(deep: xr.Dataset) -> None:
+    """Shapes from one file and configurations from two others are analysed as if one sweep had made them."""
+    parts = {
+        "shapes.nc": deep.isel(shape=[0, 1]),
+        "first.nc": deep.isel(shape=[2, 3, 4], config=[0]),
+        "second.nc": deep.isel(shape=[2, 3, 4], config=[1]),
+    }
+    merged = merge_datasets(parts)
+    assert abtune.analyze(merged).comparisons == abtune.analyze(deep).comparisons
+    assert mixed_shapes(parts) == deep["shape"].values[2:].tolist()
+
+
+def test_a_union_has_gaps() -> None:
+    """Seeds are sorted, what neither has is missing, and unequal lengths are filled."""
+    first = made("ab", "x", [5])
+    second = add_variables(
+        make_dataset(
+            np.full((1, 2, 2, 2, 3), 9.0), shapes=["c"], configs=["y", "x"], seeds=[0, 7], workloads=["w"]
+        ),
+        trial_latency=np.full((1, 2, 2, 4), 3.0),
+        trial_status=np.zeros((1, 2, 2, 4)),
+        flop=[12.0],
+        winner=np.full((1, 2, 2), "{}"),
+    )
+    merged = merge_datasets({"1": first, "2": second})
+    assert [merged[name].values.tolist() for name in ("shape", "config", "seed")] == [
+        *(["a", "b", "c"], ["x", "y"], [0, 5, 7])
+    ]
+    assert dict(merged.sizes) == {"shape": 3, "config": 2, "seed": 3, "round": 2, "repeat": 3, "trial": 4}
+    assert merged["run_status"].sel(shape="a", config="x").values.tolist() == [2, 0, 2]
+    latency = merged["latency"]
+    np.testing.assert_array_equal(
+        latency.sel(shape="b", config="x", seed=5), [[2, math.nan, math.nan], [math.nan] * 3]
+    )
+    assert (latency.sel(shape="c", seed=[0, 7]) == 9).all()
+    assert (merged["trial_status"].sel(shape=["a", "b"]) == TrialStatus.NOT_RUN).all()
+    assert set(merged["winner"].sel(shape="a").values.ravel()) == {""}
+    np.testing.assert_array_equal(merged["flop"], [math.nan, math.nan, 12])
+    assert merged["workload"].values.tolist() == ["", "", "w"]
+
+
+def test_a_missing_run_gives_way() -> None:
+    """A run that one dataset planned and another made is no overlap."""
+    planned = made("a", "xy", [0, 1])
+    planned["run_status"][0, 1, 1] = RunStatus.MISSING
+    planned["latency"][0, 1, 1] = math.nan
+    merged = merge_datasets({"1": planned, "2": made("a", "y", [1], start=7)})
+    assert merged["latency"].values.ravel().tolist() == [1, 2, 3, 7]
+
+
+def test_overlaps_are_refused(deep: xr.Dataset) -> None:
+    """The first cell that two datasets have is named, with both, and how many there are."""
+    parts = {"a.nc": made("ab", "x", [0, 1]), "c.nc": made("c", "x", [0]), "b.nc": made("b", "x", [1, 2])}
+    with pytest.raises(
+        DatasetError, match=r"a.nc and b.nc both have a run of b, x, seed 1 \(1 such run\); a run counts once"
+    ):
+        merge_datasets(parts)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [
+        ({"latency_source": "search"}, {}, "latency_source is 'search' in 1, but not given in 2"),
+        ({"looks": "[1]"}, {"looks": "[2]"}, "looks is"),
+        ({}, {"at_trials": 64}, "at_trials is not given in 1, but 64 in 2"),
+        ({"target": "llvm"}, {"target": "cuda"}, "target is 'llvm' in 1, but 'cuda' in 2"),
+        ({"gpu": "A"}, {"device": "B"}, "device is 'A' in 1, but 'B' in 2"),
+        (
+            {"settings": '{"trials": 64}'},
+            {"settings": '{"trials": 9}'},
+            "setting trials is 64 in 1, but 9",
+        ),
+        (
+            {"configurations": '[{"name": "x", "space": ""}]'},
+            {"configurations": '[{"name": "x", "space": "other"}]'},
+            "configuration x is",
+        ),
+    ],
+)
+def test_contradictions_are_refused(first: dict[str, Any], second: dict[str, Any], said: str) -> None:
+    """What was measured has to be the same, where it is known."""
+    with pytest.raises(DatasetError, match=said):
+        merge_datasets({"1": made("a", "x", [0], **first), "2": made("b", "x", [0], **second)})
+
+
+def test_what_need_not_agree_is_kept_by_file() -> None:
+    """Versions and seeds of generators may differ; each file keeps its own, and its own sources."""
+    made_with = [json.dumps({"trials": 64, "rng_seed": seed}) for seed in (1, 2)]
+    first = made(
+        "a", "x", [0], settings=made_with[0], tvm_version="0.26", sources='{"x": ["runs/a"]}', gpu="A"
+    )
+    second = made("b", "y", [0], settings=made_with[1], tvm_version="0.27", comment="here", gpu="A")
+    attrs = merge_datasets({"runs/1.nc": first, "2.nc": second}).attrs
+    assert json.loads(attrs["sources"]) == [
+        {"file": "runs/1.nc", "tvm_version": "0.26", "sources": {"x": ["runs/a"]}},
+        {"file": "2.nc", "settings": {"trials": 64, "rng_seed": 2}, "tvm_version": "0.27", "comment": "here"},
+    ]
+    assert (attrs["gpu"], attrs["settings"], attrs["title"]) == ("A", made_with[0], "merged from 2 datasets")
+    assert not {"tvm_version", "comment"} & set(attrs)
+
+
+def test_configurations_are_put_together() -> None:
+    """Their meanings are the union, if every file says its own."""
+    meanings = [[{"name": "x", "space": ""}], [{"name": "x", "space": ""}, {"name": "y", "space": "s"}]]
+    first, second = (
+        made(shape, configs, [0], configurations=json.dumps(meaning))
+        for shape, configs, meaning in zip("ab", ("x", "xy"), meanings, strict=True)
+    )
+    merged = merge_datasets({"1": first, "2": second})
+    assert json.loads(merged.attrs["configurations"]) == meanings[1]
+    assert "configurations" not in merge_datasets({"1": first, "2": made("c", "x", [0])}).attrs
+
+
+@pytest.mark.parametrize(("name", "values"), [("workload", ["gemm", "conv"]), ("flop", [1.0, 2.0])])
+def test_one_label_is_one_shape(name: str, values: list[Any]) -> None:
+    """Two shapes of one label would be compared with each other."""
+    first, second = (
+        add_variables(made("a", config, [0]), **{name: [value]})
+        for config, value in zip("xy", values, strict=True)
+    )
+    with pytest.raises(DatasetError, match=f"2: {name} of a is {values[1]}, but {values[0]} in another file"):
+        merge_datasets({"1": first, "2": second})
+
+
+def test_what_is_not_in_the_schema_is_left_out() -> None:
+    """Variables of other programs have no meaning that could be merged."""
+    first = made("a", "x", [0]).assign(mine=("shape", [1.0]))
+    named = {"1": first, "2": made("b", "x", [0])}
+    assert left_out(named) == ["mine"]
+    assert "mine" not in merge_datasets(named)
+
+
+def test_other_units_are_refused() -> None:
+    """A dataset in milliseconds is not the same numbers."""
+    other = made("b", "x", [0])
+    other["latency"].attrs["units"] = "ms"
+    with pytest.raises(DatasetError, match="2: variable 'latency' is in 'ms'; convert it to 's'"):
+        merge_datasets({"1": made("a", "x", [0]), "2": other})
+
+
+def test_one_dataset_is_nothing_to_merge() -> None:
+    """Two at least."""
+    with pytest.raises(InputError, match="nothing to merge; give two"):
+        merge_datasets({"1": made("a", "x", [0])})
+
+
+def test_arrays_that_memory_does_not_hold_are_refused() -> None:
+    """The union has room for every shape with every seed."""
+    many = make_dataset(np.ones((1, 1, 20_000)), shapes=["a"], configs=["x"])
+    wide = make_dataset(np.ones((10_000, 1, 1)), shapes=[f"s{n}" for n in range(10_000)], configs=["x"])
+    with pytest.raises(DatasetError, match="run_status would take 1 GiB; merge fewer datasets at once"):
+        merge_datasets({"1": many, "2": wide})

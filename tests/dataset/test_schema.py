@@ -1,0 +1,293 @@
+"""The dataset's contract: what is a valid dataset, and how each fault is named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import abtune
+from abtune.dataset.build import add_variables
+from abtune.dataset.check import validate
+from abtune.dataset.schema import SCHEMA_VERSION, VARIABLES, RunStatus
+from abtune.errors import DatasetError, InputError
+
+
+def test_every_variable_says_its_units_and_meaning(small: xr.Dataset) -> None:
+    """Variables and coordinates carry units and a name in words; enumerations their flags."""
+    for name, values in small.variables.items():
+        assert values.attrs["units"], name
+        assert values.attrs["long_name"], name
+    flags = small["run_status"].attrs
+    assert flags["flag_values"].tolist() == [status.value for status in RunStatus]
+    assert flags["flag_meanings"] == "complete failed missing"
+
+
+def test_three_axes_are_enough() -> None:
+    """An array over shape, configuration and seed gets one round and one repeat."""
+    dataset = abtune.make_dataset([[[1.0, 2.0]]], shapes=["a"], configs=["b"])
+    assert dict(dataset.sizes) == {"shape": 1, "config": 1, "seed": 2, "round": 1, "repeat": 1}
+
+
+def test_runs_without_a_timing_are_missing() -> None:
+    """Where there is no timing and no status is given, the run counts as missing, not as failed."""
+    dataset = abtune.make_dataset([[[1.0, np.nan]]], shapes=["a"], configs=["b"])
+    assert dataset["run_status"].values.tolist() == [[[RunStatus.COMPLETE, RunStatus.MISSING]]]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"shapes": ["a", "b"]}, "shapes has 2 entries, but latency has 1"),
+        ({"configs": []}, "configs has 0 entries, but latency has 2"),
+        ({"seeds": [1]}, "seeds has 1 entries, but latency has 2"),
+        ({"workloads": []}, "workloads has 0 entries"),
+        ({"latency": [[1.0]]}, "latency has 2 axes"),
+        ({"latency": [["fast"]]}, "latency is not an array of numbers"),
+        ({"seeds": ["p", "q"]}, "seeds is not an array of numbers"),
+        ({"seeds": [1.5, 2.5]}, "seeds must be whole numbers, and has 1.5"),
+        ({"seeds": [1.0, np.nan]}, "seeds must be whole numbers, and has nan"),
+        ({"seeds": np.ma.masked_equal([1, 2], 2)}, "seeds must be whole numbers, and has nan"),
+        ({"seeds": [1, 2**63]}, "seeds must be whole numbers, and has 9.22337e"),
+        ({"run_status": [[[0, 0], [0, 0.9]]]}, "run_status must be whole numbers, and has 0.9"),
+        ({"attrs": {"fast": True}}, "attribute 'fast' is True, which no netCDF file can hold"),
+        ({"attrs": {"note": None}}, "attribute 'note' is None"),
+        ({"attrs": {"settings": {"trials": 64}}}, "attribute 'settings' is {'trials': 64}"),
+        ({"attrs": {"sizes": [[1, 2], [3]]}}, r"attribute 'sizes' is \[\[1, 2\], \[3\]\]"),
+        ({"attrs": {"a/b": 1}}, "attribute 'a/b': a name is a text without /"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_named(wrong: dict[str, object], message: str) -> None:
+    """Each wrong argument of make_dataset is named with its length and the one wanted."""
+    right = {"latency": [[[1.0, 2.0], [1.0, 2.0]]], "shapes": ["a"], "configs": ["b", "c"]}
+    with pytest.raises(InputError, match=message):
+        abtune.make_dataset(**{**right, **wrong})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, np.inf])
+def test_impossible_latencies_are_named_with_their_place(value: float) -> None:
+    """Zero, negative and infinite latencies are refused with shape, configuration and seed."""
+    with pytest.raises(DatasetError, match="shape a, config c, seed 1"):
+        abtune.make_dataset([[[1.0, 2.0], [1.0, value]]], shapes=["a"], configs=["b", "c"])
+
+
+def test_repeated_labels_are_refused() -> None:
+    """Two shapes of one name could not be told apart."""
+    with pytest.raises(DatasetError, match="coordinate 'shape' lists 'a' more than once"):
+        abtune.make_dataset(np.ones((2, 1, 1)), shapes=["a", "a"], configs=["b"])
+
+
+@pytest.mark.parametrize("name", [name for name, variable in VARIABLES.items() if variable.required])
+def test_missing_variables_are_named(small: xr.Dataset, name: str) -> None:
+    """A dataset without a variable that analysis needs is refused by its name."""
+    with pytest.raises(DatasetError, match=f"no variable '{name}'"):
+        validate(small.drop_vars(name))
+
+
+@pytest.mark.parametrize("name", ["shape", "config", "seed"])
+def test_missing_coordinates_are_named(small: xr.Dataset, name: str) -> None:
+    """A dataset whose axes have no labels is refused by the name of the axis."""
+    with pytest.raises(DatasetError, match=f"no coordinate '{name}'"):
+        validate(small.drop_vars(name))
+
+
+@pytest.mark.parametrize(
+    ("version", "message"),
+    [
+        (None, "attribute 'schema_version' is missing"),
+        (SCHEMA_VERSION + 1, "newer than this abtune"),
+        ("one", "'schema_version' is 'one'"),
+        (0, "'schema_version' is 0"),
+    ],
+)
+def test_other_versions_are_refused(small: xr.Dataset, version: object, message: str) -> None:
+    """A dataset without a version, of a newer one or of none that ever was is refused as such."""
+    attrs = {name: value for name, value in small.attrs.items() if name != "schema_version"}
+    changed = small.drop_attrs(deep=False).assign_attrs(
+        attrs if version is None else {**attrs, "schema_version": version}
+    )
+    with pytest.raises(DatasetError, match=message):
+        validate(changed)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda data: data.assign(latency=data["latency"].transpose()), "'latency' has dimensions"),
+        (lambda data: data.assign(latency=data["latency"].astype(str)), "which is not of kind 'f'"),
+        (
+            lambda data: data.assign(latency=data["latency"].assign_attrs(units="ms")),
+            "'latency' is in 'ms'; convert it to 's'",
+        ),
+        (lambda data: data.assign(run_status=data["run_status"] + 7), "'run_status' holds 7"),
+        *(
+            (lambda data, name=name: data.isel({name: []}), f"dimension '{name}' is empty")
+            for name in ("seed", "round", "repeat")
+        ),
+        (lambda data: data.assign_coords(shape=[1, 2]), "coordinate 'shape' holds 1, which is not text"),
+        (lambda data: data.assign_coords(config=[0.5, 2]), "coordinate 'config' holds 0.5"),
+        (lambda data: data.assign_coords(seed=["p", "q"]), "coordinate 'seed' holds <U1, not whole numbers"),
+        (lambda data: data.assign_coords(seed=[0.5, 1.5]), "coordinate 'seed' holds float64"),
+    ],
+)
+def test_wrong_variables_are_named(small: xr.Dataset, change: object, message: str) -> None:
+    """Wrong dimensions, types, units and flags are refused with what was expected."""
+    with pytest.raises(DatasetError, match=message):
+        validate(change(small))  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("tuning_time", -3.0, "tuning_time must be zero, positive or NaN; shape mine, config async, seed 1"),
+        ("tuning_time", np.inf, "tuning_time must be zero, positive or NaN; .* has inf"),
+        ("search_latency", np.inf, "search_latency must be positive seconds or NaN; .* has inf"),
+        ("search_latency", -1.0, "search_latency must be positive seconds or NaN"),
+        ("trial_latency", -1.0, "trial_latency must be zero, positive or NaN"),
+        ("trial_status", 6, r"'trial_status' holds 6, none of its flags \[0, 1, 2, 3, 4, 5\]"),
+        ("trial_status", 256, "'trial_status' holds 256, none of its flags"),
+        ("trial_status", 0.5, "trial_status must be whole numbers, and has 0.5"),
+        ("run_status", 256, "'run_status' holds 256, none of its flags"),
+        ("throttle_reasons", -1.0, "throttle_reasons must be a sum of bits or NaN"),
+        ("throttle_reasons", 0.5, "throttle_reasons must be a sum of bits or NaN"),
+        ("throttle_reasons", 1e20, r"throttle_reasons must be a sum of bits or NaN; .* has 1e\+20"),
+        ("flop", -1.0, "flop must be zero, positive or NaN; shape mine has -1.0"),
+        ("sm_clock", -1.0, "sm_clock must be zero, positive or NaN"),
+        ("temperature", np.inf, "temperature must be finite or NaN"),
+    ],
+)
+def test_impossible_values_are_named_with_their_place(
+    small: xr.Dataset, name: str, value: float, message: str
+) -> None:
+    """Every variable of numbers says what it cannot hold; gaps are no mistake."""
+    sizes = {**small.sizes, "trial": 3}
+    values = np.ones([sizes[part] for part in VARIABLES[name].dims])
+    values.flat[0] = 0 if VARIABLES[name].flags else np.nan
+    further = {"trial_status": np.zeros((2, 2, 2, 3))} if name == "trial_latency" else {}
+    assert name in add_variables(small, **further, **{name: values})
+    values.flat[-1] = value
+    with pytest.raises((DatasetError, InputError), match=message):
+        add_variables(small, **further, **{name: values})
+
+
+def test_masked_means_missing() -> None:
+    """The fill value below the mask of an array, as netCDF4 returns gaps, is no time."""
+    fill = 9.969209968386869e36
+    latency = np.ma.masked_equal([[[1.0, fill], [2.0, 3.0]]], fill)
+    dataset = abtune.make_dataset(latency, shapes=["a"], configs=["b", "c"])
+    assert np.isnan(dataset["latency"].values[0, 0, 1, 0, 0])
+    assert dataset["run_status"].values[0, 0].tolist() == [RunStatus.COMPLETE, RunStatus.MISSING]
+    names = np.ma.masked_equal(np.array([[["x", "-"], ["x", "x"]]]), "-")
+    found = add_variables(dataset, search_latency=latency, device=names)
+    assert np.isnan(found["search_latency"].values[0, 0, 1])
+    assert found["device"].values[0, 0].tolist() == ["x", ""]
+    times = np.ma.masked_array(np.full((1, 2, 2), "2020-01-01", "datetime64[s]"), [[[0, 1], [0, 0]]])
+    assert np.isnat(add_variables(dataset, started=times)["started"].values[0]).tolist() == [
+        [False, True],
+        [False, False],
+    ]
+    with pytest.raises(InputError, match="run_status must be whole numbers"):
+        add_variables(dataset, run_status=np.ma.masked_equal([[[0, 9], [0, 0]]], 9))
+
+
+@pytest.mark.parametrize(
+    ("unit", "per_second"), [("ns", 1e9), ("us", 1e6), ("ms", 1e3), ("s", 1), ("m", 1 / 60)]
+)
+def test_durations_are_converted_to_seconds(small: xr.Dataset, unit: str, per_second: float) -> None:
+    """A duration knows its unit, and is rounded once; where it is not known, it is missing."""
+    durations = np.array([[[1000, "NaT"], [3, 4]]], dtype=f"m8[{unit}]")
+    expected = [1000 / per_second, np.nan, 3 / per_second, 4 / per_second]
+    dataset = abtune.make_dataset(durations, shapes=["a"], configs=["b", "c"])
+    np.testing.assert_array_equal(dataset["latency"].values.ravel(), expected)
+    masked = np.ma.masked_equal(durations, np.timedelta64(4, unit))
+    found = add_variables(dataset, tuning_time=masked)["tuning_time"].values.ravel()
+    np.testing.assert_array_equal(found, [*expected[:3], np.nan])
+    with pytest.raises(
+        InputError, match=r"flop holds timedelta64.*, which is no time in seconds; give numbers"
+    ):
+        add_variables(dataset, flop=durations[0, 0])
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (np.array([[[True, False], [True, True]]]), "latency holds bool, not numbers; give numbers in s"),
+        (np.array([[[1 + 2j, 1], [1, 1]]]), "latency holds complex128, not numbers"),
+        (np.array([[[1, 2], [3, 4]]], dtype="M8[s]"), r"latency holds datetime64\[s\], not numbers"),
+        (
+            np.array([[[1, 2], [3, 4]]], dtype="m8[M]"),
+            r"latency holds timedelta64\[M\], which is no time in sec",
+        ),
+        (np.array([[[1, 2], [3, 4]]], dtype="m8"), "latency holds timedelta64, which is no time in seconds"),
+        ([[[10**400, 1], [1, 1]]], "latency is not an array of numbers: int too large"),
+    ],
+)
+def test_what_is_no_number_is_refused(values: Any, message: str) -> None:
+    """NumPy would turn truth into one second, and forget what is imaginary."""
+    with pytest.raises(InputError, match=message):
+        abtune.make_dataset(values, shapes=["a"], configs=["b", "c"])
+
+
+def test_a_mask_is_no_status() -> None:
+    """True would be a run that failed."""
+    with pytest.raises(InputError, match="run_status holds bool, not numbers; give numbers"):
+        abtune.make_dataset([[[1.0]]], shapes=["a"], configs=["b"], run_status=[[[True]]])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [lambda data: data.where(data["seed"] < 1), lambda data: data.reindex(seed=range(4))],
+    ids=["where", "reindex"],
+)
+def test_gaps_of_xarray_say_what_to_do(small: xr.Dataset, change: Callable[[xr.Dataset], xr.Dataset]) -> None:
+    """Where xarray leaves gaps, flags become floats; both ways around that work as the message says."""
+    with pytest.raises(
+        DatasetError, match=r"'run_status' holds float32, .*where and reindex do that"
+    ) as raised:
+        validate(change(small))
+    assert "dataset.isel(seed=dataset.seed < 5)" in str(raised.value)
+    assert "fill_value={'run_status': 2, 'trial_status': 4}" in str(raised.value)
+    validate(small.isel(seed=small.seed < 1))
+    filled = small.reindex(seed=range(4), fill_value={"run_status": 2, "trial_status": 4})
+    validate(filled)
+    assert (filled["run_status"].isel(seed=3) == RunStatus.MISSING).all()
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (
+            "h200-pilot",
+            r"'h200-pilot' is not a dataset but its name; open it first: abtune.open_dataset\('h2",
+        ),
+        (Path("a.nc"), r"'a.nc' is not a dataset but its name; open it first: abtune.open_dataset\('a.nc'\)"),
+        (None, "of type NoneType is not a dataset; open one with abtune.open_dataset, or build one with"),
+        (np.ones(3), "of type ndarray is not a dataset"),
+        (xr.DataArray(1.0), "of type DataArray is not a dataset"),
+    ],
+)
+def test_what_is_no_dataset_is_told_how_to_get_one(value: Any, message: str) -> None:
+    """Analysing, saving and adding take datasets, not names or arrays."""
+    for attempt in (abtune.analyze, lambda value: abtune.save_dataset(value, "x.nc"), add_variables):
+        with pytest.raises(InputError, match=message):
+            attempt(value)
+
+
+def test_histories_need_their_status(small: xr.Dataset) -> None:
+    """Times of trials alone do not say which of them ran."""
+    with pytest.raises(DatasetError, match="'trial_latency' needs 'trial_status'"):
+        add_variables(small, trial_latency=np.ones((2, 2, 2, 3)))
+
+
+def test_added_variables_must_be_known_and_fit(small: xr.Dataset) -> None:
+    """A variable that is not in the schema, or of another size, cannot be added; the dataset is unchanged."""
+    before = small.copy(deep=True)
+    with pytest.raises(InputError, match="'speed' is not a variable of the schema"):
+        add_variables(small, speed=[1.0])
+    with pytest.raises(DatasetError, match="do not fit together"):
+        add_variables(small, flop=[1.0, 2.0, 3.0, 4.0, 5.0])
+    assert small.identical(before)

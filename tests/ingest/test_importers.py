@@ -1,0 +1,163 @@
+"""The registry: every importer knows its own files, and a file is sent to the importer that reads it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from import_samples import SAMPLES, TUNED
+
+from abtune.errors import AbtuneError, DatasetError, InputError
+from abtune.ingest.importer import Inputs
+from abtune.ingest.importers import IMPORTERS, all_importers, importer_named, recognise, run_importer
+from abtune.ingest.sources import Source, find_files
+from abtune.ingest.texts import read_beginning
+
+ROOT = Path(__file__).parent.parent.parent
+LOGS = TUNED / "mainline-0" / "logs"
+CSV = "shape,config,time_us\nx,a,1\n"
+
+
+def sources(*paths: Path) -> tuple[Source, ...]:
+    return find_files(map(str, paths), [])
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        (ROOT / "data" / "tvm14009-rtx3080.md", "published"),
+        (ROOT / "data" / "torchvision-variants.txt", "timings"),
+        *((SAMPLES / name, "timings") for name in ("google-1.json", "hyperfine-1.json", "pytest-1.json")),
+        *((SAMPLES / name, "timings") for name in ("printed.txt", "times.csv")),
+        *((TUNED / name, "databases") for name in ("mainline-1", "async-1")),
+        (TUNED / "failed-0", "logs"),
+        *((path, "logs") for path in sorted(LOGS.iterdir())),
+    ],
+    ids=lambda value: value.name if isinstance(value, Path) else value,
+)
+def test_files_are_known_by_their_content(path: Path, name: str) -> None:
+    """Every sample has exactly one importer."""
+    assert recognise(sources(path)).name == name
+
+
+def test_a_folder_with_both_is_asked_about() -> None:
+    """A work_dir with a database and logs may be meant as either."""
+    with pytest.raises(InputError) as raised:
+        recognise(sources(TUNED / "mainline-0"))
+    assert str(raised.value) == (
+        f"{TUNED}/mainline-0: databases (a MetaSchedule database) and logs (a tuning log) can read this; "
+        "name one: abtune import databases ..."
+    )
+    # what only one of them reads decides for all
+    assert recognise(sources(TUNED / "mainline-0", TUNED / "mainline-1")).name == "databases"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "just some words\n",
+            "no importer knows this content; there are published (a published table), databases",
+        ),
+        ('{"results": [{"configuration": {}, "times": {}}]}', "no importer knows this content"),
+        ("|Machine|GPU|\n|-|-|\n|mine|RTX|\n", "no importer knows this content"),
+    ],
+)
+def test_what_nobody_reads_is_said(tmp_path: Path, text: str, said: str) -> None:
+    """One line says which importers there are and how to name one."""
+    path = tmp_path / "file.txt"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError) as raised:
+        recognise(sources(path))
+    assert said in str(raised.value)
+    assert "name one, such as abtune import timings FILE" in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_files_of_two_kinds_are_not_one_import(tmp_path: Path) -> None:
+    """The first file that does not fit the ones before it is named."""
+    with pytest.raises(InputError, match=r"tvm14009-rtx3080.md: no .*, unlike the files before \(timings"):
+        recognise(sources(SAMPLES / "times.csv", ROOT / "data" / "tvm14009-rtx3080.md"))
+    with pytest.raises(DatasetError, match="there is no such file, and no importer of that name; there are"):
+        recognise(sources(tmp_path / "absent"))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names here")
+def test_pipes_need_the_name_of_their_importer(tmp_path: Path) -> None:
+    """To look at a pipe would take away what it holds."""
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="is no regular file; name its importer: published, databases"):
+        recognise(sources(tmp_path / "pipe"))
+
+
+@pytest.mark.parametrize("chosen", IMPORTERS)
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("|Shape|a|b|\n|-|-|-|\n", "published"),
+        ("Shape | a | b\n", "published"),
+        (" ID | Name | FLOP | Weight |\n", "logs"),
+        ("[Task #0: main] Trial #1: Error in building:\n", "logs"),
+        ('["123", "E0cAAAAAAAB7"]\n', "databases"),
+        ('[0, [[[["GetSBlock", [], [], []]]]]]\n', "databases"),
+        (CSV, "timings"),
+        ("# by me\nkernel;latency [ms]\nx;1\n", "timings"),
+        ("x\nProfileResult(mean=1, results=(1,))\n", "timings"),
+        ('{"results": [{"command": "x", "times": [1]}]}', "timings"),
+        ('{"context": {}, "benchmarks": []}', "timings"),
+    ],
+)
+def test_a_file_of_another_kind_is_sent_on(tmp_path: Path, chosen: str, text: str, name: str) -> None:
+    """Whichever importer was named, the message names the one that reads the file."""
+    path = tmp_path / "file.txt"
+    path.write_text(text, encoding="utf-8")
+    values = {option.name: option.default for option in importer_named(chosen).options}
+    if chosen == name:
+        assert recognise(sources(path)).name == name
+        return
+    with pytest.raises(DatasetError) as raised:
+        run_importer(importer_named(chosen), sources(path), values)
+    other = importer_named(name)
+    assert str(raised.value) == (
+        f"{path}: is not {importer_named(chosen).kind} but {other.kind}: abtune import {name}"
+    )
+
+
+def test_what_nobody_knows_for_certain_is_read(tmp_path: Path) -> None:
+    """A table whose column of times has a name of its own is no table of times for certain."""
+    path = tmp_path / "t.csv"
+    path.write_text("shape,config,elapsed\nx,a,1\n", encoding="utf-8")
+    values = {"shape": "", "unit": "ms", "columns": "time=elapsed", "seed-is": "file"}
+    assert run_importer(importer_named("timings"), sources(path), values).dataset["latency"].item() == 1e-3
+
+
+def test_one_file_is_one_file(tmp_path: Path) -> None:
+    """A glob may stand for several files, which are no one table."""
+    for name in ("1.md", "2.md"):
+        (tmp_path / name).write_text(f"|Shape|a (s)|b (s)|\n|-|-|-|\n|{name}|1|2|\n", encoding="utf-8")
+    with pytest.raises(InputError, match="published reads one file, and 2 are given; import each by itself"):
+        run_importer(importer_named("published"), find_files([f"{tmp_path}/*.md"], []), {"unit": ""})
+
+
+def test_importers_describe_themselves() -> None:
+    """The registry has their names; every importer and every option has a help."""
+    for name, importer in zip(IMPORTERS, all_importers(), strict=True):
+        assert importer.name == name
+        assert importer.kind.startswith("a ")
+        assert importer.summary.strip()
+        assert importer.inputs in Inputs
+        assert all(option.help.strip() for option in importer.options)
+        assert f"abtune import {name} " in importer.examples
+    with pytest.raises(AbtuneError, match="unknown importer 'log'; did you mean: logs"):
+        importer_named("log")
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe\0", b"|" * 5000, b"\x89HDF\r\n\x1a\n"])
+def test_any_content_may_be_looked_at(tmp_path: Path, content: bytes) -> None:
+    """No importer fails at what it does not know."""
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    text = read_beginning(path)
+    assert not [importer.name for importer in all_importers() if importer.recognises(path, text)]
+    assert not [importer.name for importer in all_importers() if importer.recognises(tmp_path, "")]

@@ -1,0 +1,91 @@
+"""Patterns over paths: what the names of folders and files say of shapes, configurations and seeds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from abtune.errors import InputError
+from abtune.ingest.path_patterns import find_matching
+from abtune.ingest.sources import recorded_path
+
+
+def make(folder: Path, *names: str) -> None:
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(name, encoding="utf-8")
+
+
+def found(pattern: str) -> list[tuple[str, str, int]]:
+    return [(source.config, source.shape, source.seed) for source in find_matching(pattern)]
+
+
+def test_fields_come_from_the_path(empty_folder: Path) -> None:
+    """As in the logs of apache/tvm#14009: many shapes and configurations in one command."""
+    label = "M=512_N=256_K=640"
+    make(
+        empty_folder,
+        *(
+            f"{config}_outputs/{label}_t=5000/{log}"
+            for config in ("mainline", "async")
+            for log in ("a.txt", "b.md")
+        ),
+        "async_outputs/N=1_t=5000/a.txt",
+        "async_outputs/N=1_t=64/a.txt",
+    )
+    assert found("{config}_outputs/{shape}_t=5000/*.txt") == [
+        ("async", label, 0),
+        ("async", "N=1", 0),
+        ("mainline", label, 0),
+    ]
+
+
+def test_seeds_are_numbers_or_counted(empty_folder: Path) -> None:
+    """A number in the path is the seed; without one, the files of a configuration and shape count up."""
+    make(empty_folder, "a-10.csv", "a-2.csv", "b-7.csv", "b-x.csv")
+    assert found("{config}-{seed}.csv") == [("a", "", 2), ("a", "", 10), ("b", "", 7)]
+    assert found("{config}-*.csv") == [("a", "", 0), ("a", "", 1), ("b", "", 0), ("b", "", 1)]
+    assert [source.path.name for source in find_matching("{config}-??.csv")] == ["a-10.csv"]
+    assert all(source.seed_in_path for source in find_matching("{config}-{seed}.csv"))
+
+
+def test_other_marks_are_themselves(empty_folder: Path) -> None:
+    """Brackets and dots are no patterns here, and nothing crosses a folder."""
+    make(empty_folder, "[x].log/a", "x.log/a", "xylog/a", "[x].log/deep/a")
+    assert [source.path.as_posix() for source in find_matching("[x].log/{config}")] == [
+        *("[x].log/a", "[x].log/deep")
+    ]
+
+
+def test_paths_are_recorded_with_their_folders(empty_folder: Path) -> None:
+    """As they are from the working folder, also where the pattern is absolute."""
+    make(empty_folder, "runs/a/1.csv")
+    (source,) = find_matching(f"{empty_folder}/runs/{{config}}/*.csv")
+    assert source.recorded == recorded_path(Path("./runs/a/1.csv")) == "runs/a/1.csv"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "said"),
+    [
+        ("*.csv", "has no field; write {config}, {shape} or {seed}"),
+        ("{confg}.csv", "unknown field of --pattern 'confg'; did you mean: config"),
+        ("{config}/{config}.csv", "has {config} 2 times; write * for all but one"),
+        ("{config}.json", "no file or folder matches --pattern"),
+        ("{config}{shape}.csv", "matches --pattern in two ways, config aaa, shape a and config a, shape aaa"),
+    ],
+)
+def test_patterns_that_tell_nothing_are_refused(empty_folder: Path, pattern: str, said: str) -> None:
+    """No field, an unknown one, no file, or more than one reading."""
+    make(empty_folder, "aaaa.csv")
+    with pytest.raises(InputError) as raised:
+        find_matching(pattern)
+    assert said in str(raised.value)
+
+
+def test_one_file_under_two_names_is_refused(empty_folder: Path) -> None:
+    """A link is not another run."""
+    make(empty_folder, "a.csv")
+    (empty_folder / "b.csv").symlink_to("a.csv")
+    with pytest.raises(InputError, match=r"b.csv is given twice"):
+        find_matching("{config}.csv")

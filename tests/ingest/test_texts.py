@@ -1,0 +1,104 @@
+"""Texts of files: limits, encodings, and JSON that loses nothing."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from abtune.errors import AbtuneError, DatasetError, InputError
+from abtune.ingest.texts import LIMIT_VARIABLE, load_text, parse_json, read_beginning, read_text
+
+
+def write(folder: Path, content: bytes) -> Path:
+    path = folder / "file.txt"
+    path.write_bytes(content)
+    return path
+
+
+def test_a_text_is_read_whole(tmp_path: Path) -> None:
+    """A mark of its encoding, colours and the ends of lines of other systems are no part of it."""
+    path = write(tmp_path, "\ufeffa\r\nb\r\x1b[1mc\x1b[0m\n\u00e9".encode())
+    assert read_text(path) == "a\nb\nc\n\u00e9"
+
+
+def test_pieces_of_a_text_are_joined_within_a_character(tmp_path: Path) -> None:
+    """A file is read in pieces, which may end within a character."""
+    text = "x" + "\u20ac" * 700_000
+    assert load_text(write(tmp_path, text.encode())) == text
+
+
+def test_no_more_is_read_than_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limit is in GiB; the environment raises it, and what is no number there is said."""
+    path = write(tmp_path, b"x" * 3000)
+    monkeypatch.setenv(LIMIT_VARIABLE, "2e-6")  # 2147 bytes
+    with pytest.raises(
+        DatasetError, match=r"has more than 2e-06 GiB, the most that is read; .* set ABTUNE_MAX_GIB"
+    ):
+        read_text(path)
+    monkeypatch.setenv(LIMIT_VARIABLE, "3e-6")
+    assert len(read_text(path)) == 3000
+    for wrong in ("much", "0", "-1", "inf", "1_0"):
+        monkeypatch.setenv(LIMIT_VARIABLE, wrong)
+        with pytest.raises(InputError, match=f"ABTUNE_MAX_GIB is '{wrong}'; set it to a number of GiB"):
+            read_text(path)
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="there is no endless file here")
+def test_endless_files_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Zeros are no text from the first on."""
+    with pytest.raises(DatasetError, match="not a text in UTF-8"):
+        read_text(Path("/dev/zero"))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names here")
+def test_pipes_lose_nothing(tmp_path: Path) -> None:
+    """To look at the beginning of a pipe would take it away."""
+    os.mkfifo(tmp_path / "pipe")
+    assert read_beginning(tmp_path / "pipe") == ""
+    assert read_beginning(tmp_path) == read_beginning(tmp_path / "absent") == ""
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "is empty"),
+        (b" \n", "is empty"),
+        (b"a\0b", "not a text in UTF-8"),
+        (b"a\xffb", "not a text in UTF-8"),
+        (b"abc\xe2\x82", "not a text in UTF-8"),
+        (b"\x89HDF\r\n\x1a\n\0\0", "is netCDF, not a text; if it is a dataset: abtune analyze"),
+    ],
+)
+def test_other_files_are_refused(tmp_path: Path, content: bytes, said: str) -> None:
+    """Each with a line that says what it is."""
+    with pytest.raises(DatasetError, match=said):
+        read_text(write(tmp_path, content))
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a": 3, "a": 1}', '[{"b": {"a": 1, "c": 2, "a": 1}}]', '{"a": 1, "\\u0061": 2}']
+)
+def test_repeated_keys_are_refused(text: str) -> None:
+    """Python would keep the last value without a word."""
+    with pytest.raises(DatasetError, match="x: has 'a' twice in one object; keep one of them"):
+        parse_json(text, "x")
+    assert parse_json('[{"a": 1}, {"a": 2}]', "x") == [{"a": 1}, {"a": 2}]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"a": [1', "x: the JSON is cut short"),
+        ("[1] [2]", "more than one JSON document"),
+        ("[1,, 2]", "x: not JSON at character 4"),
+        ("[\n1,, 2]", "x: not JSON at line 2"),
+        ("[" * 100_000, "x: not JSON"),
+        ("9" * 5000, "x: not JSON"),
+    ],
+)
+def test_what_is_no_json_is_said(text: str, said: str) -> None:
+    """One line with the place."""
+    with pytest.raises(AbtuneError, match=said):
+        parse_json(text, "x")
