@@ -1,38 +1,26 @@
-"""Fixtures of the measuring half: plans, stores, and processes that find the modules of this folder."""
+"""Fixtures of the measuring half: stores, and processes that serve fakes."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from abtune.measure.child import ChildProcess
-from abtune.measure.fork_server import ForkServer
-from abtune.measure.slot import Slot
-from abtune.measure.store import Store
-
-HERE = Path(__file__).parent
+from abtune.measure.store.store import Store
+from abtune.measure.workers.child import ChildProcess
+from abtune.measure.workers.fork_server import ForkServer
+from abtune.measure.workers.slot import Slot
 
 
 @pytest.fixture(autouse=True)
-def modules_for_children(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let child processes import the modules of this folder."""
-    before = os.environ.get("PYTHONPATH")
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(HERE), before])))
+def processes_find_helpers(helpers_for_processes: None) -> None:
+    """Let every process that a test starts import the helpers of tests."""
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "abtune.nc")
-
-
-@pytest.fixture
-def fake(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let sweeps of this process search with the fake in place of TVM."""
-    monkeypatch.setattr("abtune.measure.pool.TVM_MODULE", "fake_metaschedule")
-    monkeypatch.setattr("abtune.measure.pool.SPARES", 1)
 
 
 @pytest.fixture

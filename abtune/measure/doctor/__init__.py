@@ -1,0 +1,1 @@
+"""Whether a machine is ready to sweep."""

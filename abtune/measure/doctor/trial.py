@@ -1,0 +1,94 @@
+"""The trial with which every sweep begins: a few small kernels are proposed, built and timed."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from abtune.errors import AbtuneError
+from abtune.measure.doctor.findings import Finding, ok, problem
+from abtune.measure.plan.plan import Plan
+from abtune.measure.plan.target import TargetFacts, Workplace
+from abtune.measure.store.store import Store
+from abtune.measure.sweep.health_check import try_out
+from abtune.measure.sweep.session import Clock
+from abtune.measure.sweep.try_candidates import Places
+from abtune.measure.workers.cluster import open_cluster
+
+# A trial takes seconds; minutes where all cores are busy.
+TRIAL_LIMIT = 300.0
+
+
+class _Timed:
+    """Places that note how long each of their tasks took."""
+
+    def __init__(self, places: Places) -> None:
+        self._places = places
+        self.seconds: dict[str, float] = {}
+
+    async def search(self, task: Callable[..., Any], *args: Any, priority: int) -> Any:
+        """Return the result of a task on a core."""
+        return await self._timed(self._places.search, task, args, priority)
+
+    async def measure(self, task: Callable[..., Any], *args: Any, priority: int) -> Any:
+        """Return the result of a task at a device."""
+        return await self._timed(self._places.measure, task, args, priority)
+
+    async def _timed(self, run: Any, task: Any, args: Sequence[Any], priority: int) -> Any:
+        started = time.monotonic()
+        try:
+            return await run(task, *args, priority=priority)
+        finally:
+            name = task.__name__
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.monotonic() - started
+
+
+# The tasks that try_out runs, and their names in the finding.
+_STEPS = {"propose": "propose", "build_batch": "build", "time_batch": "time"}
+
+
+def check_trial(plan: Plan, facts: TargetFacts, store: Store) -> Finding:
+    """Return whether a few kernels can be proposed, built and timed, and how long each step took.
+
+    Parameters
+    ----------
+    plan : Plan
+        The sweep that would begin.
+    facts : TargetFacts
+        The target; the first of its devices is tried.
+    store : Store
+        Where the sweep would keep its runs. Its files are read, and nothing is written.
+    """
+    started = time.monotonic()
+    try:
+        store.rounds()  # a sweep reads its files first, and ends where one is damaged
+        store.records()
+        seconds = asyncio.run(_try(plan, facts))
+    except AbtuneError as error:
+        return problem("trial", str(error), "mend this first: a sweep would end with the same line")
+    except TimeoutError:
+        state = f"no kernel was timed within {TRIAL_LIMIT:.0f} s"
+        return problem("trial", state, "see whether the machine is busy or swapping")
+    steps = ", ".join(f"{_STEPS.get(name, name)} {took:.1f} s" for name, took in seconds.items())
+    total = time.monotonic() - started
+    configs = " and ".join(config.name for config in plan.configs)
+    return ok("trial", f"kernels of {configs} were built and timed in {total:.1f} s: {steps}")
+
+
+async def _try(plan: Plan, facts: TargetFacts) -> dict[str, float]:
+    began = time.monotonic()
+    one = replace(facts, devices=facts.devices[:1])  # each device would start several processes
+    workplace = Workplace(facts=one, scheduler="", cores=1)
+    async with asyncio.timeout(TRIAL_LIMIT), open_cluster(workplace) as cluster:
+        timed = _Timed(cluster)
+        timed.seconds["start"] = time.monotonic() - began
+        try:
+            await try_out(plan, timed, Clock(math.inf))
+        except asyncio.CancelledError:
+            await cluster.interrupt()
+            raise
+    return timed.seconds

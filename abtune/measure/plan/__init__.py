@@ -1,0 +1,1 @@
+"""The plan of a sweep, and the values that all other rooms pass around."""

@@ -1,0 +1,28 @@
+"""What a sweep does where the user says nothing: the one place for these numbers.
+
+This module imports nothing of abtune and no library, so that ``abtune --help`` can show the defaults fast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+# By kind of target: candidates of a run, and candidates of one iteration. A GPU gets MetaSchedule's own
+# iterations of 64. A CPU gets sizes with which a small comparison takes minutes.
+TRIALS: Mapping[str, tuple[int, int]] = MappingProxyType({"cuda": (128, 64), "llvm": (24, 12)})
+SHAPES: Mapping[str, str] = MappingProxyType({"cuda": "tvm14009", "llvm": "quick"})
+SEEDS = 10
+SEEDS_UNTIL_SETTLED = 20
+ROUNDS = 5
+REPEATS = 5
+CACHE = "warm"
+RNG_SEED = 0
+OUT = "abtune.nc"
+TARGET = "auto"
+
+# No option changes these: timings of a candidate in its search, least milliseconds of one timing, and the
+# seconds after which building or timing one candidate is given up.
+SEARCH_REPEATS = 3
+REPEAT_MS = 10
+STEP_TIMEOUT = 30.0

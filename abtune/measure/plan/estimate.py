@@ -1,0 +1,90 @@
+"""The cost of a sweep before it starts: a rough guess, and better once some of its runs are done."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from abtune.measure.plan.plan import Plan, Run
+from abtune.measure.plan.records import RunRecord
+from abtune.measure.plan.target import Workplace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """The cost of the runs that are left.
+
+    Attributes
+    ----------
+    runs : int
+        Number of runs that are left.
+    core_seconds : float
+        Time that one core would need for all of them.
+    seconds : float
+        Time on all cores and devices, re-measuring included.
+    from_runs : int
+        Number of finished runs behind the estimate; zero if typical numbers are behind it.
+    """
+
+    runs: int
+    core_seconds: float
+    seconds: float
+    from_runs: int
+
+
+# Core seconds by kind of target: an iteration of evolutionary search, an iteration of random sampling, and
+# building and timing one candidate. Orders of magnitude with TVM 0.27, for the default shapes.
+_TYPICAL: Mapping[str, tuple[float, float, float]] = MappingProxyType(
+    {"cuda": (20.0, 0.5, 0.4), "llvm": (5.0, 0.2, 0.2)}
+)
+
+
+def estimate(plan: Plan, workplace: Workplace, done: Sequence[RunRecord]) -> Cost:
+    """Return the estimated cost of the runs that are left.
+
+    Parameters
+    ----------
+    plan : Plan
+        The whole sweep.
+    workplace : Workplace
+        The cores and devices that do it.
+    done : sequence of RunRecord
+        Finished runs of the same sweep.
+    """
+    finished = {(record.shape, record.config, record.seed) for record in done}
+    left = [run for run in plan.runs if (run.shape.label, run.config.name, run.seed) not in finished]
+    known = _known_costs(done)
+    costs = [known.get(run.config.name, _typical_cost(run, plan, workplace.facts.kind)) for run in left]
+    # A run is a chain of steps, so more cores than runs do not help.
+    searching = max(sum(costs) / workplace.cores, *costs, 0.0)
+    return Cost(
+        runs=len(left),
+        core_seconds=sum(costs),
+        seconds=searching + _measuring(plan, done) / len(workplace.facts.devices),
+        from_runs=len(done),
+    )
+
+
+def _known_costs(done: Sequence[RunRecord]) -> dict[str, float]:
+    """Return the mean core seconds of a finished run, by configuration."""
+    times: dict[str, list[float]] = {}
+    for record in done:
+        times.setdefault(record.config, []).append(record.tuning_time)
+    return {config: statistics.mean(seconds) for config, seconds in times.items()}
+
+
+def _typical_cost(run: Run, plan: Plan, kind: str) -> float:
+    """Return the core seconds of a run by typical numbers."""
+    evolving, sampling, candidate = _TYPICAL[kind]
+    iterations = math.ceil(plan.settings.trials / plan.settings.trials_per_iteration)
+    search = evolving if run.config.strategy == "evolutionary" else sampling
+    return iterations * search + plan.settings.trials * candidate
+
+
+def _measuring(plan: Plan, done: Sequence[RunRecord]) -> float:
+    """Return the seconds that one device takes to measure all winners of the plan."""
+    latency = statistics.median([record.search_latency for record in done if record.winner] or [0.0])
+    return len(plan.runs) * 2 * plan.settings.rounds * plan.settings.round_seconds(latency)

@@ -1,0 +1,136 @@
+"""What a sweep runs on, as data: facts about the target, and who works for it.
+
+Nothing here starts a process or imports TVM: :mod:`abtune.measure.workers.find_target` finds the facts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from abtune.errors import InputError, TargetError
+
+# The one module that child processes import, and whose functions they call by name.
+TVM_MODULE = "abtune.measure.tvm.metaschedule"
+# Searches run side by side, and a process with several threads cannot be forked safely.
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "TVM_NUM_THREADS": "1"}
+# This variable tells a process that measures where its device is, in the form of TargetFacts.remote.
+REMOTE = "ABTUNE_REMOTE"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetFacts:
+    """A target and the facts about it.
+
+    Attributes
+    ----------
+    kind : str
+        ``"cuda"`` or ``"llvm"``.
+    target : str
+        The TVM target, as JSON.
+    arch : int
+        Compute capability times ten, such as 90; zero for a CPU.
+    devices : tuple of str
+        Names of the devices that can measure: GPUs, or this CPU.
+    threads : int
+        Threads that a kernel may use on a CPU.
+    versions : mapping of str to str
+        Versions of TVM, CUDA and the driver, where they apply.
+    remote : str
+        Address of the device as ``host:port/key`` of an RPC tracker; empty for this machine.
+    """
+
+    kind: str
+    target: str
+    arch: int
+    devices: tuple[str, ...]
+    threads: int
+    versions: Mapping[str, str]
+    remote: str
+
+    @property
+    def shares_cores(self) -> bool:
+        """Whether kernels are timed on the cores that search."""
+        return self.kind != "cuda" and not self.remote
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workplace:
+    """Where the work is done.
+
+    Attributes
+    ----------
+    facts : TargetFacts
+        The target to tune for.
+    scheduler : str
+        Address of a dask scheduler, such as ``"tcp://host:8786"``; empty for this machine alone.
+    cores : int
+        Cores of this machine that search. A scheduler has its own.
+    """
+
+    facts: TargetFacts
+    scheduler: str
+    cores: int
+
+
+def usable_cores() -> int:
+    """Return the number of cores that this process may use, by its affinity and its container's quota."""
+    try:
+        from dask.system import cpu_count
+    except ImportError:  # abtune doctor says so
+        return os.cpu_count() or 1
+    return int(cpu_count())
+
+
+def remote_device(tracker: str, key: str) -> str:
+    """Return the address of a device behind an RPC tracker, in the form of ``TargetFacts.remote``.
+
+    Parameters
+    ----------
+    tracker, key : str
+        Address of the tracker, and the key of the device there; both empty for this machine.
+
+    Raises
+    ------
+    InputError
+        If only one of them is given, or the tracker is no address.
+    """
+    if not tracker and not key:
+        return ""
+    if not (tracker and key):
+        raise InputError("--rpc-tracker and --rpc-key go together: give HOST:PORT and the key of a device")
+    if not re.fullmatch(r"[^/]+:\d+", tracker):
+        raise InputError(f"--rpc-tracker {tracker!r} is no address; give HOST:PORT, such as 127.0.0.1:9190")
+    return f"{tracker}/{key}"
+
+
+def require_kind(facts: TargetFacts, target: str) -> None:
+    """Refuse to build winners of one kind of target for another kind.
+
+    Parameters
+    ----------
+    facts : TargetFacts
+        The target that would measure.
+    target : str
+        The target that the winners were tuned for, as JSON.
+
+    Raises
+    ------
+    TargetError
+        If the kinds differ, or `target` does not name its kind.
+    """
+    try:
+        tuned_for = str(json.loads(target)["kind"])
+    except (ValueError, LookupError, TypeError):
+        raise TargetError(
+            f"the winners were tuned for {target!r}, which is no target as JSON; "
+            "give a dataset that abtune sweep made"
+        ) from None
+    if tuned_for != facts.kind:
+        raise TargetError(
+            f"these winners were tuned for {tuned_for}, but this target is {facts.kind}; "
+            f"give a --target of kind {tuned_for}"
+        )

@@ -1,0 +1,144 @@
+"""The history of a search: the only state that passes from one iteration to the next.
+
+An iteration has two steps: propose candidates, then try them. Each step is a function from one history to the
+next. So a run can stop after any step, or between two candidates, and go on later in another process or on
+another machine.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from abtune.dataset.schema import TrialStatus
+
+# After this many iterations in a row without a new candidate the space is exhausted; MetaSchedule's number.
+MAX_EMPTY_ITERATIONS = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A schedule that a search proposes.
+
+    Attributes
+    ----------
+    record : list
+        MetaSchedule's tuning record as JSON: trace, times, target, arguments.
+    module_hash : str
+        Structural hash of the scheduled module, by which MetaSchedule tells candidates apart.
+    """
+
+    record: list[Any]
+    module_hash: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """A candidate that was tried, and the result.
+
+    Attributes
+    ----------
+    candidate : Candidate
+        The schedule.
+    status : TrialStatus
+        The result.
+    latency : float
+        Median time of one call, seconds; NaN if it failed.
+    message : str
+        Why it failed; empty without a failure.
+    """
+
+    candidate: Candidate
+    status: TrialStatus
+    latency: float
+    message: str
+
+    @property
+    def was_built(self) -> bool:
+        """Whether there was a kernel to run; messages begin with the call that failed."""
+        return self.status is not TrialStatus.BUILD_FAILED and not self.message.startswith("build:")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """All trials of a run so far, and the state that the next step needs.
+
+    Attributes
+    ----------
+    trials : tuple of Trial
+        In the order of the search.
+    pending : tuple of Candidate
+        Candidates that were proposed and not tried yet.
+    learned : int
+        Number of trials that the cost model has seen.
+    cost_model : bytes
+        State of the cost model after these trials; empty before the first.
+    iterations : int
+        Number of iterations done.
+    empty_iterations : int
+        Number of iterations since the last one that found a new candidate.
+    seconds : float
+        Time spent on the run.
+    """
+
+    trials: tuple[Trial, ...]
+    pending: tuple[Candidate, ...]
+    learned: int
+    cost_model: bytes
+    iterations: int
+    empty_iterations: int
+    seconds: float
+
+    @classmethod
+    def empty(cls) -> Self:
+        """Return the history of a run that has not begun."""
+        return cls(
+            trials=(),
+            pending=(),
+            learned=0,
+            cost_model=b"",
+            iterations=0,
+            empty_iterations=0,
+            seconds=0.0,
+        )
+
+    @property
+    def winner(self) -> Trial | None:
+        """The fastest trial, or None if all failed."""
+        timed = [trial for trial in self.trials if trial.status is TrialStatus.OK]
+        return min(timed, key=lambda trial: trial.latency, default=None)
+
+    def is_over(self, trials: int) -> bool:
+        """Tell whether the budget is spent or the design space exhausted."""
+        return len(self.trials) >= trials or self.empty_iterations >= MAX_EMPTY_ITERATIONS
+
+    def proposed(self, candidates: tuple[Candidate, ...], *, cost_model: bytes, seconds: float) -> History:
+        """Return the history between the two steps of an iteration; its cost model has learned all trials."""
+        return replace(
+            self,
+            pending=candidates,
+            learned=len(self.trials),
+            cost_model=cost_model,
+            seconds=self.seconds + seconds,
+        )
+
+    def tried(self, trials: tuple[Trial, ...], *, seconds: float) -> History:
+        """Return the history after some of the pending candidates were tried, in their order.
+
+        The iteration ends with the last of them. It ends at once if there was nothing new.
+        """
+        pending = self.pending[len(trials) :]
+        longer = replace(self, trials=self.trials + trials, pending=pending, seconds=self.seconds + seconds)
+        if pending:
+            return longer
+        return replace(
+            longer,
+            iterations=self.iterations + 1,
+            empty_iterations=0 if trials else self.empty_iterations + 1,
+        )
+
+
+def failed(candidate: Candidate, status: TrialStatus, message: str) -> Trial:
+    """Return the trial of a candidate that could not be timed."""
+    return Trial(candidate=candidate, status=status, latency=math.nan, message=message)

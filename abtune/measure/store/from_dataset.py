@@ -1,0 +1,213 @@
+"""From the dataset of a sweep back to its finished runs.
+
+A dataset has all that a sweep knows of its finished runs. So a sweep whose files are gone, or whose dataset
+came from elsewhere, can go on.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import xarray as xr
+
+from abtune.configurations import CONFIGURATIONS, Configuration
+from abtune.dataset.schema import RunStatus, TrialStatus
+from abtune.errors import DatasetError, InputError
+from abtune.measure.plan.plan import Plan, make_plan
+from abtune.measure.plan.records import Rounds, RunRecord, WinnerTimes
+from abtune.measure.plan.sweep_settings import Settings
+from abtune.measure.store.identity import first_difference
+from abtune.measure.store.transfer_variables import transfers_from_dataset
+from abtune.shapes import parse_shape
+
+_NEEDED = ("winner", "search_latency", "trial_latency", "trial_status", "tuning_time", "started", "finished")
+_STATES = ("sm_clock", "temperature", "throttle_reasons")
+
+
+def identity_from_dataset(dataset: xr.Dataset) -> dict[str, Any]:
+    """Return what must agree for further runs to belong into a dataset, as a plan states it.
+
+    Raises
+    ------
+    DatasetError
+        If the dataset was not made by a sweep.
+    """
+    _require_variables(dataset)
+    try:
+        return {
+            "settings": json.loads(dataset.attrs["settings"]),
+            "machine": f"{dataset.attrs['device']}, TVM {dataset.attrs['tvm_version']}",
+            "configs": json.loads(dataset.attrs["configurations"]),
+        }
+    except (KeyError, TypeError, ValueError) as error:
+        raise DatasetError(f"it does not say how it was made ({error})") from None
+
+
+def settings_from_dataset(dataset: xr.Dataset) -> Settings:
+    """Return the settings that a sweep recorded.
+
+    Raises
+    ------
+    DatasetError
+        If the dataset has no settings or no winners: it was not made by a sweep.
+    """
+    if "winner" not in dataset or not (dataset["winner"] != "").any():
+        raise DatasetError("the dataset has no winners to measure; give one that abtune sweep made")
+    try:
+        return Settings(**json.loads(dataset.attrs["settings"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise DatasetError(
+            f"the dataset does not say with which settings it was made ({error}); "
+            "give one that abtune sweep made"
+        ) from None
+
+
+def plan_from_dataset(dataset: xr.Dataset, settings: Settings, own: Sequence[Configuration] = ()) -> Plan:
+    """Return the plan whose runs a dataset has, with these settings.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        Made by a sweep.
+    settings : Settings
+        Of the plan.
+    own : sequence of Configuration
+        Configurations that the user trusts, beside those of abtune.
+
+    Raises
+    ------
+    DatasetError
+        If the dataset does not say what its configurations are, or one takes code from a module and is not
+        among those that the user trusts.
+    InputError
+        If a trusted configuration differs from the one of its name in the dataset.
+    """
+    try:
+        stored = [Configuration(**meaning) for meaning in json.loads(dataset.attrs["configurations"])]
+    except (KeyError, TypeError, ValueError) as error:
+        raise DatasetError(
+            f"the dataset does not say what its configurations are ({error}); give one that abtune sweep made"
+        ) from None
+    return make_plan(
+        shapes=[parse_shape(str(label)) for label in dataset["shape"].values],
+        configs=[_trusted(config, own) for config in stored],
+        seeds=[int(seed) for seed in dataset["seed"].values],
+        settings=settings,
+    )
+
+
+def _trusted(stored: Configuration, own: Sequence[Configuration]) -> Configuration:
+    """Return the configuration of abtune or the user that a dataset means; a dataset never names code."""
+    for config in own:
+        difference = first_difference(stored.settings(), config.settings())
+        if config.name == stored.name and difference:
+            raise InputError(f"configuration {config.name!r} is another one in the dataset ({difference})")
+    for config in (*own, *CONFIGURATIONS.values()):
+        if config.settings() == stored.settings():
+            return config
+    if stored.space:
+        raise DatasetError(
+            f"configuration {stored.name!r} takes its design space from {stored.space!r}; "
+            "if you trust that code, name the configuration with --config MODULE:ATTRIBUTE"
+        )
+    return stored
+
+
+def records_from_dataset(dataset: xr.Dataset) -> list[RunRecord]:
+    """Return the finished runs of a dataset that a sweep made.
+
+    Raises
+    ------
+    DatasetError
+        If variables are missing, or a winner is no tuning record.
+    """
+    _require_variables(dataset)
+    try:
+        return [_record(cell) for cell in _cells(dataset) if int(cell["run_status"]) != RunStatus.MISSING]
+    except ValueError as error:
+        raise DatasetError(f"a winner in the dataset is no tuning record ({error})") from None
+
+
+def rounds_from_dataset(dataset: xr.Dataset) -> list[Rounds]:
+    """Return the re-measurements of a dataset, shape by shape."""
+    measured: dict[str, list[xr.Dataset]] = {}
+    for cell in _cells(dataset):
+        if str(cell["winner"].item()) and (_failure(cell) or cell["latency"].notnull().any()):
+            measured.setdefault(str(cell["shape"].item()), []).append(cell)
+    return [
+        Rounds(
+            shape=shape,
+            device=str(cells[0]["device"].item()),
+            host=str(cells[0]["host"].item()),
+            winners=tuple(_times(cell) for cell in cells),
+            transfers=transfers_from_dataset(dataset, shape),
+        )
+        for shape, cells in measured.items()
+    ]
+
+
+def _require_variables(dataset: xr.Dataset) -> None:
+    absent = [name for name in _NEEDED if name not in dataset]
+    if absent:
+        raise DatasetError(
+            f"the dataset has no variable {absent[0]!r}; give one that abtune sweep made, which has it"
+        )
+
+
+def _cells(dataset: xr.Dataset) -> Iterator[xr.Dataset]:
+    for shape in range(dataset.sizes["shape"]):
+        for config in range(dataset.sizes["config"]):
+            for seed in range(dataset.sizes["seed"]):
+                yield dataset.isel(shape=shape, config=config, seed=seed)
+
+
+def _failure(cell: xr.Dataset) -> str:
+    return str(cell["failure"].item()) if int(cell["run_status"]) == RunStatus.FAILED else ""
+
+
+def _record(cell: xr.Dataset) -> RunRecord:
+    winner = str(cell["winner"].item())
+    tried = cell["trial_status"].values != TrialStatus.NOT_RUN
+    return RunRecord(
+        shape=str(cell["shape"].item()),
+        config=str(cell["config"].item()),
+        seed=int(cell["seed"]),
+        # A search with a winner did not fail, even if the winner failed when it was re-measured.
+        status=RunStatus.COMPLETE if winner else RunStatus.FAILED,
+        failure="" if winner else _failure(cell),
+        search_latency=float(cell["search_latency"]),
+        trial_latency=cell["trial_latency"].values[tried].tolist(),
+        trial_status=[TrialStatus(int(status)) for status in cell["trial_status"].values[tried]],
+        winner=json.loads(winner) if winner else None,
+        tuning_time=float(cell["tuning_time"]),
+        started=_iso(cell["started"]),
+        finished=_iso(cell["finished"]),
+        host=str(cell["host"].item()),
+    )
+
+
+def _times(cell: xr.Dataset) -> WinnerTimes:
+    config, seed, failure = str(cell["config"].item()), int(cell["seed"]), _failure(cell)
+    if failure:
+        return WinnerTimes.lost(config, seed, failure)
+    unknown = [math.nan] * cell.sizes["round"]
+    return WinnerTimes(
+        config=config,
+        seed=seed,
+        latency=cell["latency"].values.tolist(),
+        failure="",
+        kernel=_own_kernel(cell, config),
+        **{name: cell[name].values.tolist() if name in cell else unknown for name in _STATES},
+    )
+
+
+def _own_kernel(cell: xr.Dataset, config: str) -> str:
+    """Return the hash of a winner's kernel; empty if it is not known."""
+    return str(cell["transfer_kernel"].sel(origin=config).item()) if "transfer_kernel" in cell else ""
+
+
+def _iso(time: xr.DataArray) -> str:
+    return str(time.values.astype("datetime64[ms]"))

@@ -1,0 +1,1 @@
+"""Sweeps: searching, then measuring winners again."""

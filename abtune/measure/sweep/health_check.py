@@ -1,0 +1,122 @@
+"""A check of the machine: can it search, build and time a few small kernels.
+
+A compiler that is gone, a full disk or a lost device fails every run in seconds, and a failed run is not
+tried again. So before a sweep keeps such failures it makes sure that the machine did not cause them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from dataclasses import replace
+
+from abtune.configurations import RANDOM, Configuration
+from abtune.dataset.schema import TrialStatus
+from abtune.errors import TargetError
+from abtune.measure.plan.plan import Plan
+from abtune.measure.plan.problem import Problem
+from abtune.measure.plan.sweep_settings import Settings
+from abtune.measure.plan.trials import History
+from abtune.measure.sweep.session import Clock, Session
+from abtune.measure.sweep.try_candidates import Places, try_candidates
+from abtune.measure.workers.child_errors import ChildError
+from abtune.measure.workers.tasks import check, propose
+from abtune.shapes import Gemm
+
+# The shape of the kernels, and how many of them are tried.
+SHAPE = Gemm(m=128, n=128, k=128)
+KERNELS = 4
+
+
+class HealthCheck:
+    """The health of a session's machine: checked before anything is kept, and again when much fails.
+
+    Parameters
+    ----------
+    session : Session
+        Whose plan, cluster and clock it uses.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._lock = asyncio.Lock()
+        self._begun = -math.inf
+        self.passed = asyncio.Event()
+
+    async def run(self) -> None:
+        """Try out all configurations.
+
+        Raises
+        ------
+        TargetError
+            If the machine is not fit.
+        """
+        await try_out(self._session.plan, self._session.cluster, self._session.clock)
+        self.passed.set()
+
+    async def rerun(self) -> None:
+        """Try out the machine once more; runs that ask before a trial begins share its result.
+
+        Raises
+        ------
+        TargetError
+            If the machine is not fit any more.
+        """
+        called = time.monotonic()
+        async with self._lock:
+            if self._begun >= called:
+                return
+            self._begun = time.monotonic()
+            session = self._session
+            try:
+                await _try_kernels(session.plan.settings, session.cluster, session.clock, RANDOM)
+            except TargetError as error:
+                raise TargetError(f"{error}; mend that, and the same command goes on") from None
+
+
+async def try_out(plan: Plan, places: Places, clock: Clock) -> None:
+    """Build and time a few small kernels, which finds a broken compiler or driver in seconds.
+
+    Parameters
+    ----------
+    plan : Plan
+        Its settings and configurations are tried.
+    places : Places
+        Where to try them.
+    clock : Clock
+        Learns how long building takes.
+
+    Raises
+    ------
+    TargetError
+        If a configuration cannot be used, or none of its kernels works.
+    """
+    for config in plan.configs:
+        if config.space or config.strategy_options:
+            await _set_up(plan, places, config)
+        if not config.space:  # a space of one's own may be made for other workloads
+            await _try_kernels(plan.settings, places, clock, config)
+
+
+async def _set_up(plan: Plan, places: Places, config: Configuration) -> None:
+    """Set up a search with the user's own options, so that a mistake in them costs seconds and no runs."""
+    problem = Problem(shape=plan.shapes[0], config=config, target=plan.settings.target)
+    try:
+        await places.search(check, problem, priority=1)
+    except ChildError as error:
+        raise TargetError(f"configuration {config.name!r} cannot be used: {error}") from None
+
+
+async def _try_kernels(settings: Settings, places: Places, clock: Clock, config: Configuration) -> None:
+    sampling = replace(config, strategy="replay-trace", strategy_options={})
+    problem = Problem(shape=SHAPE, config=sampling, target=settings.target)
+    try:
+        proposal = await places.search(propose, problem, History.empty(), KERNELS, 1, 1, priority=1)
+        tried = try_candidates(settings, places, clock, problem, proposal.candidates, priority=1)
+        trials = [trial async for timed in tried for trial in timed.trials]
+    except ChildError as error:
+        raise TargetError(f"this machine cannot tune {config.name!r}: {error}") from None
+    if not any(trial.status is TrialStatus.OK for trial in trials):
+        reason = trials[-1].message if trials else "the search proposed nothing"
+        raise TargetError(f"this machine cannot build and time kernels of {config.name!r}: {reason}")

@@ -1,0 +1,185 @@
+"""The state that the coroutines of one session share: plan, files, cluster, and the time that is left."""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from distributed.client import FutureCancelledError
+
+from abtune.dataset.schema import RunStatus
+from abtune.measure.plan.plan import Plan
+from abtune.measure.plan.records import RunRecord
+from abtune.measure.store.store import Store
+from abtune.measure.workers.cluster import Cluster
+
+# Seconds at the end of a session for interrupting the workers and writing the dataset.
+SLACK = 5.0
+# Seconds that building a kernel takes, before any was built here.
+BUILD_SECONDS = 1.0
+
+
+class Progress(Protocol):
+    """A display of how far a sweep is."""
+
+    def begin(self, phase: str, total: int, done: int) -> None:
+        """Begin a phase of `total` steps, `done` of them before this session."""
+
+    def advance(self, steps: int) -> None:
+        """Count steps that were done just now."""
+
+
+@dataclass(slots=True)
+class Clock:
+    """The time that is left, and the typical durations of steps on this machine.
+
+    Attributes
+    ----------
+    limit : float
+        Seconds from the start after which the session must have ended.
+    """
+
+    limit: float
+    _start: float = field(default_factory=time.monotonic, init=False)
+    _took: dict[str, deque[float]] = field(default_factory=dict, init=False)
+
+    def left(self) -> float:
+        """Return the seconds that are left."""
+        return self.limit - (time.monotonic() - self._start)
+
+    def note(self, step: str, seconds: float) -> None:
+        """Learn how long a step took, without the wait for its turn."""
+        self._took.setdefault(step, deque(maxlen=99)).append(seconds)
+
+    def allows(self, step: str, reserve: float) -> bool:
+        """Tell whether a step that starts now ends in time, and leaves a reserve for the steps after it."""
+        return self.left() > reserve + self.typical(step, 0.0)
+
+    def typical(self, step: str, unknown: float) -> float:
+        """Return the median duration of a step, or `unknown` before the first."""
+        return statistics.median(self._took[step]) if step in self._took else unknown
+
+
+@dataclass(slots=True, kw_only=True)
+class Winners:
+    """The winners of a shape.
+
+    Attributes
+    ----------
+    latencies : list of float
+        Seconds, by their searches; one for each winner that there is.
+    measured : int
+        Number of winners that were re-measured already.
+    awaited : int
+        Number of runs that are not over.
+    """
+
+    latencies: list[float]
+    measured: int
+    awaited: int
+
+    @property
+    def due(self) -> bool:
+        """Whether to re-measure this shape when time is up, although runs are left.
+
+        Re-measuring includes the old winners, so it would get slower with every session. It is due when
+        the winners have grown by half, or when all are in.
+        """
+        new = len(self.latencies) - self.measured
+        return new > 0 and (2 * new >= self.measured or not self.awaited)
+
+
+class Session:
+    """The state that the coroutines of one session share.
+
+    Parameters
+    ----------
+    plan : Plan
+        The runs.
+    store : Store
+        The files of the sweep.
+    cluster : Cluster
+        Where tasks run.
+    clock : Clock
+        The time that is left.
+    progress : Progress
+        A display of how far the session is.
+    """
+
+    def __init__(self, plan: Plan, store: Store, cluster: Cluster, clock: Clock, progress: Progress) -> None:
+        self.plan = plan
+        self.store = store
+        self.cluster = cluster
+        self.clock = clock
+        self.progress = progress
+        self.out_of_time = False
+        measured = store.rounds()
+        # Sessions that add seeds go on with transfers where there are some.
+        self.transfer = plan.transfer or any(rounds.transfers for rounds in measured.values())
+        self.winners = {
+            shape.label: Winners(
+                latencies=[],
+                measured=len(measured[shape.label].winners) if shape.label in measured else 0,
+                awaited=sum(run.shape == shape and not store.is_finished(run) for run in plan.runs),
+            )
+            for shape in plan.shapes
+        }
+        for record in store.records():
+            if record.shape in self.winners:
+                self._count(record)
+
+    @property
+    def runs_left(self) -> int:
+        """Number of runs that are not over."""
+        return sum(winners.awaited for winners in self.winners.values())
+
+    def note_record(self, record: RunRecord) -> None:
+        """Count a run that is over now."""
+        self.winners[record.shape].awaited -= 1
+        self._count(record)
+
+    def _count(self, record: RunRecord) -> None:
+        if record.status is RunStatus.COMPLETE:
+            self.winners[record.shape].latencies.append(record.search_latency)
+
+    def reserve(self) -> float:
+        """Return the estimated seconds for re-measuring winners if the searches end now."""
+        if math.isinf(self.clock.limit):
+            return 0.0
+        due = [winners.latencies for winners in self.winners.values() if winners.due]
+        return min(SLACK + 1.5 * self.seconds_to_measure(due), 0.4 * self.clock.limit)
+
+    def seconds_to_measure(self, winners: Sequence[Sequence[float]]) -> float:
+        """Return the estimated seconds to build and re-measure winners with these latencies.
+
+        Searches are interrupted first, so the processes that build have to start anew. On a machine with
+        many cores all start at once, which takes longer than the rest.
+
+        Parameters
+        ----------
+        winners : sequence of sequence of float
+            Latencies in seconds, shape by shape.
+        """
+        kernels = len(self.plan.configs) if self.transfer else 1
+        latencies = [latency for shape in winners for latency in shape] * kernels
+        if not latencies:
+            return 0.0
+        settings, start = self.plan.settings, self.clock.typical("start", 0.0)
+        # Loading, checking and warming up take as long as the timing itself.
+        timing = 2 * settings.rounds * sum(map(settings.round_seconds, latencies))
+        build = self.clock.typical("build", BUILD_SECONDS)
+        devices = min(self.cluster.devices, max(len(winners), 1))  # a shape is measured on one
+        builds = math.ceil(len(latencies) / self.cluster.searchers)
+        return start + builds * build + timing / devices
+
+
+def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return the error that ended a group of tasks; the cancellations that followed it do not count."""
+    errors = [error for error in group.exceptions if not isinstance(error, FutureCancelledError)]
+    error = (errors or list(group.exceptions))[0]
+    return first_error(error) if isinstance(error, BaseExceptionGroup) else error

@@ -1,0 +1,1 @@
+"""The only room that imports TVM: targets, searches, building and timing."""

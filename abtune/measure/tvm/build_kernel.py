@@ -1,0 +1,112 @@
+"""From a tuning record to a shared library, as its own configuration or another one builds it."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from abtune.measure.plan.problem import Problem
+from abtune.measure.tvm.cuda import nvrtc
+from abtune.measure.tvm.load_tvm import ms, tvm
+from abtune.measure.tvm.search_context import search_context
+from abtune.measure.tvm.tensor_programs import tensor_program
+from abtune.measure.tvm.tvm_devices import tvm_target
+from abtune.traces.allowed import require_allowed
+from abtune.traces.carry_over import carry_over as carried_over
+from abtune.traces.trace import Trace, read_trace, write_trace
+
+
+def build(problem: Problem, record: list[Any]) -> bytes:
+    """Return the content of the shared library of a candidate.
+
+    Parameters
+    ----------
+    problem : Problem
+        What the candidate computes, with which build options, and for which target.
+    record : list
+        MetaSchedule's tuning record as JSON.
+    """
+    module = scheduled_module(problem, record)
+    module = tvm.s_tir.transform.RemoveWeightLayoutRewriteBlock(skip_tensor_rewrite=True)(module)
+    target = tvm_target(problem.target)
+    with target, tvm.transform.PassContext(config=dict(problem.config.pass_config)):
+        library = tvm.tirx.build(module, target=target)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "kernel.so"
+        library.export_library(str(path))
+        return path.read_bytes()
+
+
+def carry_over(problem: Problem, record: list[Any]) -> list[list[Any]]:
+    """Return the tuning records of a schedule as another configuration builds it, one per variant that fits.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is computed, by which configuration, and for which target.
+    record : list
+        The tuning record that a search of another configuration found, as JSON.
+
+    Raises
+    ------
+    InputError
+        If the configuration's own function fails.
+    """
+    trace = read_trace(record[0])
+    require_own_trace(problem, trace)
+    variants = carried_over(problem.config, trace.before_postprocessing())
+    fitting = (_fit(problem, variant) for variant in variants)
+    return [[trace, *record[1:]] for trace in fitting if trace is not None]
+
+
+def _fit(problem: Problem, trace: Trace) -> list[Any] | None:
+    """Return a trace with the postprocessing of a target; None if a postprocessor refuses it."""
+    schedule = tvm.s_tir.Schedule(tensor_program(problem.shape), error_render_level="none")
+    try:
+        tvm.s_tir.schedule.Trace.apply_json_to_schedule(write_trace(trace), schedule)
+    except (tvm.error.TVMError, tvm.s_tir.ScheduleError):  # it asks for what this workload does not have
+        return None
+    schedule.enter_postproc()
+    generator = search_context(problem, rng_seed=1).space_generator
+    if not all(postprocessor.apply(schedule) for postprocessor in generator.postprocs or ()):
+        return None
+    workload = ms.database.Workload(schedule.mod)
+    record = ms.database.TuningRecord(schedule.trace, workload, None, tvm_target(problem.target), None)
+    return json.loads(json.dumps(record.as_json()))[0]  # type: ignore[no-any-return]
+
+
+def scheduled_module(problem: Problem, record: list[Any]) -> Any:
+    """Return the module that the trace of a tuning record makes of the workload.
+
+    Raises
+    ------
+    DatasetError
+        If the trace does what no design space of MetaSchedule does.
+    """
+    require_own_trace(problem, read_trace(record[0]))
+    workload = ms.database.Workload(tensor_program(problem.shape))
+    return ms.database.TuningRecord.from_json(record, workload).as_measure_candidate().sch.mod
+
+
+def require_own_trace(problem: Problem, trace: Trace) -> None:
+    """Refuse a trace that MetaSchedule would not write; a user's own design space may write any.
+
+    Raises
+    ------
+    DatasetError
+        If the trace does what no design space of MetaSchedule does.
+    """
+    if not problem.config.space:
+        require_allowed(trace)
+
+
+@tvm.register_global_func("tvm_callback_cuda_compile", override=True)  # type: ignore[untyped-decorator]
+def compile_cuda(code: str) -> Any:
+    """Return the machine code of CUDA source; TVM calls this when it builds for CUDA."""
+    from tvm.support import nvcc
+
+    arch = str(tvm.target.Target.current().attrs["arch"])  # build() sets the target
+    cubin = nvrtc.compile_cubin(code, arch)
+    return cubin if cubin is not None else nvcc.compile_cuda(code, target_format="cubin", compiler="nvrtc")

@@ -1,0 +1,1 @@
+"""The NVIDIA libraries that abtune calls itself: NVML and NVRTC."""

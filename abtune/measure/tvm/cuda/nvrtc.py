@@ -1,0 +1,103 @@
+"""Compiles CUDA source to machine code without parsing libcu++, which takes most of the time.
+
+TVM's source includes two libcu++ headers: for the names of integer types, and for type traits that float32
+kernels never use. Here NVRTC gets small headers of the same names with only these declarations, and the
+machine code is the same. Source that uses a trait does not compile like this, and is left to TVM. Set
+``ABTUNE_TVM_NVRTC=1`` to leave everything to TVM.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+_HEADERS = {
+    b"cuda/std/cstdint": b"""
+namespace cuda { namespace std {
+typedef signed char int8_t; typedef unsigned char uint8_t;
+typedef short int16_t; typedef unsigned short uint16_t;
+typedef int int32_t; typedef unsigned int uint32_t;
+typedef long int64_t; typedef unsigned long uint64_t;
+} }
+""",
+    b"cuda/std/type_traits": b"""
+namespace cuda { namespace std {
+template <class A, class B> struct is_same;
+template <class A, class B> inline constexpr bool is_same_v = is_same<A, B>::value;
+template <class A> struct is_integral;
+template <class A> struct is_signed;
+template <class A> struct is_unsigned;
+template <class A> struct is_floating_point;
+template <bool B, class A = void> struct enable_if;
+template <bool B, class A, class C> struct conditional;
+} }
+""",
+}
+
+# The options of TVM's own NVRTC call that change machine code.
+_OPTIONS = (
+    "-default-device",
+    "--device-int128",
+    "--use_fast_math",
+    "--ptxas-options=--register-usage-level=10",
+)
+
+
+def load_libraries() -> None:
+    """Load the CUDA runtime that pip installed, if there is one, so that TVM finds it by name."""
+    try:
+        from cuda.pathfinder import load_nvidia_dynamic_lib
+
+        load_nvidia_dynamic_lib("cudart")
+    except Exception:  # noqa: BLE001 - without the package or the library TVM searches by itself
+        return
+
+
+def why_no_gpu() -> str:
+    """Return in a few words why no GPU can be used."""
+    import ctypes
+
+    for library, meaning in (("libcuda.so.1", "no NVIDIA driver"), ("libcudart.so.13", "no CUDA 13 runtime")):
+        try:
+            ctypes.CDLL(library)
+        except OSError:
+            return f"{meaning} here" + ("; pip install 'abtune[cuda]'" if "runtime" in meaning else "")
+    return "the driver reports no GPU"
+
+
+def compile_cubin(code: str, arch: str) -> bytes | None:
+    """Return the machine code of CUDA source, or None if only TVM's own call can compile it.
+
+    Parameters
+    ----------
+    code : str
+        CUDA source as TVM generates it.
+    arch : str
+        Architecture, such as ``"sm_90"``.
+    """
+    if os.environ.get("ABTUNE_TVM_NVRTC") == "1":
+        return None
+    try:
+        from cuda.bindings import nvrtc
+    except ImportError:
+        return None
+    program = _program(nvrtc, code)
+    options = [option.encode() for option in (f"--gpu-architecture={arch}", *_OPTIONS)]
+    (status,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
+    cubin = _read_cubin(nvrtc, program) if status == nvrtc.nvrtcResult.NVRTC_SUCCESS else None
+    nvrtc.nvrtcDestroyProgram(program)
+    return cubin
+
+
+def _program(nvrtc: Any, code: str) -> Any:
+    names, contents = list(_HEADERS), list(_HEADERS.values())
+    source = "#define INFINITY __int_as_float(0x7f800000)\n" + code
+    _, program = nvrtc.nvrtcCreateProgram(source.encode(), b"tvm_kernels.cu", len(names), contents, names)
+    return program
+
+
+def _read_cubin(nvrtc: Any, program: Any) -> bytes:
+    _, size = nvrtc.nvrtcGetCUBINSize(program)
+    buffer = bytearray(size)
+    nvrtc.nvrtcGetCUBIN(program, buffer)
+    return bytes(buffer)

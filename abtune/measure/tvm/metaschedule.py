@@ -1,0 +1,32 @@
+"""The functions that a child process is asked for by name; importing this module imports TVM.
+
+Each function takes and returns plain data, keeps no state that matters, and may crash its process. A new
+function for a child is written in a module beside this one and listed here.
+"""
+
+from __future__ import annotations
+
+from abtune.measure.tvm.build_kernel import build, carry_over
+from abtune.measure.tvm.propose import check, propose
+from abtune.measure.tvm.time_kernel import (
+    check_kernel,
+    device_state,
+    memory_grown,
+    time_candidate,
+    time_kernel,
+)
+from abtune.measure.tvm.tvm_devices import describe_target, device_name
+
+__all__ = [
+    "build",
+    "carry_over",
+    "check",
+    "check_kernel",
+    "describe_target",
+    "device_name",
+    "device_state",
+    "memory_grown",
+    "propose",
+    "time_candidate",
+    "time_kernel",
+]

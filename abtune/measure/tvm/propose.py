@@ -1,0 +1,152 @@
+"""One iteration of a search up to its candidates: learn from the last trials, then pick new candidates.
+
+The search is MetaSchedule's own: its strategy, cost model, mutators and postprocessors, fed with the history
+so far. The driving is abtune's, so that an iteration can happen anywhere and a run can stop between two.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from abtune.dataset.schema import TrialStatus
+from abtune.errors import TargetError
+from abtune.measure.plan.problem import Problem
+from abtune.measure.plan.trials import Candidate, History
+from abtune.measure.tvm.cost_model import learn, save_model
+from abtune.measure.tvm.load_tvm import ms, shash2hex
+from abtune.measure.tvm.search_context import design_spaces, search_context
+from abtune.measure.tvm.tvm_devices import tvm_target
+from abtune.shapes import Gemm
+
+# The options of a strategy are tried on this shape. Options that only take longer are cut down to ENOUGH.
+SMALL = Gemm(m=64, n=64, k=64)
+ENOUGH = {"population_size": 64, "genetic_num_iters": 1}
+
+
+def check(problem: Problem) -> None:
+    """Set up the search of a problem, which fails at once where its options or its space do.
+
+    Some options of a strategy fail only when it proposes. It does so here for a small product: a design
+    space of one's own may be large, or made for other workloads.
+
+    Raises
+    ------
+    TargetError
+        If the search finds nothing with these options.
+    """
+    search_context(problem, rng_seed=1).generate_design_space()
+    config = problem.config
+    if not config.strategy_options:
+        return
+    enough = ENOUGH if config.strategy == "evolutionary" else {}
+    options = {**enough, **config.strategy_options}
+    options = {name: min(value, enough.get(name, value)) for name, value in options.items()}
+    small = replace(config, space="", skipped_annotation="", strategy_options=options)
+    trial = Problem(shape=SMALL, config=small, target=problem.target)
+    proposed, _ = propose(trial, History.empty(), count=1, rng_seed=1)
+    if not proposed:
+        raise TargetError(
+            f"the search finds nothing with strategy_options {dict(config.strategy_options)}; change them"
+        )
+
+
+def propose(
+    problem: Problem, history: History, count: int, rng_seed: int, threads: int = 1
+) -> tuple[tuple[Candidate, ...], bytes]:
+    """Return new candidates, and the state of the cost model that picked them.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is tuned, how, and for which target.
+    history : History
+        All trials so far.
+    count : int
+        Number of candidates wanted.
+    rng_seed : int
+        Seed of this iteration, in [1, 2**31).
+    threads : int
+        Number of threads. With several, candidates do not follow from the seed alone.
+
+    Returns
+    -------
+    candidates : tuple of Candidate
+        At most `count`; empty if the search found nothing new.
+    cost_model : bytes
+        State of the cost model, which has now learned all trials of `history`.
+
+    Raises
+    ------
+    TargetError
+        If the configuration leaves no design space.
+    """
+    np.random.seed(rng_seed)  # noqa: NPY002 - XGBModel draws its warm-up scores from the global state
+    context = search_context(problem, rng_seed, threads)
+    workload = ms.database.Workload(context.mod)
+    database = _database(history, workload)
+    cost_model = learn(history, context, workload)
+    spaces = design_spaces(context, problem)
+    proposed = generate(context, spaces, database, cost_model, history, count)
+    candidates = tuple(
+        Candidate(
+            record=_record(candidate, workload, problem.target), module_hash=shash2hex(candidate.sch.mod)
+        )
+        for candidate in proposed
+    )
+    return candidates, save_model(cost_model)
+
+
+def _database(history: History, workload: Any) -> Any:
+    """Return a database of the trials that were timed."""
+    database = ms.database.MemoryDatabase()
+    for trial in history.trials:
+        if trial.status is TrialStatus.OK:
+            trace, _, *rest = trial.candidate.record
+            record = ms.database.TuningRecord.from_json([trace, [trial.latency], *rest], workload)
+            database.commit_tuning_record(record)
+    return database
+
+
+def generate(
+    context: Any, spaces: Sequence[Any], database: Any, cost_model: Any, history: History, count: int
+) -> list[Any]:
+    """Return candidates of the strategy that are not in the history.
+
+    A strategy that lives through a run remembers what it measured, and does not propose it again. This one
+    begins anew in each iteration. So it is asked for more candidates, one more for each old one, and the
+    old ones are left out. The strategy puts candidates with the best predicted scores first and random ones
+    last. From what remains, the same numbers of both kinds are picked that a living strategy would pick. If
+    too few of one kind remain, the other kind fills the gap: another iteration for a few missing candidates
+    would cost as much as for all.
+    """
+    random_share = getattr(context.search_strategy, "eps_greedy", None)
+    if random_share is None:  # replay-trace has no memory to restore
+        return _ask(context, spaces, database, cost_model, count)
+    seen = {trial.candidate.module_hash for trial in history.trials}
+    wanted = count + len(seen)
+    proposed = _ask(context, spaces, database, cost_model, wanted)
+    best = wanted - int(wanted * random_share)
+    ranked, random = _fresh(proposed[:best], seen), _fresh(proposed[best:], seen)
+    picked = ranked[: count - min(int(count * random_share), len(random))]
+    return picked + random[: count - len(picked)]
+
+
+def _ask(context: Any, spaces: Sequence[Any], database: Any, cost_model: Any, count: int) -> list[Any]:
+    context.pre_tuning(count, count, spaces, database, cost_model)
+    return list(context.generate_measure_candidates() or [])
+
+
+def _fresh(proposed: Sequence[Any], seen: Collection[str]) -> list[Any]:
+    return [candidate for candidate in proposed if shash2hex(candidate.sch.mod) not in seen]
+
+
+def _record(candidate: Any, workload: Any, target: str) -> list[Any]:
+    record = ms.database.TuningRecord(
+        candidate.sch.trace, workload, None, tvm_target(target), candidate.args_info
+    )
+    return json.loads(json.dumps(record.as_json()))  # type: ignore[no-any-return]

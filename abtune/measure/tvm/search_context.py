@@ -1,0 +1,77 @@
+"""What one search is set up with: MetaSchedule's context, and the design spaces that it may use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from abtune.configurations import import_attribute
+from abtune.errors import TargetError
+from abtune.measure.plan.problem import Problem
+from abtune.measure.tvm.load_tvm import load_tensor_intrinsics, ms
+from abtune.measure.tvm.tensor_programs import tensor_program
+from abtune.measure.tvm.tvm_devices import tvm_target
+
+
+def search_context(problem: Problem, rng_seed: int, threads: int = 1) -> Any:
+    """Return a ``TuneContext`` with the space generator and the strategy of a problem.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is tuned, how, and for which target.
+    rng_seed : int
+        Seed of MetaSchedule's random state, in [1, 2**31).
+    threads : int
+        Number of threads that the search may use.
+
+    Raises
+    ------
+    InputError
+        If the design space of a configuration cannot be imported.
+    """
+    config = problem.config
+    return ms.TuneContext(
+        mod=tensor_program(problem.shape),
+        target=tvm_target(problem.target),
+        space_generator=_space_generator(problem),
+        search_strategy=ms.search_strategy.create(config.strategy, **_numbers(config.strategy_options)),
+        rand_state=rng_seed,
+        num_threads=threads,
+    )
+
+
+def design_spaces(context: Any, problem: Problem) -> list[Any]:
+    """Return the design spaces that the configuration does not skip.
+
+    Raises
+    ------
+    TargetError
+        If none is left.
+    """
+    skipped = problem.config.skipped_annotation
+    spaces = [
+        space for space in context.generate_design_space() if not (skipped and skipped in str(space.trace))
+    ]
+    if not spaces:
+        raise TargetError(
+            f"configuration {problem.config.name!r} leaves no design space for {problem.shape.label}; "
+            "change its skipped_annotation"
+        )
+    return spaces
+
+
+def _space_generator(problem: Problem) -> Any:
+    target = tvm_target(problem.target)
+    if problem.config.space:
+        make_space = import_attribute(problem.config.space)  # first: the intrinsics take long to load
+        load_tensor_intrinsics()
+        return make_space(target)
+    # Not the rules "from-target": those add tensor-core and VNNI tiling, which float32 cannot use.
+    rules = str(target.kind.name)
+    return ms.space_generator.PostOrderApply(sch_rules=rules, postprocs=rules, mutator_probs=rules)
+
+
+def _numbers(options: Mapping[str, float]) -> dict[str, float]:
+    """Return options with whole numbers as integers, which TVM tells apart."""
+    return {name: int(value) if float(value).is_integer() else value for name, value in options.items()}

@@ -1,0 +1,109 @@
+"""Kernels on the device of this process: loaded, timed, and checked against NumPy."""
+
+from __future__ import annotations
+
+import functools
+import math
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from abtune.measure.plan.problem import COLD_CALLS, Kernel, Timing
+from abtune.measure.tvm.cuda import nvml
+from abtune.measure.tvm.load_tvm import tvm
+from abtune.measure.tvm.reference import expected_output, random_inputs, relative_error
+from abtune.measure.tvm.tvm_devices import device_of, is_cuda, remote_session
+from abtune.shapes import Shape
+
+# This many bytes through the caches leave them cold; an H200 has 60 MB of L2.
+_FLUSH_BYTES = {"cuda": 256 << 20, "llvm": 64 << 20}
+
+
+def time_candidate(kernel: Kernel, timing: Timing) -> list[float]:
+    """Return the timings of a candidate as :func:`time_kernel` does, but of a hopeless one only one.
+
+    A random schedule can be a thousand times slower than the best. A candidate whose single call exceeds
+    ``timing.repeat_ms`` is timed once: more timings would cost seconds, and its rank is clear.
+    """
+    once = time_kernel(kernel, Timing(repeats=1, repeat_ms=0, cache="warm"))
+    if once[0] > timing.repeat_ms / 1000:
+        return once
+    return time_kernel(kernel, timing)
+
+
+def time_kernel(kernel: Kernel, timing: Timing) -> list[float]:
+    """Return the timings of a kernel by device timers, after a warm-up call.
+
+    Returns
+    -------
+    list of float
+        Seconds of one call, one number per repeat.
+    """
+    tensors, _ = arguments(kernel.shape, kernel.target)
+    device = device_of(kernel.target)
+    timed = functools.partial(load_library(kernel.library).time_evaluator, "main", device, number=1)
+    if timing.cache == "cold":
+        flush = _FLUSH_BYTES["cuda" if is_cuda(kernel.target) else "llvm"]
+        calls = timed(repeat=timing.repeats * COLD_CALLS, cache_flush_bytes=flush)(*tensors).results
+        times = np.median(np.reshape(calls, (timing.repeats, COLD_CALLS)), axis=1)
+    else:
+        times = timed(repeat=timing.repeats, min_repeat_ms=timing.repeat_ms)(*tensors).results
+    device.sync()
+    return [float(seconds) for seconds in times]
+
+
+def check_kernel(kernel: Kernel) -> float:
+    """Return the relative error of a kernel's output against NumPy, after running it once."""
+    tensors, expected = arguments(kernel.shape, kernel.target)
+    tensors[-1].copyfrom(np.full(kernel.shape.output_shape, math.nan, dtype=np.float32))
+    load_library(kernel.library)["main"](*tensors)
+    device_of(kernel.target).sync()
+    return relative_error(tensors[-1].numpy(), expected)
+
+
+@functools.lru_cache(maxsize=4)
+def arguments(shape: Shape, target: str) -> tuple[list[Any], Any]:
+    """Return device tensors for the inputs and the output, and the expected output."""
+    memory_before()
+    inputs = random_inputs(shape, np.random.default_rng(0))
+    output = np.full(shape.output_shape, math.nan, dtype=np.float32)
+    tensors = [tvm.runtime.tensor(array, device_of(target)) for array in (*inputs, output)]
+    return tensors, expected_output(shape, inputs)
+
+
+@functools.lru_cache(maxsize=1)
+def load_library(library: bytes) -> Any:
+    """Return the runtime module of a shared library, loaded where this process measures."""
+    handle, path = tempfile.mkstemp(suffix=".so")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(library)
+        session = remote_session()
+        if session is None:
+            return tvm.runtime.load_module(path)
+        session.upload(path)
+        try:
+            return session.load_module(Path(path).name)
+        finally:  # it is loaded by now, and a device has no room for every candidate of a sweep
+            session.remove(Path(path).name)
+    finally:
+        Path(path).unlink()
+
+
+def device_state() -> nvml.DeviceState:
+    """Return clock, temperature and throttle reasons of the GPU that this process measures."""
+    return nvml.state()
+
+
+@functools.lru_cache(maxsize=1)
+def memory_before() -> float:
+    """Return the share of the device's memory that was in use before this process first used any."""
+    return nvml.memory_share()
+
+
+def memory_grown() -> float:
+    """Return the share of its memory that the GPU uses beyond :func:`memory_before`; NaN if unknown."""
+    return nvml.memory_share() - memory_before()

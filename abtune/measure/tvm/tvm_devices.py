@@ -1,0 +1,159 @@
+"""The target and the devices of this process, as TVM sees them."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+from typing import Any
+
+from abtune.errors import TargetError
+from abtune.measure.plan.target import REMOTE, TargetFacts
+from abtune.measure.tvm.cuda import nvml, nvrtc
+from abtune.measure.tvm.load_tvm import tvm
+
+
+def describe_target(spec: str, remote: str = "") -> TargetFacts:
+    """Return the facts about ``auto``, ``cuda``, ``cpu`` or a TVM target.
+
+    Parameters
+    ----------
+    spec : str
+        The target in the user's words.
+    remote : str
+        Devices behind an RPC tracker, as ``host:port/key``; empty for the devices of this machine.
+
+    Raises
+    ------
+    TargetError
+        If there is no such device, or TVM does not know the target.
+    """
+    _devices()  # a tracker that does not answer is an error of any target
+    target = _resolve(spec, remote)
+    kind = str(target.kind.name)
+    if kind not in ("cuda", "llvm"):
+        raise TargetError(f"target {kind!r} is not supported; use cuda or llvm")
+    if kind == "cuda":
+        _require_gpu(remote)
+    arch = str(target.attrs.get("arch", "sm_0")) if kind == "cuda" else "sm_0"
+    return TargetFacts(
+        kind=kind,
+        target=str(target),
+        arch=int("".join(filter(str.isdigit, arch))),
+        devices=_device_names(kind, str(target), remote),
+        threads=int(target.attrs.get("num-cores", 1)) if kind == "llvm" else 1,
+        versions={"tvm": str(tvm.__version__), **(nvml.versions() if kind == "cuda" else {})},
+        remote=remote,
+    )
+
+
+def _resolve(spec: str, remote: str) -> Any:
+    """Return the TVM target that a user's words mean here."""
+    if spec == "cuda":
+        _require_gpu(remote)
+    if spec == "cuda" or (spec == "auto" and _has_gpu()):
+        return _target_of_gpu()
+    if spec not in ("auto", "cpu", "llvm"):
+        return _parse_target(spec)
+    if remote:
+        raise TargetError(
+            "the CPU behind an RPC tracker is not known here; give it as a target, such as "
+            """--target '{"kind": "llvm", "mcpu": "cortex-a76", "num-cores": 4}'"""
+        )
+    # A kernel gets one thread, so that searches can go on on the other cores.
+    cpu = tvm.target.codegen.llvm_get_system_cpu()
+    return tvm.target.Target({"kind": "llvm", "mcpu": cpu, "num-cores": 1})
+
+
+def _has_gpu() -> bool:
+    return bool(_devices().cuda(0).exist)
+
+
+def _require_gpu(remote: str) -> None:
+    if not _has_gpu():
+        reason = f"{remote} has none" if remote else nvrtc.why_no_gpu()
+        raise TargetError(f"no usable CUDA device ({reason}); use --target cpu")
+
+
+def _target_of_gpu() -> Any:
+    try:
+        return tvm.target.Target.from_device(_devices().cuda(0))
+    except Exception as error:
+        raise TargetError(
+            f"CUDA finds a GPU and cannot use it ({_last_line(error)}); run nvidia-smi to see whether the "
+            "driver and the GPU work, or use --target cpu"
+        ) from error
+
+
+def _parse_target(spec: str) -> Any:
+    try:
+        return tvm.target.Target(json.loads(spec) if spec.lstrip().startswith("{") else spec)
+    except Exception as error:
+        raise TargetError(f"TVM does not understand target {spec!r}: {_last_line(error)}") from error
+
+
+def _last_line(error: Exception) -> str:
+    """Return the last line of an error of TVM; the native stack comes before it."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[-1]
+
+
+def _device_names(kind: str, target: str, remote: str) -> tuple[str, ...]:
+    if remote or kind != "cuda":
+        return (device_name(target),)
+    names: list[str] = []
+    while tvm.cuda(len(names)).exist:
+        names.append(str(tvm.cuda(len(names)).device_name))
+    return tuple(names)
+
+
+def device_name(target: str) -> str:
+    """Return the name of the device that this process measures."""
+    remote = os.environ.get(REMOTE, "")
+    if not is_cuda(target):
+        return remote or nvml.cpu_name()
+    name = str(device_of(target).device_name)
+    return f"{name} at {remote}" if remote else name
+
+
+@functools.lru_cache(maxsize=8)
+def tvm_target(target: str) -> Any:
+    """Return the TVM target that JSON describes."""
+    return tvm.target.Target(json.loads(target))
+
+
+def is_cuda(target: str) -> bool:
+    """Tell whether a target, as JSON, is a CUDA device."""
+    return str(tvm_target(target).kind.name) == "cuda"
+
+
+def device_of(target: str) -> Any:
+    """Return the device that this process measures."""
+    return _devices().cuda(0) if is_cuda(target) else _devices().cpu(0)
+
+
+def remote_session() -> Any:
+    """Return the session of the RPC server that this process measures; None for this machine."""
+    devices = _devices()
+    return None if devices is tvm else devices
+
+
+@functools.lru_cache(maxsize=1)
+def _devices() -> Any:
+    """Return the source of devices: TVM itself, or a session of the RPC server that the tracker assigns."""
+    remote = os.environ.get(REMOTE)
+    if not remote:
+        return tvm
+    from tvm import rpc
+
+    address, _, key = remote.partition("/")
+    host, _, port = address.rpartition(":")
+    try:
+        tracker = rpc.connect_tracker(host, int(port))
+        known = tracker.summary()["queue_info"]
+    except Exception as error:
+        raise TargetError(
+            f"no RPC tracker answers at {address}; start one, or give its HOST:PORT as --rpc-tracker"
+        ) from error
+    if key not in known:  # a request for it would wait for ever
+        raise TargetError(f"the RPC tracker at {address} has no device {key!r}; it has: {', '.join(known)}")
+    return tracker.request(key, session_timeout=0)

@@ -1,0 +1,1 @@
+"""Processes that search, build and measure."""

@@ -1,0 +1,211 @@
+"""A fork server: a process that has imported one module and done nothing else; children are its copies.
+
+So neither a thread nor a CUDA context is forked. The fork server of the standard library imports the caller's
+main module in every child, so every script that sweeps would need a guard.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any, Self
+
+from abtune.measure.workers import fork_main
+from abtune.measure.workers.child_errors import ChildDied, how_it_ended
+
+# Importing TVM takes a second, or ten on a machine whose cores are all busy.
+START_TIMEOUT = 300.0
+_ABTUNE = Path(__file__).parents[2] / "__init__.py"
+# The process finds the modules that its parent finds, and always the parent's own abtune: another one may
+# be installed. But the working directory does not come first (-P), because a user's queue.py there would
+# hide the one of the standard library.
+_START = f"""
+import importlib.util, sys
+descriptor, module, abtune, *folders = sys.argv[1:]
+sys.path += [folder for folder in folders if folder not in sys.path]
+spec = importlib.util.spec_from_file_location("abtune", abtune)
+sys.modules["abtune"] = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(sys.modules["abtune"])
+from {fork_main.__name__} import main
+main(int(descriptor), module)
+"""
+
+
+class ForkServer:
+    """A process that has imported a module; children are its copies.
+
+    Importing TVM takes a second and 100 MB, and longer where many processes do so at once. A fork takes
+    milliseconds and shares the memory. The process starts with the first fork. When it dies its children die
+    too, and the next fork starts another. Several threads may use it.
+
+    Parameters
+    ----------
+    module : str
+        Name of the module whose functions children call.
+    environment : mapping of str to str
+        Variables to set before the import, beside the inherited ones. They must keep libraries from starting
+        threads, which a fork does not copy.
+    """
+
+    def __init__(self, module: str, environment: Mapping[str, str]) -> None:
+        self._module = module
+        self._environment = dict(environment)
+        self._lock = threading.Lock()  # held from request to answer
+        self._process: subprocess.Popen[bytes] | None = None
+        self._channel: socket.socket | None = None
+        self._output: IO[bytes] | None = None
+        self._closed = False
+        #: Whether it has imported its module and answers.
+        self.is_ready = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def fork(self, connection: int, output: int, environment: Mapping[str, str], niceness: int) -> Fork:
+        """Return a new child.
+
+        Parameters
+        ----------
+        connection, output : int
+            Descriptors of the socket for its answers, and of the file for its output.
+        environment : mapping of str to str
+            Variables to set in it.
+        niceness : int
+            Added to its scheduling priority; a higher number gives way to others.
+
+        Raises
+        ------
+        ChildDied
+            If there is no room for a process.
+        """
+        answer = self._ask({"environment": dict(environment), "niceness": niceness}, [connection, output])
+        if "pid" not in answer:
+            raise ChildDied(f"a process cannot be started: {answer.get('error', 'closed')}")
+        return Fork(self, pid=int(answer["pid"]), parent=int(answer["parent"]))
+
+    def exit_code(self, pid: int, parent: int) -> int | None:
+        """Return the exit code of a child as :mod:`subprocess` does; None while it runs.
+
+        The code is told once. A child counts as killed if its fork server has died: it dies too, and its
+        exit code is lost.
+
+        Parameters
+        ----------
+        pid, parent : int
+            The child, and the process that it was forked from.
+        """
+        answer = self._ask({"pid": pid, "parent": parent}, [])
+        code: int | None = answer.get("code", -signal.SIGKILL)
+        return code
+
+    def close(self) -> None:
+        """End the process; its children end with it."""
+        self._closed = True
+        process = self._process
+        if process is not None:
+            process.kill()  # before the lock: a thread that waits for an answer holds it
+        with self._lock:
+            self._discard()
+
+    def _ask(self, request: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
+        with self._lock:
+            try:
+                if descriptors and not self._closed:
+                    self._start_if_dead()
+                if self._channel is None:
+                    return {}
+                socket.send_fds(self._channel, [json.dumps(request).encode()], descriptors)
+                answer: dict[str, Any] = json.loads(self._channel.recv(1 << 16))
+            except TimeoutError:
+                self._discard()
+                return {"error": f"importing {self._module} takes longer than {START_TIMEOUT:g} s"}
+            except (OSError, ValueError) as error:
+                return {"error": self._why_it_is_dead(error)}
+            self.is_ready = True
+            return answer
+
+    def _start_if_dead(self) -> None:
+        if self._process is not None and self._process.poll() is None:
+            return
+        self._discard()
+        self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._channel.settimeout(START_TIMEOUT)
+        with theirs:
+            self._output = tempfile.TemporaryFile()  # noqa: SIM115 - it is read when the process has died
+            paths = [str(_ABTUNE), *(str(Path(folder).absolute()) for folder in sys.path)]
+            self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
+                [sys.executable, "-P", "-c", _START, str(theirs.fileno()), self._module, *paths],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=self._output,
+                stderr=self._output,
+                env={**os.environ, **self._environment},
+                start_new_session=True,  # Ctrl-C in the terminal is for the parent to handle
+            )
+        if self._closed:  # meanwhile
+            self._process.kill()
+
+    def _why_it_is_dead(self, error: Exception) -> str:
+        process, output = self._process, self._output
+        if process is None or output is None:  # no descriptors, no memory, no folder for temporary files
+            return str(getattr(error, "strerror", None) or error)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(5.0)
+        process.kill()
+        reason = f"importing {self._module}: {how_it_ended(process.wait(), output)}"
+        self._discard()
+        return reason
+
+    def _discard(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+        for resource in (self._channel, self._output):
+            if resource is not None:
+                resource.close()
+        self._process = self._channel = self._output = None
+        self.is_ready = False
+
+
+class Fork:
+    """A process that was forked from a fork server, which tells its exit code."""
+
+    def __init__(self, fork_server: ForkServer, *, pid: int, parent: int) -> None:
+        self.pid = pid
+        self._parent = parent
+        self._fork_server = fork_server
+        self._code: int | None = None
+        self._lock = threading.Lock()
+
+    def exit_code(self) -> int | None:
+        """Return the exit code as :mod:`subprocess` does; None while it runs."""
+        with self._lock:
+            if self._code is None:
+                self._code = self._fork_server.exit_code(self.pid, self._parent)
+            return self._code
+
+    def wait(self, timeout: float) -> int | None:
+        """Wait for its end, at most `timeout` seconds; return the exit code, or None if it still runs."""
+        end = time.monotonic() + timeout
+        while self.exit_code() is None and time.monotonic() < end:
+            time.sleep(0.002)
+        return self._code
+
+    def kill(self) -> None:
+        """Kill it and what it has started; safe from any thread."""
+        if self._code is None:  # until its end is known, no other process can have its number
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)

@@ -1,0 +1,135 @@
+"""The child processes of one machine: some search and build, one for each device measures.
+
+A dask worker has one pool. The worker's threads only wait for their slot, so one worker with many threads
+drives all cores. A crash ends a child process and not the worker.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from distributed import Worker, WorkerPlugin, get_worker
+
+from abtune.measure.plan.target import ONE_THREAD, REMOTE, TVM_MODULE, TargetFacts
+from abtune.measure.workers.fork_server import ForkServer
+from abtune.measure.workers.slot import Slot
+
+# One or two candidates in a hundred poison the CUDA context of their process, and a new one takes seconds
+# while all cores search: searches run at lower priority, and a few spare processes are kept started.
+NICENESS = 10
+SPARES = 3
+
+
+class ProcessPool(WorkerPlugin):
+    """The slots of one worker, for one sweep.
+
+    Parameters
+    ----------
+    facts : TargetFacts
+        The target.
+    searchers : int
+        Number of slots that search and build.
+    devices : int
+        Number of devices of this worker; exactly one process measures each.
+    """
+
+    def __init__(self, facts: TargetFacts, *, searchers: int, devices: int) -> None:
+        self.name = f"abtune-{uuid.uuid4().hex}"  # a worker may serve several sweeps
+        self._facts = facts
+        self._counts = (searchers, devices)
+        self._slots: list[Slot] = []
+
+    def setup(self, worker: Worker) -> None:  # noqa: ARG002 - called by dask
+        """Set up the slots; their processes start in the background."""
+        self._fork_server = ForkServer(TVM_MODULE, ONE_THREAD)
+        self._searchers: queue.SimpleQueue[Slot] = queue.SimpleQueue()
+        self._devices: queue.SimpleQueue[Slot] = queue.SimpleQueue()
+        searchers, devices = self._counts
+        for _ in range(searchers):
+            slot = Slot(self._fork_server, {"CUDA_VISIBLE_DEVICES": ""}, niceness=NICENESS)
+            self._add(self._searchers, slot)
+        spares = SPARES if self.device_is_apart else 0
+        for index in range(devices):
+            environment = _device_environment(self._facts, index)
+            self._add(self._devices, Slot(self._fork_server, environment, spares=spares))
+        threading.Thread(target=self._start, daemon=True).start()
+
+    def teardown(self, worker: Worker) -> None:  # noqa: ARG002 - called by dask
+        """End all processes."""
+        if not self._fork_server.is_ready:  # no thread needs it any more
+            self._fork_server.close()
+        self.interrupt()
+        for slot in self._slots:
+            slot.close()
+        self._fork_server.close()
+
+    @property
+    def device_is_apart(self) -> bool:
+        """Whether kernels run on a GPU or behind a tracker, where errors and memory may outlive a call."""
+        return not self._facts.shares_cores
+
+    @contextlib.contextmanager
+    def searcher(self) -> Iterator[Slot]:
+        """Yield a slot that searches and builds, for as long as it is used."""
+        with _occupied(self._searchers) as slot:
+            yield slot
+
+    @contextlib.contextmanager
+    def device(self) -> Iterator[Slot]:
+        """Yield a slot that measures, for as long as it is used."""
+        with _occupied(self._devices) as slot:
+            yield slot
+
+    def interrupt(self) -> None:
+        """Kill all work; the calls in progress fail."""
+        for slot in self._slots:
+            slot.interrupt()
+
+    def _add(self, slots: queue.SimpleQueue[Slot], slot: Slot) -> None:
+        self._slots.append(slot)
+        slots.put(slot)
+
+    def _start(self) -> None:
+        for slot in self._slots:
+            slot.start()
+
+
+@contextlib.contextmanager
+def _occupied(slots: queue.SimpleQueue[Slot]) -> Iterator[Slot]:
+    slot = slots.get()
+    try:
+        slot.resume()
+        yield slot
+    finally:
+        slots.put(slot)
+
+
+def _device_environment(facts: TargetFacts, index: int) -> dict[str, str]:
+    if facts.remote:
+        return {"CUDA_VISIBLE_DEVICES": "", REMOTE: facts.remote}
+    if facts.kind != "cuda":
+        return {"TVM_NUM_THREADS": str(facts.threads), "CUDA_VISIBLE_DEVICES": ""}
+    return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": _visible(index)}
+
+
+def _visible(index: int) -> str:
+    listed = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
+    return listed[index] if index < len(listed) else str(index)
+
+
+def with_pool(name: str, task: Callable[..., Any], *args: Any) -> Any:
+    """Return the result of a task that is given the worker's pool of this name."""
+    return task(get_worker().plugins[name], *args)
+
+
+def interrupt_pool(name: str, dask_worker: Worker) -> None:
+    """Kill all work of a pool; dask passes the worker to a function with this parameter."""
+    pool = dask_worker.plugins[name]
+    assert isinstance(pool, ProcessPool)  # noqa: S101 - the plugin of this name is ours
+    pool.interrupt()

@@ -1,0 +1,296 @@
+"""The tasks of re-measuring that dask workers carry out, in the child processes of their pools."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import math
+import socket
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from abtune.dataset.schema import TransferStatus
+from abtune.measure.plan.plan import Run
+from abtune.measure.plan.problem import Kernel
+from abtune.measure.plan.records import Rounds, TransferTimes, WinnerTimes
+from abtune.measure.plan.sweep_settings import Settings
+from abtune.measure.plan.trials import Candidate, Trial
+from abtune.measure.tvm.cuda.nvml import DeviceState
+from abtune.measure.workers.child_errors import CallTimedOut, ChildDied, ChildError
+from abtune.measure.workers.pool import ProcessPool
+from abtune.measure.workers.slot import Slot
+from abtune.measure.workers.tasks import build_candidate, recover, relieve
+
+# float32 sums of a few thousand terms differ by 1e-6 or so between orders of summation.
+ERROR_LIMIT = 1e-4
+# A winner was built and timed before, so it works; the machine may be busier or slower now than it was then.
+WINNER_PATIENCE = 10
+# Rounds that choose the fastest variant of a transfer; they are not kept.
+CHOOSING_ROUNDS = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    """A winner, built by one configuration and ready to be timed.
+
+    Attributes
+    ----------
+    origin : str
+    seed : int
+        The run that it won.
+    config : str
+        The configuration that built it: its own, or another one.
+    latency : float
+        Seconds of one call as its search measured it.
+    kernels : tuple of Kernel
+        Variants of it; the fastest is timed. Its own configuration builds one.
+    """
+
+    origin: str
+    seed: int
+    config: str
+    latency: float
+    kernels: tuple[Kernel, ...]
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the configuration that found the schedule built it."""
+        return self.config == self.origin
+
+
+def build_winner(
+    pool: ProcessPool, run: Run, settings: Settings, record: list[Any], latency: float
+) -> Built | WinnerTimes:
+    """Return a winner built again from its tuning record, or its failure.
+
+    Parameters
+    ----------
+    pool : ProcessPool
+        The processes that build.
+    run : Run
+        The run that it won; its configuration says with which options to build.
+    settings : Settings
+        Target and limits of the sweep.
+    record : list
+        Its tuning record.
+    latency : float
+        Seconds of one call as its search measured it.
+    """
+    name = run.config.name
+    with pool.searcher() as slot:
+        built = _build(slot, run, settings, record)
+    if isinstance(built, Trial):
+        return WinnerTimes.lost(name, run.seed, f"the winner could not be built again: {built.message}")
+    return Built(origin=name, seed=run.seed, config=name, latency=latency, kernels=(built,))
+
+
+def build_transfer(
+    pool: ProcessPool, run: Run, settings: Settings, record: list[Any], origin: str, latency: float
+) -> Built | TransferTimes:
+    """Return a winner as another configuration builds it, or why that cannot be timed.
+
+    Parameters
+    ----------
+    pool : ProcessPool
+        The processes that build.
+    run : Run
+        The run that it won, with the configuration that is to build it.
+    settings : Settings
+        Target and limits of the sweep.
+    record : list
+        Its tuning record.
+    origin : str
+        The configuration whose search found it.
+    latency : float
+        Seconds of one call as its search measured it.
+
+    Raises
+    ------
+    CallFailed
+        If the configuration's own function for transfers fails.
+    """
+    name = run.config.name
+    with pool.searcher() as slot:
+        built = _build_variants(slot, run, settings, record)
+    kernels = tuple(kernel for kernel in built if isinstance(kernel, Kernel))
+    if kernels:
+        return Built(origin=origin, seed=run.seed, config=name, latency=latency, kernels=kernels)
+    failures = [failure for failure in built if isinstance(failure, str)]
+    status = TransferStatus.FAILED if failures else TransferStatus.DOES_NOT_FIT
+    return TransferTimes(
+        origin=origin, seed=run.seed, config=name, status=status, failure="".join(failures[:1])
+    )
+
+
+def _build_variants(slot: Slot, run: Run, settings: Settings, record: list[Any]) -> list[Kernel | str]:
+    """Return the kernels of the variants that fit, or why one could not be built."""
+    timeout = WINNER_PATIENCE * settings.build_timeout
+    try:
+        records = slot.call("carry_over", run.problem(settings.target), record, timeout=timeout)
+    except (ChildDied, CallTimedOut) as error:
+        return [str(error)]
+    built = (_build(slot, run, settings, variant) for variant in records)
+    return [one.message if isinstance(one, Trial) else one for one in built]
+
+
+def _build(slot: Slot, run: Run, settings: Settings, record: list[Any]) -> Kernel | Trial:
+    candidate = Candidate(record=record, module_hash="")
+    timeout = WINNER_PATIENCE * settings.build_timeout
+    built = build_candidate(slot, run.problem(settings.target), candidate, timeout)
+    return built if isinstance(built, Trial) else built.kernel
+
+
+def time_winners(
+    pool: ProcessPool, label: str, settings: Settings, built: Sequence[Built], rng_seed: int
+) -> Rounds:
+    """Return the rounds of all winners of a shape on one device: checked, then timed in random order.
+
+    Where a winner has several variants, one is chosen first, in rounds that are not kept: the fastest of a
+    few timings looks faster than it is.
+
+    Parameters
+    ----------
+    pool : ProcessPool
+        The processes that measure.
+    label : str
+        Label of the shape.
+    settings : Settings
+        Rounds, repeats and limits of the sweep.
+    built : sequence of Built
+        All winners of the shape, and their transfers.
+    rng_seed : int
+        Seed of the order, which is new in each round.
+    """
+    rng = np.random.default_rng(rng_seed)
+    with pool.device() as slot:
+        bench = _Bench(pool, slot, settings)
+        variants = [[_Table(one, kernel) for kernel in one.kernels] for one in built]
+        for table in itertools.chain(*variants):
+            bench.check(table)
+        bench.time(
+            [table for tables in variants if len(tables) > 1 for table in tables], CHOOSING_ROUNDS, rng
+        )
+        chosen = [min(tables, key=_Table.median) for tables in variants]
+        for table in chosen:
+            table.forget()
+        bench.time(chosen, settings.rounds, rng)
+        device = bench.device_name()
+        relieve(pool, slot, settings)
+    any_transfer = any(not one.is_own for one in built)  # only transfers need to know which kernels are equal
+    return Rounds(
+        shape=label,
+        device=device,
+        host=socket.gethostname(),
+        winners=tuple(table.times(hashed=any_transfer) for table in chosen if table.built.is_own),
+        transfers=tuple(table.transfer() for table in chosen if not table.built.is_own),
+    )
+
+
+class _Table:
+    """The rounds of one kernel, as they come in."""
+
+    def __init__(self, built: Built, kernel: Kernel) -> None:
+        self.built = built
+        self.kernel = kernel
+        self.failure = ""
+        self._latency: list[list[float]] = []
+        self._states: list[DeviceState] = []
+
+    def add(self, latency: list[float], state: DeviceState) -> None:
+        """Add a round."""
+        self._latency.append(latency)
+        self._states.append(state)
+
+    def forget(self) -> None:
+        """Drop all rounds so far."""
+        self._latency, self._states = [], []
+
+    def median(self) -> float:
+        """Return the median of all timings; zero before the first, infinite after a failure."""
+        if self.failure:
+            return math.inf
+        return statistics.median(itertools.chain(*self._latency)) if self._latency else 0.0
+
+    def times(self, *, hashed: bool) -> WinnerTimes:
+        """Return all rounds of a winner, or its failure; with the hash of its kernel if that is needed."""
+        if self.failure:
+            return WinnerTimes.lost(self.built.origin, self.built.seed, self.failure)
+        return WinnerTimes(
+            config=self.built.origin,
+            seed=self.built.seed,
+            latency=self._latency,
+            sm_clock=[state.sm_clock for state in self._states],
+            temperature=[state.temperature for state in self._states],
+            throttle_reasons=[state.throttle_reasons for state in self._states],
+            failure="",
+            kernel=library_hash(self.kernel) if hashed else "",
+        )
+
+    def transfer(self) -> TransferTimes:
+        """Return all rounds of a transfer, or its failure."""
+        return TransferTimes(
+            origin=self.built.origin,
+            seed=self.built.seed,
+            config=self.built.config,
+            status=TransferStatus.FAILED if self.failure else TransferStatus.OK,
+            kernel=library_hash(self.kernel),
+            latency=[] if self.failure else self._latency,
+            failure=self.failure,
+        )
+
+
+class _Bench:
+    """A device, and how kernels are timed on it."""
+
+    def __init__(self, pool: ProcessPool, slot: Slot, settings: Settings) -> None:
+        self._pool = pool
+        self._slot = slot
+        self._settings = settings
+
+    def check(self, table: _Table) -> None:
+        """Run a kernel once; a wrong result is its failure."""
+        try:
+            error = self._slot.call("check_kernel", table.kernel, timeout=self._settings.run_timeout)
+        except ChildError as failure:
+            recover(self._pool, self._slot, failure)
+            table.failure = f"the winner could not be run again: {failure}"
+            return
+        if not error < ERROR_LIMIT:
+            table.failure = f"the winner computes a wrong result: relative error {error:.2g} against NumPy"
+
+    def time(self, tables: Sequence[_Table], rounds: int, rng: np.random.Generator) -> None:
+        """Time kernels that work, in rounds of random order."""
+        for _ in range(rounds):
+            for index in rng.permutation(len(tables)):
+                if not tables[index].failure:
+                    self._add_round(tables[index])
+
+    def device_name(self) -> str:
+        """Return the name of the device; empty if it has just failed."""
+        try:
+            name: str = self._slot.call(
+                "device_name", self._settings.target, timeout=self._settings.run_timeout
+            )
+        except ChildError:
+            return ""
+        return name
+
+    def _add_round(self, table: _Table) -> None:
+        settings = self._settings
+        expected = settings.round_seconds(table.built.latency)
+        timeout = settings.run_timeout + WINNER_PATIENCE * expected
+        try:
+            latency = self._slot.call("time_kernel", table.kernel, settings.round_timing, timeout=timeout)
+            table.add(latency, self._slot.call("device_state", timeout=settings.run_timeout))
+        except ChildError as error:
+            table.failure = f"the winner could not be measured again: {error}"
+            recover(self._pool, self._slot, error)
+
+
+def library_hash(kernel: Kernel) -> str:
+    """Return the hash by which equal kernels are known: of the library, which is built alike each time."""
+    return hashlib.sha256(kernel.library).hexdigest()[:16]

@@ -1,0 +1,1 @@
+"""Schedule traces as data: read, rewritten and checked without TVM."""

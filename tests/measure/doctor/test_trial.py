@@ -1,0 +1,68 @@
+"""The trial of a sweep: it says how long each step took, or why a sweep could not run."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from measure_builders import make_facts, small_plan
+
+from abtune.configurations import Configuration
+from abtune.measure.doctor.findings import Finding, Level
+from abtune.measure.doctor.trial import check_trial
+from abtune.measure.store.store import Store
+
+
+def trial(store: Store, **faults: str) -> Finding:
+    # Without a design space of their own, so that they are tried.
+    configs = (Configuration(name=name, pass_config=faults) for name in ("plain", "new"))
+    return check_trial(small_plan(configs=(*configs,)), make_facts(), store)
+
+
+@pytest.mark.usefixtures("fake")
+def test_a_trial_says_how_long_each_step_took(store: Store) -> None:
+    """Every step of a sweep's own trial is timed, and nothing is written."""
+    finding = trial(store)
+    assert finding.level is Level.OK
+    assert finding.state.startswith("kernels of plain and new were built and timed in ")
+    assert [part.split()[0] for part in finding.state.split(": ")[1].split(", ")] == [
+        "start",
+        "propose",
+        "build",
+        "time",
+    ]
+    assert not list(store.dataset.parent.iterdir())
+
+
+@pytest.mark.usefixtures("fake")
+@pytest.mark.parametrize(
+    ("faults", "said"),
+    [
+        ({"build": "raise"}, "cannot build and time kernels of 'plain'.*the fault that was asked for"),
+        ({"propose": "crash"}, "cannot tune 'plain': propose: process killed by SIGSEGV"),
+        ({"propose": "nothing"}, "the search proposed nothing"),
+    ],
+)
+def test_a_trial_that_fails_says_why(store: Store, faults: dict[str, str], said: str) -> None:
+    """A fault that would end a sweep ends its trial, with one line."""
+    finding = trial(store, **faults)
+    assert finding.level is Level.PROBLEM
+    assert re.search(said, finding.state)
+    assert "\n" not in finding.state
+
+
+def test_what_a_sweep_would_go_on_with_has_to_be_readable(store: Store) -> None:
+    """A damaged file of a finished run is named before anything is tried."""
+    damaged = store.folder / "runs" / "x.json"
+    damaged.parent.mkdir(parents=True)
+    damaged.write_text("{")
+    finding = trial(store)
+    assert finding.level is Level.PROBLEM
+    assert finding.state.startswith(f"{damaged} cannot be read")
+
+
+@pytest.mark.usefixtures("fake")
+def test_a_trial_that_hangs_ends(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step that never returns is a problem after a while."""
+    monkeypatch.setattr("abtune.measure.doctor.trial.TRIAL_LIMIT", 2.0)
+    assert "no kernel was timed within 2 s" in trial(store, propose="hang").state

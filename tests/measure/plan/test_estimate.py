@@ -1,0 +1,73 @@
+"""The cost of a sweep, against sums done by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from measure_builders import NEW, PLAIN, SMALL, make_facts, make_record, make_workplace, small_plan
+
+from abtune.measure.plan.estimate import Cost, estimate
+from abtune.measure.plan.plan import Plan
+from abtune.measure.plan.records import RunRecord
+
+
+def cost_of(plan: Plan, kind: str, cores: int, devices: int, done: list[RunRecord]) -> Cost:
+    """Return the cost of a plan on some cores and devices of a kind."""
+    facts = make_facts(kind=kind, devices=("a device",) * devices)
+    return estimate(plan, make_workplace(facts, cores=cores), done)
+
+
+def test_without_runs_typical_numbers_count() -> None:
+    """On a GPU an iteration of evolutionary search counts 20 s, of sampling 0.5 s, a candidate 0.4 s."""
+    sampling = replace(NEW, strategy="replay-trace")
+    plan = small_plan(SMALL, seeds=1, configs=(PLAIN, sampling), trials=100, trials_per_iteration=64)
+    cost = cost_of(plan, "cuda", 4, 1, [])
+    expected = (2 * 20 + 100 * 0.4) + (2 * 0.5 + 100 * 0.4)
+    assert (cost.runs, cost.from_runs) == (2, 0)
+    assert cost.core_seconds == pytest.approx(expected)
+    assert cost.seconds == pytest.approx((2 * 20 + 100 * 0.4) + 2 * 2 * 2 * 3 * 0.001)
+
+
+def test_finished_runs_say_what_the_others_cost() -> None:
+    """A run costs the mean of its configuration's finished runs; finished runs cost nothing more."""
+    plan = small_plan(SMALL, seeds=3)
+    done = [
+        make_record(run, tuning_time=10.0 + 20.0 * run.seed)
+        for run in plan.runs
+        if run.config.name == "plain" and run.seed < 2
+    ]
+    cost = cost_of(plan, "llvm", 1, 1, done)
+    assert (cost.runs, cost.from_runs) == (4, 2)
+    typical = 2 * 5.0 + 4 * 0.2
+    assert cost.core_seconds == pytest.approx(20.0 + 3 * typical)
+
+
+def test_nothing_left_costs_no_search() -> None:
+    """When all runs are done, no search is left to pay for."""
+    plan = small_plan(SMALL)
+    cost = cost_of(plan, "llvm", 1, 1, [make_record(run) for run in plan.runs])
+    assert (cost.runs, cost.core_seconds) == (0, 0.0)
+
+
+def test_runs_of_other_plans_do_not_count() -> None:
+    """Runs of another shape or configuration do not count as finished runs of the plan."""
+    plan = small_plan(SMALL)
+    foreign = [make_record(plan.runs[0], shape="other"), make_record(plan.runs[0], config="other")]
+    assert cost_of(plan, "llvm", 1, 1, foreign).runs == len(plan.runs)
+
+
+def test_no_sweep_is_faster_than_its_longest_run() -> None:
+    """A run is a chain of iterations, so more cores than runs do not shorten it."""
+    plan = small_plan(SMALL, seeds=2)
+    few, enough, many = (cost_of(plan, "cuda", cores, 1, []).seconds for cores in (2, 4, 400))
+    assert few > enough == many
+
+
+def test_more_cores_and_devices_take_less_time() -> None:
+    """Cores divide the searches, devices the measuring, and neither changes the work."""
+    plan = small_plan(SMALL, repeat_ms=1000)
+    slow, cores, devices = (cost_of(plan, "cuda", *given, []) for given in ((1, 1), (2, 1), (1, 2)))
+    assert slow.core_seconds == cores.core_seconds == devices.core_seconds
+    assert slow.seconds - cores.seconds == pytest.approx(slow.core_seconds / 2)
+    assert slow.seconds - devices.seconds == pytest.approx((slow.seconds - slow.core_seconds) / 2)

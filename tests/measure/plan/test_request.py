@@ -1,0 +1,121 @@
+"""The request of a user, and the target's defaults where the request is silent."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from abtune.errors import InputError, TargetError
+from abtune.measure.plan.request import Request
+from abtune.measure.plan.target import TargetFacts
+from abtune.shapes import PRESETS
+
+OPEN = Request()
+GPU = TargetFacts(
+    kind="cuda",
+    target=json.dumps({"kind": "cuda"}),
+    arch=90,
+    devices=("a GPU", "a GPU"),
+    threads=1,
+    versions={"tvm": "0.27"},
+    remote="",
+)
+CPU = replace(GPU, kind="llvm", target=json.dumps({"kind": "llvm"}), arch=0, devices=("a CPU",))
+
+
+@pytest.mark.parametrize(
+    ("facts", "preset", "names", "trials"),
+    [
+        (GPU, "tvm14009", ["mainline", "async"], (128, 64)),
+        (CPU, "quick", ["random", "evolutionary"], (24, 12)),
+    ],
+    ids=["gpu", "cpu"],
+)
+def test_the_target_decides_what_is_left_open(
+    facts: TargetFacts, preset: str, names: list[str], trials: tuple[int, int]
+) -> None:
+    """A GPU gets the published comparison, a CPU one that takes minutes."""
+    plan = OPEN.plan_for(facts)
+    assert plan.shapes == tuple(PRESETS[preset])
+    assert [config.name for config in plan.configs] == names
+    assert (plan.settings.trials, plan.settings.trials_per_iteration) == trials
+    assert plan.settings.target == facts.target
+    assert plan.machine == f"{facts.devices[0]}, TVM 0.27"
+
+
+@pytest.mark.parametrize(
+    ("asked", "planned"),
+    [
+        ({}, 10),
+        ({"until_settled": True}, 20),
+        ({"seeds": 3}, 3),
+        ({"seeds": 3, "until_settled": True}, 3),
+    ],
+)
+def test_seeds_are_ten_or_what_is_asked(asked: dict[str, int], planned: int) -> None:
+    """The default is ten seeds, and twenty until settled; a given number replaces both."""
+    assert replace(OPEN, **asked).plan_for(CPU).seeds == tuple(range(planned))
+
+
+def test_what_is_asked_is_planned() -> None:
+    """Every given value is planned; an iteration is at most as long as its run."""
+    request = Request(
+        shapes=("M=16_N=16_K=16",),
+        baseline="evolutionary",
+        candidate="random",
+        seeds=2,
+        trials=6,
+        trials_per_iteration=64,
+        rounds=3,
+        repeats=4,
+        cache="cold",
+        rng_seed=7,
+    )
+    plan = request.plan_for(GPU)
+    settings = plan.settings
+    assert [shape.label for shape in plan.shapes] == ["M=16_N=16_K=16"]
+    assert [config.name for config in plan.configs] == ["evolutionary", "random"]
+    assert (settings.trials, settings.trials_per_iteration) == (6, 6)
+    assert (settings.rounds, settings.repeats, settings.cache, settings.rng_seed) == (3, 4, "cold", 7)
+
+
+@pytest.mark.parametrize(
+    ("asked", "word"),
+    [
+        ({"shapes": ("nothing*",)}, "nothing*"),
+        ({"baseline": "mainlin"}, "mainlin"),
+        ({"candidate": "x"}, "'x'"),
+    ],
+    ids=["shape", "baseline", "candidate"],
+)
+def test_unknown_names_are_refused_without_a_target(asked: dict[str, object], word: str) -> None:
+    """Unknown names are refused by name, before a target is found."""
+    with pytest.raises(InputError, match=word.replace("*", r"\*")):
+        replace(OPEN, **asked).check_names()
+    OPEN.check_names()
+
+
+def test_a_space_that_is_not_there_is_refused_without_a_target(
+    empty_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A missing module of a design space is refused before a target is found."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    text = (
+        "from abtune.configurations import Configuration\nOWN = Configuration(name='own', space='absent:x')\n"
+    )
+    Path("own_space.py").write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match="space of configuration 'own': there is no module 'absent'"):
+        replace(OPEN, candidate="own_space:OWN").check_names()
+    sys.modules.pop("own_space")
+
+
+def test_a_comparison_needs_two_sides_that_the_target_can_run() -> None:
+    """The same configuration twice, and one for another kind of target, are refused."""
+    with pytest.raises(InputError, match="both 'random'"):
+        replace(OPEN, candidate="random").plan_for(CPU)
+    with pytest.raises(TargetError, match="needs a cuda target"):
+        replace(OPEN, candidate="async").plan_for(CPU)

@@ -1,0 +1,91 @@
+"""The history of a search: its winner, its end, and how it grows."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from measure_builders import make_history, make_trial
+
+from abtune.dataset.schema import TrialStatus
+from abtune.measure.plan.trials import MAX_EMPTY_ITERATIONS, Candidate, History, failed
+
+NAN = math.nan
+
+
+def test_the_winner_is_the_fastest_that_was_timed() -> None:
+    """Failed trials cannot win, and the first of equal trials wins."""
+    history = make_history(3.0, NAN, 1.0, 2.0, 1.0)
+    assert history.winner is history.trials[2]
+
+
+@pytest.mark.parametrize("latencies", [(), (NAN, NAN)])
+def test_without_a_timing_there_is_no_winner(latencies: tuple[float, ...]) -> None:
+    """A history in which nothing was timed has no winner."""
+    assert make_history(*latencies).winner is None
+
+
+def test_a_search_is_over_when_its_budget_is_spent() -> None:
+    """Failed trials count against the budget, and the last trial ends the search."""
+    history = make_history(1.0, NAN)
+    assert not history.is_over(3)
+    assert history.is_over(2)
+    assert history.is_over(1)
+
+
+def test_a_search_is_over_when_nothing_new_comes() -> None:
+    """Five empty iterations in a row end a search; an iteration with trials resets the count."""
+    history = make_history(1.0)
+    for _ in range(MAX_EMPTY_ITERATIONS - 1):
+        history = history.proposed((), cost_model=b"", seconds=0.0).tried((), seconds=0.0)
+    assert not history.is_over(100)
+    assert history.proposed((), cost_model=b"", seconds=0.0).tried((), seconds=0.0).is_over(100)
+    resumed = history.proposed((), cost_model=b"", seconds=0.0).tried((make_trial(),), seconds=0.0)
+    assert resumed.empty_iterations == 0
+    assert not resumed.proposed((), cost_model=b"", seconds=0.0).tried((), seconds=0.0).is_over(100)
+
+
+def test_an_iteration_extends_a_history() -> None:
+    """Trials are appended and time adds up; the model has learned the earlier trials alone."""
+    first = History.empty().proposed((), cost_model=b"one", seconds=0.0).tried((make_trial(),), seconds=2.0)
+    second = first.proposed((), cost_model=b"two", seconds=0.0).tried(
+        (make_trial(number=1), make_trial(NAN)), seconds=3.0
+    )
+    assert [len(history.trials) for history in (first, second)] == [1, 3]
+    assert (first.learned, second.learned) == (0, 1)
+    assert (second.cost_model, second.iterations, second.seconds) == (b"two", 2, 5.0)
+
+
+def test_an_iteration_is_over_with_its_last_candidate() -> None:
+    """A tried candidate is no longer pending; the iteration counts with its last candidate."""
+    trials = tuple(make_trial(number=number) for number in range(3))
+    proposed = make_history(1.0).proposed(
+        tuple(trial.candidate for trial in trials), cost_model=b"", seconds=1.0
+    )
+    some = proposed.tried(trials[:2], seconds=2.0)
+    assert (some.trials[1:], some.pending) == (trials[:2], (trials[2].candidate,))
+    assert (some.iterations, some.learned, some.seconds) == (1, 1, 5.5)
+    assert some.tried(trials[2:], seconds=3.0) == proposed.tried(trials, seconds=5.0)
+    assert proposed.tried(trials, seconds=5.0).iterations == 2
+
+
+def test_a_failed_candidate_has_no_latency() -> None:
+    """A candidate that could not be timed is a trial with a status and a reason."""
+    trial = failed(Candidate(record=["t"], module_hash="h"), TrialStatus.TIMED_OUT, "too slow")
+    assert math.isnan(trial.latency)
+    assert (trial.status, trial.message) == (TrialStatus.TIMED_OUT, "too slow")
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "built"),
+    [
+        (TrialStatus.OK, "", True),
+        (TrialStatus.RUN_FAILED, "time_candidate: misaligned address", True),
+        (TrialStatus.TIMED_OUT, "time_candidate: no answer within 30 s", True),
+        (TrialStatus.TIMED_OUT, "build: no answer within 30 s", False),
+        (TrialStatus.BUILD_FAILED, "build: too much shared memory", False),
+    ],
+)
+def test_a_cost_model_learns_from_what_was_built(status: TrialStatus, message: str, built: bool) -> None:  # noqa: FBT001
+    """The model learns from candidates that were built, as MetaSchedule's does."""
+    assert failed(Candidate(record=["t"], module_hash="h"), status, message).was_built is built

@@ -1,0 +1,40 @@
+"""From the dataset back to finished runs: the inverse of building it."""
+
+from __future__ import annotations
+
+import xarray as xr
+from measure_builders import make_failed_record, make_lost, make_record, make_rounds, make_times
+
+from abtune.dataset.schema import TrialStatus
+from abtune.measure.plan.plan import Plan
+from abtune.measure.store.from_dataset import records_from_dataset, rounds_from_dataset
+from abtune.measure.store.store import Store
+from abtune.measure.store.to_dataset import records_to_dataset, store_to_dataset
+
+
+def test_a_dataset_gives_its_runs_back(opened: Store, plan: Plan) -> None:
+    """Complete, failed, wrong and not yet re-measured runs come out of a dataset and go in again."""
+    runs = plan.runs
+    for run in runs[:3]:
+        opened.save_record(run, make_record(run))
+    opened.save_record(runs[3], make_failed_record(runs[3]))
+    of_first = [run for run in runs[:3] if run.shape == runs[0].shape]
+    times = [make_times(run, plan) for run in of_first[1:]]
+    opened.save_rounds(make_rounds(runs[0].shape, make_lost(of_first[0], "wrong"), *times))
+    dataset = store_to_dataset(plan, opened)
+    records, rounds = records_from_dataset(dataset), rounds_from_dataset(dataset)
+    assert len(records) == 4
+    again = records_to_dataset(plan, records, rounds, dataset.attrs)
+    xr.testing.assert_identical(again, dataset)
+    assert {winner.failure for winner in rounds[0].winners} >= {"wrong"}
+
+
+def test_searches_of_different_length_come_back_as_long_as_they_were(opened: Store, plan: Plan) -> None:
+    """Padding is not read as trials: every record comes back as it went in."""
+    lengths = (3, 1, 0, 2)
+    records = [
+        make_record(run, trial_latency=[1e-3] * length, trial_status=[TrialStatus.OK] * length)
+        for run, length in zip(plan.runs[: len(lengths)], lengths, strict=True)
+    ]
+    found = records_from_dataset(records_to_dataset(plan, records, (), opened.about()["about"]))
+    assert sorted(map(repr, found)) == sorted(map(repr, records))

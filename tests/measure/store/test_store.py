@@ -1,0 +1,240 @@
+"""A sweep on disk: one sweep at a time, and never two kinds mixed."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import subprocess
+import sys
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from measure_builders import NEW, OTHER, PLAIN, SMALL, make_record, small_plan
+from sweeping import ABOUT, names
+
+import abtune
+from abtune.configurations import Configuration
+from abtune.errors import StoreError
+from abtune.measure.plan.plan import Plan
+from abtune.measure.store import store as store_module
+from abtune.measure.store.store import Store
+from abtune.measure.store.store_lock import locked
+from abtune.measure.store.to_dataset import store_to_dataset
+
+# One sweep at a time, and one kind
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"trials": 5}, "trials: 4, now 5"),
+        ({"rng_seed": 1}, "rng seed: 0, now 1"),
+        ({"target": "other"}, 'target: {"kind": "fake"}, now other'),
+        ({"configs": (NEW, PLAIN)}, "configurations plain and new, now new and plain"),
+        (
+            {"configs": (PLAIN, Configuration(name="third"))},
+            "configurations plain and new, now plain and third",
+        ),
+        ({"configs": (PLAIN, replace(NEW, pass_config={"x": 1}))}, "x: None, now 1"),
+        (
+            {"configs": (PLAIN, replace(NEW, strategy="replay-trace"))},
+            "strategy: evolutionary, now replay-trace",
+        ),
+    ],
+)
+def test_other_settings_are_refused_by_name(kept: Store, changes: dict[str, object], said: str) -> None:
+    """A sweep with other settings than the files is refused, and the difference is named."""
+    before = (kept.folder / "sweep.json").read_bytes()
+    with pytest.raises(StoreError) as caught, kept.opened(small_plan(**changes), ABOUT):  # type: ignore[arg-type]
+        raise AssertionError("opened")
+    assert f"was begun with other settings ({said})" in str(caught.value)
+    assert (kept.folder / "sweep.json").read_bytes() == before
+
+
+def test_runs_of_unknown_settings_are_refused(kept: Store) -> None:
+    """Without description and dataset the settings of the runs are lost, so the sweep is refused."""
+    (kept.folder / "sweep.json").unlink()
+    before = names(kept.folder)
+    for plan in (small_plan(), small_plan(trials=9)):
+        with pytest.raises(StoreError) as caught, kept.opened(plan, ABOUT):
+            raise AssertionError("opened")
+        assert str(caught.value).startswith(
+            f"{kept.folder} holds runs, but sweep.json, which says with which"
+        )
+        assert str(caught.value).endswith("remove the folder to begin anew, or give another --out")
+    assert names(kept.folder) == before
+
+
+def test_settings_may_change_before_anything_is_done(store: Store, plan: Plan) -> None:
+    """Settings may change as long as there is no run and no search in progress."""
+    with store.opened(plan, ABOUT):
+        pass
+    with store.opened(small_plan(trials=5), ABOUT):
+        assert store.about()["identity"]["settings"]["trials"] == 5
+
+
+def test_more_shapes_and_seeds_are_welcome(kept: Store) -> None:
+    """The same settings with more shapes and seeds go on with the files that are there."""
+    with kept.opened(small_plan(OTHER, SMALL, seeds=9), ABOUT):
+        assert len(kept.records()) == 1
+
+
+def test_the_first_session_gives_the_date(kept: Store, plan: Plan) -> None:
+    """A later session replaces the facts, but the date of creation stays."""
+    with kept.opened(plan, {"title": "again", "created": "2027-01-01T00:00:00+00:00"}):
+        assert kept.about()["about"] == {"title": "again", "created": ABOUT["created"]}
+
+
+def test_a_second_sweep_is_refused(store: Store, plan: Plan) -> None:
+    """A second process cannot open a store while another holds it, and can afterwards."""
+    script = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from measure_builders import small_plan\n"
+        "from abtune.errors import StoreError\n"
+        "from abtune.measure.store.store import Store\n"
+        "try:\n"
+        "    with Store(Path(sys.argv[1])).opened(small_plan(), {'created': ''}):\n"
+        "        print('opened')\n"
+        "except StoreError as error:\n"
+        "    print(error)\n"
+    )
+
+    def second() -> str:
+        command = [sys.executable, "-c", script, str(store.dataset)]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    with store.opened(plan, ABOUT):
+        assert second().startswith(f"another sweep is writing {store.dataset}; wait for it")
+    assert second() == "opened\n"
+
+
+def test_settings_written_while_the_lock_was_awaited_are_kept(
+    store: Store, plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sweep is refused if another one starts between its check and its lock."""
+    other = small_plan(trials=5)
+
+    def be_overtaken(*late: Path) -> AbstractContextManager[None]:
+        monkeypatch.undo()
+        with (first := Store(store.dataset)).opened(other, ABOUT):
+            first.save_record(other.runs[0], make_record(other.runs[0]))
+        return locked(*late)
+
+    monkeypatch.setattr(store_module, "locked", be_overtaken)
+    with pytest.raises(StoreError, match=r"\(trials: 5, now 4\)"), store.opened(plan, ABOUT):
+        raise AssertionError("opened")
+    assert store.about()["identity"]["settings"]["trials"] == 5
+
+
+def test_a_file_system_without_locks_is_no_second_sweep(
+    store: Store, plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The error names the missing locks, and does not claim that another sweep holds one."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    said = "No locks available; give an --out on another file system"
+    with pytest.raises(StoreError, match=said), store.opened(plan, ABOUT):
+        raise AssertionError("opened")
+
+
+def test_only_ones_own_left_overs_are_removed(tmp_path: Path, plan: Plan) -> None:
+    """Leftovers of a killed sweep are removed, even if its name is a pattern; those of other sweeps stay."""
+    own, other = tmp_path / ".a[b].nc.77.tmp", tmp_path / ".ab.nc.77.tmp"
+    own.touch()
+    other.touch()
+    with Store(tmp_path / "a[b].nc").opened(plan, ABOUT):
+        pass
+    assert (own.exists(), other.exists()) == (False, True)
+
+
+def test_the_lock_is_released_after_an_error(store: Store, plan: Plan) -> None:
+    """A sweep that ends with an error, or is refused, does not keep the store locked."""
+    with pytest.raises(ZeroDivisionError), store.opened(plan, ABOUT):
+        raise ZeroDivisionError
+    with store.opened(plan, ABOUT):
+        store.save_record(plan.runs[0], make_record(plan.runs[0]))
+    with pytest.raises(StoreError), store.opened(small_plan(trials=9), ABOUT):
+        raise AssertionError("opened")
+    with store.opened(plan, ABOUT):
+        pass
+
+
+def test_a_dataset_of_another_origin_is_left_alone(store: Store, plan: Plan) -> None:
+    """A file that is not a sweep's dataset stays as it is, and nothing is put beside it."""
+    store.dataset.write_bytes(b"mine")
+    with pytest.raises(StoreError, match="not a sweep to go on with; give another --out"):
+        store.opened(plan, ABOUT).__enter__()
+    assert store.dataset.read_bytes() == b"mine"
+    assert [path.name for path in store.dataset.parent.iterdir()] == ["abtune.nc"]
+
+
+def test_a_dataset_put_where_a_sweep_could_not_begin_is_left_alone(store: Store, plan: Plan) -> None:
+    """Files of a sweep that did nothing do not claim a dataset that came later."""
+    with store.opened(plan, ABOUT):
+        pass
+    (store.folder / "runs" / ".left-over.json.77.tmp").touch()
+    mine = abtune.make_dataset([[[1.0, 2.0], [1.0, 2.0]]], shapes=["a"], configs=["old", "new"])
+    abtune.save_dataset(mine, store.dataset)
+    before = store.dataset.read_bytes()
+    with pytest.raises(StoreError, match="not a sweep to go on with; give another --out"):
+        store.opened(plan, ABOUT).__enter__()
+    assert store.dataset.read_bytes() == before
+
+
+def test_a_sweeps_dataset_is_gone_on_with_where_another_could_not_begin(store: Store, plan: Plan) -> None:
+    """The runs come out of the dataset, although the description beside it has other settings."""
+    with store.opened(plan, {**ABOUT, "device": "a device", "tvm_version": "0.27"}):
+        store.save_record(plan.runs[0], make_record(plan.runs[0]))
+        abtune.save_dataset(store_to_dataset(plan, store), store.dataset)
+    shutil.rmtree(store.folder)
+    elsewhere = Store(store.dataset.with_name("other.nc"))
+    with elsewhere.opened(small_plan(trials=9), ABOUT):
+        pass
+    elsewhere.folder.rename(store.folder)
+    with store.opened(plan, ABOUT):
+        assert [record.seed for record in store.records()] == [plan.runs[0].seed]
+        assert store.about()["identity"]["settings"]["trials"] == plan.settings.trials
+
+
+@pytest.mark.parametrize("place", ["absent/abtune.nc", "file/abtune.nc", ".", "..", "a" * 300, "nul\0.nc"])
+def test_impossible_places_are_one_line(tmp_path: Path, plan: Plan, place: str) -> None:
+    """An impossible place of the dataset is refused in one line, and nothing is written."""
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError) as caught:
+        Store(tmp_path / place).opened(plan, ABOUT).__enter__()
+    assert "\n" not in str(caught.value)
+    assert str(caught.value).startswith("cannot write ")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_place_where_nothing_can_be_made_is_one_line(plan: Plan) -> None:
+    """The error does not claim that a folder is gone if it only takes no files."""
+    said = r"cannot write /proc/x.nc.runs: nothing can be made in /proc; give another --out"
+    with pytest.raises(StoreError, match=said):
+        Store(Path("/proc/x.nc")).opened(plan, ABOUT).__enter__()
+
+
+def test_a_name_too_long_for_what_is_put_beside_it_is_refused(tmp_path: Path, plan: Plan) -> None:
+    """A name that is too long is refused before the sweep begins."""
+    with pytest.raises(StoreError, match="the name is too long; give a shorter one"):
+        Store(tmp_path / f"{'x' * 242}.nc").check(plan)
+
+
+def test_a_place_that_cannot_be_written_is_one_line(
+    store: Store, plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The error says why no folder can be made."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    with pytest.raises(StoreError, match=f"cannot write .*: {os.strerror(errno.EACCES)}"):
+        store.opened(plan, ABOUT).__enter__()

@@ -1,0 +1,270 @@
+"""The files of a sweep: complete or not there, and a damaged one is named in one line."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import json
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+from measure_builders import (
+    SMALL,
+    make_failed_record,
+    make_history,
+    make_lost,
+    make_record,
+    make_rounds,
+    make_times,
+)
+from sweeping import ABOUT, names
+
+from abtune.dataset.schema import RunStatus, TrialStatus
+from abtune.errors import StoreError
+from abtune.measure.plan.plan import Plan
+from abtune.measure.plan.trials import History
+from abtune.measure.store.store import Store
+
+NAN = math.nan
+
+
+def read_all(store: Store, plan: Plan) -> None:
+    """Read every file of a store."""
+    store.records()
+    store.rounds()
+    for run in plan.runs:
+        store.history(run)
+
+
+# Round trips
+
+
+def test_a_record_survives_its_file(store: Store, plan: Plan) -> None:
+    """A finished run is read back equal, with NaN and statuses."""
+    for run, record in zip(plan.runs, map(make_record, plan.runs), strict=True):
+        with store.opened(plan, ABOUT):
+            store.save_record(run, record)
+    again = {(found.shape, found.config, found.seed): found for found in store.records()}
+    for run in plan.runs:
+        found, record = again[run.shape.label, run.config.name, run.seed], make_record(run)
+        assert repr(found) == repr(record)
+        assert isinstance(found.status, RunStatus)
+        assert all(isinstance(status, TrialStatus) for status in found.trial_status)
+
+
+def test_a_failed_record_survives_its_file(store: Store, plan: Plan) -> None:
+    """A run without a winner is read back without one."""
+    record = make_failed_record(plan.runs[0], trial_latency=[], trial_status=[])
+    with store.opened(plan, ABOUT):
+        store.save_record(plan.runs[0], record)
+    (found,) = store.records()
+    assert repr(found) == repr(record)
+
+
+@pytest.mark.parametrize("history", [make_history(1e-3, NAN, 2e-3), History.empty()])
+def test_a_search_survives_its_file(store: Store, plan: Plan, history: History) -> None:
+    """A search in progress is read back equal, with the bytes of its cost model."""
+    with store.opened(plan, ABOUT):
+        store.save_history(plan.runs[0], history, "then")
+    found, started = store.history(plan.runs[0])
+    assert repr(found) == repr(history)
+    assert started == "then"
+
+
+def test_a_search_that_has_not_begun_is_empty(store: Store, plan: Plan) -> None:
+    """Without a file a search has an empty history."""
+    with store.opened(plan, ABOUT):
+        assert store.history(plan.runs[0]) == (History.empty(), "")
+
+
+def test_rounds_survive_their_file(store: Store, plan: Plan) -> None:
+    """A re-measurement is read back equal, by the label of its shape, and replaces an earlier one."""
+    run, other = plan.runs[:2]
+    failed = make_lost(other, "wrong")
+    rounds = make_rounds(SMALL, make_times(run, plan), failed)
+    with store.opened(plan, ABOUT):
+        store.save_rounds(make_rounds(SMALL))
+        store.save_rounds(rounds)
+    assert repr(store.rounds()) == repr({SMALL.label: rounds})
+
+
+def test_a_finished_run_ends_its_search(store: Store, plan: Plan) -> None:
+    """Once a run is on disk it is finished, and its search in progress is gone."""
+    run = plan.runs[0]
+    with store.opened(plan, ABOUT):
+        store.save_history(run, make_history(1e-3), "then")
+        assert not store.is_finished(run)
+        store.save_record(run, make_record(run))
+    assert store.is_finished(run)
+    assert store.history(run) == (History.empty(), "")
+
+
+# Whole or not at all
+
+
+def test_an_interrupted_write_leaves_the_old_file(
+    kept: Store, plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When flushing fails the earlier file is untouched and no fragment lies beside it."""
+    before = names(kept.folder)
+
+    def fail(_: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with kept.opened(plan, ABOUT):
+        monkeypatch.setattr(os, "fsync", fail)
+        with pytest.raises(StoreError, match=f"cannot write .*: {os.strerror(errno.EIO)}"):
+            kept.save_record(plan.runs[0], make_record(plan.runs[0], host="elsewhere"))
+    assert kept.records()[0].host == "here"
+    assert names(kept.folder) == before
+
+
+def test_a_fragment_of_a_killed_write_is_ignored(kept: Store, plan: Plan) -> None:
+    """A temporary file of a killed process is not read, and is removed."""
+    before = names(kept.folder)
+    for place in ("runs/.x.json.77.tmp", "searches/.x.json.gz.77.tmp", "rounds/.x.json.77.tmp"):
+        (kept.folder / place).write_bytes(b'{"half')
+    assert len(kept.records()) == 1
+    assert len(kept.rounds()) == 1
+    with kept.opened(plan, ABOUT):
+        assert names(kept.folder) == before
+
+
+def test_a_full_disk_is_one_line_and_loses_nothing(kept: Store) -> None:
+    """A run that does not fit on the disk is refused by name; the earlier files stay complete."""
+    before = names(kept.folder)
+    script = (
+        "import resource, signal, sys\n"
+        "from pathlib import Path\n"
+        "from measure_builders import make_record, small_plan\n"
+        "from abtune.errors import StoreError\n"
+        "from abtune.measure.store.store import Store\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "plan, store = small_plan(), Store(Path(sys.argv[1]))\n"
+        "with store.opened(plan, {'created': ''}):\n"
+        "    resource.setrlimit(resource.RLIMIT_FSIZE, (512, 512))\n"
+        "    try:\n"
+        "        store.save_record(plan.runs[0], make_record(plan.runs[0], failure='x' * 1000))\n"
+        "    except StoreError as error:\n"
+        "        print(error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(kept.dataset)], capture_output=True, text=True, check=True
+    )
+    assert done.stderr == ""
+    assert done.stdout.startswith("cannot write ")
+    assert f"{os.strerror(errno.EFBIG)}; make room and give the same command again" in done.stdout
+    assert names(kept.folder) == before
+    assert kept.records()[0].failure == ""
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda whole: whole[: len(whole) // 2],
+        lambda _: b"",
+        lambda _: b"\x00\xff not JSON",
+        lambda _: b"{}",
+        lambda _: b"[]",
+        lambda _: b"null",
+        lambda whole: whole[:-1],
+        lambda whole: whole[:40] + bytes(20) + whole[60:],
+    ],
+)
+@pytest.mark.parametrize("place", ["runs/*.json", "searches/*.json.gz", "rounds/*.json"])
+def test_a_damaged_file_is_one_line(
+    kept: Store, plan: Plan, place: str, damage: Callable[[bytes], bytes]
+) -> None:
+    """A damaged file is named in one line, with what to do about it."""
+    (path,) = kept.folder.glob(place)
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(StoreError) as caught:
+        read_all(kept, plan)
+    message = str(caught.value)
+    assert message.startswith(f"{path} cannot be read (")
+    assert message.endswith("remove it to have that part done again")
+    assert "\n" not in message
+
+
+def test_a_damaged_search_in_valid_compression_is_one_line(kept: Store, plan: Plan) -> None:
+    """A search with wrong content is refused like a truncated one."""
+    (path,) = kept.folder.glob("searches/*")
+    content = json.loads(gzip.decompress(path.read_bytes()))
+    content["cost_model"] = "not base64 \N{SNOWMAN}"
+    path.write_bytes(gzip.compress(json.dumps(content).encode()))
+    with pytest.raises(StoreError, match="cannot be read"):
+        kept.history(plan.runs[1])
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"trial_latency": [1e-3]}, "it has 1 latencies for 2 trials"),
+        ({"trial_latency": ["x", 1e-3]}, "trial_latency: 'x'"),
+        ({"trial_status": [1, 99]}, "99 is not a valid TrialStatus"),
+        ({"search_latency": "x"}, "search_latency: 'x'"),
+        ({"tuning_time": None}, "tuning_time: None"),
+        ({"shape": "foo"}, "it is the run of seed 0 of "),
+        ({"config": "other"}, "it is the run of seed 0 of other for "),
+        ({"seed": 7}, "it is the run of seed 7 of "),
+        ({"seed": "0"}, "seed: '0'"),
+        ({"winner": "garbage"}, "status COMPLETE and its winner do not go together"),
+        ({"winner": None}, "status COMPLETE and its winner do not go together"),
+        ({"status": RunStatus.MISSING, "winner": []}, "status MISSING and its winner do not go together"),
+        ({"started": "yesterday"}, "yesterday"),
+        ({"host": 5}, "host: 5"),
+        ({"more": 5}, "unexpected keyword argument 'more'"),
+    ],
+)
+def test_a_damaged_run_in_valid_json_is_one_line(kept: Store, changes: dict[str, object], said: str) -> None:
+    """A run with a wrong value is refused by name, before it gets into a dataset."""
+    (path,) = kept.folder.glob("runs/*")
+    path.write_text(json.dumps({**json.loads(path.read_bytes()), **changes}), encoding="utf-8")
+    with pytest.raises(StoreError, match="cannot be read") as caught:
+        kept.records()
+    assert said in str(caught.value)
+    assert str(caught.value).startswith(f"{path} cannot be read (")
+
+
+def test_a_run_of_no_shape_is_one_line(kept: Store) -> None:
+    """A run of an unknown shape is refused, even if its file has the matching name."""
+    (path,) = kept.folder.glob("runs/*")
+    content = {**json.loads(path.read_bytes()), "shape": "foo", "config": "new", "seed": 0}
+    path.unlink()
+    path.with_name("foo--new--0000.json").write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(StoreError, match=r"foo--new--0000.json cannot be read \(unknown shape 'foo'"):
+        kept.records()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"latency": [[1.0, 2.0, 3.0]]},
+        {"latency": [[1.0, 2.0, 3.0], [1.0, 2.0]]},
+        {"latency": [[1.0, 2.0, 3.0], [1.0, 2.0, "x"]]},
+        {"latency": 5},
+        {"sm_clock": [1500.0]},
+        {"temperature": ["x", "y"]},
+    ],
+)
+def test_damaged_rounds_in_valid_json_are_one_line(kept: Store, changes: dict[str, object]) -> None:
+    """Timings that are not numbers, or do not match the rounds, are refused."""
+    (path,) = kept.folder.glob("rounds/*")
+    content = json.loads(path.read_bytes())
+    content["winners"][0].update(changes)
+    path.write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(StoreError, match="cannot be read") as caught:
+        kept.rounds()
+    assert str(caught.value).startswith(f"{path} cannot be read (")
+
+
+@pytest.mark.parametrize("damage", [b"", b"{}", b"[]", b'{"identity": {}}'])
+def test_a_damaged_description_is_one_line(kept: Store, plan: Plan, damage: bytes) -> None:
+    """A sweep whose own description is damaged is refused in one line."""
+    (kept.folder / "sweep.json").write_bytes(damage)
+    with pytest.raises(StoreError, match=r"sweep\.json"), kept.opened(plan, ABOUT):
+        raise AssertionError("opened")

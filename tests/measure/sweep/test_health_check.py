@@ -1,0 +1,95 @@
+"""Machines that break during a sweep: no run fails for that, and no such failure is kept."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from measure_builders import PLAIN, small_plan
+from sweeping import config, run_sweep
+
+from abtune.dataset.schema import RunStatus, TrialStatus
+from abtune.errors import TargetError
+from abtune.measure.store.store import Store
+from abtune.measure.sweep.one_search import SUSPICIOUS
+from abtune.measure.sweep.run_sweep import measure_all
+
+pytestmark = pytest.mark.usefixtures("fake")
+
+OK = RunStatus.COMPLETE
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> Path:
+    """Return the file whose presence breaks the machine."""
+    return tmp_path / "broken"
+
+
+def breaking(broken: Path, function: Any) -> Any:
+    """Return a function that first breaks the machine, and then does its work."""
+
+    def break_and_call(*args: Any) -> Any:
+        broken.touch()
+        return function(*args)
+
+    return break_and_call
+
+
+@pytest.mark.parametrize("function", ["propose", "build", "time_candidate"])
+def test_a_machine_that_breaks_costs_no_run(
+    store: Store, broken: Path, monkeypatch: pytest.MonkeyPatch, function: str
+) -> None:
+    """A sweep ends with the reason when nothing works any more, and goes on once that is mended."""
+    monkeypatch.setenv("FAKE_BROKEN", f"{function}:{broken}")
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "save_record", breaking(broken, Store.save_record))
+        with pytest.raises(TargetError, match=r"^this machine cannot .* is broken; mend that, and the same "):
+            run_sweep(small_plan(seeds=4), store)
+    kept = store.records()
+    assert kept
+    assert all(record.status is OK for record in kept)
+    broken.unlink()
+    outcome = run_sweep(small_plan(seeds=4), store)
+    assert (outcome.dataset["run_status"] == OK).all()
+    failed = (outcome.dataset["trial_status"] != TrialStatus.OK).sum("trial")
+    assert (failed < SUSPICIOUS).all()
+
+
+def test_a_machine_that_breaks_after_the_searches_fails_no_winner(
+    store: Store, broken: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Winners that fail on a broken machine are measured when the same command goes on."""
+    monkeypatch.setenv("FAKE_BROKEN", f"build:{broken}")
+    with monkeypatch.context() as patch:
+        patch.setattr("abtune.measure.sweep.run_sweep.measure_all", breaking(broken, measure_all))
+        with pytest.raises(TargetError, match="the same command goes on"):
+            run_sweep(small_plan(), store)
+    assert not store.rounds()
+    broken.unlink()
+    assert (run_sweep(small_plan(), store).dataset["run_status"] == OK).all()
+
+
+def test_a_configuration_that_always_fails_is_not_the_machine(store: Store) -> None:
+    """A sweep goes on if the machine proves fit again, and keeps the failed runs."""
+    outcome = run_sweep(small_plan(configs=(PLAIN, config("bad", build="raise")), seeds=1), store)
+    assert outcome.finished == 4
+    assert (outcome.dataset["run_status"].sel(config="plain") == OK).all()
+    assert (outcome.dataset["run_status"].sel(config="bad") == RunStatus.FAILED).all()
+
+
+def test_a_system_without_room_for_processes_is_said_so(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sweep ends with one line if no process can be started, and fails no run."""
+
+    def refuse(*args: Any, **kwargs: Any) -> None:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    with pytest.raises(TargetError, match="a process cannot be started: Too many open files"):
+        run_sweep(small_plan(), store)
+    assert not store.has_work

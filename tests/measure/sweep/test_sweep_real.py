@@ -1,0 +1,61 @@
+"""One real sweep: MetaSchedule on this CPU through the command line, killed half-way and resumed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from processes import children, wait_until
+
+import abtune
+from abtune.dataset.schema import RunStatus, TrialStatus
+
+SWEEP = (
+    "sweep --shapes M=16_N=16_K=16 --seeds 2 --trials 2 --trials-per-iter 1 --target cpu --rounds 2 "
+    "--baseline random --candidate quick_configurations:QUICK"
+)
+
+
+def command(words: str) -> list[str]:
+    return [sys.executable, "-m", "abtune", *words.split()]
+
+
+@pytest.mark.slow
+@pytest.mark.kills
+def test_a_real_sweep_is_killed_and_resumed(empty_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sweep that was killed and resumed leaves a complete dataset and no process."""
+    monkeypatch.setenv("ABTUNE_TEST_MARK", str(empty_folder))
+    runs = Path("abtune.nc.runs")
+    with subprocess.Popen(command(SWEEP), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        wait_until(
+            lambda: [*runs.glob("searches/*.gz"), *runs.glob("runs/*.json")] or process.poll() is not None,
+            "a first iteration",
+        )
+        process.kill()
+    before = {path: path.stat().st_mtime_ns for path in runs.glob("runs/*.json")}
+    assert len(before) < 4
+    done = subprocess.run(command(SWEEP), capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "next: abtune analyze\n")
+    assert "abtune.nc: 4 of 4 runs done\n" in done.stdout
+    assert all(path.stat().st_mtime_ns == changed for path, changed in before.items())
+    dataset = abtune.open_dataset("abtune.nc")
+    assert dict(dataset.sizes) == {"shape": 1, "config": 2, "seed": 2, "round": 2, "repeat": 5, "trial": 2}
+    assert (dataset["run_status"] == RunStatus.COMPLETE).all()
+    latency = dataset["latency"].values
+    assert ((latency > 1e-8) & (latency < 1)).all()
+    assert (dataset["trial_status"].values != TrialStatus.NOT_RUN).all()
+    best = np.nanmin(dataset["trial_latency"].values, axis=-1)
+    np.testing.assert_array_equal(dataset["search_latency"].values, best)
+    assert all(json.loads(str(winner)) for winner in dataset["winner"].values.ravel())
+    assert dataset.attrs["device"]
+    assert dataset.attrs["tvm_version"].startswith("0.27")
+    analysed = subprocess.run(
+        command("analyze --format json"), capture_output=True, text=True, check=True
+    ).stdout
+    (row,) = json.loads(analysed)["comparisons"]
+    assert row["shape"] == "M=16_N=16_K=16"
+    wait_until(lambda: not children(str(empty_folder)), "the end of all children")

@@ -1,0 +1,227 @@
+"""Sweeps on a dask cluster of other processes, which die."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import processes
+import pytest
+import xarray as xr
+from measure_builders import NEW, OTHER, PLAIN, SMALL, small_plan
+from processes import children, wait_until
+from sweeping import calls, config, run_sweep, without_circumstances
+
+import abtune
+from abtune.dataset.schema import RunStatus
+from abtune.errors import AbtuneError, TargetError
+from abtune.measure.store.store import Store
+from abtune.measure.workers.find_target import find_target_at
+
+FAKE = Path(processes.__file__).with_name("fake_abtune.py")
+OK = RunStatus.COMPLETE
+SLOW = tuple(config(name, time_candidate="slow") for name in ("plain", "new"))
+
+pytestmark = [
+    pytest.mark.slow,
+    # The connections of processes that were killed are closed when somebody notices.
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+Start = Callable[..., "subprocess.Popen[bytes]"]
+
+
+@pytest.fixture
+def start(tmp_path: Path, log: Path) -> Iterator[Start]:
+    """Start processes of a cluster, and end them after the test."""
+    with contextlib.ExitStack() as stack:
+
+        def start_one(name: str, *words: str) -> subprocess.Popen[bytes]:
+            output = stack.enter_context((tmp_path / f"{name}.out").open("wb"))
+            command = [sys.executable, "-m", f"distributed.cli.dask_{name.partition('-')[0]}", *words]
+            process = stack.enter_context(subprocess.Popen(command, stdout=output, stderr=output))
+            stack.callback(process.kill)
+            return process
+
+        yield start_one
+
+
+@pytest.fixture
+def scheduler(start: Start, tmp_path: Path) -> str:
+    """Start a scheduler and return its address."""
+    start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
+    output = tmp_path / "scheduler.out"
+
+    def address() -> re.Match[str] | None:
+        return re.search(r"tcp://127\.0\.0\.1:\d+", output.read_text(encoding="utf-8"))
+
+    wait_until(address, "the scheduler")
+    found = address()
+    assert found
+    return found[0]
+
+
+@pytest.fixture
+def worker(start: Start, scheduler: str, tmp_path: Path) -> Start:
+    """Start a worker of one process, with slots to search and a device."""
+
+    def start_one(
+        number: int, resources: str = "search=2 device=1", *options: str
+    ) -> subprocess.Popen[bytes]:
+        process = start(
+            f"worker-{number}",
+            scheduler,
+            *("--nworkers", "1", "--nthreads", "3", "--no-nanny", "--no-dashboard"),
+            *("--local-directory", str(tmp_path / f"scratch-{number}")),
+            *("--preload", str(FAKE), *options),
+            *(("--resources", resources) if resources else ()),
+        )
+        output = tmp_path / f"worker-{number}.out"
+        wait_until(lambda: "Registered to" in output.read_text(encoding="utf-8"), "a worker")
+        return process
+
+    return start_one
+
+
+def test_a_cluster_gives_the_same_numbers(scheduler: str, worker: Start, store: Store, log: Path) -> None:
+    """A sweep on a cluster is reproducible, and leaves no processes at the workers."""
+    for number in (1, 2):
+        worker(number)
+    plan = small_plan(seeds=3)
+    remote = run_sweep(plan, store, scheduler=scheduler).dataset
+    assert (remote["run_status"] == OK).all()
+    assert remote["latency"].notnull().all()
+    wait_until(lambda: not children(str(log)), "the end of all children")
+    # The same workers serve the next sweep.
+    again = run_sweep(plan, Store(store.dataset.with_name("again.nc")), scheduler=scheduler).dataset
+    xr.testing.assert_identical(without_circumstances(again), without_circumstances(remote))
+
+
+def test_a_target_is_looked_for_where_it_is_measured(scheduler: str, worker: Start) -> None:
+    """The target is found at a worker with a device; this machine need not have one."""
+    worker(1, "search=2 device=0", "--name", "searcher")
+    with pytest.raises(TargetError, match="offer 2 slots to search and 0 devices"):
+        find_target_at(scheduler, "cuda")
+    worker(2)
+    assert find_target_at(scheduler, "cuda").devices == ("a device",)
+    with pytest.raises(TargetError, match="no such device; use another"):
+        find_target_at(scheduler, "refuse")
+
+
+@pytest.mark.kills
+def test_a_worker_that_dies_costs_nothing(scheduler: str, worker: Start, store: Store, log: Path) -> None:
+    """Another worker does the tasks of a worker that is killed."""
+    first, _ = worker(1), worker(2)
+    plan = small_plan(seeds=3, configs=SLOW)
+
+    class KillFirst:
+        def begin(self, phase: str, total: int, done: int) -> None:
+            pass
+
+        def advance(self, steps: int) -> None:
+            if first.poll() is None:
+                os.kill(first.pid, signal.SIGKILL)
+
+    outcome = run_sweep(plan, store, scheduler=scheduler, progress=KillFirst())
+    assert first.wait() == -signal.SIGKILL
+    assert (outcome.finished, outcome.stopped) == (12, "")
+    assert (outcome.dataset["run_status"] == OK).all()
+    assert outcome.dataset["latency"].notnull().all()
+    assert len([call for call in calls(log) if call[0] == "propose"]) >= 24
+    wait_until(lambda: not children(str(log)), "the end of all children")
+
+
+def test_two_sweeps_share_a_cluster(scheduler: str, worker: Start, tmp_path: Path, log: Path) -> None:
+    """Two sweeps on one scheduler end as they would alone, and a device times one kernel at a time."""
+    for number in (1, 2):
+        worker(number)
+    command = [sys.executable, str(FAKE), "sweep", "--scheduler", scheduler]
+    command += ["--shapes", f"{SMALL.label},{OTHER.label}", "--seeds", "3"]
+    command += ["--trials", "4", "--trials-per-iter", "2"]
+    command += ["--baseline", "fake_configurations:PLAIN", "--candidate", "fake_configurations:NEW"]
+    files = [tmp_path / "one.nc", tmp_path / "two.nc"]
+    sweeps = [
+        subprocess.Popen(
+            [*command, "--out", str(file)], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+        for file in files
+    ]
+    for sweep in sweeps:
+        said, _ = sweep.communicate()
+        assert sweep.returncode == 0, said.decode()
+    datasets = [abtune.open_dataset(file) for file in files]
+    assert all((dataset["run_status"] == OK).all() for dataset in datasets)
+    assert all(dataset["latency"].notnull().all() for dataset in datasets)
+    xr.testing.assert_identical(*(without_circumstances(dataset) for dataset in datasets))
+    worker_of = {call[4]: call[3] for call in calls(log) if call[0] == "timed"}
+    busy: dict[int, int] = {}
+    for function, *_, pid, _ in calls(log):
+        if function in ("time_candidate", "time_kernel"):
+            assert worker_of[pid] not in busy, "two processes time on one device"
+            busy[worker_of[pid]] = pid
+        elif function == "timed":
+            assert busy.pop(worker_of[pid]) == pid
+    # Both workers were used, at least one of them by both sweeps.
+    assert len(set(worker_of.values())) == 2
+    assert len(worker_of) > 2
+    wait_until(lambda: not children(str(log)), "the end of all children")
+
+
+@pytest.mark.kills
+def test_a_scheduler_that_dies_is_one_line(
+    start: Start, scheduler: str, worker: Start, store: Store, log: Path
+) -> None:
+    """A sweep ends with one line when its scheduler dies, and keeps its work."""
+    worker(1)
+    plan = small_plan(seeds=3, configs=SLOW)
+
+    class KillScheduler:
+        def begin(self, phase: str, total: int, done: int) -> None:
+            pass
+
+        def advance(self, steps: int) -> None:
+            for entry in Path("/proc").iterdir():
+                if entry.name.isdigit():
+                    with contextlib.suppress(OSError):
+                        words = (entry / "cmdline").read_bytes().split(b"\0")
+                        environment = (entry / "environ").read_bytes()
+                        if b"distributed.cli.dask_scheduler" in words and os.fsencode(log) in environment:
+                            os.kill(int(entry.name), signal.SIGKILL)
+
+    with pytest.raises(TargetError, match="the connection to the dask cluster was lost"):
+        run_sweep(plan, store, scheduler=scheduler, progress=KillScheduler())
+    assert store.has_work
+    assert store.dataset.exists()
+    wait_until(lambda: not children(str(log)), "the end of all children")
+
+
+def test_a_cluster_without_slots_is_one_line(scheduler: str, worker: Start, store: Store) -> None:
+    """Workers that offer no slots, or none at all, are refused with how to start them."""
+    for _ in range(2):
+        with pytest.raises(
+            TargetError, match=r"offer 0 slots to search and 0 devices; start them with: dask"
+        ):
+            run_sweep(small_plan(), store, scheduler=scheduler)
+        worker(1, "")
+    assert not store.dataset.exists()
+
+
+@pytest.mark.kills
+def test_a_task_that_kills_every_worker_is_one_line(
+    scheduler: str, worker: Start, store: Store, tmp_path: Path
+) -> None:
+    """A winner that kills worker after worker ends the sweep with one line; the runs are kept."""
+    for number in range(6):
+        worker(number)
+    bad = config("bad", check_kernel="kill_worker")
+    with pytest.raises(AbtuneError, match="give the same command again"):
+        run_sweep(small_plan(SMALL, seeds=1, configs=(PLAIN, bad)), store, scheduler=scheduler)
+    assert len(store.records()) == 2
+    assert {OTHER.label, NEW.name}.isdisjoint({record.shape for record in store.records()})

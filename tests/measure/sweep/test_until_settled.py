@@ -1,0 +1,138 @@
+"""abtune sweep --until-settled: seeds go where they are needed, and the looks are recorded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from measure_builders import make_facts
+
+import abtune
+from abtune.cli import main
+from abtune.dataset.schema import RunStatus
+
+SHAPES = ("M=16_N=16_K=16", "M=32_N=16_K=16")
+WORDS = ("sweep", "--shapes", ",".join(SHAPES), "--trials", "2")
+WORDS += ("--baseline", "fake_configurations:EVEN", "--candidate", "fake_configurations:FASTER")
+
+
+@pytest.fixture
+def sweep(
+    fake: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., str]:
+    """Run the command with the fake; one shape is nine times faster, the other as fast as before."""
+    monkeypatch.setattr("abtune.measure.workers.find_target.find_target", lambda *_: make_facts())
+    monkeypatch.chdir(tmp_path)
+
+    def run(*more: str) -> str:
+        assert main([*WORDS, "--until-settled", *more]) == 0, capsys.readouterr().err
+        return capsys.readouterr().out
+
+    return run
+
+
+def runs(dataset: object) -> list[int]:
+    complete = (dataset["run_status"] == RunStatus.COMPLETE).sum(["config", "seed"])
+    return [int(count) for count in complete]
+
+
+def test_seeds_are_added_only_where_needed(sweep: object) -> None:
+    """The shape with a large difference stops after six seeds per configuration; the other gets all looks."""
+    said = sweep("--seeds", "8")
+    dataset = abtune.open_dataset("abtune.nc")
+    assert dataset["shape"].values.tolist() == list(SHAPES)
+    assert runs(dataset) == [12, 16]
+    looks = json.loads(dataset.attrs["looks"])
+    assert [(look["seeds"], look["done"]) for look in looks] == [(6, True), (7, True), (8, True)]
+    assert "6 seeds: 1 of 2 shapes settled" in said
+    assert "8 seeds: 1 of 2 shapes settled" in said
+    assert "abtune.nc: 28 of 32 runs done" in said
+    assert [row.verdict.value for row in abtune.analyze(dataset).comparisons] == ["improved", "inconclusive"]
+
+
+def test_the_same_command_does_nothing_twice(sweep: object) -> None:
+    """The same command finds the settled shapes, and changes nothing."""
+    sweep("--seeds", "8")
+    looks = abtune.open_dataset("abtune.nc").attrs["looks"]
+    sweep("--seeds", "8")
+    dataset = abtune.open_dataset("abtune.nc")
+    assert runs(dataset) == [12, 16]
+    assert dataset.attrs["looks"] == looks
+
+
+def test_a_session_that_stops_early_forgets_no_look(sweep: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looks that were made stay recorded, also if the next session ends before it reaches them."""
+    sweep("--seeds", "8")
+    looks = abtune.open_dataset("abtune.nc").attrs["looks"]
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("abtune.measure.sweep.run_sweep.search_all", interrupted)
+    with pytest.raises(AssertionError):
+        sweep("--seeds", "8")
+    assert abtune.open_dataset("abtune.nc").attrs["looks"] == looks
+
+
+def test_a_design_whose_looks_are_spent_cannot_be_extended(
+    sweep: object, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A design whose looks have spent the error cannot get another schedule, which would spend more."""
+    sweep("--seeds", "6")
+    before = Path("abtune.nc").read_bytes()
+    with pytest.raises(AssertionError, match="by a design with looks at 6 seeds; repeat its --seeds 6"):
+        sweep("--seeds", "8")
+    assert Path("abtune.nc").read_bytes() == before
+
+
+@pytest.mark.parametrize("seeds", ["5", "9"])
+def test_a_design_that_was_looked_at_gets_no_other_number_of_seeds_by_hand(
+    sweep: object, capsys: pytest.CaptureFixture[str], seeds: str
+) -> None:
+    """Seeds cannot be added or dropped without looks: an analysis would leave them out."""
+    sweep("--seeds", "6")
+    before = Path("abtune.nc").read_bytes()
+    for dry in ([], ["--dry-run"]):
+        assert main([*WORDS, "--seeds", seeds, *dry]) == 2
+        said = capsys.readouterr().err
+        assert "by a design with looks at 6 seeds; repeat its --until-settled --seeds 6 and shapes" in said
+    assert Path("abtune.nc").read_bytes() == before
+
+
+def test_a_design_that_is_done_may_be_repeated_without_its_looks(sweep: object) -> None:
+    """A finished design may be repeated without its looks, and stays the same design."""
+    sweep("--seeds", "6")
+    before = abtune.open_dataset("abtune.nc")
+    assert main([*WORDS, "--seeds", "6"]) == 0
+    after = abtune.open_dataset("abtune.nc")
+    assert after.attrs["looks"] == before.attrs["looks"]
+    assert runs(after) == runs(before)
+
+
+def test_a_shape_that_was_settled_gets_no_seeds_by_hand(
+    sweep: object, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A settled shape gets no seeds without looks, also not the design's own number."""
+    sweep("--seeds", "8")
+    assert main([*WORDS, "--seeds", "8"]) == 2
+    assert "repeat its --until-settled --seeds 8 and shapes" in capsys.readouterr().err
+    assert runs(abtune.open_dataset("abtune.nc")) == [12, 16]
+
+
+def test_looks_that_were_only_planned_bind_nobody(sweep: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sweep that stopped before its first look may go on without looks, and then records none."""
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("abtune.measure.sweep.run_sweep.measure_all", interrupted)
+        with pytest.raises(AssertionError):
+            sweep("--seeds", "6")
+    assert json.loads(abtune.open_dataset("abtune.nc").attrs["looks"])[0]["done"] is False
+    assert main([*WORDS, "--seeds", "7"]) == 0
+    dataset = abtune.open_dataset("abtune.nc")
+    assert "looks" not in dataset.attrs
+    assert runs(dataset) == [14, 14]

@@ -1,0 +1,124 @@
+"""Kernels on this CPU: timed, warm and cold, and checked against NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from tvm_samples import (
+    CONV,
+    GEMM,
+    QUICK,
+    kernel,
+    problem,
+)
+
+from abtune.configurations import RANDOM
+from abtune.measure.plan.problem import Timing
+from abtune.measure.plan.trials import Candidate, History
+from abtune.measure.workers.winner_tasks import ERROR_LIMIT
+from abtune.shapes import Gemm
+
+pytestmark = pytest.mark.filterwarnings("default")  # what TVM and XGBoost warn of is theirs
+
+
+@pytest.mark.parametrize("shape", [GEMM, CONV], ids=lambda shape: shape.label)
+def test_kernels_compute_what_they_should(room: Any, cpu: str, shape: Any) -> None:
+    """A built candidate gives one time per repeat and the right output."""
+    (candidate, *_), _ = room.propose.propose(problem(shape, RANDOM, cpu), History.empty(), 2, 1)
+    library = room.build_kernel.build(problem(shape, RANDOM, cpu), candidate.record)
+    times = room.time_kernel.time_candidate(
+        kernel(shape, cpu, library), Timing(repeats=3, repeat_ms=1, cache="warm")
+    )
+    assert len(times) == 3
+    assert all(0 < seconds < 1 for seconds in times)
+    assert (
+        len(
+            room.time_kernel.time_kernel(
+                kernel(shape, cpu, library), Timing(repeats=4, repeat_ms=0, cache="warm")
+            )
+        )
+        == 4
+    )
+    assert (
+        len(
+            room.time_kernel.time_kernel(
+                kernel(shape, cpu, library), Timing(repeats=2, repeat_ms=0, cache="cold")
+            )
+        )
+        == 2
+    )
+    error = room.time_kernel.check_kernel(kernel(shape, cpu, library))
+    assert 0 <= error < ERROR_LIMIT / 10
+
+
+def test_a_cold_cache_is_slower(room: Any, cpu: str) -> None:
+    """A kernel that reads a megabyte again and again takes longer if it has to fetch it each time."""
+    shape = Gemm(m=1, n=512, k=512)
+    (candidate, *_), _ = room.propose.propose(problem(shape, RANDOM, cpu), History.empty(), 1, 1)
+    library = room.build_kernel.build(problem(shape, RANDOM, cpu), candidate.record)
+    warm = min(
+        room.time_kernel.time_kernel(
+            kernel(shape, cpu, library), Timing(repeats=5, repeat_ms=1, cache="warm")
+        )
+    )
+    assert (
+        min(
+            room.time_kernel.time_kernel(
+                kernel(shape, cpu, library), Timing(repeats=5, repeat_ms=1, cache="cold")
+            )
+        )
+        > 1.2 * warm
+    )
+
+
+def test_a_hopeless_candidate_is_timed_once(room: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A candidate whose single call outlasts a repeat is not timed again."""
+    calls: list[tuple[int, int]] = []
+
+    def time_kernel(_: Any, timing: Timing) -> list[float]:
+        calls.append((timing.repeats, timing.repeat_ms))
+        return [0.031] * timing.repeats
+
+    monkeypatch.setattr(room.time_kernel, "time_kernel", time_kernel)
+    assert room.time_kernel.time_candidate(
+        kernel(GEMM, "", b""), Timing(repeats=3, repeat_ms=10, cache="warm")
+    ) == [0.031]
+    assert calls == [(1, 0)]
+    assert (
+        room.time_kernel.time_candidate(kernel(GEMM, "", b""), Timing(repeats=4, repeat_ms=40, cache="warm"))
+        == [0.031] * 4
+    )
+    assert calls[1:] == [(1, 0), (4, 40)]
+
+
+def test_a_wrong_kernel_is_noticed(
+    room: Any, cpu: str, first: tuple[tuple[Candidate, ...], bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kernel with a wrong output has a large error, and a kernel without output has NaN."""
+    library = room.build_kernel.build(problem(GEMM, QUICK, cpu), first[0][0].record)
+    tensors, expected = room.time_kernel.arguments(GEMM, cpu)
+    assert room.time_kernel.check_kernel(kernel(GEMM, cpu, library)) < ERROR_LIMIT
+    monkeypatch.setattr(room.time_kernel, "arguments", lambda *_: (tensors, expected * np.float32(1.001)))
+    assert room.time_kernel.check_kernel(kernel(GEMM, cpu, library)) > ERROR_LIMIT
+    monkeypatch.undo()
+    monkeypatch.setattr(room.time_kernel, "load_library", lambda _: {"main": lambda *_: None})
+    assert np.isnan(room.time_kernel.check_kernel(kernel(GEMM, cpu, b"")))
+
+
+def test_the_state_of_the_device_is_numbers(room: Any) -> None:
+    """Clock, temperature and throttle reasons are numbers, unknown or not."""
+    assert [type(value) for value in room.time_kernel.device_state()] == [float] * 3
+
+
+def test_memory_counts_from_the_first_use(room: Any, cpu: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The memory of a process counts from its first tensor, without the memory that others held before."""
+    shares = iter([0.5, 0.55, 0.75])
+    monkeypatch.setattr("abtune.measure.tvm.cuda.nvml.memory_share", lambda: next(shares))
+    room.time_kernel.memory_before.cache_clear()
+    room.time_kernel.arguments.cache_clear()
+    for _ in range(2):
+        room.time_kernel.arguments(GEMM, cpu)
+    assert [room.time_kernel.memory_grown() for _ in range(2)] == pytest.approx([0.05, 0.25])
+    room.time_kernel.memory_before.cache_clear()

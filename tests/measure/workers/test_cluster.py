@@ -1,0 +1,64 @@
+"""Clusters whose workers do not answer, or have another abtune."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, cast
+
+import pytest
+from distributed import Client
+
+from abtune.errors import TargetError
+from abtune.measure.workers import cluster, connect
+
+
+class Silent:
+    """A client none of whose workers answers."""
+
+    async def run(self, *args: Any, **kwargs: Any) -> None:
+        await asyncio.Event().wait()
+
+
+class Foreign:
+    """A client whose workers have another abtune, or none."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    async def run(self, *args: Any, **kwargs: Any) -> None:
+        raise self.error
+
+
+def test_workers_that_do_not_answer_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sweep can end although its workers do not answer an interrupt."""
+    monkeypatch.setattr(cluster, "PARTING_TIMEOUT", 0.05)
+    silent = cluster.Cluster(cast("Client", Silent()), "pool", searchers=1, devices=1, shares_cores=True)
+    asyncio.run(silent.interrupt())
+
+
+@pytest.mark.parametrize(
+    ("runs", "threads"), [(100, 1), (32, 1), (17, 1), (16, 2), (10, 3), (5, 6), (4, 8), (1, 8), (0, 8)]
+)
+def test_idle_cores_help_the_searches_that_are_left(runs: int, threads: int) -> None:
+    """If fewer runs than cores are left, each uses up to eight threads, except where cores are measured."""
+    for shares_cores, expected in ((False, threads), (True, 1)):
+        of_32 = cluster.Cluster(
+            cast("Client", Silent()), "pool", searchers=32, devices=1, shares_cores=shares_cores
+        )
+        assert of_32.threads(runs) == expected
+
+
+def test_a_cluster_with_a_silent_worker_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cluster with a worker that does not answer is refused soon."""
+    monkeypatch.setattr(connect, "CONNECT_TIMEOUT", 0.05)
+    with pytest.raises(TargetError, match=r"^a worker of tcp://host:1 does not answer; end it"):
+        asyncio.run(connect.offers_of(cast("Client", Silent()), "tcp://host:1"))
+
+
+@pytest.mark.parametrize(
+    "error", [Exception("ModuleNotFoundError(\"No module named 'abtune'\")"), AttributeError("no x")]
+)
+def test_workers_without_this_abtune_are_refused(error: Exception) -> None:
+    """A worker without abtune, or with another one, is refused with that reason."""
+    with pytest.raises(TargetError, match=r"^a worker of tcp://host:1 cannot use abtune"):
+        asyncio.run(connect.offers_of(cast("Client", Foreign(error)), "tcp://host:1"))

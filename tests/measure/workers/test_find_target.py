@@ -1,0 +1,94 @@
+"""Targets, found by asking TVM in another process: every obstacle is one line with advice."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+
+import pytest
+
+from abtune.errors import TargetError
+from abtune.measure.workers.find_target import find_target, require_tvm
+
+
+def install(monkeypatch: pytest.MonkeyPatch, **versions: str) -> None:
+    """Pretend that just these packages are installed; ``_`` in a name stands for ``-``."""
+    installed = {name.replace("_", "-"): version for name, version in versions.items()}
+
+    def version(name: str) -> str:
+        if name in installed:
+            return installed[name]
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr("importlib.metadata.version", version)
+
+
+def test_this_machine_is_fit() -> None:
+    """The versions that abtune asks for pass."""
+    require_tvm()
+
+
+@pytest.mark.parametrize("ffi", ["0.1.14", "0.1.14.post1", "0.1.9", "0.0.99"])
+def test_older_interfaces_pass(monkeypatch: pytest.MonkeyPatch, ffi: str) -> None:
+    """A version before the one that crashes passes."""
+    install(monkeypatch, apache_tvm="0.27.0.post1", apache_tvm_ffi=ffi)
+    require_tvm()
+
+
+@pytest.mark.parametrize("ffi", ["0.1.15", "0.1.15.post2", "0.1.15rc1", "0.2.0", "1.0.0"])
+def test_interfaces_that_crash_are_refused(monkeypatch: pytest.MonkeyPatch, ffi: str) -> None:
+    """A version with which every search crashes is named, with the command that mends it."""
+    install(monkeypatch, apache_tvm="0.27.0.post1", apache_tvm_ffi=ffi)
+    with pytest.raises(TargetError, match=rf"apache-tvm-ffi {ffi} crashes .* pip install 'apache-tvm-ffi<0"):
+        require_tvm()
+
+
+def test_a_missing_tvm_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without TVM the error says how to get it."""
+    install(monkeypatch, apache_tvm_ffi="0.1.14")
+    with pytest.raises(TargetError, match=r"apache-tvm is not installed.*run: pip install abtune"):
+        require_tvm()
+
+
+def test_a_missing_compiler_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without any C compiler the error says what to install; one of several is enough."""
+    monkeypatch.setattr("shutil.which", lambda name: "/usr/bin/cc" if name == "cc" else None)
+    require_tvm()
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    with pytest.raises(TargetError, match=r"no C compiler found.*install gcc or clang"):
+        require_tvm()
+
+
+def test_a_target_is_found_in_another_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process asks TVM, and its facts come back unchanged."""
+    monkeypatch.setattr("abtune.measure.workers.find_target.TVM_MODULE", "fake_target")
+    facts = find_target("anything")
+    assert facts.devices == ("anything",)
+    assert facts.versions["pid"] != str(os.getpid())
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ("refuse", "no such device; use another"),
+        ("break", "describe_target: ZeroDivisionError: division by zero"),
+        ("crash", "process killed by SIGSEGV"),
+        ("exit", "process exit code 3"),
+    ],
+)
+def test_obstacles_are_one_line(monkeypatch: pytest.MonkeyPatch, spec: str, said: str) -> None:
+    """Every fault in the process that asks TVM becomes one line."""
+    monkeypatch.setattr("abtune.measure.workers.find_target.TVM_MODULE", "fake_target")
+    with pytest.raises(TargetError) as caught:
+        find_target(spec)
+    assert said.removeprefix("describe_target: ") in str(caught.value)
+    assert "TargetError" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_tvm_that_cannot_be_imported_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The line of a failed import does not name abtune's own processes."""
+    monkeypatch.setattr("abtune.measure.workers.find_target.TVM_MODULE", "unimportable")
+    with pytest.raises(TargetError) as caught:
+        find_target("auto")
+    assert str(caught.value) == "RuntimeError: this cannot work here"

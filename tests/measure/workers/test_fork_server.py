@@ -1,0 +1,197 @@
+"""The process that children are forked from: it imports once, has one thread, and is replaced."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from processes import is_running, wait_until
+
+import abtune
+from abtune.measure.plan.target import ONE_THREAD, TVM_MODULE
+from abtune.measure.workers.child import ChildProcess
+from abtune.measure.workers.child_errors import CallFailed, ChildDied, ChildError
+from abtune.measure.workers.fork_server import ForkServer
+from abtune.measure.workers.slot import Slot
+
+LONG = 60.0
+
+
+@pytest.mark.parametrize(
+    ("module", "said"),
+    [("unimportable", "starting: RuntimeError: this cannot work here"), ("absent_module", "absent_module")],
+)
+def test_a_module_that_cannot_be_imported_is_an_error(module: str, said: str) -> None:
+    """When the module fails to import, the first call says why."""
+    with ForkServer(module, {}) as fork_server, closing(ChildProcess(fork_server, {})) as child:
+        with pytest.raises(ChildDied, match=said):
+            child.call("anything", timeout=LONG)
+        with pytest.raises(ChildError):
+            child.call("anything", timeout=LONG)
+
+
+def test_a_module_that_kills_its_process_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If a library crashes while it is imported, the error has its last line; the next call tries again."""
+    (tmp_path / "crashing.py").write_text(
+        "import os, pathlib, sys\n"
+        "mark = pathlib.Path(__file__).with_name('mended')\n"
+        "mark.exists() or (sys.stderr.write('wrong library\\n'), sys.stderr.flush(), os.abort())\n"
+        "def answer(): return 42\n",
+        encoding="utf-8",
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    said = "importing crashing: process killed by SIGABRT: wrong library"
+    with ForkServer("crashing", {}) as fork_server, closing(Slot(fork_server, {})) as slot:
+        with pytest.raises(ChildDied, match=said):
+            slot.call("answer", timeout=LONG)
+        (tmp_path / "mended").touch()
+        assert slot.call("answer", timeout=LONG) == 42
+
+
+def test_a_module_is_imported_once(fork_server: ForkServer) -> None:
+    """All children are copies of one process, each with its own variables."""
+    children = [ChildProcess(fork_server, {"FAULTY": str(number)}) for number in range(3)]
+    try:
+        assert len({child.call("imported_by", timeout=LONG) for child in children}) == 1
+        assert len({child.call("who", timeout=LONG) for child in children}) == 3
+        assert [child.call("variable", "FAULTY", timeout=LONG) for child in children] == ["0", "1", "2"]
+        assert {child.call("variable", "IMPORTED", timeout=LONG) for child in children} == {"with"}
+    finally:
+        for child in children:
+            child.close()
+
+
+def test_files_of_the_working_directory_hide_no_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Libraries do not import a user's queue.py from the working directory."""
+    for name in ("queue", "statistics", "json"):
+        (tmp_path / f"{name}.py").write_text("raise RuntimeError('hidden')", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    with ForkServer("faulty", {}) as fork_server, closing(ChildProcess(fork_server, {})) as child:
+        assert child.call("add", 1, 2, timeout=LONG) == 3
+
+
+def test_what_is_found_here_is_found_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module that only the caller's path leads to can be served."""
+    (tmp_path / "elsewhere.py").write_text("def answer(): return 42", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    with ForkServer("elsewhere", {}) as fork_server, closing(ChildProcess(fork_server, {})) as child:
+        assert child.call("answer", timeout=LONG) == 42
+
+
+def test_children_run_the_abtune_of_their_parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Children import the abtune of their parent, even if another one is first on the path."""
+    (tmp_path / "abtune").mkdir()
+    (tmp_path / "abtune" / "__init__.py").write_text("raise RuntimeError('another one')", encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with ForkServer("faulty", {}) as fork_server, closing(ChildProcess(fork_server, {})) as child:
+        assert child.call("file_of", "abtune", timeout=LONG) == abtune.__file__
+
+
+def test_what_is_forked_has_one_thread(fork_server: ForkServer) -> None:
+    """A fork server has one thread, because a fork copies only the thread that forks."""
+    with closing(ChildProcess(fork_server, {})) as child:
+        child.call("who", timeout=LONG)
+        assert fork_server._process is not None
+        assert len(list(Path(f"/proc/{fork_server._process.pid}/task").iterdir())) == 1
+
+
+def test_tvm_is_forked_with_one_thread() -> None:
+    """A fork server with TVM has one thread."""
+    with ForkServer(TVM_MODULE, ONE_THREAD) as fork_server, closing(ChildProcess(fork_server, {})) as child:
+        with pytest.raises(CallFailed, match="nothing"):
+            child.call("nothing", timeout=LONG)
+        assert fork_server._process is not None
+        assert len(list(Path(f"/proc/{fork_server._process.pid}/task").iterdir())) == 1
+
+
+def test_a_fork_server_that_dies_is_replaced(fork_server: ForkServer, slot: Slot) -> None:
+    """If a fork server dies its children end and the call fails; the next call starts another server."""
+    pid = slot.call("who", timeout=LONG)
+    assert fork_server._process is not None
+    fork_server._process.kill()
+    wait_until(lambda: not is_running(pid), "the end of the child")
+    with contextlib.suppress(ChildDied):  # unless it has been noticed
+        slot.call("who", timeout=LONG)
+    assert slot.call("who", timeout=LONG) != pid
+
+
+def test_what_a_dead_fork_server_left_does_not_harm_the_next(fork_server: ForkServer) -> None:
+    """A new fork server is not asked about children of one that died."""
+    slots = [Slot(fork_server, {}) for _ in range(3)]
+    try:
+        pids = [slot.call("who", timeout=LONG) for slot in slots]
+        assert fork_server._process is not None
+        fork_server._process.kill()
+        wait_until(lambda: not any(is_running(pid) for pid in pids), "the end of the children")
+        served_by = set()
+        for slot in slots:
+            slot.call("who", timeout=LONG)
+            served_by.add(fork_server._process.pid)
+        assert len(served_by) == 1
+    finally:
+        for slot in slots:
+            slot.close()
+
+
+def test_a_closed_fork_server_starts_nothing(fork_server: ForkServer) -> None:
+    """A closed fork server starts no process, and says that it is closed."""
+    fork_server.close()
+    with pytest.raises(ChildDied, match="a process cannot be started: closed"):
+        ChildProcess(fork_server, {})
+    fork_server.close()
+
+
+def test_a_fork_server_that_is_closed_keeps_nobody_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Closing a fork server while it imports fails the waiting call at once."""
+    (tmp_path / "endless.py").write_text(
+        "import pathlib, time\npathlib.Path(__file__).with_name('begun').touch()\ntime.sleep(600)\n",
+        encoding="utf-8",
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    fork_server = ForkServer("endless", {})
+    failures: list[ChildError] = []
+
+    def start() -> None:
+        try:
+            ChildProcess(fork_server, {})
+        except ChildError as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=start)
+    thread.start()
+    wait_until((tmp_path / "begun").exists, "the import")
+    fork_server.close()
+    thread.join(LONG)
+    assert len(failures) == 1
+
+
+@pytest.mark.kills
+@pytest.mark.slow
+def test_children_follow_a_parent_that_is_killed() -> None:
+    """Children end when their parent is killed, busy or idle."""
+    script = (
+        "import threading, time\n"
+        "from abtune.measure.workers.child import ChildProcess\n"
+        "from abtune.measure.workers.fork_server import ForkServer\n"
+        "fork_server = ForkServer('faulty', {})\n"
+        "idle, busy = ChildProcess(fork_server, {}), ChildProcess(fork_server, {})\n"
+        "print(idle.call('who', timeout=60), busy.call('who', timeout=60), flush=True)\n"
+        "busy.call('hang', timeout=600)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        children = [int(word) for word in parent.stdout.readline().split()]
+        assert len(children) == 2
+        assert all(is_running(pid) for pid in children)
+        parent.kill()
+    wait_until(lambda: not any(is_running(pid) for pid in children), "the end of the children")
