@@ -10,35 +10,46 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from abtune.version import __version__
 
 if TYPE_CHECKING:
-    from abtune.analyse import Analysis, Comparison, Verdict, analyze
-    from abtune.datasets import open_dataset, save_dataset
+    from abtune.compare import Analysis, Comparison, Verdict, analyze
+    from abtune.configurations import Configuration
+    from abtune.dataset.build import add_variables, make_dataset
+    from abtune.dataset.netcdf import open_dataset, save_dataset
+    from abtune.dataset.schema import RunStatus, TrialStatus
     from abtune.errors import AbtuneError
-    from abtune.schema import make_dataset
 
 __all__ = [
     "AbtuneError",
     "Analysis",
     "Comparison",
+    "Configuration",
+    "RunStatus",
+    "TrialStatus",
     "Verdict",
     "__version__",
+    "add_variables",
     "analyze",
     "make_dataset",
     "open_dataset",
     "save_dataset",
 ]
 
+# Where each public name lives; it is imported when it is first used.
 _HOME = {
     "AbtuneError": "abtune.errors",
-    "Analysis": "abtune.analyse",
-    "Comparison": "abtune.analyse",
-    "Verdict": "abtune.analyse",
-    "analyze": "abtune.analyse",
-    "make_dataset": "abtune.schema",
-    "open_dataset": "abtune.datasets",
-    "save_dataset": "abtune.datasets",
+    "Analysis": "abtune.compare",
+    "Comparison": "abtune.compare",
+    "Configuration": "abtune.configurations",
+    "RunStatus": "abtune.dataset.schema",
+    "TrialStatus": "abtune.dataset.schema",
+    "Verdict": "abtune.compare",
+    "add_variables": "abtune.dataset.build",
+    "analyze": "abtune.compare",
+    "make_dataset": "abtune.dataset.build",
+    "open_dataset": "abtune.dataset.netcdf",
+    "save_dataset": "abtune.dataset.netcdf",
 }
 
 

@@ -16,9 +16,9 @@ from collections.abc import Mapping, Sequence
 
 import click
 
-import abtune
-from abtune.commands.output import abandon, open_missing_streams
+from abtune.commands.common.output import abandon, open_missing_streams
 from abtune.errors import AbtuneError, unknown_name
+from abtune.version import __version__
 
 # Where each command lives, in the order of the help.
 COMMANDS: Mapping[str, str] = {
@@ -29,6 +29,7 @@ COMMANDS: Mapping[str, str] = {
     "power": "abtune.commands.power:power",
     "calibrate": "abtune.commands.calibrate:calibrate",
     "import": "abtune.commands.importing:import_",
+    "merge": "abtune.commands.merging:merge",
     "datasets": "abtune.commands.datasets:datasets",
     "doctor": "abtune.commands.doctor:doctor",
 }
@@ -59,7 +60,7 @@ class LazyGroup(click.Group):
     epilog="Exit codes: 0 fine, 1 a --fail-on gate was hit, 2 bad usage or input, 70 a defect of abtune, "
     "130 interrupted.",
 )
-@click.version_option(abtune.__version__, message="%(prog)s %(version)s")
+@click.version_option(__version__, message="%(prog)s %(version)s")
 @click.pass_context
 def cli(ctx: click.Context) -> None:
     """Tell real autotuning speedups from search noise.

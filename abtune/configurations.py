@@ -1,7 +1,7 @@
 """Ways to tune, as data: which design spaces, which build options, which search strategy.
 
 A configuration is a value that can be compared, printed and sent to another process. It names things of
-TVM but never imports it; :mod:`abtune.measure.metaschedule` gives the names their meaning.
+TVM but never imports it; :mod:`abtune.measure.tvm.metaschedule` gives the names their meaning.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ _KINDS: Mapping[str, type] = MappingProxyType(
         "skipped_annotation": str,
         "pass_config": dict,
         "space": str,
+        "transfer": str,
         "target_kind": str,
         "minimum_arch": int,
     }
@@ -58,6 +59,10 @@ class Configuration:
     space : str
         ``"module:function"`` that returns a ``SpaceGenerator`` for a target; empty for MetaSchedule's
         own rules of the target's kind.
+    transfer : str
+        ``"module:function"`` that takes over schedules of another configuration: it takes a trace as JSON
+        and returns the traces of the variants to build; empty to take the trace as it is. It does not change
+        what is searched.
     target_kind : str
         ``"cuda"`` or ``"llvm"`` if it can run on nothing else; empty for any.
     minimum_arch : int
@@ -71,6 +76,7 @@ class Configuration:
     skipped_annotation: str = ""
     pass_config: Mapping[str, bool | int | str] = field(default_factory=dict)
     space: str = ""
+    transfer: str = ""
     target_kind: str = ""
     minimum_arch: int = 0
 
@@ -83,8 +89,12 @@ class Configuration:
             )
         if self.strategy not in STRATEGIES:
             raise unknown_name("search strategy", self.strategy, STRATEGIES)
-        if self.space and not re.fullmatch(r"[^:]+:[^:]+", self.space):
-            raise InputError(f"space of configuration {self.name!r} is no module:function: {self.space!r}")
+        for field_name in ("space", "transfer"):
+            value = getattr(self, field_name)
+            if value and not re.fullmatch(r"[^:]+:[^:]+", value):
+                raise InputError(
+                    f"{field_name} of configuration {self.name!r} is no module:function: {value!r}"
+                )
         self._require_values("strategy_options", (int, float))
         self._require_values("pass_config", (int, str))
 
@@ -107,7 +117,7 @@ class Configuration:
     def settings(self) -> dict[str, Any]:
         """Return everything that decides what is tuned: equal settings, equal searches."""
         settings = asdict(self)
-        del settings["summary"]
+        del settings["summary"], settings["transfer"]
         return settings
 
 
@@ -115,6 +125,7 @@ MAINLINE = Configuration(
     name="mainline",
     summary="synchronous copies to shared memory, default build",
     skipped_annotation="software_pipeline_async_stages",
+    transfer="abtune.traces.carry_over:synchronous",
     target_kind="cuda",
     minimum_arch=80,
 )
@@ -122,6 +133,7 @@ ASYNC = Configuration(
     name="async",
     summary="asynchronous copies to shared memory in software pipelines (cp.async)",
     pass_config={"tirx.use_async_copy": True},
+    transfer="abtune.traces.carry_over:asynchronous",
     target_kind="cuda",
     minimum_arch=80,
 )

@@ -1,7 +1,7 @@
 """Write the tables of docs/statistics.md: how often each method keeps its promise, by simulation.
 
 Run as ``python analysis/calibrate_methods.py``; it takes some half an hour on two cores. ``--quick`` makes
-a tenth of the replications and prints the tables instead. The kinds of noise are those of the tests as well.
+a tenth of the replications and prints the tables instead. The tests use the same kinds of noise.
 """
 
 from __future__ import annotations
@@ -12,13 +12,12 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
-from lone_runs import UNIT_NOISE, predictive_coverage, shapes_covered
 from simulated_reports import (
     ALPHA,
     PAIRS,
     UNLIKE,
     calibration_table,
-    caution_table,
+    conservative_table,
     family_table,
     p_values,
     plan_table,
@@ -27,17 +26,29 @@ from simulated_reports import (
     table,
 )
 from simulated_series import series_table, worth_table
-from stats_noise import ALIKE, Array, Noise, unknown_floor
 from unseen_noise import both_kinds_table, few_table, gaps_table, sessions_table, unseen_table
 
+from abtune.simulate.noise_kinds import ALIKE, Noise
+from abtune.simulate.single_runs import UNIT_NOISE, Lender, predictive_coverage, shapes_covered
 from abtune.stats.estimand import Estimand
-from abtune.stats.methods import compute_interval, methods_for
+from abtune.stats.intervals.interval_methods import methods_for
+from abtune.stats.two_sample import TwoSample
 
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "statistics.md"
 LEVEL = 0.95
 DESIGNS = ((5, 5), (10, 10), (20, 20), (5, 15))
-# Sweeps that lend their noise: shapes, seeds, and whether the table's shapes are among them.
-LENDERS = ((29, 3, True), (29, 5, True), (29, 10, True), (29, 5, False), (29, 10, False), (3, 10, False))
+# Sweeps that lend their noise: shapes, seeds, and whether the table has the same shapes.
+LENDERS = tuple(
+    Lender(shapes=shapes, seeds=seeds, known=known)
+    for shapes, seeds, known in (
+        (29, 3, True),
+        (29, 5, True),
+        (29, 10, True),
+        (29, 5, False),
+        (29, 10, False),
+        (3, 10, False),
+    )
+)
 
 
 def cells() -> Iterator[tuple[str, int, int]]:
@@ -53,24 +64,19 @@ def truth(pair: tuple[Noise, Noise], estimand: Estimand) -> float:
     """Return the true log ratio; with equal noise it is 0, else taken from two million draws."""
     if pair[0] is pair[1] or estimand is Estimand.GEOMETRIC_MEAN:
         return 0.0
-    typical: Callable[[Array], float] = (
-        (lambda x: float(np.median(x)))
-        if estimand is Estimand.MEDIAN
-        else (lambda x: float(np.log(np.exp(x).mean())))
-    )
     rng = np.random.default_rng(99)
-    return typical(pair[0](rng, (2_000_000,))) - typical(pair[1](rng, (2_000_000,)))
+    medians = [float(np.median(noise(rng, (2_000_000,)))) for noise in pair]
+    return medians[0] - medians[1]
 
 
 def coverage(
     name: str, estimand: Estimand, pair: tuple[Noise, Noise], n: int, m: int, replications: int
 ) -> float:
-    """Return the share of intervals that hold the truth."""
+    """Return the share of intervals that cover the truth."""
     rng = np.random.default_rng([1, n, m])
     first, second = pair[0](rng, (replications, n)), pair[1](rng, (replications, m))
-    found = compute_interval(
-        name, first, second, estimand=estimand, level=LEVEL, floor=unknown_floor(replications), rng=rng
-    )
+    samples = TwoSample.without_floor(first, second)
+    found = methods_for(estimand)[name].compute(samples, level=LEVEL, rng=rng)
     right = truth(pair, estimand)
     return float(np.mean((found.low <= right + 1e-12) & (found.high >= right - 1e-12)))
 
@@ -106,30 +112,25 @@ def false_alarm_table(replications: int) -> str:
 
 
 def single_run_table(replications: int) -> str:
-    """Lay out how often intervals from one run a side hold, with noise learnt from another sweep."""
+    """Lay out how often intervals from one run per side hold, with noise learnt from another sweep."""
     rows = []
     for name, noise in UNIT_NOISE.items():
         for spread in (0.0, 0.4, 0.7):
             row = [f"{name}, {spread:g}"]
-            for lenders, seeds, known in LENDERS:
-                held = predictive_coverage(
-                    noise,
-                    spread,
-                    lenders=lenders,
-                    seeds=seeds,
-                    known=known,
-                    replications=replications,
-                    rng=np.random.default_rng([9, lenders, seeds, known]),
-                )
-                shares = held.every, held.noisiest, held.together
+            for lender in LENDERS:
+                rng = np.random.default_rng([9, lender.shapes, lender.seeds, lender.known])
+                covered = predictive_coverage(noise, spread, lender, replications=replications, rng=rng)
+                shares = covered.every, covered.noisiest, covered.all_shapes
                 row.append(" / ".join(f"{100 * share:.1f}" for share in shares))
             rows.append(row)
-    heads = [f"{n} x {m}, {'its own' if known else 'others'}" for n, m, known in LENDERS]
+    heads = [
+        f"{lender.shapes} x {lender.seeds}, {'its own' if lender.known else 'others'}" for lender in LENDERS
+    ]
     return table(["noise, log-sd", *heads], rows)
 
 
-def shapes_together_table(replications: int) -> str:
-    """Lay out how often intervals over 29 shapes hold, one run a cell and 3 % search noise."""
+def all_shapes_table(replications: int) -> str:
+    """Lay out how often intervals over 29 shapes hold, with one run per cell and 3 % search noise."""
     rows = []
     for kind, spread in (("normal", 0.0), ("normal", 0.05), ("normal", 0.1), ("exponential", 0.1)):
         held = shapes_covered(kind, spread, replications=replications)
@@ -150,10 +151,9 @@ def main() -> None:
         makers: Mapping[str, tuple[Callable[..., str], Sequence[object]]] = {
             "coverage geometric-mean": (coverage_table, [Estimand.GEOMETRIC_MEAN, replications]),
             "coverage median": (coverage_table, [Estimand.MEDIAN, replications]),
-            "coverage arithmetic-mean": (coverage_table, [Estimand.ARITHMETIC_MEAN, replications // 4]),
             "simultaneous": (simultaneous_table, [analyses // 2]),
             "family": (family_table, [analyses]),
-            "caution": (caution_table, [50 * analyses]),
+            "conservative": (conservative_table, [50 * analyses]),
             "unseen": (unseen_table, [2 * analyses]),
             "both kinds": (both_kinds_table, [3 * analyses // 2]),
             "sessions": (sessions_table, [replications]),
@@ -165,7 +165,7 @@ def main() -> None:
             "worth": (worth_table, [10 * replications]),
             "plan": (plan_table, [2 * replications]),
             "false alarms": (false_alarm_table, [2 * replications]),
-            "shapes together": (shapes_together_table, [replications]),
+            "shapes together": (all_shapes_table, [replications]),
             "single run": (single_run_table, [replications]),
         }
         wanted = [arguments.only] if arguments.only else list(makers)

@@ -27,8 +27,8 @@ from matplotlib.axes import Axes
 from scipy import stats
 
 import abtune
-from abtune.analyse.convergence import best_so_far
-from abtune.schema import RunStatus
+from abtune.dataset.schema import RunStatus
+from abtune.sections.curve.curve import best_so_far
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 NAME, REFERENCE = "h200-deep", "h200-tvm14009"

@@ -20,7 +20,7 @@ from h200_tables import (
 from matplotlib import pyplot as plt
 
 import abtune
-from abtune.schema import TrialStatus
+from abtune.dataset.schema import TrialStatus
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 

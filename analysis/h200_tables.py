@@ -6,9 +6,10 @@ import numpy as np
 import xarray as xr
 
 import abtune
-from abtune.analyse.planning import Goal, plan_from_dataset
-from abtune.report.markdown import render_markdown
-from abtune.schema import RunStatus, TrialStatus
+from abtune.dataset.schema import RunStatus, TrialStatus
+from abtune.report.formats import markdown
+from abtune.report.summary import analysis_report
+from abtune.sections.power.seed_plan import Goal, plan_from_dataset
 
 COLOURS = {"mainline": "#56657a", "async": "#d1601f"}
 
@@ -121,7 +122,7 @@ def seeds_table(dataset: xr.Dataset) -> list[str]:
 
 def analysis_part(analysis: abtune.Analysis) -> list[str]:
     """Write the report itself as a section of a page."""
-    lines = render_markdown(analysis).splitlines()
+    lines = markdown.render(analysis_report(analysis)).splitlines()
     return ["## The analysis", "", *(f"#{line}" if line.startswith("#") else line for line in lines), ""]
 
 

@@ -25,9 +25,9 @@ from h200_tables import (
 from scipy import stats
 
 import abtune
-from abtune.report.figures import save_figure
-from abtune.report.forest_figure import draw_forest
-from abtune.schema import RunStatus
+from abtune.dataset.schema import RunStatus
+from abtune.report.figures.figure import save_figure
+from abtune.report.figures.forest import draw_forest
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from abtune.stats.multiplicity import holm
-from abtune.stats.significance import permutation_test
+from abtune.stats.testing.significance import permutation_test
+from abtune.stats.testing.step_procedures import holm
+from abtune.stats.two_sample import TwoSample
 
 SHAPES, REPORTS, ALPHA = 29, 1000, 0.05
 
@@ -20,8 +21,10 @@ def false_reports(first: int, second: int, spread: float) -> float:
     rng = np.random.default_rng([first, second, int(spread)])
     wrong = 0
     for _ in range(REPORTS):
-        pair = spread * rng.normal(size=(SHAPES, first)), rng.normal(size=(SHAPES, second))
-        wrong += bool((holm(permutation_test(*pair, rng=rng)) <= ALPHA).any())
+        samples = TwoSample.without_floor(
+            spread * rng.normal(size=(SHAPES, first)), rng.normal(size=(SHAPES, second))
+        )
+        wrong += bool((holm(permutation_test(samples, rng=rng)) <= ALPHA).any())
     return wrong / REPORTS
 
 

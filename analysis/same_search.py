@@ -21,15 +21,23 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 from scipy import stats
-from synthetic_search import NOISE, ROOT, SLOPE, Budget, Floats, Found, metaschedule, run_own, run_stock
 
 import abtune
 from abtune.configurations import EVOLUTIONARY, RANDOM
-from abtune.schema import TrialStatus, add_variables
+from abtune.dataset.build import add_variables
+from abtune.dataset.schema import TrialStatus
 from abtune.shapes import Shape, parse_shape
-from abtune.stats.multiplicity import holm
+from abtune.stats.testing.step_procedures import holm
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
+REPOSITORY = Path(__file__).resolve().parent.parent
+sys.path.append(str(REPOSITORY / "tests" / "helpers" / "measuring"))  # the tests compare the same engines
+
+from search_engines import NOISE, ROOT, SLOPE, Budget, Floats, Found, run_own, run_stock  # noqa: E402
+
+from abtune.measure.tvm.load_tvm import ms, tvm  # noqa: E402
+from abtune.measure.tvm.tvm_devices import describe_target  # noqa: E402
+
+DOCS = REPOSITORY / "docs"
 ENGINES = ("tune_tir", "abtune", "random")
 SHAPES = ("M=128_N=128_K=128", "N=1_H=14_W=14_C=64_K=64_R=1_S=1_STR=1_PAD=0_DIL=1")
 # The model of MetaSchedule answers at random until it has learned this many trials.
@@ -259,12 +267,12 @@ def report(store: Store, shapes: Sequence[Shape], budget: Budget, command: str) 
     dataset = dataset_of(store, shapes, budget.trials)
     size = budget.trials_per_iteration
     found = steps(dataset, size)
-    strategy = metaschedule.ms.search_strategy.create("evolutionary")
+    strategy = ms.search_strategy.create("evolutionary")
     counts = sorted({*range(32, min(budget.trials, 128) + 1, 32), *range(size, budget.trials + 1, size)})
     parts = [
         "# The same search as tune_tir",
         "",
-        f"Written by `{command}` with TVM {metaschedule.tvm.__version__}.",
+        f"Written by `{command}` with TVM {tvm.__version__}.",
         "",
         "## Question",
         "",
@@ -320,7 +328,7 @@ def report(store: Store, shapes: Sequence[Shape], budget: Budget, command: str) 
         "",
         "## What is the same exactly",
         "",
-        "`tests/measure/test_same_search.py` checks what need not be left to statistics:",
+        "`tests/measure/tvm/test_same_search.py` checks what need not be left to statistics:",
         "",
         "- From the same random state, the first iteration proposes the same candidates in the same order.",
         "- In a later iteration, from the same random state, the candidates that the cost model ranks first",
@@ -402,7 +410,7 @@ def main() -> None:
     """Carry out what is missing and write the page."""
     options = parse(sys.argv[1:])
     budget = Budget(trials=options.trials, trials_per_iteration=options.trials_per_iter)
-    target = metaschedule.describe_target("cpu").target
+    target = describe_target("cpu").target
     shapes = [parse_shape(label) for label in options.shapes]
     store = Store(options.runs, target, budget)
     counts = options.seeds * len(shapes) if len(options.seeds) == 1 else options.seeds

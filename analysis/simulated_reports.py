@@ -8,19 +8,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from stats_noise import ALIKE, Array, Noise, bimodal, lognormal, skewed, unknown_floor
 
 import abtune
-from abtune.analyse.arguments import choose_methods
-from abtune.analyse.calibration import Calibration, calibrate
-from abtune.analyse.comparison import Choices
-from abtune.analyse.testing import run_tests
-from abtune.stats.caution import cautious_error
-from abtune.stats.interval import Interval, standard_error, t_interval
-from abtune.stats.multiplicity import holm
-from abtune.stats.power import detectable_boost
-from abtune.stats.significance import difference_p, permutation_test, rarest
-from abtune.stats.simultaneous import simultaneous
+from abtune.compare.settings import Settings
+from abtune.compare.tests import run_tests
+from abtune.sections.calibration.calibration import Calibration, calibrate
+from abtune.simulate.noise_kinds import ALIKE, Array, Noise, bimodal, lognormal, skewed
+from abtune.stats.design.detect import Design, Requirement, detectable_boost
+from abtune.stats.difference.conservative import conservative_welch
+from abtune.stats.difference.standard_error import standard_error
+from abtune.stats.intervals.interval import Interval, t_interval
+from abtune.stats.intervals.simultaneous import simultaneous
+from abtune.stats.testing.significance import difference_p, permutation_test, split_share
+from abtune.stats.testing.step_procedures import holm
+from abtune.stats.two_sample import TwoSample
 
 SHAPES, ALPHA = 29, 0.05
 _SHARES = ("any_false_alarm", "any_false_alarm_own")
@@ -51,17 +52,11 @@ SPREADS: Mapping[str, tuple[Noise, Noise]] = {
 def p_values(
     first: Array, second: Array, test: str, correction: str, rng: np.random.Generator, *, rank_test: bool
 ) -> tuple[Array, Array]:
-    """Return the corrected p-value that a verdict rests on, and that of the ranks (or the same)."""
-    choices = Choices(estimand="geometric-mean", method="welch", test=test, correction=correction)
-    found = run_tests(
-        first,
-        second,
-        floor=unknown_floor(len(first)),
-        choices=choices,
-        margin=0.02,
-        rank_test=rank_test,
-        rng=rng,
+    """Return the corrected p-values that verdicts rest on, and those of the rank test (or the same)."""
+    settings = Settings(
+        baseline="old", candidate="new", test=test, correction=correction, rank_test=rank_test
     )
+    found = run_tests(TwoSample.without_floor(first, second), settings, rng)
     p = found.p_adjusted if test == "moderated" else np.maximum(found.p_adjusted, found.p_welch_adjusted)
     return p, p if found.p_rank is None else found.p_rank
 
@@ -121,8 +116,8 @@ def power_table(analyses: int) -> str:
     return table(["rule", *heads], rows)
 
 
-def caution_table(reports: int) -> str:
-    """Lay out false claims and power of the default with Welch's own and the fewest degrees of freedom."""
+def conservative_table(reports: int) -> str:
+    """Lay out false claims and power of the default with Welch's own and conservative degrees of freedom."""
     designs = (7, 10, 20)
     rows = []
     for name, pair in SPREADS.items():
@@ -136,8 +131,8 @@ def caution_table(reports: int) -> str:
 def _half_found(pair: tuple[Noise, Noise], n: int) -> float:
     """Return a log boost that about every second sweep finds."""
     spread = [float(noise(np.random.default_rng(0), (200_000,)).std()) for noise in pair]
-    noise = {"noise_first": spread[0], "noise_second": spread[1]}
-    return float(np.log1p(detectable_boost(n_first=n, n_second=n, shapes=SHAPES, target=0.5, **noise)))
+    design = Design(n_first=n, n_second=n, noise_first=spread[0], noise_second=spread[1])
+    return float(np.log1p(detectable_boost(design, Requirement(level=ALPHA / SHAPES, target=0.5))))
 
 
 def _either(pair: tuple[Noise, Noise], n: int, shift: float, reports: int) -> tuple[float, float]:
@@ -148,11 +143,12 @@ def _either(pair: tuple[Noise, Noise], n: int, shift: float, reports: int) -> tu
     rng = np.random.default_rng([5, n, round(1e4 * shift)])
     first, second = (noise(rng, (reports * SHAPES, n)) for noise in pair)
     first[::SHAPES] += shift
-    floor, one_split = unknown_floor(len(first)), rarest(first, second)
-    own = difference_p(standard_error(first, second, floor), one_split)
-    fewest = difference_p(cautious_error(first, second, floor), one_split)
+    samples = TwoSample.without_floor(first, second)
+    one_split = split_share(samples)
+    own = difference_p(standard_error(samples), one_split)
+    fewest = difference_p(conservative_welch(samples), one_split)
     p, near = np.ones(len(own)), own < 0.02
-    p[near] = permutation_test(first[near], second[near], rng=rng)
+    p[near] = permutation_test(samples.rows(near), rng=rng)
     permuted = _holm(p)
     claims = [(permuted <= ALPHA) & (_holm(welch) <= ALPHA) for welch in (own, fewest)]
     shares = [float((claim[:, 0] if shift else claim.any(axis=1)).mean()) for claim in claims]
@@ -181,13 +177,12 @@ def simultaneous_table(reports: int) -> str:
 
 def _held(pair: tuple[Noise, Noise], n: int, reports: int) -> tuple[float, float, float]:
     """Return the joint coverage of Student's t and of resampled intervals, and the ratio of their widths."""
-    rng, floor = np.random.default_rng([6, n]), unknown_floor(SHAPES)
+    rng = np.random.default_rng([6, n])
     held, widths = np.zeros(2), []
     for _ in range(reports):
-        first, second = (noise(rng, (SHAPES, n)) for noise in pair)
-        estimate = cautious_error(first, second, floor)
-        student = t_interval(estimate, level=1 - ALPHA / SHAPES)
-        drawn = simultaneous(first, second, level=1 - ALPHA, floor=floor, rng=rng)
+        samples = TwoSample.without_floor(*(noise(rng, (SHAPES, n)) for noise in pair))
+        student = t_interval(conservative_welch(samples), level=1 - ALPHA / SHAPES)
+        drawn = simultaneous(samples, level=1 - ALPHA, rng=rng)
         held += [_holds(student), _holds(drawn)]
         known = student.high > student.low  # tied samples have no width at all
         widths.append(float(np.median((drawn.high - drawn.low)[known] / (student.high - student.low)[known])))
@@ -212,20 +207,21 @@ def plan_table(replications: int) -> str:
 
 def _found(n: int, spread: float, shapes: int, replications: int) -> float | None:
     """Return how often the detectable boost passes both tests at the first step of Holm, if there is one."""
-    noise = {"noise_first": 0.02 * spread, "noise_second": 0.02}
-    shift = np.log1p(detectable_boost(n_first=n, n_second=n, shapes=shapes, **noise))
+    design = Design(n_first=n, n_second=n, noise_first=0.02 * spread, noise_second=0.02)
+    shift = np.log1p(detectable_boost(design, Requirement(level=ALPHA / shapes)))
     if np.isinf(shift):
         return None
     rng = np.random.default_rng([7, n, int(spread)])
     first = rng.normal(shift, 0.02 * spread, (replications, n))
     second = rng.normal(0, 0.02, (replications, n))
-    estimate = cautious_error(first, second, unknown_floor(replications))
-    p = np.maximum(difference_p(estimate, rarest(first, second)), permutation_test(first, second, rng=rng))
+    samples = TwoSample.without_floor(first, second)
+    welch = difference_p(conservative_welch(samples), split_share(samples))
+    p = np.maximum(welch, permutation_test(samples, rng=rng))
     return float(np.mean(p <= ALPHA / shapes * (1 + 1e-12)))
 
 
 def calibration_table(datasets: int) -> str:
-    """Lay out the rate of any false claim, and what abtune calibrate makes of it from ten seeds a side."""
+    """Lay out the rate of any false claim, and the estimate of abtune calibrate from ten seeds per side."""
     kinds = {name: SPREADS[name] for name in ("spread 1:1", "spread 4:1", "exponential")}
     rows = []
     for name, pair in (kinds | {"one side skewed": UNLIKE["one side skewed"]}).items():
@@ -240,19 +236,10 @@ def calibration_table(datasets: int) -> str:
 def _calibrated(pair: tuple[Noise, Noise], number: int) -> Calibration:
     rng = np.random.default_rng([8, number])
     logs = np.stack([noise(rng, (SHAPES, 10)) for noise in pair], axis=1)
-    labels = [f"shape{at}" for at in range(SHAPES)]
+    labels = [f"shape{number}" for number in range(SHAPES)]
     dataset = abtune.make_dataset(1e-3 * np.exp(logs), shapes=labels, configs=["old", "new"])
-    choices = choose_methods(method=None, estimand="geometric-mean", test="permutation", correction="holm")
-    return calibrate(
-        dataset,
-        ("old", "new"),
-        choices,
-        level=1 - ALPHA,
-        margin=0.02,
-        boosts=(),
-        replications=500,
-        rng_seed=number,
-    )
+    settings = Settings(baseline="old", candidate="new", level=1 - ALPHA, rng_seed=number)
+    return calibrate(dataset, settings, boosts=(), replications=500)
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -11,15 +11,17 @@ from collections.abc import Mapping
 
 import numpy as np
 from simulated_reports import ALPHA, SHAPES, table
-from stats_noise import Array, Noise, lognormal, unknown_floor
 
-from abtune.analyse.aggregate import overall
-from abtune.analyse.blocks import block, half_width
-from abtune.analyse.samples import Samples
-from abtune.stats.caution import cautious_error
-from abtune.stats.interval import expanded_percentile
-from abtune.stats.multiplicity import holm
-from abtune.stats.significance import difference_p, equivalence_p, permutation_test, rarest
+from abtune.compare.overall import overall
+from abtune.compare.settings import Settings
+from abtune.samples.samples import Samples
+from abtune.simulate.noise_kinds import Array, Noise, lognormal
+from abtune.stats.clustered import clustered_variance, half_width
+from abtune.stats.difference.conservative import conservative_welch
+from abtune.stats.intervals.expanded import expanded_percentile
+from abtune.stats.testing.significance import difference_p, equivalence_p, permutation_test, split_share
+from abtune.stats.testing.step_procedures import holm
+from abtune.stats.two_sample import TwoSample
 
 MARGIN = 0.08  # log scale; wide enough for equivalence to be claimed at all
 
@@ -85,35 +87,32 @@ def unseen_table(reports: int) -> str:
 def _defaults(pair: tuple[Noise, Noise], n: int, m: int, reports: int) -> tuple[float, ...]:
     rng = np.random.default_rng([10, n, m])
     first, second = pair[0](rng, (reports * SHAPES, n)), pair[1](rng, (reports * SHAPES, m))
-    some = slice(0, 4000)
-    found = expanded_percentile(
-        first[some], second[some], level=1 - ALPHA, floor=unknown_floor(len(first[some]))
-    )
+    samples = TwoSample.without_floor(first, second)
+    found = expanded_percentile(samples.rows(slice(4000)), level=1 - ALPHA)
     held = float(np.mean((found.low <= 1e-12) & (found.high >= -1e-12)))
-    different = _different(first, second, rng)
-    equivalent = _equivalent(first + MARGIN, second, MARGIN)
+    different = _different(samples, rng)
+    equivalent = _equivalent(TwoSample.without_floor(first + MARGIN, second), MARGIN)
     return held, float(different.any(axis=1).mean()), float(equivalent.any(axis=1).mean())
 
 
-def _different(first: Array, second: Array, rng: np.random.Generator, certain: float = 0.0) -> Array:
-    """Say which shapes both tests of a difference call, shape (reports, shapes).
+def _different(samples: TwoSample, rng: np.random.Generator, certain: float = 0.0) -> Array:
+    """Return which shapes both tests of a difference call, shape (reports, shapes).
 
-    Of the permutation tests, which take long, only those are made that Welch's test leaves a chance; where
-    its p is as small as ``certain``, it is taken for theirs.
+    Permutation tests take long, and are only made where Welch's test leaves a chance. Where its p is as small
+    as ``certain``, it replaces theirs.
     """
-    estimate = cautious_error(first, second, unknown_floor(len(first)))
-    welch = difference_p(estimate, rarest(first, second))
+    welch = difference_p(conservative_welch(samples), split_share(samples))
     p = np.where(welch <= certain, welch, 1.0)
     near = (welch > certain) & (welch < 0.02)
-    p[near] = permutation_test(first[near], second[near], rng=rng)
+    p[near] = permutation_test(samples.rows(near), rng=rng)
     different: Array = (_corrected(p) <= ALPHA) & (_corrected(welch) <= ALPHA)
     return different
 
 
-def _equivalent(first: Array, second: Array, margin: float) -> Array:
-    """Say which shapes the test of equivalence calls, shape (reports, shapes)."""
-    estimate = cautious_error(first, second, unknown_floor(len(first)))
-    equivalent: Array = _corrected(equivalence_p(estimate, rarest(first, second), margin=margin)) <= ALPHA
+def _equivalent(samples: TwoSample, margin: float) -> Array:
+    """Return which shapes the test of equivalence calls, shape (reports, shapes)."""
+    p = equivalence_p(conservative_welch(samples), split_share(samples), margin=margin)
+    equivalent: Array = _corrected(p) <= ALPHA
     return equivalent
 
 
@@ -137,8 +136,9 @@ def _mixed(differing: int, margin: float, reports: int) -> tuple[float, float, f
     first, second = (rng.normal(0, 0.02, (reports * SHAPES, 20)) for _ in range(2))
     differs = np.arange(SHAPES) < differing
     first += math.log1p(margin) * np.tile(differs, reports)[:, np.newaxis]
-    different = _different(first, second, rng, certain=1e-4)
-    equivalent = _equivalent(first, second, math.log1p(margin)) & ~different
+    samples = TwoSample.without_floor(first, second)
+    different = _different(samples, rng, certain=1e-4)
+    equivalent = _equivalent(samples, math.log1p(margin)) & ~different
     wrong = (different & ~differs).any(axis=1), (equivalent & differs).any(axis=1)
     return float(wrong[0].mean()), float(wrong[1].mean()), float((wrong[0] | wrong[1]).mean())
 
@@ -161,15 +161,16 @@ def _overall(session: float, spread: float, n: int, reports: int) -> tuple[float
     """Return how often the intervals over these shapes and over shapes like these hold."""
     rng = np.random.default_rng([12, n, round(1e4 * spread)])
     labels = tuple(f"shape{at}" for at in range(SHAPES))
+    settings = Settings(baseline="old", candidate="new", level=1 - ALPHA)
     held = np.zeros(2)
     for _ in range(reports):
         boosts = rng.normal(0, spread, SHAPES)
         shared = session * rng.standard_normal((2, 1, n))
         values = rng.normal(0, 0.02, (2, SHAPES, n)) + shared
         values[0] += boosts[:, np.newaxis]
-        sides = [_samples(side) for side in values]
+        sides = _samples(values[0]), _samples(values[1])
         log_boost = values[0].mean(axis=1) - values[1].mean(axis=1)
-        found = overall(*sides, shapes=labels, log_boost=log_boost, level=1 - ALPHA, weights=None).overall
+        found = overall(sides, labels, log_boost, settings).overall
         for at, (line, true) in enumerate(
             ((found.these_shapes, math.expm1(boosts.mean())), (found.shapes_like_these, 0.0))
         ):
@@ -192,7 +193,7 @@ def gaps_table(reports: int) -> str:
 
 
 def _over_gaps(spread: Array, few: int, n: int, reports: int) -> float:
-    """Return how often the difference of two equal sides holds zero; the first shapes have n of 10 seeds."""
+    """Return how often the interval of two equal sides includes zero; the first shapes have n of 10 seeds."""
     rng, held = np.random.default_rng([13, few, n]), 0
     weight = np.full(len(spread), 1 / len(spread))
     for _ in range(reports):
@@ -200,7 +201,8 @@ def _over_gaps(spread: Array, few: int, n: int, reports: int) -> float:
         for row in values[:, :few].reshape(-1, 10):
             row[rng.permutation(10)[n:]] = np.nan
         first, second = (weight @ np.nanmean(side, axis=1) for side in values)
-        held += abs(first - second) <= half_width([block(side, weight) for side in values], 1 - ALPHA)
+        sides = [clustered_variance(side, weight) for side in values]
+        held += abs(first - second) <= half_width(sides, 1 - ALPHA)
     return held / reports
 
 
@@ -215,14 +217,14 @@ def few_table(reports: int) -> str:
 
 
 def _few_against_many(n: int, m: int, few: float, many: float, reports: int) -> tuple[float, float]:
-    """Return how often the interval of a shape and that over six shapes hold zero."""
+    """Return how often the interval of a shape, and the one over six shapes, include zero."""
     rng, shapes, these = np.random.default_rng([14, n, m]), 6, 0
     weight = np.full(shapes, 1 / shapes)
     sides = rng.normal(0, few, (reports, shapes, n)), rng.normal(0, many, (reports, shapes, m))
     flat = [side.reshape(-1, side.shape[2]) for side in sides]
-    found = expanded_percentile(*flat, level=1 - ALPHA, floor=unknown_floor(reports * shapes))
+    found = expanded_percentile(TwoSample.without_floor(*flat), level=1 - ALPHA)
     for first, second in zip(*sides, strict=True):
-        half = half_width([block(side, weight) for side in (first, second)], 1 - ALPHA)
+        half = half_width([clustered_variance(side, weight) for side in (first, second)], 1 - ALPHA)
         these += abs(first.mean() - second.mean()) <= half
     return float(np.mean((found.low <= 0) & (found.high >= 0))), these / reports
 

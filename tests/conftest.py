@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ from running import Outcome, Run
 
 import abtune
 from abtune.cli import main
+
+ROOT = Path(__file__).parent.parent
 
 
 @pytest.fixture
@@ -35,6 +38,21 @@ def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no variable of the environment say how wide or colourful output is."""
     for name in ("COLUMNS", "NO_COLOR", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let sweeps search with the fake in place of TVM."""
+    monkeypatch.setattr("abtune.measure.workers.pool.TVM_MODULE", "fake_metaschedule")
+    monkeypatch.setattr("abtune.measure.workers.pool.SPARES", 1)
+
+
+@pytest.fixture
+def helpers_for_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let processes that are not children of abtune import this abtune and the helpers of tests."""
+    folders = [ROOT, ROOT / "tests" / "helpers", ROOT / "tests" / "helpers" / "measuring"]
+    inherited = filter(None, [os.environ.get("PYTHONPATH")])
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([*map(str, folders), *inherited]))
 
 
 @pytest.fixture

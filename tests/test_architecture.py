@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,33 +15,38 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "abtune"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
-GROUND = {
-    "abtune",
+# The rooms from the ground up. A module imports its own room and the rooms that stand before it here.
+ANALYSIS = (
+    "abtune.version",
     "abtune.errors",
+    "abtune.text",
     "abtune.files",
+    "abtune.lazy",
     "abtune.shapes",
     "abtune.configurations",
-    "abtune.schema",
-    "abtune.datasets",
-}
-# Each room, and the rooms of abtune that it may import beside itself.
+    "abtune.traces",
+    "abtune.dataset",
+    "abtune.stats",
+    "abtune.samples",
+    "abtune.simulate",
+    "abtune.compare",
+    "abtune.report",
+    "abtune.sections",
+)
+GROUND = ANALYSIS[: ANALYSIS.index("abtune.stats")]
+# Each half stands on the ground by itself; the measuring half takes nothing of an analysis but statistics.
 MAY_IMPORT = {
-    "abtune.stats": {"abtune.errors"},
-    "abtune.analyse": {*GROUND, "abtune.stats"},
-    "abtune.ingest": GROUND,
-    "abtune.report": {*GROUND, "abtune.analyse"},
+    **{room: set(ANALYSIS[:place]) for place, room in enumerate(ANALYSIS)},
+    "abtune.stats": {"abtune.errors", "abtune.lazy"},
+    "abtune.ingest": {*GROUND},
     "abtune.measure": {*GROUND, "abtune.stats"},
-    "abtune.commands": {
-        *GROUND,
-        "abtune.analyse",
-        "abtune.ingest",
-        "abtune.measure",
-        "abtune.report",
-        "abtune.stats",
-    },
+    "abtune.commands": {*ANALYSIS, "abtune.ingest", "abtune.measure"},
     "abtune.cli": {*GROUND, "abtune.commands"},
+    "abtune.__main__": {"abtune.cli"},
+    "abtune": {*GROUND, "abtune.compare"},
 }
 STATS_NEEDS = {"numpy", "scipy", "statsmodels"}
+MOST_FILES = 12
 
 
 def module_name(path: Path) -> str:
@@ -67,25 +73,78 @@ def imports(path: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("path", MODULES, ids=module_name)
-def test_layers_are_one_way(path: Path) -> None:
-    """A module imports only rooms below its own: measure and analyse never see each other."""
+def test_imports_point_downwards(path: Path) -> None:
+    """A module imports only rooms below its own: measure and analysis never see each other."""
     home = room(module_name(path))
-    if home not in MAY_IMPORT:
-        allowed = GROUND | (
-            {"abtune.analyse", "abtune.cli"} if home in {"abtune", "abtune.__main__"} else set()
-        )
-    else:
-        allowed = MAY_IMPORT[home] | {home}
     used = {room(name) for name in imports(path) if name.split(".")[0] == "abtune"}
-    public = {f"abtune.{name}" for name in ("__version__", "analyze", "open_dataset", "save_dataset")}
+    public = {
+        f"abtune.{name}" for name in ("__version__", "analyze", "open_dataset", "save_dataset", "Verdict")
+    }
+    allowed = MAY_IMPORT[home] | {home} | ({"abtune"} if home in {"abtune.commands", "abtune.cli"} else set())
     assert used - public <= allowed
+
+
+def import_graph() -> dict[str, set[str]]:
+    """Return who imports whom within abtune, by module."""
+    known = {module_name(path): path for path in MODULES}
+    graph: dict[str, set[str]] = {}
+    for name, path in known.items():
+        found = set()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module in known:
+                parts = (f"{node.module}.{alias.name}" for alias in node.names)
+                found |= {part if part in known else node.module for part in parts}
+            elif isinstance(node, ast.Import):
+                found |= {alias.name for alias in node.names} & set(known)
+        graph[name] = found - {name}
+    return graph
+
+
+def folder(name: str) -> str:
+    """Return where a module lies: its folder, or itself if it lies at the top."""
+    path = next(path for path in MODULES if module_name(path) == name)
+    below = path.parent.relative_to(ROOT).parts
+    return ".".join(below) if len(below) > 1 else name
+
+
+def circles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """Return the circles of a graph: peel off what imports nothing that is left."""
+    left = {name: set(targets) for name, targets in graph.items()}
+    while True:
+        ends = {name for name, targets in left.items() if not targets & left.keys()}
+        if not ends:
+            return [sorted(left)] if left else []
+        left = {name: targets for name, targets in left.items() if name not in ends}
+
+
+def test_no_imports_go_in_circles() -> None:
+    """No module and no folder imports, through others, itself."""
+    graph = import_graph()
+    assert not circles(graph)
+    folders: dict[str, set[str]] = {}
+    for name, targets in graph.items():
+        home = folder(name)
+        folders.setdefault(home, set()).update({folder(target) for target in targets} - {home})
+    assert not circles(folders)
+
+
+def test_every_module_has_a_name_of_its_own() -> None:
+    """No two modules are called the same, so that a name says which file is meant."""
+    names = Counter(path.stem for path in MODULES if path.stem != "__init__")
+    assert not [name for name, number in names.items() if number > 1]
+
+
+def test_no_folder_is_crowded() -> None:
+    """A folder of abtune holds a dozen files at most."""
+    sizes = Counter(path.parent for path in MODULES)
+    assert not {str(place.relative_to(ROOT)): size for place, size in sizes.items() if size > MOST_FILES}
 
 
 @pytest.mark.parametrize("path", MODULES, ids=module_name)
 def test_tvm_is_imported_in_one_module(path: Path) -> None:
-    """Only abtune.measure.metaschedule imports TVM."""
+    """Only abtune.measure.tvm.metaschedule imports TVM."""
     heavy = {name for name in imports(path) if name.split(".")[0] in {"tvm", "tvm_ffi"}}
-    assert not heavy or module_name(path) == "abtune.measure.metaschedule"
+    assert not heavy or module_name(path).startswith("abtune.measure.tvm.")
 
 
 @pytest.mark.parametrize("path", sorted((PACKAGE / "stats").rglob("*.py")), ids=module_name)
@@ -95,15 +154,41 @@ def test_statistics_know_arrays_only(path: Path) -> None:
     assert outside <= STATS_NEEDS
 
 
+@pytest.mark.parametrize("path", MODULES, ids=module_name)
+def test_slow_imports_stand_where_they_are_used(path: Path) -> None:
+    """scipy.stats and statsmodels take half a second each: no module loads them when it is imported."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    top = {alias.name for node in tree.body if isinstance(node, ast.Import) for alias in node.names}
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom):
+            top |= {str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)}
+    slow = ("scipy.stats", "scipy.signal", "statsmodels")
+    assert not [name for name in top if name.startswith(slow)]
+
+
 @pytest.mark.parametrize(
     ("code", "unwanted"),
     [
         ("import abtune", {"numpy", "xarray", "rich", "click", "tvm"}),
         ("from abtune.cli import main; main(['--help'])", {"numpy", "xarray", "rich", "distributed", "tvm"}),
+        (
+            "from abtune.cli import main; main(['analyze', '--help'])",
+            {"numpy", "xarray", "rich", "scipy", "tvm"},
+        ),
         ("from abtune.cli import main; main(['datasets'])", {"rich", "scipy", "distributed", "tvm"}),
         (
             "from abtune.cli import main; main(['analyze', 'tvm14009-rtx3080'])",
-            {"tvm", "tvm_ffi", "xgboost", "distributed", "abtune.measure", "matplotlib"},
+            {
+                "tvm",
+                "tvm_ffi",
+                "xgboost",
+                "distributed",
+                "abtune.measure",
+                "matplotlib",
+                "abtune.report.formats.html",
+                "scipy.stats",
+                "statsmodels",
+            },
         ),
     ],
 )

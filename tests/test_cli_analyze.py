@@ -21,7 +21,7 @@ from running import Outcome, Run
 
 import abtune
 from abtune.cli import COMMANDS
-from abtune.datasets import bundled_path
+from abtune.dataset.netcdf import bundled_path
 
 pytestmark = pytest.mark.usefixtures("empty_folder", "plain_environment")
 
@@ -407,7 +407,7 @@ def test_a_published_table_is_imported(run: Run) -> None:
     """An imported table can be analyzed, and says what it holds."""
     Path("t.md").write_text(TABLE, encoding="utf-8")
     told = "t.nc: 1 shape, configurations a, b\n"
-    assumed = "numbers without a unit were read as GFLOPS, of which more is better; for times: --unit ms\n"
+    assumed = "numbers without a unit are read as GFLOPS (more is better); for times, give --unit ms\n"
     assert run("import", "published", "t.md", "--out", "t.nc").out == told + assumed
     (row,) = json.loads(run("analyze", "t.nc", "--format", "json").out)["comparisons"]
     assert row["boost"] == pytest.approx(1, rel=1e-14)
@@ -453,7 +453,7 @@ def test_an_import_never_replaces_what_it_reads(run: Run) -> None:
             "cannot write absent/t.nc: there is no folder absent",
         ),
         (["published", "t.md"], "Missing option '--out'"),
-        (["publisht"], "No such command 'publisht'"),
+        (["publisht"], "unknown importer or file 'publisht'; did you mean: published"),
     ],
 )
 def test_bad_imports_are_one_line(run: Run, arguments: list[str], said: str) -> None:
@@ -496,7 +496,7 @@ def test_interruption_is_130(run: Run, sweep: str, monkeypatch: pytest.MonkeyPat
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("abtune.analyse.analyze", interrupt)
+    monkeypatch.setattr("abtune.compare.analyze", interrupt)
     outcome = run("analyze")
     assert outcome.code == 130
     assert outcome.err.strip() == "abtune: interrupted"
@@ -508,7 +508,7 @@ def test_a_defect_is_no_gate(run: Run, sweep: str, monkeypatch: pytest.MonkeyPat
     def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("abtune.analyse.analyze", fail)
+    monkeypatch.setattr("abtune.compare.analyze", fail)
     outcome = run("analyze", "--fail-on", "regressed")
     assert (outcome.code, outcome.out) == (70, "")
     assert outcome.err.startswith("Traceback (most recent call last):")

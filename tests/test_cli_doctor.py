@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import subprocess
 import sys
 
@@ -10,17 +12,16 @@ from running import Run
 
 from abtune.cli import main
 from abtune.errors import TargetError
-from abtune.measure import fitness
-from abtune.measure.fitness import Finding, Level
+from abtune.measure.doctor.findings import Finding, Level
 
 pytestmark = pytest.mark.usefixtures("empty_folder")
 
 
 @pytest.fixture
 def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the machine be idle and have memory, whatever it does."""
+    """Let the machine look idle and have memory."""
     monkeypatch.setattr("os.getloadavg", lambda: (0.0, 0.0, 0.0))
-    monkeypatch.setattr(fitness, "_available_memory", lambda: 64e9)
+    monkeypatch.setattr("abtune.measure.doctor.host._available_memory", lambda: 64e9)
 
 
 @pytest.mark.usefixtures("quiet")
@@ -30,7 +31,8 @@ def test_a_real_trial_prints_one_table(capfd: pytest.CaptureFixture[str]) -> Non
     captured = capfd.readouterr()
     assert (code, captured.err) == (0, "")
     lines = captured.out.splitlines()
-    assert [line.split("  ")[0] for line in lines if line and line[0] != " "][:-1] == [
+    assert lines[0] == "this machine"
+    assert [line.split("  ")[0] for line in lines[2:] if line and line[0] != " "][:-1] == [
         "Python",
         "packages",
         "TVM",
@@ -53,18 +55,19 @@ def test_problems_end_with_two(run: Run, monkeypatch: pytest.MonkeyPatch) -> Non
     def find_target(spec: str) -> None:
         raise TargetError("no usable CUDA device (no NVIDIA driver here); use --target cpu")
 
-    monkeypatch.setattr(fitness, "find_target", find_target)
+    monkeypatch.setattr("abtune.measure.doctor.hardware.find_target", find_target)
     done = run("doctor", "--out", "absent/x.nc")
     assert (done.code, done.err) == (2, "")
-    assert "target      problem  no usable CUDA device (no NVIDIA driver here)\n" in done.out
-    assert "                     use --target cpu\n" in done.out
+    assert re.search(
+        r"target +problem +no usable CUDA device \(no NVIDIA driver here\) +use --target cpu\n", done.out
+    )
     assert done.out.endswith("\nnot ready: 2 problems\n")
     assert "\ntrial " not in done.out
 
 
 @pytest.mark.parametrize("package", ["numpy", "packaging", "rich", "xarray"])
 def test_a_package_that_looking_takes_is_a_line(package: str) -> None:
-    """What is imported before packages can be compared is named where it is missing."""
+    """A missing package without which no check can begin is named in one line."""
     without = f"import sys; sys.modules[{package!r}] = None"
     script = f"{without}; from abtune.cli import main; sys.exit(main(['doctor']))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
@@ -73,24 +76,32 @@ def test_a_package_that_looking_takes_is_a_line(package: str) -> None:
 
 
 def test_a_trial_that_fails_is_a_problem(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the trial finds decides."""
-    failed = Finding(name="trial", level=Level.PROBLEM, found="it failed", advice="mend it")
-    monkeypatch.setattr("abtune.measure.rehearsal.check_trial", lambda *arguments: failed)
+    """A problem of the trial makes the machine not ready."""
+    failed = Finding(name="trial", level=Level.PROBLEM, state="it failed", advice="mend it")
+    monkeypatch.setattr("abtune.measure.doctor.trial.check_trial", lambda *arguments: failed)
     done = run("doctor", "--target", "cpu")
     assert done.code == 2
     assert done.out.endswith("mend it\n\nnot ready: 1 problem\n")
 
 
+def test_findings_for_scripts(run: Run) -> None:
+    """JSON has every finding by its fields, and whether a sweep can run."""
+    done = run("doctor", "--target", "cpu", "--no-trial", "--format", "json")
+    document = json.loads(done.out)
+    assert document["ready"] is (done.code == 0)
+    assert set(document["findings"][0]) == {"name", "level", "state", "advice"}
+
+
 @pytest.mark.usefixtures("quiet")
 def test_no_trial_only_looks(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """With --no-trial nothing is started but the process that describes the target."""
-    monkeypatch.setattr("abtune.measure.rehearsal.check_trial", None)
+    monkeypatch.setattr("abtune.measure.doctor.trial.check_trial", None)
     done = run("doctor", "--target", "cpu", "--no-trial")
     assert done.code == 0
     assert "\ntrial " not in done.out
 
 
-@pytest.mark.parametrize("columns", ["60", "100", ""])
+@pytest.mark.parametrize("columns", ["60", "100"])
 @pytest.mark.usefixtures("quiet")
 def test_lines_are_as_wide_as_those_of_a_report(
     run: Run, monkeypatch: pytest.MonkeyPatch, columns: str
@@ -99,10 +110,10 @@ def test_lines_are_as_wide_as_those_of_a_report(
     monkeypatch.setenv("COLUMNS", columns)
     found = "one word after the other, " * 9 + "the last"
     advice = "do this and then that and then " * 9 + "rest"
-    finding = Finding(name="dask", level=Level.WARNING, found=found, advice=advice)
-    monkeypatch.setattr(fitness, "check_dask", lambda: finding)
+    finding = Finding(name="dask", level=Level.WARNING, state=found, advice=advice)
+    monkeypatch.setattr("abtune.measure.doctor.diagnose.check_dask", lambda: finding)
     lines = run("doctor", "--target", "cpu", "--no-trial").out.splitlines()
-    assert max(map(len, lines)) <= int(columns or 100)
+    assert max(map(len, lines)) <= int(columns)
     words = " ".join(" ".join(lines).split())
-    assert f"dask warning {found} {advice} ready" in words
+    assert [words.count(word) for word in ("after", "then", "rest")] == [9, 18, 1]
     assert sum(line.startswith("                     ") for line in lines) >= 5

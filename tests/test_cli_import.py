@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from running import Run
 from test_documentation import BLOCK, ROOT, matches, steps
 
 import abtune
+from abtune.ingest import importers
+from abtune.ingest.importers import IMPORTERS
 
 SAMPLES = ROOT / "tests" / "ingest" / "samples"
 
@@ -88,7 +91,7 @@ def test_columns_are_checked(with_samples: Path, run: Run, entry: str, said: str
 def test_failed_runs_are_counted(with_samples: Path, run: Run) -> None:
     """The line about seeds says how many of them failed."""
     done = run("import", "logs", "--run", "a=tuned/mainline-0", "--run", "a=tuned/failed-0", "--out", "x.nc")
-    assert "taken for a seed: each log; 2 of a; 1 failed" in done.out
+    assert "each log is one seed: 2 of a; 1 failed" in done.out
 
 
 def test_runs_that_are_not_alike_are_said(with_samples: Path, run: Run) -> None:
@@ -135,9 +138,133 @@ def test_impossible_outputs_are_refused(with_samples: Path, run: Run) -> None:
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
 
 
-def test_help_names_all_kinds(run: Run) -> None:
-    """Import alone prints its help."""
+def test_help_names_all_importers(run: Run) -> None:
+    """Import alone prints its help, also for a file; an importer has its own."""
     done = run("import")
     assert done.code == 0
-    for kind in ("published", "databases", "logs", "timings"):
-        assert kind in done.out
+    for name in IMPORTERS:
+        assert name in done.out
+        own = run("import", name, "--help")
+        assert own.out.startswith(f"Usage: abtune import {name} ")
+    assert run("import", "--help").out == run("import", "x.csv", "--help").out == done.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        (["times.csv"], "timings"),
+        (["hyperfine-1.json", "--shape", "sleep", "--seed-is", "timing"], "timings"),
+        (["--seed-is=timing", "--shape", "sleep", "hyperfine-1.json"], "timings"),
+        (["--columns", "seed=seed", "--columns", "time=time_us", "times.csv"], "timings"),
+        (["--run", "old=pytest-1.json", "--run", "new=pytest-2.json"], "timings"),
+        (["data/tvm14009-rtx3080.md", "--unit", "gflops"], "published"),
+        (["--run", "a=tuned/mainline-1", "--run", "b=tuned/async-1"], "databases"),
+        (["--pattern", "tuned/{config}-1"], "databases"),
+        (["--pattern", "tuned/{config}-{seed}/logs/*scheduler.log", "--shape", "M=16_N=32_K=64"], "logs"),
+    ],
+)
+def test_the_importer_is_found_by_content(
+    with_samples: Path, run: Run, arguments: list[str], name: str
+) -> None:
+    """Without a name the same comes out as with it, and the importer is said."""
+    named = run("import", name, *arguments, "--out", "named.nc")
+    assert (named.code, named.err) == (0, "")
+    found = run("import", *arguments, "--out", "found.nc")
+    assert (found.code, found.err) == (0, "")
+    first, second, *rest = found.out.splitlines()
+    assert [first.replace("found.nc", "named.nc"), *rest] == named.out.splitlines()
+    assert second.startswith("read as ")
+    assert second.endswith(f": abtune import {name}")
+    xr.testing.assert_identical(abtune.open_dataset("found.nc"), abtune.open_dataset("named.nc"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            ["absent.csv"],
+            "cannot read absent.csv: there is no such file, and no importer of that name; there are",
+        ),
+        (["publised", "times.csv"], "unknown importer or file 'publised'; did you mean: published"),
+        (["x" * 300], "cannot read xxx"),
+        (["note.txt"], "note.txt: no importer knows this content; there are published (a published table)"),
+        (
+            ["--run", "a=tuned/mainline-0"],
+            "databases (a MetaSchedule database) and logs (a tuning log) can read",
+        ),
+        (
+            ["times.csv", "data/tvm14009-rtx3080.md"],
+            "no importer knows this content, unlike the files before",
+        ),
+        (
+            ["log.txt"],
+            "log.txt: is a tuning log, which does not say its configuration; give it as --run NAME=log.txt",
+        ),
+        (["data/tvm14009-rtx3080.md", "--columns", "time=x"], "No such option"),
+        (["data/tvm14009-rtx3080.md", "--unit", "minutes"], "'minutes' is not one of 's', 'ms'"),
+        (
+            ["times.csv", "--pattern", "{config}.csv"],
+            "--pattern names all files; leave out --run and the files",
+        ),
+        ([], "nothing to import; give files, --run NAME=PATH for each, or --pattern"),
+    ],
+)
+def test_what_cannot_be_found_is_said(with_samples: Path, run: Run, arguments: list[str], said: str) -> None:
+    """One line, and nothing is written."""
+    Path("note.txt").write_text("just some words\n", encoding="utf-8")
+    Path("log.txt").write_text(" ID | Name | FLOP | Weight |\n", encoding="utf-8")
+    done = run("import", *arguments, "--out", "x.nc")
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert said in done.err
+    assert not Path("x.nc").exists()
+
+
+def test_the_output_is_needed(with_samples: Path, run: Run) -> None:
+    """With and without the name of an importer."""
+    for words in (["times.csv"], ["timings", "times.csv"]):
+        assert "Missing option '--out'" in run("import", *words).err
+    assert "Missing argument 'FILE'" in run("import", "published", "--out", "x.nc").err
+
+
+def test_an_importer_is_one_line(with_samples: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a stranger writes is on the command line once the registry names it: help, options, content."""
+    monkeypatch.setattr(importers, "IMPORTERS", {**IMPORTERS, "toy": "toy_importer:TOY"})
+    Path("toys.txt").write_text("toy softmax old 3\ntoy softmax new 2\n", encoding="utf-8")
+    assert "toy        Read toys." in run("import").out
+    assert "--mood [happy|sad]" in run("import", "toy", "--help").out
+    done = run("import", "toy", "toys.txt", "--mood", "sad", "--out", "toys.nc")
+    assert done.out == "toys.nc: 1 shape, configurations old, new\nsad toys\n"
+    assert abtune.analyze(abtune.open_dataset("toys.nc")).comparisons[0].boost == pytest.approx(0.5)
+    found = run("import", "toys.txt", "--out", "toys.nc", "--overwrite").out
+    assert found.splitlines()[1:] == ["read as a toy: abtune import toy", "happy toys"]
+    assert (
+        "is not a dump of timings but a toy: abtune import toy"
+        in run(*("import", "timings", "toys.txt", "--out", "x.nc")).err
+    )
+
+
+def test_many_files_are_one_command(with_samples: Path, run: Run) -> None:
+    """Shapes, configurations and seeds from paths become one dataset, whose sources are whole paths."""
+    for config, latency in (("mainline", 10), ("async", 8)):
+        for size in (16, 32):
+            for seed in (1, 2):
+                folder = Path(f"{config}_outputs/M={size}_N=1_K=1_t=5000")
+                folder.mkdir(parents=True, exist_ok=True)
+                row = f"  0 | main | {2 * size} | 1 | 1 | {latency + seed} | 1 | 5000 | Y \n"
+                heading = " ID | Name | FLOP | Weight | Speed | Latency (us) | Weighted | Trials | Done \n"
+                (folder / f"{seed}.txt").write_text(heading + row, encoding="utf-8")
+    done = run("import", "logs", "--pattern", "{config}_outputs/{shape}_t=5000/{seed}.txt", "--out", "x.nc")
+    assert (done.code, done.err) == (0, "")
+    dataset = abtune.open_dataset("x.nc")
+    assert dict(dataset.sizes) == {
+        "shape": 2,
+        "config": 2,
+        "seed": 2,
+        "round": 1,
+        "repeat": 1,
+        "trial": 5000,
+    }
+    paths = json.loads(dataset.attrs["sources"])["async"]
+    assert paths[0] == "async_outputs/M=16_N=1_K=1_t=5000/1.txt"
+    rows = abtune.analyze(dataset, baseline="mainline", candidate="async").comparisons
+    assert [row.boost for row in rows] == pytest.approx([math.sqrt(11 * 12 / (9 * 10)) - 1] * 2)

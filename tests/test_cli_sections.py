@@ -13,7 +13,7 @@ from golden_files import assert_golden
 from running import Run
 
 import abtune
-from abtune.analyse.weights import built_in_weights
+from abtune.compare.weights import built_in_weights
 
 pytestmark = pytest.mark.usefixtures("empty_folder", "plain_environment")
 
@@ -86,8 +86,8 @@ def test_single_runs(
 
 def test_the_report_points_to_the_page_about_single_runs(run: Run) -> None:
     """A table with one run a cell is told of the option, until it is given; a sweep is not."""
-    assert "--single-run says it" in run("analyze", PUBLISHED).out
-    assert "--single-run says it" not in run("analyze", PUBLISHED, "--single-run").out
+    assert "--single-run says what" in run("analyze", PUBLISHED).out
+    assert "--single-run says what" not in run("analyze", PUBLISHED, "--single-run").out
     assert "--single-run" not in run("analyze", PILOT).out
 
 
@@ -257,7 +257,7 @@ def test_one_run_a_side_is_drawn_too(run: Run) -> None:
     table = [row for row in rows if row[1].strip().isdecimal()]
     last = table[len(table) // 2 + 1 :]
     assert len({row[3 + 1] for row in last}) > 1
-    assert all(row[-2].count("o") == 1 for row in last)
+    assert all(row[-2].count("●") == 1 for row in last)
     assert "<" not in "".join(row[-2] for row in last)
 
 
@@ -286,11 +286,11 @@ def test_without_matplotlib_there_is_one_line(run: Run, monkeypatch: pytest.Monk
         (["--weights", "bad.csv"], "bad.csv: line 2 is not label,weight"),
         (["--weights", "other.csv"], "other.csv: unknown shape 'M=896_N=896_K=89'; did you mean"),
         (["--weights", "resnet"], "unknown weights 'resnet'; did you mean: resnet50"),
-        (["--weights", "resnet50", "--shapes", "M=*"], "resnet50: no shape that has a weight has timings"),
+        (["--weights", "resnet50", "--shapes", "M=*"], "resnet50: no shape with a weight has timings"),
         (["--at-trials", "193"], "the histories have 1 to 192 trials, not 193"),
         (["--at-trials", "0"], "'--at-trials'"),
         (["--curve", "--at-trials", "64"], "leave out --at-trials"),
-        (["--figure", "c.png"], "--figure draws the curve; add --curve"),
+        (["--figure", "c.png"], "--figure belongs to --curve; add it"),
         (["--weights", "w" * 300], "File name too long"),
         (
             ["--curve", "--figure", "c.xyz"],

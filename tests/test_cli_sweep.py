@@ -5,11 +5,10 @@ from __future__ import annotations
 import importlib.metadata
 import io
 import json
-import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,11 +17,10 @@ from golden_files import assert_golden
 
 import abtune
 from abtune.cli import main
-from abtune.commands.progress import Bar, Silence, progress_for
+from abtune.commands.common.progress import Bar, Silence, progress_for
 from abtune.errors import TargetError
-from abtune.measure.target import TargetFacts
+from abtune.measure.plan.target import TargetFacts
 
-MEASURE = Path(__file__).parent / "measure"
 GPU = TargetFacts(
     kind="cuda",
     target='{"kind": "fake"}',
@@ -50,7 +48,7 @@ pytestmark = pytest.mark.usefixtures("empty_folder")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What one command line did."""
+    """The exit code and the output of one command line."""
 
     code: int
     out: str
@@ -78,7 +76,7 @@ def found(monkeypatch: pytest.MonkeyPatch) -> Found:
     """Let the command find a target without TVM."""
 
     def find(facts: TargetFacts) -> None:
-        monkeypatch.setattr("abtune.measure.target.find_target", lambda *_: facts)
+        monkeypatch.setattr("abtune.measure.workers.find_target.find_target", lambda *_: facts)
 
     return find
 
@@ -88,18 +86,8 @@ def cpu(found: Found) -> None:
     found(CPU)
 
 
-@pytest.fixture
-def fake(monkeypatch: pytest.MonkeyPatch, cpu: None) -> Iterator[None]:
-    """Sweep with the fake in place of TVM."""
-    monkeypatch.setattr("abtune.measure.pool.TVM_MODULE", "fake_metaschedule")
-    monkeypatch.setenv("PYTHONPATH", str(MEASURE))
-    monkeypatch.syspath_prepend(str(MEASURE))
-    yield
-    sys.modules.pop("fake_configurations", None)
-
-
 def refused(outcome: Outcome) -> str:
-    """Check that a command line was refused properly, wrote nothing, and return what it said."""
+    """Return the line of a refused command, after checking its exit code and streams."""
     assert outcome.code == 2
     assert outcome.out == ""
     assert outcome.err.startswith("abtune: ")
@@ -136,27 +124,27 @@ def test_a_dry_run_says_what_would_be_done(
 
 @pytest.mark.parametrize(("seeds", "can"), [(4, False), (5, True)])
 def test_a_dry_run_says_whether_the_design_can_succeed(run: Run, cpu: None, seeds: int, can: bool) -> None:  # noqa: FBT001
-    """With too few seeds for the correction the dry run names a number that is enough, and it is."""
+    """With too few seeds for the correction the dry run names a number that is enough."""
     outcome = run(*QUICK, "--shapes", "quick", "--seeds", str(seeds), "--dry-run")
     assert ("This design can succeed." in outcome.out) is can
     assert ("use --seeds 5 or more" in outcome.out) is not can
 
 
 def test_a_dry_run_until_settled_names_the_looks(run: Run, cpu: None) -> None:
-    """The error is spent over the looks, and the design is held against what the last may spend."""
+    """The dry run shows the share of each look, and checks the design at the last look."""
     outcome = run(*QUICK, "--shapes", "quick", "--until-settled", "--dry-run")
-    assert "1 % after 6, 1.5 % after 11, 2.5 % after 20 seeds a side." in outcome.out
-    assert "over 4 shapes needs 0.0063 at the last look." in outcome.out
+    assert "1 % after 6, 1.5 % after 11, 2.5 % after 20 seeds per configuration." in outcome.out
+    assert "over 4 shapes needs p = 0.0063 or less at the last look." in outcome.out
 
 
 def test_a_dry_run_of_one_seed_says_so(run: Run, cpu: None) -> None:
-    """One seed is no plural."""
-    assert "With 1 seed a side the smallest" in run(*QUICK, "--seeds", "1", "--dry-run").out
+    """The dry run of one seed says 1 seed."""
+    assert "With 1 seed per configuration the exact test" in run(*QUICK, "--seeds", "1", "--dry-run").out
 
 
 @pytest.mark.parametrize("seeds", [5, 20])
 def test_a_dry_run_of_thousands_of_shapes_names_the_seeds_between(run: Run, cpu: None, seeds: int) -> None:
-    """Over 5,001 shapes only splits that are counted can pass, which they are up to 15 seeds a side."""
+    """For 5,001 shapes only exact tests suffice, which end at 15 seeds per configuration."""
     shapes = ",".join(f"M={size}_N=16_K=16" for size in range(16, 5017))
     outcome = run("--shapes", shapes, "--target", "cpu", "--seeds", str(seeds), "--dry-run")
     assert outcome.code == 0
@@ -177,13 +165,13 @@ def test_defaults_follow_the_target(run: Run, found: Found) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no container limits cores")
 def test_a_container_limits_the_cores(run: Run, cpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As many searches run side by side as a container may use cores, not as the machine has."""
+    """The number of searches follows the cores of the container, not of the machine."""
     monkeypatch.setattr("dask.system._try_extract_cgroup_cpu_quota", lambda: (50_000, 100_000))
     assert "searched by 1 core\n" in run("--dry-run").out
 
 
 def test_without_a_gpu_the_cpu_is_said(run: Run, cpu: None) -> None:
-    """When no target is asked for and there is no GPU, the plan says that it is for the CPU and why."""
+    """Without a GPU and a chosen target the plan says that it is for the CPU, and why."""
     assert run("--dry-run").out.startswith("no CUDA device: ")
     assert run("--dry-run", "--target", "cpu").out.startswith("target    llvm: a CPU")
 
@@ -191,8 +179,8 @@ def test_without_a_gpu_the_cpu_is_said(run: Run, cpu: None) -> None:
 # What is done
 
 
-def test_a_sweep(run: Run, fake: None) -> None:
-    """A sweep writes its dataset, says what is next, and records what was done without where."""
+def test_a_sweep(run: Run, fake: None, cpu: None) -> None:
+    """A sweep writes its dataset, names the next command, and records its own without circumstances."""
     outcome = run(*QUICK, *FAKES, "--seeds", "2", "--out", "mine.nc")
     assert (outcome.code, outcome.err) == (0, "next: abtune analyze mine.nc\n")
     assert outcome.out.endswith("mine.nc: 4 of 4 runs done\n")
@@ -207,7 +195,7 @@ def test_a_sweep(run: Run, fake: None) -> None:
     assert not [word for word in command if word.startswith(("--out", "--cores", "--dry-run", "--scheduler"))]
 
 
-def test_a_finished_sweep_has_nothing_left(run: Run, fake: None) -> None:
+def test_a_finished_sweep_has_nothing_left(run: Run, fake: None, cpu: None) -> None:
     """The same command again does nothing and says so; a dry run counts what is left."""
     run(*QUICK, *FAKES, "--seeds", "2")
     assert "= 6, 2 left" in run(*QUICK, *FAKES, "--seeds", "3", "--dry-run").out
@@ -217,7 +205,7 @@ def test_a_finished_sweep_has_nothing_left(run: Run, fake: None) -> None:
     assert again.err == "next: abtune analyze\n"
 
 
-def test_failed_runs_are_counted(run: Run, fake: None) -> None:
+def test_failed_runs_are_counted(run: Run, fake: None, cpu: None) -> None:
     """A sweep with failed runs succeeds, and says how many failed and where the reasons are."""
     outcome = run(*QUICK, "--baseline", FAKES[1], "--candidate", "fake_configurations:WRONG", "--seeds", "2")
     assert outcome.code == 0
@@ -225,7 +213,7 @@ def test_failed_runs_are_counted(run: Run, fake: None) -> None:
     assert "2 of the failures: the winner computes a wrong result" in outcome.out
 
 
-def test_a_time_limit_is_said(run: Run, fake: None) -> None:
+def test_a_time_limit_is_said(run: Run, fake: None, cpu: None) -> None:
     """A sweep that ran out of time says so, and is no failure."""
     stuck = ("--baseline", "fake_configurations:EMPTY", "--candidate", "fake_configurations:STUCK")
     outcome = run(*QUICK, *stuck, "--seeds", "1", "--time-limit", "3s")
@@ -233,8 +221,8 @@ def test_a_time_limit_is_said(run: Run, fake: None) -> None:
     assert "stopped by the time limit; the same command goes on" in outcome.out
 
 
-def test_an_unfit_machine_is_one_line(run: Run, fake: None) -> None:
-    """When no small kernel can be built the sweep ends at once with the reason and without a dataset."""
+def test_an_unfit_machine_is_one_line(run: Run, fake: None, cpu: None) -> None:
+    """If no small kernel can be built the sweep ends with the reason and without a dataset."""
     outcome = run(*QUICK, "--baseline", FAKES[1], "--candidate", "fake_configurations:BROKEN")
     assert outcome.code == 2
     assert outcome.err == (
@@ -244,13 +232,13 @@ def test_an_unfit_machine_is_one_line(run: Run, fake: None) -> None:
     assert not Path("abtune.nc").exists()
 
 
-def test_an_interrupt_is_130(run: Run, fake: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_is_130(run: Run, fake: None, cpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """An interrupted sweep says that what is done is kept, and exits with 130."""
 
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("abtune.measure.sweep.sweep", interrupt)
+    monkeypatch.setattr("abtune.measure.sweep.run_sweep.sweep", interrupt)
     outcome = run(*QUICK, *FAKES)
     assert outcome.code == 130
     assert outcome.err.split("\n")[0] == "abtune.nc: what is done is kept; the same command goes on"
@@ -259,7 +247,7 @@ def test_an_interrupt_is_130(run: Run, fake: None, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("module", ["abtune.cli", "click"])
 def test_an_interrupt_while_it_is_loaded_is_130(module: str) -> None:
-    """Whoever interrupts a command before it has begun gets the same line and code as later."""
+    """An interrupt before a command has begun gives the same line and code as later."""
     script = (
         "import sys\n"
         "class Interrupt:\n"
@@ -276,7 +264,7 @@ def test_an_interrupt_while_it_is_loaded_is_130(module: str) -> None:
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
 def test_closed_streams_are_no_error(closed: str) -> None:
-    """A command that is started without standard streams does its work, and says nothing."""
+    """A command without standard streams does its work, and prints nothing."""
     command = f"{shlex.quote(sys.executable)} -m abtune datasets {closed}"
     done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=False)
     assert done.returncode == 0
@@ -338,7 +326,7 @@ def test_closed_streams_are_no_error(closed: str) -> None:
 def test_bad_arguments_are_one_line(
     run: Run, cpu: None, arguments: list[str], said: str, dry: list[str]
 ) -> None:
-    """Whatever is wrong with an argument is said in one line; nothing is written."""
+    """A wrong argument is refused in one line, and nothing is written."""
     Path("mine.txt").write_text("mine", encoding="utf-8")
     assert said in refused(run(*arguments, *dry))
     assert files() == ["mine.txt"]
@@ -347,14 +335,14 @@ def test_bad_arguments_are_one_line(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links take a privilege there")
 def test_a_link_into_nowhere_is_one_line(run: Run, cpu: None) -> None:
-    """The folder that is missing is the one that the link leads to."""
+    """The error names the missing folder that the link leads to."""
     Path("link.nc").symlink_to(Path("absent/abtune.nc").absolute())
     said = refused(run(*QUICK, "--out", "link.nc"))
     assert said == f"abtune: cannot write link.nc: there is no folder {Path('absent').absolute()}\n"
 
 
-def test_runs_whose_settings_are_lost_are_one_line(run: Run, fake: None) -> None:
-    """Without description and dataset nothing says that their settings are these."""
+def test_runs_whose_settings_are_lost_are_one_line(run: Run, fake: None, cpu: None) -> None:
+    """Runs without description and dataset are refused, because their settings are unknown."""
     run(*QUICK, *FAKES, "--seeds", "1")
     Path("abtune.nc").unlink()
     Path("abtune.nc.runs/sweep.json").unlink()
@@ -363,8 +351,8 @@ def test_runs_whose_settings_are_lost_are_one_line(run: Run, fake: None) -> None
         assert "sweep.json, which says with which settings they were made, is gone" in said
 
 
-def test_other_settings_are_one_line(run: Run, fake: None) -> None:
-    """A sweep over files with other settings is told which differs, a dry run too, and the files stay."""
+def test_other_settings_are_one_line(run: Run, fake: None, cpu: None) -> None:
+    """A sweep or dry run over files with other settings is refused with the difference; the files stay."""
     run(*QUICK, *FAKES, "--seeds", "1")
     before = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
     for dry in ([], ["--dry-run"]):
@@ -375,17 +363,17 @@ def test_other_settings_are_one_line(run: Run, fake: None) -> None:
     assert {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()} == before
 
 
-def test_a_damaged_file_is_one_line(run: Run, fake: None) -> None:
-    """A damaged file of an earlier sitting is named, with what to do."""
+def test_a_damaged_file_is_one_line(run: Run, fake: None, cpu: None) -> None:
+    """A damaged file of an earlier session is named, with what to do."""
     run(*QUICK, *FAKES, "--seeds", "1")
     damaged = next(Path("abtune.nc.runs/runs").iterdir())
     damaged.write_text("{", encoding="utf-8")
     assert f"{damaged} cannot be read (" in refused(run(*QUICK, *FAKES, "--seeds", "1"))
 
 
-def test_no_scheduler_is_one_line(run: Run, fake: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_scheduler_is_one_line(run: Run, fake: None, cpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """An address without a scheduler is refused by name and leaves no dataset."""
-    monkeypatch.setattr("abtune.measure.cluster.CONNECT_TIMEOUT", 0.2)
+    monkeypatch.setattr("abtune.measure.workers.connect.CONNECT_TIMEOUT", 0.2)
     outcome = run(*QUICK, *FAKES, "--scheduler", "tcp://127.0.0.1:9")
     assert outcome.code == 2
     assert outcome.err.startswith("abtune: no dask scheduler answers at 'tcp://127.0.0.1:9': ")
@@ -406,7 +394,7 @@ def test_no_scheduler_is_one_line(run: Run, fake: None, monkeypatch: pytest.Monk
 def test_an_unusable_tvm_is_one_line(
     run: Run, monkeypatch: pytest.MonkeyPatch, installed: dict[str, str], said: str
 ) -> None:
-    """A missing TVM, or one whose FFI crashes, is answered with the command that mends it."""
+    """A missing TVM, or one whose FFI crashes, is refused with the command that mends it."""
 
     def version(name: str) -> str:
         if name in installed:
@@ -429,12 +417,12 @@ def test_an_unusable_tvm_is_one_line(
         ("c", "target 'c' is not supported; use cuda or llvm"),
     ],
 )
-def test_unusable_targets_are_one_line(target: str, said: str) -> None:
-    """Asked for a GPU without one, or a target that TVM does not know, the line says so."""
-    command = [sys.executable, "-m", "abtune", "sweep", "--dry-run", "--target", target]
-    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    assert said in refused(Outcome(code=done.returncode, out=done.stdout, err=done.stderr))
+def test_unusable_targets_are_one_line(
+    run: Run, monkeypatch: pytest.MonkeyPatch, target: str, said: str
+) -> None:
+    """A GPU that is not there and a target that TVM does not know are refused in one line."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert said in refused(run("--dry-run", "--target", target))
     assert files() == []
 
 
@@ -444,7 +432,7 @@ def test_what_find_target_says_is_said(run: Run, monkeypatch: pytest.MonkeyPatch
     def fail(spec: str, *_: str) -> TargetFacts:
         raise TargetError(f"nothing is known of {spec}")
 
-    monkeypatch.setattr("abtune.measure.target.find_target", fail)
+    monkeypatch.setattr("abtune.measure.workers.find_target.find_target", fail)
     assert refused(run("--target", "this")) == "abtune: nothing is known of this\n"
 
 
@@ -482,7 +470,7 @@ def test_a_terminal_gets_a_bar() -> None:
 
 
 def test_the_time_left_of_slow_searches_is_known() -> None:
-    """Where a minute passes between two steps, the time left follows from the last of them."""
+    """The time left is known although a minute passes between two steps."""
     now = 0.0
     with progress_for(Terminal()) as progress:
         assert isinstance(progress, Bar)
@@ -507,7 +495,7 @@ def test_no_terminal_gets_nothing() -> None:
 def test_the_recorded_command_can_be_repeated(
     run: Run, found: Found, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a dataset says about its command is one that a shell takes apart into the same words."""
+    """A shell splits the recorded command into the original words."""
     found(CPU)
     recorded: list[str] = []
 
@@ -515,7 +503,7 @@ def test_the_recorded_command_can_be_repeated(
         recorded.append(about["command"])
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("abtune.measure.sweep.sweep", note)
+    monkeypatch.setattr("abtune.measure.sweep.run_sweep.sweep", note)
     target = json.dumps({"kind": "llvm", "num-cores": 1})
     run("--shapes", "M=512_*,quick", "--target", target)
     words = shlex.split(recorded[0])

@@ -94,7 +94,7 @@ def test_shapes_are_grouped(empty_folder: Path, plain_environment: None, run: Ru
     page = text[text.index(TITLE) :]
     rows = [line.split() for line in page.split("\n\n")[1].splitlines()]
     assert [row[0] for row in rows] == ["shape", "x", "new", "y", "new"]
-    assert "y, new: The level changes after timing 20 (Pettitt" in page
+    assert "y, new: Timings depend on those before them (Ljung-Box" in page
 
 
 def test_a_worth_that_is_the_most_is_marked(empty_folder: Path, plain_environment: None, run: Run) -> None:

@@ -10,12 +10,13 @@ A comment on the last line before a block changes that: ``<!-- not run: needs a 
 
 Blocks that are fenced as ``python`` are run too, each as a program of its own.
 
-``ABTUNE_UPDATE_GOLDEN=1 pytest tests/test_documentation.py`` writes what is printed into the documents, but
-for output with lines left out.
+``ABTUNE_UPDATE_GOLDEN=1 pytest tests/test_documentation.py`` writes what is printed into the documents. Where
+lines are left out, each line that is shown becomes the printed line most like it.
 """
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import os
 import re
@@ -67,6 +68,21 @@ def matches(shown: str, printed: str) -> bool:
     return re.fullmatch(pattern, "".join(f"{line.rstrip()}\n" for line in lines)) is not None
 
 
+def refreshed(shown: str, printed: str) -> str:
+    """Return what a document is to show: all that is printed, or the lines most like those it shows."""
+    lines = [line.rstrip() for line in printed.splitlines()]
+    if "...\n" not in shown:
+        return "".join(f"{line}\n" for line in lines)
+    kept, start = [], 0
+    for line in shown.splitlines():
+        if line.strip() != "..." and start < len(lines):
+            alike = [difflib.SequenceMatcher(None, line, other).ratio() for other in lines[start:]]
+            start += alike.index(max(alike)) + 1
+            line = lines[start - 1]  # noqa: PLW2901
+        kept.append(line)
+    return "".join(f"{line}\n" for line in kept)
+
+
 def run_step(step: Step, code: int, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
     """Run one command and return the exit code and what is to be shown; fail unless it is."""
     words = step.words
@@ -83,8 +99,7 @@ def run_step(step: Step, code: int, capsys: pytest.CaptureFixture[str]) -> tuple
         return code, step.shown
     if not matches(step.shown, printed):
         assert UPDATE, f"$ {step.written}{printed}"
-        assert "...\n" not in step.shown, f"update by hand: $ {step.written}{printed}"
-        return code, "".join(f"{line.rstrip()}\n" for line in printed.splitlines())
+        return code, refreshed(step.shown, printed)
     return code, step.shown
 
 

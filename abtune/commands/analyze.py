@@ -2,52 +2,78 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+import dataclasses
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from abtune.commands.choosing import method_options
-from abtune.commands.options import (
+from abtune.commands.common.method_options import method_options
+from abtune.commands.common.options import (
+    Percentage,
     baseline_option,
     candidate_option,
     chosen_shapes,
     ci_option,
     margin_option,
+    read_weights_option,
     rng_seed_option,
     shapes_option,
 )
-from abtune.commands.sections import Asked, section_options
+from abtune.commands.common.pages import Destination, default_dataset, report_options
+from abtune.commands.common.section_options import SectionCommand, Wanted
 from abtune.errors import InputError
+from abtune.report.page import Report
+from abtune.text import bound_percent, plain_percent
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import xarray as xr
 
-    from abtune.analyse.comparison import Analysis
+    from abtune.compare.results import Analysis
     from abtune.report.page import Section
+    from abtune.report.summary import View
 
-FORMATS = ("table", "markdown", "html", "json", "csv")
-GATES = ("regressed", "inconclusive", "invalid")
-_SUFFIXES = {".md": "markdown", ".html": "html", ".htm": "html", ".json": "json", ".csv": "csv"}
+_VERDICTS = ("regressed", "inconclusive", "invalid")
+_SLOWER_THAN = "slower-than:"
+_ORDERS = ("boost", "p", "verdict", "noise", "name")
+
+
+class Gate(click.ParamType):  # type: ignore[type-arg]  # generic only from click 8.2 on
+    """A verdict, or ``slower-than:5%``; the command receives the verdict or the fraction."""
+
+    name = "gate"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str | float:
+        """Return the verdict, or the slowdown that has to be excluded."""
+        if not str(value).startswith(_SLOWER_THAN):
+            return click.Choice(_VERDICTS).convert(value, param, ctx)
+        kind = Percentage(0, 100, example=f"{_SLOWER_THAN}5%")
+        return kind.convert(str(value).removeprefix(_SLOWER_THAN), param, ctx)
+
+    def get_metavar(self, *arguments: Any, **options: Any) -> str:  # noqa: ARG002 - as click calls it
+        """Return the values for the help."""
+        return f"[{'|'.join(_VERDICTS)}|{_SLOWER_THAN}PERCENT]"
 
 
 @click.command(
+    cls=SectionCommand,
     epilog="""\b
 Examples:
   abtune analyze                              the abtune.nc that a sweep wrote here
   abtune analyze tvm14009-rtx3080             a bundled dataset
   abtune analyze mine.nc --shapes 'M=*'       only the matrix products
   abtune analyze --output report.html         a page for a browser, by the name of the file
-  abtune analyze --fail-on regressed          exit code 1 if a shape regressed
+  abtune analyze --format sentence            the result in one or two sentences
+  abtune analyze --fail-on regressed          exit code 1 if a shape is shown to regress
+  abtune analyze --fail-on slower-than:5%     exit code 1 unless no shape can be slower by more
+  abtune analyze --verdict regressed --why    only these shapes, and why
   abtune analyze --noise --overall            more of the noise, and of all shapes together
   abtune analyze --explain 'M=512_*'          the whole story of one shape
   abtune analyze --curve                      the boost by number of trials
-  abtune analyze table.nc --single-run        what one run a cell supports
+  abtune analyze table.nc --single-run        what one run per cell supports
   abtune analyze dump.nc --timings            raw timings of one process for each configuration
-"""
+""",
 )
 @click.argument("dataset", required=False)
 @baseline_option()
@@ -55,142 +81,163 @@ Examples:
 @shapes_option()
 @ci_option("Confidence of the intervals; tests use level 1 - confidence.")
 @margin_option("The smallest boost that matters: within it, shapes count as equivalent.")
+@click.option(
+    "--tolerance",
+    type=Percentage(0, 100, example="5"),
+    default="5",
+    show_default=True,
+    help="The largest slowdown that is acceptable: a shape that loses no more is not slower.",
+)
 @rng_seed_option("Seed of the resampling. The same seed gives the same report, byte for byte.")
-@click.option(
-    "--format",
-    "format_",
-    type=click.Choice(FORMATS),
-    help="[default: table, or what the name of the --output file says]",
-)
-@click.option(
-    "--output",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Write the report to this file, whole or not at all.",
-)
+@report_options
 @click.option("--why", is_flag=True, help="Give the reason of each verdict below the table.")
+@click.option("--brief", is_flag=True, help="Only the result over all shapes, without the table.")
+@click.option("--show", metavar="LABEL,...", multiple=True, help="Show only these shapes; all are judged.")
+@click.option(
+    "--verdict", "verdicts", metavar="NAME", multiple=True, help="Show only shapes with this verdict."
+)
+@click.option("--sort", type=click.Choice(_ORDERS), help="The order of the shapes. [default: the dataset's]")
 @click.option(
     "--fail-on",
-    type=click.Choice(GATES),
+    type=Gate(),
     multiple=True,
-    help="Exit with 1 if any shape has this verdict. Repeatable.",
+    help="Exit with 1 if a shape has this verdict, or unless no shape is shown to be slower by more than "
+    "PERCENT. Repeatable.",
+)
+@click.option(
+    "--at-trials",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Judge the best that each search had measured after N trials, not the re-measured winners.",
 )
 @method_options
-@section_options
 def analyze(
-    dataset: str | None,
-    baseline: str | None,
-    candidate: str | None,
-    shapes: tuple[str, ...],
-    level: float,
-    margin: float,
-    rng_seed: int,
-    format_: str | None,
-    output: Path | None,
-    fail_on: tuple[str, ...],
-    *,
-    why: bool,
-    how: dict[str, Any],
-    asked: Asked,
+    dataset: str | None, *, how: dict[str, Any], wanted: Wanted, destination: Destination, **options: Any
 ) -> int:
     """Say of each shape whether the candidate is faster than the baseline.
 
     DATASET is a netCDF file or the name of a bundled dataset (see abtune datasets); without it, abtune.nc
     in this folder is read. The report gives for each shape the boost with its confidence interval, the
-    test with its correction over the shapes, and a verdict: improved, regressed, equivalent, inconclusive
-    or invalid.
+    test with its correction over the shapes, and a verdict: improved, regressed, equivalent, not slower,
+    inconclusive or invalid. Before the shapes stands how many are faster at least, and how slow any can be.
+
+    Two gates for scripts control opposite errors. --fail-on regressed lets a regression pass that is not
+    shown. --fail-on slower-than:5% stops a change that is not shown to be harmless.
     """
     import abtune
-    from abtune.commands.pages import default_dataset
-    from abtune.commands.sections import compose, read_weights_option, timings_section
-    from abtune.report.files import check_place
 
-    form = format_ or (_SUFFIXES.get(output.suffix.lower(), "table") if output else "table")
-    if form == "csv" and asked.any_page:
-        raise InputError("CSV has the comparisons only; for the rest take --format json")
     source = dataset or default_dataset()
-    for place in filter(None, (output, asked.figure)):
-        check_place(place, [source, *asked.files])
+    _check(source, wanted, destination, options["at_trials"])
     opened = abtune.open_dataset(source)
-    chosen = chosen_shapes(shapes, opened)
-    if opened.sizes["config"] == 1 and asked.only_timings and not (baseline or candidate or fail_on):
-        only = str(opened["config"].values[0])
-        section = timings_section(opened, chosen, baseline=only, level=level)
-        _put(None, [section], form, output, why=why)
+    shapes = chosen_shapes(options["shapes"], opened)
+    if _is_single(opened, wanted, options):
+        destination.write(_timings_alone(opened, shapes, options["level"]))
         return 0
-    judged = _at_trials(opened, asked.at_trials)
-    settings = {"baseline": baseline, "candidate": candidate, "level": level, "rng_seed": rng_seed, **how}
+    judged = _at_trials(opened, options["at_trials"])
+    names = ("baseline", "candidate", "level", "margin", "tolerance", "rng_seed")
+    analysis = abtune.analyze(
+        judged,
+        shapes=shapes,
+        weights=read_weights_option(wanted.values["weights"]),
+        **{name: options[name] for name in names},
+        **how,
+    )
+    if options["at_trials"] is not None:
+        from abtune.sections.curve.curve import relabelled
 
-    def judge(part: xr.Dataset, *, margin: float = margin, **changes: Any) -> Analysis:
-        return abtune.analyze(part, margin=margin, **settings, **changes)
+        analysis = relabelled(analysis, opened, options["at_trials"])
+    view = _view(opened, analysis, wanted, options)
+    destination.write(Report(sections=tuple(_sections(judged, analysis, wanted, view))))
+    return _gate(analysis, options["fail_on"])
 
-    analysis = judge(judged, shapes=chosen, weights=read_weights_option(asked.weights))
-    if asked.at_trials is not None:
-        from abtune.analyse.convergence import relabelled
 
-        analysis = relabelled(analysis, opened, asked.at_trials)
-    sections = tuple(compose(asked, judged, analysis, judge))
-    whole = None if asked.explain is not None and form != "json" else analysis
-    _put(whole, sections, form, output, why=why)
-    return _gate(analysis, fail_on)
+def _check(source: str, wanted: Wanted, destination: Destination, at_trials: int | None) -> None:
+    """Refuse what cannot be done before anything is read."""
+    from abtune.report.report_files import check_place
+
+    if "curve" in wanted.names and at_trials is not None:
+        raise InputError("--curve shows every number of trials; leave out --at-trials")
+    inputs = [source, *wanted.inputs]
+    destination.check(inputs)
+    for figure in wanted.figures:
+        check_place(figure, inputs)
+
+
+def _view(dataset: xr.Dataset, analysis: Analysis, wanted: Wanted, options: dict[str, Any]) -> View:
+    """Return what of the analysis is shown."""
+    from abtune.dataset.provenance import summary
+    from abtune.report.summary import View, hints
+    from abtune.report.view import chosen_rows
+
+    told = summary(dataset)
+    return View(
+        why=options["why"],
+        provenance=f"{told}." if told else "",
+        hints=() if "single_run" in wanted.names else hints(analysis),
+        rows=chosen_rows(
+            analysis,
+            shapes=chosen_shapes(options["show"], dataset),
+            verdicts=options["verdicts"],
+            order=options["sort"],
+        ),
+        brief=options["brief"],
+    )
+
+
+def _sections(dataset: xr.Dataset, analysis: Analysis, wanted: Wanted, view: View) -> Iterator[Section]:
+    """Yield the main report, unless sections were asked for alone, and the sections."""
+    from abtune.report.summary import analysis_section
+    from abtune.sections.section_registry import Context
+
+    if not wanted.alone:
+        hidden = any(kind.replaces_report for kind in wanted.kinds)
+        section = analysis_section(analysis, view)
+        yield dataclasses.replace(section, page=()) if hidden else section
+    context = Context(dataset=dataset, analysis=analysis, values=wanted.values)
+    for kind in wanted.kinds:
+        yield kind.section(context)
+
+
+def _is_single(dataset: xr.Dataset, wanted: Wanted, options: dict[str, Any]) -> bool:
+    """Return whether there is one configuration only, and nothing is asked for that takes two."""
+    comparing = ("baseline", "candidate", "fail_on", "at_trials")
+    alone = wanted.names == {"timings"} and not any(options[name] for name in comparing)
+    return bool(alone and dataset.sizes["config"] == 1)
+
+
+def _timings_alone(dataset: xr.Dataset, shapes: Sequence[str] | None, level: float) -> Report:
+    from abtune.compare.settings import restrict
+    from abtune.sections.timings.timings_page import section_of_timings
+
+    part, only = restrict(dataset, shapes), str(dataset["config"].values[0])
+    return Report(sections=(section_of_timings(part, baseline=only, level=level),))
 
 
 def _at_trials(dataset: xr.Dataset, trials: int | None) -> xr.Dataset:
     if trials is None:
         return dataset
-    from abtune.analyse.convergence import at_trials
+    from abtune.sections.curve.curve import at_trials
 
     return at_trials(dataset, trials)
 
 
-def _put(
-    analysis: Analysis | None, sections: Sequence[Section], format_: str, output: Path | None, *, why: bool
-) -> None:
-    """Print what there is, or write it into a file."""
-    from abtune.commands.output import emit
-    from abtune.report.files import write_text
-
-    if output is None:
-        emit(_render(analysis, sections, format_, sys.stdout, why=why))
-    else:
-        write_text(_render(analysis, sections, format_, None, why=why), output)
+def _gate(analysis: Analysis, fail_on: tuple[str | float, ...]) -> int:
+    """Return the exit code, and say on the standard error which gate is hit, and why."""
+    lines = [line for gate in dict.fromkeys(fail_on) if (line := _hit(analysis, gate))]
+    for line in lines:
+        click.echo(f"abtune: --fail-on {line}", err=True)
+    return 1 if lines else 0
 
 
-def _render(
-    analysis: Analysis | None,
-    sections: Sequence[Section],
-    format_: str,
-    stream: TextIO | None,
-    *,
-    why: bool,
-) -> str:
-    """Set the report, if it is wanted, and the sections below it."""
-    if format_ == "markdown":
-        from abtune.report.markdown import render_markdown
-        from abtune.report.markdown_page import markdown_page
-
-        report = [render_markdown(analysis)] if analysis else []
-        return "\n".join([*report, *(markdown_page(section.page) for section in sections)])
-    if format_ == "html":
-        from abtune.report.html_report import render_html
-
-        return render_html(analysis, sections, why=why)
-    if format_ == "table":
-        from abtune.report.terminal import terminal_text
-
-        return terminal_text(analysis, stream, why=why, sections=sections)
-    from abtune.report.machine import render_csv, render_json, render_result
-
-    if analysis is None:
-        return render_result({section.name: section.result for section in sections})
-    return render_json(analysis, sections) if format_ == "json" else render_csv(analysis)
-
-
-def _gate(analysis: Analysis, fail_on: tuple[str, ...]) -> int:
-    """Return the exit code, and say on the standard error which shapes hit the gate."""
-    hit = [row for row in analysis.comparisons if row.verdict.value in fail_on]
-    for verdict in dict.fromkeys(row.verdict.value for row in hit):
-        shapes = [row.shape for row in hit if row.verdict.value == verdict]
+def _hit(analysis: Analysis, gate: str | float) -> str:
+    """Return why a gate is hit; empty if it is not."""
+    if isinstance(gate, str):
+        shapes = [row.shape for row in analysis.comparisons if row.verdict.value == gate]
         more = f" and {len(shapes) - 3} more" if len(shapes) > 3 else ""
-        click.echo(f"abtune: --fail-on {verdict}: {', '.join(shapes[:3])}{more}", err=True)
-    return 1 if hit else 0
+        return f"{gate}: {', '.join(shapes[:3])}{more}" if shapes else ""
+    name, worst = f"{_SLOWER_THAN}{plain_percent(gate)}", analysis.worst
+    if worst is None:
+        return f"{name}: not every shape has a verdict, so no bound holds for all"
+    if worst.boost_low >= -gate:
+        return ""
+    return f"{name}: {worst.shape} may be slower by up to {bound_percent(worst.boost_low).lstrip('-')}"

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from abtune.commands.choosing import choice_options
-from abtune.commands.options import (
+from abtune.commands.common.method_options import choice_options
+from abtune.commands.common.options import (
     Percentage,
     baseline_option,
     candidate_option,
@@ -16,12 +15,12 @@ from abtune.commands.options import (
     margin_option,
     rng_seed_option,
 )
+from abtune.commands.common.pages import Destination, default_dataset, report_options
 
 if TYPE_CHECKING:
-    from abtune.analyse.comparison import Choices
+    from abtune.compare.settings import Settings
 
 BOOSTS = (0.05, 0.1, 0.2)
-_SLOW = {"bootstrap-t", "symmetric-bootstrap-t", "permutation"}
 
 
 @click.command(
@@ -50,13 +49,7 @@ Examples:
 @ci_option("Confidence of the analysis.")
 @margin_option("The smallest boost that matters.")
 @rng_seed_option("Seed of the simulation. The same seed gives the same numbers.")
-@click.option(
-    "--format",
-    "format_",
-    type=click.Choice(("table", "markdown", "json")),
-    default="table",
-    show_default=True,
-)
+@report_options
 @choice_options
 def calibrate(
     dataset: str | None,
@@ -67,9 +60,9 @@ def calibrate(
     level: float,
     margin: float,
     rng_seed: int,
-    format_: str,
     *,
     how: dict[str, Any],
+    destination: Destination,
 ) -> None:
     """Measure false alarms, coverage and power on data like these.
 
@@ -78,28 +71,28 @@ def calibrate(
     configuration are compared with each other, where there is nothing to find.
     """
     import abtune
-    from abtune.analyse.arguments import choose_configs, choose_methods
-    from abtune.analyse.calibration import calibrate as measure
-    from abtune.commands.output import emit
-    from abtune.commands.pages import default_dataset, page_as
-    from abtune.report.calibration_page import calibration_page
+    from abtune.compare.settings import make_settings
+    from abtune.report.page import Report, Section
+    from abtune.sections.calibration.calibration import calibrate as measure
+    from abtune.sections.calibration.calibration_page import calibration_page
 
-    opened = abtune.open_dataset(dataset or default_dataset())
-    choices = choose_methods(**how)
+    source = dataset or default_dataset()
+    destination.check([source])
+    opened = abtune.open_dataset(source)
+    how["method"] = how["method"] or ""
+    choices = {**how, "level": level, "margin": margin, "rng_seed": rng_seed}
+    settings = make_settings(opened, baseline=baseline, candidate=candidate, **choices)
     found = measure(
         opened,
-        choose_configs(opened, baseline, candidate),
-        choices,
-        level=level,
-        margin=margin,
+        settings,
         boosts=tuple(sorted(set(boosts))) or BOOSTS,
-        replications=replications or _replications(choices),
-        rng_seed=rng_seed,
+        replications=replications or _replications(settings),
     )
-    emit(page_as(format_, calibration_page(found), found, sys.stdout))
+    section = Section(name="", page=calibration_page(found), result=found)
+    destination.write(Report(sections=(section,)))
 
 
-def _replications(choices: Choices) -> int:
+def _replications(settings: Settings) -> int:
     """Return how many sweeps take less than a minute or so."""
-    slow = choices.method in _SLOW or choices.estimand == "median" or choices.correction == "max-t"
+    slow = settings.interval.slow or settings.difference_test.slow or settings.procedure.slow
     return 200 if slow else 2000

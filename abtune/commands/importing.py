@@ -1,242 +1,216 @@
-"""``abtune import``: results from elsewhere, as datasets."""
+"""``abtune import``: results from elsewhere, as datasets.
+
+Its subcommands are the importers of the registry. Names, options and help come from there, so a new importer
+needs nothing here. A command line that begins with a file has its importer found by content.
+"""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from abtune.commands.options import Option, split_commas
+from abtune.commands.common.new_dataset import output_options, save_new
 
 if TYPE_CHECKING:
-    import xarray as xr
+    from abtune.ingest.importer import Importer, Option
+    from abtune.ingest.sources import Source
+
+# The hidden subcommand that finds an importer by content; no file can have this name.
+_BY_CONTENT = "\0"
 
 
-@click.group("import", invoke_without_command=True)
+class _Importers(click.Group):
+    """A group whose subcommands are the importers, and one that finds the importer by content."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's signature)
+        from abtune.ingest.importers import IMPORTERS
+
+        return list(IMPORTERS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        from abtune.ingest.importers import importer_named
+
+        return _finder() if cmd_name == _BY_CONTENT else _command(importer_named(cmd_name))
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        names = self.list_commands(ctx)
+        if args and args[0] not in names:
+            _check_name(args[0], names)
+            args = ["--help"] if {"-h", "--help"} & set(args) else [_BY_CONTENT, *args]
+        return super().parse_args(ctx, args)
+
+
+def _check_name(word: str, names: Sequence[str]) -> None:
+    """Refuse a first word that is no file and nearly the name of an importer."""
+    from difflib import get_close_matches
+
+    from abtune.errors import unknown_name
+
+    with contextlib.suppress(OSError, ValueError):  # no file can have this name
+        if Path(word).exists():
+            return
+    if get_close_matches(word, names, cutoff=0.75):
+        raise unknown_name("importer or file", word, names)
+
+
+@click.group(
+    "import",
+    cls=_Importers,
+    invoke_without_command=True,
+    subcommand_metavar="[IMPORTER] FILE...",
+    epilog="""\b
+Examples:
+  abtune import table.md --out table.nc              the importer is found by content
+  abtune import published table.md --out table.nc
+""",
+)
 @click.pass_context
 def import_(ctx: click.Context) -> None:
     """Turn results from elsewhere into a dataset.
 
-    What counts as a seed decides what can be concluded: a folder, log or file is one, for it comes from one
-    search or one process. Timings within it are repeats.
+    What counts as a seed decides what can be concluded. A folder, log or file is one seed, because it comes
+    from one search or one process. Timings within it are repeats.
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
 
 
-def _output_options(command: Any) -> Any:
-    """Add where the dataset goes."""
-    for option in (
-        click.option("--overwrite", is_flag=True, help="Replace FILE if it is a dataset."),
-        click.option(
-            "--out",
-            required=True,
-            metavar="FILE",
-            type=click.Path(path_type=Path),
-            help="The dataset to write.",
+def _command(importer: Importer) -> click.Command:
+    """Return the subcommand of an importer."""
+    examples = importer.examples.strip("\n")
+    plural = "s" * (examples.count("\n") > 0)
+    return click.Command(
+        importer.name,
+        params=[*_inputs(importer), *map(_option, importer.options), *output_options()],
+        callback=partial(_import, importer),
+        help=importer.summary,
+        epilog=f"\b\nExample{plural}:\n{examples}\n" if examples else None,
+    )
+
+
+def _inputs(importer: Importer) -> list[click.Parameter]:
+    """Return the parameters that say what is read."""
+    from abtune.ingest.importer import Inputs
+
+    if importer.inputs is Inputs.ONE_FILE:
+        return [click.Argument(["files"], nargs=1, metavar="FILE", callback=_alone)]
+    files: list[click.Parameter] = [click.Argument(["files"], nargs=-1, metavar="[FILES]...")]
+    return (files if importer.inputs is Inputs.FILES else []) + _by_name(importer.run_is)
+
+
+def _alone(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str]:  # noqa: ARG001 (click's)
+    return (value,)
+
+
+def _by_name(run_is: str) -> list[click.Parameter]:
+    """Return ``--run`` and ``--pattern``."""
+    return [
+        click.Option(
+            ["--run", "runs"],
+            metavar="NAME=PATH",
+            multiple=True,
+            help=f"{run_is} of configuration NAME; PATH may be a quoted glob. Repeat it: each is a seed.",
         ),
-    ):
-        command = option(command)
-    return command
-
-
-def _run_option(what: str) -> Option:
-    return click.option(
-        "--run",
-        "runs",
-        metavar="NAME=PATH",
-        multiple=True,
-        help=f"{what} of configuration NAME; PATH may be a quoted glob. Repeat it: each is a seed.",
-    )
-
-
-@import_.command(
-    epilog="""\b
-Example:
-  abtune import published table.md --out table.nc
-  abtune analyze table.nc
-"""
-)
-@click.argument("table", type=click.Path(path_type=Path))
-@click.option(
-    "--unit",
-    type=click.Choice(["s", "ms", "us", "ns", "mflops", "gflops", "tflops"]),
-    help="Unit of the columns that do not say theirs. [default: gflops]",
-)
-@_output_options
-def published(table: Path, out: Path, *, unit: str | None, overwrite: bool) -> None:
-    """Read a published markdown table of throughputs or times.
-
-    TABLE is a text with one or more tables: a column Shape, a column for each configuration, such as async,
-    async (TFLOPS) or async (ms), and perhaps a column with the boost in percent, which is then checked
-    against the others. Text around the tables is ignored.
-    """
-    from abtune.ingest.published import read_published
-
-    dataset = read_published(table, unit=unit or "")
-    _save(dataset, out, overwrite=overwrite, notes=_about_units(dataset))
-
-
-@import_.command(
-    epilog="""\b
-Examples:
-  abtune import databases --run old=tuned/old-1 --run old=tuned/old-2 --run new=tuned/new-1 --out t.nc
-  abtune import databases --run old='tuned/old-*' --run new='tuned/new-*' --out t.nc
-"""
-)
-@_run_option("The work_dir of a tuning run")
-@_output_options
-def databases(runs: tuple[str, ...], out: Path, *, overwrite: bool) -> None:
-    """Read MetaSchedule's JSON databases, a folder for each run.
-
-    A folder holds database_workload.json and database_tuning_record.json, as ms.tune_tir writes them into
-    its work_dir. Shapes are told by their workload, every trial is kept in order, and TVM is not needed. The
-    winners were not measured again, so the time of each is the search's own.
-    """
-    from abtune.ingest.databases import read_databases
-    from abtune.ingest.reading import find_sources
-
-    dataset = read_databases(find_sources(runs))
-    _save(dataset, out, overwrite=overwrite, notes=_about_searches(dataset, "folder"))
-
-
-@import_.command(
-    epilog="""\b
-Examples:
-  abtune import logs --run old='tuned/old-*' --run new='tuned/new-*' --out t.nc
-  abtune import logs --run old=old.txt --run new=new.txt --shape M=512_N=256_K=640 --out t.nc
-"""
-)
-@_run_option("A tuning log, or a folder with the logs of one run,")
-@click.option("--shape", default="", metavar="LABEL", help="What the only task is. [default: its name]")
-@_output_options
-def logs(runs: tuple[str, ...], shape: str, out: Path, *, overwrite: bool) -> None:
-    """Read MetaSchedule's tuning logs, one for each run.
-
-    PATH is what ms.tune_tir printed, or a work_dir with its logs, which also have every trial. The winners
-    were not measured again, so the time of each is the search's own, as far as its digits were printed.
-    """
-    from abtune.ingest.logs import read_logs
-    from abtune.ingest.reading import find_sources
-
-    dataset = read_logs(find_sources(runs), shape=shape)
-    _save(dataset, out, overwrite=overwrite, notes=_about_searches(dataset, "log"))
-
-
-@import_.command(
-    epilog="""\b
-Examples:
-  abtune import timings times.csv --out t.nc                       columns shape, config, seed, time_us
-  abtune import timings --run old='old-*.json' --run new='new-*.json' --out t.nc   a file is a process
-  abtune import timings results.txt --shape faster-rcnn --out t.nc names in it are configurations
-"""
-)
-@click.argument("files", nargs=-1)
-@_run_option("A file of timings")
-@click.option("--shape", default="", metavar="LABEL", help="What was timed, if the files do not say.")
-@click.option("--unit", type=click.Choice(["s", "ms", "us", "ns"]), help="Unit of the times in a table.")
-@click.option(
-    "--columns",
-    metavar="FIELD=NAME,...",
-    multiple=True,
-    callback=split_commas,
-    help="What columns of a table are named: shape, config, seed, round, repeat, time, unit.",
-)
-@click.option(
-    "--seed-is",
-    type=click.Choice(["file", "timing"]),
-    default="file",
-    show_default=True,
-    help="What counts as a seed; a timing only where each was a process (hyperfine).",
-)
-@_output_options
-def timings(
-    files: tuple[str, ...], runs: tuple[str, ...], out: Path, *, overwrite: bool, **options: Any
-) -> None:
-    """Read repeated timings: CSV, JSON of benchmark runners, results that TVM printed.
-
-    Each of the FILES is a seed, the timings in it are repeats. CSV has a line for each timing, with columns
-    shape, config, perhaps seed and round, and time_s, time_ms, time_us or time_ns. JSON is that of
-    pytest-benchmark, Google Benchmark or hyperfine. Text has ProfileResult(...) or BenchmarkResult(...), each
-    below a title. Where a file gives one name to each timing, --run says that it is a shape, and of which
-    configuration the file is; --shape says that it is a configuration, and of what.
-    """
-    from abtune.ingest.reading import find_files
-    from abtune.ingest.timings import Asked, read_timings
-
-    imported = read_timings(
-        find_files(files, runs),
-        Asked(
-            shape=options["shape"],
-            unit=options["unit"] or "",
-            columns=_columns(options["columns"]),
-            each_a_seed=options["seed_is"] == "timing",
+        click.Option(
+            ["--pattern"],
+            default="",
+            metavar="PATH",
+            help="A quoted path with {config}, {shape} and {seed} where paths differ, and * or ? elsewhere.",
         ),
+    ]
+
+
+def _option(option: Option) -> click.Option:
+    return click.Option(
+        [f"--{option.name}", _destination(option)],
+        type=click.Choice(option.choices) if option.choices else None,
+        metavar=None if option.choices else option.metavar,
+        multiple=option.repeated,
+        default=None if option.repeated else option.default or None,
+        show_default=bool(option.default),
+        help=option.help,
     )
-    _save(imported.dataset, out, overwrite=overwrite, notes=imported.notes)
 
 
-def _columns(entries: Sequence[str]) -> dict[str, str]:
-    from abtune.errors import InputError, unknown_name
-    from abtune.ingest.timing_csv import FIELDS
-
-    columns: dict[str, str] = {}
-    for entry in entries:
-        field, sign, name = (part.strip() for part in entry.partition("="))
-        if not (sign and name):
-            raise InputError(f"--columns {entry!r} is not FIELD=NAME, such as time=elapsed_ms")
-        if field not in FIELDS:
-            raise unknown_name("field", field, FIELDS)
-        if columns.setdefault(field, name) != name:
-            raise InputError(f"--columns has {field} twice, {columns[field]} and {name}; keep one of them")
-    return columns
+def _destination(option: Option) -> str:
+    """Return where click keeps the value, apart from the common options."""
+    return f"own_{option.name.replace('-', '_')}"
 
 
-def _about_units(dataset: xr.Dataset) -> list[str]:
-    """Say what was assumed of numbers without a unit."""
-    if "assumed_unit" not in dataset.attrs:
-        return []
-    return ["numbers without a unit were read as GFLOPS, of which more is better; for times: --unit ms"]
+def _value(given: Any) -> str:
+    """Return the value of an option as a text; a repeated one is joined by commas."""
+    return ",".join(given) if isinstance(given, tuple) else given or ""
 
 
-def _about_searches(dataset: xr.Dataset, what: str) -> list[str]:
-    """Say what was taken for a seed, what its times are, and where runs are not alike."""
-    from abtune.ingest.searches import SEARCH_TIMES
-    from abtune.schema import RunStatus, TrialStatus
+def _import(importer: Importer, out: Path, *, overwrite: bool, **given: Any) -> None:
+    """Read what the command line names, and write the dataset."""
+    from abtune.ingest.importers import run_importer
 
-    status = dataset["run_status"].values
-    made = (status != RunStatus.MISSING).any(axis=0).sum(axis=1).tolist()
-    failed = int((status == RunStatus.FAILED).sum())
-    counts = ", ".join(
-        f"{count} of {name}" for count, name in zip(made, dataset["config"].values.tolist(), strict=True)
+    sources = _sources(importer, given.get("files", ()), given.get("runs", ()), given.get("pattern", ""))
+    values = {option.name: _value(given[_destination(option)]) for option in importer.options}
+    imported = run_importer(importer, sources, values)
+    noted = click.get_current_context().meta.get(_BY_CONTENT, ())
+    save_new(imported.dataset, out, overwrite=overwrite, notes=(*noted, *imported.notes))
+
+
+def _sources(
+    importer: Importer | None, files: Sequence[str], runs: Sequence[str], pattern: str
+) -> tuple[Source, ...]:
+    """Return the sources that files, ``--run`` or ``--pattern`` name."""
+    from abtune.errors import InputError
+    from abtune.ingest.importer import Inputs
+    from abtune.ingest.path_patterns import find_matching
+    from abtune.ingest.sources import find_files, find_sources
+
+    if pattern and (files or runs):
+        raise InputError("--pattern names all files; leave out --run and the files beside it")
+    if pattern:
+        return find_matching(pattern)
+    if importer is not None and importer.inputs is Inputs.RUNS:
+        return find_sources(runs)
+    return find_files(files, runs)
+
+
+class _Finder(click.Command):
+    """A command that keeps its arguments, to run another one with them."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.obj = tuple(args)
+        return super().parse_args(ctx, args)
+
+
+def _finder() -> click.Command:
+    """Return the command that knows the options of all importers and finds the one to run."""
+    from abtune.ingest.importers import all_importers
+
+    options = {option.name: option for importer in all_importers() for option in importer.options}
+    anything = [click.Option([f"--{name}", _destination(option)]) for name, option in options.items()]
+    files = click.Argument(["files"], nargs=-1)
+    return _Finder(
+        _BY_CONTENT,
+        params=[files, *_by_name("A file"), *anything, *output_options()],
+        callback=_find_and_import,
     )
-    notes = [f"taken for a seed: each {what}; {counts}" + (f"; {failed} failed" if failed else "")]
-    if "trial_status" in dataset:
-        trials = (dataset["trial_status"].values != TrialStatus.NOT_RUN).sum(axis=-1)
-        low, high = trials[trials > 0].min(initial=trials.max()), trials.max()
-        if low < high:
-            notes.append(f"runs have {low} to {high} trials; fewer trials find slower winners")
-    if dataset.attrs.get("targets", 1) > 1:
-        notes.append("runs were tuned for different targets")
-    return [*notes, SEARCH_TIMES]
 
 
-def _save(dataset: xr.Dataset, out: Path, *, overwrite: bool, notes: Sequence[str]) -> None:
-    from abtune.commands.output import emit
-    from abtune.datasets import place_for, save_dataset
-    from abtune.errors import StoreError
-    from abtune.files import is_netcdf
-    from abtune.report.labels import printable
+def _find_and_import(files: Sequence[str], runs: Sequence[str], pattern: str, **_: Any) -> None:
+    """Find the importer by content, and run its command with the same arguments."""
+    from abtune.errors import InputError
+    from abtune.ingest.importer import Inputs
+    from abtune.ingest.importers import recognise
 
-    place = place_for(out)
-    if place.exists() and not overwrite:
-        raise StoreError(f"{out} exists; give another name, or --overwrite")
-    if place.exists() and place.suffix.lower() != ".nc" and not is_netcdf(place):  # such as what was read
-        raise StoreError(f"{out} is not a dataset, and --overwrite replaces nothing else; give another name")
-    save_dataset(dataset, out)
-    shapes = dataset.sizes["shape"]
-    names = ", ".join(map(str, dataset["config"].values))
-    lines = [f"{out}: {shapes} shape{'s' * (shapes != 1)}, configurations {names}", *notes]
-    emit("".join(f"{printable(line)}\n" for line in lines))
+    context = click.get_current_context()
+    importer = recognise(_sources(None, files, runs, pattern))
+    if files and importer.inputs is Inputs.RUNS:
+        raise InputError(
+            f"{files[0]}: is {importer.kind}, which does not say its configuration; give it as "
+            f"--run NAME={files[0]}"
+        )
+    context.meta[_BY_CONTENT] = (f"read as {importer.kind}: abtune import {importer.name}",)
+    with _command(importer).make_context(importer.name, list(context.obj), parent=context.parent) as inner:
+        inner.command.invoke(inner)

@@ -3,61 +3,122 @@
 from __future__ import annotations
 
 import datetime
+import math
 import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+from abtune.commands.common.workplace_options import (
+    target_option,
+    time_limit_option,
+    workplace_of,
+    workplace_options,
+)
+
+if TYPE_CHECKING:
+    from abtune.measure.plan.sweep_settings import Settings
+    from abtune.measure.store.store import Store
+    from abtune.measure.sweep.run_sweep import Outcome
+
+# Names of TransferStatus, which needs NumPy.
+_STATUS = {"OK": "timed", "SAME_KERNEL": "the same kernel", "DOES_NOT_FIT": "do not fit", "FAILED": "failed"}
 
 
 @click.command(
     epilog="""\b
 Examples:
   abtune measure abtune.nc --out later.nc              the same winners, timed now
+  abtune measure abtune.nc --transfer --out both.nc    each winner under both configurations
   abtune measure abtune.nc --rounds 20 --out long.nc   with more rounds
 """
 )
 @click.argument("dataset")
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="The new dataset.")
-@click.option("--rounds", type=click.IntRange(min=1), help="Rounds of measuring. [default: as the sweep had]")
-@click.option("--repeats", type=click.IntRange(min=1), help="Timings a round. [default: as the sweep had]")
-@click.option("--target", default="auto", show_default=True, help="auto, cuda, cpu, or a TVM target.")
-@click.option("--cores", type=click.IntRange(min=1), help="Builds to run side by side. [default: all cores]")
-@click.option("--scheduler", default="", metavar="ADDRESS", help="Use a dask cluster: tcp://host:port.")
-@click.option("--rpc-tracker", default="", metavar="HOST:PORT", help="Measure on a device behind TVM's RPC.")
-@click.option("--rpc-key", default="", metavar="KEY", help="Which device the tracker is to assign.")
+@click.option(
+    "--transfer", is_flag=True, help="Rebuild each winner under the other configuration, too: code or luck?"
+)
+@click.option("--rounds", type=click.IntRange(min=1), help="Rounds of measuring. [default: the sweep's]")
+@click.option("--repeats", type=click.IntRange(min=1), help="Timings per round. [default: the sweep's]")
+@click.option(
+    "--config",
+    "own",
+    metavar="MODULE:ATTRIBUTE",
+    multiple=True,
+    help="A configuration of your own that the dataset has. Repeatable.",
+)
+@target_option()
+@time_limit_option()
+@workplace_options("Builds to run side by side.")
 def measure(dataset: str, out: Path, **options: Any) -> int:
     """Measure the winners of a sweep again, on this machine.
 
     DATASET is one that abtune sweep made. Its winners are built again from their traces, checked against
-    NumPy and timed together in new rounds. The searches are taken over as they are; OUT holds both.
+    NumPy and timed together in new rounds. OUT has the new timings and the old searches. A measurement that
+    was stopped goes on with the same command.
     """
     import abtune
-    from abtune.commands.progress import progress_for
-    from abtune.commands.sweep import target_of
-    from abtune.datasets import place_for
+    from abtune.commands.common.progress import progress_for
+    from abtune.configurations import find_configuration
     from abtune.errors import StoreError
-    from abtune.measure.again import measure_again, settings_of
-    from abtune.measure.target import require_kind, usable_cores
+    from abtune.measure.plan.target import require_kind
+    from abtune.measure.store.from_dataset import settings_from_dataset
+    from abtune.measure.store.store import Store
+    from abtune.measure.sweep.remeasure import Remeasurement, remeasure
 
+    end = time.monotonic() + (options["time_limit"] or math.inf)
     swept = abtune.open_dataset(dataset)
-    settings = settings_of(swept)
-    if place_for(out).exists():
-        raise StoreError(f"{out} exists; give another --out")
-    facts = target_of(options)
-    require_kind(facts, settings.target)
-    settings = replace(
+    what = Remeasurement(
+        dataset=swept,
+        settings=_with_rounds(settings_from_dataset(swept), options),
+        own=tuple(map(find_configuration, options["own"])),
+        transfer=options["transfer"],
+    )
+    store = Store(out)
+    if out.exists() and out.resolve() == Path(dataset).resolve():
+        raise StoreError(f"{out} is the dataset itself; give another --out")
+    workplace = workplace_of(options)
+    require_kind(workplace.facts, what.settings.target)
+    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    limit = max(end - time.monotonic(), 1.0)
+    try:
+        with progress_for(sys.stderr) as progress:
+            outcome = remeasure(what, store, workplace, moment=now, time_limit=limit, progress=progress)
+    except KeyboardInterrupt:
+        click.echo(f"{out}: what is done is kept; the same command goes on", err=True)
+        raise
+    click.echo("\n".join(_words(outcome, store, f"{out}: the winners of {dataset}, measured again")))
+    return 0
+
+
+def _with_rounds(settings: Settings, options: Mapping[str, Any]) -> Settings:
+    return replace(
         settings,
         rounds=options["rounds"] or settings.rounds,
         repeats=options["repeats"] or settings.repeats,
     )
-    cores = options["cores"] or usable_cores()
-    with progress_for(sys.stderr) as progress:
-        again = measure_again(
-            swept, facts, settings, scheduler=options["scheduler"], cores=cores, progress=progress
-        )
-    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    abtune.save_dataset(again.assign_attrs(measured_again=now), out)
-    click.echo(f"{out}: the winners of {dataset}, measured again\nnext: abtune analyze {out}")
-    return 0
+
+
+def _words(outcome: Outcome, store: Store, done: str) -> Iterator[str]:
+    """Yield what was measured, what became of the transfers, and what to do next."""
+    from abtune.text import count
+
+    measured = store.rounds()
+    shapes = outcome.dataset.sizes["shape"]
+    yield done if not outcome.stopped else f"{done}: {len(measured)} of {count(shapes, 'shape')}"
+    transfers = [times for rounds in measured.values() for times in rounds.transfers]
+    if transfers:
+        counts = Counter(times.status.name for times in transfers)
+        yield "transfers: " + ", ".join(f"{counts[status]} {word}" for status, word in _STATUS.items())
+    failures = [times.failure for times in transfers if times.failure]
+    if failures:
+        yield f"the first failure: {failures[0]}"
+    if outcome.stopped:
+        yield f"stopped by {outcome.stopped}; the same command goes on"
+    else:
+        yield f"next: abtune analyze {store.dataset}"

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from abtune.commands.choosing import choice_options
-from abtune.commands.options import (
+from abtune.commands.common.method_options import choice_options
+from abtune.commands.common.options import (
     FigurePath,
     baseline_option,
     candidate_option,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure
 
-    from abtune.analyse.comparison import Analysis
+    from abtune.compare.results import Analysis
 
 KINDS = ("forest", "seeds", "trials")
 _JUDGING = ("level", "margin", "rng_seed", "estimand", "method", "test", "correction")
@@ -95,11 +95,11 @@ def plot(
     need matplotlib.
     """
     import abtune
-    from abtune.commands.output import emit
-    from abtune.commands.pages import default_dataset
-    from abtune.report.figures import require_matplotlib, save_figure
-    from abtune.report.files import check_place
-    from abtune.report.notes import count_shapes
+    from abtune.commands.common.output import emit
+    from abtune.commands.common.pages import default_dataset
+    from abtune.report.figures.figure import require_matplotlib, save_figure
+    from abtune.report.report_files import check_place
+    from abtune.text import count
 
     _check(kind)
     require_matplotlib()
@@ -117,7 +117,7 @@ def plot(
         **how,
     )
     save_figure(_draw(kind, opened, analysis, beside), out)
-    emit(f"{out}: {count_shapes(len(analysis.comparisons))}\n")
+    emit(f"{out}: {count(len(analysis.comparisons), 'shape')}\n")
 
 
 def _check(kind: str) -> None:
@@ -133,18 +133,18 @@ def _draw(kind: str, opened: xr.Dataset, analysis: Analysis, beside: str | None)
     names = analysis.baseline, analysis.candidate
     part = opened.sel(shape=[row.shape for row in analysis.comparisons])
     if kind == "seeds":
-        from abtune.analyse.samples import extract
-        from abtune.report.seeds_figure import draw_seeds
+        from abtune.report.figures.seeds import draw_seeds
+        from abtune.samples.samples import extract
 
         first, second = (extract(part, name) for name in names)
         return draw_seeds(analysis, first, second)
     if kind == "trials":
-        from abtune.analyse.convergence import searches_so_far
-        from abtune.report.trials_figure import draw_trials
+        from abtune.sections.curve.curve import searches_so_far
+        from abtune.sections.curve.trials_figure import draw_trials
 
         best = searches_so_far(part.sel(config=list(names)))
         return draw_trials(analysis, best[:, 0], best[:, 1])
-    from abtune.report.forest_figure import draw_forest
+    from abtune.report.figures.forest import draw_forest
 
     if beside is None:
         return draw_forest(analysis)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from abtune.commands.options import FigurePath, Percentage, baseline_option, candidate_option, ci_option
+from abtune.commands.common.options import (
+    FigurePath,
+    Percentage,
+    baseline_option,
+    candidate_option,
+    ci_option,
+)
+from abtune.commands.common.pages import DEFAULT_DATASET, Destination, default_dataset, report_options
 from abtune.errors import InputError
 
 if TYPE_CHECKING:
-    from abtune.analyse.planning import Goal, SeedPlan
+    from abtune.sections.power.seed_plan import Goal, SeedPlan
 
 BOOSTS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 SEEDS = (5, 7, 10, 15, 20, 30, 50, 100)
@@ -52,7 +58,7 @@ Examples:
     type=click.IntRange(2, 10_000),
     multiple=True,
     metavar="N",
-    help="Seeds a side to look at. Repeatable. [default: 5, 7, 10, 15, 20, 30, 50, 100]",
+    help="Seeds per side to look at. Repeatable. [default: 5, 7, 10, 15, 20, 30, 50, 100]",
 )
 @click.option(
     "--power",
@@ -69,13 +75,7 @@ Examples:
     type=FigurePath(),
     help="Draw the power curves into this file (needs matplotlib).",
 )
-@click.option(
-    "--format",
-    "format_",
-    type=click.Choice(("table", "markdown", "json")),
-    default="table",
-    show_default=True,
-)
+@report_options
 def power(
     dataset: str | None,
     cv: float | None,
@@ -87,21 +87,22 @@ def power(
     target: float,
     level: float,
     figure: Path | None,
-    format_: str,
+    *,
+    destination: Destination,
 ) -> None:
     """Say how many seeds it takes to find a boost.
 
     The noise between seeds comes from DATASET, a netCDF file or the name of a bundled dataset, pooled over
     its shapes, or is given with --cv. Without either, abtune.nc in this folder is read.
     """
-    from abtune.analyse.comparison import alpha_of
-    from abtune.analyse.planning import Goal, plan_from_noise
-    from abtune.commands.output import emit
-    from abtune.commands.pages import page_as
-    from abtune.report.power_page import power_page
+    from abtune.compare.settings import alpha_of
+    from abtune.report.page import Report, Section
+    from abtune.sections.power.power_page import power_page
+    from abtune.sections.power.seed_plan import Goal, plan_from_noise
 
     if cv is not None and (dataset or baseline or candidate):
         raise InputError("--cv is instead of a dataset; give one of them")
+    destination.check([dataset or DEFAULT_DATASET])
     goal = Goal(
         alpha=alpha_of(level),
         target=target,
@@ -114,10 +115,12 @@ def power(
     else:
         plan, source = plan_from_noise(cv, goal), "as given"
     if figure is not None:
-        from abtune.report.figures import draw_power, save_figure
+        from abtune.report.figures.figure import save_figure
+        from abtune.sections.power.power_figure import draw_power
 
         save_figure(draw_power(plan), figure)
-    emit(page_as(format_, power_page(plan, source), plan, sys.stdout))
+    section = Section(name="", page=power_page(plan, source), result=plan)
+    destination.write(Report(sections=(section,)))
 
 
 def _from_dataset(
@@ -129,14 +132,14 @@ def _from_dataset(
     import numpy as np
 
     import abtune
-    from abtune.analyse.arguments import choose_configs
-    from abtune.analyse.planning import plan_from_dataset
-    from abtune.analyse.samples import extract
-    from abtune.commands.pages import default_dataset
+    from abtune.compare.settings import make_settings
+    from abtune.samples.samples import extract
+    from abtune.sections.power.seed_plan import plan_from_dataset
 
     name = name or default_dataset()
     opened = abtune.open_dataset(name)
-    chosen = choose_configs(opened, *configs)
+    settings = make_settings(opened, baseline=configs[0], candidate=configs[1])
+    chosen = settings.baseline, settings.candidate
     goal = dataclasses.replace(goal, shapes=shapes or opened.sizes["shape"])
     plan = plan_from_dataset(opened, chosen, goal, level=level)
     seeds = np.maximum(*(extract(opened, config).n for config in chosen))

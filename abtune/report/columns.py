@@ -1,87 +1,116 @@
-"""The columns of the table of shapes: headings, cells, and which give way when room is short."""
+"""The columns of comparisons: boosts, their intervals in words and drawn, tests, verdicts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable, Sequence
 
-from abtune.analyse.comparison import Analysis, Comparison
-from abtune.report.cells import cell_width
-from abtune.report.numbers import NOTHING, boost_decimals, p_value, percent, plain_percent, spread_percent
+from abtune.compare.results import Aggregate, Analysis, Comparison
+from abtune.report.page import Cell, Column, Drawn, column
+from abtune.report.scale import Interval, Scale, choose_scale
+from abtune.text import (
+    NOTHING,
+    boost_decimals,
+    bound_percent,
+    p_value,
+    percent_cell,
+    plain_percent,
+    spread_percent,
+)
+
+OVERALL = "overall"
+_EMPTY = {NOTHING, f"{NOTHING}/{NOTHING}", "0+0"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
-    """One column beside the label.
+def shape_interval(row: Comparison) -> Interval:
+    """Return the boost of a shape as it is drawn, with its simultaneous interval behind it."""
+    return Interval(
+        low=row.boost_low,
+        value=row.boost,
+        high=row.boost_high,
+        wide_low=row.boost_low_simultaneous,
+        wide_high=row.boost_high_simultaneous,
+        tone=row.verdict.value,
+    )
 
-    Attributes
-    ----------
-    key, heading : str
-        What it is called in code and on paper.
-    cells : tuple of str
-        One for each comparison.
-    right : bool
-        Whether it is set flush right, as numbers are.
-    gives_way : int
-        The column with the highest number is the first to go when there is no room; 0 never goes.
-    """
 
-    key: str
-    heading: str
-    cells: tuple[str, ...]
-    right: bool
-    gives_way: int
+def overall_interval(line: Aggregate) -> Interval:
+    """Return a boost over shapes as it is drawn."""
+    return Interval(low=line.boost_low, value=line.boost, high=line.boost_high, tone=OVERALL)
 
-    @property
-    def width(self) -> int:
-        """The longest line of heading and cells, in cells of a terminal."""
-        return max(cell_width(line) for text in (self.heading, *self.cells) for line in text.split("\n"))
+
+def analysis_scale(analysis: Analysis, further: Iterable[float] = ()) -> Scale:
+    """Return the scale of all drawings of an analysis; further boosts are on it if that is possible."""
+    overall = analysis.overall.these_shapes, analysis.overall.shapes_like_these
+    drawn = [*map(shape_interval, analysis.comparisons), *map(overall_interval, overall)]
+    return choose_scale(drawn, margin=analysis.margin, further=further)
 
 
 def report_decimals(analysis: Analysis) -> int:
-    """Decide on the decimals of every boost in the report."""
-    return boost_decimals(
-        (comparison.boost_high - comparison.boost_low) / 2 for comparison in analysis.comparisons
-    )
+    """Return the decimals of the boosts of shapes."""
+    return boost_decimals((row.boost_high - row.boost_low) / 2 for row in analysis.comparisons)
 
 
-def report_columns(analysis: Analysis) -> tuple[Column, ...]:
-    """Build the columns of a report; those that would be empty in every row are left out."""
-    rows = analysis.comparisons
-    decimals = report_decimals(analysis)
+def overall_decimals(analysis: Analysis) -> int:
+    """Return the decimals of the boosts over shapes, which are known better."""
+    return max(report_decimals(analysis), 2)
 
-    def column(key: str, heading: str, cell: Callable[[Comparison], str], gives_way: int) -> Column:
-        cells = tuple(cell(row) for row in rows)
-        return Column(
-            key=key, heading=heading, cells=cells, right=key not in {"verdict"}, gives_way=gives_way
-        )
 
-    columns = (
-        column("boost", "boost %", lambda row: percent(row.boost, decimals), 0),
-        Column(
-            key="interval",
-            heading=f"{plain_percent(analysis.level)} interval",
-            cells=intervals([(row.boost_low, row.boost_high) for row in rows], decimals),
-            right=True,
+def boost_columns(rows: Sequence[Interval], *, level: float, decimals: int) -> tuple[Column, Column]:
+    """Return boosts and their intervals in percent."""
+    return (
+        column("boost %", [Cell(text=percent_cell(row.value, decimals), tone=row.tone) for row in rows]),
+        column(
+            f"{plain_percent(level)} interval",
+            intervals([(row.low, row.high) for row in rows], decimals),
             gives_way=1,
         ),
-        column("p", "p", lambda row: p_value(row.p), 4),
-        column("p_adjusted", "adj. p", lambda row: p_value(row.p_adjusted), 2),
-        column("p_rank", "rank p", _rank, 3),
-        column("verdict", "verdict", lambda row: row.verdict.value, 0),
-        column("noise", "noise %", _noise, 5),
-        column("seeds", "seeds", lambda row: f"{row.baseline.n}+{row.candidate.n}", 3),
-        column("failed", "failed", lambda row: f"{row.baseline.failed}+{row.candidate.failed}", 6),
     )
-    empty = {NOTHING, f"{NOTHING}/{NOTHING}", "0+0"}
-    return tuple(
-        column for column in columns if column.key in {"boost", "verdict"} or set(column.cells) - empty
+
+
+def boost_texts(rows: Sequence[Interval], *, level: float, decimals: int) -> list[tuple[str, str]]:
+    """Return the boost and the interval of each row in the words of the report, for figures."""
+    columns = boost_columns(rows, level=level, decimals=decimals)
+    boosts, bounds = ([" ".join(cell.text.split()) for cell in column.cells] for column in columns)
+    return list(zip(boosts, bounds, strict=True))
+
+
+def shape_columns(analysis: Analysis, notes: Sequence[tuple[int, ...]]) -> tuple[Column | Drawn, ...]:
+    """Return the columns of the table of shapes, a row for each comparison.
+
+    Parameters
+    ----------
+    analysis : Analysis
+        As :func:`abtune.analyze` returns it. Columns that are empty in every row are left out.
+    notes : sequence of tuple of int
+        The footnotes of each comparison, which stand beside its verdict.
+    """
+    rows = analysis.comparisons
+    drawn = tuple(map(shape_interval, rows))
+    verdicts = [
+        Cell(text=row.verdict.words, tone=row.verdict.value, notes=marks)
+        for row, marks in zip(rows, notes, strict=True)
+    ]
+    boost, interval = boost_columns(drawn, level=analysis.level, decimals=report_decimals(analysis))
+    columns = (
+        boost,
+        interval,
+        Drawn(intervals=drawn, scale=analysis_scale(analysis), gives_way=2),
+        column("p", [p_value(row.p) for row in rows], gives_way=5),
+        column("adj. p", [p_value(row.p_adjusted) for row in rows], gives_way=3),
+        column("at least %", [_bound(row) for row in rows], gives_way=5),
+        column("rank p", list(map(_rank, rows)), gives_way=4),
+        column("verdict", verdicts, kind="word"),
+        column("noise %", list(map(_noise, rows)), gives_way=6),
+        column("seeds", [f"{row.baseline.n}+{row.candidate.n}" for row in rows], gives_way=4),
+        column("failed", [f"{row.baseline.failed}+{row.candidate.failed}" for row in rows], gives_way=7),
     )
+    return tuple(column for column in columns if not _empty(column))
 
 
 def intervals(bounds: Sequence[tuple[float, float]], decimals: int) -> tuple[str, ...]:
-    """Write intervals in percent so that lower and upper ends line up, one below the other."""
-    texts = [tuple(percent(bound, decimals) for bound in ends) for ends in bounds]
+    """Return intervals in percent, with lower and upper limits lined up below each other."""
+    texts = [tuple(percent_cell(bound, decimals) for bound in ends) for ends in bounds]
     known = [(low, high) for low, high in texts if NOTHING not in {low, high}]
     low_width = max((len(low) for low, _ in known), default=0)
     high_width = max((len(high) for _, high in known), default=0)
@@ -91,10 +120,19 @@ def intervals(bounds: Sequence[tuple[float, float]], decimals: int) -> tuple[str
     )
 
 
+def _empty(column: Column | Drawn) -> bool:
+    if isinstance(column, Drawn) or not column.gives_way:
+        return False
+    return {cell.text for cell in column.cells} <= _EMPTY
+
+
 def _rank(row: Comparison) -> str:
     return NOTHING if row.p_rank_adjusted is None else p_value(row.p_rank_adjusted)
 
 
+def _bound(row: Comparison) -> str:
+    return NOTHING if math.isnan(row.boost_at_least) else bound_percent(row.boost_at_least).rstrip("%")
+
+
 def _noise(row: Comparison) -> str:
-    sides = (spread_percent(side.noise) for side in (row.baseline, row.candidate))
-    return "/".join(sides)
+    return "/".join(spread_percent(side.noise) for side in (row.baseline, row.candidate))

@@ -1,21 +1,100 @@
-"""A page: the parts that every further report is composed of, whoever reads it.
+"""A report as a value: sections of pages, and the parts that a page is made of.
 
-The modules ``*_page`` turn results into parts; ``terminal_page``, ``markdown_page`` and ``html_page`` set
-parts. A part holds finished words and numbers; only where lines break is left to the setting.
+Sections turn results into parts; every format renders the same parts. A part holds finished words and
+numbers, and intervals as data. Line breaks and drawings are left to the format.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
-from abtune.report.columns import Column
-from abtune.report.numbers import NOTHING
+from abtune.report.scale import Interval, Scale
+from abtune.text import NOTHING
+
+# The stub of grids whose labels are those of shapes; these are set as code.
+SHAPE = "shape"
+Kind: TypeAlias = Literal["number", "word", "text"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """Words in a table or a tally.
+
+    Attributes
+    ----------
+    text : str
+        One line.
+    tone : str
+        A verdict or ``overall``, which formats show in colour or bold; empty for plain text.
+    notes : tuple of int
+        Numbers of the footnotes.
+    """
+
+    text: str
+    tone: str = ""
+    notes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """One column beside the labels of a grid.
+
+    Attributes
+    ----------
+    heading : str
+        What the column is called.
+    cells : tuple of Cell
+        One for each row.
+    kind : {"number", "word", "text"}
+        Numbers are set flush right. Text is prose, which wraps in whatever room there is.
+    gives_way : int
+        The column with the highest number is the first to go when there is no room; 0 never goes.
+    """
+
+    heading: str
+    cells: tuple[Cell, ...]
+    kind: Kind
+    gives_way: int
+
+    def take(self, rows: Sequence[int]) -> Column:
+        """Return some rows of the column."""
+        return replace(self, cells=tuple(self.cells[row] for row in rows))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawn:
+    """A column of intervals, which each format draws in its own way.
+
+    Attributes
+    ----------
+    intervals : tuple of Interval
+        One for each row.
+    scale : Scale
+        The axis of all rows.
+    gives_way, heading
+        As for a column of words.
+    """
+
+    intervals: tuple[Interval, ...]
+    scale: Scale
+    gives_way: int
+    heading: str = "drawing"
+
+    def take(self, rows: Sequence[int]) -> Drawn:
+        """Return some rows of the column."""
+        return replace(self, intervals=tuple(self.intervals[row] for row in rows))
+
+    @property
+    def wide(self) -> bool:
+        """Whether a row has a wider interval."""
+        return any(row.wide_low <= row.wide_high for row in self.intervals)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heading:
-    """A title, of the page or, minor, of what follows in it."""
+    """The title of a page, or a minor one of what follows in it."""
 
     text: str
     minor: bool
@@ -30,34 +109,47 @@ class Prose:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """Counts in one line, such as those of the verdicts."""
+
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Bullets:
-    """Sentences that stand for themselves."""
+    """Sentences one below the other, then footnotes 1, 2, ..., which cells refer to."""
 
     items: tuple[str, ...]
+    footnotes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
-    """A table whose rows have a label.
+    """A table.
 
     Attributes
     ----------
     stub : str
         Heading of the labels.
     labels : tuple of str
-        One for each row; long ones are wrapped, or stripped of the parts common to all rows.
-    columns : tuple of Column
-        A cell may have several lines, the same number in every column of a row.
+        One for each row. A label that repeats the one above it is shown once for both rows.
+    columns : tuple of Column or Drawn
+        What stands beside the labels.
     """
 
     stub: str
     labels: tuple[str, ...]
-    columns: tuple[Column, ...]
+    columns: tuple[Column | Drawn, ...]
+
+    @property
+    def drawn(self) -> Drawn | None:
+        """The column of intervals, if there is one."""
+        return next((column for column in self.columns if isinstance(column, Drawn)), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strip:
-    """One sample of a dot plot: its name, its values, and the one that is marked below."""
+    """One sample of a dot plot: its name, its values, and a mark below one value."""
 
     name: str
     values: tuple[float, ...]
@@ -67,54 +159,98 @@ class Strip:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dots:
-    """Samples above each other on one scale; a character a value, a digit where several meet."""
+    """Samples above each other on one scale, whose ends are given in words."""
 
     strips: tuple[Strip, ...]
     low: str
     high: str
 
 
-DRAWING = "drawing"
-# The stub of grids whose labels are those of shapes.
-SHAPE = "shape"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folded:
+    """Parts behind a line to click on.
 
-Part = Heading | Prose | Bullets | Grid | Dots
-Page = Sequence[Part]
+    Attributes
+    ----------
+    summary : str
+        The line.
+    option : str
+        The option that unfolds the parts; a terminal names it, because it has nothing to click on.
+    unfolded : bool
+        Whether the parts are shown from the start.
+    parts : tuple of Part
+        What is folded.
+    """
+
+    summary: str
+    option: str
+    unfolded: bool
+    parts: tuple[Part, ...]
+
+
+Part: TypeAlias = Heading | Prose | Tally | Bullets | Grid | Dots | Folded
+Page: TypeAlias = Sequence[Part]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """A further page of a report.
+    """One result, for people and for programs.
 
     Attributes
     ----------
     name : str
-        Where its result stands in JSON.
-    page : tuple
-        For people.
+        The field of its result in JSON; empty to put the fields of the result at the top level.
+    page : tuple of Part
+        For people; empty if they are shown other sections instead.
     result : object
-        For programs; None if the report has it already.
+        For JSON; None if another section has it already.
+    rows : tuple of mapping, optional
+        For CSV, by heading; None if the result has no rows.
+    sentence : str
+        The result in one or two sentences; empty if it has none.
     """
 
     name: str
     page: tuple[Part, ...]
     result: object
+    rows: tuple[Mapping[str, object], ...] | None = None
+    sentence: str = ""
 
 
-def column(heading: str, cells: Sequence[str], *, right: bool = True, gives_way: int = 0) -> Column:
-    """Build a column of a grid; its heading is its key."""
-    return Column(key=heading, heading=heading, cells=tuple(cells), right=right, gives_way=gives_way)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """Sections one below the other: all that a format renders."""
+
+    sections: tuple[Section, ...]
+
+    @property
+    def title(self) -> str:
+        """The first heading."""
+        parts = (part for section in self.sections for part in section.page)
+        return next((part.text for part in parts if isinstance(part, Heading)), "abtune")
+
+
+def column(heading: str, cells: Iterable[str | Cell], *, kind: Kind = "number", gives_way: int = 0) -> Column:
+    """Return a column of a grid, from texts or cells."""
+    written = tuple(Cell(text=cell) if isinstance(cell, str) else cell for cell in cells)
+    return Column(heading=heading, cells=written, kind=kind, gives_way=gives_way)
 
 
 def filled(columns: Iterable[Column]) -> tuple[Column, ...]:
-    """Leave out columns that say nothing in any row."""
-    return tuple(
-        column
-        for column in columns
-        if {line for cell in column.cells for line in cell.split("\n")} != {NOTHING}
-    )
+    """Return the columns without those that say nothing in any row."""
+    return tuple(column for column in columns if {cell.text for cell in column.cells} != {NOTHING})
 
 
-def drawing(heading: str, cells: Sequence[str], *, gives_way: int) -> Column:
-    """Build a column of drawings, whose blanks matter."""
-    return Column(key=DRAWING, heading=heading, cells=tuple(cells), right=False, gives_way=gives_way)
+def spans(labels: Sequence[str]) -> Iterator[range]:
+    """Yield the rows that share a label: equal labels directly below each other."""
+    start = 0
+    for stop in range(1, len(labels) + 1):
+        if stop == len(labels) or labels[stop] != labels[start]:
+            yield range(start, stop)
+            start = stop
+
+
+def last_drawn(page: Page) -> Grid | None:
+    """Return the last grid that has a column of intervals; formats explain drawings below it."""
+    grids = (part for part in reversed(page) if isinstance(part, Grid) and part.drawn)
+    return next(grids, None)

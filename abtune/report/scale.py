@@ -1,8 +1,8 @@
-"""The scale on which intervals are drawn: wide enough for most of them, whatever a few do.
+"""Intervals and the scale on which they are drawn: wide enough for most, whatever a few do.
 
-One interval from -90 to +900 % would press all others into a point. A scale therefore follows what three
-quarters of the ends need, and what goes on beyond it is drawn up to the edge, with an arrow. Numbers beside
-a drawing are never clipped.
+One interval from -90 to +900 % would squeeze all others into a point. So a scale follows what three quarters
+of the limits need. An interval that goes on beyond the scale is drawn up to the edge, with an arrow. Numbers
+beside a drawing are never clipped.
 """
 
 from __future__ import annotations
@@ -10,86 +10,99 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
-from abtune.analyse.comparison import Analysis
-
-# An end may be so many times as far from zero as three quarters of the ends are, a boost farther.
-_ENDS, _BOOSTS = 3, 10
-# So much more room than a boost needs.
+NAN = math.nan
+# A limit may be this many times as far from zero as three quarters of the limits are; a boost farther.
+_LIMITS, _BOOSTS = 3, 10
+# The room for a boost, in multiples of it.
 _AROUND = 1.3
 _AIR = 0.04
 
 
-class Bounded(Protocol):
-    """A boost with its interval; fractions, NaN where there is none."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """A boost and its interval as numbers; fractions, NaN where there is none.
 
-    @property
-    def boost(self) -> float:
-        """The estimate."""
+    Attributes
+    ----------
+    low, value, high : float
+        Lower limit, estimate, upper limit.
+    wide_low, wide_high : float
+        A wider interval to draw behind this one, such as the simultaneous interval.
+    tone : str
+        A verdict, ``overall``, or empty: the colour and the shape of the marker.
+    """
 
-    @property
-    def boost_low(self) -> float:
-        """The lower end."""
-
-    @property
-    def boost_high(self) -> float:
-        """The upper end."""
+    low: float
+    value: float
+    high: float
+    wide_low: float = NAN
+    wide_high: float = NAN
+    tone: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """The ends of an axis of boosts, fractions."""
+    """The ends of an axis of boosts, and the margin that is marked on it; fractions.
+
+    Zero and the margin are on every scale. A margin of 0 is not marked.
+    """
 
     low: float
     high: float
+    margin: float
 
     def holds(self, value: float) -> bool:
-        """Whether a value can be drawn; NaN cannot."""
+        """Return whether a value can be drawn; NaN cannot."""
         return self.low <= value <= self.high
+
+    def share(self, value: float) -> float:
+        """Return how far along the axis a value is: 0 at its low end, 1 at its high end."""
+        return (value - self.low) / (self.high - self.low)
+
+    def clip(self, value: float) -> float:
+        """Return the nearest value on the scale; NaN stays NaN."""
+        return min(max(value, self.low), self.high) if not math.isnan(value) else NAN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stretch:
-    """What of an interval lies on a scale.
+    """The part of an interval that lies on a scale.
 
     Attributes
     ----------
-    low, high : float
-        Ends of the part that can be drawn, fractions; NaN where there is no interval.
+    low, high, wide_low, wide_high : float
+        Limits, clipped to the scale; NaN where there is no interval.
     below, above : bool
-        Whether the interval goes on beyond the scale.
-    boost : float
+        Whether the interval or the estimate goes on beyond the scale.
+    value : float
         The estimate; NaN if there is none or it is beyond the scale.
     """
 
     low: float
     high: float
+    wide_low: float
+    wide_high: float
     below: bool
     above: bool
-    boost: float
+    value: float
 
 
-def choose_scale(analysis: Analysis, further: Iterable[float] = ()) -> Scale:
-    """Choose a scale for the shapes of an analysis, its overall boosts and further boosts.
+def choose_scale(intervals: Sequence[Interval], *, margin: float, further: Iterable[float] = ()) -> Scale:
+    """Return a scale for intervals and further boosts, which are all fractions.
 
-    Zero and the margin are always on it. A decrease never goes below -100 %.
+    The wider intervals have no say: they may go on beyond the scale. A decrease never goes below -100 %.
     """
-    rows: Sequence[Bounded] = (
-        *analysis.comparisons,
-        analysis.overall.these_shapes,
-        analysis.overall.shapes_like_these,
-    )
-    boosts = _finite([*(row.boost for row in rows), *further])
-    ends = _finite([end for row in rows for end in (row.boost_low, row.boost_high)]) + boosts
-    usual = _three_quarters(ends)
+    boosts = _finite([*(row.value for row in intervals), *further])
+    limits = _finite([limit for row in intervals for limit in (row.low, row.high)]) + boosts
+    usual = _three_quarters(limits)
     sizes = (_AROUND * abs(boost) for boost in boosts)
-    limit = max([_ENDS * usual, *(size for size in sizes if size <= _BOOSTS * usual)])
-    slow, fast = margin_ends(analysis.margin)
-    low = min(slow, max(min(ends, default=0.0), -limit))
-    high = max(fast, min(max(ends, default=0.0), limit))
+    most = max([_LIMITS * usual, *(size for size in sizes if size <= _BOOSTS * usual)])
+    slow, fast = margin_ends(margin)
+    low = min(slow, max(min(limits, default=0.0), -most))
+    high = max(fast, min(max(limits, default=0.0), most), low + 0.01)
     air = _AIR * (high - low)
-    return Scale(low=max(low - air, -1.0), high=high + air)
+    return Scale(low=max(low - air, -1.0), high=high + air, margin=margin)
 
 
 def margin_ends(margin: float) -> tuple[float, float]:
@@ -97,40 +110,43 @@ def margin_ends(margin: float) -> tuple[float, float]:
     return 1 / (1 + margin) - 1, margin
 
 
-def stretch(row: Bounded, scale: Scale) -> Stretch:
-    """Cut an interval to a scale."""
-    known = not (math.isnan(row.boost_low) or math.isnan(row.boost_high))
+def stretch(interval: Interval, scale: Scale) -> Stretch:
+    """Return an interval clipped to a scale."""
+    low, value, high = interval.low, interval.value, interval.high
+    known = not (math.isnan(low) or math.isnan(high))
     return Stretch(
-        low=min(max(row.boost_low, scale.low), scale.high) if known else math.nan,
-        high=min(max(row.boost_high, scale.low), scale.high) if known else math.nan,
-        below=row.boost_low < scale.low or row.boost < scale.low,
-        above=row.boost_high > scale.high or row.boost > scale.high,
-        boost=row.boost if scale.holds(row.boost) else math.nan,
+        low=scale.clip(low) if known else NAN,
+        high=scale.clip(high) if known else NAN,
+        wide_low=scale.clip(interval.wide_low) if known else NAN,
+        wide_high=scale.clip(interval.wide_high) if known else NAN,
+        below=low < scale.low or value < scale.low,
+        above=high > scale.high or value > scale.high,
+        value=value if scale.holds(value) else NAN,
     )
 
 
 def ticks(scale: Scale, most: int) -> tuple[float, ...]:
-    """Choose up to so many round boosts on a scale, zero among them; fractions."""
+    """Return at most this number of round boosts on a scale, zero among them; fractions."""
     return round_numbers(scale.low, scale.high, most)
 
 
 def round_numbers(low: float, high: float, most: int) -> tuple[float, ...]:
-    """Choose multiples of 1, 2 or 5 times a power of ten from one number to a larger one.
+    """Return multiples of 1, 2 or 5 times a power of ten from one number to a larger one.
 
-    There are at most so many, and at least two if that is five or more.
+    There are at most ``most``, and at least two if that is five or more.
     """
     least = (high - low) / most
     power = 10.0 ** math.floor(math.log10(least))
-    step = next(power * part for part in (1, 2, 5, 10) if power * part >= least)
-    places = range(math.ceil(low / step), math.floor(high / step) + 1)
-    return tuple(round(place * step, 15) for place in places)
+    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= least)
+    multiples = range(math.ceil(low / step), math.floor(high / step) + 1)
+    return tuple(round(multiple * step, 15) for multiple in multiples)
 
 
 def _finite(values: Sequence[float]) -> list[float]:
     return [value for value in values if math.isfinite(value)]
 
 
-def _three_quarters(ends: Sequence[float]) -> float:
-    """Return how far from zero the nearer three quarters of the ends go."""
-    sizes = sorted(map(abs, ends))
+def _three_quarters(limits: Sequence[float]) -> float:
+    """Return how far from zero the nearer three quarters of the limits go."""
+    sizes = sorted(map(abs, limits))
     return sizes[math.ceil(0.75 * len(sizes)) - 1] if sizes else 0.0

@@ -12,14 +12,13 @@ from __future__ import annotations
 import argparse
 import gc
 import math
-import os
 import sys
 import tempfile
 from pathlib import Path
 
 from distributed import Client, Scheduler, Worker
 
-FAKES = Path(__file__).parents[1] / "measure"
+HELPERS = Path(__file__).parents[1] / "helpers"
 
 
 def main() -> None:
@@ -30,15 +29,14 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--samples", type=int, default=5)
     options = parser.parse_args()
-    sys.path.insert(0, str(FAKES))
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(FAKES), os.environ.get("PYTHONPATH")]))
+    sys.path[:0] = [str(HELPERS), str(HELPERS / "measuring")]  # children find what this process finds
     from measure_builders import small_plan
     from sweeping import config, run_sweep
 
-    import abtune.measure.pool
-    from abtune.measure.store import Store
+    import abtune.measure.workers.pool
+    from abtune.measure.store.store import Store
 
-    abtune.measure.pool.TVM_MODULE = "fake_metaschedule"
+    abtune.measure.workers.pool.TVM_MODULE = "fake_metaschedule"
     plan = small_plan(
         seeds=options.runs // 4, configs=(config("plain", size="20000"), config("new", size="20000"))
     )

@@ -20,9 +20,10 @@ SEARCH = """
 import json, math, sys, time
 import numpy as np
 from abtune.configurations import ASYNC
-from abtune.measure import metaschedule
-from abtune.measure.trials import History, Trial
-from abtune.schema import TrialStatus
+from abtune.measure.tvm.propose import propose
+from abtune.measure.plan.problem import Problem
+from abtune.measure.plan.trials import History, Trial
+from abtune.dataset.schema import TrialStatus
 from abtune.shapes import Gemm
 target = json.dumps({
     "kind": "cuda", "arch": "sm_90", "max_threads_per_block": 1024, "thread_warp_size": 32,
@@ -31,9 +32,8 @@ target = json.dumps({
 history, latencies, digest = History.empty(), np.random.default_rng(0), ""
 started = time.perf_counter()
 for iteration in range(3):
-    found, model = metaschedule.propose(
-        Gemm(m=512, n=3072, k=768), ASYNC, target, history, 64, iteration + 1, int(sys.argv[1])
-    )
+    problem = Problem(shape=Gemm(m=512, n=3072, k=768), config=ASYNC, target=target)
+    found, model = propose(problem, history, 64, iteration + 1, int(sys.argv[1]))
     digest = found[-1].module_hash
     history = history.proposed(found, cost_model=model, seconds=math.nan).tried(
         tuple(

@@ -15,9 +15,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from abtune.measure.child import ChildProcess
-from abtune.measure.fork_server import ForkServer
-from abtune.measure.target import ONE_THREAD, TVM_MODULE
+from abtune.measure.plan.target import ONE_THREAD, TVM_MODULE
+from abtune.measure.workers.child import ChildProcess
+from abtune.measure.workers.fork_server import ForkServer
 
 IMPORT_AND_WAIT = f"import {TVM_MODULE}; print('ready', flush=True); input()"
 

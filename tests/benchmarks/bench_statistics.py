@@ -19,8 +19,9 @@ import scipy
 from scipy import stats
 
 import abtune
-from abtune.stats.interval import expanded_percentile
-from abtune.stats.significance import permutation_test
+from abtune.stats.intervals.expanded import expanded_percentile
+from abtune.stats.testing.significance import permutation_test
+from abtune.stats.two_sample import TwoSample
 
 SHAPES, SEEDS, RESAMPLES = 29, 10, 9_999
 MANY, MANY_SEEDS = 2_000, 20
@@ -58,11 +59,11 @@ def main() -> None:
     """Time the default interval, the exact test, and a whole analysis."""
     rng = np.random.default_rng(0)
     first, second = rng.normal(0, 0.03, (2, SHAPES, SEEDS))
-    floor = np.full((SHAPES, 2), np.nan)
+    samples = TwoSample.without_floor(first, second)
     print(f"numpy {np.__version__}, scipy {scipy.__version__}, Python {platform.python_version()}")
 
     def interval() -> object:
-        return expanded_percentile(first, second, level=0.95, floor=floor)
+        return expanded_percentile(samples, level=0.95)
 
     def bootstrap() -> object:
         return stats.bootstrap(
@@ -76,7 +77,7 @@ def main() -> None:
         )
 
     def exact() -> np.ndarray:
-        return permutation_test(first, second, rng=rng)
+        return permutation_test(samples, rng=rng)
 
     def enumeration() -> np.ndarray:
         return stats.permutation_test(

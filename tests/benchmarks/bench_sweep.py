@@ -19,7 +19,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from abtune.measure.target import find_target
+from abtune.measure.workers.find_target import find_target
 
 STOCK = """
 import json, sys, tempfile
@@ -29,13 +29,13 @@ options = json.loads(sys.argv[1])
 import tvm
 from tvm.s_tir import meta_schedule as ms
 import tvm.s_tir.tensor_intrin
-from abtune.measure import metaschedule
+from abtune.measure.tvm.tensor_programs import tensor_program
 target = tvm.target.Target(json.loads(options["target"]))
 kind = str(target.kind.name)
 for seed in range(options["runs"]):
     with tempfile.TemporaryDirectory() as folder:
         ms.tune_tir(
-            mod=metaschedule._workload(parse_shape(options["shape"])),
+            mod=tensor_program(parse_shape(options["shape"])),
             target=target,
             work_dir=folder,
             max_trials_global=options["trials"],

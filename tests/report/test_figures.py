@@ -15,16 +15,18 @@ from example_sweep import swept
 from report_builders import NAN, make_analysis, make_comparison, typical_analysis
 
 import abtune
-from abtune.analyse.comparison import Analysis, Verdict
-from abtune.analyse.convergence import Curve, Point, ShapeCurve
-from abtune.analyse.samples import extract
-from abtune.report.figures import draw_curve, save_figure
-from abtune.report.forest_figure import draw_forest
-from abtune.report.forest_rows import forest_rows
-from abtune.report.panels import decade_ticks, time_unit
-from abtune.report.scale import choose_scale, margin_ends
-from abtune.report.seeds_figure import draw_seeds
-from abtune.report.trials_figure import draw_trials, median_so_far
+from abtune.compare.results import Analysis, Verdict
+from abtune.report.columns import analysis_scale
+from abtune.report.figures.figure import save_figure
+from abtune.report.figures.forest import draw_forest
+from abtune.report.figures.forest_rows import forest_rows
+from abtune.report.figures.panels import decade_ticks, time_unit
+from abtune.report.figures.seeds import draw_seeds
+from abtune.report.scale import margin_ends
+from abtune.samples.samples import extract
+from abtune.sections.curve.curve import Curve, Point, ShapeCurve
+from abtune.sections.curve.curve_figure import draw_curve
+from abtune.sections.curve.trials_figure import draw_trials, median_so_far
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -139,13 +141,15 @@ def test_interval_ends_are_where_the_numbers_are() -> None:
     analysis = typical_analysis()
     axis = forest(analysis)
     for row in forest_rows(analysis):
-        if row.verdict is None or row.drawn is None or math.isnan(row.drawn.boost):
+        if row.verdict is None or row.drawn is None or math.isnan(row.drawn.value):
             continue
         spans = [line.get_xdata() for line in lines_at(axis, row.y) if line.get_marker() == "None"]
+        scale, drawn = analysis_scale(analysis), row.drawn
         assert [list(map(float, span)) for span in spans] == [
-            [100 * row.drawn.boost_low, 100 * row.drawn.boost_high]
+            [100 * scale.clip(drawn.wide_low), 100 * scale.clip(drawn.wide_high)],
+            [100 * drawn.low, 100 * drawn.high],
         ]
-        assert list(marks(axis, row.y).values()) == [pytest.approx(100 * row.drawn.boost)]
+        assert list(marks(axis, row.y).values()) == [pytest.approx(100 * drawn.value)]
     upright = [line.get_xdata()[0] for line in axis.lines if list(line.get_ydata()) == [0, 1]]
     assert upright == [0, *(pytest.approx(100 * end) for end in margin_ends(0.02))]
 
@@ -184,7 +188,7 @@ def test_what_leaves_the_axis_gets_an_arrow() -> None:
     wild = make_comparison("wild", boost=0.1, boost_low=-0.8, boost_high=9.0)
     far = make_comparison("far", boost=30.0, boost_low=20.0, boost_high=40.0)
     analysis = make_analysis(wild, far, *(make_comparison(f"s{at}") for at in range(20)))
-    scale, axis = choose_scale(analysis), forest(analysis)
+    scale, axis = analysis_scale(analysis), forest(analysis)
     rows = {row.shape: row.y for row in forest_rows(analysis)}
     found = marks(axis, rows["wild"])
     assert found[">"] == pytest.approx(100 * scale.high)

@@ -5,38 +5,42 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
+import math
 import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
-from xml.etree import ElementTree
+from typing import Any
 
 import pytest
 from golden_files import assert_golden
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from report_builders import NAN, make_analysis, make_comparison, make_side, typical_analysis
+from report_builders import NAN, make_analysis, make_comparison, make_side, report_of, typical_analysis
 
-from abtune.analyse.comparison import Analysis, Verdict
-from abtune.report.html_page import html_page
-from abtune.report.html_report import render_html
-from abtune.report.machine import render_json
-from abtune.report.numbers import percent
+from abtune.compare.results import Analysis, Verdict
+from abtune.report.columns import analysis_scale, overall_interval
+from abtune.report.formats import html, machine
+from abtune.report.formats.svg import Drawing, draw_axis, draw_interval, draw_samples, position
 from abtune.report.page import (
     SHAPE,
     Bullets,
+    Cell,
     Dots,
+    Drawn,
     Grid,
     Heading,
+    Page,
     Prose,
     Section,
     Strip,
     column,
-    drawing,
 )
-from abtune.report.scale import choose_scale
-from abtune.report.svg import OVERALL, draw_interval, draw_samples, place
+from abtune.report.scale import Interval, Scale
+from abtune.report.summary import analysis_report
+from abtune.text import p_value, percent_cell
 
 EMPTY = {"meta", "wbr"}
+SCALE = Scale(low=-0.5, high=1.0, margin=0.02)
 EVIL = """<script>alert(1)</script> & "quotes" 'single' </style>"""
 
 
@@ -98,14 +102,15 @@ def evil_analysis() -> Analysis:
 
 
 def page() -> Section:
+    """Every kind of part that the main report does not have, and rows that share a label."""
     strip = Strip(name="main<line>", values=(1.0, 2.0, 2.0), marked=1.6, mark="1.6 us")
     grid = Grid(
         stub=SHAPE,
-        labels=("M=1_N=2_K=3", "b<c"),
+        labels=("M=1_N=2_K=3", "M=1_N=2_K=3", "b<c", "b<c"),
         columns=(
-            column("side", ["a\nb", "c\nd"], right=False),
-            column("number", ["1.5\n22.25", "-\n-"]),
-            drawing("drawn", ["[--o |]\n<-o-->"] * 2, gives_way=1),
+            column("side", ["a", "b", "c", "d"], kind="word"),
+            column("number", ["1.5", "22.25", "-", "-"]),
+            Drawn(intervals=(Interval(low=-0.1, value=0.1, high=2.0),) * 4, scale=SCALE, gives_way=1),
         ),
     )
     parts = (
@@ -113,23 +118,48 @@ def page() -> Section:
         Prose(text="Some words.", remark=True),
         Heading(text="less", minor=True),
         grid,
-        Bullets(items=("One thing.", "Another <b>.")),
+        Bullets(items=("One thing.", "Another <b>."), footnotes=("A note.",)),
         Dots(strips=(strip,), low="1.0 us", high="2.0 us"),
     )
     return Section(name="noise", page=parts, result=None)
 
 
+def render_html(analysis: Analysis, *sections: Section, why: bool = False) -> str:
+    return html.render(analysis_report(analysis, *sections, why=why))
+
+
+def written(*parts: Page) -> str:
+    """Return what stands in a document that has only these parts."""
+    text = html.render(report_of(*parts))
+    return text.partition("<main>")[2].partition("</main>")[0]
+
+
+def drawn(low: float, boost: float, high: float, **more: Any) -> Drawing:
+    """Draw an interval on a scale from -50 to +100 %."""
+    return draw_interval(Interval(low=low, value=boost, high=high, **more), SCALE)
+
+
+def tracks(drawing: Drawing, kind: str) -> list[str]:
+    """Return the paths of a kind."""
+    return [stroke.track for stroke in drawing.strokes if kind in stroke.kind.split()]
+
+
+def corners(track: str) -> list[tuple[float, float]]:
+    """Return the corners of a polygon, or the leftmost point of a circle."""
+    return [(float(x), float(y)) for x, y in re.findall(r"[ML](-?[\d.]+) (-?[\d.]+)", track)]
+
+
 def test_report_looks_as_its_golden_file_shows() -> None:
     """The whole document of an analysis with every verdict, and of a page below it, is kept as a file."""
-    text = render_html(typical_analysis(), [page()])
+    text = render_html(typical_analysis(), page())
     assert_golden("report.html", text)
-    assert text == render_html(typical_analysis(), [page()])
+    assert text == render_html(typical_analysis(), page())
 
 
 @pytest.mark.parametrize("analysis", [typical_analysis(), evil_analysis(), make_analysis(make_comparison())])
 def test_document_is_well_formed_and_needs_nothing_else(analysis: Analysis) -> None:
     """Elements nest, identifiers are unique, links lead somewhere, and nothing is loaded or run."""
-    text = render_html(analysis, [page()])
+    text = render_html(analysis, page())
     assert text.startswith('<!DOCTYPE html>\n<html lang="en">\n')
     tree = parse(text)
     kinds = {tag for tag, _ in tree.starts}
@@ -145,11 +175,11 @@ def test_document_is_well_formed_and_needs_nothing_else(analysis: Analysis) -> N
 
 def test_tables_and_drawings_are_accessible() -> None:
     """Headings of tables say what they head, drawings say what they show, and levels are not skipped."""
-    tree = parse(render_html(typical_analysis(), [page()]))
+    tree = parse(render_html(typical_analysis(), page()))
     assert {head["scope"] for head in tree.attributes("th")} == {"col", "row"}
     drawings = list(tree.attributes("svg"))
     assert all(drawn["role"] == "img" and drawn["aria-label"] for drawn in drawings)
-    assert "boost +11.1 percent, 95% interval +6.2 to +16.0" in {drawn["aria-label"] for drawn in drawings}
+    assert "boost +11.1 percent, interval +6.2 to +16.0" in {drawn["aria-label"] for drawn in drawings}
     levels = [int(tag[1]) for tag, _ in tree.starts if re.fullmatch(r"h\d", tag)]
     assert levels[0] == 1
     assert levels.count(1) == 1
@@ -159,26 +189,28 @@ def test_tables_and_drawings_are_accessible() -> None:
 def test_verdicts_are_told_apart_without_colour() -> None:
     """Each verdict stands there as a word, and no two of its drawings have the same marker."""
     text = render_html(typical_analysis())
-    row = make_comparison()
-    scale = choose_scale(make_analysis(row))
-    drawn = {draw_interval(row, scale, 0.02, kind.value, "").replace(kind.value, "") for kind in Verdict}
-    assert len(drawn) == len(Verdict)
-    assert all(f"{verdict.value}</span>" in text for verdict in Verdict)
+    markers = {
+        (stroke.track, stroke.kind) for kind in Verdict for stroke in drawn(0.1, 0.2, 0.3, tone=kind).strokes
+    }
+    ground = {(stroke.track, stroke.kind) for stroke in drawn(0.1, NAN, 0.3).strokes}
+    assert len(markers - ground) == len(Verdict)
+    assert all(f"</span> {verdict.value}</span>" in text for verdict in Verdict)
 
 
 def test_numbers_are_those_of_json() -> None:
     """Boost, interval, p-values and verdict of each row are those of the JSON report, rounded for people."""
     analysis = typical_analysis()
-    rows = {row[0]: row for row in parse(render_html(analysis)).rows}
-    for record in json.loads(render_json(analysis))["comparisons"]:
+    folded = parse(render_html(analysis)).rows[-len(analysis.comparisons) :]
+    rows = {row[0]: row for row in parse(render_html(analysis)).rows if row not in folded}
+    for record in json.loads(machine.render_json(analysis_report(analysis)))["comparisons"]:
         row = rows[record["shape"]]
         boost, low, high = (
-            percent(NAN if record[name] is None else record[name], 1)
+            percent_cell(NAN if record[name] is None else record[name], 1)
             for name in ("boost", "boost_low", "boost_high")
         )
         assert row[1:4] == [boost, f"{low} to {high}" if low != "-" else "-", ""]
         assert record["verdict"] in row[6]
-        assert row[5] == ("-" if record["p_adjusted"] is None else f"{record['p_adjusted']:.4f}")
+        assert row[5] == p_value(math.nan if record["p_adjusted"] is None else record["p_adjusted"])
         assert row[8] == f"{record['n_baseline']}+{record['n_candidate']}"
     overall = rows["these 5 shapes"]
     assert overall[1:3] == ["+11.85", "+7.72 to +16.13"]
@@ -211,7 +243,7 @@ def test_names_cannot_act_as_html() -> None:
     assert "<script" not in text
     tree = parse(text)
     assert "".join(tree.text).count(EVIL) >= 8
-    assert [row[0] for row in tree.rows].count(EVIL) == 1
+    assert [row[0] for row in tree.rows].count(EVIL) == 2  # of the comparisons, and of the reasons
 
 
 @settings(max_examples=30, deadline=None)
@@ -226,44 +258,38 @@ def test_any_text_gives_a_document(shape: str, reason: str, config: str) -> None
 def test_names_of_samples_leave_room_for_the_dots(name: str) -> None:
     """All dots are within the drawing, and lie in order, however long the names beside them are."""
     strip = Strip(name=name, values=(1.0, 2.0, 3.0), marked=2.0, mark="2 us")
-    text = draw_samples(Dots(strips=(strip, strip), low="1", high="3"))
-    drawn = ElementTree.fromstring(text)  # noqa: S314 - it was just written here
-    width, height = (float(number) for number in drawn.attrib["viewBox"].split()[2:])
-    dots = [(float(dot.attrib["cx"]), float(dot.attrib["cy"])) for dot in drawn.iter() if "cx" in dot.attrib]
+    drawing = draw_samples(Dots(strips=(strip, strip), low="1", high="3"))
+    dots = [corner for track in tracks(drawing, "dot") for corner in corners(track)]
     first, second = dots[:3], dots[3:]
-    assert all(0 < x < width and 0 < y < height for x, y in dots)
+    assert all(0 < x < drawing.width and 0 < y < drawing.height for x, y in dots)
     assert first == sorted(first)
     assert [x for x, _ in first] == [x for x, _ in second]
-    assert first[-1][0] - first[0][0] > width / 3
-    texts = [text for text in drawn.iter() if text.tag.endswith("text")]
-    assert "".join(text.text or "" for text in texts).count(name) == 2
-    assert all(float(text.attrib["y"]) < height for text in texts)
+    assert first[-1][0] - first[0][0] > drawing.width / 3
+    assert "".join(words.text for words in drawing.words).count(name) == 2
+    assert all(float(words.y) < drawing.height for words in drawing.words)
 
 
 @pytest.mark.parametrize("text", ["see --noise", "(--noise-from)", "--why says it", "a <b> --ci"])
 def test_options_are_kept_in_one_piece(text: str) -> None:
     """A browser breaks lines behind hyphens; the name of an option in a sentence is kept together."""
     options = re.findall(r"--[a-z-]+", text)
-    written = html_page([Prose(text=text, remark=False), Bullets(items=(text,))], top=1)
-    assert all(written.count(f'<span class="option">{option}</span>') == 2 for option in options)
-    assert "".join(Tree(written).text).count(text) == 2
+    found = written((Prose(text=text, remark=False), Bullets(items=(text,))))
+    assert all(found.count(f'<span class="option">{option}</span>') == 2 for option in options)
+    assert "".join(Tree(found).text).count(text) == 2
 
 
 def test_rules_and_names_with_hyphens_are_no_options() -> None:
     """Dashes within names, or names far too long for a line, may be broken."""
-    text = "a--b ---- --" + "x" * 100
-    assert "span" not in html_page([Prose(text=text, remark=False)], top=1)
+    assert "span" not in written((Prose(text="a--b ---- --" + "x" * 100, remark=False),))
 
 
 def test_long_names_in_tables_may_break_anywhere() -> None:
     """Names too long for a column are marked for the style sheet, others are as they were."""
-    sides = column("side", ["short name", "y" * 30], right=False)
+    sides = column("side", ["short name", "y" * 30], kind="word")
     grid = Grid(stub="configuration", labels=("x" * 30, "N=1_H=56_W=56_C=64_K=64"), columns=(sides,))
-    written = html_page([grid], top=1)
-    assert re.findall(r'<span class="long">(\w+)</span>', written) == ["x" * 30, "y" * 30]
-    assert "long" not in html_page([dataclasses.replace(grid, stub=SHAPE, columns=())], top=1)
-    style = render_html(None, [])
-    assert re.search(r"tbody th code, \.long {[^}]*overflow-wrap: anywhere;", style)
+    assert re.findall(r'<span class="long">(\w+)</span>', written((grid,))) == ["x" * 30, "y" * 30]
+    assert "long" not in written((dataclasses.replace(grid, stub=SHAPE, columns=()),))
+    assert re.search(r"tbody th code, \.long {[^}]*overflow-wrap: anywhere;", html.render(report_of()))
 
 
 def test_reasons_are_folded_unless_asked_for() -> None:
@@ -274,52 +300,77 @@ def test_reasons_are_folded_unless_asked_for() -> None:
 
 
 def test_pages_stand_alone_too() -> None:
-    """Without an analysis the first page has the title of the document, and labels span their lines."""
-    text = render_html(None, [page(), page()])
+    """Without an analysis the first page has the title of the document, and labels span their rows."""
+    text = html.render(report_of(page().page, page().page))
     tree = parse(text)
     assert "<title>title &amp; more</title>" in text
     assert [tag for tag, _ in tree.starts if re.fullmatch(r"h\d", tag)] == ["h1", "h2", "h2", "h3"]
-    assert ["M=1_N=2_K=3", "a", "1.5", "[--o |]"] in tree.rows
-    assert ["b", "22.25", "<-o-->"] in tree.rows
+    assert ["M=1_N=2_K=3", "a", "1.5", ""] in tree.rows
+    assert ["b", "22.25", ""] in tree.rows
     assert {"scope": "row", "rowspan": "2"} in tree.attributes("th")
 
 
-def drawn(low: float, boost: float, high: float) -> ElementTree.Element:
-    """Draw an interval on a scale from -50 to +100 %."""
-    scale = dataclasses.replace(choose_scale(make_analysis()), low=-0.5, high=1.0)
-    row = make_comparison(boost=boost, boost_low=low, boost_high=high)
-    text = draw_interval(row, scale, 0.02, "inconclusive", "x")
-    return ElementTree.fromstring(text)  # noqa: S314 (written here)
+def test_footnotes_belong_to_their_section() -> None:
+    """Links lead to the note of the same section, although numbers begin anew in each."""
+    cell = Cell(text="invalid", tone="invalid", notes=(1,))
+    grid = Grid(stub="n", labels=("a",), columns=(column("verdict", [cell], kind="word"),))
+    tree = parse(html.render(report_of(*[(grid, Bullets(items=(), footnotes=("So.",)))] * 2)))
+    assert [link["href"] for link in tree.attributes("a")] == ["#note-1-1", "#note-2-1"]
+    assert [item["id"] for item in tree.attributes("li")] == ["note-1-1", "note-2-1"]
+
+
+def test_only_tables_with_drawings_become_cards() -> None:
+    """On a narrow screen other tables stay tables, which can be moved sideways."""
+    plain = Grid(stub="n", labels=("a",), columns=(column("x", ["1"]),))
+    assert "cards" not in written((plain,))
+    assert 'class="cards"' in written(page().page)
+    assert written((plain,)).count('role="region" tabindex="0"') == 1
+
+
+def test_drawings_are_explained_below_the_last_table() -> None:
+    """Band and thin line are named where they are drawn, and nothing where nothing is."""
+    wide = Interval(low=0.1, value=0.2, high=0.3, wide_low=0.0, wide_high=0.5)
+    grid = Grid(stub="n", labels=("a",), columns=(Drawn(intervals=(wide,), scale=SCALE, gives_way=1),))
+    assert "the band the margin" in written((grid,))
+    assert "thin line" in written((grid,))
+    assert "thin line" not in written(page().page)
+    assert "Drawn:" not in written((Prose(text="Nothing.", remark=False),))
+    scale = dataclasses.replace(SCALE, margin=0.0)
+    assert not tracks(draw_interval(wide, scale), "band")
 
 
 def test_an_overall_boost_without_interval_is_hollow() -> None:
     """A small filled diamond would look like a narrow interval; the same boost with one is filled."""
     aggregate = make_analysis().overall.these_shapes
-    scale = choose_scale(make_analysis())
+    scale = analysis_scale(make_analysis())
     lone = dataclasses.replace(aggregate, boost_low=NAN, boost_high=NAN)
-    assert 'class="marker hollow"' in draw_interval(lone, scale, 0.02, OVERALL, "")
-    assert 'class="marker"' in draw_interval(aggregate, scale, 0.02, OVERALL, "")
+    assert tracks(draw_interval(overall_interval(lone), scale), "hollow")
+    known = draw_interval(overall_interval(aggregate), scale)
+    (diamond,) = tracks(known, "marker")
+    assert not tracks(known, "hollow")
+    ends = [corners(diamond)[place][0] for place in (0, 2)]
+    bounds = [position(end, scale) for end in (aggregate.boost_low, aggregate.boost_high)]
+    assert ends == [pytest.approx(bound, abs=0.051) for bound in bounds]
 
 
 def test_interval_is_drawn_where_it_is() -> None:
-    """The ends of the line and the marker are at the places of the numbers on the scale."""
-    scale = dataclasses.replace(choose_scale(make_analysis()), low=-0.5, high=1.0)
-    root = drawn(-0.1, 0.2, 0.6)
-    line = next(part for part in root.iter("path") if part.get("class") == "line")
-    track = re.match(r"M([\d.]+) [\d.]+H([\d.]+)", line.get("d", ""))
-    assert track is not None
-    assert [float(end) for end in track.groups()] == [
-        pytest.approx(place(end, scale), abs=0.051) for end in (-0.1, 0.6)
-    ]
-    circle = next(root.iter("circle"))
-    assert float(circle.get("cx", "")) == pytest.approx(place(0.2, scale), abs=0.051)
-    zero = next(part for part in root.iter("path") if part.get("class") == "zero")
-    assert zero.get("d", "").startswith(f"M{place(0, scale):.1f} ")
-    assert not [part for part in root.iter("polygon") if part.get("class") == "arrow"]
+    """The ends of both lines and the marker are at the places of the numbers on the scale."""
+    drawing = drawn(-0.1, 0.2, 0.6, wide_low=-0.2, wide_high=0.9)
+    for kind, limits in (("line", (-0.1, 0.6)), ("thin", (-0.2, 0.9))):
+        (track,) = tracks(drawing, kind)
+        match = re.match(r"M([\d.]+) [\d.]+H([\d.]+)", track)
+        assert match is not None
+        assert [float(end) for end in match.groups()] == [
+            pytest.approx(position(limit, SCALE), abs=0.051) for limit in limits
+        ]
+    ((left, _),) = corners(tracks(drawing, "marker")[0])
+    assert left + 4 == pytest.approx(position(0.2, SCALE), abs=0.051)
+    assert tracks(drawing, "zero")[0].startswith(f"M{position(0, SCALE):.1f} ")
+    assert not tracks(drawing, "arrow")
 
 
 @pytest.mark.parametrize(
-    ("bounds", "arrows", "circles"),
+    ("bounds", "arrows", "markers"),
     [
         ((-0.9, 0.2, 0.6), 1, 1),
         ((-0.9, 0.2, 9.0), 2, 1),
@@ -330,11 +381,19 @@ def test_interval_is_drawn_where_it_is() -> None:
     ],
 )
 def test_what_leaves_the_scale_has_arrows(
-    bounds: tuple[float, float, float], arrows: int, circles: int
+    bounds: tuple[float, float, float], arrows: int, markers: int
 ) -> None:
     """An interval that goes on has an arrow at that end; a boost beyond it has no marker."""
-    root = drawn(*bounds)
-    assert len([part for part in root.iter("polygon") if part.get("class") == "arrow"]) == arrows
-    assert len(list(root.iter("circle"))) == circles
-    numbers = re.findall(r"-?\d+\.\d", ElementTree.tostring(root, encoding="unicode"))
-    assert all(-1 <= float(number) <= 241 for number in numbers)
+    drawing = drawn(*bounds)
+    assert len(tracks(drawing, "arrow")) == arrows
+    assert len(tracks(drawing, "marker")) == markers
+    numbers = re.findall(r"-?\d+\.\d", " ".join(stroke.track for stroke in drawing.strokes))
+    assert all(-8 <= float(number) <= 241 for number in numbers)
+
+
+def test_the_axis_has_round_numbers_within_the_drawing() -> None:
+    """Zero is on it, and no number is cut by the edge."""
+    axis = draw_axis(SCALE)
+    assert "0" in [words.text for words in axis.words]
+    assert all(4 < float(words.x) < axis.width - 4 for words in axis.words)
+    assert axis.label == "scale from -50 to +100 percent"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from abtune.report.labels import fit_labels
+from abtune.report.text.labels import fit_labels
 from abtune.shapes import PRESETS
 
 CONV2D = [shape.label for shape in PRESETS["tvm14009"] if shape.workload == "conv2d_nhwc"]

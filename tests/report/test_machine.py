@@ -14,12 +14,33 @@ from hypothesis import given
 from hypothesis import strategies as st
 from report_builders import NAN, make_analysis, make_comparison, make_side, typical_analysis
 
-from abtune.analyse.comparison import Comparison, Verdict
-from abtune.report.machine import comparison_record, render_csv, render_json
-from abtune.report.markdown import render_markdown
+from abtune.compare.results import Analysis, Comparison, Verdict
+from abtune.errors import InputError
+from abtune.report.fields import analysis_record, comparison_record
+from abtune.report.formats import machine, markdown
+from abtune.report.page import Report, Section
+from abtune.report.summary import analysis_report
 
 NUMBERS = st.floats(allow_nan=True, allow_infinity=False)
 FRACTIONS = ("boost", "boost_low", "boost_high", "p", "p_adjusted", "p_equivalence", "p_equivalence_adjusted")
+
+
+def for_programs(analysis: Analysis) -> Report:
+    """Return a report without its page, which only people read."""
+    rows = tuple(map(comparison_record, analysis.comparisons))
+    return Report(sections=(Section(name="", page=(), result=analysis_record(analysis), rows=rows),))
+
+
+def render_json(analysis: Analysis) -> str:
+    return machine.render_json(for_programs(analysis))
+
+
+def render_csv(analysis: Analysis) -> str:
+    return machine.render_csv(for_programs(analysis))
+
+
+def render_markdown(analysis: Analysis) -> str:
+    return markdown.render(analysis_report(analysis))
 
 
 @st.composite
@@ -79,8 +100,39 @@ def test_json_says_how_it_was_made() -> None:
 
 def test_infinite_bounds_are_null() -> None:
     """JSON has no infinity, so an unbounded interval ends in null."""
-    record = comparison_record(make_comparison(boost_high=math.inf))
+    (record,) = json.loads(render_json(make_analysis(make_comparison(boost_high=math.inf))))["comparisons"]
     assert record["boost_high"] is None
+
+
+def test_the_report_has_what_programs_read() -> None:
+    """The section of an analysis has the record of the analysis and a row for each comparison."""
+    analysis = typical_analysis()
+    for render in (machine.render_json, machine.render_csv):
+        assert render(analysis_report(analysis)) == render(for_programs(analysis))
+
+
+def test_json_has_sections_by_name() -> None:
+    """A section stands under its name; one without a name has its fields at the top."""
+    named = Section(name="noise", page=(), result={"x": math.nan, "y": (1, 2)})
+    empty = Section(name="overall", page=(), result=None)
+    document = json.loads(machine.render_json(analysis_report(typical_analysis(), named, empty)))
+    assert document["noise"] == {"x": None, "y": [1, 2]}
+    assert document["overall"]["these_shapes"]["shapes"] == 5
+    alone = json.loads(machine.render_json(Report(sections=(named,))))
+    assert set(alone) == {"abtune_version", "noise"}
+
+
+def test_csv_without_rows_is_refused() -> None:
+    """CSV holds rows; a section that has none is named, with the format to take."""
+    named = Section(name="noise", page=(), result={})
+    with pytest.raises(InputError, match=r"^CSV has the comparisons only, not noise; take --format json$"):
+        machine.render_csv(analysis_report(typical_analysis(), named))
+
+
+def test_csv_has_the_fields_of_a_comparison() -> None:
+    """The header is made of the names of the record, in their order."""
+    header = render_csv(make_analysis(make_comparison())).splitlines()[0]
+    assert header.split(",") == list(comparison_record(make_comparison()))
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 from markdown_it import MarkdownIt
-from report_builders import make_analysis, make_comparison
+from report_builders import make_analysis, make_comparison, report_of
 
-from abtune.report.markdown import render_markdown
-from abtune.report.markdown_page import markdown_page
-from abtune.report.page import SHAPE, Dots, Grid, Strip, column, drawing
+from abtune.report.formats.markdown import render
+from abtune.report.page import SHAPE, Dots, Drawn, Grid, Strip, column
+from abtune.report.scale import Interval, Scale
+from abtune.report.summary import analysis_report
 
 ODD = ["c|d", "a`b", "`a``b|c", "ends`", "|", "``", "plain"]
 
@@ -29,38 +30,35 @@ def rows(text: str) -> Iterator[list[str]]:
 
 @pytest.mark.parametrize("label", ODD)
 def test_labels_stay_in_their_cells(label: str) -> None:
-    """A row has its label and its numbers, whatever the label holds; so has the list below."""
+    """A row has its label and its numbers, whatever the label holds; so has the table of reasons."""
     analysis = make_analysis(make_comparison(label), make_comparison("other"))
-    text = render_markdown(analysis)
-    first, second = (row for row in rows(text) if row[0] in {label, "other"})
+    text = render(analysis_report(analysis))
+    first, second = (row for row in rows(text.partition("<details>")[0]) if row[0] in {label, "other"})
     assert first == [label, *second[1:]]
-    spans = [
-        part.content
-        for token in MarkdownIt("commonmark").parse(text.partition("<details>")[2])
-        for part in token.children or []
-        if part.type == "code_inline"
-    ]
-    assert label in spans
+    reasons = [row for row in rows(text.partition("<details>")[2]) if row[0] in {label, "other"}]
+    assert reasons == [[row.shape, row.verdict.value, row.reason] for row in analysis.comparisons]
 
 
 @pytest.mark.parametrize("label", ODD)
 @pytest.mark.parametrize("stub", [SHAPE, "configuration"])
 def test_pages_keep_labels_in_their_cells(stub: str, label: str) -> None:
-    """Grids of pages do so too, with their drawings."""
-    part = Grid(
-        stub=stub,
-        labels=(label,),
-        columns=(column("side|s", [label], right=False), drawing("drawn", ["[-|-o-]"], gives_way=1)),
+    """Grids of pages do so too, with their drawings, whose blanks are kept."""
+    drawn = Drawn(
+        intervals=(Interval(low=-0.5, value=0.0, high=0.5),),
+        scale=Scale(low=-1.0, high=1.0, margin=0.0),
+        gives_way=1,
     )
-    assert list(rows(markdown_page([part]))) == [
-        [stub, "side|s", "drawn"],
-        [label, label, "[-|-o-]"],
+    part = Grid(stub=stub, labels=(label,), columns=(column("side|s", [label], kind="word"), drawn))
+    bar = "╞═════●════╡".center(24, "\xa0")
+    assert list(rows(render(report_of([part])))) == [
+        [stub, "side|s", "-100%" + "\xa0" * 14 + "+100%"],
+        [label, label, bar],
     ]
 
 
 def test_backticks_do_not_end_a_drawing() -> None:
     """A dot plot stays one block of code, whatever its samples are called."""
     strip = Strip(name="```", values=(1.0, 2.0), marked=1.5, mark="mean")
-    tokens = MarkdownIt("commonmark").parse(markdown_page([Dots(strips=(strip,), low="1", high="2")]))
+    tokens = MarkdownIt("commonmark").parse(render(report_of([Dots(strips=(strip,), low="1", high="2")])))
     assert [token.type for token in tokens] == ["fence"]
     assert "```" in tokens[0].content

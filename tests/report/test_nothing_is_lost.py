@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 import xarray as xr
-from rich.cells import set_cell_size
+from report_builders import printed
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 
 import abtune
-from abtune.analyse.comparison import Analysis
-from abtune.analyse.convergence import boost_curve
-from abtune.analyse.explain import explain
-from abtune.analyse.noise import describe_noise
-from abtune.report.columns import report_columns
-from abtune.report.curve_page import curve_page
-from abtune.report.explain_page import explain_page
-from abtune.report.labels import group_by_workload
-from abtune.report.layout import break_words, choose_layout, with_marks
-from abtune.report.noise_page import noise_page
-from abtune.report.notes import collect_notes, design, methods, title
-from abtune.report.overall_page import overall_page
-from abtune.report.page import Bullets, Grid, Heading, Page, Prose
-from abtune.report.terminal import render_terminal
-from abtune.report.terminal_page import render_page
+from abtune.compare.results import Analysis
+from abtune.report.formats.terminal_table import Fit, fit_tables
+from abtune.report.page import Bullets, Column, Folded, Grid, Heading, Page, Part, Prose, Tally, spans
+from abtune.report.summary import analysis_section
+from abtune.report.text.layout import GAP
+from abtune.sections.curve.curve import boost_curve
+from abtune.sections.curve.curve_page import curve_page
+from abtune.sections.explain.explain import explain
+from abtune.sections.explain.explain_page import explain_page
+from abtune.sections.noise.noise import describe_noise
+from abtune.sections.noise.noise_page import noise_page
+from abtune.sections.overall.overall_page import overall_page
 
 WIDTHS = (40, 60, 80, 100, 140)
 CJK = "卷积层{}_输入通道六十四_输出通道一百二十八"
@@ -61,114 +59,111 @@ def measured() -> xr.Dataset:
 
 
 @pytest.fixture(scope="module")
-def pages(measured: xr.Dataset) -> dict[str, Page]:
+def pages(report: Analysis, measured: xr.Dataset) -> dict[str, Page]:
     analysis = abtune.analyze(measured)
     return {
-        "explain": explain_page(explain(measured, analysis, LABELS[0], abtune.analyze)),
+        "report": analysis_section(report, why=True).page,
+        "explain": explain_page(explain(measured, analysis, LABELS[0])),
         "overall": overall_page(analysis),
         "noise": noise_page(describe_noise(measured, analysis)),
         "curve": curve_page(boost_curve(measured, analysis), analysis),
     }
 
 
-def console_of(width: int) -> Console:
-    return Console(file=io.StringIO(), width=width, color_system=None)
-
-
-def printed(console: Console) -> str:
-    return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
+PAGES = ("report", "explain", "overall", "noise", "curve")
 
 
 def squeezed(text: str) -> str:
     return "".join(text.split())
 
 
-def labels_shown(table: str, label_width: int) -> str:
-    """Put together what stands in the first column of a table without the heading."""
-    lines = table.splitlines()[1:]
-    return squeezed("".join(set_cell_size(line, label_width) for line in lines).replace("_", ""))
-
-
-def labels_whole(labels: Sequence[str]) -> str:
-    return squeezed("".join(labels).replace("_", ""))
+def unfolded(page: Page) -> Iterator[Part]:
+    for part in page:
+        yield from unfolded(part.parts) if isinstance(part, Folded) else [part]
 
 
 def sentences(page: Page) -> Iterator[str]:
-    for part in page:
+    for part in unfolded(page):
         match part:
             case Heading() | Prose():
                 yield part.text
             case Bullets():
-                yield from part.items
+                yield from (*part.items, *part.footnotes)
+            case Tally():
+                yield from (cell.text for cell in part.cells)
+
+
+def between(line: str, start: int, stop: int) -> str:
+    """Return what stands between two cells of a line."""
+    rest = line[len(set_cell_size(line, start)) :]
+    return set_cell_size(rest, stop - start)
+
+
+def shown_labels(table: str, fit: Fit) -> str:
+    """Put together the first column, without the prose that stands below rows."""
+    lines = [line for line in table.splitlines()[1:] if not line.startswith("    ")]
+    return squeezed("".join(between(line, 0, fit.label_width) for line in lines))
+
+
+def shown_column(table: str, fit: Fit, place: int) -> str:
+    """Put together a column of a table."""
+    before = [width for position, width in fit.widths.items() if position < place]
+    start = fit.label_width + sum(GAP + width for width in before) + GAP
+    lines = table.splitlines()[1:]
+    return squeezed("".join(between(line, start, start + fit.widths[place]) for line in lines))
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_every_sentence_of_the_report_is_whole(report: Analysis, width: int) -> None:
-    """Names, reasons and notes are all there, whatever they are made of."""
-    console = console_of(width)
-    render_terminal(report, console, why=True)
-    text = squeezed(printed(console))
-    notes = collect_notes(report)
-    said = [title(report), design(report), *notes.general, *notes.numbered]
-    said += [f"{row.shape}: {row.verdict.value}. {row.reason}" for row in report.comparisons]
-    said += [f"{report.definition} {methods(report)}"]
-    assert [sentence for sentence in said if squeezed(sentence) not in text] == []
-
-
-@pytest.mark.parametrize("width", WIDTHS)
-def test_every_label_of_the_report_is_whole(report: Analysis, width: int) -> None:
-    """The table of shapes has every character of every label, so that no two shapes look the same."""
-    console = console_of(width)
-    render_terminal(report, console, why=False)
-    columns = with_marks(report_columns(report), collect_notes(report), ascii_only=False)
-    layout = choose_layout(columns, group_by_workload(report.comparisons), width)
-    table = printed(console).partition("\nshape ")[2].partition("\n\noverall ")[0]
-    assert labels_shown(table, layout.label_width) == labels_whole(LABELS)
-
-
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("name", ["explain", "overall", "noise", "curve"])
-def test_every_sentence_of_a_page_is_whole(pages: dict[str, Page], name: str, width: int) -> None:
-    """What a page says is all there, as is what its drawings are named."""
-    console = console_of(width)
-    render_page(pages[name], console)
-    text = squeezed(printed(console))
+@pytest.mark.parametrize("name", PAGES)
+def test_every_sentence_is_whole(pages: dict[str, Page], name: str, width: int) -> None:
+    """What a page says is all there: names, notes, counts, and what its drawings are named."""
+    text = squeezed(printed(pages[name], width))
     assert [sentence for sentence in sentences(pages[name]) if squeezed(sentence) not in text] == []
     assert "…" not in text
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("name", ["explain", "overall", "noise", "curve"])
-def test_every_label_of_a_page_is_whole(pages: dict[str, Page], name: str, width: int) -> None:
-    """Tables of pages have every character of every label and of every name beside it."""
-    for grid in (part for part in pages[name] if isinstance(part, Grid)):
-        console = console_of(width)
-        render_page([grid], console)
-        columns = break_words(grid.columns, width)
-        layout = choose_layout(columns, [grid], width, stub=grid.stub)
-        table = printed(console).partition("\nno room at this width")[0]
-        assert labels_shown(table, layout.label_width) == labels_whole(grid.labels)
-        sides = [column for column in grid.columns if column.key == "side"]
-        for character in set("".join(CONFIGS)) if sides else ():
-            assert table.count(character) >= len(grid.labels) * "".join(CONFIGS).count(character)
+@pytest.mark.parametrize("name", PAGES)
+def test_every_label_is_whole(pages: dict[str, Page], name: str, width: int) -> None:
+    """Tables have every character of every label, so that no two rows look the same."""
+    for grid in (part for part in unfolded(pages[name]) if isinstance(part, Grid)):
+        fit = fit_tables([grid], Console(width=width, color_system=None))[0]
+        table = printed([grid], width).partition("\nNo room at")[0].partition("\nDrawing:")[0]
+        labels = "".join(grid.labels[rows[0]] for rows in spans(grid.labels))
+        assert shown_labels(table, fit).replace("_", "") == squeezed(labels).replace("_", "")
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", PAGES)
+def test_names_and_prose_in_tables_are_whole(pages: dict[str, Page], name: str, width: int) -> None:
+    """Names beside labels and sentences in tables are all there, beside their rows or below them."""
+    for grid in (part for part in unfolded(pages[name]) if isinstance(part, Grid)):
+        fit = fit_tables([grid], Console(width=width, color_system=None))[0]
+        table = printed([grid], width).partition("\nNo room at")[0].partition("\nDrawing:")[0]
+        for place, column in enumerate(grid.columns):
+            if not isinstance(column, Column) or column.kind == "number":
+                continue
+            texts = [squeezed(cell.text) for cell in column.cells]
+            if place in fit.below:
+                assert all(text in squeezed(table) for text in texts)
+            elif not fit.below:
+                unmarked = re.sub("[⁰¹²³⁴⁵⁶⁷⁸⁹]", "", shown_column(table, fit, place))
+                assert unmarked == "".join(texts)
 
 
 def test_names_beside_drawings_are_whole(pages: dict[str, Page]) -> None:
     """Names too long to stand beside a drawing stand above it."""
-    console = console_of(60)
-    render_page(pages["explain"], console)
-    drawing = printed(console).partition("samples\n")[2].partition("\n•")[0]
+    drawing = printed(pages["explain"], 60).partition("samples\n")[2].partition("\n•")[0]
     assert all(squeezed(name) in squeezed(drawing) for name in CONFIGS)
-    assert max(map(len, drawing.splitlines())) <= 60
+    assert max(map(cell_len, drawing.splitlines())) <= 60
 
 
 def test_names_cannot_shift_the_rows_beside_them() -> None:
     """A line break or an escape sequence in the name of a configuration stays in its line."""
     seconds = 1e-3 * np.exp(np.random.default_rng(1).normal(0.0, 0.05, (2, 2, 8)))
     dataset = abtune.make_dataset(seconds, shapes=["a", "b"], configs=["old\x1b[31m\nx", "new"])
-    console = console_of(80)
-    render_page(noise_page(describe_noise(dataset, abtune.analyze(dataset))), console)
-    rows = [line.split()[:2] for line in printed(console).splitlines() if "old?[31m?x " in line]
+    text = printed(noise_page(describe_noise(dataset, abtune.analyze(dataset))), 80)
+    rows = [line.split()[:2] for line in text.splitlines() if "old?[31m?x " in line]
     assert [row[0] for row in rows] == ["old?[31m?x", "a", "b"]
     assert all("new" not in row for row in rows)
-    assert "\x1b" not in printed(console)
+    assert "\x1b" not in text

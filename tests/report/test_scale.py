@@ -9,20 +9,31 @@ from hypothesis import given
 from hypothesis import strategies as st
 from report_builders import NAN, make_analysis, make_comparison
 
-from abtune.analyse.comparison import Analysis
-from abtune.report.scale import Scale, choose_scale, margin_ends, round_numbers, stretch, ticks
+from abtune.report.columns import analysis_scale
+from abtune.report.scale import (
+    Interval,
+    Scale,
+    choose_scale,
+    margin_ends,
+    round_numbers,
+    stretch,
+    ticks,
+)
 
 BOOSTS = st.floats(-0.99, 50) | st.just(NAN)
 
 
-def analysis_of(*bounds: tuple[float, float, float], margin: float = 0.02) -> Analysis:
-    rows = [make_comparison(boost_low=low, boost=boost, boost_high=high) for low, boost, high in bounds]
-    return make_analysis(*rows, margin=margin)
+def rows(*bounds: tuple[float, float, float]) -> list[Interval]:
+    return [Interval(low=low, value=value, high=high) for low, value, high in bounds]
+
+
+def scale_of(*bounds: tuple[float, float, float], margin: float = 0.02) -> Scale:
+    return choose_scale(rows(*bounds), margin=margin)
 
 
 def test_ordinary_intervals_are_drawn_whole() -> None:
     """Intervals of like width all lie on the scale, with zero and the margin."""
-    scale = choose_scale(analysis_of((-0.3, 0.1, 0.6), (0.05, 0.1, 0.2)))
+    scale = scale_of((-0.3, 0.1, 0.6), (0.05, 0.1, 0.2))
     assert scale.low < -0.3
     assert scale.high > 0.6
 
@@ -30,38 +41,59 @@ def test_ordinary_intervals_are_drawn_whole() -> None:
 def test_one_wild_interval_does_not_rule() -> None:
     """Where one of many intervals is far wider than the others, it is clipped."""
     many = [(0.0, 0.05, 0.1)] * 20
-    scale = choose_scale(analysis_of((-0.9, 0.1, 9.0), *many))
+    scale = scale_of((-0.9, 0.1, 9.0), *many)
     assert scale.high < 1
     assert scale.low > -0.9
 
 
 def test_a_large_boost_is_drawn_where_it_can_be() -> None:
     """A boost several times the others stays on the scale, its interval may leave it."""
-    scale = choose_scale(analysis_of((0.5, 0.6, 3.0), *[(0.0, 0.05, 0.1)] * 20))
+    scale = scale_of((0.5, 0.6, 3.0), *[(0.0, 0.05, 0.1)] * 20)
     assert scale.holds(0.6)
     assert not scale.holds(3.0)
 
 
 def test_no_numbers_give_a_scale_too() -> None:
     """Where nothing is known the scale holds zero and the margin."""
-    analysis = analysis_of((NAN, NAN, NAN))
-    assert choose_scale(analysis, [NAN]).holds(0.0)
+    assert choose_scale(rows((NAN, NAN, NAN)), margin=0.02, further=[NAN]).holds(0.0)
+    nothing = choose_scale([], margin=0.0)
+    assert nothing.low < 0 < nothing.high
+
+
+def test_the_wider_interval_has_no_say() -> None:
+    """It may go on beyond the scale, where it is clipped without an arrow."""
+    wider = Interval(low=-0.1, value=0.1, high=0.2, wide_low=-0.9, wide_high=9.0)
+    scale = choose_scale([wider], margin=0.02)
+    assert scale == scale_of((-0.1, 0.1, 0.2))
+    part = stretch(wider, scale)
+    assert (part.wide_low, part.wide_high) == (scale.low, scale.high)
+    assert not part.below
+    assert not part.above
+
+
+def test_the_scale_of_an_analysis_has_the_overall_boosts() -> None:
+    """Shapes and overall boosts are drawn on one scale, and another dataset's boosts if they fit."""
+    analysis = make_analysis(make_comparison(boost=0.01, boost_low=0.0, boost_high=0.02))
+    scale = analysis_scale(analysis)
+    assert scale.holds(analysis.overall.shapes_like_these.boost_high)
+    assert scale.margin == 0.02
+    assert analysis_scale(analysis, [0.6]).holds(0.6)
+    assert not scale.holds(0.6)
 
 
 @given(st.lists(st.tuples(BOOSTS, BOOSTS, BOOSTS), min_size=1, max_size=5), st.floats(0.001, 0.9))
 def test_any_scale_is_sound(bounds: list[tuple[float, float, float]], margin: float) -> None:
     """Zero and the margin are on it, nothing is below -100 %, and what is cut lies on it."""
-    analysis = analysis_of(*bounds, margin=margin)
-    scale = choose_scale(analysis)
+    scale = scale_of(*bounds, margin=margin)
     assert scale.holds(0)
     assert all(scale.holds(end) for end in margin_ends(margin))
     assert scale.low >= -1
     assert math.isfinite(scale.high)
     assert 0 in ticks(scale, 6)
-    for row in analysis.comparisons:
+    for row in rows(*bounds):
         part = stretch(row, scale)
-        assert all(math.isnan(end) or scale.holds(end) for end in (part.low, part.high, part.boost))
-        assert part.above or not row.boost_high > scale.high
+        assert all(math.isnan(end) or scale.holds(end) for end in (part.low, part.high, part.value))
+        assert part.above or not row.high > scale.high
 
 
 def test_the_margin_is_a_ratio() -> None:
@@ -80,4 +112,4 @@ def test_ticks_are_round_and_few(low: float, span: float, most: int) -> None:
 
 def test_ticks_in_percent() -> None:
     """A scale of -20 to +60 % has ticks at whole tens."""
-    assert ticks(Scale(low=-0.21, high=0.61), 5) == (-0.2, 0.0, 0.2, 0.4, 0.6)
+    assert ticks(Scale(low=-0.21, high=0.61, margin=0.02), 5) == (-0.2, 0.0, 0.2, 0.4, 0.6)

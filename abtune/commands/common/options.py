@@ -1,0 +1,155 @@
+"""Options that several commands have, and kinds of values that click does not have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence, Set
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import click
+
+from abtune.errors import InputError
+from abtune.text import to_fraction
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from abtune.compare.weights import Weights
+
+Option: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+class FigurePath(click.ParamType):  # type: ignore[type-arg]  # generic only from click 8.2 on
+    """A file to draw into, whose name says the format; told before anything is computed."""
+
+    name = "file"
+    suffixes = (".png", ".svg", ".pdf")
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:  # noqa: ARG002
+        """Turn the text into a path, or say which names are possible."""
+        path = Path(value)
+        if path.suffix.lower() not in self.suffixes:
+            option = param.opts[0] if param else "the figure"
+            raise InputError(
+                f"{option} takes a name that ends in {', '.join(self.suffixes)}, not {str(path)!r}"
+            )
+        return path
+
+
+class Percentage(click.ParamType):  # type: ignore[type-arg]  # generic only from click 8.2 on
+    """A percentage between two bounds, both excluded; the command receives the fraction.
+
+    Parameters
+    ----------
+    low, high : int
+        The bounds, in percent.
+    example : str
+        What to suggest to somebody who gave a fraction or something out of bounds.
+    """
+
+    name = "percent"
+
+    def __init__(self, low: int, high: int, *, example: str) -> None:
+        self._low = low
+        self._high = high
+        self._hint = f"give a percentage, such as {example}"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Turn the text into a fraction, or fail with a line that says what to give."""
+        try:
+            fraction = to_fraction(str(value))
+        except InputError as error:
+            self.fail(f"{error}; {self._hint}", param, ctx)
+        if not self._low < round(100 * fraction, 10) < self._high:  # what rounds to a bound is one
+            self.fail(f"{value} is not between {self._low} and {self._high}; {self._hint}", param, ctx)
+        return fraction
+
+
+def split_commas(
+    ctx: click.Context,  # noqa: ARG001 (click's signature of a callback)
+    param: click.Parameter,
+    values: Sequence[str],
+) -> tuple[str, ...]:
+    """Flatten ``--option a,b --option c`` to ``("a", "b", "c")``; an empty name is a mistake."""
+    names = tuple(name.strip() for value in values for name in value.split(","))
+    if not all(names):
+        raise click.BadParameter("there is an empty name in the list", param=param)
+    return names
+
+
+def shapes_option() -> Option:
+    """Make the option ``--shapes`` of a dataset, whose values :func:`chosen_shapes` takes apart."""
+    return click.option(
+        "--shapes",
+        metavar="LABEL,...",
+        multiple=True,
+        help="Only these shapes: labels, globs such as 'M=*', or presets. Repeatable.",
+    )
+
+
+def chosen_shapes(values: Sequence[str], dataset: xr.Dataset) -> list[str] | None:
+    """Take the values of ``--shapes`` apart at commas, but for those within labels of the dataset.
+
+    Returns
+    -------
+    list of str or None
+        Labels, globs and presets; None if there are none, for all shapes.
+    """
+    labels = {str(label) for label in dataset["shape"].values.tolist()}
+    return [name for value in values for name in _split_at_commas(value, labels)] or None
+
+
+def _split_at_commas(value: str, labels: Set[str]) -> Iterator[str]:
+    """Go through the names of a list; the longest run of its parts that is a label is one name."""
+    parts = value.split(",")
+    while parts:
+        ends = range(len(parts), 1, -1)
+        whole = (end for end in ends if ",".join(parts[:end]).strip() in labels)
+        end = next(whole, 1)
+        name = ",".join(parts[:end]).strip()
+        if not name:
+            raise InputError("--shapes: there is an empty name in the list")
+        yield name
+        del parts[:end]
+
+
+def ci_option(meaning: str) -> Option:
+    """Make the option ``--ci``, whose fraction arrives as ``level``."""
+    kind = Percentage(50, 100, example="95")
+    return click.option("--ci", "level", type=kind, default="95", show_default=True, help=meaning)
+
+
+def margin_option(meaning: str) -> Option:
+    """Make the option ``--margin``, which arrives as a fraction."""
+    kind = Percentage(0, 100, example="2")
+    return click.option("--margin", type=kind, default="2", show_default=True, help=meaning)
+
+
+def rng_seed_option(meaning: str) -> Option:
+    """Make the option ``--rng-seed``."""
+    return click.option("--rng-seed", type=click.IntRange(min=0), default=0, show_default=True, help=meaning)
+
+
+def baseline_option() -> Option:
+    """Make the option ``--baseline``."""
+    return click.option(
+        "--baseline", metavar="NAME", help="Configuration to compare against. [default: the first]"
+    )
+
+
+def candidate_option() -> Option:
+    """Make the option ``--candidate``."""
+    return click.option("--candidate", metavar="NAME", help="Configuration to judge. [default: the second]")
+
+
+def read_weights_option(value: str | None) -> Weights | None:
+    """Read the file of this name, or take the built-in weights of this name; a file wins."""
+    if value is None:
+        return None
+    from abtune.compare.weights import BUILT_IN, Weights, built_in_weights
+    from abtune.ingest.weight_files import read_weights
+
+    path = Path(value)
+    if not path.exists() and (value in BUILT_IN or not (path.suffix or len(path.parts) > 1)):
+        return built_in_weights(value)
+    return Weights(name=value, calls=read_weights(path), not_covered="", strict=True)

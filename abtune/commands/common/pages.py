@@ -1,0 +1,112 @@
+"""What commands that print a report share: its format and file, and the default dataset."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from abtune.commands.common.output import emit
+from abtune.errors import DatasetError
+from abtune.report.formats.format_registry import FORMATS, Format, format_of
+
+if TYPE_CHECKING:
+    from abtune.report.page import Report
+
+DEFAULT_DATASET = "abtune.nc"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Destination:
+    """The format of a report, and its file, or None for the standard output."""
+
+    format: Format
+    path: Path | None
+
+    def check(self, inputs: Iterable[str | None] = ()) -> None:
+        """Refuse a file that is a dataset or one of the inputs; called before anything is computed.
+
+        Raises
+        ------
+        StoreError
+            If the file must not be replaced.
+        """
+        from abtune.report.report_files import check_place
+
+        if self.path is not None:
+            check_place(self.path, filter(None, inputs))
+
+    def write(self, report: Report) -> None:
+        """Print the report, or write it into the file.
+
+        Raises
+        ------
+        InputError
+            If the format cannot hold this report.
+        StoreError
+            If it cannot be written.
+        """
+        from abtune.report.report_files import write_text
+
+        if self.path is None:
+            emit(self.format.render(report, sys.stdout))
+        else:
+            write_text(self.format.render(report, None), self.path)
+
+
+class FormatName(click.ParamType):  # type: ignore[type-arg]  # generic only from click 8.2 on
+    """The name of a format; the registry is asked when the command runs."""
+
+    name = "format"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Format:
+        """Turn a name into its format, or say which names there are."""
+        return FORMATS[click.Choice(list(FORMATS)).convert(value, param, ctx)]
+
+    def get_metavar(self, *arguments: Any, **options: Any) -> str | None:
+        """Return the names for the help."""
+        return click.Choice(list(FORMATS)).get_metavar(*arguments, **options)
+
+
+def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--format`` and ``--output`` to a command, which receives them as ``destination``."""
+
+    @functools.wraps(command)  # options added so far travel along
+    def gathered(*arguments: Any, format_: Format | None, output: Path | None, **options: Any) -> Any:
+        destination = Destination(format=format_ or format_of(output), path=output)
+        return command(*arguments, destination=destination, **options)
+
+    to_file = click.option(
+        "--output",
+        metavar="FILE",
+        type=click.Path(path_type=Path),
+        help="Write the report to this file, whole or not at all.",
+    )
+    by_name = click.option(
+        "--format",
+        "format_",
+        type=FormatName(),
+        help="How to write the report. [default: by the name of the --output file, else table]",
+    )
+    return by_name(to_file(gathered))
+
+
+def default_dataset() -> str:
+    """Return the dataset that a sweep has left here, or say how to get one.
+
+    Raises
+    ------
+    DatasetError
+        If there is none.
+    """
+    if not Path(DEFAULT_DATASET).exists():
+        raise DatasetError(
+            f"no dataset named and no {DEFAULT_DATASET} here; make one with abtune sweep, "
+            "or name one: abtune datasets lists the bundled ones"
+        )
+    return DEFAULT_DATASET

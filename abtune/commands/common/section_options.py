@@ -1,0 +1,116 @@
+"""Options of the sections of a report, made from their registry when a command line is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from abtune.commands.common.options import FigurePath
+from abtune.errors import InputError
+from abtune.sections.section_registry import SECTIONS, SectionKind, SectionOption, sections_asked
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """The sections that a command line asks for.
+
+    Attributes
+    ----------
+    values : mapping of str to object
+        Values of the options of all sections, by name.
+    kinds : tuple of SectionKind
+        The sections, in the order of the report.
+    alone : bool
+        Whether they stand alone, without the main report.
+    """
+
+    values: Mapping[str, Any]
+    kinds: tuple[SectionKind, ...]
+    alone: bool
+
+    @property
+    def inputs(self) -> list[str]:
+        """What is read beside the dataset; names that are no files may be among them."""
+        return [value for value in self._of_kind("input") if value is not None]
+
+    @property
+    def figures(self) -> list[Any]:
+        """Files that are drawn into."""
+        return [value for value in self._of_kind("figure") if value is not None]
+
+    @property
+    def names(self) -> set[str]:
+        """Names of the sections."""
+        return {kind.name for kind in self.kinds}
+
+    def _of_kind(self, kind: str) -> Iterator[Any]:
+        options = (option for section in SECTIONS.values() for option in section.options)
+        return (self.values.get(option.name) for option in options if option.kind == kind)
+
+
+class SectionCommand(click.Command):
+    """A command with the options of all sections, which it receives together as ``wanted``."""
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the options of the command, then those of the sections."""
+        *own, last = super().get_params(ctx)  # the last one is --help
+        return [*own, *_section_params(), last]
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Hand the values of the sections' options on as one."""
+        names = [param.name for param in _section_params() if param.name]
+        values = {name: ctx.params.pop(name) for name in names}
+        ctx.params["wanted"] = _wanted(values)
+        return super().invoke(ctx)
+
+
+def _wanted(values: dict[str, Any]) -> Wanted:
+    alone = values.pop("section")
+    for name in alone:
+        kind = SECTIONS[name.replace("-", "_")]
+        if kind.metavar and not values[kind.name]:
+            raise InputError(f"the section {name} is of one {kind.metavar.lower()}; use {_flag(kind.name)}")
+        values[kind.name] = values[kind.name] or True
+    kinds = sections_asked(values)
+    for kind in SECTIONS.values():
+        for option in kind.options:
+            if values[option.name] is not None and kind not in kinds:
+                raise InputError(f"{_flag(option.name)} belongs to {_flag(kind.name)}; add it")
+    return Wanted(values=values, kinds=kinds, alone=bool(alone))
+
+
+def _section_params() -> list[click.Parameter]:
+    params: list[click.Parameter] = []
+    for kind in SECTIONS.values():
+        params.append(
+            click.Option(
+                [_flag(kind.name)],
+                is_flag=not kind.metavar,
+                metavar=kind.metavar or None,
+                help=kind.help,
+            )
+        )
+        params += map(_option, kind.options)
+    names = [name.replace("_", "-") for name in SECTIONS]
+    params.append(
+        click.Option(
+            ["--section"],
+            type=click.Choice(names),
+            multiple=True,
+            metavar="NAME",
+            help=f"Only this section, without the report. Repeatable. [{'|'.join(names)}]",
+        )
+    )
+    return params
+
+
+def _option(option: SectionOption) -> click.Option:
+    kind = FigurePath() if option.kind == "figure" else None
+    return click.Option([_flag(option.name)], metavar=option.metavar, help=option.help, type=kind)
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"

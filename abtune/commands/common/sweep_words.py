@@ -1,0 +1,143 @@
+"""The words of ``abtune sweep``: about its plan, its power, and its outcome."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from abtune.text import count
+
+if TYPE_CHECKING:
+    from abtune.measure.plan.plan import Plan
+    from abtune.measure.plan.records import RunRecord
+    from abtune.measure.plan.target import Workplace
+    from abtune.measure.sweep.run_sweep import Outcome
+    from abtune.stats.design.looks import Look
+
+# Numbers of seeds below this one are tried to find one that is enough.
+_MANY_SEEDS = 100
+
+
+def plan_words(plan: Plan, workplace: Workplace, done: Sequence[RunRecord]) -> str:
+    """Return what a sweep will do and what that costs.
+
+    Parameters
+    ----------
+    plan : Plan
+        The runs.
+    workplace : Workplace
+        Where they are done.
+    done : sequence of RunRecord
+        Runs that are finished already.
+    """
+    from abtune.measure.plan.estimate import estimate
+
+    facts, settings = workplace.facts, plan.settings
+    cost = estimate(plan, workplace, done)
+    devices = f"{len(facts.devices)} x {facts.devices[0]}" if len(facts.devices) > 1 else facts.devices[0]
+    basis = f"from {count(cost.from_runs, 'finished run')}" if cost.from_runs else "a rough guess"
+    if workplace.scheduler:
+        searchers, time = f"the workers of {workplace.scheduler}", f"{_span(cost.core_seconds)} of one core"
+    else:
+        searchers, time = count(workplace.cores, "core"), _span(cost.seconds)
+    lines = [
+        f"target    {facts.kind}: {devices}, searched by {searchers}",
+        f"compare   {plan.configs[1].name} (candidate) with {plan.configs[0].name} (baseline)",
+        f"runs      {count(len(plan.shapes), 'shape')} x 2 configurations x {count(len(plan.seeds), 'seed')}"
+        f" = {len(plan.runs)}, {cost.runs} left",
+        f"a run     {settings.trials} trials in iterations of {settings.trials_per_iteration}",
+        f"cost      about {time} ({basis})",
+    ]
+    return "\n".join(lines)
+
+
+def power_words(plan: Plan, *, until_settled: bool) -> str:
+    """Return the shapes of a plan, and whether its design can find any single difference."""
+    from abtune.stats.design.detect import smallest_p
+    from abtune.stats.design.looks import ALPHA
+
+    seeds, family = len(plan.seeds), len(plan.shapes)
+    reachable, needed = smallest_p(seeds, seeds), _needed_p(seeds, family, until_settled=until_settled)
+    lines = ["", *(shape.label for shape in plan.shapes), ""]
+    if until_settled:
+        looks = _looks(seeds, family, until_settled=True)
+        shares = ", ".join(f"{100 * look.alpha:g} % after {look.seeds}" for look in looks)
+        lines.append(
+            f"The looks at the data share the {100 * ALPHA:g} % of allowed false alarms: "
+            f"{shares} seeds per configuration."
+        )
+    level = "at the last look" if until_settled else f"at {100 * (1 - ALPHA):g} % confidence"
+    lines += [
+        f"With {count(seeds, 'seed')} per configuration the exact test reaches p = {reachable:.2g} at best.",
+        f"The Holm correction over {count(family, 'shape')} needs p = {needed:.2g} or less {level}.",
+    ]
+    if reachable <= needed:
+        return "\n".join([*lines, "This design can succeed."])
+    remedy = f"{_enough_seeds(family, until_settled=until_settled)}fewer shapes"
+    return "\n".join([*lines, f"This design cannot find any single difference: use {remedy}."])
+
+
+def _looks(seeds: int, family: int, *, until_settled: bool) -> tuple[Look, ...]:
+    """Return the looks of a design at the data; without ``--until-settled`` the only look is at the end."""
+    from abtune.stats.design.looks import ALPHA, Look, schedule
+
+    if until_settled:
+        return schedule(alpha=ALPHA, most=seeds, shapes=family)
+    return (Look(seeds=seeds, alpha=ALPHA),)
+
+
+def _needed_p(seeds: int, family: int, *, until_settled: bool) -> float:
+    """Return the p-value that one shape needs at the last look, by the Holm correction's first step."""
+    return _looks(seeds, family, until_settled=until_settled)[-1].alpha / family
+
+
+def _enough_seeds(family: int, *, until_settled: bool) -> str:
+    """Return the numbers of seeds that are enough, as the beginning of a remedy; empty if there are none."""
+    from abtune.stats.design.detect import smallest_p
+
+    enough = [
+        seeds
+        for seeds in range(2, _MANY_SEEDS)
+        if smallest_p(seeds, seeds) <= _needed_p(seeds, family, until_settled=until_settled)
+    ]
+    if not enough:
+        return ""
+    # Beyond 15 + 15 seeds splits are sampled, and the smallest p-value is larger again.
+    more = "or more" if enough[-1] == _MANY_SEEDS - 1 else f"to {enough[-1]}"
+    return f"--seeds {enough[0]} {more}, or "
+
+
+def outcome_words(outcome: Outcome, plan: Plan, out: Path) -> str:
+    """Return how many runs are done, how many failed and why, and why the session stopped.
+
+    Parameters
+    ----------
+    outcome : Outcome
+        The end of the session.
+    plan : Plan
+        The runs.
+    out : Path
+        The dataset.
+    """
+    from abtune.dataset.schema import RunStatus
+
+    failed = int((outcome.dataset["run_status"].values == RunStatus.FAILED).sum())
+    note = f", {failed} failed (see variable 'failure')" if failed else ""
+    lines = [f"{out}: {outcome.finished} of {len(plan.runs)} runs done{note}"]
+    if failed:
+        reasons = Counter(str(reason) for reason in outcome.dataset["failure"].values.ravel() if reason)
+        reason, number = reasons.most_common(1)[0]
+        lines.append(f"{number} of the failures: {reason}")
+    if outcome.stopped:
+        lines.append(f"stopped by {outcome.stopped}; the same command goes on")
+    return "\n".join(lines)
+
+
+def _span(seconds: float) -> str:
+    if seconds < 90:
+        return f"{max(seconds, 1):.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"

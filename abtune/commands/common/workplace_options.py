@@ -1,0 +1,95 @@
+"""The options that say where a command searches and measures, and the workplace that they mean."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import click
+
+from abtune.measure.plan import defaults
+
+if TYPE_CHECKING:
+    from abtune.measure.plan.target import Workplace
+
+# Where and how fast work is done; these options do not change what is done.
+NAMES = ("cores", "scheduler", "rpc_tracker", "rpc_key")
+
+
+class Duration(click.ParamType):  # type: ignore[type-arg]  # generic only from click 8.2 on
+    """A time span such as ``90s``, ``15m`` or ``2h``; the command receives seconds."""
+
+    name = "duration"
+    _UNITS: ClassVar[dict[str, int]] = {"": 1, "s": 1, "m": 60, "h": 3600}
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the seconds that a text means."""
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", str(value).strip())
+        seconds = float(match[1]) * self._UNITS[match[2]] if match else 0.0
+        if seconds <= 0:
+            self.fail(f"{value!r} is no time span; give one such as 90s, 15m or 2h", param, ctx)
+        return seconds
+
+
+def time_limit_option() -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return the option ``--time-limit``."""
+    return click.option(
+        "--time-limit", type=Duration(), help="Stop in time and keep what is done: 90s, 15m, 2h."
+    )
+
+
+def target_option() -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return the option ``--target``."""
+    return click.option(
+        "--target", default=defaults.TARGET, show_default=True, help="auto, cuda, cpu, or a TVM target."
+    )
+
+
+def workplace_options(cores_help: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return the options ``--cores``, ``--scheduler``, ``--rpc-tracker`` and ``--rpc-key``.
+
+    Parameters
+    ----------
+    cores_help : str
+        The help of ``--cores``.
+    """
+    options = (
+        click.option("--cores", type=click.IntRange(min=1), help=f"{cores_help} [default: all cores]"),
+        click.option(
+            "--scheduler", default="", metavar="ADDRESS", help="Use a dask cluster: tcp://host:port."
+        ),
+        click.option(
+            "--rpc-tracker", default="", metavar="HOST:PORT", help="Measure on a device behind TVM's RPC."
+        ),
+        click.option("--rpc-key", default="", metavar="KEY", help="The tracker's key of that device."),
+    )
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+def workplace_of(options: Mapping[str, Any]) -> Workplace:
+    """Return the workplace that the options mean, with its target found here or at a cluster.
+
+    Raises
+    ------
+    InputError
+        If only one of the two RPC options is given, or the tracker is no address.
+    TargetError
+        If there is no such target, or the cluster cannot be reached.
+    """
+    from abtune.measure.plan.target import Workplace, remote_device, usable_cores
+    from abtune.measure.workers.find_target import find_target, find_target_at
+
+    remote = remote_device(options["rpc_tracker"], options["rpc_key"])
+    if options["scheduler"]:
+        facts = find_target_at(options["scheduler"], options["target"], remote)
+    else:
+        facts = find_target(options["target"], remote)
+    cores = options["cores"] or usable_cores()
+    return Workplace(facts=facts, scheduler=options["scheduler"], cores=cores)

@@ -1,0 +1,182 @@
+"""What weakens a comparison or a whole analysis, in sentences. Nothing here changes a number."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import xarray as xr
+
+from abtune.compare.gates import ONE_RUN, found_nothing
+from abtune.compare.results import Comparison, Verdict
+from abtune.compare.settings import Settings
+from abtune.compare.statistics import resolution
+from abtune.dataset.provenance import of_searches
+from abtune.samples.samples import Samples
+from abtune.stats.boost import from_log
+from abtune.stats.design.detect import fewest_seeds, smallest_p
+from abtune.stats.estimand import Estimand
+from abtune.stats.intervals.interval import Interval
+from abtune.stats.resampling.splits import is_exact
+from abtune.text import count, p_value, percent
+
+# With fewer seeds on one side and this many times as many on the other, intervals are too narrow.
+_ENOUGH = 4
+_MANY_TIMES = 2
+
+# A failure mode of one search in ten is common enough to matter and rare enough to be missed.
+_RARE = 0.1
+_RARE_IS_SEEN = 0.05
+
+# The moderated test lets shapes share their variances; with fewer seeds its error exceeds alpha.
+_FEW_FOR_MODERATION = 5
+
+
+def of_side(side: Samples, shape: int) -> Iterator[str]:
+    """Yield caveats about one configuration of one shape: runs that are lost, seeds that agree too well."""
+    name, n = side.config, int(side.n[shape])
+    failed, nothing = int(side.failed[shape]), int(side.found_nothing[shape])
+    missing, untimed = int(side.missing[shape]), int(side.untimed[shape])
+    rest = " The others are compared." if n else ""
+    runs = count(n + failed + nothing, "run")
+    if failed:
+        yield f"{name}: {failed} of {runs} failed.{rest}"
+    if nothing:
+        yield f"{name}: {nothing} of {runs} {found_nothing(side.trials)}.{rest}"
+    if missing:
+        yield f"{name}: {count(missing, 'run')} missing."
+    if untimed:
+        lacking = "history of trials" if side.trials else "timing of the winner"
+        yield f"{name}: {count(untimed, 'complete run')} without a {lacking}, left out."
+    if n < 2:
+        return
+    floor, noise = float(side.floor[shape]), float(side.noise[shape])
+    if noise == 0 and not floor > 0:
+        yield f"{name}: all {n} seeds agree exactly. Differences below the timer's resolution stay unseen."
+    elif floor > noise**2:
+        yield f"{name}: timing noise exceeds seed noise here, so the larger one is used."
+
+
+def of_methods(interval: Interval, welch: Interval, shape: int) -> Iterator[str]:
+    """Yield where the closed-form interval disagrees about zero."""
+    ours, closed = (int(bounds.low[shape] > 0) - int(bounds.high[shape] < 0) for bounds in (interval, welch))
+    if ours != closed and not math.isnan(interval.low[shape]):
+        low, high = (percent(from_log(end[shape]), signed=True) for end in (welch.low, welch.high))
+        says = "includes" if closed == 0 else "excludes"
+        yield f"Welch's interval, {low} to {high}, {says} zero, unlike this one."
+
+
+def of_design(sides: tuple[Samples, Samples], rows: Sequence[Comparison], settings: Settings) -> list[str]:
+    """Return caveats about the whole design, each once."""
+    judged = [row for row in rows if row.verdict is not Verdict.INVALID]
+    if not judged:
+        single = max(max(row.baseline.n, row.candidate.n) for row in rows) == 1
+        return [ONE_RUN] if single else []
+    fewest = min(min(row.baseline.n, row.candidate.n) for row in judged)
+    return [
+        *_about_interval(settings, fewest),
+        *_about_correction(settings, len(judged)),
+        *_about_test(settings, fewest),
+        *_about_estimand(settings),
+        *_about_resolution(judged, rows, settings),
+        *_about_few_against_many(judged, settings),
+        *_about_rare_failures(fewest),
+        *_about_measurement(sides),
+        *_about_splits(judged, settings),
+    ]
+
+
+def of_search_times(dataset: xr.Dataset) -> Iterator[str]:
+    """Yield the weakness of times by which winners were picked."""
+    if of_searches(dataset):
+        yield (
+            "The searches timed these winners themselves. The luckiest timing of many wins, so these times "
+            "are too short, most of all for the configuration with the noisier timings."
+        )
+
+
+def _about_interval(settings: Settings, fewest: int) -> Iterator[str]:
+    if not settings.interval.keeps_its_promise:
+        seeds, coverage = settings.interval.coverage_at(fewest)
+        yield (
+            f"The {settings.method} interval is too narrow for few seeds. A nominal 95% interval covers the "
+            f"true boost in {100 * coverage:.1f}% of cases at {seeds} seeds (simulated, docs/statistics.md)."
+        )
+
+
+def _about_correction(settings: Settings, shapes: int) -> Iterator[str]:
+    if shapes > 1 and settings.procedure.caveat:
+        any_false = percent(1 - (1 - settings.alpha) ** shapes)
+        words = {"alpha": percent(settings.alpha), "shapes": count(shapes, "shape"), "any": any_false}
+        yield settings.procedure.caveat.format(**words)
+
+
+def _about_test(settings: Settings, fewest: int) -> Iterator[str]:
+    if not settings.difference_test.across_shapes:
+        return
+    yield (
+        f"The {settings.test} test assumes that the shapes have similar noise. A shape that is noisier than "
+        "the others looks more certain than it is."
+    )
+    if fewest < _FEW_FOR_MODERATION:
+        yield f"At {fewest} seeds it makes a false claim in up to 9% of reports of 29 shapes."
+
+
+def _about_estimand(settings: Settings) -> Iterator[str]:
+    if settings.estimand == Estimand.MEDIAN:
+        yield "The overall boosts compare geometric means, those of the shapes compare medians."
+        yield "A median does not see a failure that hits fewer than half of the searches."
+
+
+def _about_resolution(
+    judged: Sequence[Comparison], rows: Sequence[Comparison], settings: Settings
+) -> Iterator[str]:
+    """Yield whether the seeds are too few for any difference to pass the correction."""
+    tested = sum(not math.isnan(row.p) for row in rows)
+    needed = resolution(settings, max(tested, 1))
+    smallest = min(smallest_p(row.baseline.n, row.candidate.n) for row in judged)
+    if smallest <= needed:
+        return
+    enough = fewest_seeds(alpha=needed)
+    # Benjamini and Hochberg require k times less if k shapes differ together.
+    together = math.ceil(smallest / needed - 1e-9)
+    limits = (
+        f"The smallest p of these seeds is {p_value(smallest)}; the correction over {count(tested, 'shape')} "
+        f"requires {p_value(needed)}"
+    )
+    if settings.procedure.step_up and together <= len(judged):
+        yield f"Only {together} or more shapes together can be shown to differ. {limits} from one alone."
+    else:
+        yield f"No difference can be shown. {limits}. It takes {enough} seeds per configuration."
+
+
+def _about_few_against_many(judged: Sequence[Comparison], settings: Settings) -> Iterator[str]:
+    """Yield where few seeds of one configuration leave the error of a difference almost unknown."""
+    sizes = [sorted((row.baseline.n, row.candidate.n)) for row in judged]
+    unequal = sum(few < _ENOUGH and many > _MANY_TIMES * few for few, many in sizes)
+    if unequal and settings.method != "permutation":
+        yield (
+            f"In {count(unequal, 'shape')} one configuration has two or three seeds and the other more than "
+            "twice as many. Nominal 95% intervals then cover the truth in as few as 88% of cases, also for "
+            "these shapes overall. Give both configurations the same number of seeds."
+        )
+
+
+def _about_rare_failures(fewest: int) -> Iterator[str]:
+    unseen = (1 - _RARE) ** fewest
+    if unseen >= _RARE_IS_SEEN:
+        yield (
+            f"A failure that hits 1 search in 10 has a {percent(unseen)} chance of not appearing in {fewest} "
+            "seeds. The intervals cannot account for it."
+        )
+
+
+def _about_measurement(sides: tuple[Samples, Samples]) -> Iterator[str]:
+    if not any((side.floor >= 0).any() for side in sides):
+        yield "Each winner was timed once, so the noise of measuring is unknown."
+
+
+def _about_splits(judged: Sequence[Comparison], settings: Settings) -> Iterator[str]:
+    counted = all(is_exact(row.baseline.n, row.candidate.n) for row in judged)
+    if settings.difference_test.counts_splits and settings.estimand != Estimand.MEDIAN and not counted:
+        yield "Some shapes have too many seeds to count every split; 99,999 random splits were drawn."

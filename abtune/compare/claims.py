@@ -1,0 +1,187 @@
+"""What can be said of many shapes at once: how many are faster or not slower, how bad the worst can be.
+
+Each claim is true with the level's probability by itself. It says how many shapes, not which.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from abtune.compare.results import Aggregate, Claim, Comparison, Verdict, Worst
+from abtune.compare.settings import Settings
+from abtune.stats.boost import from_log
+from abtune.stats.clustered import shared_covariance
+from abtune.stats.shapes.count_bound import at_least
+from abtune.stats.testing.one_sided import OneSided
+from abtune.stats.two_sample import Booleans, Floats, TwoSample
+from abtune.text import count, percent_cell, plain_percent
+
+FASTER, NOT_SLOWER, SLOWER = "faster", "not slower", "slower"
+# Slowdowns that are looked at beside the tolerance.
+TOLERANCES = (0.02, 0.05, 0.1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claims:
+    """The claims, and how slow any shape can be."""
+
+    claims: tuple[Claim, ...] = ()
+    worst: Worst | None = None
+
+
+def make_claims(
+    samples: TwoSample, one_sided: OneSided | None, rows: Sequence[Comparison], settings: Settings
+) -> Claims:
+    """Return what the data show of all shapes, and of each kind of workload.
+
+    Parameters
+    ----------
+    samples : TwoSample
+        Seeds of both configurations.
+    one_sided : OneSided or None
+        The evidence; without it nothing is claimed.
+    rows : sequence of Comparison
+        The verdicts. A shape whose verdict is invalid counts against every claim.
+    settings : Settings
+        Level and tolerance.
+    """
+    if one_sided is None:
+        return Claims()
+    valid = np.array([row.verdict is not Verdict.INVALID for row in rows])
+    tests = _Tests(samples, one_sided, valid, settings.alpha)
+    kinds = dict.fromkeys(row.workload for row in rows if row.workload)
+    chosen: dict[str | None, Booleans] = {None: np.ones(len(rows), dtype=bool)}
+    if len(kinds) > 1:
+        chosen |= {kind: np.array([row.workload == kind for row in rows]) for kind in kinds}
+    return Claims(
+        claims=tuple(
+            claim for kind, which in chosen.items() for claim in _of_kind(tests, kind, which, settings)
+        ),
+        worst=_worst(one_sided, rows, settings) if valid.all() else None,
+    )
+
+
+class _Tests:
+    """The one-sided tests of all shapes, in both directions."""
+
+    def __init__(self, samples: TwoSample, one_sided: OneSided, valid: Booleans, alpha: float) -> None:
+        self._samples = samples
+        self._one_sided = one_sided
+        self._valid = valid
+        self._alpha = alpha
+
+    def at_least(self, which: Booleans, threshold: float, *, swapped: bool = False) -> int:
+        """Return how many of some shapes are beyond a threshold at least, log scale."""
+        one_sided = self._one_sided.swapped() if swapped else self._one_sided
+        p = np.where(self._valid, one_sided.p_above(threshold), np.nan)[which]
+        return at_least(p, correlation=self._correlation(which), alpha=self._alpha)
+
+    def _correlation(self, which: Booleans) -> float:
+        """Return how the tests of two shapes are correlated, by what the runs of a seed share."""
+        error = self._one_sided.estimate.error
+        used = which & self._valid & (error > 0)
+        scale = error[used][:, np.newaxis]
+        standard = TwoSample.without_floor(
+            self._samples.first[used] / scale, self._samples.second[used] / scale
+        )
+        return min(shared_covariance(standard).variance, 1.0)
+
+
+def _of_kind(tests: _Tests, kind: str | None, which: Booleans, settings: Settings) -> Iterator[Claim]:
+    """Yield the claims about all shapes, or about those of one kind."""
+    of = int(np.count_nonzero(which))
+    faster = tests.at_least(which, 0.0)
+    yield Claim(claim=FASTER, beyond=0.0, at_least=faster, of=of, workload=kind)
+    for tolerance in sorted({*TOLERANCES, settings.tolerance}):
+        number = tests.at_least(which, math.log1p(-tolerance))
+        yield Claim(claim=NOT_SLOWER, beyond=tolerance, at_least=number, of=of, workload=kind)
+    slower = tests.at_least(which, 0.0, swapped=True)
+    yield Claim(claim=SLOWER, beyond=0.0, at_least=slower, of=of, workload=kind)
+
+
+def _worst(one_sided: OneSided, rows: Sequence[Comparison], settings: Settings) -> Worst | None:
+    low: Floats = one_sided.lower(settings.alpha)
+    if not len(low) or not np.isfinite(low).all():
+        return None
+    lowest = int(np.argmin(low))
+    return Worst(shape=rows[lowest].shape, boost_low=from_log(float(low[lowest])))
+
+
+def make_sentence(overall: Aggregate, rows: Sequence[Comparison], claims: Claims, settings: Settings) -> str:
+    """Return the result in one or two sentences, which say no more than verdicts, interval and claims.
+
+    Parameters
+    ----------
+    overall : Aggregate
+        The mean boost over these shapes.
+    rows : sequence of Comparison
+        The verdicts.
+    claims : Claims
+        What is shown of all shapes.
+    settings : Settings
+        Names, level and tolerance.
+    """
+    judged = [row for row in rows if row.verdict is not Verdict.INVALID]
+    if not judged:
+        return f"There is no verdict on {_shapes(rows)}. {rows[0].reason}"
+    return " ".join([_over_all(overall, rows, settings), *_counts(rows, claims, settings)])
+
+
+def _over_all(overall: Aggregate, rows: Sequence[Comparison], settings: Settings) -> str:
+    """Return what the interval of the mean boost says; of a lone shape, what its verdict says."""
+    names, low, high = (settings.candidate, settings.baseline), overall.boost_low, overall.boost_high
+    where = f"on {rows[0].shape}" if len(rows) == 1 else f"over these {count(overall.shapes, 'shape')}"
+    only = rows[0].verdict if len(rows) == 1 else None
+    numbers = f"{percent_cell(overall.boost, 1)}%"
+    if not math.isnan(low):
+        interval = f"{percent_cell(low, 1)} to {percent_cell(high, 1)}"
+        numbers += f" ({plain_percent(settings.level)} interval {interval})"
+    if only is Verdict.IMPROVED or (only is None and low > 0):
+        start = f"{names[0]} is faster {where}"
+    elif only is Verdict.REGRESSED or (only is None and high < 0):
+        start = f"{names[0]} is slower {where}"
+    elif only is Verdict.EQUIVALENT or (only is None and -settings.margin < low <= high < settings.margin):
+        start = f"{names[0]} is as fast as {names[1]} {where}, within {plain_percent(settings.margin)}"
+    elif only is Verdict.NOT_SLOWER:
+        start = f"{names[0]} loses at most {plain_percent(settings.tolerance)} {where}"
+    else:
+        start = f"{names[0]} and {names[1]} are not shown to differ {where}"
+    return f"{start}: {numbers}."
+
+
+def _counts(rows: Sequence[Comparison], claims: Claims, settings: Settings) -> Iterator[str]:
+    """Yield how many shapes are faster, not much slower, slower; nothing for a lone shape."""
+    if len(rows) == 1:
+        return
+    shown = Counter(row.verdict for row in rows)
+    bounds = {
+        (claim.claim, claim.beyond): claim.at_least for claim in claims.claims if claim.workload is None
+    }
+    parts = [_shown(shown[Verdict.IMPROVED], bounds.get((FASTER, 0.0), 0), "faster")]
+    kept = bounds.get((NOT_SLOWER, settings.tolerance), 0)
+    if kept:
+        some = (
+            f"all {kept} lose" if kept == len(rows) else f"at least {kept} {'loses' if kept == 1 else 'lose'}"
+        )
+        parts.append(f"{some} no more than {plain_percent(settings.tolerance)}")
+    parts.append(_shown(shown[Verdict.REGRESSED], bounds.get((SLOWER, 0.0), 0), "slower"))
+    text = ", ".join(parts)
+    yield f"{text[0].upper()}{text[1:]}."
+
+
+def _shown(verdicts: int, bound: int, word: str) -> str:
+    """Return how many shapes are faster or slower: those with the verdict, or a higher bound of the number."""
+    number = max(verdicts, bound)
+    if not number:
+        return f"none is shown {word}"
+    verb = "is" if number == 1 else "are"
+    return f"at least {number} {verb} {word}" if bound > verdicts else f"{number} {verb} shown {word}"
+
+
+def _shapes(rows: Sequence[Comparison]) -> str:
+    return rows[0].shape if len(rows) == 1 else f"any of {count(len(rows), 'shape')}"

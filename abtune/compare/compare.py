@@ -1,0 +1,242 @@
+"""From a dataset to an analysis: samples, statistics, verdicts. Nothing is read, written or printed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+
+import numpy as np
+import xarray as xr
+
+from abtune.compare import caveats
+from abtune.compare.claims import make_claims, make_sentence
+from abtune.compare.gates import close_call, judge
+from abtune.compare.overall import overall
+from abtune.compare.results import Analysis, Comparison, Evidence, Side
+from abtune.compare.sequential import compare_at_looks, recorded_looks
+from abtune.compare.settings import Settings, make_settings, restrict
+from abtune.compare.statistics import Statistics, compute
+from abtune.compare.weights import Weights
+from abtune.dataset.check import validate
+from abtune.dataset.provenance import of_searches
+from abtune.samples import lost_trials, throttling
+from abtune.samples.samples import Samples, extract, two_sample
+from abtune.stats.boost import from_log
+
+
+def analyze(
+    dataset: xr.Dataset,
+    *,
+    baseline: str | None = None,
+    candidate: str | None = None,
+    level: float = 0.95,
+    margin: float = 0.02,
+    tolerance: float = 0.05,
+    rng_seed: int = 0,
+    shapes: Sequence[str] | None = None,
+    weights: Weights | Mapping[str, float] | None = None,
+    method: str | None = None,
+    estimand: str = "geometric-mean",
+    test: str = "permutation",
+    correction: str = "holm",
+    rank_test: bool = False,
+    require_margin: bool = False,
+) -> Analysis:
+    """Judge a candidate configuration against a baseline, shape by shape and over all shapes.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        As :func:`abtune.open_dataset` or :func:`abtune.make_dataset` return it.
+    baseline, candidate : str, optional
+        Configurations; by default the dataset's first, and the first other than the baseline.
+    level : float
+        Confidence level of the intervals, a fraction; tests are at 1 - level.
+    margin : float
+        The smallest boost that matters, a fraction. A slowdown by the same ratio counts as equally large.
+    tolerance : float
+        The largest slowdown that is acceptable, a fraction: a shape that loses no more is not slower.
+    rng_seed : int
+        Seed of the random splits beyond 15 + 15 seeds, where not all can be counted, and of the methods
+        that resample.
+    shapes : sequence of str, optional
+        Labels, globs or presets to restrict the analysis, and the correction, to.
+    weights : Weights or mapping of str to float, optional
+        How often a program calls each shape, for the boost of its whole time. A plain mapping is from labels
+        of this dataset to numbers of calls.
+    method : str, optional
+        The interval, by its name in :mod:`abtune.stats.intervals.interval_methods`.
+    estimand : str
+        Whose ratio the boost of a shape is: geometric-mean or median.
+    test : str
+        Of a difference: permutation, confirmed by Welch's t-test; or moderated, which assumes similar noise
+        in all shapes and so needs fewer seeds.
+    correction : str
+        Over the shapes: holm; max-t, for fewer than 7 seeds; bh, a screen; none.
+    rank_test : bool
+        Whether to add the Mann-Whitney test of whether the typical run is faster.
+    require_margin : bool
+        Whether a difference is called one only if its interval lies beyond the margin.
+
+    Returns
+    -------
+    Analysis
+        The same for the same arguments, bit for bit.
+
+    Raises
+    ------
+    InputError
+        If an argument cannot be used.
+    DatasetError
+        If the dataset is not valid.
+
+    Examples
+    --------
+    >>> import abtune
+    >>> dataset = abtune.make_dataset([[[2.0, 2.1], [1.0, 1.1]]], shapes=["s"], configs=["old", "new"])
+    >>> print(abtune.analyze(dataset).comparisons[0].verdict)
+    inconclusive
+    """
+    validate(dataset)
+    settings = make_settings(
+        dataset,
+        baseline=baseline,
+        candidate=candidate,
+        weights=weights,
+        level=level,
+        margin=margin,
+        tolerance=tolerance,
+        rng_seed=rng_seed,
+        estimand=estimand,
+        method=method or "",
+        test=test,
+        correction=correction,
+        rank_test=rank_test,
+        require_margin=require_margin,
+    )
+    analysis = compare(restrict(dataset, shapes), settings)
+    return replace(analysis, shapes_in_dataset=dataset.sizes["shape"])
+
+
+def compare(dataset: xr.Dataset, settings: Settings) -> Analysis:
+    """Return the analysis of a valid dataset, all its shapes, as the settings say.
+
+    A dataset that was looked at several times while it grew is judged look by look.
+    """
+    looks = recorded_looks(dataset, level=settings.level)
+    if looks:
+        return compare_at_looks(dataset, looks, settings, _compare_once)
+    return _compare_once(dataset, settings)
+
+
+def _compare_once(dataset: xr.Dataset, settings: Settings) -> Analysis:
+    sides = extract(dataset, settings.baseline), extract(dataset, settings.candidate)
+    names = settings.baseline, settings.candidate
+    statistics = compute(*sides, settings, np.random.default_rng(settings.rng_seed))
+    rows = tuple(
+        _comparison(row, tuple(_row_caveats(sides, statistics, index)), settings)
+        for index, row in enumerate(_evidence(dataset, sides, statistics))
+    )
+    all_shapes = overall(sides, tuple(row.shape for row in rows), statistics.log_ratio, settings)
+    claims = make_claims(two_sample(*sides), statistics.one_sided, rows, settings)
+    return Analysis(
+        settings=settings,
+        interval_method=settings.interval.words,
+        test_method=settings.difference_test.words,
+        correction=settings.procedure.words,
+        definition=_definition(settings.estimand, dataset),
+        comparisons=rows,
+        overall=all_shapes.overall,
+        claims=claims.claims,
+        worst=claims.worst,
+        sentence=make_sentence(all_shapes.overall.these_shapes, rows, claims, settings),
+        caveats=(
+            *caveats.of_design(sides, rows, settings),
+            *caveats.of_search_times(dataset),
+            *lost_trials.caveats(dataset, *names),
+            *throttling.caveats(dataset, *names),
+            *all_shapes.caveats,
+        ),
+        shapes_in_dataset=len(rows),
+    )
+
+
+def _definition(estimand: str, dataset: xr.Dataset) -> str:
+    """Return what the boost is, and which times it compares."""
+    kind = estimand.replace("-", " ")
+    times = ""
+    if of_searches(dataset):
+        times = " The times of the winners are those of their own searches."
+    elif "winner" in dataset:
+        times = " Each winner was measured again after its search."
+    return f"Boost: {kind} latency of the baseline divided by that of the candidate, minus 1.{times}"
+
+
+def _evidence(
+    dataset: xr.Dataset, sides: tuple[Samples, Samples], statistics: Statistics
+) -> Iterator[Evidence]:
+    """Yield the numbers of each shape, boosts instead of log ratios."""
+    labels, workloads = (map(str, dataset[name].values.tolist()) for name in ("shape", "workload"))
+    tests, interval, wide = statistics.tests, statistics.interval, statistics.simultaneous
+    for index, (label, workload) in enumerate(zip(labels, workloads, strict=True)):
+        baseline, candidate = (_side(side, index) for side in sides)
+        yield Evidence(
+            shape=label,
+            workload=workload,
+            baseline=baseline,
+            candidate=candidate,
+            boost=_boost(baseline, candidate, float(statistics.log_boost[index])),
+            boost_low=from_log(interval.low[index]),
+            boost_high=from_log(interval.high[index]),
+            boost_low_simultaneous=from_log(wide.low[index]),
+            boost_high_simultaneous=from_log(wide.high[index]),
+            boost_at_least=from_log(statistics.at_least[index]),
+            p=float(tests.p[index]),
+            p_adjusted=float(tests.p_adjusted[index]),
+            p_welch=float(tests.p_welch[index]),
+            p_welch_adjusted=float(tests.p_welch_adjusted[index]),
+            p_rank=None if tests.p_rank is None else float(tests.p_rank[index]),
+            p_rank_adjusted=None if tests.p_rank_adjusted is None else float(tests.p_rank_adjusted[index]),
+            p_equivalence=float(tests.p_equivalence[index]),
+            p_equivalence_adjusted=float(tests.p_equivalence_adjusted[index]),
+            detectable=float(statistics.plan.detectable[index]),
+            fewest_seeds=statistics.plan.fewest,
+        )
+
+
+def _comparison(row: Evidence, notes: tuple[str, ...], settings: Settings) -> Comparison:
+    judgement = judge(row, settings)
+    close = close_call(row, settings)
+    numbers = {field.name: getattr(row, field.name) for field in fields(row)}
+    return Comparison(
+        **numbers,
+        gates=judgement.gates,
+        verdict=judgement.verdict,
+        reason=judgement.reason,
+        caveats=(*notes, close) if close else notes,
+    )
+
+
+def _row_caveats(sides: tuple[Samples, Samples], statistics: Statistics, index: int) -> Iterator[str]:
+    for side in sides:
+        yield from caveats.of_side(side, index)
+    yield from caveats.of_methods(statistics.interval, statistics.welch, index)
+
+
+def _side(samples: Samples, index: int) -> Side:
+    return Side(
+        config=samples.config,
+        n=int(samples.n[index]),
+        failed=int(samples.failed[index]),
+        found_nothing=int(samples.found_nothing[index]),
+        trials=samples.trials,
+        latency=float(samples.latency[index]),
+        noise=float(samples.noise[index]),
+    )
+
+
+def _boost(baseline: Side, candidate: Side, log_ratio: float) -> float:
+    """Return the boost; that of two lone timings as their ratio, without the rounding of a logarithm."""
+    if baseline.n == candidate.n == 1:
+        return baseline.latency / candidate.latency - 1
+    return from_log(log_ratio)

@@ -1,0 +1,274 @@
+"""The conditions of a verdict on one shape. They are the verdict: nothing else decides.
+
+The probability of a false difference anywhere in an analysis is at most alpha, and so is that of a false
+equivalence (both together up to twice that: docs/statistics.md). A difference must therefore pass two tests,
+each corrected over the shapes. The permutation test is exact if both configurations have the same noise;
+Welch's t-test is good if they do not. The permutation test alone calls a false difference in 15-21 % of
+reports of 29 shapes at 10 + 10 seeds when the spreads differ by a factor of 4-20, and in 40-81 % at 5 + 10
+(analysis/permutation_alone.py). The interval must agree as well.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from abtune.compare.results import Evidence, Gate, Rule, Side, Verdict, first_failed
+from abtune.compare.settings import Settings
+from abtune.text import NOTHING, bound_percent, count, p_value, percent
+
+ONE_RUN = "One run per configuration supports no verdict."
+_UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """The gates of a shape, the verdict that follows from them, and why."""
+
+    gates: tuple[Gate, ...]
+    verdict: Verdict
+    reason: str
+
+
+def judge(row: Evidence, settings: Settings) -> Judgement:
+    """Return what the data support for one shape.
+
+    Notes
+    -----
+    *invalid* if a configuration has fewer than two seeds, or if most of its runs are lost: the comparison
+    would then be about a small part of the distribution. *improved* or *regressed* if all gates of a
+    difference pass; *equivalent* if the gate of equivalence passes; *not slower* if its gate passes; else
+    *inconclusive*. A small but certain difference is a difference, unless it is required to be larger than
+    the margin.
+    """
+    gates = (
+        *_for_any(row),
+        *_for_difference(row, settings),
+        *_for_equivalence(row, settings),
+        _for_not_slower(row, settings),
+    )
+    invalid, same, apart, slower = (first_failed(gates, rule) for rule in Rule)
+    if invalid is not None:
+        verdict, reason = Verdict.INVALID, invalid.otherwise
+    elif same is None:
+        verdict = Verdict.IMPROVED if row.boost > 0 else Verdict.REGRESSED
+        reason = _how_large(row, settings)
+    elif apart is None:
+        verdict = Verdict.EQUIVALENT
+        reason = (
+            f"Any difference is smaller than the {percent(settings.margin)} margin "
+            f"(adjusted p {p_value(row.p_equivalence_adjusted)})."
+        )
+    elif slower is None:
+        verdict = Verdict.NOT_SLOWER
+        reason = f"{_at_least(row)} Whether it is faster is not settled."
+    else:
+        verdict = Verdict.INCONCLUSIVE
+        reason = " ".join(filter(None, [same.otherwise, slower.otherwise, *_power(row, settings)]))
+    return Judgement(gates=gates, verdict=verdict, reason=reason)
+
+
+def differs(
+    low: npt.ArrayLike, high: npt.ArrayLike, p: npt.ArrayLike, p_confirming: npt.ArrayLike, alpha: float
+) -> npt.NDArray[np.bool_]:
+    """Return where interval and both tests call a difference; arguments broadcast.
+
+    These are the gates of a difference for whole arrays, as simulations need them.
+    """
+    apart = (np.asarray(low) > 0) | (np.asarray(high) < 0)
+    called: npt.NDArray[np.bool_] = apart & (np.maximum(p, p_confirming) <= alpha)
+    return called
+
+
+def found_nothing(trials: int) -> str:
+    """Return what happened to searches without a result after some trials."""
+    return f"found nothing within {count(trials, 'trial')}"
+
+
+def close_call(row: Evidence, settings: Settings) -> str:
+    """Return that only one of the two tests of a difference rejects; empty if they agree."""
+    confirming = settings.difference_test.confirmed_by
+    if not confirming or not row.p_adjusted <= settings.alpha < row.p_welch_adjusted:
+        return ""
+    return (
+        f"Close call: the {settings.test} test finds a difference, {confirming} just misses "
+        f"(adjusted p {p_value(row.p_welch_adjusted)}). Both are required, because the variances may differ."
+    )
+
+
+def _for_any(row: Evidence) -> Iterator[Gate]:
+    """Yield the conditions that every verdict has."""
+    lone = row.baseline.n == row.candidate.n == 1
+    for side in row.sides:
+        none = f"There is no timing of {side.config}{_fate(side)}."
+        one = f"One run of {side.config} does not show how much its runs vary."
+        yield Gate(
+            of=Rule.ANY,
+            asks=f"two seeds of {side.config}",
+            found=f"{side.n}",
+            passed=side.n >= 2,
+            otherwise=ONE_RUN if lone else one if side.n else none,
+        )
+    yield Gate(
+        of=Rule.ANY,
+        asks="at most half of the runs of a configuration failed"
+        + (f" or {found_nothing(row.baseline.trials)}" if row.baseline.trials else ""),
+        found=", ".join(f"{side.config} {_lost(side)}" for side in row.sides),
+        passed=all(side.lost <= side.n for side in row.sides),
+        otherwise=next((_mostly_lost(side) for side in row.sides if side.lost > side.n), ""),
+    )
+
+
+def _for_difference(row: Evidence, settings: Settings) -> Iterator[Gate]:
+    """Yield the conditions of a difference: the interval, the tests, and the margin if it is required."""
+    known = not math.isnan(row.boost_low)
+    yield Gate(
+        of=Rule.DIFFERENCE,
+        asks="the interval excludes zero",
+        found=_range(row.boost_low, row.boost_high) if known else _UNKNOWN,
+        passed=row.boost_low > 0 or row.boost_high < 0,
+        otherwise=_hopeless(row, settings) or "Too noisy to tell.",
+    )
+    name = f"the {settings.test} test"
+    yield _test_gate(Rule.DIFFERENCE, name, row.p_adjusted, settings.alpha, _no_difference(row, settings))
+    confirming = settings.difference_test.confirmed_by
+    if confirming:
+        close = close_call(row, settings)
+        yield _test_gate(Rule.DIFFERENCE, confirming, row.p_welch_adjusted, settings.alpha, close)
+    if settings.require_margin:
+        yield _margin_gate(row, settings)
+
+
+def _for_equivalence(row: Evidence, settings: Settings) -> Iterator[Gate]:
+    name = f"the test of a difference beyond {percent(settings.margin)}"
+    yield _test_gate(Rule.EQUIVALENCE, name, row.p_equivalence_adjusted, settings.alpha, "")
+
+
+def _for_not_slower(row: Evidence, settings: Settings) -> Gate:
+    known = not math.isnan(row.boost_at_least)
+    return Gate(
+        of=Rule.NOT_SLOWER,
+        asks=f"it is shown to lose at most {percent(settings.tolerance)}",
+        found=f"at least {bound_percent(row.boost_at_least)}" if known else _UNKNOWN,
+        passed=row.boost_at_least >= -settings.tolerance,
+        otherwise=_at_least(row) if known else "",
+    )
+
+
+def _at_least(row: Evidence) -> str:
+    """Return the lower bound of the boost in a sentence."""
+    return f"The boost is at least {bound_percent(row.boost_at_least)}."
+
+
+def _test_gate(rule: Rule, name: str, p: float, alpha: float, otherwise: str) -> Gate:
+    return Gate(
+        of=rule,
+        asks=f"{name} has an adjusted p of at most {p_value(alpha)}",
+        found=_UNKNOWN if p_value(p) == NOTHING else p_value(p),
+        passed=p <= alpha,
+        otherwise=otherwise,
+    )
+
+
+def _margin_gate(row: Evidence, settings: Settings) -> Gate:
+    low, high = family_interval(row, settings)
+    simultaneous = "simultaneous " if settings.family_wise else ""
+    return Gate(
+        of=Rule.DIFFERENCE,
+        asks=f"the {simultaneous}interval lies beyond the margin of {percent(settings.margin)}",
+        found=_UNKNOWN if math.isnan(low) else _range(low, high),
+        passed=_beyond(low, high, settings.margin),
+        otherwise=_how_large(row, settings),
+    )
+
+
+def family_interval(row: Evidence, settings: Settings) -> tuple[float, float]:
+    """Return the interval for claims about the margin: simultaneous where the correction is family-wise."""
+    if settings.family_wise:
+        return row.boost_low_simultaneous, row.boost_high_simultaneous
+    return row.boost_low, row.boost_high
+
+
+def _hopeless(row: Evidence, settings: Settings) -> str:
+    """Return why this design can find no difference however large; empty if it can."""
+    if not math.isinf(row.detectable):
+        return ""
+    seeds = f"{row.baseline.n} + {row.candidate.n} seeds"
+    if min(row.baseline.n, row.candidate.n) >= row.fewest_seeds:
+        return f"The random splits of {seeds} cannot resolve the small p that the correction requires."
+    alone = " by itself" if settings.correction == "bh" else ""
+    return (
+        f"No difference{alone} can pass the correction with {seeds}. It takes {row.fewest_seeds} per "
+        "configuration."
+    )
+
+
+def _no_difference(row: Evidence, settings: Settings) -> str:
+    """Return why the test of a difference did not pass: the design, the test itself, or the correction."""
+    if hopeless := _hopeless(row, settings):
+        return hopeless
+    if row.p > settings.alpha:
+        return f"The interval excludes zero, but the test finds no difference (p {p_value(row.p)})."
+    adjusted = p_value(row.p_adjusted)
+    return f"The difference does not survive the correction over the shapes (adjusted p {adjusted})."
+
+
+def _how_large(row: Evidence, settings: Settings) -> str:
+    """Return that a shape is faster or slower, and how that compares with the margin."""
+    low, high = family_interval(row, settings)
+    margin = percent(settings.margin)
+    start = f"{'Faster' if row.boost > 0 else 'Slower'} (adjusted p {p_value(row.p_adjusted)})"
+    if _beyond(low, high, settings.margin):
+        return f"{start}, by more than the {margin} margin."
+    if _slowdown(settings.margin) < low and high < settings.margin:
+        return f"{start}, but by less than the {margin} margin."
+    return f"{start}, but maybe by less than the {margin} margin."
+
+
+def _power(row: Evidence, settings: Settings) -> Iterator[str]:
+    """Yield what this design can find, where it can find anything."""
+    if math.isinf(row.detectable) or math.isnan(row.detectable):
+        return
+    seeds = f"{row.baseline.n} + {row.candidate.n} seeds"
+    if settings.require_margin:
+        beyond = (1 + row.detectable) * (1 + settings.margin) - 1
+        yield f"{seeds} show that a boost of {percent(beyond)} is beyond the margin (80% power)."
+    else:
+        yield f"{seeds} find a boost of {percent(row.detectable)} or more (80% power)."
+
+
+def _beyond(low: float, high: float, margin: float) -> bool:
+    """Return whether an interval of boosts lies beyond the margin; on logs both directions are alike."""
+    return low >= margin or high <= _slowdown(margin)
+
+
+def _slowdown(margin: float) -> float:
+    """Return the slowdown by the same ratio as the margin."""
+    return 1 / (1 + margin) - 1
+
+
+def _range(low: float, high: float) -> str:
+    return f"{percent(low)} to {percent(high)}"
+
+
+def _lost(side: Side) -> str:
+    return f"{side.lost} of {count(side.n + side.lost, 'run')}"
+
+
+def _fate(side: Side) -> str:
+    """Return what became of the runs of a configuration without timings."""
+    fates = [f"{count(side.failed, 'run')} failed"] if side.failed else []
+    if side.found_nothing:
+        fates.append(f"{count(side.found_nothing, 'run')} {found_nothing(side.trials)}")
+    return f": {' and '.join(fates)}" if fates else ""
+
+
+def _mostly_lost(side: Side) -> str:
+    fates = ["failed"] if side.failed or not side.found_nothing else []
+    if side.found_nothing:
+        fates.append(found_nothing(side.trials))
+    return f"Most runs of {side.config} {' or '.join(fates)}: {side.lost} of {side.n + side.lost}."

@@ -1,0 +1,245 @@
+"""One number over all shapes, for two questions that are never mixed.
+
+*These shapes*: the geometric mean boost over exactly the shapes at hand; its error comes from the seeds.
+*Shapes like these*: the same for a population that the shapes were drawn from; its error comes from the
+spread over shapes and from what their runs share, and is often two to three times larger. Beside them: what
+a single shape does to the mean, how often a run of the candidate wins, whether the shapes differ, and the
+time of a whole program.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from abtune.compare.results import Aggregate, Improvement, LeaveOneOut, Overall, Weighted, Without
+from abtune.compare.settings import Settings
+from abtune.compare.weights import Weights
+from abtune.errors import InputError, unknown_name
+from abtune.samples.samples import Samples, two_sample
+from abtune.stats.boost import from_log
+from abtune.stats.clustered import clustered_variance, half_width, shared_covariance, t_quantile
+from abtune.stats.difference.standard_error import standard_error
+from abtune.stats.shapes.heterogeneity import Heterogeneity, heterogeneity
+from abtune.stats.shapes.placements import placements
+from abtune.stats.two_sample import Floats
+from abtune.stats.variance import welch_freedom
+from abtune.text import count
+
+THESE = "geometric mean over exactly these shapes (error from the seeds)"
+WINS = "chance that a run of the candidate beats one of the baseline, mean over these shapes"
+LIKE_THESE = "expected for other shapes of this kind (wider, because shapes differ)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverallResult:
+    """The overall lines, and what weakens them."""
+
+    overall: Overall
+    caveats: tuple[str, ...]
+
+
+def overall(
+    sides: tuple[Samples, Samples], shapes: tuple[str, ...], log_boost: Floats, settings: Settings
+) -> OverallResult:
+    """Return the summary of the shapes that both configurations have.
+
+    Parameters
+    ----------
+    sides : tuple of Samples
+        Baseline and candidate.
+    shapes : tuple of str
+        Labels.
+    log_boost : ndarray, shape (shapes,)
+        Log ratio of geometric means; NaN where a configuration has no timing.
+    settings : Settings
+        Its level, and its weights if the time of a program is wanted.
+    """
+    baseline, candidate = sides
+    level = settings.level
+    matched = ~np.isnan(log_boost)
+    replicated = matched & (np.minimum(baseline.n, candidate.n) >= 2)
+    used = replicated if replicated.any() else matched
+    caveats = []
+    if not replicated.any() and matched.any():
+        caveats.append(
+            "The boost over these shapes has no interval: no shape has two seeds per configuration."
+        )
+    elif (used != matched).any():
+        left_out = np.count_nonzero(used != matched)
+        caveats.append(
+            f"The boost over these shapes leaves out {count(int(left_out), 'shape')} with fewer than two "
+            "seeds per configuration. The boost of shapes like these includes them."
+        )
+    if np.count_nonzero(matched) == 1:
+        caveats.append("One shape says nothing about other shapes.")
+    elif not matched.any():
+        caveats.append("No shape has timings of both configurations, so there is no overall boost.")
+    of_seeds = _half_over_seeds(baseline, candidate, used, level)
+    of_shapes = _half_over_shapes(baseline, candidate, replicated, log_boost[matched], level)
+    return OverallResult(
+        overall=Overall(
+            these_shapes=_aggregate(log_boost[used], of_seeds, THESE),
+            shapes_like_these=_aggregate(log_boost[matched], _wider(of_shapes, of_seeds), LIKE_THESE),
+            unmatched=tuple(label for label, both in zip(shapes, matched, strict=True) if not both),
+            leave_one_out=_leave_one_out(shapes, np.where(used, log_boost, np.nan)),
+            improvement=_improvement(baseline, candidate, used, level),
+            heterogeneity=_heterogeneity(baseline, candidate, replicated),
+            weighted=_program_time(sides, shapes, settings.weights, level) if settings.weights else None,
+        ),
+        caveats=tuple(caveats),
+    )
+
+
+def _half_over_seeds(
+    baseline: Samples, candidate: Samples, used: npt.NDArray[np.bool_], level: float
+) -> float:
+    """Half of Welch's t interval on seed blocks: the aggregate of a seed over shapes is one observation."""
+    sides = [clustered_variance(side.value, _even(used), side.floor) for side in (baseline, candidate)]
+    return half_width(sides, level)
+
+
+def _half_over_shapes(
+    baseline: Samples,
+    candidate: Samples,
+    replicated: npt.NDArray[np.bool_],
+    log_boost: Floats,
+    level: float,
+) -> float:
+    """Half of Student's t interval over the shapes' log boosts, with the error that all shapes share added.
+
+    What moves all shapes together, such as the sessions of a sweep, does not show in the spread over shapes.
+    """
+    shapes = len(log_boost)
+    if shapes < 2:
+        return math.nan
+    own = float(np.var(log_boost, ddof=1)) / shapes
+    common = shared_covariance(two_sample(baseline, candidate).rows(replicated))
+    freedom = float(welch_freedom(own, common.variance, shapes, common.freedom + 1))
+    return t_quantile(freedom if common.variance > 0 else shapes - 1, level) * math.sqrt(
+        own + common.variance
+    )
+
+
+def _wider(of_shapes: float, of_seeds: float) -> float:
+    """Take at least the error from the seeds: a few shapes may agree by chance.
+
+    Unknown with a single shape; where no shape has two seeds the spread over shapes is all there is.
+    """
+    return of_shapes if math.isnan(of_shapes) or math.isnan(of_seeds) else max(of_shapes, of_seeds)
+
+
+def _leave_one_out(shapes: tuple[str, ...], log_boost: Floats) -> LeaveOneOut | None:
+    """Mean boost without each shape in turn: its lowest and highest value; None for a single shape."""
+    known = np.flatnonzero(~np.isnan(log_boost))
+    if len(known) < 2:
+        return None
+    without = (log_boost[known].sum() - log_boost[known]) / (len(known) - 1)
+    places = int(np.argmin(without)), int(np.argmax(without))
+    low, high = (Without(shape=shapes[known[at]], boost=from_log(without[at])) for at in places)
+    return LeaveOneOut(low=low, high=high)
+
+
+def _improvement(
+    baseline: Samples, candidate: Samples, used: npt.NDArray[np.bool_], level: float
+) -> Improvement:
+    """Mann-Whitney's U over the product of the sizes, averaged over shapes; errors from its placements.
+
+    DeLong et al., Biometrics 44, 837-845 (1988), with the seed's mean over shapes as the observation.
+    """
+    samples = two_sample(baseline, candidate)
+    losses, wins = (placements(pair) for pair in (samples, samples.swapped()))
+    weight, n = _even(used), (np.maximum(candidate.n, 1), np.maximum(baseline.n, 1))
+    estimate = _mean(np.array([_mean(row[~np.isnan(row)]) for row in wins[used]]))
+    # A shape whose sides do not overlap scatters as if a single pair did.
+    sides = [
+        clustered_variance(wins, weight, 1 / (n[0] * n[1] ** 2)),
+        clustered_variance(losses, weight, 1 / (n[1] * n[0] ** 2)),
+    ]
+    # Sides that nowhere overlap in the sample give no information about how rarely they do.
+    half = half_width(sides, level) if 0 < estimate < 1 else float("nan")
+    return Improvement(
+        probability=estimate,
+        low=float(np.clip(estimate - half, 0, 1)),
+        high=float(np.clip(estimate + half, 0, 1)),
+        shapes=int(np.count_nonzero(used)),
+        meaning=WINS,
+    )
+
+
+def _heterogeneity(baseline: Samples, candidate: Samples, replicated: npt.NDArray[np.bool_]) -> Heterogeneity:
+    """Spread of the shapes' boosts beyond their errors, of shapes whose error is known."""
+    estimate = standard_error(two_sample(baseline, candidate))
+    known = replicated & (estimate.error > 0)
+    return heterogeneity(estimate.difference[known], estimate.error[known], estimate.freedom[known])
+
+
+def _even(used: npt.NDArray[np.bool_]) -> Floats:
+    return used.astype(np.float64) / max(int(np.count_nonzero(used)), 1)
+
+
+def _aggregate(log_boost: Floats, half: float, meaning: str) -> Aggregate:
+    mean, shapes = _mean(log_boost), len(log_boost)
+    low, high = from_log(mean - half), from_log(mean + half)
+    return Aggregate(boost=from_log(mean), boost_low=low, boost_high=high, shapes=shapes, meaning=meaning)
+
+
+def _mean(values: Floats) -> float:
+    return float(values.mean()) if len(values) else float("nan")
+
+
+def _program_time(
+    sides: tuple[Samples, Samples], shapes: tuple[str, ...], weights: Weights, level: float
+) -> Weighted:
+    """Return the boost of the summed time of all calls of a program.
+
+    Raises
+    ------
+    InputError
+        If a label of strict weights is not in the dataset, or no shape has a weight and timings.
+
+    Notes
+    -----
+    T = sum w L with the geometric mean latency L of each shape; d log T = sum (w L/T) d log L, so that the
+    error of log T is that of a weighted sum of mean logs, summed within each seed first.
+    """
+    unknown = [label for label in weights.calls if label not in shapes]
+    if unknown and weights.strict:
+        raise InputError(f"{weights.name}: {unknown_name('shape', unknown[0], shapes)}")
+    calls = np.array([weights.calls.get(label, 0.0) for label in shapes])
+    timed = (sides[0].n > 0) & (sides[1].n > 0)
+    calls_timed = np.where(timed, calls, 0.0)
+    if not calls_timed.any():
+        raise InputError(f"{weights.name}: no shape with a weight has timings of both configurations")
+    times = [_Time(side, calls_timed) for side in sides]
+    log_boost = math.log(times[0].seconds / times[1].seconds)
+    half = half_width([clustered_variance(time.value, time.share) for time in times], level)
+    missing = [label for label, w, both in zip(shapes, calls, timed, strict=True) if w > 0 and not both]
+    return Weighted(
+        name=weights.name,
+        boost=from_log(log_boost),
+        boost_low=from_log(log_boost - half),
+        boost_high=from_log(log_boost + half),
+        baseline_time=times[0].seconds,
+        candidate_time=times[1].seconds,
+        weight=float(calls_timed.sum()),
+        total=float(sum(weights.calls.values())),
+        left_out=(*unknown, *missing),
+        not_covered=weights.not_covered,
+        meaning="time of all calls of the program (error from the seeds)",
+    )
+
+
+class _Time:
+    """Summed time of one side, and the share of each shape in it."""
+
+    __slots__ = ("seconds", "share", "value")
+
+    def __init__(self, side: Samples, calls: Floats) -> None:
+        parts = calls * np.where(calls > 0, side.latency, 0.0)
+        self.seconds = float(parts.sum())
+        self.share: Floats = parts / self.seconds
+        self.value: Floats = side.value

@@ -1,0 +1,418 @@
+"""The values that an analysis consists of: one comparison per shape, and what all shapes say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from abtune.compare.settings import Settings
+from abtune.stats.shapes.heterogeneity import Heterogeneity
+
+
+class Verdict(StrEnum):
+    """What the data support for one shape."""
+
+    IMPROVED = "improved"
+    REGRESSED = "regressed"
+    EQUIVALENT = "equivalent"
+    NOT_SLOWER = "not-slower"
+    INCONCLUSIVE = "inconclusive"
+    INVALID = "invalid"
+
+    @property
+    def words(self) -> str:
+        """As a reader sees it."""
+        return self.value.replace("-", " ")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """The seeds of one shape under one configuration.
+
+    Attributes
+    ----------
+    config : str
+        Name of the configuration.
+    n : int
+        Seeds with a timing.
+    failed : int
+        Runs that failed.
+    latency : float
+        Geometric mean over seeds, seconds; NaN without seeds.
+    noise : float
+        Standard deviation of the log latency over seeds (about the coefficient of variation); NaN below two.
+    found_nothing : int
+        Runs whose search had found nothing within its first trials; 0 where winners are compared.
+    trials : int
+        The number of these trials; 0 where winners are compared.
+    """
+
+    config: str
+    n: int
+    failed: int
+    latency: float
+    noise: float
+    found_nothing: int = 0
+    trials: int = 0
+
+    @property
+    def lost(self) -> int:
+        """Runs that have nothing to compare, which may be why the others look good."""
+        return self.failed + self.found_nothing
+
+
+class Rule(StrEnum):
+    """What a gate is required for."""
+
+    ANY = "any verdict"
+    DIFFERENCE = "a difference"
+    EQUIVALENCE = "equivalence"
+    NOT_SLOWER = "not slower"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """One condition of a verdict.
+
+    Attributes
+    ----------
+    of : Rule
+        What requires it.
+    asks : str
+        The condition, in words.
+    found : str
+        What the data show, in words.
+    passed : bool
+    otherwise : str
+        The reason of the verdict, should this gate be the first to fail.
+    """
+
+    of: Rule
+    asks: str
+    found: str
+    passed: bool
+    otherwise: str
+
+
+def first_failed(gates: Iterable[Gate], rule: Rule) -> Gate | None:
+    """Return the first gate of a rule that did not pass; None if all passed."""
+    return next((gate for gate in gates if gate.of is rule and not gate.passed), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """All numbers about one shape; boosts are fractions, and NaN stands where nothing can be said.
+
+    Attributes
+    ----------
+    shape, workload : str
+        Label and kind.
+    baseline, candidate : Side
+        Both samples in short.
+    boost, boost_low, boost_high : float
+        Speedup - 1 with its confidence interval.
+    boost_low_simultaneous, boost_high_simultaneous : float
+        Wider bounds: the boosts of all shapes lie within theirs at once, with the level's probability.
+    boost_at_least : float
+        Lower bound: the boosts of all shapes are above theirs at once, with the level's probability. NaN for
+        medians.
+    p, p_adjusted : float
+        Two-sided test of no difference, and the same corrected over the shapes.
+    p_welch, p_welch_adjusted : float
+        The closed-form test that has to confirm a permutation test, likewise.
+    p_rank, p_rank_adjusted : float or None
+        Mann-Whitney test that neither configuration has the faster runs, likewise; None unless asked for.
+    p_equivalence, p_equivalence_adjusted : float
+        Test of a difference beyond the margin, and the same corrected over the shapes.
+    detectable : float
+        Boost that this design finds with 80 % power, correction included; infinite if it can find none.
+    fewest_seeds : int
+        Seeds per configuration below which no difference can pass the correction by itself.
+    """
+
+    shape: str
+    workload: str
+    baseline: Side
+    candidate: Side
+    boost: float
+    boost_low: float
+    boost_high: float
+    boost_low_simultaneous: float
+    boost_high_simultaneous: float
+    boost_at_least: float
+    p: float
+    p_adjusted: float
+    p_welch: float
+    p_welch_adjusted: float
+    p_rank: float | None
+    p_rank_adjusted: float | None
+    p_equivalence: float
+    p_equivalence_adjusted: float
+    detectable: float
+    fewest_seeds: int
+
+    @property
+    def n_baseline(self) -> int:
+        """Seeds of the baseline with a timing."""
+        return self.baseline.n
+
+    @property
+    def n_candidate(self) -> int:
+        """Seeds of the candidate with a timing."""
+        return self.candidate.n
+
+    @property
+    def sides(self) -> tuple[Side, Side]:
+        """Baseline and candidate."""
+        return self.baseline, self.candidate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison(Evidence):
+    """The candidate against the baseline for one shape: the evidence, and what follows from it.
+
+    Attributes
+    ----------
+    gates : tuple of Gate
+        The conditions of the verdicts. They are the verdict: nothing else decides.
+    verdict : Verdict
+        What follows.
+    reason : str
+        Why, in one or two sentences: the gate that failed, or what passed.
+    caveats : tuple of str
+        Weaknesses of this comparison, each one sentence.
+    """
+
+    gates: tuple[Gate, ...]
+    verdict: Verdict
+    reason: str
+    caveats: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aggregate:
+    """A geometric mean boost over shapes, with its interval; fractions."""
+
+    boost: float
+    boost_low: float
+    boost_high: float
+    shapes: int
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Without:
+    """The mean boost over these shapes when one of them is left out; a fraction."""
+
+    shape: str
+    boost: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaveOneOut:
+    """The lowest and the highest mean boost when one shape is left out."""
+
+    low: Without
+    high: Without
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Improvement:
+    """How often a run of the candidate beats one of the baseline.
+
+    Attributes
+    ----------
+    probability, low, high : float
+        Mean over the shapes, with its interval; NaN where unknown.
+    shapes : int
+        Number of shapes.
+    meaning : str
+        In words.
+    """
+
+    probability: float
+    low: float
+    high: float
+    shapes: int
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weighted:
+    """Boost of a program that calls each shape a number of times.
+
+    Attributes
+    ----------
+    name : str
+        The program.
+    boost, boost_low, boost_high : float
+        Of the summed time, with its interval; fractions.
+    baseline_time, candidate_time : float
+        Sum over shapes of weight times geometric mean latency, seconds.
+    weight : float
+        Sum of the weights that are in the time.
+    total : float
+        Sum of all weights.
+    left_out : tuple of str
+        Labels that have a weight but lack timings of a configuration.
+    not_covered : str
+        What the weights themselves leave out, in words; empty if unknown.
+    meaning : str
+        In words.
+    """
+
+    name: str
+    boost: float
+    boost_low: float
+    boost_high: float
+    baseline_time: float
+    candidate_time: float
+    weight: float
+    total: float
+    left_out: tuple[str, ...]
+    not_covered: str
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overall:
+    """The boost over all shapes that both configurations have, for two different questions.
+
+    Attributes
+    ----------
+    these_shapes : Aggregate
+        The mean over exactly these shapes; its error comes from the seeds.
+    shapes_like_these : Aggregate
+        The mean over a population that these shapes are a sample of; its error comes from the shapes.
+    unmatched : tuple of str
+        Shapes left out because a configuration has no timing.
+    leave_one_out : LeaveOneOut or None
+        How far a single shape moves the mean; None for a single shape.
+    improvement : Improvement
+        How often a run of the candidate wins.
+    heterogeneity : Heterogeneity
+        Whether the shapes differ in their boost; log scale, NaN for fewer than two shapes with seeds.
+    weighted : Weighted or None
+        The time of a program, if weights were given.
+    """
+
+    these_shapes: Aggregate
+    shapes_like_these: Aggregate
+    unmatched: tuple[str, ...]
+    leave_one_out: LeaveOneOut | None
+    improvement: Improvement
+    heterogeneity: Heterogeneity
+    weighted: Weighted | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """At least so many shapes are faster, or not much slower; by itself true with the level's probability.
+
+    Attributes
+    ----------
+    claim : str
+        ``"faster"``, ``"not slower"`` or ``"slower"``.
+    beyond : float
+        Not slower by more than this, a fraction; zero for the other claims.
+    at_least, of : int
+        The number of shapes that this is shown of, and of all shapes.
+    workload : str or None
+        The kind of workload; None for all shapes.
+    """
+
+    claim: str
+    beyond: float
+    at_least: int
+    of: int
+    workload: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worst:
+    """No shape is slower by more than this, with the level's probability; every shape needs a bound for it.
+
+    Attributes
+    ----------
+    shape : str
+        The shape with the lowest bound, which is not always the slowest.
+    boost_low : float
+        Its one-sided lower bound, a fraction. It is not corrected: only if every bound is above a limit is
+        the claim made (Berger, Technometrics 24, 295-300, 1982).
+    """
+
+    shape: str
+    boost_low: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Analysis:
+    """The result of :func:`abtune.analyze`.
+
+    Attributes
+    ----------
+    settings : Settings
+        How it was made. ``compare(dataset, replace(settings, margin=0.05))`` judges again.
+    interval_method, test_method, correction : str
+        What was computed, in words.
+    definition : str
+        What the boost is.
+    comparisons : tuple of Comparison
+        One for each shape, in the dataset's order.
+    overall : Overall
+        Over all shapes.
+    claims : tuple of Claim
+        How many shapes are faster, not slower, slower; none for medians.
+    worst : Worst or None
+        How slow any shape can be; None if one has no verdict, and for medians.
+    sentence : str
+        The result in one or two sentences.
+    caveats : tuple of str
+        Weaknesses of the whole design, each one sentence.
+    shapes_in_dataset : int
+        Shapes that the dataset has; some may have been left out.
+    """
+
+    settings: Settings
+    interval_method: str
+    test_method: str
+    correction: str
+    definition: str
+    comparisons: tuple[Comparison, ...]
+    overall: Overall
+    claims: tuple[Claim, ...]
+    worst: Worst | None
+    sentence: str
+    caveats: tuple[str, ...]
+    shapes_in_dataset: int
+
+    @property
+    def baseline(self) -> str:
+        """Name of the baseline."""
+        return self.settings.baseline
+
+    @property
+    def candidate(self) -> str:
+        """Name of the candidate."""
+        return self.settings.candidate
+
+    @property
+    def level(self) -> float:
+        """Confidence level of the intervals, such as 0.95."""
+        return self.settings.level
+
+    @property
+    def margin(self) -> float:
+        """The smallest boost that matters, a fraction."""
+        return self.settings.margin
+
+    @property
+    def rng_seed(self) -> int:
+        """Seed of the resampling."""
+        return self.settings.rng_seed
+
+    @property
+    def tested(self) -> int:
+        """Shapes that have tests, over which p-values are corrected."""
+        return sum(row.p == row.p for row in self.comparisons)  # NaN is not equal to itself

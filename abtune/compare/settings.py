@@ -1,0 +1,223 @@
+"""How an analysis is made: one value that checks itself and travels whole.
+
+To judge again with something changed is one call: ``compare(dataset, replace(settings, margin=0.05))``.
+"""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+
+from abtune.compare.weights import Weights, as_weights
+from abtune.errors import InputError, unknown_name
+from abtune.shapes import select_labels
+from abtune.stats.estimand import Estimand
+from abtune.stats.intervals.interval_methods import Method, methods_for
+from abtune.stats.testing.corrections import CORRECTIONS, Correction
+from abtune.stats.testing.difference_tests import DifferenceTest, difference_test_names, tests_for
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How shapes are judged, by the names that the command line takes.
+
+    Attributes
+    ----------
+    baseline, candidate : str
+        Names of the configurations.
+    level : float
+        Confidence level of the intervals, a fraction.
+    margin : float
+        The smallest boost that matters, a fraction. A slowdown by the same ratio counts as equally large.
+    tolerance : float
+        The largest slowdown that is acceptable, a fraction.
+    rng_seed : int
+        Seed of the resampling.
+    estimand : str
+        Whose ratio the boost is: geometric-mean or median.
+    method : str
+        The interval; empty for the default of the estimand.
+    test : str
+        The test of a difference: permutation or moderated.
+    correction : str
+        For the many shapes: holm, max-t, bh or none.
+    rank_test : bool
+        Whether to add the Mann-Whitney test.
+    require_margin : bool
+        Whether a difference has to be larger than the margin.
+    weights : Weights or None
+        How often a program calls each shape, for the boost of its whole time.
+    look_alpha : float or None
+        Family-wise level of the tests at one of several looks at growing data; None for a single look.
+
+    Raises
+    ------
+    InputError
+        If a value cannot be used, or two do not go together.
+    """
+
+    baseline: str
+    candidate: str
+    level: float = 0.95
+    margin: float = 0.02
+    tolerance: float = 0.05
+    rng_seed: int = 0
+    estimand: str = Estimand.GEOMETRIC_MEAN.value
+    method: str = ""
+    test: str = "permutation"
+    correction: str = "holm"
+    rank_test: bool = False
+    require_margin: bool = False
+    weights: Weights | None = None
+    look_alpha: float | None = None
+
+    def __post_init__(self) -> None:
+        _check_fraction("level", self.level, 0.95)
+        _check_fraction("margin", self.margin, 0.02)
+        _check_fraction("tolerance", self.tolerance, 0.05)
+        if not isinstance(self.rng_seed, int | np.integer):
+            raise InputError(f"rng_seed is a whole number, such as 0, not {_shown(self.rng_seed)}")
+        if self.rng_seed < 0:
+            raise InputError(f"rng_seed must not be negative; {self.rng_seed} is")
+        _check_name("estimand", self.estimand, [known.value for known in Estimand])
+        _check_name("test", self.test, difference_test_names())
+        _check_name("correction", self.correction, list(CORRECTIONS))
+        methods = list(methods_for(self.estimand))
+        if self.method and self.method not in methods:
+            raise InputError(
+                f"no interval {_shown(self.method)} of the {self.estimand}; there is {', '.join(methods)}"
+            )
+        object.__setattr__(self, "method", self.method or methods[0])  # as the frozen value is being made
+        self._check_together()
+
+    def _check_together(self) -> None:
+        tests = tests_for(self.estimand)
+        if self.test not in tests:
+            raise InputError(
+                f"there is no {self.test} test of the {self.estimand}; there is {', '.join(tests)}"
+            )
+        fitting = [name for name, record in CORRECTIONS.items() if record.fits(self.difference_test)]
+        if self.correction not in fitting:
+            raise InputError(
+                f"{self.correction} does not correct the {self.test} test of the {self.estimand}; "
+                f"choose {', '.join(fitting)}"
+            )
+
+    @property
+    def interval(self) -> Method:
+        """The interval."""
+        return methods_for(self.estimand)[self.method]
+
+    @property
+    def difference_test(self) -> DifferenceTest:
+        """The test of a difference."""
+        return tests_for(self.estimand)[self.test]
+
+    @property
+    def procedure(self) -> Correction:
+        """The correction for the many shapes."""
+        return CORRECTIONS[self.correction]
+
+    @property
+    def alpha(self) -> float:
+        """Family-wise level of the tests."""
+        if self.look_alpha is not None:
+            return self.look_alpha
+        return alpha_of(self.level)
+
+    @property
+    def family_wise(self) -> bool:
+        """Whether the chance of any false claim over all shapes is at most alpha."""
+        return self.procedure.family_wise
+
+
+def alpha_of(level: float) -> float:
+    """Return the level of the tests that go with intervals of a confidence level, both fractions."""
+    return round(1 - level, 12)  # a level of 0.9 means 0.1, not a rounding error less
+
+
+def make_settings(
+    dataset: xr.Dataset,
+    *,
+    baseline: str | None = None,
+    candidate: str | None = None,
+    weights: Weights | Mapping[str, float] | None = None,
+    **choices: object,
+) -> Settings:
+    """Return settings for a dataset: names that are not given are its first configurations.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        Whose configurations are compared.
+    baseline, candidate : str, optional
+        Names of configurations.
+    weights : Weights or mapping of str to float, optional
+        A plain mapping is from labels of this dataset to numbers of calls.
+    **choices
+        Other fields of :class:`Settings`.
+
+    Raises
+    ------
+    InputError
+        If a value cannot be used.
+    """
+    first, second = _configurations(dataset, baseline, candidate)
+    calls = None if weights is None else as_weights(weights)
+    return Settings(baseline=first, candidate=second, weights=calls, **choices)  # type: ignore[arg-type]
+
+
+def restrict(dataset: xr.Dataset, shapes: Sequence[str] | None) -> xr.Dataset:
+    """Return the part of a dataset that labels, globs or presets select."""
+    if shapes is not None:
+        labels = [str(label) for label in dataset["shape"].values.tolist()]
+        wanted = list(shapes) if isinstance(shapes, Iterable) and not isinstance(shapes, str) else [shapes]
+        if not all(isinstance(entry, str) for entry in wanted):
+            raise InputError(f"shapes is a list of labels, globs or presets, not {_shown(shapes)}")
+        dataset = dataset.sel(shape=list(select_labels(wanted, labels)))
+    if not dataset.sizes["shape"]:
+        raise InputError("no shape to analyse: the dataset has none, or none was selected")
+    return dataset
+
+
+def _configurations(dataset: xr.Dataset, baseline: str | None, candidate: str | None) -> tuple[str, str]:
+    """Return the names of baseline and candidate."""
+    known = [str(name) for name in dataset["config"].values.tolist()]
+    if len(known) < 2:
+        raise InputError(
+            f"a comparison takes two configurations; the dataset has {', '.join(known) or 'none'}"
+        )
+    for role, name in (("baseline", baseline), ("candidate", candidate)):
+        if name is not None and not isinstance(name, str):
+            raise InputError(
+                f"{role} is the name of a configuration, not {_shown(name)}; there are: {', '.join(known)}"
+            )
+        if name is not None and name not in known:
+            raise unknown_name("configuration", name, known)
+    first = baseline if baseline is not None else next(name for name in known if name != candidate)
+    second = candidate if candidate is not None else next(name for name in known if name != first)
+    if first == second:
+        raise InputError(f"baseline and candidate are both {first!r}; name two configurations")
+    return first, second
+
+
+def _check_fraction(name: str, value: object, example: float) -> None:
+    """Refuse what is no fraction, above all a level of 95."""
+    if not isinstance(value, int | float | np.integer | np.floating):
+        raise InputError(f"{name} is a fraction between 0 and 1, such as {example}, not {_shown(value)}")
+    if not 0 < round(float(value), 12) < 1:  # tests are at 1 - level, to as many digits
+        raise InputError(f"{name} is a fraction between 0 and 1, such as {example}, not {value:g}")
+
+
+def _check_name(kind: str, name: object, known: Sequence[str]) -> None:
+    if not isinstance(name, str) or name not in known:  # the nearest name is not the nearest meaning
+        raise InputError(f"unknown {kind} {_shown(name)}; there are: {', '.join(known)}")
+
+
+def _shown(value: object) -> str:
+    """Return a value in one short line."""
+    return " ".join(reprlib.repr(value).split())

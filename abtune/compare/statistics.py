@@ -1,0 +1,196 @@
+"""Every number of an analysis, for all shapes at once; what they mean is decided elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from abtune.compare.settings import Settings
+from abtune.compare.tests import Tests, run_tests
+from abtune.samples.samples import Samples, two_sample
+from abtune.stats.design.detect import Design, Requirement, detectable_boost, fewest_seeds, seeds_needed
+from abtune.stats.difference.conservative import conservative_welch
+from abtune.stats.difference.median_error import median_error
+from abtune.stats.difference.moderated import moderated
+from abtune.stats.estimand import Estimand
+from abtune.stats.intervals.interval import Interval, t_interval, welch
+from abtune.stats.intervals.simultaneous import resample_tails, simultaneous
+from abtune.stats.testing.one_sided import OneSided
+from abtune.stats.testing.significance import split_share
+from abtune.stats.two_sample import Floats, Integers, TwoSample
+from abtune.stats.variance import floored, moments
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DesignPower:
+    """What the design can show.
+
+    Attributes
+    ----------
+    detectable : ndarray, shape (shapes,)
+        Boost that is detected with 80 % power, correction included; infinite if none can be.
+    fewest : int
+        Seeds per configuration below which no p-value passes the correction by itself.
+    """
+
+    detectable: Floats
+    fewest: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statistics:
+    """Everything computed of all shapes at once; each array has shape (shapes,).
+
+    Attributes
+    ----------
+    log_boost : ndarray
+        Of the estimand.
+    log_ratio : ndarray
+        Of geometric means, which the overall boosts are made of.
+    interval, welch : Interval
+        The interval asked for, and the closed-form one of the same estimand; for medians, the same twice.
+    simultaneous : Interval
+        Covers all shapes at once, and nowhere lies inside ``interval``.
+    tests : Tests
+    plan : DesignPower
+    one_sided : OneSided or None
+        What one-sided claims rest on; None for medians, which have none.
+    at_least : ndarray
+        Lower bounds of the log boosts of all shapes at once; NaN where unknown.
+    """
+
+    log_boost: Floats
+    log_ratio: Floats
+    interval: Interval
+    welch: Interval
+    simultaneous: Interval
+    tests: Tests
+    plan: DesignPower
+    one_sided: OneSided | None
+    at_least: Floats
+
+
+def compute(
+    baseline: Samples, candidate: Samples, settings: Settings, rng: np.random.Generator
+) -> Statistics:
+    """Return every number of an analysis, for all shapes at once.
+
+    Parameters
+    ----------
+    baseline, candidate : Samples
+        Both configurations.
+    settings : Settings
+        Which interval, test and correction, and at which level.
+    rng : numpy.random.Generator
+        For what cannot be counted or computed.
+    """
+    samples, estimand = two_sample(baseline, candidate), Estimand(settings.estimand)
+    tests = run_tests(samples, settings, rng)
+    interval = settings.interval.compute(samples, level=settings.level, rng=rng)
+    closed = interval if estimand is Estimand.MEDIAN else welch(samples, level=settings.level)
+    wide, one_sided = _joint(samples, estimand, level=1 - settings.alpha, rng=rng)
+    count = _count(tests)
+    return Statistics(
+        log_boost=interval.difference,
+        log_ratio=moments(samples.first).mean - moments(samples.second).mean,
+        interval=interval,
+        welch=closed,
+        simultaneous=_hull(wide, interval),
+        tests=tests,
+        plan=_plan(baseline, candidate, settings, tests=count),
+        one_sided=one_sided,
+        at_least=_at_least(one_sided, interval, settings.procedure.planning_level(settings.alpha, count)),
+    )
+
+
+def resolution(settings: Settings, shapes: int) -> float:
+    """Return what the smallest p-value of the seeds has to reach for the correction to be passed."""
+    if not settings.difference_test.counts_splits:
+        return 1.0
+    return settings.procedure.resolution(settings.alpha, shapes)
+
+
+def _count(tests: Tests) -> int:
+    return max(int(np.count_nonzero(~np.isnan(tests.p))), 1)
+
+
+def _joint(
+    samples: TwoSample, estimand: Estimand, *, level: float, rng: np.random.Generator
+) -> tuple[Interval, OneSided | None]:
+    """Resample means; medians, whose resamples have no standard error, get normal intervals."""
+    if estimand is not Estimand.MEDIAN:
+        tails = resample_tails(samples, level=level, rng=rng)
+        estimate = conservative_welch(samples)
+        one_sided = OneSided(estimate=estimate, pool=tails.pool, one_split=split_share(samples))
+        return simultaneous(samples, tails, level=level), one_sided
+    estimate = median_error(samples)
+    shapes = max(int(np.count_nonzero(~np.isnan(estimate.error))), 1)
+    return t_interval(estimate, level=1 - (1 - level) / shapes), None
+
+
+def _at_least(one_sided: OneSided | None, interval: Interval, share: float) -> Floats:
+    """Return the lower bounds of all log boosts at once."""
+    if one_sided is None:
+        return np.full_like(interval.low, np.nan)
+    return one_sided.lower(share)
+
+
+def _hull(wide: Interval, narrow: Interval) -> Interval:
+    return Interval(
+        difference=narrow.difference,
+        low=np.minimum(wide.low, narrow.low),
+        high=np.maximum(wide.high, narrow.high),
+        level=wide.level,
+    )
+
+
+def _plan(baseline: Samples, candidate: Samples, settings: Settings, *, tests: int) -> DesignPower:
+    """Return what this design can show, from noise that is shrunk towards the level of all shapes."""
+    design = Design(
+        n_first=baseline.n,
+        n_second=candidate.n,
+        noise_first=lent_noise(baseline),
+        noise_second=lent_noise(candidate),
+    )
+    return DesignPower(
+        detectable=detectable_boost(design, _requirement(settings, tests)),
+        fewest=fewest_seeds(alpha=resolution(settings, tests)),
+    )
+
+
+def seeds_to_find(
+    boost: npt.ArrayLike, baseline: Samples, candidate: Samples, settings: Settings, *, tests: int
+) -> Integers:
+    """Return how many seeds per configuration find a boost with 80 % power, judged as these samples are.
+
+    Parameters
+    ----------
+    boost : array_like, shape (shapes,) or ()
+        True boost, a fraction, not zero.
+    baseline, candidate : Samples
+        Both configurations.
+    settings : Settings
+        Test, correction and level.
+    tests : int
+        Shapes that the correction covers.
+
+    Returns
+    -------
+    ndarray of int, shape (shapes,)
+        0 where the noise of a configuration is unknown.
+    """
+    requirement = _requirement(settings, tests)
+    return seeds_needed(boost, lent_noise(baseline), lent_noise(candidate), requirement)
+
+
+def lent_noise(side: Samples) -> Floats:
+    """Noise of each shape to plan with: at least that of the measurement, and drawn towards the shapes'."""
+    noise: Floats = np.sqrt(moderated(floored(side.noise**2, side.floor), side.n - 1))
+    return noise
+
+
+def _requirement(settings: Settings, tests: int) -> Requirement:
+    level = settings.procedure.planning_level(settings.alpha, tests)
+    return Requirement(level=level, resolution=resolution(settings, tests))

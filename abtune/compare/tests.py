@@ -1,0 +1,79 @@
+"""Every test of an analysis, for all shapes at once, each corrected over the shapes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from abtune.compare.settings import Settings
+from abtune.stats.difference.conservative import conservative_welch
+from abtune.stats.difference.median_error import median_error
+from abtune.stats.difference.standard_error import StandardError
+from abtune.stats.estimand import Estimand
+from abtune.stats.testing.mann_whitney import mann_whitney_test
+from abtune.stats.testing.significance import difference_p, equivalence_p, split_share
+from abtune.stats.two_sample import Floats, TwoSample
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tests:
+    """p-values, raw and corrected; each array has shape (shapes,).
+
+    Attributes
+    ----------
+    p, p_adjusted : ndarray
+        The test of a difference.
+    p_welch, p_welch_adjusted : ndarray
+        The closed-form one that confirms a permutation test.
+    p_rank, p_rank_adjusted : ndarray or None
+        Mann-Whitney; None unless asked for.
+    p_equivalence, p_equivalence_adjusted : ndarray
+        Of a difference beyond the margin.
+    """
+
+    p: Floats
+    p_adjusted: Floats
+    p_welch: Floats
+    p_welch_adjusted: Floats
+    p_rank: Floats | None
+    p_rank_adjusted: Floats | None
+    p_equivalence: Floats
+    p_equivalence_adjusted: Floats
+
+
+def run_tests(samples: TwoSample, settings: Settings, rng: np.random.Generator) -> Tests:
+    """Test every shape for a difference and for equivalence.
+
+    Parameters
+    ----------
+    samples : TwoSample
+        Seeds of both configurations, a column per seed.
+    settings : Settings
+        Estimand, test, correction and margin, and whether to make the Mann-Whitney test.
+    rng : numpy.random.Generator
+        For the splits that cannot all be counted.
+    """
+    test, correction = settings.difference_test, settings.procedure
+    one_split = split_share(samples)
+    p = test.p_values(samples, rng=rng)
+    p_adjusted = correction.adjust_difference(p, samples, rng=rng)
+    p_welch = difference_p(_closed_form(samples, Estimand(settings.estimand)), one_split)
+    p_rank = mann_whitney_test(samples) if settings.rank_test else None
+    p_equivalence = equivalence_p(test.standard_error(samples), one_split, margin=math.log1p(settings.margin))
+    return Tests(
+        p=p,
+        p_adjusted=p_adjusted,
+        p_welch=p_welch,
+        p_welch_adjusted=correction.adjust(p_welch),
+        p_rank=p_rank,
+        p_rank_adjusted=None if p_rank is None else correction.adjust(p_rank),
+        p_equivalence=p_equivalence,
+        p_equivalence_adjusted=correction.adjust(p_equivalence),
+    )
+
+
+def _closed_form(samples: TwoSample, estimand: Estimand) -> StandardError:
+    """Return the difference with the standard error of the closed-form test."""
+    return median_error(samples) if estimand is Estimand.MEDIAN else conservative_welch(samples)

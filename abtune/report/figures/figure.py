@@ -1,0 +1,117 @@
+"""Figures, for users who have matplotlib; everything in them is also in a table."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from abtune.errors import InputError, StoreError
+from abtune.report.report_files import write_bytes
+from abtune.text import printable
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+INK, BAND, GREY = "#1f4e79", "#1f4e7933", "#808080"
+_SETTINGS: Any = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
+COLUMNS = 3
+TITLE = 34
+
+
+def require_matplotlib() -> None:
+    """Refuse to go on if figures cannot be drawn.
+
+    Raises
+    ------
+    InputError
+        If matplotlib is not installed.
+    """
+    try:
+        importlib.import_module("matplotlib")
+    except ImportError:
+        raise InputError("figures need matplotlib: pip install matplotlib") from None
+
+
+def new_figure(panels: int, width: float, height: float) -> tuple[Figure, Sequence[Axes]]:
+    """Return an empty figure with its panels, up to three in a row.
+
+    Parameters
+    ----------
+    panels : int
+        How many.
+    width, height : float
+        Size of a panel, inches.
+
+    Raises
+    ------
+    InputError
+        If matplotlib is not installed.
+    """
+    require_matplotlib()
+    import matplotlib as mpl
+    from matplotlib.figure import Figure as NewFigure
+
+    columns = min(panels, COLUMNS)
+    rows = -(-panels // columns)
+    with mpl.rc_context(_SETTINGS):
+        figure = NewFigure(figsize=(width * columns, height * rows), layout="constrained")
+        axes = figure.subplots(rows, columns, squeeze=False).ravel()
+    for spare in axes[panels:]:
+        spare.set_axis_off()
+    return figure, list(axes[:panels])
+
+
+def save_figure(figure: Figure, path: Path) -> None:
+    """Write a figure, whole or not at all; the suffix of the file chooses the format.
+
+    Raises
+    ------
+    StoreError
+        If the format is unknown or the file cannot be written.
+    """
+    import matplotlib as mpl
+
+    drawn = io.BytesIO()
+    try:
+        # Names may be in any script. A letter that the font lacks becomes a box, without a warning.
+        with mpl.rc_context({"svg.hashsalt": "abtune"}), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Glyph")
+            figure.savefig(
+                drawn, format=path.suffix[1:].lower() or "none", dpi=150, metadata=_without_date(path)
+            )
+    except ValueError as error:
+        raise StoreError(f"cannot write {path}: {str(error).splitlines()[0]}") from None
+    write_bytes(drawn.getvalue(), path)
+
+
+def plain(text: str) -> str:
+    """Return a text whose dollar signs and control characters do nothing: no mathematics, no line breaks."""
+    return "\n".join(printable(line) for line in text.split("\n")).replace("$", r"\$")
+
+
+def text_width(text: str, size: float, *, bold: bool = False) -> float:
+    """Return the width of the longest line of a text, in points, for letters of this size.
+
+    Raises
+    ------
+    InputError
+        If matplotlib is not installed.
+    """
+    require_matplotlib()
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import TextPath
+
+    font = FontProperties(weight="bold" if bold else "normal")
+    lines = [line for line in plain(text).split("\n") if line.strip()]
+    return max((TextPath((0, 0), line, size=size, prop=font).get_extents().x1 for line in lines), default=0.0)
+
+
+def _without_date(path: Path) -> dict[str, None]:
+    """Return metadata without a date, so that the same figure has the same bytes."""
+    return {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix.lower(), {})

@@ -1,0 +1,110 @@
+"""The rows of a forest plot: the texts at the left and the right, the interval, and the height."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from abtune.compare.results import Analysis, Verdict
+from abtune.report.columns import (
+    boost_texts,
+    overall_decimals,
+    overall_interval,
+    report_decimals,
+    shape_interval,
+)
+from abtune.report.scale import Interval
+from abtune.report.summary import group_by_workload, group_heading, overall_lines
+from abtune.report.text.labels import fit_labels
+from abtune.text import plain_percent, printable
+
+_LABEL = 44  # characters of a line
+_LINE = 0.75  # rows that a further line of a label takes
+_BETWEEN = 0.4  # rows between groups
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A row as it is drawn.
+
+    Attributes
+    ----------
+    label : str
+        The text at its left; long labels have several lines.
+    y : float
+        Its middle; 0 is the top, and a line of text takes 1.
+    cells : tuple of str
+        The texts at its right.
+    drawn : Interval or None
+        What is drawn; None for headings.
+    shape : str
+        Whole label of the shape; empty for overall boosts and headings.
+    """
+
+    label: str
+    y: float = 0.0
+    cells: tuple[str, ...] = ()
+    drawn: Interval | None = None
+    shape: str = ""
+
+    @property
+    def height(self) -> float:
+        """The room it takes."""
+        return 1 + _LINE * self.label.count("\n")
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """The verdict of a shape; None for overall boosts and headings."""
+        return Verdict(self.drawn.tone) if self.drawn and self.shape else None
+
+
+def forest_rows(analysis: Analysis) -> list[Row]:
+    """Return the rows: groups below their headings, then the overall boosts."""
+    rows: list[Row] = []
+    top = 0.0
+    for group in (*_groups(analysis), _overall(analysis)):
+        for row in group:
+            rows.append(replace(row, y=top + (row.height - 1) / 2))
+            top += row.height
+        top += _BETWEEN
+    return rows
+
+
+def headed_cells(analysis: Analysis, rows: Sequence[Row]) -> list[tuple[str, ...]]:
+    """Return the headings of the numbers, and then the numbers of each row, all of the same length."""
+    headings = ("boost %", f"{plain_percent(analysis.level)} interval", "verdict")
+    return [headings, *(row.cells or ("",) * len(headings) for row in rows)]
+
+
+def _groups(analysis: Analysis) -> list[list[Row]]:
+    """Return the shapes of each workload, below a heading."""
+    comparisons = analysis.comparisons
+    drawn = [shape_interval(row) for row in comparisons]
+    numbers = boost_texts(drawn, level=analysis.level, decimals=report_decimals(analysis))
+    groups = []
+    for workload, members in group_by_workload(comparisons).items():
+        labels = fit_labels([printable(comparisons[member].shape) for member in members], _LABEL)
+        shared = f"; all {labels.shared}" if labels.shared else ""
+        rows = [
+            Row(
+                label="\n".join(lines),
+                cells=(*numbers[member], drawn[member].tone),
+                drawn=drawn[member],
+                shape=comparisons[member].shape,
+            )
+            for member, lines in zip(members, labels.lines, strict=True)
+        ]
+        heading = printable(group_heading(workload, len(members))) + shared
+        groups.append([Row(label=textwrap.fill(heading, _LABEL)), *rows])
+    return groups
+
+
+def _overall(analysis: Analysis) -> list[Row]:
+    lines = {name: overall_interval(line) for name, line in overall_lines(analysis.overall).items()}
+    numbers = boost_texts(list(lines.values()), level=analysis.level, decimals=overall_decimals(analysis))
+    rows = [
+        Row(label=name, cells=(*cells, ""), drawn=drawn)
+        for (name, drawn), cells in zip(lines.items(), numbers, strict=True)
+    ]
+    return [Row(label="overall"), *rows]

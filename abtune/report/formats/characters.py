@@ -1,0 +1,100 @@
+"""Drawings made of characters, for terminals and markdown: intervals on a scale, samples as dots."""
+
+from __future__ import annotations
+
+import math
+
+from rich.cells import cell_len, set_cell_size
+
+from abtune.report.page import Dots, Drawn
+from abtune.report.scale import Interval, Scale, stretch
+from abtune.report.text.wrap import wrap
+from abtune.text import percent_cell, printable
+
+# Box characters that fonts for code have; without them ASCII does.
+_ASCII, _BOXES = "-=[]o|", "─═╞╡●│"
+_TO_BOXES = str.maketrans(_ASCII, _BOXES)
+
+
+def draw_interval(interval: Interval, scale: Scale, width: int, *, ascii_only: bool) -> str:
+    """Return an interval as ``--[==o==]--``: a bar at zero, and arrows where it goes on beyond the scale.
+
+    The thin line behind it is the wider interval, if there is one.
+    """
+    part = stretch(interval, scale)
+    cells = [" "] * width
+
+    def cell(value: float) -> int:
+        return round(scale.share(value) * (width - 1))
+
+    for low, high, line in ((part.wide_low, part.wide_high, "-"), (part.low, part.high, "=")):
+        if not (math.isnan(low) or math.isnan(high)):
+            cells[cell(low) : cell(high) + 1] = line * (cell(high) - cell(low) + 1)
+    cells[cell(0.0)] = "|"
+    if not math.isnan(part.low):
+        cells[cell(part.low)], cells[cell(part.high)] = "[", "]"
+    if part.below:
+        cells[0] = "<"
+    if part.above:
+        cells[-1] = ">"
+    if not math.isnan(part.value):
+        cells[cell(part.value)] = "o"
+    text = "".join(cells)
+    return text if ascii_only else text.translate(_TO_BOXES)
+
+
+def axis_text(scale: Scale, width: int) -> str:
+    """Return the ends of a scale in percent, set apart to a width."""
+    low, high = (f"{percent_cell(end, 0)}%" for end in (scale.low, scale.high))
+    return f"{low}{high:>{max(width - len(low), len(high) + 1)}}"
+
+
+def legend(drawn: Drawn, *, ascii_only: bool) -> str:
+    """Return what the characters mean."""
+    thin, thick, start, stop, value, zero = list(_ASCII if ascii_only else _BOXES)
+    wide = f" The thin line {thin} is the interval for all shapes at once." if drawn.wide else ""
+    return (
+        f"Drawing: {value} is the boost, {start}{thick}{stop} its interval, {zero} zero; < and > mean that "
+        f"the interval goes on.{wide}"
+    )
+
+
+def draw_dots(dots: Dots, width: int) -> list[str]:
+    """Return the lines of a dot plot in ASCII.
+
+    The scale is linear from the least to the largest value. A mark points at its value from below. Names
+    that would take more than half of the width stand above their dots.
+    """
+    values = [value for strip in dots.strips for value in (*strip.values, strip.marked)]
+    low, high = min(values), max(values)
+    names = [printable(strip.name) for strip in dots.strips]
+    margin = max(map(cell_len, names)) + 2
+    above = margin > width // 2
+    margin = 2 if above else margin
+    cells = max(width - margin, 8)
+
+    def cell(value: float) -> int:
+        return round((value - low) / (high - low) * (cells - 1)) if high > low else cells // 2
+
+    gap = max(cells - len(dots.low) - len(dots.high), 1)
+    lines = [f"{'':{margin}}{dots.low}{'':{gap}}{dots.high}"]
+    for strip, name in zip(dots.strips, names, strict=True):
+        counts = [0] * cells
+        for value in strip.values:
+            counts[cell(value)] += 1
+        lines += wrap(name, width) if above else []
+        beside = set_cell_size("" if above else name, margin)
+        lines.append(f"{beside}{''.join(map(_dot, counts))}".rstrip())
+        lines.append(f"{'':{margin}}{_pointer(cell(strip.marked), printable(strip.mark), cells)}")
+    return lines
+
+
+def _dot(count: int) -> str:
+    return " " if count == 0 else "o" if count == 1 else str(count) if count < 10 else "#"
+
+
+def _pointer(cell: int, text: str, cells: int) -> str:
+    """Return ``^ text`` below a cell, or ``text ^`` where there is no room to its right."""
+    if cell + 2 + len(text) <= cells:
+        return f"{'':{cell}}^ {text}"
+    return f"{text + ' ^':>{cell + 1}}"

@@ -1,0 +1,92 @@
+"""The report for programs: JSON with everything, CSV with the rows of a table.
+
+Boosts, noise and levels are fractions, latencies are seconds, and numbers keep all their digits. A number
+that does not exist is ``null`` in JSON and empty in CSV.
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import json
+import math
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, TextIO
+
+from abtune.errors import InputError
+from abtune.report.page import Report
+from abtune.text import listed, printable
+from abtune.version import __version__
+
+
+def render_json(report: Report, stream: TextIO | None = None) -> str:  # noqa: ARG001 - the same for every stream
+    """Return the results of all sections as a JSON object."""
+    document: dict[str, Any] = {"abtune_version": __version__}
+    for section in report.sections:
+        if section.result is not None:
+            result = plain(section.result)
+            document |= {section.name: result} if section.name else result
+    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def render_csv(report: Report, stream: TextIO | None = None) -> str:  # noqa: ARG001 - the same for every stream
+    """Return the rows of a report as CSV: a header, and one line for each row.
+
+    Sentences of one cell are joined by semicolons. Control characters in names become question marks, so that
+    a line of the file is a row of the table.
+
+    Raises
+    ------
+    InputError
+        If a section has no rows.
+    """
+    without = [section.name or report.title for section in report.sections if section.rows is None]
+    if without:
+        raise InputError(f"CSV has the comparisons only, not {listed(without)}; take --format json")
+    records = [
+        {name: _cell(value) for name, value in row.items()}
+        for section in report.sections
+        for row in section.rows or ()
+    ]
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=list(records[0]) if records else [], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    return text.getvalue()
+
+
+def render_sentence(report: Report, stream: TextIO | None = None) -> str:  # noqa: ARG001 - the same for every stream
+    """Return the result of a report in one or two sentences.
+
+    Raises
+    ------
+    InputError
+        If no section has one.
+    """
+    sentences = [section.sentence for section in report.sections if section.sentence]
+    if not sentences:
+        raise InputError(f"{report.title} has no sentence; take another --format")
+    return "".join(f"{printable(sentence)}\n" for sentence in sentences)
+
+
+def plain(value: object) -> Any:
+    """Return a value as JSON has it: objects by the names of fields, ``null`` for unknown numbers."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(name): plain(item) for name, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [plain(item) for item in value]
+    if isinstance(value, StrEnum):
+        return value.value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, tuple):
+        return printable("; ".join(value))
+    return printable(value) if isinstance(value, str) else plain(value)

@@ -1,0 +1,125 @@
+"""The report as GitHub-flavoured markdown, for a pull request or a page of documentation.
+
+Every label and every column is whole, whatever the width.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TextIO
+
+from abtune.report.formats.characters import axis_text, draw_dots, draw_interval, legend
+from abtune.report.page import (
+    SHAPE,
+    Bullets,
+    Cell,
+    Dots,
+    Drawn,
+    Folded,
+    Grid,
+    Heading,
+    Page,
+    Part,
+    Prose,
+    Report,
+    Tally,
+    last_drawn,
+)
+from abtune.text import printable
+
+_STRONG = {"improved", "regressed", "invalid", "overall"}
+_PLOT, _DRAWING = 80, 24
+
+
+def render(report: Report, stream: TextIO | None = None) -> str:  # noqa: ARG001 - the same for every stream
+    """Return a report as markdown; ends with a newline."""
+    blocks = [block for section in report.sections for block in _blocks(section.page)]
+    return "\n\n".join(blocks) + "\n"
+
+
+def _blocks(page: Page) -> Iterator[str]:
+    last = last_drawn(page)
+    for part in page:
+        yield from filter(None, _part(part))
+        if part is last and last is not None and last.drawn is not None:
+            yield _escape(legend(last.drawn, ascii_only=False))
+
+
+def _part(part: Part) -> Iterator[str]:
+    match part:
+        case Heading():
+            yield f"{'###' if part.minor else '##'} {_escape(part.text)}"
+        case Prose():
+            yield _escape(part.text)
+        case Tally():
+            yield _escape(", ".join(cell.text for cell in part.cells))
+        case Bullets():
+            yield "\n".join(f"- {_escape(item)}" for item in part.items)
+            numbered = enumerate(part.footnotes, start=1)
+            yield "\n".join(f"[^{number}]: {_escape(note)}" for number, note in numbered)
+        case Grid():
+            yield "\n".join(_table(part))
+        case Dots():
+            lines = "\n".join(draw_dots(part, _PLOT))
+            fence = "`" * max(3, _longest_fence(lines) + 1)
+            yield f"{fence}text\n{lines}\n{fence}"
+        case Folded():
+            opened = " open" if part.unfolded else ""
+            yield f"<details{opened}><summary>{_escape(part.summary)}</summary>"
+            yield from _blocks(part.parts)
+            yield "</details>"
+
+
+def _table(grid: Grid) -> Iterator[str]:
+    """Yield the lines of a table; a label stands in each of its rows."""
+    numbers = [not isinstance(column, Drawn) and column.kind == "number" for column in grid.columns]
+    columns = [_drawing(column) if isinstance(column, Drawn) else column.cells for column in grid.columns]
+    names = [
+        _code(axis_text(column.scale, _DRAWING).replace(" ", "\xa0"))
+        if isinstance(column, Drawn)
+        else _escape(column.heading)
+        for column in grid.columns
+    ]
+    yield _row([_escape(grid.stub), *names])
+    yield _row(["---", *("--:" if number else "---" for number in numbers)])
+    for row, label in enumerate(grid.labels):
+        name = _code(label) if grid.stub == SHAPE else _escape(label)
+        yield _row([name, *(_cell(cells[row]) for cells in columns)])
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _drawing(column: Drawn) -> Sequence[str]:
+    rows = (draw_interval(row, column.scale, _DRAWING, ascii_only=False) for row in column.intervals)
+    return [_code(row.replace(" ", "\xa0")) for row in rows]  # markdown strips ordinary blanks
+
+
+def _cell(cell: Cell | str) -> str:
+    if isinstance(cell, str):
+        return cell
+    text = _escape(" ".join(cell.text.split()))
+    marks = "".join(f"[^{number}]" for number in cell.notes)
+    return (f"**{text}**" if text and cell.tone in _STRONG else text) + marks
+
+
+def _escape(text: str) -> str:
+    """Return text from names and messages that does not act as markdown."""
+    return re.sub(r"([\\`*_|\[\]<>#])", r"\\\1", printable(text))
+
+
+def _code(text: str) -> str:
+    r"""Return a text as code in a cell, whatever is in it; ``|`` would end the cell also within code.
+
+    The fence is longer than any run of backticks within, as CommonMark asks.
+    """
+    shown = printable(text)
+    fence = "`" * (_longest_fence(shown) + 1)
+    air = " " if shown.startswith("`") or shown.endswith("`") else ""
+    return f"{fence}{air}{shown}{air}{fence}".replace("|", r"\|")
+
+
+def _longest_fence(text: str) -> int:
+    return max(map(len, re.findall("`+", text)), default=0)

@@ -1,0 +1,209 @@
+"""The tables of a page for a terminal.
+
+With less room, labels lose the fields that their group shares and break into lines. Then the less important
+columns go. Digits are never wrapped or cut. Prose that has no room beside its row stands below it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from abtune.report.formats.characters import axis_text, draw_interval, legend
+from abtune.report.page import Column, Drawn, Grid, Kind, Page, spans
+from abtune.report.text.console import plain_table, prose
+from abtune.report.text.labels import NARROWEST, fit_labels
+from abtune.report.text.layout import GAP, Room, choose_layout
+from abtune.report.text.wrap import wrap
+from abtune.text import NOTHING, printable
+
+STYLES = {
+    "improved": "bold green",
+    "regressed": "bold red",
+    "equivalent": "cyan",
+    "not-slower": "green",
+    "inconclusive": "dim",
+    "invalid": "bold magenta",
+    "overall": "bold",
+}
+# The widths that prose beside a row gets at least, the preferred one first, and at most.
+_LEAST_PROSE, _MOST_PROSE = (50, 30), 70
+_NARROWEST_DRAWING, _WIDEST_DRAWING = 15, 24
+_SUPERSCRIPTS = str.maketrans("0123456789,", "⁰¹²³⁴⁵⁶⁷⁸⁹ ")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fit:
+    """The columns of a table that fit, and what becomes of the others.
+
+    Attributes
+    ----------
+    label_width : int
+        The width of the labels.
+    widths : mapping of int to int
+        The width of each column that fits, by its position.
+    below : tuple of int
+        The positions of the columns of prose that stand below their rows.
+    remarks : tuple of str
+        Sentences below the table.
+    """
+
+    label_width: int
+    widths: Mapping[int, int]
+    below: tuple[int, ...]
+    remarks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Texts:
+    """A column in characters."""
+
+    heading: str
+    cells: tuple[Text, ...]
+    kind: Kind | Literal["drawing"]
+    gives_way: int
+
+    @property
+    def width(self) -> int:
+        """The longest line."""
+        return max(map(cell_len, (self.heading, *(cell.plain for cell in self.cells))))
+
+
+def mark(numbers: Sequence[int], *, ascii_only: bool) -> str:
+    """Return footnote numbers as superscripts, or in brackets where there are none."""
+    if not numbers:
+        return ""
+    text = ",".join(map(str, numbers))
+    return f" [{text}]" if ascii_only else text.translate(_SUPERSCRIPTS)
+
+
+def fit_tables(page: Page, console: Console) -> dict[int, Fit]:
+    """Return how each table of a page fits a console, by its position in the page.
+
+    Tables with the same headings get the same columns. The last of them says which columns are missing, and
+    the last table with a drawing says what it shows.
+    """
+    grids = {index: part for index, part in enumerate(page) if isinstance(part, Grid)}
+    families: dict[tuple[str, ...], list[int]] = {}
+    for index, grid in grids.items():
+        families.setdefault((grid.stub, *(column.heading for column in grid.columns)), []).append(index)
+    fits: dict[int, Fit] = {}
+    for members in families.values():
+        fit = _fit([grids[index] for index in members], console)
+        fits |= dict.fromkeys(members, replace(fit, remarks=())) | {members[-1]: fit}
+    for index in reversed(grids):
+        drawn = grids[index].drawn
+        if drawn and grids[index].columns.index(drawn) in fits[index].widths:
+            remarks = (*fits[index].remarks, legend(drawn, ascii_only=console.options.ascii_only))
+            fits[index] = replace(fits[index], remarks=remarks)
+            break
+    return fits
+
+
+def print_table(grid: Grid, fit: Fit, console: Console) -> None:
+    """Print a table, and the remarks below it."""
+    columns = [_texts(column, console) for column in grid.columns]
+    rows = list(spans(grid.labels))
+    labels = fit_labels([printable(grid.labels[span[0]]) for span in rows], fit.label_width)
+    if labels.shared:
+        prose(console, f"all {labels.shared}", style="dim")
+    table = _new_table(grid.stub, columns, fit)
+    for span, lines in zip(rows, labels.lines, strict=True):
+        for number, row in enumerate(span):
+            # The last row of a label takes all the lines that are left of it.
+            label = lines[number:] if row == span[-1] else lines[number : number + 1]
+            cells = (_cell(columns[index], row, width) for index, width in fit.widths.items())
+            table.add_row(_label(label), *cells)
+            below = [index for index in fit.below if columns[index].cells[row].plain != NOTHING]
+            for index in below:
+                console.print(table, crop=False)
+                prose(console, columns[index].cells[row].plain, mark=" " * 4)
+                table = _new_table(grid.stub, columns, fit)
+                table.show_header = False
+    if table.row_count:
+        console.print(table, crop=False)
+    for remark in fit.remarks:
+        prose(console, remark, style="dim")
+
+
+def _fit(grids: Sequence[Grid], console: Console) -> Fit:
+    """Choose the columns of tables with the same headings."""
+    written = [[_texts(column, console) for column in grid.columns] for grid in grids]
+    columns = [max(column, key=lambda texts: texts.width) for column in zip(*written, strict=True)]
+    labels = [tuple(map(printable, grid.labels)) for grid in grids]
+    texts = {index for index, column in enumerate(columns) if column.kind == "text"}
+    for least in _LEAST_PROSE:
+        rooms = [Room(width=_room(column, least, console), gives_way=column.gives_way) for column in columns]
+        layout = choose_layout(rooms, labels, console.width, stub=grids[0].stub)
+        if texts <= set(layout.kept):
+            break
+    widths = {index: rooms[index].width for index in layout.kept}
+    spare = max(console.width - layout.label_width - sum(GAP + width for width in widths.values()), 0)
+    for index in sorted(texts & set(widths)):
+        wider = min(columns[index].width, widths[index] + spare, max(_MOST_PROSE, widths[index]))
+        spare -= wider - widths[index]
+        widths[index] = wider
+    gone = [index for index in range(len(columns)) if index not in widths]
+    missing = [grids[0].columns[index].heading for index in gone if index not in texts]
+    names = ", ".join(name.replace(" ", "\xa0") for name in missing)
+    return Fit(
+        label_width=layout.label_width,
+        widths=widths,
+        below=tuple(index for index in gone if index in texts),
+        remarks=(f"No room at this width for: {names}. Other formats have every column.",) if names else (),
+    )
+
+
+def _room(column: _Texts, least_prose: int, console: Console) -> int:
+    """Return the width that a column asks for; names may break, and so may prose."""
+    most = {"word": max(NARROWEST, console.width // 3), "text": least_prose}
+    return min(column.width, most.get(column.kind, column.width))
+
+
+def _texts(column: Column | Drawn, console: Console) -> _Texts:
+    """Write a column, with the marks of its footnotes, or with its drawings."""
+    ascii_only = console.options.ascii_only
+    if isinstance(column, Drawn):
+        width = min(max(console.width // 5, _NARROWEST_DRAWING), _WIDEST_DRAWING)
+        cells = tuple(
+            Text(draw_interval(row, column.scale, width, ascii_only=ascii_only), STYLES.get(row.tone, ""))
+            for row in column.intervals
+        )
+        heading = axis_text(column.scale, width)
+        return _Texts(heading=heading, cells=cells, kind="drawing", gives_way=column.gives_way)
+    cells = tuple(
+        Text(printable(cell.text) + mark(cell.notes, ascii_only=ascii_only), STYLES.get(cell.tone, ""))
+        for cell in column.cells
+    )
+    heading = printable(column.heading)
+    return _Texts(heading=heading, cells=cells, kind=column.kind, gives_way=column.gives_way)
+
+
+def _new_table(stub: str, columns: Sequence[_Texts], fit: Fit) -> Table:
+    table = plain_table()
+    table.add_column(Text(stub), width=fit.label_width, no_wrap=True)
+    for index, width in fit.widths.items():
+        column = columns[index]
+        justify: Literal["left", "right"] = "right" if column.kind == "number" else "left"
+        table.add_column(Text(column.heading), width=width, no_wrap=True, justify=justify)
+    # A console that is too narrow even for this table gets longer lines, not fewer digits.
+    table.width = fit.label_width + sum(GAP + width for width in fit.widths.values())
+    return table
+
+
+def _label(lines: Sequence[str]) -> Text:
+    first, *more = lines or ("",)
+    return Text.assemble(first, *((f"\n{line}", "dim") for line in more))
+
+
+def _cell(column: _Texts, row: int, width: int) -> Text:
+    cell = column.cells[row]
+    if column.kind in {"number", "drawing"}:
+        return cell
+    return Text("\n".join(wrap(cell.plain, width)), style=cell.style)

@@ -1,0 +1,61 @@
+"""Reports and figures as files: replaced whole or not at all, and never in the place of a dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from abtune.errors import StoreError
+from abtune.files import is_netcdf, replacing, same_file
+
+
+def check_place(path: Path, inputs: Iterable[str | Path] = ()) -> None:
+    """Refuse a path where a report or figure would replace one of its inputs, or any dataset.
+
+    Parameters
+    ----------
+    path : Path
+        Where it is to go.
+    inputs : iterable of str or Path
+        Files that are read; names of bundled datasets do no harm.
+
+    Raises
+    ------
+    StoreError
+        If the path leads to one of these files or to a netCDF file, or ends in ``.nc``.
+    """
+    for name in inputs:
+        if same_file(path, Path(name)):
+            raise StoreError(f"cannot write {path}: that is {name}, which is read; give another name")
+    if is_netcdf(path):
+        raise StoreError(f"cannot write {path}: a netCDF file is there; give another name")
+    if path.suffix.lower() == ".nc":
+        raise StoreError(f"cannot write {path}: that is a name for datasets; give another")
+
+
+def write_text(text: str, path: Path) -> None:
+    """Write a text as :func:`write_bytes` does, in UTF-8."""
+    write_bytes(text.encode("utf-8"), path)
+
+
+def write_bytes(content: bytes, path: Path) -> None:
+    """Write a file under a temporary name, flush it to the disk, and rename it into place.
+
+    A link is followed. A device or pipe is written directly, because renaming would replace it.
+
+    Raises
+    ------
+    StoreError
+        If the file cannot be written, or is a dataset. An older file then stays as it was.
+    """
+    check_place(path)
+    try:
+        target = path.resolve()
+        if target.exists() and not target.is_file():
+            target.write_bytes(content)
+            return
+        with replacing(target) as temporary:
+            temporary.write_bytes(content)
+    except (OSError, RuntimeError) as error:  # a circle of links is a RuntimeError
+        reason = error.strerror if isinstance(error, OSError) else None
+        raise StoreError(f"cannot write {path}: {reason or error}") from None

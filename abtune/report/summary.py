@@ -1,0 +1,284 @@
+"""The main report as a page: title, design, verdicts, overall boosts, shapes, notes, reasons, methods."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from abtune.compare.results import Aggregate, Analysis, Claim, Comparison, Overall, Verdict, Worst
+from abtune.report.columns import (
+    OVERALL,
+    analysis_scale,
+    boost_columns,
+    overall_decimals,
+    overall_interval,
+    shape_columns,
+)
+from abtune.report.fields import analysis_record, comparison_record
+from abtune.report.page import (
+    SHAPE,
+    Bullets,
+    Cell,
+    Drawn,
+    Folded,
+    Grid,
+    Heading,
+    Part,
+    Prose,
+    Report,
+    Section,
+    Tally,
+    column,
+)
+from abtune.text import bound_percent, count, plain_percent
+
+_SINGLE_RUNS = "One run per cell: --single-run says what such a table supports."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """What of an analysis is shown; nothing here changes a number.
+
+    Attributes
+    ----------
+    why : bool
+        Whether the reasons of the verdicts are unfolded from the start.
+    provenance : str
+        Where the numbers come from; empty for no such line.
+    hints : tuple of str
+        Sentences about options that would say more.
+    rows : tuple of int, optional
+        Positions of the comparisons that are shown, in order; None for all as they are.
+    brief : bool
+        Whether only the overall result is shown.
+    """
+
+    why: bool = False
+    provenance: str = ""
+    hints: tuple[str, ...] = ()
+    rows: tuple[int, ...] | None = None
+    brief: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notes:
+    """The caveats of an analysis, each once.
+
+    Attributes
+    ----------
+    general : tuple of str
+        Caveats of the design or of every shape; rows carry no mark for these.
+    numbered : tuple of str
+        Footnotes 1, 2, ... in order of first appearance.
+    marks : tuple of tuple of int
+        For each comparison the numbers of its footnotes.
+    """
+
+    general: tuple[str, ...]
+    numbered: tuple[str, ...]
+    marks: tuple[tuple[int, ...], ...]
+
+
+def analysis_report(analysis: Analysis, *sections: Section, view: View = View()) -> Report:
+    """Return the main report with further sections below it."""
+    return Report(sections=(analysis_section(analysis, view), *sections))
+
+
+def analysis_section(analysis: Analysis, view: View = View()) -> Section:
+    """Return an analysis as a section, whose fields stand at the top level of JSON.
+
+    Parameters
+    ----------
+    analysis : Analysis
+        As :func:`abtune.analyze` returns it.
+    view : View
+        What of it people are shown.
+    """
+    return Section(
+        name="",
+        page=tuple(_parts(analysis, view)),
+        result=analysis_record(analysis),
+        rows=tuple(map(comparison_record, analysis.comparisons)),
+        sentence=analysis.sentence,
+    )
+
+
+def hints(analysis: Analysis) -> tuple[str, ...]:
+    """Return a sentence about the section for tables with one run per cell, where it would help."""
+    single = all(row.baseline.n == row.candidate.n == 1 for row in analysis.comparisons)
+    return (_SINGLE_RUNS,) if single else ()
+
+
+def _parts(analysis: Analysis, view: View) -> Iterator[Part]:
+    notes = collect_notes(analysis)
+    yield Heading(text=title(analysis), minor=False)
+    yield Prose(text=analysis.sentence, remark=False)
+    yield Prose(text=" ".join(filter(None, [view.provenance, design(analysis)])), remark=True)
+    yield Tally(
+        cells=tuple(
+            Cell(text=f"{number} {verdict.words}", tone=verdict.value)
+            for verdict, number in verdict_counts(analysis)
+        )
+    )
+    yield _overall(analysis)
+    if analysis.overall.unmatched:
+        yield Prose(text=f"Left out: {', '.join(analysis.overall.unmatched)}", remark=False)
+    if any(claim.at_least for claim in analysis.claims):
+        yield _claims(analysis)
+    if analysis.worst and len(analysis.comparisons) > 1:
+        yield Prose(text=_worst(analysis.worst), remark=False)
+    if not view.brief:
+        yield from _shapes(analysis, notes, view.rows)
+        yield Bullets(items=(*notes.general, *view.hints), footnotes=notes.numbered)
+        reasons = (_reasons(analysis),)
+        yield Folded(summary="Why, shape by shape", option="--why", unfolded=view.why, parts=reasons)
+        yield Prose(text=f"{analysis.definition} {methods(analysis)}", remark=True)
+
+
+def _shapes(analysis: Analysis, notes: Notes, shown: tuple[int, ...] | None) -> Iterator[Part]:
+    """Yield a table for each kind of workload, or one table in the order that was asked for."""
+    columns = shape_columns(analysis, notes.marks)
+    if shown is None:
+        by_kind = group_by_workload(analysis.comparisons)
+        groups = {group_heading(kind, len(rows)): rows for kind, rows in by_kind.items()}
+    else:
+        groups = {f"{len(shown)} of {count(len(analysis.comparisons), 'shape')} shown": list(shown)}
+    for heading, rows in groups.items():
+        yield Heading(text=heading, minor=True)
+        labels = tuple(analysis.comparisons[row].shape for row in rows)
+        yield Grid(stub=SHAPE, labels=labels, columns=tuple(column.take(rows) for column in columns))
+
+
+def _claims(analysis: Analysis) -> Grid:
+    """Return at least how many shapes are faster, not much slower, slower: of all, and of each kind."""
+    kinds = dict.fromkeys(claim.workload for claim in analysis.claims)
+    return Grid(
+        stub=f"at least, {plain_percent(analysis.level)} each",
+        labels=tuple(_claim_words(claim) for claim in analysis.claims if claim.workload is None),
+        columns=tuple(
+            column(
+                kind or "all",
+                [f"{claim.at_least} of {claim.of}" for claim in analysis.claims if claim.workload == kind],
+                gives_way=number,
+            )
+            for number, kind in enumerate(kinds)
+        ),
+    )
+
+
+def _worst(worst: Worst) -> str:
+    if worst.boost_low >= 0:
+        return f"No shape is slower. The least certain one is {worst.shape}."
+    limit = bound_percent(worst.boost_low).lstrip("-")
+    return f"No shape is slower by more than {limit}. The least certain one is {worst.shape}."
+
+
+def _claim_words(claim: Claim) -> str:
+    return f"{claim.claim} by more than {plain_percent(claim.beyond)}" if claim.beyond else claim.claim
+
+
+def collect_notes(analysis: Analysis) -> Notes:
+    """Return the caveats with their numbers; one that every shape shares becomes a general one.
+
+    The reason of an invalid comparison is a footnote too: without it the row would say nothing.
+    """
+    rows = [
+        dict.fromkeys((row.reason, *row.caveats) if row.verdict is Verdict.INVALID else row.caveats)
+        for row in analysis.comparisons
+    ]
+    uses = Counter(note for row in rows for note in row)
+    general = dict.fromkeys(analysis.caveats)
+    if len(rows) > 1:
+        general.update(dict.fromkeys(note for note in uses if uses[note] == len(rows)))
+    numbers: dict[str, int] = {}
+    for row in rows:
+        for note in row:
+            if note not in general:
+                numbers.setdefault(note, len(numbers) + 1)
+    marks = tuple(tuple(sorted(numbers[note] for note in row if note in numbers)) for row in rows)
+    return Notes(general=tuple(general), numbered=tuple(numbers), marks=marks)
+
+
+def title(analysis: Analysis) -> str:
+    """Return what is compared."""
+    return f"{analysis.candidate} against {analysis.baseline}"
+
+
+def design(analysis: Analysis) -> str:
+    """Return how much was measured and how it is judged, in one line."""
+    return (
+        f"{count(len(analysis.comparisons), 'shape')}, {_seeds(analysis)} (baseline + candidate); "
+        f"{plain_percent(analysis.level)} confidence, margin {plain_percent(analysis.margin)}, tolerance "
+        f"{plain_percent(analysis.settings.tolerance)}."
+    )
+
+
+def verdict_counts(analysis: Analysis) -> tuple[tuple[Verdict, int], ...]:
+    """Return how often each verdict occurs, from good to bad, without those that do not."""
+    verdicts = Counter(comparison.verdict for comparison in analysis.comparisons)
+    return tuple((verdict, verdicts[verdict]) for verdict in Verdict if verdicts[verdict])
+
+
+def overall_lines(overall: Overall) -> dict[str, Aggregate]:
+    """Return the two overall boosts by name; they answer different questions."""
+    shapes = overall.these_shapes.shapes
+    these = "this" if shapes == 1 else "these"
+    return {
+        f"{these} {count(shapes, 'shape')}": overall.these_shapes,
+        "shapes like these": overall.shapes_like_these,
+    }
+
+
+def methods(analysis: Analysis) -> str:
+    """Return the names of the methods."""
+    return (
+        f"Interval: {analysis.interval_method}. Test: {analysis.test_method}. "
+        f"Adjusted p: {analysis.correction}. Resampling seed: {analysis.rng_seed}."
+    )
+
+
+def group_by_workload(comparisons: Sequence[Comparison]) -> dict[str, list[int]]:
+    """Return the positions of the comparisons of each workload, in order of first appearance."""
+    groups: dict[str, list[int]] = {}
+    for position, comparison in enumerate(comparisons):
+        groups.setdefault(comparison.workload, []).append(position)
+    return groups
+
+
+def group_heading(workload: str, shapes: int) -> str:
+    """Return the kind of workload, if it has a name, and the number of its shapes."""
+    return f"{workload and f'{workload}, '}{count(shapes, 'shape')}"
+
+
+def _seeds(analysis: Analysis) -> str:
+    sides = [(row.baseline.n, row.candidate.n) for row in analysis.comparisons]
+    most = "+".join(str(max(ns, default=0)) for ns in zip(*sides, strict=True))
+    return f"{most} seeds per shape" if len(set(sides)) == 1 else f"up to {most} seeds per shape"
+
+
+def _overall(analysis: Analysis) -> Grid:
+    lines = overall_lines(analysis.overall)
+    drawn = tuple(map(overall_interval, lines.values()))
+    return Grid(
+        stub=OVERALL,
+        labels=tuple(lines),
+        columns=(
+            *boost_columns(drawn, level=analysis.level, decimals=overall_decimals(analysis)),
+            Drawn(intervals=drawn, scale=analysis_scale(analysis), gives_way=2),
+            column("meaning", [line.meaning for line in lines.values()], kind="text", gives_way=3),
+        ),
+    )
+
+
+def _reasons(analysis: Analysis) -> Grid:
+    rows = analysis.comparisons
+    verdicts = [Cell(text=row.verdict.words, tone=row.verdict.value) for row in rows]
+    return Grid(
+        stub=SHAPE,
+        labels=tuple(row.shape for row in rows),
+        columns=(
+            column("verdict", verdicts, kind="word"),
+            column("why", [row.reason for row in rows], kind="text", gives_way=1),
+        ),
+    )

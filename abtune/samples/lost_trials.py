@@ -1,0 +1,75 @@
+"""Trials that were lost to failures: a side that loses more of them searches with a smaller budget."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+
+from abtune.dataset.schema import TrialStatus
+
+LOST = (TrialStatus.BUILD_FAILED, TrialStatus.RUN_FAILED, TrialStatus.TIMED_OUT)
+# Shares of lost trials that differ by less are not worth a line in every report.
+_WORTH_SAYING = 0.005
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trials:
+    """What became of the trials of one configuration.
+
+    Attributes
+    ----------
+    config : str
+        Its name.
+    tried : int
+        Trials that were made.
+    by_status : mapping from str to int
+        Trials by ``ok``, ``build_failed``, ``run_failed``, ``timed_out``.
+    lost_share : float
+        Those that were not ok over those tried; NaN without any.
+    """
+
+    config: str
+    tried: int
+    by_status: Mapping[str, int]
+    lost_share: float
+
+
+def count_trials(dataset: xr.Dataset, config: str) -> Trials | None:
+    """Count what became of the trials of a configuration; None where the dataset does not say."""
+    if "trial_status" not in dataset:
+        return None
+    found = dataset["trial_status"].sel(config=[config]).values  # a list: a name alone loads dask
+    if np.any(found == TrialStatus.UNKNOWN):
+        return None
+    kinds = (TrialStatus.OK, *LOST)
+    by_status = {kind.name.lower(): int(np.count_nonzero(found == kind)) for kind in kinds}
+    tried = sum(by_status.values())
+    lost = tried - by_status["ok"]
+    return Trials(
+        config=config,
+        tried=tried,
+        by_status=by_status,
+        lost_share=lost / tried if tried else float("nan"),
+    )
+
+
+def caveats(dataset: xr.Dataset, baseline: str, candidate: str) -> list[str]:
+    """Say where one side lost a larger share of its trials than the other."""
+    sides = [count_trials(dataset, config) for config in (baseline, candidate)]
+    known = [side for side in sides if side is not None and side.tried]
+    if len(known) < 2:
+        return []
+    less, more = sorted(known, key=lambda side: side.lost_share)
+    if more.lost_share - less.lost_share < _WORTH_SAYING:
+        return []
+    return [
+        f"{more.config} lost {_percent(more.lost_share)} of its trials to failures, {less.config} "
+        f"{_percent(less.lost_share)}: of equally many, fewer of its candidates could win."
+    ]
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g}%" if share else "none"

@@ -1,0 +1,130 @@
+"""From a dataset to samples: one value a seed and configuration, and what was lost on the way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from abtune.dataset.schema import RunStatus, TrialStatus
+from abtune.stats.two_sample import Floats, Integers, TwoSample
+from abtune.stats.variance import moments, seed_values
+
+# Attribute of a dataset that has, in place of the winners, the best of so many first trials of each search.
+AT_TRIALS = "at_trials"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Samples:
+    """One configuration's seeds of every shape.
+
+    Attributes
+    ----------
+    config : str
+        Name of the configuration.
+    value : ndarray, shape (shapes, seeds), log seconds
+        Mean over rounds of the median log latency of a round; NaN without a timing.
+    n : ndarray of int, shape (shapes,)
+        Seeds with a timing.
+    latency : ndarray, shape (shapes,), seconds
+        Geometric mean over seeds; the timing itself where there is only one.
+    noise : ndarray, shape (shapes,)
+        Standard deviation of the log latency over seeds.
+    floor : ndarray, shape (shapes,)
+        Measurement variance of a seed's value, mean over seeds; NaN where no winner was timed twice.
+    failed, missing, untimed : ndarray of int, shape (shapes,)
+        Runs that failed, that were never made though another configuration has that seed, and that are
+        complete but whose winner has no timing.
+    found_nothing : ndarray of int, shape (shapes,)
+        Complete runs whose search had found nothing within its first trials, if those are compared.
+    trials : int
+        How many trials these are; 0 where winners are compared.
+    """
+
+    config: str
+    value: Floats
+    n: Integers
+    latency: Floats
+    noise: Floats
+    floor: Floats
+    failed: Integers
+    missing: Integers
+    untimed: Integers
+    found_nothing: Integers
+    trials: int
+
+
+def extract(dataset: xr.Dataset, config: str) -> Samples:
+    """Reduce the timings of one configuration to samples; timings of failed runs are not used.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        Valid by the schema, restricted to the wanted shapes.
+    config : str
+        A configuration of the dataset.
+    """
+    # A list keeps the dimension: for a single label xarray would import dask, which takes 0.2 s.
+    part = dataset[["latency", "run_status"]].sel(config=[config])
+    latency = part["latency"].transpose("config", "shape", "seed", "round", "repeat").values[0]
+    latency = latency.astype(np.float64)
+    status = part["run_status"].transpose("config", "shape", "seed").values[0]
+    every = dataset["run_status"].transpose("shape", "seed", "config").values
+    planned = (every != RunStatus.MISSING).any(axis=2)
+    latency = np.where((status == RunStatus.COMPLETE)[:, :, np.newaxis, np.newaxis], latency, np.nan)
+    seeds = seed_values(np.log(latency))
+    values = moments(seeds.value)
+    untimed = (status == RunStatus.COMPLETE) & np.isnan(seeds.value)
+    trials = int(dataset.attrs.get(AT_TRIALS, 0)) if "trial_status" in dataset else 0
+    searched = _searched(dataset, config) if trials else np.zeros_like(untimed)
+    return Samples(
+        config=config,
+        value=seeds.value,
+        n=values.n,
+        latency=_geometric_mean(latency, values.mean),
+        noise=np.sqrt(values.variance),
+        floor=_mean_of_known(seeds.measurement_variance),
+        failed=_count(status == RunStatus.FAILED),
+        missing=_count((status == RunStatus.MISSING) & planned),
+        untimed=_count(untimed & ~searched),
+        found_nothing=_count(untimed & searched),
+        trials=trials,
+    )
+
+
+def _searched(dataset: xr.Dataset, config: str) -> npt.NDArray[np.bool_]:
+    """Tell which runs have a history of trials, shape (shapes, seeds)."""
+    status = dataset["trial_status"].sel(config=config).transpose("shape", "seed", "trial").values
+    searched: npt.NDArray[np.bool_] = np.any(status != TrialStatus.NOT_RUN, axis=2)
+    return searched
+
+
+def two_sample(baseline: Samples, candidate: Samples) -> TwoSample:
+    """Return both sides as the statistics take them: the baseline first.
+
+    Parameters
+    ----------
+    baseline, candidate : Samples
+        Both sides.
+    """
+    floor = np.stack([baseline.floor, candidate.floor], axis=1)
+    return TwoSample(baseline.value, candidate.value, floor)
+
+
+def _geometric_mean(latency: Floats, mean_log: Floats) -> Floats:
+    """exp(mean log), but a lone timing as it was written, so that published ratios come out exactly."""
+    known = ~np.isnan(latency)
+    lone = np.count_nonzero(known, axis=(1, 2, 3)) == 1
+    return np.where(lone, np.where(known, latency, 0.0).sum(axis=(1, 2, 3)), np.exp(mean_log))
+
+
+def _mean_of_known(values: Floats) -> Floats:
+    known = np.count_nonzero(~np.isnan(values), axis=1)
+    return np.where(known > 0, np.nansum(values, axis=1) / np.maximum(known, 1), np.nan)
+
+
+def _count(which: npt.NDArray[np.bool_]) -> Integers:
+    counted: Integers = np.count_nonzero(which, axis=1).astype(np.int64)
+    return counted

@@ -1,0 +1,88 @@
+"""Winners rebuilt under the other configuration: one value per schedule and configuration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from abtune.dataset.schema import TransferStatus
+from abtune.stats.two_sample import Floats, Integers
+from abtune.stats.variance import seed_values
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transfers:
+    """The schedules that the searches of one configuration found, timed under two configurations.
+
+    Attributes
+    ----------
+    origin : str
+        The configuration whose searches found them.
+    baseline, candidate : ndarray, shape (shapes, seeds), log seconds
+        Mean over rounds of the median log latency, built as either; NaN without a timing.
+    error : ndarray, shape (shapes,)
+        Standard deviation that measuring gives the difference of two such values; NaN where unknown.
+    schedule : ndarray of str, shape (shapes, seeds)
+        Hash of the schedule as its own configuration builds it; empty without one.
+    status : ndarray of int, shape (shapes, seeds)
+        :class:`~abtune.dataset.schema.TransferStatus` under the other configuration.
+    """
+
+    origin: str
+    baseline: Floats
+    candidate: Floats
+    error: Floats
+    schedule: npt.NDArray[np.object_]
+    status: Integers
+
+
+def has_transfers(dataset: xr.Dataset) -> bool:
+    """Return whether winners were rebuilt under other configurations."""
+    return "transfer_latency" in dataset
+
+
+def extract_transfers(dataset: xr.Dataset, origin: str, baseline: str, candidate: str) -> Transfers:
+    """Return the schedules that one configuration found, under both.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        With transfers, restricted to the wanted shapes.
+    origin : str
+        ``baseline`` or ``candidate``.
+    baseline, candidate : str
+        Configurations of the dataset.
+    """
+    found = dataset[["transfer_latency", "transfer_status"]].sel(origin=origin)
+    other = candidate if origin == baseline else baseline
+    sides = [seed_values(np.log(_latency(found, config))) for config in (baseline, candidate)]
+    variance = np.nanmean(np.stack([side.measurement_variance for side in sides]), axis=(0, 2))
+    return Transfers(
+        origin=origin,
+        baseline=sides[0].value,
+        candidate=sides[1].value,
+        error=np.sqrt(2 * variance),
+        schedule=_hashes(dataset, origin),
+        status=found["transfer_status"].sel(config=other).transpose("shape", "seed").values.astype(np.int64),
+    )
+
+
+def _latency(found: xr.Dataset, config: str) -> Floats:
+    """Return the timings of schedules that fit, shape (shapes, seeds, rounds, repeats)."""
+    built = found.sel(config=config)
+    seconds = built["transfer_latency"].transpose("shape", "seed", "round", "repeat").values
+    status = built["transfer_status"].transpose("shape", "seed").values
+    fits = (status == TransferStatus.OK) | (status == TransferStatus.SAME_KERNEL)
+    return np.where(fits[:, :, np.newaxis, np.newaxis], seconds.astype(np.float64), np.nan)
+
+
+def _hashes(dataset: xr.Dataset, origin: str) -> npt.NDArray[np.object_]:
+    """Return the hashes of the kernels that the runs of a configuration won with."""
+    if "transfer_kernel" not in dataset:
+        return np.full((dataset.sizes["shape"], dataset.sizes["seed"]), "", dtype=object)
+    own = dataset["transfer_kernel"].sel(origin=origin, config=origin).transpose("shape", "seed").values
+    hashes: npt.NDArray[np.object_] = own.astype(object)
+    return hashes

@@ -1,0 +1,1 @@
+"""Error rates and power, measured on a dataset."""

@@ -1,0 +1,1 @@
+"""The boost by number of trials."""

@@ -1,0 +1,1 @@
+"""Where the noise comes from."""

@@ -1,0 +1,1 @@
+"""All shapes together."""

@@ -1,0 +1,102 @@
+"""The page about all shapes together, beyond their mean boost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from abtune.compare.results import Analysis, Improvement, Overall, Weighted
+from abtune.report.columns import OVERALL, analysis_scale, boost_columns, overall_decimals, overall_interval
+from abtune.report.page import Bullets, Drawn, Grid, Heading, Part, Prose, Section
+from abtune.report.scale import NAN, Interval
+from abtune.sections.section_registry import Context
+from abtune.text import count, microseconds, p_value, percent_cell
+
+_MEANING = (
+    "these shapes, shapes like these: as in the report. without: mean over the other shapes, for the shape "
+    "whose absence lowers the mean most and the one whose absence raises it most. time: all calls of a "
+    "program, each shape's geometric mean latency times its calls."
+)
+_FEW = 3
+
+
+def overall_section(context: Context) -> Section:
+    """Return the page alone: its numbers are those of the report."""
+    return Section(name="overall", page=overall_page(context.analysis), result=None)
+
+
+def overall_page(analysis: Analysis) -> tuple[Part, ...]:
+    """Compose the page."""
+    overall = analysis.overall
+    items = [_chance(overall.improvement), *_spread(overall)]
+    if overall.weighted is not None:
+        items += _program(overall.weighted)
+    return (
+        Heading(text="all shapes together", minor=False),
+        _boosts(analysis),
+        Bullets(items=tuple(items)),
+        Prose(text=_MEANING, remark=True),
+    )
+
+
+def _boosts(analysis: Analysis) -> Grid:
+    overall = analysis.overall
+    rows = {
+        "these shapes": overall_interval(overall.these_shapes),
+        "shapes like these": overall_interval(overall.shapes_like_these),
+    }
+    if overall.weighted is not None:
+        time = overall.weighted
+        rows[f"time of {time.name}"] = Interval(
+            low=time.boost_low, value=time.boost, high=time.boost_high, tone=OVERALL
+        )
+    if overall.leave_one_out is not None:
+        for end in (overall.leave_one_out.low, overall.leave_one_out.high):
+            rows[f"without {end.shape}"] = Interval(low=NAN, value=end.boost, high=NAN, tone=OVERALL)
+    drawn = tuple(rows.values())
+    return Grid(
+        stub=OVERALL,
+        labels=tuple(rows),
+        columns=(
+            *boost_columns(drawn, level=analysis.level, decimals=overall_decimals(analysis)),
+            Drawn(intervals=drawn, scale=analysis_scale(analysis), gives_way=2),
+        ),
+    )
+
+
+def _chance(wins: Improvement) -> str:
+    if math.isnan(wins.probability):
+        return "No shape has timings on both sides."
+    bounds = "" if math.isnan(wins.low) else f" ({100 * wins.low:.0f} to {100 * wins.high:.0f}%)"
+    return (
+        f"A run of the candidate is faster than one of the baseline with probability "
+        f"{100 * wins.probability:.0f}%{bounds}, mean over these shapes; 50% is a fair coin."
+    )
+
+
+def _spread(overall: Overall) -> Iterator[str]:
+    found = overall.heterogeneity
+    if math.isnan(found.q):
+        return
+    tau, share = (percent_cell(part, 0, signed=False) for part in (found.between, found.share))
+    yield (
+        f"Do the shapes differ? Q {found.q:.1f}, p {p_value(found.p)} (Welch's F). Their true boosts spread "
+        f"by about {tau}% (tau); {share}% of the spread of the estimates is more than their error (I2)."
+    )
+
+
+def _program(time: Weighted) -> Iterator[str]:
+    yield (
+        f"Time of {time.name}: {microseconds(time.baseline_time)} us for the baseline, "
+        f"{microseconds(time.candidate_time)} us for the candidate, in {time.weight:g} of {time.total:g} "
+        "calls."
+    )
+    if time.left_out:
+        named = ": " + ", ".join(time.left_out) if len(time.left_out) <= _FEW else ""
+        counted = count(len(time.left_out), "shape")
+        yield (
+            f"{counted} of {time.name} {'is' if len(time.left_out) == 1 else 'are'} "
+            f"excluded for lack of timings on both sides{named}."
+        )
+    if time.not_covered:
+        yield f"{time.name}: {time.not_covered}."

@@ -1,0 +1,1 @@
+"""How many seeds it takes."""

@@ -1,0 +1,1 @@
+"""The same schedule under both configurations: what is code, and what was luck."""

@@ -1,0 +1,131 @@
+"""The effect of a configuration on the schedules that the searches of one configuration found."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from abtune.dataset.schema import TransferStatus
+from abtune.samples.transfers import Transfers
+from abtune.stats.boost import from_log
+from abtune.stats.testing.step_procedures import holm
+from abtune.stats.two_sample import Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Direction:
+    """Schedules that one configuration's searches found, built under both; boosts are fractions.
+
+    Attributes
+    ----------
+    origin : str
+        The configuration whose searches found the schedules.
+    schedules : int
+        Distinct schedules, also those that do not fit.
+    fitting : int
+        Distinct schedules that both configurations can build, as different kernels.
+    does_not_fit, failed, same : int
+        Runs whose schedule the other configuration refuses, fails to build or time, or builds as the same
+        kernel.
+    effect, low, high : float
+        Mean boost of the candidate on the fitting schedules, with Student's t interval over schedules.
+    faster : float
+        Share of the fitting schedules that are faster as the candidate builds them.
+    spread : float
+        Standard deviation of the log effect over schedules.
+    p_faster, p_slower : float
+        One-sided t-tests that the mean effect is not above, or not below, zero; NaN below two schedules.
+    """
+
+    origin: str
+    schedules: int
+    fitting: int
+    does_not_fit: int
+    failed: int
+    same: int
+    effect: float
+    low: float
+    high: float
+    faster: float
+    spread: float
+    p_faster: float
+    p_slower: float
+
+    @property
+    def share_fitting(self) -> float:
+        """Share of the schedules that fit, those that stay the same kernel left out; NaN without any."""
+        tried = self.fitting + self.does_not_fit + self.failed
+        return self.fitting / tried if tried else math.nan
+
+    def within(self, tolerance: float) -> bool:
+        """Return whether the interval lies within a tolerance."""
+        return -tolerance <= self.low and self.high <= tolerance
+
+    @classmethod
+    def of_means(cls, origin: str, rows: Sequence[Direction], means: Floats, *, level: float) -> Direction:
+        """Return the mean over shapes of their mean effects, shapes being the sample."""
+        return cls(
+            origin=origin,
+            schedules=sum(row.schedules for row in rows),
+            fitting=sum(row.fitting for row in rows),
+            does_not_fit=sum(row.does_not_fit for row in rows),
+            failed=sum(row.failed for row in rows),
+            same=sum(row.same for row in rows),
+            **_student(means, level=level),
+        )
+
+
+def describe_direction(side: Transfers, index: int, effects: Floats, *, level: float) -> Direction:
+    """Return the effect on the schedules of one shape.
+
+    Parameters
+    ----------
+    side : Transfers
+        Of one origin.
+    index : int
+        Of the shape.
+    effects : ndarray, shape (any,)
+        Log effects on the distinct schedules that fit.
+    level : float
+        Confidence level, a fraction.
+    """
+    status = side.status[index]
+    kernels = [kernel for kernel in side.schedule[index].tolist() if kernel]
+    made = int(np.count_nonzero(status != TransferStatus.MISSING))
+    return Direction(
+        origin=side.origin,
+        schedules=len(set(kernels)) if kernels else made,
+        fitting=len(effects),
+        does_not_fit=int(np.count_nonzero(status == TransferStatus.DOES_NOT_FIT)),
+        failed=int(np.count_nonzero(status == TransferStatus.FAILED)),
+        same=int(np.count_nonzero(status == TransferStatus.SAME_KERNEL)),
+        **_student(effects, level=level),
+    )
+
+
+def holm_p(p: Sequence[float]) -> Floats:
+    """Return p-values corrected over the shapes by Holm's procedure."""
+    return holm(p)
+
+
+def _student(values: Floats, *, level: float) -> dict[str, float]:
+    """Return the mean of log effects as a boost, with its t interval and one-sided tests."""
+    n = len(values)
+    mean = float(values.mean()) if n else math.nan
+    spread = float(values.std(ddof=1)) if n > 1 else math.nan
+    error = spread / math.sqrt(n) if n > 1 else math.nan
+    half = float(special.stdtrit(n - 1, 0.5 + level / 2)) * error if n > 1 else math.nan
+    t = mean / error if n > 1 and error > 0 else math.nan
+    return {
+        "effect": from_log(mean),
+        "low": from_log(mean - half),
+        "high": from_log(mean + half),
+        "faster": float(np.mean(values > 0)) if n else math.nan,
+        "spread": spread,
+        "p_faster": float(special.stdtr(n - 1, -t)) if n > 1 else math.nan,
+        "p_slower": float(special.stdtr(n - 1, t)) if n > 1 else math.nan,
+    }

@@ -1,0 +1,318 @@
+"""The same schedules under both configurations: the effect of the code, apart from the luck of the search.
+
+A winner was selected under its own configuration. Schedules that the baseline's searches selected are biased
+against the candidate, and those of the candidate's searches for it. Both directions are reported, never
+their mean: a gain that shows even on the baseline's schedules is strong evidence, and so is a loss that
+shows even on the candidate's.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+import xarray as xr
+
+from abtune.compare.results import Analysis, Comparison
+from abtune.dataset.schema import TransferStatus
+from abtune.errors import InputError
+from abtune.samples.transfers import Transfers, extract_transfers, has_transfers
+from abtune.sections.same_schedule.direction import Direction, describe_direction, holm_p
+from abtune.stats.two_sample import Floats
+
+# Effects of both signs count as real from this many standard errors of measuring on.
+_CLEAR = 3.0
+
+
+class Reading(StrEnum):
+    """What the same schedules say about the code of the candidate, in a few words."""
+
+    FASTER = "the code is faster"
+    SLOWER = "the code is slower"
+    SAME = "no difference"
+    MIXED = "depends on the schedule"
+    NOTHING_FITS = "does not fit"
+    OPEN = "not settled"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BestKnown:
+    """The fastest kernels known for one shape, over the schedules of both configurations.
+
+    Attributes
+    ----------
+    baseline, candidate : float
+        Seconds; NaN where none was timed. Kernels that are the same under both count for the baseline.
+    boost : float
+        Of the candidate's over the baseline's.
+    schedules : int
+        Distinct schedules that were tried.
+    """
+
+    baseline: float
+    candidate: float
+    boost: float
+    schedules: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShapeEffect:
+    """What the same schedules say about one shape.
+
+    Attributes
+    ----------
+    shape, workload : str
+        Label and kind.
+    of_baseline, of_candidate : Direction
+        The effect on the schedules of either configuration's searches.
+    best : BestKnown
+        The fastest kernels known.
+    reading : Reading
+        What follows.
+    boost, boost_low, boost_high : float
+        The boost of the searches themselves, as in the report.
+    sentence : str
+        What the reading says about that boost.
+    """
+
+    shape: str
+    workload: str
+    of_baseline: Direction
+    of_candidate: Direction
+    best: BestKnown
+    reading: Reading
+    boost: float
+    boost_low: float
+    boost_high: float
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SameSchedule:
+    """What rebuilding winners under the other configuration shows.
+
+    Attributes
+    ----------
+    baseline, candidate : str
+        Names of the configurations.
+    level, tolerance : float
+        Of the intervals; and how large an effect counts as none.
+    shapes : tuple of ShapeEffect
+        One for each shape, in the order of the report.
+    of_baseline, of_candidate : Direction
+        The mean effect over the shapes, from the spread over shapes.
+    contains : bool
+        Whether the candidate's design space contains the baseline's.
+    caveats : tuple of str
+        What these numbers cannot say.
+    """
+
+    baseline: str
+    candidate: str
+    level: float
+    tolerance: float
+    shapes: tuple[ShapeEffect, ...]
+    of_baseline: Direction
+    of_candidate: Direction
+    contains: bool
+    caveats: tuple[str, ...]
+
+
+def describe_same_schedule(
+    dataset: xr.Dataset, analysis: Analysis, *, tolerance: float = 0.05
+) -> SameSchedule:
+    """Return what the same schedules say, shape by shape and over all shapes.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        With transfers; the one that was analysed.
+    analysis : Analysis
+        Its analysis.
+    tolerance : float
+        Effects within it count as none, a fraction.
+
+    Raises
+    ------
+    InputError
+        If the dataset has no transfers.
+    """
+    if not has_transfers(dataset):
+        raise InputError(
+            "the dataset has no transfers; abtune measure DATASET --transfer --out NEW.nc rebuilds its "
+            "winners under both configurations"
+        )
+    dataset = dataset.sel(shape=[row.shape for row in analysis.comparisons])
+    names = analysis.baseline, analysis.candidate
+    sides = [extract_transfers(dataset, name, *names) for name in names]
+    directions = [list(_directions(side, analysis.level)) for side in sides]
+    readings = _readings(directions, sides, analysis, tolerance)
+    shapes = tuple(
+        _shape(row, (mainline, other), _best(sides, index), reading)
+        for index, (row, mainline, other, reading) in enumerate(
+            zip(analysis.comparisons, *directions, readings, strict=True)
+        )
+    )
+    contains = _contains(dataset, *names)
+    means = [_over_shapes(side, rows, analysis.level) for side, rows in zip(sides, directions, strict=True)]
+    return SameSchedule(
+        baseline=names[0],
+        candidate=names[1],
+        level=analysis.level,
+        tolerance=tolerance,
+        shapes=shapes,
+        of_baseline=means[0],
+        of_candidate=means[1],
+        contains=contains,
+        caveats=tuple(_caveats(sides, analysis, shapes, contains=contains)),
+    )
+
+
+def effects(side: Transfers, index: int) -> Floats:
+    """Return the log effect of the candidate on each distinct schedule of a shape that fits; shape (any,)."""
+    effect = side.baseline[index] - side.candidate[index]
+    kernels = side.schedule[index]
+    known = np.flatnonzero(~np.isnan(effect) & (side.status[index] == TransferStatus.OK))
+    first: dict[object, int] = {}
+    for seed in known.tolist():
+        first.setdefault(kernels[seed] or seed, seed)
+    distinct: Floats = effect[sorted(first.values())]
+    return distinct
+
+
+def _directions(side: Transfers, level: float) -> Iterator[Direction]:
+    for index in range(len(side.baseline)):
+        yield describe_direction(side, index, effects(side, index), level=level)
+
+
+def _readings(
+    directions: Sequence[Sequence[Direction]],
+    sides: Sequence[Transfers],
+    analysis: Analysis,
+    tolerance: float,
+) -> list[Reading]:
+    """Return what each shape may be said to be; the list as a whole errs with probability alpha at most."""
+    alpha = analysis.settings.alpha
+    faster = holm_p([row.p_faster for row in directions[0]])
+    slower = holm_p([row.p_slower for row in directions[1]])
+    readings = []
+    for index, (one, two) in enumerate(zip(*directions, strict=True)):
+        errors = [side.error[index] for side in sides]
+        logs = [effects(side, index) / error for side, error in zip(sides, errors, strict=True) if error > 0]
+        clear = np.concatenate([*logs, np.zeros(0)])
+        if faster[index] <= alpha:
+            readings.append(Reading.FASTER)
+        elif slower[index] <= alpha:
+            readings.append(Reading.SLOWER)
+        elif one.fitting + two.fitting == 0:
+            readings.append(Reading.NOTHING_FITS)
+        elif one.within(tolerance) and two.within(tolerance):
+            readings.append(Reading.SAME)
+        elif (clear > _CLEAR).any() and (clear < -_CLEAR).any():
+            readings.append(Reading.MIXED)
+        else:
+            readings.append(Reading.OPEN)
+    return readings
+
+
+def _shape(
+    row: Comparison, directions: tuple[Direction, Direction], best: BestKnown, reading: Reading
+) -> ShapeEffect:
+    return ShapeEffect(
+        shape=row.shape,
+        workload=row.workload,
+        of_baseline=directions[0],
+        of_candidate=directions[1],
+        best=best,
+        reading=reading,
+        boost=row.boost,
+        boost_low=row.boost_low,
+        boost_high=row.boost_high,
+        sentence=_sentence(row, directions, reading),
+    )
+
+
+# What a reading says about the boost of the searches, by whether that is a loss.
+_SAYS = {
+    (Reading.FASTER, False): "The code explains a gain.",
+    (Reading.FASTER, True): "The loss of the searches is luck or effort, not the code.",
+    (Reading.SLOWER, False): "The gain of the searches is luck, not the code.",
+    (Reading.SLOWER, True): "The code explains a loss.",
+    (Reading.SAME, False): "The code makes no difference: what the searches show is luck or effort.",
+    (Reading.SAME, True): "The code makes no difference: what the searches show is luck or effort.",
+    (Reading.MIXED, False): "Some schedules gain and some lose: it depends on which the search picks.",
+    (Reading.MIXED, True): "Some schedules gain and some lose: it depends on which the search picks.",
+}
+
+
+def _sentence(row: Comparison, directions: tuple[Direction, Direction], reading: Reading) -> str:
+    """Return what the same schedules say about the boost that the searches show; empty for nothing."""
+    known = [direction.effect for direction in directions if not math.isnan(direction.effect)]
+    if reading is Reading.OPEN and row.boost < 0 and known and min(known) > 0:
+        return "No sign of a regression in the code."
+    return _SAYS.get((reading, row.boost < 0), "")
+
+
+def _best(sides: Sequence[Transfers], index: int) -> BestKnown:
+    """Return the fastest kernels over the schedules of both configurations."""
+    plain = np.concatenate([side.baseline[index] for side in sides])
+    differs = [side.status[index] == TransferStatus.OK for side in sides]
+    changed = np.concatenate(
+        [side.candidate[index][which] for side, which in zip(sides, differs, strict=True)]
+    )
+    baseline, candidate = _fastest(plain), _fastest(changed)
+    hashes = {kernel for side in sides for kernel in side.schedule[index].tolist() if kernel}
+    return BestKnown(
+        baseline=baseline,
+        candidate=candidate,
+        boost=baseline / candidate - 1,
+        schedules=len(hashes) or int(np.count_nonzero(~np.isnan(plain))),
+    )
+
+
+def _fastest(logs: Floats) -> float:
+    known = logs[~np.isnan(logs)]
+    return math.exp(known.min()) if len(known) else math.nan
+
+
+def _over_shapes(side: Transfers, rows: Sequence[Direction], level: float) -> Direction:
+    """Return the mean effect over shapes, with its error from the spread over shapes."""
+    means = np.array([math.log1p(row.effect) for row in rows if not math.isnan(row.effect)])
+    return Direction.of_means(side.origin, rows, means, level=level)
+
+
+def _contains(dataset: xr.Dataset, baseline: str, candidate: str) -> bool:
+    """Return whether the candidate's design space contains the baseline's, as far as the dataset says."""
+    try:
+        stored = {entry["name"]: entry for entry in json.loads(dataset.attrs.get("configurations", "[]"))}
+        one, two = stored[baseline], stored[candidate]
+    except (KeyError, TypeError, ValueError):
+        return False
+    same = all(one.get(key) == two.get(key) for key in ("space", "strategy"))
+    return same and bool(one.get("skipped_annotation")) and not two.get("skipped_annotation")
+
+
+def _caveats(
+    sides: Sequence[Transfers], analysis: Analysis, shapes: Sequence[ShapeEffect], *, contains: bool
+) -> Iterator[str]:
+    few = [row.of_baseline.fitting for row in shapes if 0 < row.of_baseline.fitting < 3]
+    if few:
+        yield (
+            f"In {len(few)} of {len(shapes)} shapes only one or two schedules of {analysis.baseline} fit "
+            f"{analysis.candidate}; their effect is barely known."
+        )
+    yield (
+        "A best known kernel is an extreme of few searches. The more both configurations know, the less it "
+        "depends on luck."
+    )
+    if contains:
+        yield (
+            f"The design space of {analysis.candidate} contains that of {analysis.baseline}. With equal "
+            "knowledge it cannot lose, except by spending its trials on a larger space."
+        )
+    if not any(kernel for side in sides for kernel in side.schedule.ravel()):
+        yield "The kernels have no hashes, so a kernel that two seeds found counts twice."

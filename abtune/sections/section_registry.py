@@ -1,0 +1,170 @@
+"""The sections of ``abtune analyze`` by name: the only place that lists them.
+
+One more section is a folder with a function from :class:`Context` to :class:`~abtune.report.page.Section`,
+and one entry of ``SECTIONS``. Its option, its help and its field in JSON follow from the entry.
+Functions are named by path, so this module loads none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from abtune.lazy import Function, load
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from abtune.compare.results import Analysis
+    from abtune.report.page import Section
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What a section is made from.
+
+    Attributes
+    ----------
+    dataset : xarray.Dataset
+        The one that was analysed.
+    analysis : Analysis
+        Its analysis, which says which shapes, configurations and level.
+    values : mapping of str to object
+        Values of the options of all sections, by name; None for an option that was not given.
+    """
+
+    dataset: xr.Dataset
+    analysis: Analysis
+    values: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SectionOption:
+    """A further option of a section.
+
+    Attributes
+    ----------
+    name : str
+        ``noise_from`` becomes ``--noise-from``.
+    metavar, help : str
+        As the command line shows them.
+    kind : {"text", "input", "figure"}
+        An input is the name of a dataset or file that is read; a figure is a file to draw into.
+    implies : bool
+        Whether giving it asks for the section.
+    """
+
+    name: str
+    metavar: str
+    help: str
+    kind: Literal["text", "input", "figure"]
+    implies: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SectionKind:
+    """One kind of section.
+
+    Attributes
+    ----------
+    name : str
+        Its field in JSON. ``single_run`` becomes ``--single-run``.
+    help : str
+        Of its option.
+    make : str or callable
+        From a :class:`Context` to a section.
+    metavar : str
+        What its option takes; empty for a flag.
+    options : tuple of SectionOption
+        Further options.
+    replaces_report : bool
+        Whether it stands in place of the main report.
+    """
+
+    name: str
+    help: str
+    make: Function
+    metavar: str = ""
+    options: tuple[SectionOption, ...] = ()
+    replaces_report: bool = False
+
+    def is_asked(self, values: Mapping[str, Any]) -> bool:
+        """Return whether the values of the options ask for this section."""
+        implied = (option.name for option in self.options if option.implies)
+        return bool(values.get(self.name)) or any(values.get(name) is not None for name in implied)
+
+    def section(self, context: Context) -> Section:
+        """Return the section."""
+        return cast("Section", load(self.make)(context))
+
+
+# In the order of the report.
+SECTIONS: dict[str, SectionKind] = {
+    kind.name: kind
+    for kind in (
+        SectionKind(
+            name="explain",
+            metavar="SHAPE",
+            help="The whole story of one shape: samples, every method, the gates of its verdict.",
+            make="abtune.sections.explain.explain_page:explain_section",
+            replaces_report=True,
+        ),
+        SectionKind(
+            name="overall",
+            help="All shapes together: range, chance to win, spread.",
+            make="abtune.sections.overall.overall_page:overall_section",
+            options=(
+                SectionOption(
+                    name="weights",
+                    metavar="FILE",
+                    help="Time of a program: lines of label,weight, or JSON; or the built-in resnet50.",
+                    kind="input",
+                    implies=True,
+                ),
+            ),
+        ),
+        SectionKind(
+            name="noise",
+            help="Where the noise comes from, and which trials failed.",
+            make="abtune.sections.noise.noise_page:noise_section",
+        ),
+        SectionKind(
+            name="timings",
+            help="What the raw timings of single processes show, and what they cannot.",
+            make="abtune.sections.timings.timings_page:timings_section",
+        ),
+        SectionKind(
+            name="curve",
+            help="The boost by number of trials.",
+            make="abtune.sections.curve.curve_page:curve_section",
+            options=(
+                SectionOption(
+                    name="figure",
+                    metavar="FILE",
+                    help="Draw the curve into this file (needs matplotlib).",
+                    kind="figure",
+                ),
+            ),
+        ),
+        SectionKind(
+            name="single_run",
+            help="What a table with one run per cell supports, overall and shape by shape.",
+            make="abtune.sections.single_run.single_run_page:single_run_section",
+            options=(
+                SectionOption(
+                    name="noise_from",
+                    metavar="DATASET",
+                    help="A dataset with several seeds whose noise single runs are assumed to have.",
+                    kind="input",
+                    implies=True,
+                ),
+            ),
+        ),
+    )
+}
+
+
+def sections_asked(values: Mapping[str, Any]) -> tuple[SectionKind, ...]:
+    """Return the kinds of section that the values of the options ask for, in the order of the report."""
+    return tuple(kind for kind in SECTIONS.values() if kind.is_asked(values))

@@ -1,0 +1,1 @@
+"""What a table with one run per cell supports."""

@@ -1,0 +1,1 @@
+"""What raw timings of single processes show."""

@@ -1,0 +1,155 @@
+"""The page about timings of single processes: means, boosts within the processes, patterns."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+
+import xarray as xr
+
+from abtune.report.columns import intervals
+from abtune.report.page import SHAPE, Bullets, Column, Grid, Heading, Part, Prose, Section, column
+from abtune.sections.section_registry import Context
+from abtune.sections.timings.patterns import Pattern
+from abtune.sections.timings.raw_timings import Timings, Within, describe_timings
+from abtune.sections.timings.series import Series
+from abtune.text import NOTHING, boost_decimals, microseconds, p_value, percent_cell, plain_percent
+
+_WHAT = (
+    "Every row is one process, or one round of it, that timed the same thing again and again. Its numbers "
+    "are about these timings: another process of the same configuration may differ by more than any interval "
+    "here."
+)
+_MEANS = (
+    "mean: geometric. +-: half of its {level} interval, which allows for timings that depend on each other "
+    "(equally weighted cosines). if indep.: the same if they did not. slowest: over the median; at: which "
+    "timing that was. No timing is left out; where slow ones pull the mean, the median is steadier."
+)
+_WITHIN = (
+    "How much faster this process was than that of the baseline, by geometric means and by medians. Not a "
+    "test of the configurations: the interval leaves out what differs between processes."
+)
+_PATTERNS = (
+    "lag 1: correlation of a timing with the one before. worth: about how many independent timings would "
+    "give the mean as precisely. dependent p: how often independent timings would look as dependent "
+    "(Ljung-Box), corrected for the number of series (Holm)."
+)
+_CAPPED = " Worth >: the most that so many timings can show; they may be worth more."
+
+
+def timings_section(context: Context) -> Section:
+    """Return the timings of the shapes of an analysis."""
+    analysis = context.analysis
+    part = context.dataset.sel(shape=[row.shape for row in analysis.comparisons])
+    return section_of_timings(part, baseline=analysis.baseline, level=analysis.level)
+
+
+def section_of_timings(dataset: xr.Dataset, *, baseline: str, level: float) -> Section:
+    """Return the timings of a dataset, which may have a single configuration."""
+    timings = describe_timings(dataset, baseline=baseline, level=level)
+    return Section(name="timings", page=timings_page(timings), result=timings)
+
+
+def timings_page(timings: Timings) -> tuple[Part, ...]:
+    """Compose the page."""
+    return tuple(_parts(timings))
+
+
+def _parts(timings: Timings) -> Iterator[Part]:
+    names = _Names(timings.series)
+    yield Heading(text="timings of one process", minor=False)
+    if timings.series:
+        yield Prose(text=_WHAT, remark=False)
+        yield _means(timings.series, names)
+        yield Prose(text=_MEANS.format(level=plain_percent(timings.level)), remark=True)
+    if timings.within:
+        yield Heading(text=f"boost over {timings.baseline}, within these processes only", minor=True)
+        yield _within(timings.within, names, timings.level)
+        yield Prose(text=_WITHIN, remark=True)
+    patterns = [row.pattern for row in timings.series if row.pattern is not None]
+    if patterns:
+        yield Heading(text="do the timings look independent?", minor=True)
+        yield _patterns(timings.series, names)
+        capped = any(pattern.effective_capped for pattern in patterns)
+        yield Prose(text=_PATTERNS + (_CAPPED if capped else ""), remark=True)
+    said = (f"{names.full(row)}: {caveat}" for row in timings.series for caveat in row.caveats)
+    yield Bullets(items=(*timings.caveats, *said))
+
+
+class _Names:
+    """Names of series, no longer than telling them apart takes."""
+
+    def __init__(self, series: Sequence[Series]) -> None:
+        self.several_shapes = len({row.shape for row in series}) > 1
+        self._rounds = Counter((row.shape, row.config) for row in series)
+
+    def short(self, row: Series | Within) -> str:
+        """Name a series among those of its shape."""
+        several = self._rounds[row.shape, row.config] > 1
+        return f"{row.config}, round {row.round}" if several else row.config
+
+    def full(self, row: Series | Within) -> str:
+        """Name a series among all."""
+        return f"{row.shape}, {self.short(row)}" if self.several_shapes else self.short(row)
+
+
+def _means(rows: Sequence[Series], names: _Names) -> Grid:
+    decimals = boost_decimals(row.half_width for row in rows)
+
+    def either_side(half: float) -> str:
+        return percent_cell(math.expm1(half), decimals, signed=False)
+
+    return _grid(
+        rows,
+        names,
+        column("n", [str(row.n) for row in rows], gives_way=5),
+        column("mean us", [microseconds(row.mean) for row in rows]),
+        column("+- %", [either_side(row.half_width) for row in rows]),
+        column("if indep.", [either_side(row.half_width_independent) for row in rows], gives_way=2),
+        column("median us", [microseconds(row.median) for row in rows], gives_way=1),
+        column("slowest %", [percent_cell(row.slowest, decimals) for row in rows], gives_way=3),
+        column("at", [str(row.slowest_at) for row in rows], gives_way=4),
+    )
+
+
+def _within(rows: Sequence[Within], names: _Names, level: float) -> Grid:
+    decimals = boost_decimals((row.high - row.low) / 2 for row in rows)
+    return _grid(
+        rows,
+        names,
+        column("boost %", [percent_cell(row.boost, decimals) for row in rows]),
+        column(
+            f"{plain_percent(level)} interval",
+            intervals([(row.low, row.high) for row in rows], decimals),
+            gives_way=1,
+        ),
+        column("of medians", [percent_cell(row.boost_of_medians, decimals) for row in rows], gives_way=2),
+    )
+
+
+def _patterns(rows: Sequence[Series], names: _Names) -> Grid:
+    def cells(heading: str, cell: Callable[[Pattern], str], gives_way: int) -> Column:
+        texts = [NOTHING if row.pattern is None else cell(row.pattern) for row in rows]
+        return column(heading, texts, gives_way=gives_way)
+
+    return _grid(
+        rows,
+        names,
+        cells("lag 1", lambda pattern: f"{pattern.autocorrelation[0]:+.2f}", 2),
+        cells("worth", _worth, 0),
+        cells("dependent p", lambda pattern: p_value(pattern.dependence_p_adjusted), 1),
+    )
+
+
+def _worth(pattern: Pattern) -> str:
+    return f"{'>' if pattern.effective_capped else ''}{pattern.effective:.0f}"
+
+
+def _grid(rows: Sequence[Series | Within], names: _Names, *columns: Column) -> Grid:
+    """Lay series out, a row each; where there are several shapes, those of a shape stand together."""
+    labels = [names.short(row) for row in rows]
+    if not names.several_shapes:
+        return Grid(stub="configuration", labels=tuple(labels), columns=columns)
+    shown = (column("configuration", labels, kind="word"), *columns)
+    return Grid(stub=SHAPE, labels=tuple(row.shape for row in rows), columns=shown)

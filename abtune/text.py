@@ -1,0 +1,128 @@
+"""Words and numbers as people write them: percentages, p-values, times, counts, names of any origin.
+
+abtune computes with fractions and seconds throughout. They become text here, and text that was typed becomes
+a fraction only here, so that a number reads the same in a table, a sentence and a figure.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable
+from decimal import Decimal
+
+from abtune.errors import InputError
+
+# What stands in a cell for a number that does not exist.
+NOTHING = "-"
+
+
+def to_fraction(text: str) -> float:
+    """Return the fraction that a typed percentage stands for (``"95"``, ``"99.9"``, ``"2%"``).
+
+    The division is decimal: 99.9 becomes 0.999, not 0.9990000000000001.
+
+    Raises
+    ------
+    InputError
+        If the text is not a finite number.
+    """
+    try:
+        fraction = Decimal(text.strip().removesuffix("%")) / 100
+    except ArithmeticError:
+        raise InputError(f"{text!r} is not a number") from None
+    if not fraction.is_finite():
+        raise InputError(f"{text!r} is not a finite number")
+    return float(fraction)
+
+
+def percent(fraction: float, *, signed: bool = False) -> str:
+    """Return a percentage for a sentence: two significant digits, or all before the point."""
+    value, sign = 100 * fraction, "+" if signed else ""
+    return f"{value:{sign}.0f}%" if abs(value) >= 99.5 else f"{value:{sign}.2g}%"
+
+
+def bound_percent(low: float) -> str:
+    """Return a lower bound in percent with its sign, rounded down: it never says more than the bound."""
+    value = 100 * low
+    if abs(value) < 1e-9:
+        return "+0%"
+    digits = max(1 - math.floor(math.log10(abs(value))), 1)
+    rounded = math.floor(value * 10**digits * (1 - math.copysign(1e-12, value))) / 10**digits
+    return f"{rounded:+.{digits}f}%"
+
+
+def percent_cell(fraction: float, decimals: int, *, signed: bool = True) -> str:
+    """Return a percentage for a table, without the unit; ``-`` for NaN, and no sign on a rounded zero."""
+    if math.isnan(fraction):
+        return NOTHING
+    digits = f"{100 * fraction:z.{decimals}f}"
+    return f"+{digits}" if signed and float(digits) > 0 else digits
+
+
+def plain_percent(fraction: float) -> str:
+    """Return a setting such as a level of 0.95 or a margin of 0.02 as it was typed: ``95%``, ``2%``."""
+    return f"{100 * fraction:.6g}%"
+
+
+def spread_percent(spread: float) -> str:
+    """Return a standard deviation in percent, without the unit, with two significant digits."""
+    if not math.isfinite(spread):
+        return NOTHING
+    decimals = 2 if spread <= 0 else 1 - math.floor(math.log10(100 * spread))
+    return percent_cell(spread, min(max(decimals, 0), 2), signed=False)
+
+
+def boost_decimals(half_widths: Iterable[float]) -> int:
+    """Return how many decimals the boosts of one report deserve, in percent.
+
+    Parameters
+    ----------
+    half_widths : iterable of float
+        Half of each interval's width, as fractions; NaN where there is no interval.
+
+    Returns
+    -------
+    int
+        One when the typical interval is wider than 1 % either side, two below that or without any interval,
+        three when it is narrower than 0.1 %.
+    """
+    known = [width for width in half_widths if math.isfinite(width)]
+    if not known:
+        return 2
+    typical = statistics.median(known)
+    if typical >= 0.01:
+        return 1
+    return 2 if typical >= 0.001 else 3
+
+
+def p_value(p: float) -> str:
+    """Return a p-value with two significant digits; ``<0.0001`` below that, never 0; ``-`` for NaN."""
+    if math.isnan(p):
+        return NOTHING
+    return "<0.0001" if p < 0.0001 else f"{p:#.2g}"
+
+
+def microseconds(seconds: float) -> str:
+    """Return a time in microseconds, without the unit, with four digits or all before the point."""
+    if not math.isfinite(seconds):
+        return NOTHING
+    value = 1e6 * seconds
+    decimals = 3 - math.floor(math.log10(value)) if value > 0 else 0
+    return f"{value:,.{min(max(decimals, 0), 6)}f}"
+
+
+def count(number: int, noun: str) -> str:
+    """Return ``1 shape``, ``2 shapes``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def listed(words: Iterable[str]) -> str:
+    """Return ``a``, ``a and b``, ``a, b and c``."""
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def printable(text: str) -> str:
+    """Replace what would move the cursor or break a table; names come from files of any origin."""
+    return "".join(character if character.isprintable() or character == "\xa0" else "?" for character in text)

@@ -1,0 +1,42 @@
+"""The report says of which times its boosts are."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+
+import abtune
+from abtune.sections.noise.noise import describe_noise
+
+TIMES = np.array([[[1.0, 1.1, 1.2], [0.9, 1.0, 1.1]]])
+
+
+def dataset(**attrs: str) -> xr.Dataset:
+    return abtune.make_dataset(TIMES, shapes=["s"], configs=["a", "b"], attrs=attrs)
+
+
+def test_times_of_a_search_are_called_that() -> None:
+    """Where winners were not measured again the report says so, and warns of the luckiest timing."""
+    analysis = abtune.analyze(dataset(latency_source="search"))
+    assert "The times of the winners are those of their own searches." in analysis.definition
+    assert any("luckiest timing" in note for note in analysis.caveats)
+
+
+def test_the_optimism_of_times_that_picked_winners_is_unknown() -> None:
+    """The search's time held against itself is no optimism of zero."""
+    found = dataset(latency_source="search").assign(search_latency=(("shape", "config", "seed"), TIMES))
+    noise = describe_noise(found, abtune.analyze(found))
+    assert all(np.isnan(row.optimism) for row in (*noise.pooled, *noise.by_shape))
+    assert any("how optimistic their times are is not known" in note for note in noise.caveats)
+
+
+def test_winners_measured_again_are_called_that() -> None:
+    """A sweep's winners were measured again."""
+    analysis = abtune.analyze(abtune.open_dataset("h200-pilot"))
+    assert "measured again after its search" in analysis.definition
+    assert not any("luckiest timing" in note for note in analysis.caveats)
+
+
+def test_other_timings_have_no_winners() -> None:
+    """Of timings without a search nothing is said of winners."""
+    assert abtune.analyze(dataset()).definition.endswith("candidate, minus 1.")

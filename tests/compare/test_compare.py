@@ -1,0 +1,294 @@
+"""From a dataset to an analysis."""
+
+import math
+
+import numpy as np
+import pytest
+import xarray as xr
+from compare_builders import NAN, make_sweep
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import abtune
+from abtune.compare import Verdict
+from abtune.dataset.build import make_dataset
+from abtune.dataset.schema import RunStatus
+from abtune.errors import InputError
+
+
+def numbers(analysis: abtune.Analysis) -> np.ndarray:
+    rows = analysis.comparisons
+    names = ("boost", "boost_low", "boost_high", "p", "p_adjusted", "p_equivalence_adjusted")
+    return np.array([[getattr(row, name) for name in names] for row in rows])
+
+
+def test_large_boosts_and_equal_sides_get_their_verdicts() -> None:
+    """Ten seeds a side find what is large, and what is nothing at small noise."""
+    analysis = abtune.analyze(make_sweep([0.2, -0.2, 0.0], noise=0.004, seed=1))
+    assert [row.verdict for row in analysis.comparisons] == [
+        Verdict.IMPROVED,
+        Verdict.REGRESSED,
+        Verdict.EQUIVALENT,
+    ]
+    assert analysis.comparisons[0].boost == pytest.approx(0.2, abs=0.01)
+
+
+def test_configurations_default_to_the_first_two_and_may_be_named() -> None:
+    """The first is the baseline; naming one side leaves the other to the first that remains."""
+    dataset = make_dataset(np.ones((1, 3, 2)), shapes=["s"], configs=["a", "b", "c"])
+    pairs = {(found.baseline, found.candidate) for found in [abtune.analyze(dataset)]}
+    assert pairs == {("a", "b")}
+    assert abtune.analyze(dataset, candidate="a").baseline == "b"
+    assert abtune.analyze(dataset, baseline="b").candidate == "a"
+    assert abtune.analyze(dataset, baseline="c", candidate="b").baseline == "c"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"level": 95}, "level is a fraction between 0 and 1, such as 0.95, not 95"),
+        ({"level": 0.0}, "level is a fraction"),
+        ({"level": NAN}, "level is a fraction"),
+        ({"level": 1 - 1e-14}, "level is a fraction"),
+        ({"margin": 2}, "margin is a fraction between 0 and 1, such as 0.02, not 2"),
+        ({"margin": 0}, "margin is a fraction"),
+        ({"rng_seed": -1}, "rng_seed must not be negative"),
+        ({"baseline": "mainlin"}, "unknown configuration 'mainlin'; did you mean: mainline"),
+        ({"candidate": "mainline", "baseline": "mainline"}, "both 'mainline'"),
+        ({"shapes": ["nothing"]}, "unknown shape 'nothing'"),
+        ({"shapes": []}, "no shape"),
+    ],
+)
+def test_unusable_arguments_are_one_clear_line(arguments: dict, message: str) -> None:
+    """Misuse raises InputError; in particular 95 is not a confidence level (scipy answers NaN)."""
+    with pytest.raises(InputError, match=message) as caught:
+        abtune.analyze(make_sweep(0.1), **arguments)
+    assert "\n" not in str(caught.value)
+
+
+def test_one_configuration_is_no_comparison() -> None:
+    """A dataset with a single configuration is refused."""
+    dataset = make_dataset(np.ones((1, 1, 2)), shapes=["s"], configs=["a"])
+    with pytest.raises(InputError, match="two configurations"):
+        abtune.analyze(dataset)
+
+
+def test_swapping_the_sides_inverts_every_boost() -> None:
+    """Boosts become their inverse, p-values and verdicts follow."""
+    dataset = make_sweep([0.1, -0.04, 0.0, 0.02], n=9, m=6, noise=(0.03, 0.01), rounds=2)
+    there = abtune.analyze(dataset)
+    back = abtune.analyze(dataset, baseline="async", candidate="mainline")
+    one, two = numbers(there), numbers(back)
+    np.testing.assert_allclose(np.log1p(one[:, 0]), -np.log1p(two[:, 0]), rtol=1e-12)
+    np.testing.assert_allclose(np.log1p(one[:, 1]), -np.log1p(two[:, 2]), rtol=1e-12)
+    assert np.array_equal(one[:, 3:], two[:, 3:])
+    mirrored = {Verdict.IMPROVED: Verdict.REGRESSED, Verdict.REGRESSED: Verdict.IMPROVED}
+    assert [mirrored.get(row.verdict, row.verdict) for row in there.comparisons] == [
+        row.verdict for row in back.comparisons
+    ]
+
+
+@settings(max_examples=20, deadline=None)
+@given(factor=st.floats(1e-9, 1e9))
+def test_units_do_not_matter(factor: float) -> None:
+    """Microseconds or minutes: the same report."""
+    dataset = make_sweep([0.1, 0.0], n=6, rounds=2, timing_noise=0.001)
+    scaled = dataset.assign(latency=(dataset["latency"] * factor).assign_attrs(dataset["latency"].attrs))
+    found = abtune.analyze(scaled)
+    np.testing.assert_allclose(numbers(found), numbers(abtune.analyze(dataset)), rtol=1e-6, atol=1e-9)
+
+
+def test_the_order_of_shapes_and_seeds_is_irrelevant() -> None:
+    """Shuffling the dataset shuffles the comparisons and changes nothing else."""
+    dataset = make_sweep([0.1, 0.0, 0.03, -0.05], n=8, m=5)
+    order = [2, 0, 3, 1]
+    shuffled = dataset.isel(shape=order, seed=[7, 3, 1, 0, 2, 4, 6, 5])
+    np.testing.assert_allclose(
+        numbers(abtune.analyze(shuffled)), numbers(abtune.analyze(dataset))[order], rtol=1e-12
+    )
+
+
+def test_the_same_seed_gives_the_same_analysis_and_another_the_same_verdicts() -> None:
+    """Equal arguments give equal results, and resampling noise decides nothing."""
+    dataset = make_sweep(np.linspace(-0.1, 0.1, 12), n=18, noise=0.03)
+    first = abtune.analyze(dataset, rng_seed=1)
+    assert first == abtune.analyze(dataset, rng_seed=1)
+    other = abtune.analyze(dataset, rng_seed=2)
+    assert [row.verdict for row in other.comparisons] == [row.verdict for row in first.comparisons]
+    assert any("99,999 random" in note for note in first.caveats)
+
+
+def test_adjusted_p_values_are_never_smaller() -> None:
+    """Both corrections only raise p, and shapes left out of the analysis do not count."""
+    dataset = make_sweep(np.linspace(-0.05, 0.05, 8))
+    for row in abtune.analyze(dataset).comparisons:
+        assert row.p_adjusted >= row.p > 0
+        assert row.p_equivalence_adjusted >= row.p_equivalence > 0
+    alone = abtune.analyze(dataset, shapes=["shape3"]).comparisons
+    assert len(alone) == 1
+    assert alone[0].p_adjusted == alone[0].p
+
+
+def test_the_published_table_is_reproduced() -> None:
+    """29 boosts to the last digit, none of them judged, and the interval over shapes."""
+    dataset = abtune.open_dataset("tvm14009-rtx3080")
+    analysis = abtune.analyze(dataset)
+    latency = dataset["latency"].values[:, :, 0, 0, 0]
+    boosts = [row.boost for row in analysis.comparisons]
+    np.testing.assert_allclose(boosts, latency[:, 0] / latency[:, 1] - 1, rtol=1e-14)
+    assert {row.verdict for row in analysis.comparisons} == {Verdict.INVALID}
+    assert {row.reason for row in analysis.comparisons} == {"One run per configuration supports no verdict."}
+    found = analysis.overall.shapes_like_these
+    shown = [f"{100 * part:.1f}" for part in (found.boost, found.boost_low, found.boost_high)]
+    assert shown == ["11.8", "7.7", "16.1"]
+    assert found.boost == pytest.approx(0.118478, abs=1e-6)
+
+
+def with_status(dataset: xr.Dataset, side: int, **runs: int) -> xr.Dataset:
+    """Mark the last runs of the first shape as failed or missing."""
+    status = dataset["run_status"].copy(deep=True)
+    for flag, number in runs.items():
+        status[0, side, -number:] = RunStatus[flag.upper()]
+    return dataset.assign(run_status=status)
+
+
+def test_lost_runs_are_said() -> None:
+    """A side that lost runs is not compared in silence."""
+    row = abtune.analyze(with_status(make_sweep(0.2), 1, failed=3)).comparisons[0]
+    assert (row.candidate.n, row.candidate.failed) == (7, 3)
+    assert "async: 3 of 10 runs failed. The others are compared." in row.caveats
+    row = abtune.analyze(with_status(make_sweep(0.2), 0, missing=2)).comparisons[0]
+    assert "mainline: 2 runs missing." in row.caveats
+
+
+def test_a_side_that_mostly_fails_is_invalid() -> None:
+    """More failed runs than timed ones support no verdict, and nothing breaks when all fail."""
+    row = abtune.analyze(with_status(make_sweep(0.2), 1, failed=6)).comparisons[0]
+    assert row.verdict is Verdict.INVALID
+    row = abtune.analyze(with_status(make_sweep(0.2), 1, failed=10)).comparisons[0]
+    assert row.reason == "There is no timing of async: 10 runs failed."
+    assert row.caveats == ("async: 10 of 10 runs failed.",)
+    assert math.isnan(row.boost)
+
+
+def test_a_hopeless_design_is_said_with_the_seeds_it_takes() -> None:
+    """Five seeds cannot pass the correction over 29 shapes: once for the design, and for each shape."""
+    analysis = abtune.analyze(make_sweep(np.full(29, 0.5), n=5, noise=0.01))
+    assert {row.verdict for row in analysis.comparisons} == {Verdict.INCONCLUSIVE}
+    assert (
+        "No difference can be shown. The smallest p of these seeds is 0.0079; the correction over 29 shapes "
+        "requires 0.0017. It takes 7 seeds per configuration."
+    ) in analysis.caveats
+    reason = "No difference can pass the correction with 5 + 5 seeds. It takes 7 per configuration."
+    assert analysis.comparisons[0].reason == reason
+
+
+def test_a_hopeless_design_counts_the_shapes_that_are_tested() -> None:
+    """A shape that most of its runs failed has a p-value still, which the correction is over."""
+    dataset = with_status(make_sweep(np.zeros(8), n=5), 1, failed=3)
+    analysis = abtune.analyze(dataset)
+    assert analysis.comparisons[0].verdict is Verdict.INVALID
+    assert any("the correction over 8 shapes requires 0.0063" in note for note in analysis.caveats)
+
+
+@pytest.mark.parametrize(
+    ("n", "m", "options", "times"),
+    [
+        (2, 12, {}, 1),
+        (12, 3, {}, 1),
+        (3, 6, {}, 0),
+        (4, 20, {}, 0),
+        (10, 10, {}, 0),
+        (2, 12, {"method": "permutation"}, 0),
+    ],
+)
+def test_few_seeds_against_many_are_mentioned(n: int, m: int, options: dict[str, str], times: int) -> None:
+    """Two or three seeds do not tell how much their side scatters, and equal numbers would not need it."""
+    notes = abtune.analyze(make_sweep([0.1, 0.0], n=n, m=m), **options).caveats
+    assert (
+        sum(note.startswith("In 2 shapes one configuration has two or three seeds") for note in notes)
+        == times
+    )
+
+
+def test_rare_failures_are_mentioned_until_they_would_show() -> None:
+    """Ten seeds miss what befalls a tenth of the searches in 35 % of sweeps; forty do not."""
+    notes = " ".join(abtune.analyze(make_sweep(0.1)).caveats)
+    assert "A failure that hits 1 search in 10 has a 35% chance of not appearing in 10 seeds" in notes
+    assert "A failure that hits" not in " ".join(abtune.analyze(make_sweep(0.1, n=40)).caveats)
+
+
+def test_winners_timed_once_are_mentioned() -> None:
+    """Without repeated timings the noise of measurement is unknown, and only then."""
+    assert any("timed once" in note for note in abtune.analyze(make_sweep(0.1)).caveats)
+    again = abtune.analyze(make_sweep(0.1, rounds=2, timing_noise=0.001))
+    assert not any("timed once" in note for note in again.caveats)
+
+
+def test_seeds_that_agree_exactly_are_mentioned() -> None:
+    """Constant samples give an answer with a caveat."""
+    analysis = abtune.analyze(make_sweep([0.0, 0.1], noise=0.0))
+    same, apart = analysis.comparisons
+    assert same.p == 1.0
+    assert same.verdict is Verdict.EQUIVALENT
+    assert apart.verdict is Verdict.IMPROVED
+    for row in (same, apart):
+        assert (
+            "mainline: all 10 seeds agree exactly. Differences below the timer's resolution stay unseen."
+            in row.caveats
+        )
+
+
+def test_scatter_below_that_of_the_timings_is_mentioned() -> None:
+    """Seeds that agree better than their own timings allow get the scatter of the timings."""
+    dataset = make_sweep(0.0, noise=0.0, rounds=2)
+    latency = dataset["latency"].copy(deep=True)
+    latency[..., 0, :] *= 1.01
+    row = abtune.analyze(dataset.assign(latency=latency)).comparisons[0]
+    assert "async: timing noise exceeds seed noise here, so the larger one is used." in row.caveats
+    assert row.boost_high - row.boost_low > 0.005
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3])
+@pytest.mark.parametrize("m", [1, 2, 10])
+def test_nan_never_comes_without_a_word(n: int, m: int) -> None:
+    """Whatever is missing, each NaN goes with an invalid verdict or a caveat."""
+    dataset = make_sweep([0.1, 0.1], n=10)
+    latency = dataset["latency"].copy(deep=True)
+    latency[0, 0, n:], latency[0, 1, m:] = NAN, NAN
+    analysis = abtune.analyze(dataset.assign(latency=latency))
+    for row in analysis.comparisons:
+        values = (row.boost, row.boost_low, row.boost_high, row.p, row.p_adjusted, row.p_equivalence)
+        assert not any(map(math.isnan, values)) or row.verdict is Verdict.INVALID
+        assert row.reason.endswith(".")
+
+
+def test_welch_is_mentioned_where_it_disagrees_about_zero() -> None:
+    """An interval whose exclusion of zero hangs on the method says so."""
+    notes = [
+        note
+        for seed in range(40)
+        for row in abtune.analyze(make_sweep(np.full(20, 0.02), n=10, seed=seed)).comparisons
+        for note in row.caveats
+        if "Welch" in note
+    ]
+    assert notes
+    assert len(notes) < 80
+
+
+def test_a_comparison_says_how_many_seeds_each_side_has() -> None:
+    """The same numbers that JSON and CSV have as columns."""
+    row = abtune.analyze(make_sweep([0.1], n=5, m=4)).comparisons[0]
+    assert (row.n_baseline, row.n_candidate) == (5, 4)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e3])
+def test_little_scatter_gives_no_verdict_by_the_order_of_the_sides(unit: float) -> None:
+    """Four seeds a side that overlap have p = 4/70 and no verdict, whichever side is the candidate."""
+    old = np.array([1.234002e-4, 1.234369e-4, 1.233662e-4, 1.232901e-4])
+    new = np.array([1.230975e-4, 1.230314e-4, 1.231609e-4, 1.233186e-4])
+    dataset = make_dataset(unit * np.stack([old, new])[np.newaxis], shapes=["s"], configs=["a", "b"])
+    for pair in (("a", "b"), ("b", "a")):
+        row = abtune.analyze(dataset, baseline=pair[0], candidate=pair[1], margin=1e-4).comparisons[0]
+        assert row.p == pytest.approx(4 / 70)
+        assert row.verdict is Verdict.INCONCLUSIVE

@@ -1,0 +1,62 @@
+"""Trials lost to failures."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import xarray as xr
+from compare_builders import make_sweep
+
+import abtune
+from abtune.dataset.build import add_variables
+from abtune.dataset.schema import TrialStatus
+from abtune.samples.lost_trials import count_trials
+
+
+def with_trials(status: np.ndarray) -> xr.Dataset:
+    """Two shapes of five seeds whose trials ended so; status of shape (config, trial)."""
+    dataset = make_sweep([0.1, 0.0], n=5)
+    whole = np.broadcast_to(status[np.newaxis, :, np.newaxis], (2, 2, 5, status.shape[1]))
+    return add_variables(dataset, trial_status=whole)
+
+
+def caveats(dataset: xr.Dataset) -> list[str]:
+    return [note for note in abtune.analyze(dataset).caveats if "of its trials" in note]
+
+
+def test_trials_are_counted_by_what_became_of_them() -> None:
+    """Trials that were never made are in no share; all others are, each kind by its name."""
+    kinds = [
+        TrialStatus.OK,
+        TrialStatus.OK,
+        TrialStatus.RUN_FAILED,
+        TrialStatus.TIMED_OUT,
+        TrialStatus.NOT_RUN,
+    ]
+    found = count_trials(with_trials(np.array([kinds, kinds])), "async")
+    assert found is not None
+    assert found.by_status == {"ok": 20, "build_failed": 0, "run_failed": 10, "timed_out": 10}
+    assert (found.tried, found.lost_share) == (40, 0.5)
+
+
+def test_unequal_losses_are_said_once() -> None:
+    """A side that loses more of its trials is named in the report, with both shares."""
+    status = np.zeros((2, 100), dtype=int)
+    status[1, :4] = TrialStatus.RUN_FAILED
+    (note,) = caveats(with_trials(status))
+    assert note.startswith("async lost 4% of its trials to failures, mainline none")
+    status[0, :4] = TrialStatus.BUILD_FAILED
+    assert caveats(with_trials(status)) == []
+
+
+@pytest.mark.parametrize("dataset", [make_sweep(0.1, n=5), with_trials(np.full((2, 3), TrialStatus.NOT_RUN))])
+def test_without_histories_nothing_is_said(dataset: xr.Dataset) -> None:
+    """A dataset without trials, or whose trials were never made, has no such caveat."""
+    assert caveats(dataset) == []
+
+
+def test_the_pilot_says_that_async_lost_trials() -> None:
+    """In the pilot 90 of 5,760 asynchronous candidates failed and none of the baseline's."""
+    dataset = abtune.open_dataset("h200-pilot")
+    (note,) = caveats(dataset)
+    assert note.startswith("async lost 1.6% of its trials to failures, mainline none")

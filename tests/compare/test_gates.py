@@ -1,0 +1,231 @@
+"""The gates decide, and nothing else does."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+from compare_builders import NAN, make_side, make_sweep
+
+import abtune
+from abtune.compare.gates import close_call, judge
+from abtune.compare.results import Evidence, Rule, Verdict, first_failed
+from abtune.compare.settings import Settings
+
+SETTINGS = Settings(baseline="mainline", candidate="async")
+
+
+def evidence(**numbers: Any) -> Evidence:
+    defaults: dict[str, Any] = {
+        "shape": "s",
+        "workload": "",
+        "baseline": make_side("mainline"),
+        "candidate": make_side("async"),
+        "boost": 0.05,
+        "boost_low": 0.03,
+        "boost_high": 0.07,
+        "p": 0.001,
+        "p_adjusted": 0.01,
+        "p_welch": 0.001,
+        "p_welch_adjusted": 0.01,
+        "p_rank": None,
+        "p_rank_adjusted": None,
+        "p_equivalence": 1.0,
+        "p_equivalence_adjusted": 1.0,
+        "detectable": 0.04,
+        "fewest_seeds": 7,
+    }
+    given = {**defaults, **numbers}
+    wide = {"boost_low_simultaneous": given["boost_low"], "boost_high_simultaneous": given["boost_high"]}
+    return Evidence(**{**wide, **given})
+
+
+@pytest.mark.parametrize(
+    ("numbers", "settings", "verdict", "reason"),
+    [
+        ({}, {}, Verdict.IMPROVED, "Faster (adjusted p 0.010), by more than the 2% margin."),
+        (
+            {"boost_low": 0.01},
+            {},
+            Verdict.IMPROVED,
+            "Faster (adjusted p 0.010), but maybe by less than the 2% margin.",
+        ),
+        (
+            {"boost_low_simultaneous": -0.08, "boost_high_simultaneous": 0.21},
+            {},
+            Verdict.IMPROVED,
+            "Faster (adjusted p 0.010), but maybe by less than the 2% margin.",
+        ),
+        (
+            {"boost": 0.01, "boost_low": 0.005, "boost_high": 0.015, "p_equivalence_adjusted": 0.001},
+            {},
+            Verdict.IMPROVED,
+            "Faster (adjusted p 0.010), but by less than the 2% margin.",
+        ),
+        (
+            {"boost": -0.1, "boost_low": -0.2, "boost_high": -0.05, "p_adjusted": 1e-6},
+            {},
+            Verdict.REGRESSED,
+            "Slower (adjusted p <0.0001), by more than the 2% margin.",
+        ),
+        (
+            {"boost_low": -0.01, "p_equivalence_adjusted": 0.05},
+            {},
+            Verdict.EQUIVALENT,
+            "Any difference is smaller than the 2% margin (adjusted p 0.050).",
+        ),
+        (
+            {"boost_low": -0.01},
+            {},
+            Verdict.INCONCLUSIVE,
+            "Too noisy to tell. 10 + 10 seeds find a boost of 4% or more (80% power).",
+        ),
+        (
+            {"p_adjusted": 0.06},
+            {},
+            Verdict.INCONCLUSIVE,
+            "The difference does not survive the correction over the shapes (adjusted p 0.060). 10 + 10 "
+            "seeds find a boost of 4% or more (80% power).",
+        ),
+        (
+            {"p": 0.0501, "p_adjusted": 0.12},
+            {},
+            Verdict.INCONCLUSIVE,
+            "The interval excludes zero, but the test finds no difference (p 0.050). 10 + 10 seeds find a "
+            "boost of 4% or more (80% power).",
+        ),
+        (
+            {"p_welch_adjusted": 0.3},
+            {},
+            Verdict.INCONCLUSIVE,
+            "Close call: the permutation test finds a difference, Welch's t-test just misses (adjusted p "
+            "0.30). Both are required, because the variances may differ. 10 + 10 seeds find a boost of 4% "
+            "or more (80% power).",
+        ),
+        (
+            {"baseline": make_side(n=5), "p_adjusted": 0.2, "detectable": math.inf},
+            {},
+            Verdict.INCONCLUSIVE,
+            "No difference can pass the correction with 5 + 10 seeds. It takes 7 per configuration.",
+        ),
+        (
+            {"baseline": make_side(n=5), "boost_low": -1.0, "p_adjusted": 0.2, "detectable": math.inf},
+            {"correction": "bh"},
+            Verdict.INCONCLUSIVE,
+            "No difference by itself can pass the correction with 5 + 10 seeds. It takes 7 per "
+            "configuration.",
+        ),
+        (
+            {"boost_low": -0.01},
+            {"require_margin": True},
+            Verdict.INCONCLUSIVE,
+            "Too noisy to tell. 10 + 10 seeds show that a boost of 6.1% is beyond the margin (80% power).",
+        ),
+        (
+            {"p_adjusted": 0.2, "detectable": math.inf},
+            {},
+            Verdict.INCONCLUSIVE,
+            "The random splits of 10 + 10 seeds cannot resolve the small p that the correction requires.",
+        ),
+    ],
+)
+def test_verdict_and_reason(
+    numbers: dict[str, Any], settings: dict[str, Any], verdict: Verdict, reason: str
+) -> None:
+    """Each verdict says why: the gate that failed, or what passed."""
+    judgement = judge(evidence(**numbers), replace(SETTINGS, **settings))
+    assert judgement.verdict is verdict
+    assert judgement.reason == reason
+
+
+@pytest.mark.parametrize(
+    ("baseline", "candidate", "reason"),
+    [
+        ({"n": 1}, {"n": 1}, "One run per configuration supports no verdict."),
+        ({}, {"n": 0, "failed": 10}, "There is no timing of async: 10 runs failed."),
+        ({"n": 0}, {}, "There is no timing of mainline."),
+        ({}, {"n": 1}, "One run of async does not show how much its runs vary."),
+        ({"n": 4, "failed": 6}, {}, "Most runs of mainline failed: 6 of 10."),
+    ],
+)
+def test_what_cannot_be_judged_is_invalid(
+    baseline: dict[str, Any], candidate: dict[str, Any], reason: str
+) -> None:
+    """Too little data gives no verdict, however small a p-value is."""
+    sides = {"baseline": make_side(**baseline), "candidate": make_side("async", **candidate)}
+    judgement = judge(evidence(**sides), SETTINGS)
+    assert judgement.verdict is Verdict.INVALID
+    assert judgement.reason == reason
+
+
+def test_half_of_the_runs_may_fail() -> None:
+    """Five timed runs of ten are still half of what is compared."""
+    assert judge(evidence(baseline=make_side(n=5, failed=5)), SETTINGS).verdict is Verdict.IMPROVED
+
+
+def test_nan_is_never_a_statement() -> None:
+    """Unknown p-values and bounds lead to no claim."""
+    unknown = dict.fromkeys(("p_adjusted", "p_welch_adjusted", "p_equivalence_adjusted", "boost_low"), NAN)
+    assert judge(evidence(**unknown), SETTINGS).verdict is Verdict.INCONCLUSIVE
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [
+        (0.03, 0.07, Verdict.IMPROVED),
+        (0.02, 0.07, Verdict.IMPROVED),
+        (0.01, 0.07, Verdict.INCONCLUSIVE),
+        (-0.07, -0.03, Verdict.REGRESSED),
+        (-0.07, 1 / 1.02 - 1, Verdict.REGRESSED),
+        (-0.07, -0.0195, Verdict.INCONCLUSIVE),  # on logs this is closer to zero than 2 % is
+    ],
+)
+def test_a_difference_can_be_required_to_pass_the_margin(low: float, high: float, verdict: Verdict) -> None:
+    """With a required margin a difference is called if the whole interval lies beyond it, either way."""
+    row = evidence(boost=(low + high) / 2, boost_low=low, boost_high=high)
+    judgement = judge(row, replace(SETTINGS, require_margin=True))
+    assert judgement.verdict is verdict
+    if verdict is Verdict.INCONCLUSIVE:
+        assert "maybe by less than the 2% margin" in judgement.reason
+        assert judge(row, SETTINGS).verdict is not Verdict.INCONCLUSIVE
+
+
+def test_the_margin_is_compared_with_the_simultaneous_interval() -> None:
+    """A shape's own interval beyond the margin is not enough where many shapes are claimed at once."""
+    row = evidence(boost_low=0.03, boost_low_simultaneous=0.01, boost_high_simultaneous=0.09)
+    wanted = replace(SETTINGS, require_margin=True)
+    assert judge(row, wanted).verdict is Verdict.INCONCLUSIVE
+    assert judge(row, replace(wanted, correction="none")).verdict is Verdict.IMPROVED
+    assert "maybe by less than the 2% margin" in judge(row, SETTINGS).reason
+
+
+def test_a_certain_difference_below_a_required_margin_can_be_equivalent() -> None:
+    """A difference that is certain and certainly small is equivalent where only large ones count."""
+    small = evidence(boost=0.005, boost_low=0.001, boost_high=0.01, p_equivalence_adjusted=0.01)
+    assert judge(small, replace(SETTINGS, require_margin=True)).verdict is Verdict.EQUIVALENT
+
+
+@pytest.mark.parametrize("correction", ["holm", "bh", "none"])
+def test_the_gates_are_the_verdict(correction: str) -> None:
+    """The gates of every row tell its verdict, and judging its numbers again gives the same."""
+    dataset = make_sweep([0.3, -0.2, 0.0, 0.04, 0.01], n=10, noise=0.03, seed=4)
+    analysis = abtune.analyze(dataset, correction=correction, margin=0.05)
+    assert len({row.verdict for row in analysis.comparisons}) > 2
+    for row in analysis.comparisons:
+        passed = {rule: first_failed(row.gates, rule) is None for rule in Rule}
+        assert (row.verdict is Verdict.INVALID) is not passed[Rule.ANY]
+        assert (row.verdict in {Verdict.IMPROVED, Verdict.REGRESSED}) is passed[Rule.DIFFERENCE]
+        alone = passed[Rule.EQUIVALENCE] and not passed[Rule.DIFFERENCE]
+        assert (row.verdict is Verdict.EQUIVALENT) is alone
+        numbers = {field.name: getattr(row, field.name) for field in fields(Evidence)}
+        assert judge(Evidence(**numbers), analysis.settings).reason == row.reason
+
+
+def test_a_close_call_is_a_footnote_too() -> None:
+    """A small p beside an inconclusive verdict is explained, also where the interval fails first."""
+    row = evidence(boost_low=-0.01, p_adjusted=0.04, p_welch_adjusted=0.06)
+    assert judge(row, SETTINGS).reason.startswith("Too noisy to tell.")
+    assert close_call(row, SETTINGS).startswith("Close call")
+    assert not close_call(row, replace(SETTINGS, test="moderated"))

@@ -1,0 +1,58 @@
+"""Notes on how well winners were timed: precision against the noise of the search, and throttling."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import abtune
+from abtune.dataset.build import add_variables
+from abtune.sections.noise.noise import describe_noise
+
+
+def dataset(session: float, *, throttled: float = 0.0) -> xr.Dataset:
+    """Twelve seeds that scatter by 10 %, five rounds that scatter by ``session``."""
+    rng = np.random.default_rng(0)
+    seeds = rng.normal(0, 0.1, (1, 2, 12, 1, 1))
+    rounds = rng.normal(0, session, (1, 2, 12, 5, 1))
+    latency = np.exp(seeds + rounds + rng.normal(0, 1e-4, (1, 2, 12, 5, 3)))
+    made = abtune.make_dataset(latency, shapes=["s"], configs=["a", "b"])
+    reasons = np.full((1, 2, 12, 5), 1.0)  # idle
+    reasons[0, 1, :, 0] = throttled
+    reasons[0, 0, 0, 0] = np.nan
+    return add_variables(made, throttle_reasons=reasons)
+
+
+@pytest.mark.parametrize(
+    ("session", "said"),
+    [
+        (0.001, "Everywhere the error of timing is less than a tenth"),
+        (0.1, "In 2 of 2 cells of shape and configuration the error of timing is more than a tenth"),
+    ],
+)
+def test_timing_is_held_against_the_search(session: float, said: str) -> None:
+    """The error of a seed's value, which five rounds make smaller, is small enough or is not."""
+    made = dataset(session)
+    notes = describe_noise(made, abtune.analyze(made)).caveats
+    assert any(note.startswith(said) for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("bits", "said"),
+    [
+        (0.0, ""),
+        (2.0, ""),  # clocks that were set
+        (4.0, "power cap"),
+        (8.0, "hardware slowdown"),
+        (32.0, "software thermal limit"),
+        (64.0, "hardware thermal limit"),
+        (128.0, "power brake"),
+        (68.0, "power cap, hardware thermal limit"),
+    ],
+)
+def test_throttling_is_said_of_each_side(bits: float, said: str) -> None:
+    """Rounds in which the clock was held down are counted; idleness and fixed clocks are not that."""
+    notes = [note for note in abtune.analyze(dataset(0.001, throttled=bits)).caveats if "clock" in note]
+    whole = f"The GPU held its clock down ({said}) in 0% of the rounds of a and in 20% of those of b."
+    assert notes == ([whole] if said else [])

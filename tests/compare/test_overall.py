@@ -1,0 +1,223 @@
+"""One number over all shapes."""
+
+import math
+
+import numpy as np
+import pytest
+from compare_builders import NAN, make_sweep
+from scipy import stats
+
+import abtune
+from abtune.compare.results import Overall
+
+
+def overall(dataset) -> Overall:
+    return abtune.analyze(dataset).overall
+
+
+def test_complete_blocks_give_welch_on_the_seeds_aggregates() -> None:
+    """With every shape tuned for every seed, a seed's mean over shapes is one observation."""
+    dataset = make_sweep([0.1, 0.0, 0.03], n=8, seed=1)
+    aggregates = np.log(dataset["latency"].values[..., 0, 0]).mean(axis=0)
+    oracle = stats.ttest_ind(*aggregates, equal_var=False).confidence_interval(0.95)
+    found = overall(dataset).these_shapes
+    assert math.log1p(found.boost) == pytest.approx(np.subtract(*aggregates.mean(axis=1)))
+    np.testing.assert_allclose(np.log1p([found.boost_low, found.boost_high]), [oracle.low, oracle.high])
+
+
+def test_shapes_like_these_have_the_t_interval_over_shapes() -> None:
+    """The error of the second line comes from the spread of the shapes' log boosts."""
+    analysis = abtune.analyze(make_sweep([0.1, 0.0, 0.03, -0.05], n=1))
+    logs = np.log1p([row.boost for row in analysis.comparisons])
+    oracle = stats.ttest_1samp(logs, 0).confidence_interval(0.95)
+    found = analysis.overall.shapes_like_these
+    np.testing.assert_allclose(np.log1p([found.boost_low, found.boost_high]), [oracle.low, oracle.high])
+
+
+def test_shapes_like_these_are_never_better_known_than_these() -> None:
+    """Three noisy shapes that happen to agree: their spread alone would be narrower than their errors."""
+    dataset = make_sweep([0.0, 0.0, 0.0], n=5, noise=0.2)
+    latency = np.log(dataset["latency"].values)
+    latency -= latency.mean(axis=2, keepdims=True)
+    dataset["latency"].values[:] = np.exp(latency)
+    found = overall(dataset)
+    assert found.shapes_like_these.boost_low == found.these_shapes.boost_low < -0.05
+    assert found.shapes_like_these.boost_high == found.these_shapes.boost_high
+
+
+def test_shapes_like_these_allow_for_sessions_shared_by_shapes() -> None:
+    """What moves all shapes of a seed together does not show in their spread, and is in the interval."""
+    rng, covered = np.random.default_rng(3), 0
+    for _ in range(100):
+        log = rng.normal(0, 0.02, (6, 2, 5)) + rng.normal(0, 0.03, (1, 2, 5))
+        found = overall(abtune.make_dataset(np.exp(log), shapes=list("abcdef"), configs=["a", "b"]))
+        covered += found.shapes_like_these.boost_low <= 0 <= found.shapes_like_these.boost_high
+    assert covered / 100 >= 0.95 - 3 * math.sqrt(0.95 * 0.05 / 100)
+
+
+def test_both_errors_of_shapes_like_these_add_up() -> None:
+    """The variance over shapes and what the runs of a seed share: an oracle from complete data."""
+    rng = np.random.default_rng(4)
+    log = rng.normal(0, 0.02, (6, 2, 5)) + rng.normal(0, 0.05, (1, 2, 5))
+    log[:, 0] += rng.normal(0, 0.1, (6, 1))
+    found = overall(abtune.make_dataset(np.exp(log), shapes=list("abcdef"), configs=["a", "b"]))
+    logs = (log[:, 0] - log[:, 1]).mean(axis=1)
+    covariance = sum(np.cov(log[:, side])[~np.eye(6, dtype=bool)].mean() / 5 for side in (0, 1))
+    parts = logs.var(ddof=1) / 6, covariance
+    assert min(parts) > 1e-4
+    freedom = sum(parts) ** 2 / (parts[0] ** 2 / 5 + parts[1] ** 2 / 4)
+    half = stats.t.ppf(0.975, freedom) * math.sqrt(sum(parts))
+    like, mean = found.shapes_like_these, logs.mean()
+    np.testing.assert_allclose(np.log1p([like.boost_low, like.boost_high]), [mean - half, mean + half])
+
+
+def test_unmatched_shapes_are_listed_and_left_out() -> None:
+    """A shape that one side lacks does not enter the geometric mean (google/benchmark lets it)."""
+    dataset = make_sweep([0.1, 5.0, 0.1], n=4, noise=1e-6)
+    dataset["latency"][1, 1] = NAN
+    found = overall(dataset)
+    assert found.unmatched == ("shape1",)
+    assert found.these_shapes.shapes == found.shapes_like_these.shapes == 2
+    assert found.these_shapes.boost == pytest.approx(0.1, abs=1e-4)
+
+
+def test_single_runs_have_no_error_from_seeds() -> None:
+    """A table of one run a cell has a mean but no interval for its own shapes, and says so."""
+    analysis = abtune.analyze(make_sweep([0.1, 0.2, 0.3], n=1))
+    these = analysis.overall.these_shapes
+    assert math.isnan(these.boost_low)
+    assert these.boost == pytest.approx(analysis.overall.shapes_like_these.boost)
+    assert any("no interval" in note for note in analysis.caveats)
+
+
+def test_shapes_without_replicates_are_left_out_of_the_seeds_line_with_a_caveat() -> None:
+    """Where some shapes have seeds and some have not, only the former have an error."""
+    dataset = make_sweep([0.1, 0.1, 0.1], n=4)
+    dataset["latency"][0, 0, 1:] = NAN
+    analysis = abtune.analyze(dataset)
+    assert analysis.overall.these_shapes.shapes == 2
+    assert analysis.overall.shapes_like_these.shapes == 3
+    assert any(
+        "leaves out 1 shape with fewer than two seeds per configuration" in note for note in analysis.caveats
+    )
+    assert analysis.overall.leave_one_out is not None
+    assert analysis.overall.leave_one_out.low.shape != "shape0" != analysis.overall.leave_one_out.high.shape
+
+
+def test_one_shape_says_nothing_of_others() -> None:
+    """The population line of a single shape is unknown, with a caveat."""
+    analysis = abtune.analyze(make_sweep(0.1))
+    assert math.isnan(analysis.overall.shapes_like_these.boost_low)
+    assert not math.isnan(analysis.overall.these_shapes.boost_low)
+    assert "One shape says nothing about other shapes." in analysis.caveats
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.5])
+@pytest.mark.parametrize("lost", [0.0, 0.15])
+def test_the_overall_interval_covers_with_sessions_shared_by_shapes(correlation: float, lost: float) -> None:
+    """Nominal 95 % holds whether or not the runs of a seed share their luck, with and without gaps."""
+    from abtune.compare.overall import _half_over_seeds
+    from abtune.samples.samples import Samples
+
+    rng = np.random.default_rng(int(10 * correlation + 100 * lost))
+    covered, repetitions, unused = 0, 2000, np.zeros(6, dtype=np.int64)
+    for _ in range(repetitions):
+        sides = []
+        for config in ("a", "b"):
+            shared = math.sqrt(correlation) * rng.normal(0, 1, (1, 8))
+            value = shared + math.sqrt(1 - correlation) * rng.normal(0, 1, (6, 8))
+            value[:, 2:][rng.random((6, 6)) < lost] = NAN
+            sides.append(
+                Samples(
+                    config=config,
+                    value=value,
+                    n=(~np.isnan(value)).sum(axis=1),
+                    latency=np.exp(np.nanmean(value, axis=1)),
+                    noise=np.nanstd(value, axis=1, ddof=1),
+                    floor=np.full(6, NAN),
+                    failed=unused,
+                    missing=unused,
+                    untimed=unused,
+                    found_nothing=unused,
+                    trials=0,
+                )
+            )
+        boost = np.nanmean(sides[0].value, axis=1) - np.nanmean(sides[1].value, axis=1)
+        covered += abs(boost.mean()) <= _half_over_seeds(*sides, np.ones(6, dtype=bool), 0.95)
+    assert covered / repetitions == pytest.approx(0.95, abs=0.02)
+
+
+def test_leaving_one_out_shows_the_shape_that_carries_the_mean() -> None:
+    """The mean without each shape is lowest without the best one and highest without the worst."""
+    found = overall(make_sweep([0.1, 0.5, 0.0], n=4, noise=1e-9)).leave_one_out
+    assert found is not None
+    assert (found.low.shape, found.high.shape) == ("shape1", "shape2")
+    assert 1 + found.low.boost == pytest.approx(math.sqrt(1.1 * 1.0))
+    assert 1 + found.high.boost == pytest.approx(math.sqrt(1.1 * 1.5))
+    assert overall(make_sweep([0.1], n=4)).leave_one_out is None
+
+
+def test_the_chance_to_win_is_mann_whitneys() -> None:
+    """The probability of improvement is U over the product of the sizes, averaged over the shapes."""
+    dataset = make_sweep([0.02, 0.01, 0.0], n=7, m=5, noise=0.03)
+    found = overall(dataset).improvement
+    sides = [[side[~np.isnan(side)] for side in shape] for shape in dataset["latency"].values[..., 0, 0]]
+    shares = [stats.mannwhitneyu(one, two).statistic / 35 for one, two in sides]
+    assert found.probability == pytest.approx(np.mean(shares))
+    assert found.low < found.probability < found.high
+
+
+def test_swapping_the_sides_turns_the_chance_to_win_round() -> None:
+    """What the one side wins, the other loses."""
+    dataset = make_sweep([0.02, 0.01, 0.0], n=7, noise=0.03)
+    here = overall(dataset).improvement
+    there = abtune.analyze(dataset, baseline="async").overall.improvement
+    assert there.probability == pytest.approx(1 - here.probability)
+    assert there.low == pytest.approx(1 - here.high)
+
+
+def test_the_interval_of_the_chance_to_win_covers() -> None:
+    """Nominal 95 % holds for ten seeds and four shapes."""
+    rng = np.random.default_rng(8)
+    truth = float(stats.norm.cdf(0.03 / (0.05 * math.sqrt(2))))
+    covered = 0
+    for _ in range(400):
+        log = rng.normal(0, 0.05, (4, 2, 10)) - 0.03 * np.array([0, 1])[:, None]
+        dataset = abtune.make_dataset(np.exp(log), shapes=list("abcd"), configs=["a", "b"])
+        found = overall(dataset).improvement
+        covered += found.low <= truth <= found.high
+    assert covered / 400 == pytest.approx(0.95, abs=0.03)
+
+
+def test_sides_that_never_overlap_have_no_interval_of_the_chance() -> None:
+    """Ten wins of ten do not say how rarely the candidate would lose."""
+    found = overall(make_sweep([0.5, 0.5], n=5, noise=1e-6)).improvement
+    assert found.probability == 1
+    assert math.isnan(found.low)
+
+
+def test_shapes_that_differ_are_heterogeneous() -> None:
+    """Boosts further apart than their errors give a spread; equal ones give none."""
+    apart = overall(make_sweep([0.0, 0.1, 0.2, 0.3], n=8)).heterogeneity
+    assert apart.p < 1e-4
+    assert apart.between == pytest.approx(np.std(np.log1p([0.0, 0.1, 0.2, 0.3]), ddof=1), rel=0.2)
+    alike = overall(make_sweep([0.1] * 4, n=8, seed=3)).heterogeneity
+    assert alike.p > 0.01
+    assert alike.share < apart.share
+
+
+def test_the_chance_to_win_is_uncertain_where_sides_do_not_overlap() -> None:
+    """A shape that is faster in all pairs and one that is slower leave more than a point."""
+    found = overall(make_sweep([0.5, -0.4], n=10, noise=0.01)).improvement
+    assert found.probability == 0.5
+    assert found.low < 0.48
+    assert found.high > 0.52
+
+
+def test_the_error_of_measurement_is_in_the_mean_over_shapes() -> None:
+    """Where seeds agree and rounds do not, the interval over the shapes is not a point."""
+    rounds = np.array([0.98, 1.0, 1.02])[:, np.newaxis]
+    dataset = abtune.make_dataset(np.ones((2, 2, 5, 3, 1)) * rounds, shapes=["a", "b"], configs=["x", "y"])
+    found = overall(dataset).these_shapes
+    assert found.boost_low < -0.005
+    assert found.boost_high > 0.005

@@ -1,0 +1,269 @@
+"""What an analysis does when told how: estimands, intervals, tests, corrections."""
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from compare_builders import make_sweep
+
+import abtune
+from abtune.compare import Verdict
+from abtune.errors import InputError
+from abtune.stats.estimand import Estimand
+from abtune.stats.intervals.interval_methods import METHODS, methods_for
+from abtune.stats.testing.corrections import CORRECTIONS
+from abtune.stats.testing.difference_tests import TESTS
+
+TRUE = np.repeat([0.0, 0.2, -0.2], [10, 4, 4])
+
+
+def bounds(analysis: abtune.Analysis) -> np.ndarray:
+    return np.array([[row.boost_low, row.boost_high] for row in analysis.comparisons])
+
+
+@pytest.mark.parametrize("estimand", list(Estimand))
+def test_each_estimand_is_what_it_says(estimand: Estimand) -> None:
+    """The boost is the ratio of that mean or median of the seeds' latencies."""
+    dataset = make_sweep([0.1, 0.0], n=7, noise=0.1)
+    typical = {
+        Estimand.GEOMETRIC_MEAN: lambda x: np.exp(np.log(x).mean()),
+        Estimand.MEDIAN: np.median,
+    }[estimand]
+    analysis = abtune.analyze(dataset, estimand=estimand.value)
+    for row, times in zip(analysis.comparisons, dataset["latency"].values[..., 0, 0], strict=True):
+        assert row.boost == pytest.approx(typical(times[0]) / typical(times[1]) - 1)
+        assert row.boost_low < row.boost < row.boost_high
+    assert analysis.definition.startswith(f"Boost: {estimand.replace('-', ' ')} latency")
+    assert analysis.settings.estimand == estimand
+    by_mean = abtune.analyze(dataset).overall.these_shapes
+    assert analysis.overall.these_shapes == by_mean
+
+
+@pytest.mark.parametrize("name", [*methods_for("geometric-mean"), "median percentile", "median price-bonett"])
+def test_every_interval_gives_verdicts(name: str) -> None:
+    """Large differences are found and none is made up, whatever the interval."""
+    *median, method = name.split()
+    options = {"method": method, **({"estimand": "median"} if median else {})}
+    analysis = abtune.analyze(make_sweep(TRUE, n=10, noise=0.02), **options)
+    assert [row.verdict for row in analysis.comparisons[10:]] == [Verdict.IMPROVED] * 4 + [
+        Verdict.REGRESSED
+    ] * 4
+    assert not {row.verdict for row in analysis.comparisons[:10]} & {Verdict.IMPROVED, Verdict.REGRESSED}
+    assert analysis.settings.method == method
+    assert analysis == abtune.analyze(make_sweep(TRUE, n=10, noise=0.02), **options)
+
+
+def test_intervals_that_are_too_narrow_say_so() -> None:
+    """Percentile and BCa come with their coverage at these seeds; the default with nothing."""
+    dataset = make_sweep(TRUE, n=12)
+    for method, share in (("percentile", "91.5%"), ("bca", "89.7%")):
+        notes = [note for note in abtune.analyze(dataset, method=method).caveats if "too narrow" in note]
+        assert len(notes) == 1
+        assert f"covers the true boost in {share} of cases at 10 seeds" in notes[0]
+    assert not any("too narrow" in note for note in abtune.analyze(dataset).caveats)
+    assert not any(
+        "too narrow" in note
+        for note in abtune.analyze(dataset, estimand="median", method="percentile").caveats
+    )
+
+
+@pytest.mark.parametrize("correction", CORRECTIONS)
+def test_corrections_are_ordered(correction: str) -> None:
+    """No correction adjusts below p, and Holm's is at least that of a screen."""
+    dataset = make_sweep(TRUE, n=9, noise=0.05)
+    rows = abtune.analyze(dataset, correction=correction).comparisons
+    holm = abtune.analyze(dataset).comparisons
+    for row, strict in zip(rows, holm, strict=True):
+        assert row.p == strict.p
+        assert row.p_adjusted >= row.p
+        if correction in {"bh", "none"}:
+            assert row.p_adjusted <= strict.p_adjusted
+            assert row.p_welch_adjusted <= strict.p_welch_adjusted
+        assert row.p_welch_adjusted >= row.p_welch > 0
+
+
+def test_weak_corrections_and_tests_say_what_they_promise() -> None:
+    """A screen, no correction, and lent variances carry caveats; the defaults none of these."""
+    dataset = make_sweep(TRUE, n=8)
+
+    def said(**options: str) -> str:
+        return " ".join(abtune.analyze(dataset, **options).caveats)
+
+    assert "is a screen: expect about 5% of its claims to be false" in said(correction="bh")
+    assert (
+        "each of 18 shapes has its own 5% chance of a false claim. The chance of at least one is up to 60%"
+        in said(correction="none")
+    )
+    assert "assumes that the shapes have similar noise" in said(test="moderated")
+    assert "false claim in up to 9%" in " ".join(
+        abtune.analyze(make_sweep(TRUE, n=3), test="moderated").caveats
+    )
+    assert "does not see a failure that hits fewer than half" in said(estimand="median")
+    for words in ("screen", "Without a correction", "one kind", "half of the searches"):
+        assert words not in said()
+
+
+@pytest.mark.parametrize(("shapes", "words"), [(6, "Only 4 or more shapes"), (3, "Only 2 or more shapes")])
+def test_benjamini_and_hochberg_pass_together_what_cannot_pass_alone(shapes: int, words: str) -> None:
+    """Four seeds cannot show one shape in so many, and show all: the caveat does not deny it."""
+    boosts = [0.5] * shapes
+    analysis = abtune.analyze(make_sweep(boosts, n=4, noise=0.01), correction="bh")
+    assert {row.verdict for row in analysis.comparisons} == {Verdict.IMPROVED}
+    assert not any("No difference can be shown" in note for note in analysis.caveats)
+    assert any(words in note for note in analysis.caveats)
+    alone = abtune.analyze(make_sweep([0.0, *boosts], n=4, noise=0.01), correction="bh").comparisons[0]
+    assert "by itself can pass the correction" in alone.reason
+
+
+def test_max_t_finds_something_with_five_seeds() -> None:
+    """29 shapes at 5 + 5: Holm never can, max-T and the moderated test do, and say how."""
+    dataset = make_sweep(np.repeat([0.0, 0.5], [19, 10]), n=5, noise=0.02)
+    hopeless = abtune.analyze(dataset)
+    assert not any(row.verdict is Verdict.IMPROVED for row in hopeless.comparisons)
+    for options, words in (
+        ({"correction": "max-t"}, "max-T"),
+        ({"test": "moderated"}, "moderated over the shapes"),
+    ):
+        analysis = abtune.analyze(dataset, **options)
+        assert sum(row.verdict is Verdict.IMPROVED for row in analysis.comparisons[19:]) >= 8
+        assert words in f"{analysis.correction} {analysis.test_method}"
+        assert not any("No difference can be shown" in note for note in analysis.caveats)
+        assert not any("no difference can pass" in row.reason for row in analysis.comparisons)
+
+
+@pytest.mark.parametrize("correction", CORRECTIONS)
+def test_simultaneous_intervals_are_wider(correction: str) -> None:
+    """Simultaneous bounds lie nowhere inside those of a single shape."""
+    analysis = abtune.analyze(make_sweep(TRUE, n=6), correction=correction)
+    for row in analysis.comparisons:
+        assert row.boost_low_simultaneous <= row.boost_low
+        assert row.boost_high_simultaneous >= row.boost_high
+    alone = abtune.analyze(make_sweep(0.1, n=12), correction=correction).comparisons[0]
+    assert alone.boost_low_simultaneous == pytest.approx(alone.boost_low, abs=0.004)
+
+
+@pytest.mark.parametrize("method", methods_for("geometric-mean"))
+@pytest.mark.parametrize("n", [5, 12])
+def test_simultaneous_intervals_of_a_lone_shape_are_no_narrower(method: str, n: int) -> None:
+    """Where resampling the largest t gives less than the interval asked for, that one's ends are taken."""
+    for seed in range(3):
+        dataset = make_sweep(0.1, n=n, noise=(0.1, 0.005), seed=seed)
+        (row,) = abtune.analyze(dataset, method=method).comparisons
+        assert row.boost_low_simultaneous <= row.boost_low
+        assert row.boost_high_simultaneous >= row.boost_high
+
+
+@pytest.mark.parametrize("correction", ["holm", "max-t"])
+def test_simultaneous_intervals_hold_all_shapes_at_once(correction: str) -> None:
+    """In at least 95 of 100 analyses every one of 29 shapes lies within its bounds."""
+    missed, analyses = 0, 60
+    for seed in range(analyses):
+        rows = abtune.analyze(make_sweep(np.zeros(29), n=8, seed=seed), correction=correction).comparisons
+        missed += any(row.boost_low_simultaneous > 0 or row.boost_high_simultaneous < 0 for row in rows)
+    assert missed / analyses <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / analyses)
+
+
+def test_ranks_are_tested_when_asked() -> None:
+    """Typical runs are compared beside the mean, corrected over the shapes; without asking there is none."""
+    dataset = make_sweep(TRUE, n=9, m=7)
+    for row in abtune.analyze(dataset, rank_test=True).comparisons[10:]:
+        assert row.p_rank == pytest.approx(2 / math.comb(16, 7))
+        assert row.p_rank_adjusted == pytest.approx(row.p_rank * 18)
+    assert {row.p_rank for row in abtune.analyze(dataset).comparisons} == {None}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            {"method": "bootstrap"},
+            "no interval 'bootstrap' of the geometric-mean; there is expanded",
+        ),
+        ({"method": "bca", "estimand": "median"}, "there is percentile, price-bonett"),
+        ({"method": "price-bonett"}, "no interval 'price-bonett' of the geometric-mean"),
+        ({"estimand": "mean"}, "unknown estimand 'mean'; there are: geometric-mean, median"),
+        ({"test": "welch"}, "unknown test 'welch'; there are: permutation, moderated"),
+        ({"correction": "bonferroni"}, "unknown correction 'bonferroni'; there are: holm, max-t, bh, none"),
+        ({"correction": "max-t", "test": "moderated"}, "max-t does not correct the moderated test"),
+        ({"correction": "max-t", "estimand": "median"}, "test of the median; choose holm, bh, none"),
+        (
+            {"test": "moderated", "estimand": "median"},
+            "no moderated test of the median; there is permutation",
+        ),
+    ],
+)
+def test_what_does_not_go_together_is_one_line(options: dict[str, str], said: str) -> None:
+    """Unknown names and impossible combinations are refused with what there is."""
+    with pytest.raises(InputError, match=said) as caught:
+        abtune.analyze(make_sweep(0.1), **options)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"level": "0.95"}, "level is a fraction between 0 and 1, such as 0.95, not '0.95'"),
+        ({"level": None}, "level is a fraction between 0 and 1, such as 0.95, not None"),
+        ({"margin": None}, "margin is a fraction between 0 and 1, such as 0.02, not None"),
+        ({"rng_seed": None}, "rng_seed is a whole number, such as 0, not None"),
+        ({"rng_seed": 1.5}, "rng_seed is a whole number, such as 0, not 1.5"),
+        ({"baseline": 0}, "baseline is the name of a configuration, not 0; there are: mainline, async"),
+        ({"candidate": ["async"]}, r"candidate is the name of a configuration, not \['async'\]"),
+        ({"correction": None}, "unknown correction None; there are: holm"),
+        ({"test": []}, r"unknown test \[\]; there are: permutation"),
+        ({"method": 3}, "no interval 3 of the geometric-mean; there is expanded"),
+        ({"shapes": 3}, "shapes is a list of labels, globs or presets, not 3"),
+        ({"shapes": [3]}, r"shapes is a list of labels, globs or presets, not \[3\]"),
+    ],
+)
+def test_arguments_of_another_kind_are_one_line(options: dict[str, Any], said: str) -> None:
+    """What a caller passes by mistake is named with what it should be."""
+    with pytest.raises(InputError, match=said):
+        abtune.analyze(make_sweep(0.1), **options)
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    """They come out of any computation."""
+    plain = abtune.analyze(make_sweep(0.1), level=0.9, margin=0.25, rng_seed=3)
+    found = abtune.analyze(
+        make_sweep(0.1), level=np.float64(0.9), margin=np.float32(0.25), rng_seed=np.int64(3)
+    )
+    assert found.comparisons == plain.comparisons
+
+
+@pytest.mark.parametrize(
+    ("estimand", "correction", "test"),
+    [
+        (test.estimand, name, test.name)
+        for test, (name, correction) in itertools.product(TESTS.values(), CORRECTIONS.items())
+        if correction.fits(test)
+    ],
+)
+def test_swapping_the_sides_inverts_every_boost(estimand: str, correction: str, test: str) -> None:
+    """Whatever is chosen, boosts become their inverse, and p-values and verdicts follow."""
+    dataset = make_sweep([0.1, -0.04, 0.0, 0.02], n=6, m=5, noise=(0.03, 0.01), rounds=2)
+    options = {"estimand": estimand, "correction": correction, "test": test, "rank_test": True}
+    there = abtune.analyze(dataset, **options)
+    back = abtune.analyze(dataset, baseline="async", candidate="mainline", **options)
+    np.testing.assert_allclose(np.log1p(bounds(there)), -np.log1p(bounds(back))[:, ::-1], rtol=1e-9)
+    mirrored = {Verdict.IMPROVED: Verdict.REGRESSED, Verdict.REGRESSED: Verdict.IMPROVED}
+    for one, two in zip(there.comparisons, back.comparisons, strict=True):
+        for name in ("p_adjusted", "p_welch_adjusted", "p_rank_adjusted", "p_equivalence_adjusted"):
+            assert getattr(one, name) == pytest.approx(getattr(two, name), rel=1e-9)
+        assert mirrored.get(one.verdict, one.verdict) is two.verdict
+
+
+def test_hopeless_data_get_an_answer_under_every_choice() -> None:
+    """Constant, tied and single seeds never break a method, and NaN comes with a verdict of invalid."""
+    dataset = make_sweep([0.0, 0.1, 0.3, 0.1], n=5, noise=0.0)
+    dataset["latency"][2, 0, 1:] = np.nan
+    dataset["latency"][3, 1, 2:] *= 1.01
+    for (estimand, method), correction in itertools.product(METHODS, ("holm", "max-t", "none")):
+        if estimand == "median" and correction == "max-t":
+            continue
+        rows = abtune.analyze(dataset, estimand=estimand, method=method, correction=correction).comparisons
+        for row in rows:
+            assert not math.isnan(row.boost_low) or row.verdict is Verdict.INVALID
+        assert rows[0].p == 1.0

@@ -1,0 +1,44 @@
+"""Datasets with known noise and known boosts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+import abtune
+from abtune.compare import Side
+
+NAN = float("nan")
+
+
+def make_sweep(
+    boosts: npt.ArrayLike,
+    *,
+    n: int = 10,
+    m: int | None = None,
+    noise: Sequence[float] | float = 0.02,
+    rounds: int = 1,
+    repeats: int = 1,
+    timing_noise: float = 0.0,
+    seed: int = 0,
+    **fields: Any,
+) -> xr.Dataset:
+    """One shape for each true boost; n seeds of the baseline and m of the candidate."""
+    rng = np.random.default_rng(seed)
+    true = np.atleast_1d(np.asarray(boosts, dtype=float))
+    most = max(n, m or n)
+    spread = np.broadcast_to(noise, 2)[None, :, None, None, None]
+    log = rng.normal(0, 1, (len(true), 2, most, 1, 1)) * spread
+    log = log + rng.normal(0, timing_noise, (len(true), 2, most, rounds, repeats)) - 8
+    log[:, 1] -= np.log1p(true)[:, None, None, None]
+    log[:, 0, n:], log[:, 1, m or n :] = NAN, NAN
+    labels = [f"shape{index}" for index in range(len(true))]
+    return abtune.make_dataset(np.exp(log), shapes=labels, configs=["mainline", "async"], **fields)
+
+
+def make_side(config: str = "mainline", **fields: Any) -> Side:
+    return Side(**{"config": config, "n": 10, "failed": 0, "latency": 1e-4, "noise": 0.02, **fields})

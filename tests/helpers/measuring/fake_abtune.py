@@ -1,0 +1,33 @@
+"""The command line, and as a preload of a dask worker the worker, with the fake in place of TVM."""
+
+from __future__ import annotations
+
+import sys
+
+import abtune.measure.workers.find_target
+import abtune.measure.workers.pool
+from abtune.cli import main
+from abtune.errors import TargetError
+from abtune.measure.plan.target import TargetFacts
+
+abtune.measure.workers.pool.TVM_MODULE = "fake_metaschedule"
+
+
+def find_target(spec: str, remote: str) -> TargetFacts:
+    if spec == "refuse":
+        raise TargetError("no such device; use another")
+    return TargetFacts(
+        kind="llvm",
+        target='{"kind": "fake"}',
+        arch=0,
+        devices=("a device",),
+        threads=1,
+        versions={},
+        remote=remote,
+    )
+
+
+abtune.measure.workers.find_target.find_target = find_target
+
+if __name__ == "__main__":
+    sys.exit(main())

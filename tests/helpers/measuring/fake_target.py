@@ -1,0 +1,31 @@
+"""Stands in for the module that asks TVM what there is."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+from abtune.errors import TargetError
+from abtune.measure.plan.target import TargetFacts
+
+
+def describe_target(spec: str, remote: str) -> TargetFacts:
+    match spec:
+        case "refuse":
+            raise TargetError("no such device; use another")
+        case "break":
+            raise ZeroDivisionError("division by zero")
+        case "crash":
+            os.kill(os.getpid(), signal.SIGSEGV)
+        case "exit":
+            sys.exit(3)
+    return TargetFacts(
+        kind="llvm",
+        target="{}",
+        arch=0,
+        devices=(spec,),
+        threads=1,
+        versions={"pid": str(os.getpid())},
+        remote=remote,
+    )

@@ -1,0 +1,36 @@
+"""Files that are replaced whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from abtune.errors import StoreError
+from abtune.report.report_files import write_text
+
+
+def test_a_file_is_replaced_and_not_written_into(tmp_path: Path) -> None:
+    """Who has the old file open, or a second name for it, keeps the old text whole."""
+    path, second = tmp_path / "report.md", tmp_path / "second.md"
+    path.write_text("old", encoding="utf-8")
+    second.hardlink_to(path)
+    write_text("new", path)
+    assert (path.read_text(encoding="utf-8"), second.read_text(encoding="utf-8")) == ("new", "old")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["report.md", "second.md"]
+
+
+def test_a_failure_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the disk gives up, what was there is still there, and nothing else."""
+    path = tmp_path / "report.md"
+    path.write_text("old", encoding="utf-8")
+
+    def fail(_: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(StoreError, match="Input/output error"):
+        write_text("new", path)
+    assert path.read_text(encoding="utf-8") == "old"
+    assert list(tmp_path.iterdir()) == [path]

@@ -1,0 +1,214 @@
+"""Error rates of the method on a dataset's own noise."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+import xarray as xr
+from compare_builders import NAN, make_sweep
+from scipy import stats
+
+import abtune
+from abtune.compare.settings import Settings
+from abtune.errors import InputError
+from abtune.samples.samples import extract
+from abtune.sections.calibration.aa_splits import resplit
+from abtune.sections.calibration.calibration import Calibration, calibrate
+from abtune.sections.calibration.simulation import Pool, own_noise, shared_noise
+from abtune.stats.difference.conservative import conservative_welch
+from abtune.stats.estimand import Estimand
+from abtune.stats.two_sample import TwoSample
+
+
+def chosen(**options: object) -> Settings:
+    return Settings(baseline="mainline", candidate="async", **options)  # type: ignore[arg-type]
+
+
+def pool(values: np.ndarray) -> Pool:
+    """Take one shape's seeds for a side, as a calibration does."""
+    dataset = make_sweep([0.0], n=len(values))
+    dataset["latency"][0, 0, :, 0, 0] = np.exp(values)
+    return own_noise(extract(dataset, "mainline"), np.array([0]))[0]
+
+
+def calibrated(dataset: xr.Dataset, **options: object) -> Calibration:
+    given: dict[str, object] = {"boosts": (0.02, 0.1), "replications": 400, **options}
+    run = {name: given.pop(name) for name in ("boosts", "replications")}
+    return calibrate(dataset, chosen(**given), **run)  # type: ignore[arg-type]
+
+
+def test_the_method_keeps_its_promises_on_normal_noise() -> None:
+    """Coverage is near 95 %, false alarms near 5 %, and power grows with the boost."""
+    found = calibrated(make_sweep([0.1, 0.0, 0.3], n=10, noise=(0.03, 0.05)))
+    for row in found.simulated:
+        assert row.coverage == pytest.approx(0.95, abs=0.03)
+        assert row.false_alarm <= 0.08
+        assert row.power[0] <= row.power[1]
+    assert found.any_false_alarm <= 0.08
+    assert found.error == pytest.approx(0.0109, abs=1e-4)
+
+
+def test_boosts_of_the_dataset_do_not_matter() -> None:
+    """Only the noise enters: the same seeds with another boost give the same shares."""
+    with_boost, without = (
+        calibrated(make_sweep([boost, boost], n=6, seed=3)).simulated for boost in (0.5, 0.0)
+    )
+    for one, two in zip(with_boost, without, strict=True):
+        assert one == two
+
+
+def test_quiet_noise_shows_equivalence_and_small_boosts() -> None:
+    """Where seeds hardly scatter, no difference is called equivalent, and every boost is found."""
+    (row,) = calibrated(make_sweep([0.0], n=8, noise=0.001)).simulated
+    assert row.equivalent > 0.9
+    assert row.power == (1, 1)
+
+
+def test_the_same_seed_gives_the_same_numbers() -> None:
+    """Two runs agree to the last digit, another seed of the generator about."""
+    dataset = make_sweep([0.0, 0.1], n=6, m=5)
+    one, two, other = (calibrated(dataset, rng_seed=seed) for seed in (0, 0, 1))
+    assert one == two
+    assert one != dataclasses.replace(other, settings=one.settings)
+    for here, there in zip(one.simulated, other.simulated, strict=True):
+        assert here.coverage == pytest.approx(there.coverage, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    "values", [[1.0, 2.0, 4.0, NAN], [0.0] * 8 + [1.0, 1.1], list(np.random.default_rng(0).gamma(1, 1, 20))]
+)
+def test_what_is_drawn_has_the_spread_of_the_noise(values: list[float]) -> None:
+    """The distribution that is drawn from has mean zero and the unbiased variance of the seeds."""
+    known = np.array([value for value in values if not np.isnan(value)])
+    drawn = pool(np.array(values)).draw((400_000,), np.random.default_rng(1))
+    assert drawn.mean() == pytest.approx(0, abs=0.01)
+    assert drawn.var() == pytest.approx(known.var(ddof=1), rel=0.01)
+
+
+def test_two_modes_stay_apart() -> None:
+    """Where one search in five goes wrong, the draws do so too, and hardly anything lies between."""
+    values = np.concatenate([np.linspace(-0.005, 0.005, 16), np.linspace(0.095, 0.105, 4)])
+    drawn = pool(values).draw((20_000,), np.random.default_rng(2)) + values.mean()
+    assert (drawn > 0.06).mean() == pytest.approx(0.2, abs=0.02)
+    assert ((drawn > 0.03) & (drawn < 0.07)).mean() < 0.01
+
+
+def test_aa_splits_are_judged_like_any_comparison() -> None:
+    """All splits of ten seeds are looked at, each as scipy would test it."""
+    dataset = make_sweep([0.0], n=10, seed=6)
+    samples = extract(dataset, "async")
+    (row,) = resplit(samples, ("shape0",), chosen(), rng=np.random.default_rng(0))
+    assert (row.seeds, row.splits) == (5, 126)
+    values = samples.value[0]
+    pairs = [
+        (values[list(chosen)], np.delete(values, list(chosen)))
+        for chosen in itertools.combinations(range(10), 5)
+        if 0 in chosen
+    ]
+    first, second = (np.array([pair[side] for pair in pairs]) for side in (0, 1))
+    estimate = conservative_welch(TwoSample.without_floor(first, second))
+    t = np.abs(estimate.difference) / estimate.error
+    assert row.welch == pytest.approx(np.mean(2 * stats.t.sf(t, estimate.freedom) <= 0.05))
+    assert row.permutation <= 0.05
+    assert row.called <= min(row.interval, row.permutation, row.welch)
+
+
+@pytest.mark.parametrize(("n", "halves", "splits"), [(4, 2, 3), (5, 2, 500), (20, 10, 500)])
+def test_many_splits_are_sampled(n: int, halves: int, splits: int) -> None:
+    """Few splits are all looked at; of many, or with a seed that sits out, five hundred random ones."""
+    samples = extract(make_sweep([0.0], n=n), "async")
+    (row,) = resplit(samples, ("shape0",), chosen(), rng=np.random.default_rng(0))
+    assert (row.seeds, row.splits) == (halves, splits)
+
+
+def test_shapes_with_few_seeds_are_left_out() -> None:
+    """A shape without enough seeds on a side is in no table; where none has enough, there is one line."""
+    dataset = make_sweep([0.0, 0.0], n=4)
+    dataset["latency"][0, 1, 2:] = NAN
+    found = calibrated(dataset)
+    assert [row.shape for row in found.simulated] == ["shape1"]
+    assert [(row.shape, row.config) for row in found.resplits] == [
+        ("shape0", "mainline"),
+        ("shape1", "mainline"),
+        ("shape1", "async"),
+    ]
+    with pytest.raises(InputError, match="no shape has three seeds per configuration"):
+        calibrated(make_sweep([0.0, 0.0], n=2))
+
+
+def test_unequal_and_constant_seeds_do_not_stop_it() -> None:
+    """Other numbers of seeds, and seeds that all agree, give shares like any others."""
+    dataset = make_sweep([0.0, 0.0], n=6, m=9)
+    dataset["latency"][0, 1, :9] = 1e-3
+    for row in calibrated(dataset, replications=100).simulated:
+        assert all(0 <= share <= 1 for share in (row.coverage, row.false_alarm, row.equivalent, *row.power))
+
+
+def test_the_pilot_keeps_its_promises() -> None:
+    """On the pilot's noise the interval covers and false alarms stay near their level."""
+    found = calibrate(
+        abtune.open_dataset("h200-pilot"),
+        chosen(),
+        boosts=(),
+        replications=1000,
+    )
+    assert all(0.93 <= row.coverage <= 0.97 for row in found.simulated)
+    assert found.any_false_alarm <= 0.07
+    assert len(found.resplits) == 6
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"method": "bca"},
+        {"estimand": "median"},
+        {"correction": "max-t"},
+        {"correction": "none"},
+        {"test": "moderated"},
+    ],
+    ids=str,
+)
+def test_what_is_chosen_is_calibrated(options: dict[str, str]) -> None:
+    """Other methods are judged by what they do: near their level, BCa too narrow, no correction too often."""
+    dataset = make_sweep(np.zeros(4), n=7, noise=(0.02, 0.03))
+    found = calibrated(dataset, replications=150, boosts=(0.1,), **options)
+    coverage = np.mean([row.coverage for row in found.simulated])
+    assert (coverage > 0.9) == (options.get("method") != "bca")
+    assert (
+        found.any_false_alarm >= 0.09 if options.get("correction") == "none" else found.any_false_alarm <= 0.1
+    )
+    assert all(row.power[0] > 0.5 for row in found.simulated)
+    assert bool(found.resplits) == (options.get("test") != "moderated")
+    assert {**dataclasses.asdict(found.settings), **options} == dataclasses.asdict(found.settings)
+
+
+@pytest.mark.parametrize("estimand", list(Estimand))
+def test_what_is_typical_of_a_pool(estimand: Estimand) -> None:
+    """The mean or median that an estimand is of, as a large sample has it, so that no difference is none."""
+    found = pool(np.array([0.0, 0.01, 0.02, 0.3, 0.02, 0.05]))
+    drawn = found.draw((400_000,), np.random.default_rng(3))
+    typical = {
+        Estimand.GEOMETRIC_MEAN: drawn.mean(),
+        Estimand.MEDIAN: np.median(drawn),
+    }[estimand]
+    assert found.typical(estimand) == pytest.approx(typical, abs=2e-3)
+    constant = pool(np.zeros(4))
+    assert constant.typical(estimand) == 0
+
+
+def test_shapes_share_the_form_of_their_noise_and_lend_each_other_its_size() -> None:
+    """Shared pools have one form, spreads nearer to each other than the samples', and constant seeds none."""
+    dataset = make_sweep(np.zeros(8), n=5, noise=0.03)
+    dataset["latency"][7, 0] = 1e-3
+    samples = extract(dataset, "mainline")
+    pools = shared_noise(samples, np.arange(8))
+    spread = np.array([np.hypot(one.residuals.std(), one.width) for one in pools])
+    assert np.ptp(spread[:7]) < np.ptp(samples.noise[:7])
+    assert spread[7] == 0
+    form = [one.residuals / size for one, size in zip(pools[:7], spread[:7], strict=True)]
+    np.testing.assert_allclose(form, [form[0]] * 7)
+    flat = extract(make_sweep([0.0], n=4, noise=0.0), "async")
+    assert shared_noise(flat, np.array([0]))[0].width == 0

@@ -1,0 +1,302 @@
+"""Boosts at an equal number of trials."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import xarray as xr
+from compare_builders import NAN, make_sweep
+from scipy import stats
+
+import abtune
+from abtune.compare import Verdict
+from abtune.dataset.build import add_variables
+from abtune.dataset.schema import RunStatus, TrialStatus
+from abtune.errors import InputError
+from abtune.report.page import Grid
+from abtune.sections.curve.curve import OPTIMISTIC, at_trials, boost_curve, relabelled, searches_so_far
+from abtune.sections.curve.curve_page import curve_page
+
+
+def with_histories(trials: int = 6, *, seeds: int = 5) -> xr.Dataset:
+    """Two shapes whose candidates are times drawn anew in each trial, some of which fail."""
+    rng = np.random.default_rng(1)
+    dataset = make_sweep([0.1, 0.2], n=seeds)
+    times = rng.uniform(1, 9, (2, 2, seeds, trials)) * 1e-4
+    status = np.where(rng.random(times.shape) < 0.2, TrialStatus.RUN_FAILED, TrialStatus.OK)
+    return add_variables(dataset, trial_latency=times, trial_status=status)
+
+
+def test_the_best_of_the_first_trials_stands_for_the_winner() -> None:
+    """Each run's latency is the least of its trials that ran, of the first so many."""
+    dataset = with_histories()
+    times = dataset["trial_latency"].where(dataset["trial_status"] == TrialStatus.OK).values
+    for trials in (3, 6):
+        found = at_trials(dataset, trials)
+        np.testing.assert_array_equal(
+            found["latency"].values[..., 0, 0], np.fmin.reduce(times[..., :trials], axis=-1)
+        )
+        assert dict(found.sizes)["round"] == dict(found.sizes)["repeat"] == 1
+
+
+def test_more_trials_are_never_slower() -> None:
+    """The best so far only falls."""
+    dataset = with_histories()
+    latency = [at_trials(dataset, trials)["latency"].values for trials in range(1, 7)]
+    for before, after in itertools.pairwise(latency):
+        assert (np.nan_to_num(after) <= np.nan_to_num(before, nan=np.inf)).all()
+
+
+def late_starters(late: int, trials: int = 2) -> xr.Dataset:
+    """All runs are complete; so many of the candidate's first shape find nothing in the first trials."""
+    dataset = with_histories()
+    dataset["trial_status"][:] = TrialStatus.OK
+    dataset["trial_status"][0, 1, :late, :trials] = TrialStatus.BUILD_FAILED
+    return dataset
+
+
+def test_a_run_in_which_nothing_ran_has_found_nothing_and_did_not_fail() -> None:
+    """Where none of the first trials ran there is no latency, and the report says after how many trials."""
+    found = at_trials(late_starters(1), 2)
+    assert found["run_status"].values[0, 1, 0] == RunStatus.COMPLETE
+    assert np.isnan(found["latency"].values[0, 1, 0]).all()
+    row = abtune.analyze(found).comparisons[0]
+    side = row.candidate
+    assert (side.n, side.failed, side.found_nothing, side.trials) == (4, 0, 1, 2)
+    assert "async: 1 of 5 runs found nothing within 2 trials. The others are compared." in row.caveats
+
+
+@pytest.mark.parametrize(
+    ("late", "failed", "reason"),
+    [
+        (3, 0, "Most runs of async found nothing within 1 trial: 3 of 5."),
+        (2, 1, "Most runs of async failed or found nothing within 1 trial: 3 of 5."),
+        (5, 0, "There is no timing of async: 5 runs found nothing within 1 trial."),
+        (3, 2, "There is no timing of async: 2 runs failed and 3 runs found nothing within 1 trial."),
+    ],
+)
+def test_a_shape_of_which_most_runs_have_found_nothing_cannot_be_judged(
+    late: int, failed: int, reason: str
+) -> None:
+    """The verdict is invalid as for failed runs, and the reason and the gates tell them apart."""
+    dataset = late_starters(late, 1)
+    dataset["run_status"][0, 1, 5 - failed :] = RunStatus.FAILED
+    analysis = abtune.analyze(at_trials(dataset, 1))
+    row = analysis.comparisons[0]
+    assert (row.verdict, row.reason) == (Verdict.INVALID, reason)
+    assert (row.candidate.failed, row.candidate.found_nothing) == (failed, late)
+    (gate,) = [gate for gate in row.gates if gate.asks.startswith("at most half")]
+    assert gate.asks == "at most half of the runs of a configuration failed or found nothing within 1 trial"
+    assert gate.found.endswith(f"async {late + failed} of 5 runs")
+
+
+def test_a_run_without_a_history_has_not_found_nothing() -> None:
+    """Of a search whose trials were not recorded nothing is known."""
+    dataset = with_histories()
+    dataset["trial_status"][0, 1, 2] = TrialStatus.NOT_RUN
+    row = abtune.analyze(at_trials(dataset, 6)).comparisons[0]
+    assert (row.candidate.failed, row.candidate.found_nothing) == (0, 0)
+    assert "async: 1 complete run without a history of trials, left out." in row.caveats
+
+
+def test_notes_are_of_what_is_compared() -> None:
+    """Neither the clock while winners were timed again nor later trials weaken a report of the first."""
+    dataset = add_variables(with_histories(), throttle_reasons=np.full((2, 2, 5, 1), 4.0))
+    dataset["trial_status"][:] = TrialStatus.OK
+    dataset["trial_status"][0, 1, :, 3:] = TrialStatus.RUN_FAILED
+    words = "held its clock", "of its trials to failures"
+    whole, begun = (" ".join(abtune.analyze(part).caveats) for part in (dataset, at_trials(dataset, 3)))
+    assert all(word in whole for word in words)
+    assert not any(word in begun for word in words)
+
+
+def test_one_trial_is_one() -> None:
+    """After a single trial the definition has no plural."""
+    dataset = with_histories()
+    definition = relabelled(abtune.analyze(at_trials(dataset, 1)), dataset, 1).definition
+    assert "within its first trial, over" in definition
+
+
+def test_failed_runs_stay_out() -> None:
+    """The trials of a run that failed are not used, whatever they measured."""
+    dataset = with_histories()
+    dataset["run_status"][0, 0, 0] = RunStatus.FAILED
+    assert np.isnan(at_trials(dataset, 6)["latency"].values[0, 0, 0]).all()
+
+
+def test_searches_without_a_find_differ_from_those_that_were_not_made() -> None:
+    """A failed run has found nothing all along, a missing one and one without a history are unknown."""
+    dataset = with_histories()
+    dataset["trial_status"][0, 0] = TrialStatus.RUN_FAILED
+    dataset["trial_status"][0, 0, 3:] = TrialStatus.NOT_RUN
+    dataset["run_status"][0, 0, :3] = [RunStatus.FAILED, RunStatus.MISSING, RunStatus.COMPLETE]
+    dataset["run_status"][0, 0, 4] = RunStatus.FAILED
+    found = searches_so_far(dataset)[0, 0]
+    assert found[:, -1] == pytest.approx([math.inf, NAN, math.inf, NAN, math.inf], nan_ok=True)
+    assert not np.isnan(searches_so_far(dataset)[1]).any()
+
+
+def test_the_optimism_of_whole_searches_is_not_held_against_their_beginnings() -> None:
+    """What a search measured of its winner is of all trials; beside the first it would be progress."""
+    histories = with_histories()
+    dataset = add_variables(histories, search_latency=histories["latency"].values[..., 0, 0])
+    assert "search_latency" not in at_trials(dataset, 3)
+
+
+@pytest.mark.parametrize("estimand", ["geometric mean", "median"])
+def test_the_report_says_whose_ratio_it_is(estimand: str) -> None:
+    """The definition names the mean, or the median, that was asked for."""
+    dataset = with_histories()
+    analysis = abtune.analyze(at_trials(dataset, 5), estimand=estimand.replace(" ", "-"))
+    assert relabelled(analysis, dataset, 5).definition.startswith(f"Boost: {estimand}, over the seeds, of")
+
+
+def test_the_report_says_what_it_compares() -> None:
+    """Definition and caveats name the trials, the bias, and searches that ended earlier."""
+    dataset = with_histories()
+    dataset["trial_status"][0, 0, 0, 3:] = TrialStatus.NOT_RUN
+    analysis = abtune.analyze(at_trials(dataset, 5))
+    found = relabelled(analysis, dataset, 5)
+    assert "within its first 5 trials" in found.definition
+    assert found.caveats[0] == OPTIMISTIC
+    assert found.caveats[1].startswith("1 search ended before 5 trials")
+    assert found.comparisons == analysis.comparisons
+
+
+def test_the_curve_ends_in_the_report_at_all_trials() -> None:
+    """Each point has the numbers of the report at so many trials; a mean over shapes takes two seeds each."""
+    dataset = with_histories()
+    curve = boost_curve(dataset, abtune.analyze(dataset))
+    assert [point.trials for point in curve.overall] == [1, 2, 4, 6]
+    for place, trials in enumerate((1, 2, 4, 6)):
+        report = abtune.analyze(at_trials(dataset, trials))
+        for shape, row in zip(curve.shapes, report.comparisons, strict=True):
+            point = shape.points[place]
+            assert (point.n_baseline, point.n_candidate) == (row.baseline.n, row.candidate.n)
+            numbers = (point.boost, point.boost_low, point.boost_high)
+            assert numbers == pytest.approx((row.boost, row.boost_low, row.boost_high), nan_ok=True)
+        these = report.overall.these_shapes
+        point = curve.overall[place]
+        enough = min(min(row.baseline.n, row.candidate.n) for row in report.comparisons) >= 2
+        assert enough == (trials > 1)
+        expected = (these.boost, these.boost_high) if enough else (math.nan, math.nan)
+        assert (point.boost, point.boost_high) == pytest.approx(expected, nan_ok=True)
+
+
+def late_and_slow() -> xr.Dataset:
+    """Three shapes: of the second, a slow one, one candidate finds nothing early; the third never has two."""
+    rng = np.random.default_rng(2)
+    scale = np.array([1e-4, 1e-2, 1e-4])[:, np.newaxis, np.newaxis, np.newaxis]
+    times = scale * rng.uniform(1, 2, (3, 2, 5, 8))
+    status = np.full(times.shape, TrialStatus.OK)
+    status[1, 1, 1:, :2] = TrialStatus.BUILD_FAILED
+    status[2, 0, 1:] = TrialStatus.RUN_FAILED
+    return add_variables(make_sweep([0.1, 0.1, 0.1], n=5), trial_latency=times, trial_status=status)
+
+
+def test_the_mean_over_shapes_is_one_over_the_same_shapes() -> None:
+    """Before all shapes of the last point have two seeds a side there is none; from there times only fall."""
+    dataset = late_and_slow()
+    analysis = abtune.analyze(dataset)
+    curve = boost_curve(dataset, analysis)
+    assert [point.trials for point in curve.overall] == [1, 2, 4, 8]
+    for early in curve.overall[:2]:
+        numbers = early.boost, early.boost_low, early.latency_baseline, early.latency_candidate
+        assert np.isnan(numbers).all()
+    for point, by_shape in zip(
+        curve.overall[2:],
+        zip(*(shape.points[2:] for shape in curve.shapes[:2]), strict=True),
+        strict=True,
+    ):
+        assert point.latency_baseline == pytest.approx(
+            stats.gmean([one.latency_baseline for one in by_shape])
+        )
+        assert 1 + point.boost == pytest.approx(stats.gmean([1 + one.boost for one in by_shape]))
+    latency = [(point.latency_baseline, point.latency_candidate) for point in curve.overall[2:]]
+    assert np.diff(latency, axis=0).max() <= 0
+    assert curve.caveats[1].startswith("Up to 2 trials, a row leaves out the searches that have not found")
+    about = [note for note in curve.caveats if note.startswith("These shapes")]
+    assert [note[:29] for note in about] == ["These shapes: 2 of 3, those i", "These shapes: nothing up to 2"]
+
+
+def test_the_winners_are_those_of_the_same_shapes() -> None:
+    """A shape with timed winners but too few searches is not in the row of winners measured again either."""
+    dataset = late_and_slow()
+    curve = boost_curve(dataset, abtune.analyze(dataset))
+    report = abtune.analyze(dataset, shapes=["shape0", "shape1"]).overall.these_shapes
+    assert curve.again is not None
+    assert (curve.again.shapes, curve.again.boost) == (2, pytest.approx(report.boost))
+    bounds = curve.again.boost_low, curve.again.boost_high
+    assert bounds == pytest.approx((report.boost_low, report.boost_high))
+    assert report.boost != pytest.approx(abtune.analyze(dataset).overall.these_shapes.boost)
+
+
+def test_the_winners_of_all_shapes_are_those_of_the_report() -> None:
+    """Where every shape has searches and winners, the last row is the mean of the report."""
+    dataset = with_histories()
+    analysis = abtune.analyze(dataset)
+    assert boost_curve(dataset, analysis).again == analysis.overall.these_shapes
+
+
+@pytest.mark.parametrize("searches", [True, False])
+def test_without_winners_of_the_same_shapes_there_is_no_row(searches: bool) -> None:  # noqa: FBT001
+    """Where one of these shapes lacks timed winners, or none has searches, the row gives way to a note."""
+    dataset = with_histories()
+    if searches:
+        dataset["latency"][1, 0, 1:] = NAN
+    else:
+        dataset["trial_status"][:, 0] = TrialStatus.RUN_FAILED
+    analysis = abtune.analyze(dataset)
+    curve = boost_curve(dataset, analysis)
+    assert curve.again is None
+    assert ("no row of the winners" if searches else "in none of them") in curve.caveats[-1]
+    labels = [part.labels for part in curve_page(curve, analysis) if isinstance(part, Grid)]
+    assert ["again" in rows for rows in labels] == [False, True, True]
+
+
+def test_a_mean_over_all_shapes_from_the_first_trial_on_needs_no_words() -> None:
+    """Where every shape has two seeds a side all along, nothing is said of which shapes there are."""
+    dataset = abtune.open_dataset("h200-pilot")
+    curve = boost_curve(dataset, abtune.analyze(dataset))
+    assert curve.caveats == (OPTIMISTIC,)
+    assert not np.isnan([point.boost for point in curve.overall]).any()
+
+
+def test_swapping_the_sides_turns_the_curve_over() -> None:
+    """The other way round, each boost is the inverse and bounds change places."""
+    dataset = with_histories()
+    here = boost_curve(dataset, abtune.analyze(dataset))
+    there = boost_curve(dataset, abtune.analyze(dataset, baseline="async"))
+    for one, two in zip(here.shapes[0].points, there.shapes[0].points, strict=True):
+        assert 1 + one.boost == pytest.approx(1 / (1 + two.boost))
+        assert 1 + one.boost_low == pytest.approx(1 / (1 + two.boost_high), nan_ok=True)
+        assert one.latency_baseline == two.latency_candidate
+
+
+@pytest.mark.parametrize("trials", [0, 7, 1000])
+def test_trials_beyond_the_histories_are_refused(trials: int) -> None:
+    """A number of trials that the histories lack is one line that says how many they have."""
+    with pytest.raises(InputError, match=f"the histories have 1 to 6 trials, not {trials}"):
+        at_trials(with_histories(), trials)
+
+
+def test_datasets_without_histories_are_refused() -> None:
+    """Without histories, or with empty ones, there is one line."""
+    with pytest.raises(InputError, match="no histories of trials"):
+        at_trials(make_sweep(0.1), 1)
+    empty = with_histories()
+    empty["trial_status"][:] = TrialStatus.NOT_RUN
+    with pytest.raises(InputError, match="no run of the dataset has a history"):
+        boost_curve(empty, abtune.analyze(empty))
+
+
+def test_the_pilot_at_all_its_trials_is_close_to_the_winners_measured_again() -> None:
+    """In the pilot, 192 trials give boosts within a percent of the report."""
+    dataset = abtune.open_dataset("h200-pilot")
+    again = abtune.analyze(dataset)
+    before = abtune.analyze(at_trials(dataset, 192))
+    for one, two in zip(again.comparisons, before.comparisons, strict=True):
+        assert one.boost == pytest.approx(two.boost, abs=0.01)

@@ -1,0 +1,324 @@
+"""The whole story of one shape."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+from compare_builders import NAN, make_sweep
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import abtune
+from abtune.compare import Verdict
+from abtune.compare.compare import compare
+from abtune.compare.gates import judge
+from abtune.compare.settings import Settings
+from abtune.compare.statistics import lent_noise, resolution
+from abtune.dataset.schema import RunStatus
+from abtune.errors import InputError
+from abtune.report.page import Heading
+from abtune.samples.samples import extract
+from abtune.sections.explain.explain import Explanation, explain
+from abtune.sections.explain.explain_page import explain_page
+from abtune.stats.design.detect import Design, Requirement, detectable_boost
+from abtune.stats.intervals.interval_methods import methods_for
+
+
+def story(dataset: xr.Dataset, shape: str = "shape0", **options: object) -> Explanation:
+    return explain(dataset, abtune.analyze(dataset, **options), shape)  # type: ignore[arg-type]
+
+
+def test_the_gate_of_the_margin_takes_the_interval_of_all_shapes() -> None:
+    """A shape whose own interval lies beyond a required margin, but not that of all shapes, fails there."""
+    dataset = make_sweep(np.repeat([0.0, 0.034], [28, 1]), n=10, noise=0.01, seed=1)
+    analysis = abtune.analyze(dataset, require_margin=True)
+    row = analysis.comparisons[-1]
+    assert row.boost_low > analysis.margin > row.boost_low_simultaneous > 0
+    assert row.p_adjusted <= 0.05
+    assert row.verdict is Verdict.INCONCLUSIVE
+    failed = [gate.asks for gate in row.gates if gate.of == "a difference" and not gate.passed]
+    assert failed == ["the simultaneous interval lies beyond the margin of 2%"]
+
+
+@given(
+    boosts=st.lists(st.sampled_from([0.0, 0.001, 0.02, 0.1, -0.1]), min_size=1, max_size=4),
+    n=st.integers(1, 8),
+    m=st.integers(1, 8),
+    failed=st.integers(0, 8),
+    test=st.sampled_from(["permutation", "moderated"]),
+    correction=st.sampled_from(["holm", "max-t", "bh", "none"]),
+    seed=st.integers(0, 5),
+    require_margin=st.booleans(),
+)
+@settings(max_examples=60, deadline=None)
+def test_the_gates_are_those_of_the_verdict(
+    boosts: list[float],
+    n: int,
+    m: int,
+    failed: int,
+    test: str,
+    correction: str,
+    seed: int,
+    require_margin: bool,  # noqa: FBT001 (hypothesis)
+) -> None:
+    """For every shape, the verdict that follows from the gates is the one that was given."""
+    if test == "moderated" and correction == "max-t":
+        return
+    dataset = make_sweep(boosts, n=n, m=m, noise=(0.01, 0.03), seed=seed)
+    dataset["run_status"][0, 1, :failed] = RunStatus.FAILED
+    analysis = abtune.analyze(dataset, test=test, correction=correction, require_margin=require_margin)
+    for row in analysis.comparisons:
+        assert judge(row, analysis.settings).verdict is row.verdict
+
+
+def test_samples_are_sorted_and_keep_their_seeds() -> None:
+    """Seeds are listed fastest first with their numbers, those without a timing not at all."""
+    dataset = make_sweep([0.1], n=5)
+    dataset["latency"][0, 0, 2] = NAN
+    found = story(dataset).baseline
+    assert sorted(seed.seed for seed in found.seeds) == [0, 1, 3, 4]
+    latency = [seed.latency for seed in found.seeds]
+    assert latency == sorted(latency)
+    for seed in found.seeds:
+        assert seed.latency == pytest.approx(float(dataset["latency"][0, 0, seed.seed, 0, 0]))
+
+
+@pytest.mark.parametrize("estimand", ["geometric-mean", "median"])
+def test_every_method_is_there_and_the_judging_one_is_the_reports(estimand: str) -> None:
+    """All intervals of the estimand are shown, the one that judges with the numbers of the report."""
+    found = story(make_sweep([0.05, 0.0], n=8), estimand=estimand)
+    assert [row.method for row in found.intervals] == list(methods_for(estimand))
+    (judged,) = [row for row in found.intervals if row.judged]
+    row = found.comparison
+    assert (judged.boost, judged.boost_low) == pytest.approx((row.boost, row.boost_low))
+    assert (judged.boost_high,) == pytest.approx((row.boost_high,))
+
+
+@pytest.mark.parametrize(
+    ("options", "confirming", "judging"),
+    [
+        ({}, "Welch's t-test", {"permutation", "Welch's t-test", "equivalence"}),
+        ({"test": "moderated"}, "Welch's t-test", {"moderated", "equivalence"}),
+        (
+            {"estimand": "median"},
+            "Price-Bonett's test",
+            {"permutation", "Price-Bonett's test", "equivalence"},
+        ),
+    ],
+    ids=["default", "moderated", "median"],
+)
+def test_every_test_is_there_with_the_corrections_of_the_report(
+    options: dict[str, str], confirming: str, judging: set[str]
+) -> None:
+    """The tests that judge have the p-values of the report, raw and corrected, and their own names."""
+    found = story(make_sweep([0.05, 0.0, 0.02], n=8), **options)
+    tests = {row.test: row for row in found.tests}
+    of_means = set() if options.get("estimand") == "median" else {"moderated"}
+    assert set(tests) == {"permutation", confirming, "Mann-Whitney", "equivalence", *of_means}
+    row, test = found.comparison, options.get("test", "permutation")
+    assert (tests[test].p, tests[test].p_adjusted) == (row.p, row.p_adjusted)
+    assert tests[confirming].p_adjusted == row.p_welch_adjusted
+    equivalence = tests["equivalence"]
+    assert (equivalence.p, equivalence.p_adjusted) == (row.p_equivalence, row.p_equivalence_adjusted)
+    assert {name for name, row in tests.items() if row.judged} == judging
+
+
+def test_one_outlier_that_hides_a_difference_is_named() -> None:
+    """Where one seed stands between the data and a verdict, it is found by its number."""
+    dataset = make_sweep([0.1], n=8, noise=0.005)
+    dataset["latency"][0, 1, 5] *= 1.6
+    found = story(dataset)
+    assert found.comparison.verdict is Verdict.INCONCLUSIVE
+    changed = found.sensitivity.without_seed
+    assert changed is not None
+    assert [(seed.config, seed.seed, seed.verdict) for seed in changed] == [("async", 5, Verdict.IMPROVED)]
+
+
+CHANGES: dict[str, dict[str, Any]] = {
+    "default": {},
+    "moderated": {"test": "moderated"},
+    "max-t": {"correction": "max-t"},
+    "bh": {"correction": "bh"},
+    "none": {"correction": "none"},
+    "median": {"estimand": "median"},
+    "bca": {"method": "bca"},
+    "bootstrap": {"method": "bootstrap-t", "require_margin": True, "correction": "bh"},
+    "required": {"require_margin": True},
+    "required-alone": {"require_margin": True, "correction": "none"},
+}
+
+
+@pytest.mark.parametrize("options", CHANGES.values(), ids=CHANGES)
+@pytest.mark.parametrize("at", [0, 3])
+def test_what_would_change_is_what_whole_analyses_say(options: dict[str, Any], at: int) -> None:
+    """Verdicts without a seed, and with another margin, are those of the report of such data."""
+    dataset = make_sweep([0.045, 0.0, 0.0, 0.01, 0.2], n=7, m=8, rounds=2, timing_noise=0.005, seed=14)
+    dataset["latency"][4, 1, 1:] = NAN
+    analysis, found = abtune.analyze(dataset, **options), story(dataset, f"shape{at}", **options)
+    told = {(seed.config, seed.seed): seed.verdict for seed in found.sensitivity.without_seed or ()}
+    for place, config in enumerate(("mainline", "async")):
+        for seed in range(7 + place):
+            without = dataset.copy(deep=True)
+            without["run_status"][at, place, seed] = RunStatus.MISSING
+            verdict = abtune.analyze(without, **options).comparisons[at].verdict
+            assert verdict is told.get((config, seed), analysis.comparisons[at].verdict)
+    margin = found.sensitivity.margin_for_equivalence
+    assert math.isnan(margin) == (analysis.comparisons[at].verdict is not Verdict.INCONCLUSIVE)
+    for step, equivalent in ((0.98, False), (1.001, True)):
+        if not math.isnan(margin):
+            changed = abtune.analyze(dataset, margin=margin * step, **options).comparisons[at].verdict
+            assert (changed is Verdict.EQUIVALENT) == equivalent
+
+
+def test_the_other_shapes_are_not_analysed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seeds and margins are tried on the one shape that is explained, so that many shapes cost little."""
+    dataset, sizes = make_sweep([0.03, *[0.0] * 4], n=5), []
+    analysis = abtune.analyze(dataset)
+
+    def counted(part: xr.Dataset, settings: Settings) -> abtune.Analysis:
+        sizes.append(part.sizes["shape"])
+        return compare(part, settings)
+
+    monkeypatch.setattr("abtune.sections.explain.sensitivity.compare", counted)
+    explain(dataset, analysis, "shape0")
+    assert set(sizes) == {1}
+
+
+def test_a_seed_left_out_of_looks_is_left_out_of_all_of_them() -> None:
+    """Where a verdict was reached look by look, one seed less is tried on the whole sweep."""
+    looks = [{"seeds": 5, "alpha": 0.01, "done": True}, {"seeds": 9, "alpha": 0.04, "done": True}]
+    dataset = make_sweep([0.03, 0.0], n=9, noise=0.02, seed=3).assign_attrs(looks=json.dumps(looks))
+    verdict = abtune.analyze(dataset).comparisons[0].verdict
+    told = {(seed.config, seed.seed): seed.verdict for seed in story(dataset).sensitivity.without_seed or ()}
+    for seed in range(9):
+        without = dataset.copy(deep=True)
+        without["run_status"][0, 1, seed] = RunStatus.MISSING
+        changed = abtune.analyze(without).comparisons[0].verdict
+        assert changed is told.get(("async", seed), verdict)
+
+
+@pytest.mark.parametrize("correction", ["holm", "none"])
+def test_the_heading_says_over_how_many_tests_is_corrected(correction: str) -> None:
+    """Shapes without a test, as those with one seed on a side, are none that the correction covers."""
+    dataset = make_sweep([0.1, 0.0, 0.0, 0.0], n=5, seed=3)
+    dataset["latency"][2, 0, 1:], dataset["latency"][3] = NAN, NAN
+    found = story(dataset, correction=correction)
+    assert (found.shapes, found.tested) == (4, 2)
+    headings = [part.text for part in explain_page(found) if isinstance(part, Heading)]
+    assert headings[3] == (
+        "tests, corrected over 2 shapes" if correction == "holm" else "tests, not corrected"
+    )
+    if correction == "holm":
+        assert found.tests[0].p_adjusted == pytest.approx(min(2 * found.tests[0].p, 1))
+
+
+def test_a_clear_difference_hangs_on_no_seed() -> None:
+    """A verdict that is sure stays without any one seed, also as the only shape."""
+    found = story(make_sweep([0.2, 0.0], n=8, noise=0.01)).sensitivity
+    assert found.without_seed == ()
+    assert found.alone is Verdict.IMPROVED
+
+
+def test_the_correction_is_named_where_it_decides() -> None:
+    """A difference that only the correction hides is one when the shape stands alone."""
+    dataset = make_sweep([0.03, *[0.0] * 19], n=8, noise=0.02, seed=2)
+    found = story(dataset)
+    assert found.comparison.p < 0.05 < found.comparison.p_adjusted
+    assert found.sensitivity.alone is Verdict.IMPROVED
+
+
+def test_the_margin_for_equivalence_is_where_the_verdict_turns() -> None:
+    """Just above that margin the shape is equivalent, just below it is not."""
+    dataset = make_sweep([0.0, 0.1], n=8, noise=0.03, seed=1)
+    margin = story(dataset).sensitivity.margin_for_equivalence
+    verdicts = [
+        abtune.analyze(dataset, margin=margin * step).comparisons[0].verdict for step in (0.98, 1.001)
+    ]
+    assert verdicts == [Verdict.INCONCLUSIVE, Verdict.EQUIVALENT]
+
+
+@pytest.mark.parametrize(("n", "m"), [(1, 1), (0, 4), (1, 4)])
+def test_a_shape_that_cannot_be_judged_has_a_story_too(n: int, m: int) -> None:
+    """Too few seeds leave a story without intervals or changes, but with what failed."""
+    dataset = make_sweep([0.1, 0.1], n=4)
+    dataset["latency"][0, 0, n:], dataset["latency"][0, 1, m:] = NAN, NAN
+    found = story(dataset)
+    assert found.comparison.verdict is Verdict.INVALID
+    assert found.sensitivity.without_seed is None
+    assert not all(gate.passed for gate in found.gates)
+    assert math.isnan(found.intervals[0].boost_low)
+    assert len(found.baseline.seeds) == n
+
+
+@pytest.mark.parametrize(
+    ("shape", "said"), [("shape9", "unknown shape 'shape9'"), ("shape*", "'shape\\*' matches 2"), ("x*", "x")]
+)
+def test_one_shape_at_a_time(shape: str, said: str) -> None:
+    """A shape that is not there, or several at once, are one line."""
+    with pytest.raises(InputError, match=said):
+        story(make_sweep([0.1, 0.0], n=3), shape)
+
+
+def test_stories_do_not_change_the_dataset() -> None:
+    """What is left out is left out of copies."""
+    dataset = make_sweep([0.1, 0.0], n=4)
+    before = dataset.copy(deep=True)
+    story(dataset)
+    xr.testing.assert_identical(dataset, before)
+    assert np.array_equal(dataset["run_status"], before["run_status"])
+
+
+def test_gates_show_the_level_of_the_look_that_decided() -> None:
+    """Where seeds were added look by look, the gates have the stricter level of that look."""
+    dataset = make_sweep([0.022, 0.0], n=10, noise=0.02, seed=2)
+    assert abtune.analyze(dataset).comparisons[0].verdict is Verdict.IMPROVED
+    looks = [{"seeds": 5, "alpha": 0.0001, "done": True}, {"seeds": 10, "alpha": 0.0001, "done": True}]
+    found = story(dataset.assign_attrs(looks=json.dumps(looks)))
+    assert found.comparison.verdict is not Verdict.IMPROVED
+    assert any("an adjusted p of at most 0.00010" in gate.asks for gate in found.gates) or any(
+        "an adjusted p of at most <0.0001" in gate.asks for gate in found.gates
+    )
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"correction": "none"}, {"correction": "max-t"}, {"test": "moderated"}], ids=str
+)
+def test_the_seeds_that_find_the_estimate_are_the_fewest_that_do(options: dict[str, str]) -> None:
+    """With these seeds a boost as large as the estimate is detectable, with one fewer it is not."""
+    dataset = make_sweep([0.03, 0.0, 0.01], n=5, rounds=2, timing_noise=0.03, noise=0.01, seed=3)
+    found = story(dataset, **options)
+    assert found.comparison.verdict is Verdict.INCONCLUSIVE
+    settings = abtune.analyze(dataset, **options).settings  # type: ignore[arg-type]
+    noise = [float(lent_noise(extract(dataset, name))[0]) for name in ("mainline", "async")]
+    seeds = found.sensitivity.seeds_for_estimate
+    design = Design(
+        n_first=np.array([seeds - 1, seeds]),
+        n_second=np.array([seeds - 1, seeds]),
+        noise_first=np.full(2, noise[0]),
+        noise_second=np.full(2, noise[1]),
+    )
+    level = settings.alpha / (1 if settings.correction == "none" else 3)
+    few, enough = detectable_boost(design, Requirement(level=level, resolution=resolution(settings, 3)))
+    assert enough <= found.comparison.boost < few
+
+
+def test_more_seeds_are_planned_for_what_lies_beyond_a_required_margin() -> None:
+    """A boost within the margin cannot be shown to be beyond it; one beyond takes more seeds than usual."""
+    dataset = make_sweep([0.035], n=5, noise=0.02, seed=4)
+    usual = story(dataset).sensitivity.seeds_for_estimate
+    assert 0 < usual < story(dataset, require_margin=True).sensitivity.seeds_for_estimate
+    assert story(dataset, require_margin=True, margin=0.2).sensitivity.seeds_for_estimate == 0
+
+
+def test_a_small_margin_is_found_as_precisely_as_a_large_one() -> None:
+    """Of steady seeds the margin that would do is a hundredth of a percent, not zero."""
+    dataset = make_sweep([0.0], n=5, noise=1e-4)
+    margin = story(dataset, margin=1e-5).sensitivity.margin_for_equivalence
+    assert 1e-5 < margin < 1e-3
+    assert abtune.analyze(dataset, margin=margin).comparisons[0].verdict is Verdict.EQUIVALENT
+    assert abtune.analyze(dataset, margin=0.99 * margin).comparisons[0].verdict is Verdict.INCONCLUSIVE

@@ -1,0 +1,136 @@
+"""Where the noise comes from."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import xarray as xr
+from compare_builders import NAN, make_sweep
+from scipy import stats
+
+import abtune
+from abtune.dataset.build import add_variables
+from abtune.sections.noise.noise import Noise, describe_noise
+
+
+def noise_of(dataset: xr.Dataset, **options: object) -> Noise:
+    return describe_noise(dataset, abtune.analyze(dataset, **options))  # type: ignore[arg-type]
+
+
+def nested(search: float, session: float, timing: float, shapes: int = 40) -> xr.Dataset:
+    """Many shapes of six seeds, four rounds and three timings with this noise on both sides."""
+    rng = np.random.default_rng(0)
+    log = rng.normal(0, search, (shapes, 2, 6, 1, 1)) + rng.normal(0, session, (shapes, 2, 6, 4, 1))
+    log = log + rng.normal(0, timing, (shapes, 2, 6, 4, 3))
+    return abtune.make_dataset(np.exp(log), shapes=[f"s{at}" for at in range(shapes)], configs=["a", "b"])
+
+
+def test_the_sources_are_told_apart() -> None:
+    """Search, session and timing noise come out as they were put in, over many shapes."""
+    for source in noise_of(nested(0.06, 0.03, 0.02)).pooled:
+        assert source.search == pytest.approx(0.06, rel=0.08)
+        assert source.session == pytest.approx(0.03, rel=0.08)
+        assert source.timing == pytest.approx(0.02, rel=0.08)
+        assert source.correlation == pytest.approx(36 / 49, rel=0.1)
+        assert source.measurement**2 == pytest.approx(0.03**2 / 4 + 0.02**2 / 12, rel=0.25)
+        assert source.search_low < 0.06 < source.search_high
+
+
+def test_the_search_is_what_seeds_scatter_beyond_their_measurement() -> None:
+    """Of one shape, the search's variance is that of the seeds' values less that of their measurement."""
+    dataset = nested(0.06, 0.03, 0.02, shapes=2)
+    found = noise_of(dataset).by_shape[0]
+    row = abtune.analyze(dataset).comparisons[0]
+    assert found.search**2 + found.measurement**2 == pytest.approx(row.baseline.noise**2)
+    assert (found.shape, found.config, found.n) == ("s0", "a", 6)
+
+
+def test_no_search_noise_is_zero_not_negative() -> None:
+    """Where seeds scatter less than timings explain, the search's noise is zero."""
+    dataset = nested(0.0, 0.05, 0.0, shapes=30)
+    found = noise_of(dataset)
+    assert min(source.search for source in found.by_shape) == 0
+    assert found.pooled[0].search < 0.02
+    assert all(source.search_low <= source.search <= source.search_high for source in found.by_shape)
+
+
+def test_the_winners_curse_is_measured() -> None:
+    """The search's own times 2 % too good show as optimism of -2 %, with an interval from the seeds."""
+    dataset = make_sweep([0.1, 0.0], n=8, seed=1)
+    rng = np.random.default_rng(3)
+    own = dataset["latency"].values[..., 0, 0] * 0.98 * np.exp(rng.normal(0, 0.001, (2, 2, 8)))
+    found = noise_of(add_variables(dataset, search_latency=own)).by_shape[1]
+    assert found.optimism == pytest.approx(-0.02, abs=0.002)
+    assert found.optimism_low < found.optimism < found.optimism_high
+    logs = np.log(own / dataset["latency"].values[..., 0, 0])[0, 1]
+    oracle = stats.ttest_1samp(logs, 0).confidence_interval(0.95)
+    assert found.optimism_high == pytest.approx(math.expm1(oracle.high))
+
+
+def test_timings_counted_as_seeds_give_a_narrower_interval() -> None:
+    """The naive interval is Welch's of all timings, several times narrower than that over seeds."""
+    dataset = make_sweep([0.1, 0.2], n=8, rounds=3, repeats=4, timing_noise=0.001)
+    naive = noise_of(dataset).naive[1]
+    flat = [np.log(dataset["latency"].values[1, side]).ravel() for side in range(2)]
+    oracle = stats.ttest_ind(*flat, equal_var=False).confidence_interval(0.95)
+    assert math.log1p(naive.naive_low) == pytest.approx(oracle.low)
+    assert 2 < naive.narrower < 8
+
+
+def test_single_timings_have_no_naive_interval_and_say_so() -> None:
+    """With one timing a winner nothing can be pooled and nothing told apart, which the caveats say."""
+    found = noise_of(make_sweep([0.1, 0.2], n=8))
+    assert found.naive == ()
+    assert math.isnan(found.pooled[0].timing)
+    assert found.pooled[0].search == pytest.approx(0.02, rel=0.5)
+    assert [note for note in found.caveats if "cannot be told" in note]
+    assert [note for note in found.caveats if "timed once" in note]
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_few_seeds_are_described_as_far_as_they_go(n: int) -> None:
+    """One seed has no spread, two have one with an interval without an upper end; neither stops the page."""
+    found = noise_of(make_sweep([0.1, 0.2], n=n, rounds=2, repeats=2, timing_noise=0.01))
+    assert math.isnan(found.pooled[0].search) == (n == 1)
+    assert math.isnan(found.by_shape[0].search_high) == (n == 1)
+
+
+@pytest.mark.parametrize(("n", "times"), [(2, "32"), (3, "6.3"), (9, "1.9")])
+def test_how_little_few_seeds_tell_is_said(n: int, times: str) -> None:
+    """The factor is that of the chi-square interval, which the table of noise shows too."""
+    notes = noise_of(make_sweep(0.0, n=n, rounds=2, timing_noise=0.001)).caveats
+    assert any(f"From {n} seeds" in note and f"may be {times} times as large" in note for note in notes)
+
+
+def test_only_the_analysed_shapes_are_described() -> None:
+    """The noise of a restricted analysis is that of its shapes, also where one side is missing."""
+    dataset = make_sweep([0.1, 0.2, 0.3], n=4, rounds=2, repeats=2)
+    dataset["latency"][1, 0] = NAN
+    found = noise_of(dataset, shapes=["shape1", "shape2"])
+    assert [source.shape for source in found.by_shape] == ["shape1", "shape1", "shape2", "shape2"]
+    assert [naive.shape for naive in found.naive] == ["shape2"]
+
+
+def test_units_do_not_matter() -> None:
+    """Times in another unit have the same noise."""
+    dataset = nested(0.06, 0.03, 0.02, shapes=3)
+    scaled = dataset.assign(latency=dataset["latency"] * 1000)
+    scaled["latency"].attrs.update(dataset["latency"].attrs)
+    for here, there in zip(noise_of(dataset).by_shape, noise_of(scaled).by_shape, strict=True):
+        assert here.search == pytest.approx(there.search)
+        assert here.timing == pytest.approx(there.timing)
+
+
+def test_seeds_that_agree_exactly_are_no_precise_timing() -> None:
+    """Without any scatter nothing is narrower, and nothing is said of the error of timing but that."""
+    dataset = make_sweep([0.1, 0.1], n=5, noise=0.0, rounds=2, repeats=3)
+    found = noise_of(dataset)
+    assert found.naive == ()
+    assert "In 4 of 4 cells of shape and configuration all seeds and all their rounds" in found.caveats[-1]
+    dataset["latency"][1] *= np.exp(np.random.default_rng(1).normal(0, 0.02, (2, 5, 1, 1)))
+    found = noise_of(dataset)
+    assert [naive.shape for naive in found.naive] == ["shape1"]
+    assert found.caveats[-2].startswith("In 2 of 4 cells")
+    assert found.caveats[-1].startswith("Elsewhere the error of timing is less than a tenth")

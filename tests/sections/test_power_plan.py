@@ -1,0 +1,142 @@
+"""How many seeds it takes."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+
+import numpy as np
+import pytest
+from compare_builders import NAN, make_sweep
+from hypothesis import given
+from hypothesis import strategies as st
+from statsmodels.stats.power import TTestIndPower
+
+import abtune
+from abtune.dataset.build import add_variables
+from abtune.dataset.schema import TrialStatus
+from abtune.errors import InputError
+from abtune.sections.power.cost import cost_of_a_seed
+from abtune.sections.power.power_page import power_page
+from abtune.sections.power.seed_plan import Goal, plan_from_dataset, plan_from_noise
+
+CONFIGS = ("mainline", "async")
+GOAL = Goal(alpha=0.05, target=0.8, shapes=1, boosts=(0.02, 0.05), seeds=(5, 10, 20))
+
+
+@pytest.mark.parametrize(("cv", "shapes"), [(0.03, 1), (0.03, 29), (0.08, 1)])
+def test_seeds_and_power_are_little_less_than_the_t_tests(cv: float, shapes: int) -> None:
+    """With equal noise, the rule takes at most two seeds more than the corrected two-sample t test."""
+    plan = plan_from_noise(cv, dataclasses.replace(GOAL, shapes=shapes))
+    spread, oracle = math.sqrt(math.log1p(cv**2)), TTestIndPower()
+    for need in plan.needs:
+        size = math.log1p(need.boost) / spread
+        wanted = max(math.ceil(oracle.solve_power(size, alpha=0.05 / shapes, power=0.8) - 1e-6), plan.fewest)
+        assert wanted <= need.seeds <= wanted + 2
+    for reach in plan.reaches:
+        for boost, chance in zip(GOAL.boosts, reach.power, strict=True):
+            wanted = oracle.power(math.log1p(boost) / spread, reach.seeds, 0.05 / shapes)
+            possible = reach.seeds >= plan.fewest
+            assert chance == 0 if not possible else wanted - 0.1 <= chance <= wanted + 1e-3
+
+
+def test_a_dataset_is_planned_with_its_pooled_noise() -> None:
+    """The noise is the root mean square over shapes, with an interval around it."""
+    dataset = make_sweep([0.1, 0.1, 0.1], n=6, noise=(0.02, 0.05))
+    plan = plan_from_dataset(dataset, CONFIGS, GOAL, level=0.95)
+    logs = np.log(dataset["latency"].values[..., 0, 0])
+    pooled = np.sqrt(logs.var(axis=2, ddof=1).mean(axis=0))
+    assert (plan.baseline.spread, plan.candidate.spread) == pytest.approx(tuple(pooled))
+    assert plan.candidate.low < plan.candidate.spread < plan.candidate.high
+    assert len(plan.shapes) == 3
+
+
+def test_noise_of_zero_is_planned_with_a_caveat() -> None:
+    """Where seeds agree exactly the plan says for each side that it may promise too much, else nothing."""
+    plan = plan_from_dataset(make_sweep([0.1, 0.1], n=5, noise=(0.0, 0.02)), CONFIGS, GOAL, level=0.95)
+    (caveat,) = plan.caveats
+    assert caveat.startswith("mainline: all seeds agree exactly in 2 of 2 shapes; ")
+    assert caveat in str(power_page(plan, ""))
+    assert plan_from_dataset(make_sweep([0.1], n=5), CONFIGS, GOAL, level=0.95).caveats == ()
+
+
+@given(cv=st.floats(0.001, 1.5), shapes=st.integers(1, 200))
+def test_more_is_more(cv: float, shapes: int) -> None:
+    """Larger boosts need fewer seeds, more seeds see smaller boosts, and no chance leaves 0 to 1."""
+    plan = plan_from_noise(cv, dataclasses.replace(GOAL, shapes=shapes))
+    assert plan.needs[0].seeds >= plan.needs[1].seeds >= plan.fewest
+    detectable = [reach.detectable for reach in plan.reaches]
+    assert detectable == sorted(detectable, reverse=True)
+    assert all(0 <= chance <= 1 for reach in plan.reaches for chance in reach.power)
+
+
+def test_what_was_found_keeps_its_promise() -> None:
+    """With the seeds that a plan asks for, its power is as wanted, and with one fewer it is not."""
+    needs = plan_from_noise(0.04, GOAL).needs
+    for at, need in enumerate(needs):
+        seeds = (need.seeds - 1, need.seeds)
+        reaches = plan_from_noise(0.04, dataclasses.replace(GOAL, seeds=seeds)).reaches
+        assert reaches[0].power[at] < 0.8 <= reaches[1].power[at]
+
+
+def test_costs_add_up() -> None:
+    """A seed costs the mean run of each side; a plan costs that times seeds and shapes."""
+    dataset = make_sweep([0.1, 0.1], n=2)
+    dataset = add_variables(dataset, tuning_time=np.array([[[10.0, 20], [30, 50]], [[10, 20], [30, 50]]]))
+    cost = cost_of_a_seed(dataset, CONFIGS)
+    assert cost is not None
+    assert cost.core_seconds == 15 + 40
+    assert math.isnan(cost.gpu_seconds)
+    goal = dataclasses.replace(GOAL, shapes=7)
+    plan = plan_from_dataset(dataset, CONFIGS, goal, level=0.95)
+    assert plan.reaches[1].core_hours == pytest.approx(55 * 10 * 7 / 3600)
+    assert plan.needs[0].core_hours == pytest.approx(55 * plan.needs[0].seeds * 7 / 3600)
+
+
+def test_device_time_follows_the_settings() -> None:
+    """Each candidate that ran is timed as often and as long as the settings say, and so is the winner."""
+    settings = {"search_repeats": 3, "search_repeat_ms": 10, "rounds": 5, "repeats": 5, "repeat_ms": 20}
+    dataset = make_sweep(0.1, n=2, attrs={"settings": json.dumps(settings)})
+    times = np.full((1, 2, 2, 4), 1e-4)
+    times[..., 3] = 0.5
+    status = np.full(times.shape, TrialStatus.OK)
+    status[..., 0] = TrialStatus.RUN_FAILED
+    dataset = add_variables(
+        dataset, tuning_time=np.full((1, 2, 2), 9.0), trial_latency=times, trial_status=status
+    )
+    cost = cost_of_a_seed(dataset, CONFIGS)
+    assert cost is not None
+    assert cost.gpu_seconds == pytest.approx(2 * (3 * (0.01 + 0.01 + 0.5) + 25 * 0.02))
+
+
+@pytest.mark.parametrize("settings", ["", "[1]", "{}", '{"search_repeats": "x"}'])
+def test_settings_that_do_not_say_leave_device_time_open(settings: str) -> None:
+    """Settings that are damaged or lack something give no device time, and no error."""
+    dataset = make_sweep(0.1, n=2, attrs={"settings": settings})
+    dataset = add_variables(dataset, tuning_time=np.full((1, 2, 2), 9.0))
+    cost = cost_of_a_seed(dataset, CONFIGS)
+    assert cost is not None
+    assert math.isnan(cost.gpu_seconds)
+
+
+def test_a_dataset_without_times_has_no_cost() -> None:
+    """A published table does not say what it cost."""
+    assert cost_of_a_seed(make_sweep(0.1), CONFIGS) is None
+
+
+def test_unknown_noise_is_refused() -> None:
+    """Without two seeds of a shape on a side there is no noise to plan with."""
+    dataset = make_sweep(0.1, n=3)
+    dataset["latency"][0, 1, 1:] = NAN
+    with pytest.raises(
+        InputError, match="no shape has two seeds of async, so its noise is unknown; give --cv"
+    ):
+        plan_from_dataset(dataset, CONFIGS, GOAL, level=0.95)
+
+
+def test_the_pilot() -> None:
+    """The pilot's noise needs some fifty seeds a side for a boost of ten percent over three shapes."""
+    goal = dataclasses.replace(GOAL, shapes=3, boosts=(0.1,))
+    plan = plan_from_dataset(abtune.open_dataset("h200-pilot"), CONFIGS, goal, level=0.95)
+    assert 40 < plan.needs[0].seeds < 60

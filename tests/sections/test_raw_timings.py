@@ -1,0 +1,279 @@
+"""Raw timings of single processes: what is said of each, what is left out, and that nothing is judged."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+from torchvision_dump import dumped_dataset, dumped_series
+
+import abtune
+from abtune.dataset.schema import RunStatus
+from abtune.sections.timings.raw_timings import Timings, describe_timings
+from abtune.sections.timings.series import Series
+from abtune.stats.series.long_run import cosine_mean, half_width
+
+
+def of(dataset: xr.Dataset, *, level: float = 0.95, baseline: str | None = None) -> Timings:
+    return describe_timings(dataset, baseline=baseline or str(dataset["config"].values[0]), level=level)
+
+
+def one_process(*logs: Any, **fields: Any) -> xr.Dataset:
+    """One shape, and a configuration a, b, ... for each series of logs, with one seed and one round."""
+    longest = max(map(len, logs))
+    padded = np.full((1, len(logs), 1, 1, longest), np.nan)
+    for at, each in enumerate(logs):
+        padded[0, at, 0, 0, : len(each)] = each
+    latency = np.exp(padded - 8)
+    return abtune.make_dataset(latency, shapes=["s"], configs=list("abcdefgh"[: len(logs)]), **fields)
+
+
+def noise(seed: int, n: int = 50) -> np.ndarray:
+    return np.random.default_rng(seed).normal(0, 0.01, n)
+
+
+def only(timings: Timings) -> Series:
+    (row,) = timings.series
+    return row
+
+
+def said(row: Series, words: str) -> bool:
+    return any(words in caveat for caveat in row.caveats)
+
+
+def test_the_published_dump() -> None:
+    """Eight series in order, with the interval that the stats give and the corrected flags of the study."""
+    found = of(dumped_dataset())
+    assert [row.n for row in found.series] == [50] * 8
+    assert [row.round for row in found.series] == [0, 1, *[0] * 6]
+    for row, seconds in zip(found.series, dumped_series(), strict=True):
+        assert row.half_width == pytest.approx(half_width(cosine_mean(np.log(seconds)), level=0.95))
+        assert row.median == pytest.approx(np.median(seconds), rel=1e-5)
+        assert row.mean == pytest.approx(stats.gmean(seconds))
+        assert math.log(row.high / row.low) == pytest.approx(2 * row.half_width)
+    least = found.series[4].pattern
+    assert least is not None
+    # The study corrects by Bonferroni over the eight, which for the smallest of them is Holm.
+    assert least.dependence_p_adjusted == pytest.approx(8 * 4.42e-5, rel=0.2)
+    flagged = [said(row, "Ljung-Box") for row in found.series]
+    assert [number for number, flag in enumerate(flagged) if flag] == [1, 4]
+
+
+def test_the_repeated_variant_shows_what_intervals_leave_out() -> None:
+    """The variant that is there twice differs by 8.3 % where its intervals reach 0.36 %, which is said."""
+    found = of(dumped_dataset())
+    (gap,) = found.repeated
+    assert (gap.config, gap.rounds) == ("tvm with unmodified torchvision", 2)
+    assert gap.gap == pytest.approx(0.0827, abs=5e-5)
+    assert gap.half_width == pytest.approx(0.0036, abs=5e-5)
+    assert found.within[0].boost == pytest.approx(gap.gap)
+    assert any("8.3% apart" in note and "23 times less" in note for note in found.caveats)
+    assert any("against the first round" in note for note in found.caveats)
+
+
+def test_boosts_are_within_processes_and_have_no_p() -> None:
+    """A boost has an interval by Welch and Satterthwaite, and no test or verdict anywhere."""
+    a, b = noise(1), noise(2) - 0.05
+    (row,) = of(one_process(a, b)).within
+    one, two = cosine_mean(a), cosine_mean(b)
+    freedom = (one.error**2 + two.error**2) ** 2 / ((one.error**4 + two.error**4) / one.freedom)
+    half = stats.t(freedom).ppf(0.975) * math.hypot(one.error, two.error)
+    difference = a.mean() - b.mean()
+    expected = np.expm1([difference, difference - half, difference + half])
+    assert [row.boost, row.low, row.high] == pytest.approx(expected)
+    assert row.boost_of_medians == pytest.approx(math.expm1(np.median(a) - np.median(b)))
+    assert not {name for name in row.__slots__ if name.startswith("p") or "verdict" in name}
+
+
+def test_swapping_the_baseline_inverts_the_boost() -> None:
+    """With the other side as baseline, boost and bounds are the inverse ones."""
+    dataset = one_process(noise(1), noise(2) - 0.05)
+    (there,), (back,) = of(dataset, baseline="a").within, of(dataset, baseline="b").within
+    assert (1 + there.boost) * (1 + back.boost) == pytest.approx(1)
+    assert (1 + there.low) * (1 + back.high) == pytest.approx(1)
+
+
+@given(scale=st.floats(1e-6, 1e3), seed=st.integers(0, 30))
+def test_units_do_not_matter(scale: float, seed: int) -> None:
+    """Times in another unit have the same patterns, boosts and caveats."""
+    dataset = one_process(noise(seed), noise(seed + 1))
+    scaled = dataset.assign(latency=dataset["latency"] * scale)
+    scaled["latency"].attrs.update(dataset["latency"].attrs)
+    here, there = of(dataset), of(scaled)
+    assert there.within[0].low == pytest.approx(here.within[0].low, abs=1e-9)
+    for one, two in zip(here.series, there.series, strict=True):
+        assert two.mean == pytest.approx(scale * one.mean)
+        assert (two.slowest_at, two.caveats) == (one.slowest_at, one.caveats)
+
+
+@pytest.mark.parametrize(("n", "degrees"), [(5, "1 degree"), (19, "3 degrees")])
+def test_few_timings(n: int, degrees: str) -> None:
+    """Below 20 timings there is an interval, a caveat, and no pattern."""
+    row = only(of(one_process(noise(3, n))))
+    assert row.pattern is None
+    assert said(row, f"{n} timings are few: the interval has {degrees} of freedom")
+    assert row.half_width > 0
+
+
+def test_too_few_timings_are_left_out() -> None:
+    """Of fewer than 5 timings nothing is said but that."""
+    found = of(one_process(noise(3, 4)))
+    assert found.series == ()
+    assert any("1 round of fewer than 5 timings" in note for note in found.caveats)
+
+
+def test_twenty_timings_are_enough_for_patterns() -> None:
+    """From 20 timings on, patterns are looked for and nothing is said of too few."""
+    row = only(of(one_process(noise(3, 20))))
+    assert row.pattern is not None
+    assert len(row.pattern.autocorrelation) == 10
+    assert not said(row, "few")
+
+
+def test_constant_series_have_no_width_and_say_why() -> None:
+    """Timings that all agree have an interval without width, a caveat, and no pattern."""
+    row = only(of(one_process(np.zeros(30))))
+    assert (row.half_width, row.half_width_independent, row.pattern) == (0, 0, None)
+    assert row.low == row.mean == row.high
+    assert row.caveats == (
+        "All 30 timings agree exactly; differences below the resolution of the clock are unseen.",
+    )
+
+
+@pytest.mark.parametrize("seconds", [1e-3, 1e-4, 3e-5, 7e-6, 0.1])
+@pytest.mark.parametrize("n", [20, 60, 1000])
+def test_rounding_pulls_no_mean(seconds: float, n: int) -> None:
+    """The mean of equal timings may be off their median by a rounding, which is not said to be a pull."""
+    latency = np.full((1, 1, 1, 1, n), seconds)
+    rows = [only(of(abtune.make_dataset(latency, shapes=["s"], configs=["a"])))]
+    latency[..., -1] = np.nextafter(seconds, 1)
+    rows.append(only(of(abtune.make_dataset(latency, shapes=["s"], configs=["a"]))))
+    assert not any(said(row, "the median") for row in rows)
+
+
+def test_ties_are_said() -> None:
+    """Where the clock ticks coarsely, so that half of the timings are ties, the caveat counts the values."""
+    row = only(of(one_process(np.round(noise(1), 2))))
+    assert said(row, "values among 50 timings")
+    assert not only(of(one_process(noise(1)))).caveats
+
+
+def test_gaps_are_said_and_the_end_of_a_row_is_none() -> None:
+    """Missing timings between others are counted; a shorter series than others has none."""
+    values = noise(1)
+    values[[3, 10]] = np.nan
+    first, second = of(one_process(values, noise(2, 40))).series
+    assert (first.n, second.n) == (48, 40)
+    assert said(first, "2 timings are missing between others")
+    assert not said(second, "missing")
+
+
+def test_a_first_timing_that_is_slowest_is_said_and_counted() -> None:
+    """A slow start is pointed at; it is in the mean all the same."""
+    values = noise(1)
+    values[0] = 0.2
+    row = only(of(one_process(values)))
+    assert row.slowest_at == 1
+    assert said(row, "The first timing is the slowest, ")
+    assert row.mean == pytest.approx(math.exp(values.mean() - 8))
+
+
+def test_slow_timings_that_pull_the_mean_are_said() -> None:
+    """Timings above a floor have a mean beyond their median by more than half of its interval."""
+    values = np.random.default_rng(1).exponential(0.01, 300)
+    assert said(only(of(one_process(values))), "above the median, more than half of its interval: slow")
+    assert said(only(of(one_process(-values))), "below the median, more than half of its interval: fast")
+
+
+def test_strong_dependence_is_said() -> None:
+    """A random walk is worth a few timings, depends on itself, and its interval is called doubtful."""
+    row = only(of(one_process(np.cumsum(noise(1)))))
+    assert row.pattern is not None
+    assert row.pattern.effective < 10
+    assert said(row, "independent ones")
+    assert said(row, "Ljung-Box over 10 lags")
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        np.linspace(0, 0.1, 60),
+        0.03 * np.sin(np.arange(60) * np.pi / 15),
+        0.01 * np.where(np.arange(60) % 2, 1, -1),
+        np.where(np.arange(60) < 30, 0.0, 0.03),
+    ],
+    ids=["drift", "waves", "turns", "shift"],
+)
+def test_a_drift_a_period_and_a_shift_are_dependence(pattern: np.ndarray) -> None:
+    """Whatever is not noise around one level makes timings depend on those before them, and is reported."""
+    row = only(of(one_process(pattern + noise(1, 60))))
+    assert said(row, "Ljung-Box over 10 lags")
+
+
+def test_a_worth_that_is_the_most_is_marked() -> None:
+    """Timings that take turns have the most that so many can show, n log10(n); others are below it."""
+    turns = 0.01 * np.where(np.arange(50) % 2, 1, -1) + noise(1)
+    most, less = (row.pattern for row in of(one_process(turns, noise(1))).series)
+    assert most is not None
+    assert less is not None
+    assert (most.effective_capped, less.effective_capped) == (True, False)
+    assert most.effective == pytest.approx(50 * math.log10(50))
+
+
+def test_p_values_are_corrected_over_the_series_shown() -> None:
+    """Of one series alone p is as it is; among eight the smallest is multiplied by eight."""
+    rng = np.random.default_rng(1)
+    shifted = np.concatenate([rng.normal(0, 0.01, 25), rng.normal(0.02, 0.01, 25)])
+    alone = only(of(one_process(shifted))).pattern
+    among = of(one_process(shifted, *(noise(seed) for seed in range(7)))).series[0].pattern
+    assert alone is not None
+    assert among is not None
+    assert alone.dependence_p_adjusted == alone.dependence_p == among.dependence_p
+    assert among.dependence_p_adjusted == pytest.approx(8 * alone.dependence_p)
+
+
+def test_several_seeds_are_left_to_the_report() -> None:
+    """A configuration with two seeds is left out and pointed to --noise; the other is shown."""
+    rng = np.random.default_rng(1)
+    latency = np.exp(rng.normal(-8, 0.01, (1, 2, 2, 1, 30)))
+    latency[0, 1, 1] = np.nan
+    found = of(abtune.make_dataset(latency, shapes=["s"], configs=["a", "b"]))
+    assert [row.config for row in found.series] == ["b"]
+    assert found.within == ()
+    assert any("1 cell of shape and configuration with several seeds" in note for note in found.caveats)
+
+
+def test_failed_runs_have_no_timings() -> None:
+    """What a failed run timed is not shown, and a dataset without timings says so."""
+    found = of(one_process(noise(1), run_status=np.full((1, 1, 1), RunStatus.FAILED)))
+    assert found.series == ()
+    assert found.caveats == ("There are no timings.",)
+
+
+def test_rounds_that_agree_are_not_called_apart() -> None:
+    """Two rounds of the same level may agree, which is said in place of how many times they do not."""
+    latency = np.exp(np.random.default_rng(2).normal(-8, 0.01, (1, 1, 1, 2, 30)))
+    found = of(abtune.make_dataset(latency, shapes=["s"], configs=["a"]))
+    assert [row.round for row in found.series] == [0, 1]
+    assert any("so that they may agree" in note for note in found.caveats)
+
+
+def test_shapes_stand_by_themselves() -> None:
+    """Each shape has its own baseline; a shape without a series of the baseline has no boosts."""
+    logs = np.random.default_rng(4).normal(-8, 0.01, (2, 3, 1, 1, 30))
+    logs[1, 0] = np.nan
+    found = of(abtune.make_dataset(np.exp(logs), shapes=["x", "y"], configs=["a", "b", "c"]))
+    assert [(row.shape, row.config) for row in found.series] == [
+        ("x", "a"),
+        ("x", "b"),
+        ("x", "c"),
+        ("y", "b"),
+        ("y", "c"),
+    ]
+    assert [(row.shape, row.config) for row in found.within] == [("x", "b"), ("x", "c")]

@@ -1,0 +1,103 @@
+"""Formats of reports: every command offers every format, on the standard output and in a file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TextIO
+
+import pytest
+from example_sweep import swept
+from running import Run
+
+import abtune
+from abtune.report.formats.format_registry import FORMATS, Format, format_of
+from abtune.report.page import Report
+
+pytestmark = pytest.mark.usefixtures("empty_folder", "plain_environment")
+
+COMMANDS = {
+    "analyze": ["analyze", "abtune.nc"],
+    "power": ["power", "--cv", "3", "--boost", "5"],
+    "calibrate": ["calibrate", "abtune.nc", "--replications", "100"],
+}
+STARTS = {"markdown": "## ", "html": "<!DOCTYPE html>", "json": "{"}
+
+
+@pytest.fixture
+def sweep(empty_folder: Path) -> None:
+    """Put a dataset of three shapes into the working folder."""
+    abtune.save_dataset(swept().isel(shape=slice(3)), "abtune.nc")
+
+
+@pytest.fixture
+def toy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Register a format that counts parts."""
+
+    def render(report: Report, stream: TextIO | None) -> str:
+        return f"{report.title}: {sum(len(section.page) for section in report.sections)} parts\n"
+
+    counted = Format(name="toy", suffixes=(".toy",), render=render)
+    monkeypatch.setitem(FORMATS, counted.name, counted)
+
+
+@pytest.mark.usefixtures("sweep", "toy")
+@pytest.mark.parametrize("command", ["analyze", "power"])
+def test_a_registered_format_works_everywhere(run: Run, command: str) -> None:
+    """A format is one entry of the registry: by its name, by a suffix, and in the help."""
+    title = {"analyze": "async against mainline", "power": "power"}[command]
+    shown = run(*COMMANDS[command], "--format", "toy")
+    assert (shown.code, shown.err) == (0, "")
+    assert shown.out.startswith(f"{title}: ")
+    assert run(*COMMANDS[command], "--output", "r.toy").out == ""
+    assert Path("r.toy").read_text(encoding="utf-8") == shown.out
+    assert "toy" in run(command, "--help").out
+    assert run(*COMMANDS[command], "--format", "tay").code == 2
+
+
+@pytest.mark.usefixtures("sweep")
+@pytest.mark.parametrize("name", STARTS)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_every_format(run: Run, command: str, name: str) -> None:
+    """A format looks the same whether it is chosen by name or by the suffix of a file."""
+    outcome = run(*COMMANDS[command], "--format", name)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out.startswith(STARTS[name])
+    for suffix in FORMATS[name].suffixes:
+        assert run(*COMMANDS[command], "--output", f"r{suffix}").out == ""
+        assert Path(f"r{suffix}").read_text(encoding="utf-8") == outcome.out
+
+
+@pytest.mark.usefixtures("sweep")
+def test_csv_is_for_rows(run: Run) -> None:
+    """Where a report has no rows, one line says so and names the format to take."""
+    assert run(*COMMANDS["analyze"], "--format", "csv").out.startswith("shape,")
+    outcome = run(*COMMANDS["power"], "--output", "r.csv")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err == "abtune: CSV has the comparisons only, not power; take --format json\n"
+    assert not Path("r.csv").exists()
+
+
+@pytest.mark.usefixtures("sweep")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_report_replaces_a_dataset(run: Run, command: str) -> None:
+    """A file with a dataset is refused before anything is computed."""
+    before = Path("abtune.nc").read_bytes()
+    outcome = run(*COMMANDS[command], "--output", "abtune.nc", "--format", "json")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.startswith("abtune: cannot write abtune.nc: ")
+    assert Path("abtune.nc").read_bytes() == before
+
+
+def test_suffixes_choose_one_format() -> None:
+    """No two formats share a suffix, and a name without any of them is a table's."""
+    suffixes = [suffix for form in FORMATS.values() for suffix in form.suffixes]
+    assert len(set(suffixes)) == len(suffixes)
+    assert all(format_of(Path(f"R{form.suffixes[0].upper()}")) is form for form in FORMATS.values())
+    assert format_of(Path("report")).name == format_of(None).name == "table"
+
+
+def test_json_of_a_plan_has_its_fields_at_the_top(run: Run) -> None:
+    """A command with one result has its fields beside the version."""
+    document = json.loads(run(*COMMANDS["power"], "--format", "json").out)
+    assert {"abtune_version", "goal", "needs", "reaches"} <= set(document)

@@ -1,0 +1,89 @@
+"""``abtune measure`` on the command line: new timings of stored winners, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from measure_builders import make_facts, small_plan
+from running import Run
+from sweeping import run_sweep
+
+import abtune
+from abtune.measure.plan.target import TargetFacts
+from abtune.measure.store.store import Store
+
+pytestmark = pytest.mark.usefixtures("empty_folder", "fake")
+
+
+@pytest.fixture
+def swept() -> Path:
+    """Sweep with the fake, for a target of the kind that is found later."""
+    store = Store(Path("abtune.nc"))
+    run_sweep(small_plan(target=json.dumps({"kind": "llvm"})), store)
+    return store.dataset
+
+
+@pytest.fixture(autouse=True)
+def found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the command find a target without TVM."""
+
+    def find_target(spec: str, remote: str) -> TargetFacts:
+        kind = "cuda" if spec == "cuda" else "llvm"
+        return make_facts(kind=kind, target=json.dumps({"kind": kind}), devices=("another device",))
+
+    monkeypatch.setattr("abtune.measure.workers.find_target.find_target", find_target)
+
+
+def test_winners_are_timed_again(run: Run, swept: Path) -> None:
+    """The new dataset has the rounds that were asked for, the device of today, and the same winners."""
+    done = run("measure", str(swept), "--out", "later.nc", "--rounds", "3", "--repeats", "2", "--cores", "2")
+    assert (done.code, done.err) == (0, ""), done.err
+    assert done.out == "later.nc: the winners of abtune.nc, measured again\nnext: abtune analyze later.nc\n"
+    before, after = abtune.open_dataset(swept), abtune.open_dataset("later.nc")
+    assert (after.sizes["round"], after.sizes["repeat"]) == (3, 2)
+    assert after["latency"].notnull().all()
+    assert after["winner"].equals(before["winner"])
+    assert after.attrs["device"] == "another device"
+    assert after.attrs["measured_again"]
+
+
+def test_rounds_are_those_of_the_sweep(run: Run, swept: Path) -> None:
+    """Without options the new dataset has the sizes of the old one."""
+    run("measure", str(swept), "--out", "later.nc", "--cores", "1")
+    assert abtune.open_dataset("later.nc").sizes == abtune.open_dataset(swept).sizes
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--out", "abtune.nc"], "abtune.nc is the dataset itself; give another --out"),
+        (["--out", "absent/x.nc"], "there is no folder absent"),
+        (
+            ["--out", "later.nc", "--target", "cuda"],
+            "tuned for llvm, but this target is cuda",
+        ),
+        (["--out", "later.nc", "--rpc-key", "board"], "--rpc-tracker and --rpc-key go together"),
+        (["--out", "later.nc", "--rounds", "0"], "0 is not in the range"),
+        ([], "Missing option '--out'"),
+    ],
+)
+def test_bad_arguments_are_one_line(run: Run, swept: Path, words: list[str], said: str) -> None:
+    """A wrong argument is refused in one line, and nothing is written."""
+    before = swept.read_bytes()
+    done = run("measure", str(swept), *words)
+    assert (done.code, done.out) == (2, "")
+    assert said in done.err
+    assert done.err.count("\n") == 1
+    assert not Path("later.nc").exists()
+    assert swept.read_bytes() == before
+
+
+def test_a_dataset_without_winners_is_one_line(run: Run) -> None:
+    """A dataset that no sweep made has nothing to measure."""
+    mine = abtune.make_dataset([[[1.0], [2.0]]], shapes=["a"], configs=["x", "y"])
+    abtune.save_dataset(mine, "mine.nc")
+    done = run("measure", "mine.nc", "--out", "later.nc")
+    assert done.code == 2
+    assert "has no winners to measure; give one that abtune sweep made" in done.err

@@ -1,0 +1,83 @@
+"""``abtune merge`` on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import xarray as xr
+from running import Run
+
+import abtune
+
+
+@pytest.fixture
+def halves(empty_folder: Path) -> xr.Dataset:
+    """Write the configurations of a dataset into files of their own, and return the whole."""
+    dataset = abtune.open_dataset("h200-pilot")
+    Path("runs").mkdir()
+    for number, config in enumerate(dataset["config"].values):
+        abtune.save_dataset(dataset.sel(config=[config]), f"runs/{number}.nc")
+    return dataset
+
+
+def test_halves_become_one(halves: xr.Dataset, run: Run) -> None:
+    """The numbers are what they were; the files are recorded with their folders."""
+    done = run("merge", "runs/0.nc", "runs/1.nc", "--out", "all.nc")
+    assert (done.code, done.err) == (0, "")
+    first, second = done.out.splitlines()
+    assert first == "all.nc: 3 shapes, configurations mainline, async"
+    assert second.startswith("3 shapes with configurations from different files: what changed between their")
+    merged = abtune.open_dataset("all.nc")
+    xr.testing.assert_equal(merged, halves)
+    assert [source["file"] for source in json.loads(merged.attrs["sources"])] == ["runs/0.nc", "runs/1.nc"]
+
+
+def test_bundled_datasets_have_names(empty_folder: Path, run: Run) -> None:
+    """A dataset that comes with abtune is merged by its name."""
+    pilot = abtune.open_dataset("h200-pilot")
+    abtune.save_dataset(pilot.isel(shape=[0]).assign_coords(shape=["other"]), "other.nc")
+    assert run("merge", "h200-pilot", "other.nc", "--out", "all.nc").code == 0
+    merged = abtune.open_dataset("all.nc")
+    assert merged["shape"].values.tolist() == [*pilot["shape"].values.tolist(), "other"]
+    assert [source["file"] for source in json.loads(merged.attrs["sources"])] == ["h200-pilot", "other.nc"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["runs/0.nc"], "there is nothing to merge; give two datasets or more"),
+        ([], "Missing argument"),
+        (["runs/0.nc", "runs/../runs/0.nc"], "is given twice; each run counts once"),
+        (["runs/0.nc", "h200-pilot"], "runs/0.nc and h200-pilot both have a run of"),
+        (["runs/0.nc", "absent.nc"], "absent.nc: no such file"),
+        (
+            ["runs/0.nc", "runs/1.nc", "--overwrite", "--out", "runs/1.nc"],
+            "runs/1.nc is one of the datasets to",
+        ),
+        (
+            ["runs/0.nc", "runs/1.nc", "--out", "taken.nc"],
+            "taken.nc exists; give another name, or --overwrite",
+        ),
+    ],
+)
+def test_what_cannot_be_merged_is_said(halves: xr.Dataset, run: Run, arguments: list[str], said: str) -> None:
+    """One line, and nothing is written."""
+    abtune.save_dataset(halves, "taken.nc")
+    out = [] if "--out" in arguments else ["--out", "x.nc"]
+    before = Path("runs/1.nc").read_bytes()
+    done = run("merge", *arguments, *out)
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert said in done.err
+    assert not Path("x.nc").exists()
+    assert Path("runs/1.nc").read_bytes() == before
+
+
+def test_variables_that_are_left_out_are_said(halves: xr.Dataset, run: Run) -> None:
+    """Variables of other programs are not in the schema."""
+    abtune.save_dataset(
+        halves.isel(shape=[0]).assign_coords(shape=["x"]).assign(mine=("shape", [1.0])), "m.nc"
+    )
+    done = run("merge", "runs/0.nc", "m.nc", "--out", "all.nc")
+    assert "variables left out: mine\n" in done.out
