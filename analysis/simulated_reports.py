@@ -18,7 +18,7 @@ from abtune.stats.design.detect import Design, Requirement, detectable_boost
 from abtune.stats.difference.conservative import conservative_welch
 from abtune.stats.difference.standard_error import standard_error
 from abtune.stats.intervals.interval import Interval, t_interval
-from abtune.stats.intervals.simultaneous import simultaneous
+from abtune.stats.intervals.simultaneous import resample_tails, simultaneous
 from abtune.stats.testing.significance import difference_p, permutation_test, split_share
 from abtune.stats.testing.step_procedures import holm
 from abtune.stats.two_sample import TwoSample
@@ -182,7 +182,8 @@ def _held(pair: tuple[Noise, Noise], n: int, reports: int) -> tuple[float, float
     for _ in range(reports):
         samples = TwoSample.without_floor(*(noise(rng, (SHAPES, n)) for noise in pair))
         student = t_interval(conservative_welch(samples), level=1 - ALPHA / SHAPES)
-        drawn = simultaneous(samples, level=1 - ALPHA, rng=rng)
+        tails = resample_tails(samples, level=1 - ALPHA, rng=rng)
+        drawn = simultaneous(samples, tails, level=1 - ALPHA)
         held += [_holds(student), _holds(drawn)]
         known = student.high > student.low  # tied samples have no width at all
         widths.append(float(np.median((drawn.high - drawn.low)[known] / (student.high - student.low)[known])))

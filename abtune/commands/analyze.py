@@ -194,7 +194,7 @@ def _sections(dataset: xr.Dataset, analysis: Analysis, wanted: Wanted, view: Vie
         section = analysis_section(analysis, view)
         yield dataclasses.replace(section, page=()) if hidden else section
     context = Context(dataset=dataset, analysis=analysis, values=wanted.values)
-    for kind in wanted.kinds:
+    for kind in wanted.kinds if view.brief else wanted.with_those_of(dataset):
         yield kind.section(context)
 
 

@@ -28,13 +28,14 @@ if TYPE_CHECKING:
 
     from abtune.compare.results import Analysis
 
-KINDS = ("forest", "seeds", "trials")
+KINDS = ("forest", "seeds", "trials", "same-schedule")
 _JUDGING = ("level", "margin", "rng_seed", "estimand", "method", "test", "correction")
 # Parameters that would change nothing in a figure of this kind.
 _WITHOUT: Mapping[str, tuple[str, ...]] = {
     "forest": (),
     "seeds": ("beside",),
     "trials": ("beside", *_JUDGING),
+    "same-schedule": ("beside",),
 }
 
 
@@ -60,7 +61,8 @@ Examples:
     type=click.Choice(KINDS),
     default=KINDS[0],
     show_default=True,
-    help="Boosts with their intervals, every seed, or the best so far by number of trials.",
+    help="Boosts with their intervals, every seed, the best so far by number of trials, or each schedule "
+    "under both configurations.",
 )
 @baseline_option()
 @candidate_option()
@@ -144,6 +146,11 @@ def _draw(kind: str, opened: xr.Dataset, analysis: Analysis, beside: str | None)
 
         best = searches_so_far(part.sel(config=list(names)))
         return draw_trials(analysis, best[:, 0], best[:, 1])
+    if kind == "same-schedule":
+        from abtune.sections.same_schedule.same_schedule import describe_same_schedule
+        from abtune.sections.same_schedule.same_schedule_figure import draw_same_schedule
+
+        return draw_same_schedule(opened, describe_same_schedule(opened, analysis))
     from abtune.report.figures.forest import draw_forest
 
     if beside is None:

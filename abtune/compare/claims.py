@@ -175,7 +175,7 @@ def _counts(rows: Sequence[Comparison], claims: Claims, settings: Settings) -> I
 
 
 def _shown(verdicts: int, bound: int, word: str) -> str:
-    """Return how many shapes are faster or slower: those with the verdict, or a higher bound of the number."""
+    """Return how many shapes are faster or slower: those with the verdict, or a higher bound."""
     number = max(verdicts, bound)
     if not number:
         return f"none is shown {word}"

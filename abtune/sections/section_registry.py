@@ -80,6 +80,8 @@ class SectionKind:
         Further options.
     replaces_report : bool
         Whether it stands in place of the main report.
+    shown_with : str
+        A variable of datasets that have it without being asked; empty for none.
     """
 
     name: str
@@ -88,6 +90,7 @@ class SectionKind:
     metavar: str = ""
     options: tuple[SectionOption, ...] = ()
     replaces_report: bool = False
+    shown_with: str = ""
 
     def is_asked(self, values: Mapping[str, Any]) -> bool:
         """Return whether the values of the options ask for this section."""
@@ -123,6 +126,12 @@ SECTIONS: dict[str, SectionKind] = {
                     implies=True,
                 ),
             ),
+        ),
+        SectionKind(
+            name="same_schedule",
+            help="Winners built under both configurations: code or luck? Shown where the dataset has them.",
+            make="abtune.sections.same_schedule.same_schedule_page:same_schedule_section",
+            shown_with="transfer_latency",
         ),
         SectionKind(
             name="noise",

@@ -36,7 +36,7 @@ from abtune.report.page import (
     column,
 )
 from abtune.report.scale import Interval, Scale
-from abtune.report.summary import analysis_report
+from abtune.report.summary import View, analysis_report
 from abtune.text import p_value, percent_cell
 
 EMPTY = {"meta", "wbr"}
@@ -125,7 +125,7 @@ def page() -> Section:
 
 
 def render_html(analysis: Analysis, *sections: Section, why: bool = False) -> str:
-    return html.render(analysis_report(analysis, *sections, why=why))
+    return html.render(analysis_report(analysis, *sections, view=View(why=why)))
 
 
 def written(*parts: Page) -> str:

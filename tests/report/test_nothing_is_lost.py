@@ -16,7 +16,7 @@ import abtune
 from abtune.compare.results import Analysis
 from abtune.report.formats.terminal_table import Fit, fit_tables
 from abtune.report.page import Bullets, Column, Folded, Grid, Heading, Page, Part, Prose, Tally, spans
-from abtune.report.summary import analysis_section
+from abtune.report.summary import View, analysis_section
 from abtune.report.text.layout import GAP
 from abtune.sections.curve.curve import boost_curve
 from abtune.sections.curve.curve_page import curve_page
@@ -62,7 +62,7 @@ def measured() -> xr.Dataset:
 def pages(report: Analysis, measured: xr.Dataset) -> dict[str, Page]:
     analysis = abtune.analyze(measured)
     return {
-        "report": analysis_section(report, why=True).page,
+        "report": analysis_section(report, View(why=True)).page,
         "explain": explain_page(explain(measured, analysis, LABELS[0])),
         "overall": overall_page(analysis),
         "noise": noise_page(describe_noise(measured, analysis)),

@@ -12,7 +12,7 @@ from report_builders import NAN, make_analysis, make_comparison, make_side, prin
 from abtune.compare.results import Analysis, Verdict
 from abtune.report.formats import terminal
 from abtune.report.formats.terminal_table import mark
-from abtune.report.summary import analysis_report, analysis_section
+from abtune.report.summary import View, analysis_report, analysis_section
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -38,7 +38,7 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def render(analysis: Analysis, width: int, *, why: bool = False) -> str:
-    return printed(analysis_section(analysis, why=why).page, width)
+    return printed(analysis_section(analysis, View(why=why)).page, width)
 
 
 def text_for(stream: io.StringIO) -> str:

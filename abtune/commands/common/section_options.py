@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from abtune.commands.common.options import FigurePath
 from abtune.errors import InputError
 from abtune.sections.section_registry import SECTIONS, SectionKind, SectionOption, sections_asked
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +48,14 @@ class Wanted:
     def names(self) -> set[str]:
         """Names of the sections."""
         return {kind.name for kind in self.kinds}
+
+    def with_those_of(self, dataset: xr.Dataset) -> tuple[SectionKind, ...]:
+        """Return the sections, and those that a dataset shows without being asked."""
+        if self.alone or any(kind.replaces_report for kind in self.kinds):
+            return self.kinds
+        return tuple(
+            kind for kind in SECTIONS.values() if kind in self.kinds or kind.shown_with in dataset.variables
+        )
 
     def _of_kind(self, kind: str) -> Iterator[Any]:
         options = (option for section in SECTIONS.values() for option in section.options)

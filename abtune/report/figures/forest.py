@@ -27,6 +27,7 @@ VERDICT_COLOURS = {
     Verdict.IMPROVED: "#009e73",
     Verdict.REGRESSED: "#d55e00",
     Verdict.EQUIVALENT: "#0072b2",
+    Verdict.NOT_SLOWER: "#2f6f3e",
     Verdict.INCONCLUSIVE: "#555555",
     Verdict.INVALID: "#777777",
 }
@@ -34,10 +35,11 @@ _MARKERS = {
     Verdict.IMPROVED: "^",
     Verdict.REGRESSED: "v",
     Verdict.EQUIVALENT: "s",
+    Verdict.NOT_SLOWER: "^",
     Verdict.INCONCLUSIVE: "o",
     Verdict.INVALID: "d",
 }
-_HOLLOW = {Verdict.INCONCLUSIVE, Verdict.INVALID}
+_HOLLOW = {Verdict.NOT_SLOWER, Verdict.INCONCLUSIVE, Verdict.INVALID}
 _SIZE = 8.0  # points of letters
 _ROW, _PLOT, _GAP = 0.21, 3.6, 10.0  # inch, inch, points
 _WIDEST = 62  # letters in a line below the drawing
@@ -146,8 +148,8 @@ def _write_cells(
                 )
 
 
-def _colour_of(word: str) -> str:
-    return VERDICT_COLOURS[Verdict(word)] if word in set(Verdict) else _INK
+def _colour_of(words: str) -> str:
+    return next((colour for verdict, colour in VERDICT_COLOURS.items() if verdict.words == words), _INK)
 
 
 def _draw_row(axis: Axes, row: Row, scale: Scale) -> None:

@@ -17,12 +17,14 @@ from enum import StrEnum
 import numpy as np
 import xarray as xr
 
-from abtune.compare.results import Analysis, Comparison
+from abtune.compare.results import Analysis, Claim, Comparison
 from abtune.dataset.schema import TransferStatus
 from abtune.errors import InputError
 from abtune.samples.transfers import Transfers, extract_transfers, has_transfers
 from abtune.sections.same_schedule.direction import Direction, describe_direction, holm_p
+from abtune.stats.shapes.count_bound import at_least
 from abtune.stats.two_sample import Floats
+from abtune.text import percent
 
 # Effects of both signs count as real from this many standard errors of measuring on.
 _CLEAR = 3.0
@@ -36,6 +38,7 @@ class Reading(StrEnum):
     SAME = "no difference"
     MIXED = "depends on the schedule"
     NOTHING_FITS = "does not fit"
+    SAME_KERNEL = "the same kernel"
     OPEN = "not settled"
 
 
@@ -105,6 +108,8 @@ class SameSchedule:
         One for each shape, in the order of the report.
     of_baseline, of_candidate : Direction
         The mean effect over the shapes, from the spread over shapes.
+    claims : tuple of Claim
+        Shapes whose code is faster even on the baseline's schedules, and slower even on the candidate's.
     contains : bool
         Whether the candidate's design space contains the baseline's.
     caveats : tuple of str
@@ -118,13 +123,12 @@ class SameSchedule:
     shapes: tuple[ShapeEffect, ...]
     of_baseline: Direction
     of_candidate: Direction
+    claims: tuple[Claim, ...]
     contains: bool
     caveats: tuple[str, ...]
 
 
-def describe_same_schedule(
-    dataset: xr.Dataset, analysis: Analysis, *, tolerance: float = 0.05
-) -> SameSchedule:
+def describe_same_schedule(dataset: xr.Dataset, analysis: Analysis) -> SameSchedule:
     """Return what the same schedules say, shape by shape and over all shapes.
 
     Parameters
@@ -132,9 +136,7 @@ def describe_same_schedule(
     dataset : xarray.Dataset
         With transfers; the one that was analysed.
     analysis : Analysis
-        Its analysis.
-    tolerance : float
-        Effects within it count as none, a fraction.
+        Its analysis; effects within its tolerance count as none.
 
     Raises
     ------
@@ -150,7 +152,7 @@ def describe_same_schedule(
     names = analysis.baseline, analysis.candidate
     sides = [extract_transfers(dataset, name, *names) for name in names]
     directions = [list(_directions(side, analysis.level)) for side in sides]
-    readings = _readings(directions, sides, analysis, tolerance)
+    readings = _readings(directions, sides, analysis)
     shapes = tuple(
         _shape(row, (mainline, other), _best(sides, index), reading)
         for index, (row, mainline, other, reading) in enumerate(
@@ -163,10 +165,11 @@ def describe_same_schedule(
         baseline=names[0],
         candidate=names[1],
         level=analysis.level,
-        tolerance=tolerance,
+        tolerance=analysis.settings.tolerance,
         shapes=shapes,
         of_baseline=means[0],
         of_candidate=means[1],
+        claims=tuple(_claims(directions, analysis.settings.alpha)),
         contains=contains,
         caveats=tuple(_caveats(sides, analysis, shapes, contains=contains)),
     )
@@ -193,10 +196,9 @@ def _readings(
     directions: Sequence[Sequence[Direction]],
     sides: Sequence[Transfers],
     analysis: Analysis,
-    tolerance: float,
 ) -> list[Reading]:
     """Return what each shape may be said to be; the list as a whole errs with probability alpha at most."""
-    alpha = analysis.settings.alpha
+    alpha, tolerance = analysis.settings.alpha, analysis.settings.tolerance
     faster = holm_p([row.p_faster for row in directions[0]])
     slower = holm_p([row.p_slower for row in directions[1]])
     readings = []
@@ -209,7 +211,7 @@ def _readings(
         elif slower[index] <= alpha:
             readings.append(Reading.SLOWER)
         elif one.fitting + two.fitting == 0:
-            readings.append(Reading.NOTHING_FITS)
+            readings.append(_unfitting(one, two))
         elif one.within(tolerance) and two.within(tolerance):
             readings.append(Reading.SAME)
         elif (clear > _CLEAR).any() and (clear < -_CLEAR).any():
@@ -217,6 +219,25 @@ def _readings(
         else:
             readings.append(Reading.OPEN)
     return readings
+
+
+def _unfitting(one: Direction, two: Direction) -> Reading:
+    """Return what a shape is of which no schedule gives two kernels."""
+    if one.does_not_fit + two.does_not_fit:
+        return Reading.NOTHING_FITS
+    return Reading.SAME_KERNEL if one.same + two.same else Reading.OPEN
+
+
+def _claims(directions: Sequence[Sequence[Direction]], alpha: float) -> Iterator[Claim]:
+    """Yield in how many shapes the code is faster, and slower, each against the bias of its schedules."""
+    tests = {
+        "faster": [row.p_faster for row in directions[0]],
+        "slower": [row.p_slower for row in directions[1]],
+    }
+    for claim, p in tests.items():
+        # Searches of two shapes have nothing in common, and measuring adds little: no correlation.
+        shown = at_least(np.array(p), correlation=0.0, alpha=alpha)
+        yield Claim(claim=claim, beyond=0.0, at_least=shown, of=len(p), workload=None)
 
 
 def _shape(
@@ -236,25 +257,30 @@ def _shape(
     )
 
 
-# What a reading says about the boost of the searches, by whether that is a loss.
-_SAYS = {
-    (Reading.FASTER, False): "The code explains a gain.",
-    (Reading.FASTER, True): "The loss of the searches is luck or effort, not the code.",
-    (Reading.SLOWER, False): "The gain of the searches is luck, not the code.",
-    (Reading.SLOWER, True): "The code explains a loss.",
-    (Reading.SAME, False): "The code makes no difference: what the searches show is luck or effort.",
-    (Reading.SAME, True): "The code makes no difference: what the searches show is luck or effort.",
-    (Reading.MIXED, False): "Some schedules gain and some lose: it depends on which the search picks.",
-    (Reading.MIXED, True): "Some schedules gain and some lose: it depends on which the search picks.",
-}
-
-
 def _sentence(row: Comparison, directions: tuple[Direction, Direction], reading: Reading) -> str:
     """Return what the same schedules say about the boost that the searches show; empty for nothing."""
     known = [direction.effect for direction in directions if not math.isnan(direction.effect)]
-    if reading is Reading.OPEN and row.boost < 0 and known and min(known) > 0:
-        return "No sign of a regression in the code."
-    return _SAYS.get((reading, row.boost < 0), "")
+    means = _means(row.boost < 0, known, reading)
+    if not known or not means:
+        return ""
+    search = f"{percent(row.boost, signed=True)} by search, {row.verdict.words}"
+    both = " and ".join(percent(effect, signed=True) for effect in known)
+    return f"{search}; {both} with the same schedules: {means}."
+
+
+def _means(loses: bool, known: Sequence[float], reading: Reading) -> str:  # noqa: FBT001 - private
+    match reading:
+        case Reading.FASTER:
+            return "the loss is luck or effort, not code" if loses else "the code explains a gain"
+        case Reading.SLOWER:
+            return "the code explains a loss" if loses else "the gain is luck, not code"
+        case Reading.SAME:
+            return "what the searches show is luck or effort"
+        case Reading.OPEN if known and min(known) > 0 and loses:
+            return "no sign of a regression in the code"
+        case Reading.OPEN if known and max(known) < 0 and not loses:
+            return "no sign of a gain in the code"
+    return ""
 
 
 def _best(sides: Sequence[Transfers], index: int) -> BestKnown:

@@ -1,0 +1,140 @@
+"""The same schedules under both configurations, as a figure: a row for each shape, both directions in it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from abtune.report.figures.figure import GREY, new_figure, plain, text_width
+from abtune.report.figures.panels import SIDE_COLOURS
+from abtune.report.text.labels import fit_labels
+from abtune.samples.transfers import Transfers, extract_transfers
+from abtune.sections.same_schedule.same_schedule import SameSchedule, ShapeEffect, effects
+from abtune.stats.two_sample import Floats
+from abtune.text import count, printable
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_SIZE = 8.0  # points of letters
+_LABEL = 34  # letters in a line of a label
+_ROW, _PLOT = 0.3, 4.6  # inches
+_TICKS = (-75, -50, -30, -20, -10, 0, 10, 20, 30, 50, 100, 200, 400, 900)
+_MARKERS = ("o", "D")
+_FAR = 0.98  # the axis holds this share of the schedules; the others stand at its ends
+
+
+def draw_same_schedule(dataset: xr.Dataset, found: SameSchedule) -> Figure:
+    """Return a figure of the effect on every schedule, beside the boost of the searches.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        With transfers; the one that was analysed.
+    found : SameSchedule
+        What the same schedules say.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        With one axes, logarithmic: a speedup of 1.1 is at 1.1. Shapes are sorted by the boost of the best
+        known kernels, the largest first.
+
+    Raises
+    ------
+    InputError
+        If matplotlib is not installed.
+    """
+    part = dataset.sel(shape=[row.shape for row in found.shapes])
+    names = found.baseline, found.candidate
+    sides = [extract_transfers(part, name, *names) for name in names]
+    order = sorted(range(len(found.shapes)), key=lambda index: _key(found.shapes[index]))
+    labels = fit_labels([printable(found.shapes[index].shape) for index in order], _LABEL)
+    texts = ["\n".join(map(plain, lines)) for lines in labels.lines]
+    heights = [max(1.0, 0.55 * len(lines)) for lines in labels.lines]
+    tops = np.concatenate([[0.0], np.cumsum(heights)])
+    left = max(text_width(text, _SIZE) for text in texts) + 8
+    figure, (axis,) = new_figure(1, _PLOT + left / 72, 1.2 + _ROW * float(tops[-1]))
+    _set_up(axis, sides, found)
+    axis.set_ylim(float(tops[-1]) + 0.1, -0.1)
+    middles = (tops[:-1] + tops[1:]) / 2
+    axis.set_yticks(middles, texts, fontsize=_SIZE, ha="left")
+    axis.tick_params(axis="y", length=0, pad=left)
+    for edge in tops[1:-1]:
+        axis.axhline(edge, color=GREY, lw=0.3, zorder=0)
+    for y, index in zip(middles.tolist(), order, strict=True):
+        _draw_row(axis, y, found.shapes[index], [effects(side, index) for side in sides])
+    marks, words = _legend(axis, found)
+    figure.legend(marks, words, loc="outside lower center", ncols=2, fontsize=_SIZE, frameon=False)
+    axis.set_title(_title(found, labels.shared), fontsize=9, loc="left")
+    return figure
+
+
+def _key(row: ShapeEffect) -> float:
+    return math.inf if math.isnan(row.best.boost) else -row.best.boost
+
+
+def _title(found: SameSchedule, shared: str) -> str:
+    words = f"{found.candidate} against {found.baseline}: {count(len(found.shapes), 'shape')}"
+    return plain(printable(f"{words}; all {shared}" if shared else words))
+
+
+def _set_up(axis: Axes, sides: Sequence[Transfers], found: SameSchedule) -> None:
+    from matplotlib.ticker import NullLocator
+
+    known = np.concatenate([effects(side, index) for side in sides for index in range(len(found.shapes))])
+    boosts = [math.log1p(boost) for row in found.shapes for boost in (row.boost, row.best.boost)]
+    values = np.concatenate([known, [boost for boost in boosts if math.isfinite(boost)], [-0.05, 0.05]])
+    low, high = np.quantile(values, [(1 - _FAR) / 2, (1 + _FAR) / 2])
+    axis.set_xscale("log")
+    axis.set_xlim(math.exp(low - 0.05), math.exp(high + 0.05))
+    first, last = axis.get_xlim()
+    ticks = [tick for tick in _TICKS if first <= 1 + tick / 100 <= last]
+    axis.set_xticks([1 + tick / 100 for tick in ticks], [f"{tick:+d}" if tick else "0" for tick in ticks])
+    axis.xaxis.set_minor_locator(NullLocator())
+    axis.tick_params(axis="x", labelsize=_SIZE)
+    axis.axvline(1, color=GREY, lw=0.9, zorder=0)
+    axis.spines["left"].set_visible(False)
+    words = f"slower  |  faster: boost of {found.candidate} over {found.baseline} (%)"
+    axis.set_xlabel(plain(printable(words)), fontsize=_SIZE)
+
+
+def _draw_row(axis: Axes, y: float, row: ShapeEffect, schedules: Sequence[Floats]) -> None:
+    first, last = axis.get_xlim()
+    for lane, values, colour, marker in zip((-0.24, 0.24), schedules, SIDE_COLOURS, _MARKERS, strict=True):
+        across = np.exp(values)
+        for ends, shape in ((across < first, "<"), (across > last, ">"), (_within(axis, across), marker)):
+            here = np.clip(across[ends], first, last)
+            axis.plot(here, np.full(len(here), y + lane), shape, color=colour, ms=3.2, mew=0, clip_on=False)
+    if not math.isnan(row.boost_low):
+        ends = np.clip([1 + row.boost_low, 1 + row.boost_high], first, last)
+        axis.plot(ends, [y, y], color="black", lw=1.2)
+    if not math.isnan(row.boost):
+        axis.plot(np.clip(1 + row.boost, first, last), y, "|", color="black", ms=8, mew=1.6)
+    if not math.isnan(row.best.boost):
+        axis.plot(np.clip(1 + row.best.boost, first, last), y, "*", color="black", mfc="white", ms=7, mew=0.9)
+
+
+def _within(axis: Axes, across: Floats) -> npt.NDArray[np.bool_]:
+    first, last = axis.get_xlim()
+    return (first <= across) & (across <= last)
+
+
+def _legend(axis: Axes, found: SameSchedule) -> tuple[list[Artist], list[str]]:
+    """Return the marks of the figure and their meaning."""
+    handles: list[Artist] = [
+        axis.plot([], [], marker, color=colour, ms=4, mew=0)[0]
+        for colour, marker in zip(SIDE_COLOURS, _MARKERS, strict=True)
+    ]
+    handles.append(axis.plot([], [], color="black", lw=1.2, marker="|", ms=8, mew=1.6)[0])
+    handles.append(axis.plot([], [], "*", color="black", mfc="white", ms=7, mew=0.9)[0])
+    names = [f"a schedule that {name} chose" for name in (found.baseline, found.candidate)]
+    words = [*names, "boost of the searches, with its interval", "best known kernels of both"]
+    return handles, [plain(printable(word)) for word in words]

@@ -1,0 +1,179 @@
+"""The page about the same schedules: the effect of the code in both directions, shape by shape."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+
+from abtune.report.page import (
+    SHAPE,
+    Bullets,
+    Cell,
+    Column,
+    Drawn,
+    Grid,
+    Heading,
+    Part,
+    Prose,
+    Section,
+    Tally,
+    column,
+    filled,
+)
+from abtune.report.scale import Interval, choose_scale
+from abtune.sections.same_schedule.direction import Direction
+from abtune.sections.same_schedule.same_schedule import (
+    Reading,
+    SameSchedule,
+    describe_same_schedule,
+)
+from abtune.sections.section_registry import Context
+from abtune.text import NOTHING, percent_cell, plain_percent
+
+# The verdict whose colour a reading has.
+_TONES = {Reading.FASTER: "improved", Reading.SLOWER: "regressed", Reading.SAME: "equivalent"}
+
+
+def same_schedule_section(context: Context) -> Section:
+    """Return what rebuilding the winners under the other configuration shows."""
+    found = describe_same_schedule(context.dataset, context.analysis)
+    return Section(
+        name="same_schedule",
+        page=same_schedule_page(found),
+        result=found,
+        sentence=summarise(found),
+    )
+
+
+def same_schedule_page(found: SameSchedule) -> tuple[Part, ...]:
+    """Compose the page."""
+    return tuple(_parts(found))
+
+
+def summarise(found: SameSchedule) -> str:
+    """Return in how many shapes the code is faster, and slower, each shown against the bias."""
+    faster, slower = found.claims
+    gain = f"at least {faster.at_least} of {faster.of} shapes gain" if faster.at_least else "no shape gains"
+    loss = f"At least {slower.at_least} of {slower.of} lose" if slower.at_least else "None loses"
+    return (
+        f"The code of {found.candidate} alone: {gain} on schedules that {found.baseline} chose. "
+        f"{loss} on its own schedules."
+    )
+
+
+def _parts(found: SameSchedule) -> Iterator[Part]:
+    baseline, candidate = found.baseline, found.candidate
+    yield Heading(text="the same schedules under both configurations", minor=False)
+    yield Prose(text=summarise(found), remark=False)
+    yield Prose(
+        text=(
+            "Each winner was built under both configurations, and both kernels were timed together. The "
+            "luck of the search is the same on both sides, so what differs is the code."
+        ),
+        remark=True,
+    )
+    yield _directions(found)
+    yield Prose(
+        text=(
+            f"Schedules of {baseline} were chosen without {candidate}: they are biased against it. Those of "
+            f"{candidate} are biased for it. A gain on the first or a loss on the second is strong evidence. "
+            "The two are never averaged."
+        ),
+        remark=True,
+    )
+    yield Heading(text="shape by shape", minor=True)
+    readings = Counter(row.reading for row in found.shapes)
+    yield Tally(
+        cells=tuple(
+            Cell(text=f"{readings[reading]} {reading}", tone=_TONES.get(reading, ""))
+            for reading in Reading
+            if readings[reading]
+        )
+    )
+    yield _shapes(found)
+    yield Prose(text=_explain(found), remark=True)
+    sentences = [f"{row.shape}: {row.sentence}" for row in found.shapes if row.sentence]
+    if sentences:
+        yield Heading(text="what this says of the searches", minor=True)
+        yield Bullets(items=tuple(sentences))
+    yield Bullets(items=found.caveats)
+
+
+def _directions(found: SameSchedule) -> Grid:
+    sides = found.of_baseline, found.of_candidate
+    drawn = tuple(_interval(side) for side in sides)
+    shapes = [
+        [row.of_baseline.effect for row in found.shapes],
+        [row.of_candidate.effect for row in found.shapes],
+    ]
+    positive = [f"{sum(effect > 0 for effect in side)}/{_known(side)}" for side in shapes]
+    return Grid(
+        stub="schedules of",
+        labels=tuple(side.origin for side in sides),
+        columns=(
+            column("effect %", [percent_cell(side.effect, 1) for side in sides]),
+            column(
+                f"{plain_percent(found.level)} interval",
+                [_bounds(side) for side in sides],
+            ),
+            Drawn(intervals=drawn, scale=choose_scale(drawn, margin=0.0), gives_way=4),
+            column("shapes faster", positive, gives_way=1),
+            column("schedules", [str(side.schedules) for side in sides], gives_way=2),
+            column("fit", [str(side.fitting) for side in sides]),
+            column("same kernel", [str(side.same) for side in sides], gives_way=3),
+            column("do not fit", [str(side.does_not_fit) for side in sides], gives_way=3),
+        ),
+    )
+
+
+def _shapes(found: SameSchedule) -> Grid:
+    rows = found.shapes
+    readings = [Cell(text=str(row.reading), tone=_TONES.get(row.reading, "")) for row in rows]
+    return Grid(
+        stub=SHAPE,
+        labels=tuple(row.shape for row in rows),
+        columns=filled(
+            [
+                column("search %", [percent_cell(row.boost, 1) for row in rows], gives_way=4),
+                *_side_columns(found.baseline, [row.of_baseline for row in rows], 1),
+                *_side_columns(found.candidate, [row.of_candidate for row in rows], 2),
+                column("best known %", [percent_cell(row.best.boost, 1) for row in rows], gives_way=3),
+                column("reading", readings, kind="word"),
+            ]
+        ),
+    )
+
+
+def _side_columns(origin: str, sides: list[Direction], gives_way: int) -> Iterator[Column]:
+    yield column(f"{origin}'s %", [percent_cell(side.effect, 1) for side in sides])
+    yield column("interval", [_bounds(side) for side in sides], gives_way=7 - gives_way)
+    yield column("fit", [f"{side.fitting}/{_tried(side)}" for side in sides], gives_way=gives_way)
+
+
+def _explain(found: SameSchedule) -> str:
+    return (
+        f"{found.baseline}'s %, {found.candidate}'s %: mean boost of {found.candidate} on distinct schedules "
+        f"that these searches chose, with the interval over schedules. fit: schedules that both can build as "
+        "different kernels, of those tried. best known: the fastest kernels of both over all schedules. "
+        f"{Reading.SAME}: both intervals lie within {plain_percent(found.tolerance)}. {Reading.MIXED}: gains "
+        "and losses beyond the noise of measuring. Readings are corrected over the shapes (Holm)."
+    )
+
+
+def _interval(side: Direction) -> Interval:
+    return Interval(low=side.low, value=side.effect, high=side.high, tone="overall")
+
+
+def _bounds(side: Direction) -> str:
+    if math.isnan(side.low):
+        return NOTHING
+    return f"{percent_cell(side.low, 0)} to {percent_cell(side.high, 0)}"
+
+
+def _tried(side: Direction) -> int:
+    return side.fitting + side.does_not_fit + side.failed
+
+
+def _known(effects: list[float]) -> int:
+    return sum(not math.isnan(effect) for effect in effects)
