@@ -195,7 +195,7 @@ def _sections(dataset: xr.Dataset, analysis: Analysis, wanted: Wanted, view: Vie
         yield dataclasses.replace(section, page=()) if hidden else section
     context = Context(dataset=dataset, analysis=analysis, values=wanted.values)
     for kind in wanted.kinds if view.brief else wanted.with_those_of(dataset):
-        yield kind.section(context)
+        yield dataclasses.replace(kind.section(context), unasked=kind not in wanted.kinds)
 
 
 def _is_single(dataset: xr.Dataset, wanted: Wanted, options: dict[str, Any]) -> bool:

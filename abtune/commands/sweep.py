@@ -212,4 +212,4 @@ def _unsettled(dataset: xr.Dataset) -> set[str]:
     from abtune.stats.design.looks import ALPHA
 
     rows = abtune.analyze(dataset, level=1 - ALPHA).comparisons
-    return {row.shape for row in rows if row.verdict is abtune.Verdict.INCONCLUSIVE}
+    return {row.shape for row in rows if row.verdict.more_seeds_help}

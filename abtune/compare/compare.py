@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 
@@ -190,7 +191,7 @@ def _evidence(
             boost_high=from_log(interval.high[index]),
             boost_low_simultaneous=from_log(wide.low[index]),
             boost_high_simultaneous=from_log(wide.high[index]),
-            boost_at_least=from_log(statistics.at_least[index]),
+            boost_at_least=_or_nan(statistics.at_least[index]),
             p=float(tests.p[index]),
             p_adjusted=float(tests.p_adjusted[index]),
             p_welch=float(tests.p_welch[index]),
@@ -233,6 +234,12 @@ def _side(samples: Samples, index: int) -> Side:
         latency=float(samples.latency[index]),
         noise=float(samples.noise[index]),
     )
+
+
+def _or_nan(log_bound: float) -> float:
+    """Return a bound of a log ratio as one of a boost."""
+    # Always the same NaN: analyses that are alike compare equal.
+    return math.nan if math.isnan(log_bound) else from_log(log_bound)
 
 
 def _boost(baseline: Side, candidate: Side, log_ratio: float) -> float:

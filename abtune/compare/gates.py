@@ -65,7 +65,9 @@ def judge(row: Evidence, settings: Settings) -> Judgement:
         )
     elif slower is None:
         verdict = Verdict.NOT_SLOWER
-        reason = f"{_at_least(row)} Whether it is faster is not settled."
+        excludes_zero = same.otherwise if row.boost_low > 0 else ""
+        unclear = _hopeless(row, settings) or excludes_zero or "Whether it is faster is not settled."
+        reason = f"{_at_least(row)} {unclear}"
     else:
         verdict = Verdict.INCONCLUSIVE
         reason = " ".join(filter(None, [same.otherwise, slower.otherwise, *_power(row, settings)]))
@@ -214,7 +216,11 @@ def _no_difference(row: Evidence, settings: Settings) -> str:
     if row.p > settings.alpha:
         return f"The interval excludes zero, but the test finds no difference (p {p_value(row.p)})."
     adjusted = p_value(row.p_adjusted)
-    return f"The difference does not survive the correction over the shapes (adjusted p {adjusted})."
+    lost = f"The difference does not survive the correction over the shapes (adjusted p {adjusted})."
+    low, high = row.boost_low_simultaneous, row.boost_high_simultaneous
+    if settings.family_wise and low <= 0 <= high:
+        return f"{lost} The interval for all shapes at once is {_range(low, high)}."
+    return lost
 
 
 def _how_large(row: Evidence, settings: Settings) -> str:

@@ -25,6 +25,11 @@ class Verdict(StrEnum):
         """As a reader sees it."""
         return self.value.replace("-", " ")
 
+    @property
+    def more_seeds_help(self) -> bool:
+        """Whether more seeds might show a difference or its absence."""
+        return self in {Verdict.NOT_SLOWER, Verdict.INCONCLUSIVE}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:

@@ -86,7 +86,7 @@ def compare_at_looks(
                 seeds[index] = look.seeds
         analysis = compare_once(_with_seeds(dataset, seeds), replace(settings, look_alpha=look.alpha))
         for index, row in enumerate(analysis.comparisons):
-            if index not in settled and (number == last or row.verdict is not Verdict.INCONCLUSIVE):
+            if index not in settled and (number == last or not row.verdict.more_seeds_help):
                 settled[index] = _at_look(row, look)
     note = (
         f"Seeds were added until a shape was settled. Looks at {listed(str(look.seeds) for look in looks)} "

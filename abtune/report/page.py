@@ -208,6 +208,8 @@ class Section:
         For CSV, by heading; None if the result has no rows.
     sentence : str
         The result in one or two sentences; empty if it has none.
+    unasked : bool
+        Whether the data brought it. A format that has no place for it may leave it out.
     """
 
     name: str
@@ -215,6 +217,7 @@ class Section:
     result: object
     rows: tuple[Mapping[str, object], ...] | None = None
     sentence: str = ""
+    unasked: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,6 +36,7 @@ def evidence(**numbers: Any) -> Evidence:
         "p_equivalence_adjusted": 1.0,
         "detectable": 0.04,
         "fewest_seeds": 7,
+        "boost_at_least": NAN,
     }
     given = {**defaults, **numbers}
     wide = {"boost_low_simultaneous": given["boost_low"], "boost_high_simultaneous": given["boost_high"]}

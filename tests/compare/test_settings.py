@@ -248,11 +248,15 @@ def test_swapping_the_sides_inverts_every_boost(estimand: str, correction: str, 
     there = abtune.analyze(dataset, **options)
     back = abtune.analyze(dataset, baseline="async", candidate="mainline", **options)
     np.testing.assert_allclose(np.log1p(bounds(there)), -np.log1p(bounds(back))[:, ::-1], rtol=1e-9)
+    # Not slower is about one direction only, so it has no mirror image.
+    unsettled = {Verdict.NOT_SLOWER, Verdict.INCONCLUSIVE}
     mirrored = {Verdict.IMPROVED: Verdict.REGRESSED, Verdict.REGRESSED: Verdict.IMPROVED}
     for one, two in zip(there.comparisons, back.comparisons, strict=True):
         for name in ("p_adjusted", "p_welch_adjusted", "p_rank_adjusted", "p_equivalence_adjusted"):
             assert getattr(one, name) == pytest.approx(getattr(two, name), rel=1e-9)
-        assert mirrored.get(one.verdict, one.verdict) is two.verdict
+        assert {mirrored.get(one.verdict, one.verdict), two.verdict} <= unsettled or (
+            mirrored.get(one.verdict, one.verdict) is two.verdict
+        )
 
 
 def test_hopeless_data_get_an_answer_under_every_choice() -> None:

@@ -194,7 +194,7 @@ def test_verdicts_are_told_apart_without_colour() -> None:
     }
     ground = {(stroke.track, stroke.kind) for stroke in drawn(0.1, NAN, 0.3).strokes}
     assert len(markers - ground) == len(Verdict)
-    assert all(f"</span> {verdict.value}</span>" in text for verdict in Verdict)
+    assert all(f"</span> {verdict.words}</span>" in text for verdict in Verdict)
 
 
 def test_numbers_are_those_of_json() -> None:
@@ -209,10 +209,10 @@ def test_numbers_are_those_of_json() -> None:
             for name in ("boost", "boost_low", "boost_high")
         )
         assert row[1:4] == [boost, f"{low} to {high}" if low != "-" else "-", ""]
-        assert record["verdict"] in row[6]
+        assert record["verdict"].replace("-", " ") in row[7]
         assert row[5] == p_value(math.nan if record["p_adjusted"] is None else record["p_adjusted"])
-        assert row[8] == f"{record['n_baseline']}+{record['n_candidate']}"
-    overall = rows["these 5 shapes"]
+        assert row[9] == f"{record['n_baseline']}+{record['n_candidate']}"
+    overall = rows["these 6 shapes"]
     assert overall[1:3] == ["+11.85", "+7.72 to +16.13"]
 
 

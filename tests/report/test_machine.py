@@ -117,7 +117,7 @@ def test_json_has_sections_by_name() -> None:
     empty = Section(name="overall", page=(), result=None)
     document = json.loads(machine.render_json(analysis_report(typical_analysis(), named, empty)))
     assert document["noise"] == {"x": None, "y": [1, 2]}
-    assert document["overall"]["these_shapes"]["shapes"] == 5
+    assert document["overall"]["these_shapes"]["shapes"] == 6
     alone = json.loads(machine.render_json(Report(sections=(named,))))
     assert set(alone) == {"abtune_version", "noise"}
 

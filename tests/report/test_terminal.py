@@ -78,7 +78,7 @@ def test_columns_go_in_order_of_importance() -> None:
         for name in words.split(", "):
             widths[name] = width
     assert sorted(filter(None, widths), key=lambda name: -widths[name]) == [
-        *("failed", "noise %", "p", "seeds", "adj. p", "drawing", "95% interval"),
+        *("failed", "noise %", "at least %", "p", "seeds", "adj. p", "drawing", "95% interval"),
     ]
 
 
@@ -127,7 +127,7 @@ def test_marks_are_short() -> None:
 
 def test_columns_that_say_nothing_are_left_out() -> None:
     """One run a cell has no interval, no p and no noise, so there are no such columns."""
-    nothing = dict.fromkeys(("boost_low", "boost_high", "p", "p_adjusted"), NAN)
+    nothing = dict.fromkeys(("boost_low", "boost_high", "p", "p_adjusted", "boost_at_least"), NAN)
     side = make_side(n=1, noise=NAN)
     row = make_comparison(verdict=Verdict.INVALID, baseline=side, candidate=side, **nothing)
     heading = next(line for line in render(make_analysis(row), 100).splitlines() if "verdict" in line)
@@ -143,7 +143,7 @@ def test_reasons_on_request(width: int) -> None:
     assert "--why" not in with_reasons
     reasons = " ".join(with_reasons.partition("\nWhy, shape by shape\n")[2].split())
     for row in analysis.comparisons:
-        assert row.verdict.value in reasons
+        assert row.verdict.words in reasons
         assert set(row.reason.split()) <= set(reasons.split())
 
 

@@ -42,12 +42,13 @@ def render_csv(report: Report, stream: TextIO | None = None) -> str:  # noqa: AR
     InputError
         If a section has no rows.
     """
-    without = [section.name or report.title for section in report.sections if section.rows is None]
+    sections = [section for section in report.sections if not section.unasked]
+    without = [section.name or report.title for section in sections if section.rows is None]
     if without:
         raise InputError(f"CSV has the comparisons only, not {listed(without)}; take --format json")
     records = [
         {name: _cell(value) for name, value in row.items()}
-        for section in report.sections
+        for section in sections
         for row in section.rows or ()
     ]
     text = io.StringIO()

@@ -42,8 +42,23 @@ def same_schedule_section(context: Context) -> Section:
         name="same_schedule",
         page=same_schedule_page(found),
         result=found,
+        rows=tuple(map(_record, found.shapes)),
         sentence=summarise(found),
     )
+
+
+def _record(row: ShapeEffect) -> dict[str, object]:
+    """Return what CSV has of a shape."""
+    sides = {"of_baseline": row.of_baseline, "of_candidate": row.of_candidate}
+    numbers = ("effect", "low", "high", "schedules", "fitting", "does_not_fit", "same")
+    return {
+        "shape": row.shape,
+        "workload": row.workload,
+        "boost": row.boost,
+        **{f"{name}_{side}": getattr(found, name) for side, found in sides.items() for name in numbers},
+        "boost_best_known": row.best.boost,
+        "reading": str(row.reading),
+    }
 
 
 def same_schedule_page(found: SameSchedule) -> tuple[Part, ...]:
