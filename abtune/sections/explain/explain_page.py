@@ -129,7 +129,7 @@ def _changes(story: Explanation) -> Iterator[str]:
     if story.shapes > 1 and row.verdict is not Verdict.INVALID:
         same = "the same" if found.alone is row.verdict else found.alone.value
         yield f"As the only shape, without correction: {same}."
-    if row.verdict is Verdict.INCONCLUSIVE and found.seeds_for_estimate:
+    if row.verdict.more_seeds_help and found.seeds_for_estimate:
         yield (
             f"If the true boost is the {percent_cell(row.boost, _decimals(row))}% estimated, about "
             f"{found.seeds_for_estimate:,} seeds a side find it with 80% power."

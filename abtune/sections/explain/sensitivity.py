@@ -194,7 +194,7 @@ def _margin(row: Comparison, verdict: Callable[[float], Verdict]) -> float:
     def is_equivalent(margin: float) -> bool:
         return verdict(margin) is Verdict.EQUIVALENT
 
-    if row.verdict is not Verdict.INCONCLUSIVE or not is_equivalent(_LARGEST_MARGIN):
+    if not row.verdict.more_seeds_help or not is_equivalent(_LARGEST_MARGIN):
         return math.nan
     low, high = _SMALLEST_MARGIN, _LARGEST_MARGIN
     for _ in range(_HALVINGS):

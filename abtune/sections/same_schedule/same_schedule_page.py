@@ -26,6 +26,7 @@ from abtune.sections.same_schedule.direction import Direction
 from abtune.sections.same_schedule.same_schedule import (
     Reading,
     SameSchedule,
+    ShapeEffect,
     describe_same_schedule,
 )
 from abtune.sections.section_registry import Context
