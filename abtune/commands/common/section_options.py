@@ -15,21 +15,11 @@ from abtune.sections.section_registry import SECTIONS, SectionKind, SectionOptio
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """The sections that a command line asks for.
+    """The sections that a command line asks for."""
 
-    Attributes
-    ----------
-    values : mapping of str to object
-        Values of the options of all sections, by name.
-    kinds : tuple of SectionKind
-        The sections, in the order of the report.
-    alone : bool
-        Whether they stand alone, without the main report.
-    """
-
-    values: Mapping[str, Any]
-    kinds: tuple[SectionKind, ...]
-    alone: bool
+    values: Mapping[str, Any]  # values of the options of all sections, by name
+    kinds: tuple[SectionKind, ...]  # the sections, in the order of the report
+    alone: bool  # whether they stand alone, without the main report
 
     @property
     def inputs(self) -> list[str]:

@@ -18,17 +18,7 @@ _CIRCUMSTANCES = ("out", "dry_run", "time_limit", *NAMES)
 
 
 def session_facts(plan: Plan, facts: TargetFacts, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the facts about this session for the dataset's attributes.
-
-    Parameters
-    ----------
-    plan : Plan
-        The runs.
-    facts : TargetFacts
-        The target.
-    options : mapping
-        The options of the command, by the names of their parameters.
-    """
+    """Return the facts about this session for the dataset's attributes."""
     from abtune.version import __version__
 
     return {
@@ -43,10 +33,8 @@ def session_facts(plan: Plan, facts: TargetFacts, options: Mapping[str, Any]) ->
 
 
 def _command(options: Mapping[str, Any]) -> str:
-    """Return the command of this session, without the circumstances.
-
-    Where an earlier session had other shapes or fewer seeds, this command alone does not make the dataset.
-    """
+    """Return the command of this session, without the circumstances."""
+    # Where an earlier session had other shapes or fewer seeds, this command alone does not make the dataset.
     words = ["abtune", "sweep"]
     for name, value in options.items():
         if name in _CIRCUMSTANCES or value in (None, (), False, ""):

@@ -21,17 +21,7 @@ _MANY_SEEDS = 100
 
 
 def plan_words(plan: Plan, workplace: Workplace, done: Sequence[RunRecord]) -> str:
-    """Return what a sweep will do and what that costs.
-
-    Parameters
-    ----------
-    plan : Plan
-        The runs.
-    workplace : Workplace
-        Where they are done.
-    done : sequence of RunRecord
-        Runs that are finished already.
-    """
+    """Return what a sweep will do and what that costs."""
     from abtune.measure.plan.estimate import estimate
 
     facts, settings = workplace.facts, plan.settings
@@ -110,17 +100,7 @@ def _enough_seeds(family: int, *, until_settled: bool) -> str:
 
 
 def outcome_words(outcome: Outcome, plan: Plan, out: Path) -> str:
-    """Return how many runs are done, how many failed and why, and why the session stopped.
-
-    Parameters
-    ----------
-    outcome : Outcome
-        The end of the session.
-    plan : Plan
-        The runs.
-    out : Path
-        The dataset.
-    """
+    """Return how many runs are done, how many failed and why, and why the session stopped."""
     from abtune.dataset.schema import RunStatus
 
     failed = int((outcome.dataset["run_status"].values == RunStatus.FAILED).sum())

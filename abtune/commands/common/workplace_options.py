@@ -47,13 +47,7 @@ def target_option() -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 def workplace_options(cores_help: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return the options ``--cores``, ``--scheduler``, ``--rpc-tracker`` and ``--rpc-key``.
-
-    Parameters
-    ----------
-    cores_help : str
-        The help of ``--cores``.
-    """
+    """Return the options ``--cores``, ``--scheduler``, ``--rpc-tracker`` and ``--rpc-key``."""
     options = (
         click.option("--cores", type=click.IntRange(min=1), help=f"{cores_help} [default: all cores]"),
         click.option(
@@ -74,15 +68,7 @@ def workplace_options(cores_help: str) -> Callable[[Callable[..., Any]], Callabl
 
 
 def workplace_of(options: Mapping[str, Any]) -> Workplace:
-    """Return the workplace that the options mean, with its target found here or at a cluster.
-
-    Raises
-    ------
-    InputError
-        If only one of the two RPC options is given, or the tracker is no address.
-    TargetError
-        If there is no such target, or the cluster cannot be reached.
-    """
+    """Return the workplace that the options mean, with its target found here or at a cluster."""
     from abtune.measure.plan.target import Workplace, remote_device, usable_cores
     from abtune.measure.workers.find_target import find_target, find_target_at
 

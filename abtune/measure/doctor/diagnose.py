@@ -18,17 +18,7 @@ from abtune.measure.plan.target import TargetFacts, usable_cores
 
 
 def diagnose(target: str, out: Path, *, with_trial: bool) -> list[Finding]:
-    """Return the findings about this machine.
-
-    Parameters
-    ----------
-    target : str
-        The target in the user's words.
-    out : Path
-        Where a sweep would put its dataset; nothing is written.
-    with_trial : bool
-        Whether to propose, build and time a few kernels if nothing else is a problem.
-    """
+    """Return the findings about this machine."""
     findings = [check_python(), check_packages(), *check_tvm()]
     facts: TargetFacts | None = None
     if not problems(findings):

@@ -18,24 +18,12 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """The result of one check.
+    """The result of one check."""
 
-    Attributes
-    ----------
-    name : str
-        The subject, in a word or two.
-    level : Level
-        Whether a sweep can run like this.
-    state : str
-        The state that the check saw.
-    advice : str
-        What to do; empty if nothing is to be done.
-    """
-
-    name: str
-    level: Level
-    state: str
-    advice: str
+    name: str  # the subject, in a word or two
+    level: Level  # whether a sweep can run like this
+    state: str  # the state that the check saw
+    advice: str  # what to do; empty if nothing is to be done
 
 
 def ok(name: str, state: str) -> Finding:

@@ -19,13 +19,7 @@ _KERNEL = 'extern "C" __global__ void k(float* x) { x[threadIdx.x] = 1.0f; }'
 
 
 def check_target(spec: str) -> tuple[TargetFacts | None, tuple[Finding, ...]]:
-    """Return the facts about the target, or None if it cannot be used, and the findings about it.
-
-    Parameters
-    ----------
-    spec : str
-        The target in the user's words.
-    """
+    """Return the facts about the target, or None if it cannot be used, and the findings about it."""
     try:
         facts = find_target(spec)
     except AbtuneError as error:

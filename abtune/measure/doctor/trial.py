@@ -52,17 +52,7 @@ _STEPS = {"propose": "propose", "build_batch": "build", "time_batch": "time"}
 
 
 def check_trial(plan: Plan, facts: TargetFacts, store: Store) -> Finding:
-    """Return whether a few kernels can be proposed, built and timed, and how long each step took.
-
-    Parameters
-    ----------
-    plan : Plan
-        The sweep that would begin.
-    facts : TargetFacts
-        The target; the first of its devices is tried.
-    store : Store
-        Where the sweep would keep its runs. Its files are read, and nothing is written.
-    """
+    """Return whether a few kernels can be proposed, built and timed, and how long each step took."""
     started = time.monotonic()
     try:
         store.rounds()  # a sweep reads its files first, and ends where one is damaged

@@ -40,30 +40,15 @@ def run_key(shape: str, config: str, seed: int) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """All runs of a sweep, in the order in which they start.
+    """All runs of a sweep, in the order in which they start."""
 
-    Attributes
-    ----------
-    shapes : tuple of Shape
-    configs : tuple of Configuration
-    seeds : tuple of int
-    settings : Settings
-        The parts of the runs.
-    machine : str
-        Device and version of TVM. Runs on different machines must not be compared.
-    runs : tuple of Run
-        One per shape, configuration and seed.
-    transfer : bool
-        Whether winners are also rebuilt under the other configurations.
-    """
-
-    shapes: tuple[Shape, ...]
+    shapes: tuple[Shape, ...]  # the parts of the runs
     configs: tuple[Configuration, ...]
     seeds: tuple[int, ...]
     settings: Settings
-    machine: str
-    runs: tuple[Run, ...]
-    transfer: bool = False
+    machine: str  # device and version of TVM. Runs on different machines must not be compared
+    runs: tuple[Run, ...]  # one per shape, configuration and seed
+    transfer: bool = False  # whether winners are also rebuilt under the other configurations
 
     def restricted(
         self, *, shapes: Sequence[Shape] | None = None, seeds: Sequence[int] | None = None
@@ -83,10 +68,8 @@ class Plan:
         )
 
     def identity(self) -> dict[str, Any]:
-        """Return what must agree for runs to belong into one dataset.
-
-        Shapes and seeds may be added later. Settings and the meaning of a configuration may not change.
-        """
+        """Return what must agree for runs to belong into one dataset."""
+        # Shapes and seeds may be added later. Settings and the meaning of a configuration may not change.
         return {
             "settings": asdict(self.settings),
             "machine": self.machine,
@@ -102,11 +85,9 @@ def make_plan(
     settings: Settings,
     machine: str = "",
 ) -> Plan:
-    """Return a plan whose runs go seed by seed, in random order within a seed.
-
-    A sweep that ends early is then balanced over shapes and configurations, and drift of the machine hits
-    both configurations alike.
-    """
+    """Return a plan whose runs go seed by seed, in random order within a seed."""
+    # A sweep that ends early is then balanced over shapes and configurations, and drift of the machine hits
+    # both configurations alike.
     runs: list[Run] = []
     for seed in seeds:
         cells = [Run(shape=shape, config=config, seed=seed) for shape in shapes for config in configs]

@@ -10,59 +10,30 @@ from abtune.shapes import Shape
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """What is tuned, how, and for which target.
+    """What is tuned, how, and for which target."""
 
-    Attributes
-    ----------
-    shape : Shape
-        The workload.
-    config : Configuration
-        Search space, build options and search strategy.
-    target : str
-        The TVM target, as JSON.
-    """
-
-    shape: Shape
-    config: Configuration
-    target: str
+    shape: Shape  # the workload
+    config: Configuration  # search space, build options and search strategy
+    target: str  # the TVM target, as JSON
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kernel:
-    """A compiled candidate.
+    """A compiled candidate."""
 
-    Attributes
-    ----------
-    shape : Shape
-        The workload that it computes.
-    target : str
-        The TVM target that it was built for, as JSON.
-    library : bytes
-        Content of the shared library.
-    """
-
-    shape: Shape
-    target: str
-    library: bytes
+    shape: Shape  # the workload that it computes
+    target: str  # the TVM target that it was built for, as JSON
+    library: bytes  # content of the shared library
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
-    """How a kernel is timed.
+    """How a kernel is timed."""
 
-    Attributes
-    ----------
-    repeats : int
-        Number of timings.
-    repeat_ms : int
-        Least duration of one timing, milliseconds.
-    cache : str
-        ``"warm"``: calls follow back to back. ``"cold"``: something else fills the caches before each call.
-        Each timing is then the median of :data:`COLD_CALLS` single calls, and `repeat_ms` does not count.
-    """
-
-    repeats: int
-    repeat_ms: int
+    repeats: int  # number of timings
+    repeat_ms: int  # least duration of one timing, milliseconds
+    # ``"warm"``: calls follow back to back. ``"cold"``: something else fills the caches before each call.
+    # Each timing is then the median of :data:`COLD_CALLS` single calls, and `repeat_ms` does not count
     cache: str
 
 

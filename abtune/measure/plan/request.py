@@ -21,51 +21,23 @@ from abtune.shapes import select_shapes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What a user wants of a sweep; empty or None where the target decides.
+    """What a user wants of a sweep; empty or None where the target decides."""
 
-    Attributes
-    ----------
-    shapes : tuple of str
-        Presets, labels, or globs over the labels of presets.
-    baseline, candidate : str, optional
-        Names of configurations, or ``module:attribute``.
-    seeds : int, optional
-        Runs per shape and configuration.
-    until_settled : bool
-        Whether `seeds` is the most that the sweep may spend.
-    trials, trials_per_iteration : int, optional
-        Candidates of a run, and of one iteration of its search.
-    rounds, repeats : int
-        Rounds of re-measuring the winners, and timings per round.
-    cache : str
-        ``"warm"`` or ``"cold"``, see :class:`~abtune.measure.plan.problem.Timing`.
-    transfer : bool
-        Whether to rebuild winners under the other configurations at the end.
-    rng_seed : int
-        Root of all random numbers that abtune chooses.
-    """
-
-    shapes: tuple[str, ...] = ()
-    baseline: str | None = None
+    shapes: tuple[str, ...] = ()  # presets, labels, or globs over the labels of presets
+    baseline: str | None = None  # names of configurations, or ``module:attribute``
     candidate: str | None = None
-    seeds: int | None = None
-    until_settled: bool = False
-    trials: int | None = None
+    seeds: int | None = None  # runs per shape and configuration
+    until_settled: bool = False  # whether `seeds` is the most that the sweep may spend
+    trials: int | None = None  # candidates of a run, and of one iteration of its search
     trials_per_iteration: int | None = None
-    rounds: int = defaults.ROUNDS
+    rounds: int = defaults.ROUNDS  # rounds of re-measuring the winners, and timings per round
     repeats: int = defaults.REPEATS
-    cache: str = defaults.CACHE
-    transfer: bool = False
-    rng_seed: int = defaults.RNG_SEED
+    cache: str = defaults.CACHE  # ``"warm"`` or ``"cold"``, see :class:`~abtune.measure.plan.problem.Timing`
+    transfer: bool = False  # whether to rebuild winners under the other configurations at the end
+    rng_seed: int = defaults.RNG_SEED  # root of all random numbers that abtune chooses
 
     def check_names(self) -> None:
-        """Refuse unknown names. This needs no target, so it can come before anything slow.
-
-        Raises
-        ------
-        InputError
-            If there is no such shape or configuration, or the design space of one cannot be found.
-        """
+        """Refuse unknown names. This needs no target, so it can come before anything slow."""
         if self.shapes:
             select_shapes(self.shapes)
         for name in (self.baseline, self.candidate):
@@ -73,15 +45,7 @@ class Request:
                 require_space(find_configuration(name))
 
     def plan_for(self, facts: TargetFacts) -> Plan:
-        """Return the plan of the sweep on this target.
-
-        Raises
-        ------
-        InputError
-            If there is no such shape or configuration, or both configurations are the same.
-        TargetError
-            If the target cannot run a configuration.
-        """
+        """Return the plan of the sweep on this target."""
         default_seeds = defaults.SEEDS_UNTIL_SETTLED if self.until_settled else defaults.SEEDS
         configs = self._configurations(facts)
         plan = make_plan(

@@ -28,13 +28,7 @@ _STATES = ("sm_clock", "temperature", "throttle_reasons")
 
 
 def identity_from_dataset(dataset: xr.Dataset) -> dict[str, Any]:
-    """Return what must agree for further runs to belong into a dataset, as a plan states it.
-
-    Raises
-    ------
-    DatasetError
-        If the dataset was not made by a sweep.
-    """
+    """Return what must agree for further runs to belong into a dataset, as a plan states it."""
     _require_variables(dataset)
     try:
         return {
@@ -47,13 +41,7 @@ def identity_from_dataset(dataset: xr.Dataset) -> dict[str, Any]:
 
 
 def settings_from_dataset(dataset: xr.Dataset) -> Settings:
-    """Return the settings that a sweep recorded.
-
-    Raises
-    ------
-    DatasetError
-        If the dataset has no settings or no winners: it was not made by a sweep.
-    """
+    """Return the settings that a sweep recorded."""
     if "winner" not in dataset or not (dataset["winner"] != "").any():
         raise DatasetError("the dataset has no winners to measure; give one that abtune sweep made")
     try:
@@ -66,25 +54,7 @@ def settings_from_dataset(dataset: xr.Dataset) -> Settings:
 
 
 def plan_from_dataset(dataset: xr.Dataset, settings: Settings, own: Sequence[Configuration] = ()) -> Plan:
-    """Return the plan whose runs a dataset has, with these settings.
-
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-        Made by a sweep.
-    settings : Settings
-        Of the plan.
-    own : sequence of Configuration
-        Configurations that the user trusts, beside those of abtune.
-
-    Raises
-    ------
-    DatasetError
-        If the dataset does not say what its configurations are, or one takes code from a module and is not
-        among those that the user trusts.
-    InputError
-        If a trusted configuration differs from the one of its name in the dataset.
-    """
+    """Return the plan whose runs a dataset has, with these settings."""
     try:
         stored = [Configuration(**meaning) for meaning in json.loads(dataset.attrs["configurations"])]
     except (KeyError, TypeError, ValueError) as error:
@@ -117,13 +87,7 @@ def _trusted(stored: Configuration, own: Sequence[Configuration]) -> Configurati
 
 
 def records_from_dataset(dataset: xr.Dataset) -> list[RunRecord]:
-    """Return the finished runs of a dataset that a sweep made.
-
-    Raises
-    ------
-    DatasetError
-        If variables are missing, or a winner is no tuning record.
-    """
+    """Return the finished runs of a dataset that a sweep made."""
     _require_variables(dataset)
     try:
         return [_record(cell) for cell in _cells(dataset) if int(cell["run_status"]) != RunStatus.MISSING]

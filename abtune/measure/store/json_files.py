@@ -22,26 +22,14 @@ T = TypeVar("T")
 
 
 def write_json(path: Path, content: Any, *, compress: bool = False) -> None:
-    """Write a value as JSON, with gzip if asked; the file is complete as soon as it has its name.
-
-    Raises
-    ------
-    StoreError
-        If the file cannot be written; an earlier one is kept.
-    """
+    """Write a value as JSON, with gzip if asked; the file is complete as soon as it has its name."""
     data = json.dumps(content).encode()  # NaN is written as NaN, which only Python reads; it stays here
     with writing(path), replacing(path) as temporary:
         temporary.write_bytes(gzip.compress(data, compresslevel=4, mtime=0) if compress else data)
 
 
 def read_json(path: Path, parse: Callable[[Any], T], advice: str = _REDO) -> T:
-    """Return what `parse` makes of the content of a JSON file.
-
-    Raises
-    ------
-    StoreError
-        If the file cannot be read or parsed; `advice` says what to do.
-    """
+    """Return what `parse` makes of the content of a JSON file."""
     try:
         data = path.read_bytes()
         return parse(json.loads(gzip.decompress(data) if path.suffix == ".gz" else data))
@@ -52,13 +40,7 @@ def read_json(path: Path, parse: Callable[[Any], T], advice: str = _REDO) -> T:
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turn an error of the system into a line that says what to do.
-
-    Raises
-    ------
-    StoreError
-        In place of every ``OSError``.
-    """
+    """Turn an error of the system into a line that says what to do."""
     try:
         yield
     except FileNotFoundError:

@@ -23,15 +23,8 @@ def record_to_json(record: RunRecord) -> dict[str, Any]:
 
 
 def record_from_json(content: dict[str, Any]) -> RunRecord:
-    """Return a finished run, after checking every value.
-
-    Without the checks a damaged file would be noticed only when the dataset is built.
-
-    Raises
-    ------
-    AttributeError, LookupError, TypeError, ValueError
-        If the content is not a finished run.
-    """
+    """Return a finished run, after checking every value."""
+    # Without the checks a damaged file would be noticed only when the dataset is built.
     content["status"] = RunStatus(content["status"])
     content["trial_status"] = [TrialStatus(status) for status in content["trial_status"]]
     record = RunRecord(**content)
@@ -59,13 +52,7 @@ def rounds_to_json(rounds: Rounds) -> dict[str, Any]:
 
 
 def rounds_from_json(content: dict[str, Any]) -> Rounds:
-    """Return a re-measurement, after checking every value.
-
-    Raises
-    ------
-    AttributeError, LookupError, TypeError, ValueError
-        If the content is not a re-measurement.
-    """
+    """Return a re-measurement, after checking every value."""
     winners = tuple(_times_from_json(winner) for winner in content.pop("winners"))
     transfers = tuple(_transfer_from_json(transfer) for transfer in content.pop("transfers", ()))
     return Rounds(winners=winners, transfers=transfers, **content)
@@ -98,15 +85,7 @@ def _require(name: str, value: object, kind: type | tuple[type, ...]) -> None:
 
 
 def history_to_json(history: History, started: str) -> dict[str, Any]:
-    """Return the JSON content of a search in progress.
-
-    Parameters
-    ----------
-    history : History
-        All its trials.
-    started : str
-        When it started: UTC, ISO 8601.
-    """
+    """Return the JSON content of a search in progress."""
     # asdict() would copy every record to the bottom, which takes far longer than writing it.
     return {
         "trials": [
@@ -133,13 +112,7 @@ def _candidate_to_json(candidate: Candidate) -> dict[str, Any]:
 
 
 def history_from_json(content: dict[str, Any]) -> tuple[History, str]:
-    """Return a search in progress, and when it started.
-
-    Raises
-    ------
-    LookupError, TypeError, ValueError
-        If the content is not a search in progress.
-    """
+    """Return a search in progress, and when it started."""
     trials = tuple(
         Trial(
             candidate=Candidate(**trial["candidate"]),

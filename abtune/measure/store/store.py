@@ -31,13 +31,7 @@ from abtune.stats.design.looks import LOOKS, looks_from_json
 
 
 class Store(SweepFiles):
-    """The dataset of one sweep, and its files in a folder beside it.
-
-    Parameters
-    ----------
-    dataset : Path
-        Where the dataset goes.
-    """
+    """The dataset of one sweep, and its files in a folder beside it."""
 
     def __init__(self, dataset: Path) -> None:
         self.dataset = dataset
@@ -55,14 +49,7 @@ class Store(SweepFiles):
     # Opening
 
     def check(self, plan: Plan) -> None:
-        """Refuse a plan that cannot be carried out here, before anything slow begins; write nothing.
-
-        Raises
-        ------
-        StoreError
-            If no file can be there, another file is there, or a sweep is there with other settings or with
-            settings that are lost.
-        """
+        """Refuse a plan that cannot be carried out here, before anything slow begins; write nothing."""
         place_for(self.dataset)
         if self._is_dataset_alone:
             known = self._identity_of_dataset()
@@ -84,20 +71,7 @@ class Store(SweepFiles):
 
     @contextlib.contextmanager
     def opened(self, plan: Plan, about: Mapping[str, Any]) -> Iterator[None]:
-        """Hold the lock of the store while a sweep runs, after checking that the sweep may run.
-
-        Parameters
-        ----------
-        plan : Plan
-            The sweep; its identity must be the one of the files and the dataset.
-        about : mapping
-            Facts about this session, for the dataset's attributes.
-
-        Raises
-        ------
-        StoreError
-            If the files cannot be written, another sweep is writing them, or they are of a different sweep.
-        """
+        """Hold the lock of the store while a sweep runs, after checking that the sweep may run."""
         self.check(plan)
         self.make_folders()
         with locked(self.folder, self.dataset):
@@ -109,22 +83,7 @@ class Store(SweepFiles):
             yield
 
     def adopt(self, plan: Plan, about: Mapping[str, Any], records: Iterable[RunRecord]) -> None:
-        """Write runs that were searched elsewhere, unless they are here.
-
-        Parameters
-        ----------
-        plan : Plan
-            The sweep that the files belong to from now on.
-        about : mapping
-            Facts about this session, for the dataset's attributes.
-        records : iterable of RunRecord
-            The runs.
-
-        Raises
-        ------
-        StoreError
-            If the files cannot be written, another sweep is writing them, or they are of a different sweep.
-        """
+        """Write runs that were searched elsewhere, unless they are here."""
         with self.opened(plan, about):
             here = {(record.shape, record.config, record.seed) for record in self.records()}
             for record in records:
@@ -179,12 +138,6 @@ class Store(SweepFiles):
         return super().records()
 
     def save_dataset(self, dataset: xr.Dataset) -> None:
-        """Write the dataset that was built from the files.
-
-        Raises
-        ------
-        StoreError
-            If it cannot be written; the files are kept.
-        """
+        """Write the dataset that was built from the files."""
         remedy = f"what is done is kept in {self.folder.name}: make room and give the same command again"
         write_dataset(dataset, self.dataset, remedy=remedy)

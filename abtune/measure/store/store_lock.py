@@ -13,20 +13,7 @@ from abtune.measure.store.json_files import writing
 
 @contextlib.contextmanager
 def locked(folder: Path, dataset: Path) -> Iterator[None]:
-    """Hold the lock of a folder; the system frees it when this process ends, even if it is killed.
-
-    Parameters
-    ----------
-    folder : Path
-        The files of the sweep.
-    dataset : Path
-        Its dataset, which the error names.
-
-    Raises
-    ------
-    StoreError
-        If another sweep holds it, or the file system has no locks.
-    """
+    """Hold the lock of a folder; the system frees it when this process ends, even if it is killed."""
     import fcntl  # sweeps run on Linux; everything else imports without it
 
     with writing(path := folder / "lock"):

@@ -39,17 +39,7 @@ def store_to_dataset(plan: Plan, store: Store) -> xr.Dataset:
 def records_to_dataset(
     plan: Plan, records: Sequence[RunRecord], rounds: Iterable[Rounds], attrs: Mapping[str, Any]
 ) -> xr.Dataset:
-    """Return the dataset of runs and re-measurements; runs of the plan that are not there are missing.
-
-    Parameters
-    ----------
-    plan : Plan
-        Gives the order of shapes and configurations, and the numbers of rounds and repeats.
-    records, rounds
-        Runs and re-measurements, also from earlier plans.
-    attrs : mapping
-        Facts about the sweep.
-    """
+    """Return the dataset of runs and re-measurements; runs of the plan that are not there are missing."""
     axes = _axes(plan, records)
     cells: dict[Cell, dict[str, Any]] = {
         (record.shape, record.config, record.seed): _values_of_run(record) for record in records

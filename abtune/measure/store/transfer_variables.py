@@ -17,15 +17,7 @@ NAMES = ("transfer_latency", "transfer_status", "transfer_kernel")
 
 
 def add_transfers(dataset: xr.Dataset, rounds: Iterable[Rounds]) -> xr.Dataset:
-    """Return a dataset with the transfers of its winners; the same if there are none.
-
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-        Of the runs.
-    rounds : iterable of Rounds
-        Re-measurements of the shapes.
-    """
+    """Return a dataset with the transfers of its winners; the same if there are none."""
     measured = list(rounds)
     if not any(one.transfers for one in measured):
         return dataset

@@ -30,13 +30,7 @@ KERNELS = 4
 
 
 class HealthCheck:
-    """The health of a session's machine: checked before anything is kept, and again when much fails.
-
-    Parameters
-    ----------
-    session : Session
-        Whose plan, cluster and clock it uses.
-    """
+    """The health of a session's machine: checked before anything is kept, and again when much fails."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -45,24 +39,12 @@ class HealthCheck:
         self.passed = asyncio.Event()
 
     async def run(self) -> None:
-        """Try out all configurations.
-
-        Raises
-        ------
-        TargetError
-            If the machine is not fit.
-        """
+        """Try out all configurations."""
         await try_out(self._session.plan, self._session.cluster, self._session.clock)
         self.passed.set()
 
     async def rerun(self) -> None:
-        """Try out the machine once more; runs that ask before a trial begins share its result.
-
-        Raises
-        ------
-        TargetError
-            If the machine is not fit any more.
-        """
+        """Try out the machine once more; runs that ask before a trial begins share its result."""
         called = time.monotonic()
         async with self._lock:
             if self._begun >= called:
@@ -76,22 +58,7 @@ class HealthCheck:
 
 
 async def try_out(plan: Plan, places: Places, clock: Clock) -> None:
-    """Build and time a few small kernels, which finds a broken compiler or driver in seconds.
-
-    Parameters
-    ----------
-    plan : Plan
-        Its settings and configurations are tried.
-    places : Places
-        Where to try them.
-    clock : Clock
-        Learns how long building takes.
-
-    Raises
-    ------
-    TargetError
-        If a configuration cannot be used, or none of its kernels works.
-    """
+    """Build and time a few small kernels, which finds a broken compiler or driver in seconds."""
     for config in plan.configs:
         if config.space or config.strategy_options:
             await _set_up(plan, places, config)

@@ -29,30 +29,14 @@ SUSPICIOUS = 4
 
 @dataclass(slots=True)
 class Search:
-    """One run on its way.
+    """One run on its way."""
 
-    Attributes
-    ----------
-    session : Session
-        The sweep that it belongs to.
-    run : Run
-        Shape, configuration and seed.
-    history : History
-        All its trials so far.
-    started : str
-        When it started: UTC, ISO 8601.
-    priority : int
-        A higher one goes first.
-    health : HealthCheck
-        Proves that the machine is fit.
-    """
-
-    session: Session
-    run: Run
-    history: History
-    started: str
-    priority: int
-    health: HealthCheck
+    session: Session  # the sweep that it belongs to
+    run: Run  # shape, configuration and seed
+    history: History  # all its trials so far
+    started: str  # when it started: UTC, ISO 8601
+    priority: int  # a higher one goes first
+    health: HealthCheck  # proves that the machine is fit
 
     async def carry_on(self) -> None:
         """Search to the end, or until the time is up."""

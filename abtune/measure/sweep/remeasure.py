@@ -31,33 +31,16 @@ _REWRITTEN = {"settings", "configurations"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remeasurement:
-    """What is measured again, and how.
+    """What is measured again, and how."""
 
-    Attributes
-    ----------
-    dataset : xarray.Dataset
-        Made by a sweep; it is not changed.
-    settings : Settings
-        Rounds and repeats; the target is the workplace's.
-    own : tuple of Configuration
-        Configurations of the user, by which entries of the dataset are known that take code from modules.
-    transfer : bool
-        Whether the other configurations rebuild each winner.
-    """
-
-    dataset: xr.Dataset
-    settings: Settings
+    dataset: xr.Dataset  # made by a sweep; it is not changed
+    settings: Settings  # rounds and repeats; the target is the workplace's
+    # configurations of the user, by which entries of the dataset are known that take code from modules
     own: tuple[Configuration, ...] = ()
-    transfer: bool = False
+    transfer: bool = False  # whether the other configurations rebuild each winner
 
     def plan(self, facts: TargetFacts) -> Plan:
-        """Return the plan, which has no runs: nothing is searched.
-
-        Raises
-        ------
-        DatasetError
-            If the dataset does not say what its configurations are, or one takes code from a module.
-        """
+        """Return the plan, which has no runs: nothing is searched."""
         plan = plan_from_dataset(self.dataset, replace(self.settings, target=facts.target), self.own)
         machine = f"{facts.devices[0]}, TVM {self.dataset.attrs.get('tvm_version', '')}"
         return replace(plan, machine=machine, runs=(), transfer=self.transfer)
@@ -81,32 +64,7 @@ def remeasure(
     time_limit: float,
     progress: Progress,
 ) -> Outcome:
-    """Measure all winners again, built anew and checked, write the dataset, and return how it ended.
-
-    Parameters
-    ----------
-    what : Remeasurement
-        The winners.
-    store : Store
-        Where timings are kept and the new dataset goes; an earlier call may have begun it.
-    workplace : Workplace
-        The target, of the same kind as the sweep's, and who builds and measures.
-    moment : str
-        Now: UTC, ISO 8601.
-    time_limit : float
-        Seconds after which the session has ended; infinite for no limit.
-    progress : Progress
-        A display, told of every shape.
-
-    Raises
-    ------
-    DatasetError
-        If the dataset does not say what its configurations are.
-    StoreError
-        If the store holds something else.
-    TargetError
-        If the cluster cannot be reached or is lost, or a configuration cannot take schedules over.
-    """
+    """Measure all winners again, built anew and checked, write the dataset, and return how it ended."""
     plan, about = what.plan(workplace.facts), what.about(workplace.facts, moment)
     records = records_from_dataset(what.dataset)
     store.check(plan)

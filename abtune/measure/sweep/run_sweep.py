@@ -28,21 +28,11 @@ from abtune.measure.workers.cluster import open_cluster
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The end of a session.
+    """The end of a session."""
 
-    Attributes
-    ----------
-    dataset : xarray.Dataset
-        All that is done, including earlier sessions.
-    finished : int
-        Number of runs of the plan that are done.
-    stopped : str
-        Why the session ended before the plan was done; empty if the plan is done.
-    """
-
-    dataset: xr.Dataset
-    finished: int
-    stopped: str
+    dataset: xr.Dataset  # all that is done, including earlier sessions
+    finished: int  # number of runs of the plan that are done
+    stopped: str  # why the session ended before the plan was done; empty if the plan is done
 
 
 def sweep(
@@ -54,32 +44,7 @@ def sweep(
     time_limit: float,
     progress: Progress,
 ) -> Outcome:
-    """Carry out what is left of a plan, write the dataset, and return how the session ended.
-
-    Parameters
-    ----------
-    plan : Plan
-        The runs.
-    store : Store
-        Where runs are kept and the dataset goes.
-    workplace : Workplace
-        The target, and who searches and measures.
-    about : mapping
-        Facts about this session, for the dataset's attributes.
-    time_limit : float
-        Seconds after which the session has ended, with a dataset of what is done; infinite for no limit.
-    progress : Progress
-        A display, told of every step.
-
-    Raises
-    ------
-    StoreError
-        If the files cannot be written, or belong to another sweep.
-    TargetError
-        If the machine is not fit, or the cluster cannot be reached or is lost.
-    KeyboardInterrupt
-        After the dataset of what is done was written.
-    """
+    """Carry out what is left of a plan, write the dataset, and return how the session ended."""
     with store.opened(plan, about):
         try:
             stopped = asyncio.run(_carry_out(plan, store, workplace, Clock(time_limit), progress))

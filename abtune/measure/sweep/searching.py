@@ -12,15 +12,8 @@ from abtune.measure.sweep.session import Session, first_error
 
 
 async def search_all(session: Session) -> None:
-    """Carry out the runs that are left, until they are done or the time is up.
-
-    The machine is checked meanwhile. Searches propose at once, but nothing is kept before it proves fit.
-
-    Raises
-    ------
-    TargetError
-        If the machine is not fit.
-    """
+    """Carry out the runs that are left, until they are done or the time is up."""
+    # The machine is checked meanwhile. Searches propose at once, but nothing is kept before it proves fit.
     plan, store = session.plan, session.store
     if not plan.runs:
         return

@@ -35,23 +35,7 @@ async def try_candidates(
     *,
     priority: int,
 ) -> AsyncIterator[Timed]:
-    """Yield the trials of candidates chunk by chunk, in the order of the candidates.
-
-    Parameters
-    ----------
-    settings : Settings
-        Limits and timing of the sweep.
-    places : Places
-        Where to build and time.
-    clock : Clock
-        Learns how long building and starting a process take.
-    problem : Problem
-        What the candidates compute.
-    candidates : sequence of Candidate
-        To be tried.
-    priority : int
-        A higher one goes first.
-    """
+    """Yield the trials of candidates chunk by chunk, in the order of the candidates."""
 
     async def try_chunk(chunk: Sequence[Candidate]) -> Timed:
         batch: Batch = await places.search(

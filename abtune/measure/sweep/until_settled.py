@@ -20,45 +20,18 @@ from abtune.stats.design.looks import ALPHA, LOOKS, Look, looks_from_json, looks
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hooks:
-    """What a sweep in looks needs of its caller.
+    """What a sweep in looks needs of its caller."""
 
-    Attributes
-    ----------
-    carry_out : callable
-        Carries out a plan and returns its outcome. The second argument is the text that records the looks.
-    unsettled : callable
-        Returns the labels of the shapes of a dataset that need more seeds.
-    report : callable
-        Is told after each look its number of seeds, and how many shapes are settled.
-    """
-
+    # carries out a plan and returns its outcome. The second argument is the text that records the looks
     carry_out: Callable[[Plan, str], Outcome]
+    # returns the labels of the shapes of a dataset that need more seeds
     unsettled: Callable[[xr.Dataset], Collection[str]]
+    # is told after each look its number of seeds, and how many shapes are settled
     report: Callable[[int, int], None]
 
 
 def settle(plan: Plan, store: Store, hooks: Hooks) -> Outcome:
-    """Carry out a plan look by look, and drop the shapes that are settled; return the last outcome.
-
-    Parameters
-    ----------
-    plan : Plan
-        With all seeds that may be spent.
-    store : Store
-        Where the sweep is kept; it records the looks that were made.
-    hooks : Hooks
-        How to carry out a plan and how to judge its shapes.
-
-    Returns
-    -------
-    Outcome
-        Of the last look, with the dataset of all looks.
-
-    Raises
-    ------
-    StoreError
-        If looks were made by another design: they have spent their share of the error.
-    """
+    """Carry out a plan look by look, and drop the shapes that are settled; return the last outcome."""
     looks = looks_of(plan)
     already = _looks_done(store, looks)
     left = plan
@@ -94,25 +67,9 @@ def _with_all_shapes(outcome: Outcome, plan: Plan, now: Plan, store: Store) -> O
 
 
 def require_design(plan: Plan, store: Store, *, until_settled: bool) -> None:
-    """Refuse a plan that does not fit the looks that were made, before anything is searched.
-
-    A plan without looks may repeat what is done, and add shapes. It may add no seeds to a shape: every
-    analysis would leave them out.
-
-    Parameters
-    ----------
-    plan : Plan
-        With all seeds that the user wants.
-    store : Store
-        Where the sweep is kept.
-    until_settled : bool
-        Whether the plan is to be carried out look by look.
-
-    Raises
-    ------
-    StoreError
-        If looks were made by another design.
-    """
+    """Refuse a plan that does not fit the looks that were made, before anything is searched."""
+    # A plan without looks may repeat what is done, and add shapes. It may add no seeds to a shape: every
+    # analysis would leave them out.
     if until_settled:
         _looks_done(store, looks_of(plan))
         return

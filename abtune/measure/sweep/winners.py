@@ -37,24 +37,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A winner that is to be built and re-measured.
+    """A winner that is to be built and re-measured."""
 
-    Attributes
-    ----------
-    run : Run
-        The run that it won. Its configuration says with which options to build.
-    record : list
-        Its tuning record.
-    latency : float
-        Seconds of one call as its search measured it.
-    others : tuple of Configuration
-        The configurations that are to rebuild it as well.
-    """
-
-    run: Run
-    record: list[Any]
-    latency: float
-    others: tuple[Configuration, ...]
+    run: Run  # the run that it won. Its configuration says with which options to build
+    record: list[Any]  # its tuning record
+    latency: float  # seconds of one call as its search measured it
+    others: tuple[Configuration, ...]  # the configurations that are to rebuild it as well
 
 
 def job_of(plan: Plan, record: RunRecord, *, transfer: bool) -> Job:
@@ -68,15 +56,9 @@ def job_of(plan: Plan, record: RunRecord, *, transfer: bool) -> Job:
 
 
 async def measure_all(session: Session) -> None:
-    """Re-measure together the winners of every shape that has new ones.
-
-    When time is up this happens only for shapes where it is due. Shapes for which there is no time wait, too.
-
-    Raises
-    ------
-    TargetError
-        If winners fail and the machine is not fit any more.
-    """
+    """Re-measure together the winners of every shape that has new ones."""
+    # When time is up this happens only for shapes where it is due. Shapes for which there is no time wait,
+    # too.
     complete = _complete_runs(session)
     stale = _affordable(session, _stale(session, complete))
     total = sum(map(len, complete.values()))
@@ -154,21 +136,8 @@ def _allowed(session: Session) -> float | None:
 async def measure_winners(
     cluster: Cluster, settings: Settings, jobs: Sequence[Sequence[Job]], keep: Callable[[Rounds], None]
 ) -> None:
-    """Build the winners of many shapes again, then measure the winners of each shape together.
-
-    Nothing is built while something is timed: a busy host distorts calls of a few microseconds.
-
-    Parameters
-    ----------
-    cluster : Cluster
-        Where to build and measure.
-    settings : Settings
-        Target, rounds, repeats and limits.
-    jobs : sequence of sequence of Job
-        Winners, shape by shape.
-    keep : callable
-        Receives the rounds of each shape as soon as they are there.
-    """
+    """Build the winners of many shapes again, then measure the winners of each shape together."""
+    # Nothing is built while something is timed: a busy host distorts calls of a few microseconds.
     for group in _groups(jobs):
         built = await _gather([_build(cluster, settings, shape, -index) for index, shape in group])
         await _gather(

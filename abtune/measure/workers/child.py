@@ -29,22 +29,6 @@ LAST_WAIT = 60.0
 class ChildProcess:
     """A process that serves the functions of one module.
 
-    Parameters
-    ----------
-    fork_server : ForkServer
-        The process to fork it from.
-    environment : mapping of str to str
-        Variables to set in it beside the inherited ones.
-    niceness : int
-        Added to its scheduling priority; a higher number gives way to others.
-
-    Raises
-    ------
-    ChildDied
-        If the system has no room for a process.
-
-    Notes
-    -----
     The first start waits until the fork server has imported the module. One thread at a time may use it.
     """
 
@@ -73,13 +57,7 @@ class ChildProcess:
         return not self._ready or not self._connection.poll()  # between calls only its end can arrive
 
     def call(self, function: str, *args: Any, timeout: float) -> Any:
-        """Call a function in the child and return what it returns.
-
-        Raises
-        ------
-        CallFailed, ChildDied, CallTimedOut
-            See each. After the last two the child is of no further use.
-        """
+        """Call a function in the child and return what it returns."""
         if not self._ready:
             try:
                 self.started_in = self._receive(START_TIMEOUT, "starting") - self._begun

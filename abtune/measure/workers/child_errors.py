@@ -23,15 +23,7 @@ class CallTimedOut(ChildError):  # noqa: N818 - says what happened
 
 
 def how_it_ended(code: int, output: IO[bytes]) -> str:
-    """Return how a process ended, with the last line that it printed.
-
-    Parameters
-    ----------
-    code : int
-        Exit code; negative for the number of a signal.
-    output : binary file
-        All that the process printed.
-    """
+    """Return how a process ended, with the last line that it printed."""
     end = f"killed by {_signal_name(-code)}" if code < 0 else f"exit code {code}"
     output.seek(0)
     lines = output.read().decode(errors="replace").strip().splitlines()

@@ -30,19 +30,7 @@ MOST_THREADS = 8
 
 
 class Cluster:
-    """A connection to workers that have pools.
-
-    Parameters
-    ----------
-    client : distributed.Client
-        An asynchronous client.
-    pool : str
-        Name of the pool that every worker has for this sweep.
-    searchers, devices : int
-        Number of slots of each kind, over all workers.
-    shares_cores : bool
-        Whether kernels are timed on the cores that search.
-    """
+    """A connection to workers that have pools."""
 
     def __init__(
         self, client: Client, pool: str, *, searchers: int, devices: int, shares_cores: bool
@@ -54,15 +42,8 @@ class Cluster:
         self.devices = devices
 
     def threads(self, runs: int) -> int:
-        """Return the number of threads per search with which no core idles.
-
-        It is one where kernels are timed on these cores, because more threads would disturb them.
-
-        Parameters
-        ----------
-        runs : int
-            Number of runs that are left.
-        """
+        """Return the number of threads per search with which no core idles."""
+        # It is one where kernels are timed on these cores, because more threads would disturb them.
         if self._shares_cores:
             return 1
         return max(1, min(self.searchers // max(runs, 1), MOST_THREADS))
@@ -106,18 +87,7 @@ class Cluster:
 
 @contextlib.asynccontextmanager
 async def open_cluster(workplace: Workplace) -> AsyncIterator[Cluster]:
-    """Yield a connection to a cluster each of whose workers has a pool.
-
-    Parameters
-    ----------
-    workplace : Workplace
-        The target, and the scheduler or the cores of this machine.
-
-    Raises
-    ------
-    TargetError
-        If the cluster cannot be reached or offers no slots, or is lost while it is used.
-    """
+    """Yield a connection to a cluster each of whose workers has a pool."""
     cluster = _remote(workplace.facts, workplace.scheduler) if workplace.scheduler else _local(workplace)
     try:
         async with cluster as opened:

@@ -35,18 +35,7 @@ Offer = Mapping[str, float]
 
 @contextlib.asynccontextmanager
 async def connected(scheduler: str) -> AsyncIterator[tuple[Client, Mapping[str, Offer]]]:
-    """Yield the client of a cluster, and the offers of its workers by their address.
-
-    Parameters
-    ----------
-    scheduler : str
-        Address of the scheduler, such as ``"tcp://host:8786"``.
-
-    Raises
-    ------
-    TargetError
-        If the cluster cannot be reached, or its workers offer no slots.
-    """
+    """Yield the client of a cluster, and the offers of its workers by their address."""
     # dask's own messages about a lost connection are silenced: the error says it in one line.
     with dask.config.set(DASK_CONFIG), silence_logging_cmgr(logging.CRITICAL):
         client = Client(scheduler, asynchronous=True, timeout=CONNECT_TIMEOUT, set_as_default=False)
@@ -60,13 +49,7 @@ async def connected(scheduler: str) -> AsyncIterator[tuple[Client, Mapping[str, 
 
 
 async def offers_of(client: Client, scheduler: str) -> Mapping[str, Offer]:
-    """Return the offers of all workers by their address.
-
-    Raises
-    ------
-    TargetError
-        If a worker does not answer or has another abtune, or no worker offers slots.
-    """
+    """Return the offers of all workers by their address."""
     # The workers are asked, because new versions of dask cut short what the client knows of them.
     try:
         async with asyncio.timeout(CONNECT_TIMEOUT):

@@ -16,13 +16,7 @@ from abtune.measure.workers.slot import Slot
 
 
 def require_tvm() -> None:
-    """Refuse a TVM that cannot be used at all, without importing it.
-
-    Raises
-    ------
-    TargetError
-        If TVM is not installed, its FFI crashes MetaSchedule, or there is no C compiler to link with.
-    """
+    """Refuse a TVM that cannot be used at all, without importing it."""
     versions: dict[str, str] = {}
     for name in ("apache-tvm", "apache-tvm-ffi"):
         try:
@@ -42,20 +36,7 @@ def require_tvm() -> None:
 
 
 def find_target(spec: str, remote: str = "") -> TargetFacts:
-    """Return the facts about the target that the user's words mean on this machine.
-
-    Parameters
-    ----------
-    spec : str
-        ``"auto"`` (a CUDA device, else this CPU), ``"cuda"``, ``"cpu"``, or a TVM target as JSON or text.
-    remote : str
-        An RPC tracker and the key of a device there, as ``host:port/key``; empty for this machine.
-
-    Raises
-    ------
-    TargetError
-        If TVM cannot be used, or there is no such device here.
-    """
+    """Return the facts about the target that the user's words mean on this machine."""
     require_tvm()
     with ForkServer(TVM_MODULE, ONE_THREAD) as server, closing(Slot(server, {REMOTE: remote})) as slot:
         try:
@@ -67,21 +48,7 @@ def find_target(spec: str, remote: str = "") -> TargetFacts:
 
 
 def find_target_at(scheduler: str, spec: str, remote: str = "") -> TargetFacts:
-    """Return the facts about a target where a cluster measures; this machine need not have such a device.
-
-    Parameters
-    ----------
-    scheduler : str
-        Address of the scheduler.
-    spec, remote
-        As for :func:`find_target`.
-
-    Raises
-    ------
-    TargetError
-        If the cluster cannot be reached or offers no slots, or its first worker with a device has no such
-        target.
-    """
+    """Return the facts about a target where a cluster measures; this machine need not have such a device."""
     from abtune.measure.workers.connect import connected  # dask takes a second to import
 
     async def ask() -> TargetFacts:

@@ -24,36 +24,16 @@ from abtune.measure.workers.child_errors import one_line
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Server:
-    """The state of this process as a fork server.
+    """The state of this process as a fork server."""
 
-    Attributes
-    ----------
-    channel : socket
-        Where requests come from.
-    module : str
-        Name of the module that children serve.
-    pid : int
-        This process.
-    error : str
-        Why the module cannot be imported; empty if it was.
-    """
-
-    channel: socket.socket
-    module: str
-    pid: int
-    error: str
+    channel: socket.socket  # where requests come from
+    module: str  # name of the module that children serve
+    pid: int  # this process
+    error: str  # why the module cannot be imported; empty if it was
 
 
 def main(descriptor: int, module: str) -> None:
-    """Run a fork server in this process, until its parent is gone.
-
-    Parameters
-    ----------
-    descriptor : int
-        The socket for requests.
-    module : str
-        Name of the module that children serve.
-    """
+    """Run a fork server in this process, until its parent is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     channel = socket.socket(fileno=descriptor)
     _offer_forks(_Server(channel=channel, module=module, pid=os.getpid(), error=_import(module)))

@@ -47,14 +47,6 @@ class ForkServer:
     Importing TVM takes a second and 100 MB, and longer where many processes do so at once. A fork takes
     milliseconds and shares the memory. The process starts with the first fork. When it dies its children die
     too, and the next fork starts another. Several threads may use it.
-
-    Parameters
-    ----------
-    module : str
-        Name of the module whose functions children call.
-    environment : mapping of str to str
-        Variables to set before the import, beside the inherited ones. They must keep libraries from starting
-        threads, which a fork does not copy.
     """
 
     def __init__(self, module: str, environment: Mapping[str, str]) -> None:
@@ -75,38 +67,16 @@ class ForkServer:
         self.close()
 
     def fork(self, connection: int, output: int, environment: Mapping[str, str], niceness: int) -> Fork:
-        """Return a new child.
-
-        Parameters
-        ----------
-        connection, output : int
-            Descriptors of the socket for its answers, and of the file for its output.
-        environment : mapping of str to str
-            Variables to set in it.
-        niceness : int
-            Added to its scheduling priority; a higher number gives way to others.
-
-        Raises
-        ------
-        ChildDied
-            If there is no room for a process.
-        """
+        """Return a new child."""
         answer = self._ask({"environment": dict(environment), "niceness": niceness}, [connection, output])
         if "pid" not in answer:
             raise ChildDied(f"a process cannot be started: {answer.get('error', 'closed')}")
         return Fork(self, pid=int(answer["pid"]), parent=int(answer["parent"]))
 
     def exit_code(self, pid: int, parent: int) -> int | None:
-        """Return the exit code of a child as :mod:`subprocess` does; None while it runs.
-
-        The code is told once. A child counts as killed if its fork server has died: it dies too, and its
-        exit code is lost.
-
-        Parameters
-        ----------
-        pid, parent : int
-            The child, and the process that it was forked from.
-        """
+        """Return the exit code of a child as :mod:`subprocess` does; None while it runs."""
+        # The code is told once. A child counts as killed if its fork server has died: it dies too, and its
+        # exit code is lost.
         answer = self._ask({"pid": pid, "parent": parent}, [])
         code: int | None = answer.get("code", -signal.SIGKILL)
         return code

@@ -27,17 +27,7 @@ SPARES = 3
 
 
 class ProcessPool(WorkerPlugin):
-    """The slots of one worker, for one sweep.
-
-    Parameters
-    ----------
-    facts : TargetFacts
-        The target.
-    searchers : int
-        Number of slots that search and build.
-    devices : int
-        Number of devices of this worker; exactly one process measures each.
-    """
+    """The slots of one worker, for one sweep."""
 
     def __init__(self, facts: TargetFacts, *, searchers: int, devices: int) -> None:
         self.name = f"abtune-{uuid.uuid4().hex}"  # a worker may serve several sweeps

@@ -18,15 +18,6 @@ class Slot:
     """A slot for one child at a time: when the child dies, the next call finds another.
 
     One thread at a time calls; any other may interrupt or close.
-
-    Parameters
-    ----------
-    fork_server, environment
-        As for :class:`ChildProcess`.
-    spares : int
-        Number of processes to keep started beside the one that serves, so that a replacement costs nothing.
-    niceness : int
-        Added to the scheduling priority of the processes; a higher number gives way to others.
     """
 
     def __init__(
@@ -93,10 +84,8 @@ class Slot:
             self._prepare_spares()
 
     def interrupt(self) -> None:
-        """Kill the process that serves now, from any thread; calls fail until the slot is resumed.
-
-        So a loop over calls ends at once, and not after one failure per call.
-        """
+        """Kill the process that serves now, from any thread; calls fail until the slot is resumed."""
+        # So a loop over calls ends at once, and not after one failure per call.
         self._interruptions += 1
         child = self._child
         if child is not None:

@@ -34,69 +34,33 @@ class BuiltCandidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """The candidates of one iteration.
+    """The candidates of one iteration."""
 
-    Attributes
-    ----------
-    candidates : tuple of Candidate
-        To be tried.
-    cost_model : bytes
-        State of the cost model that picked them.
-    seconds : float
-        Duration of the search.
-    threads : int
-        Number of threads that it used.
-    """
-
-    candidates: tuple[Candidate, ...]
-    cost_model: bytes
-    seconds: float
-    threads: int
+    candidates: tuple[Candidate, ...]  # to be tried
+    cost_model: bytes  # state of the cost model that picked them
+    seconds: float  # duration of the search
+    threads: int  # number of threads that it used
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """Kernels to time, and trials of candidates that could not be built, in the order of the search.
+    """Kernels to time, and trials of candidates that could not be built, in the order of the search."""
 
-    Attributes
-    ----------
-    entries : tuple of BuiltCandidate or Trial
-        One per candidate.
-    seconds : float
-        Duration of building them.
-    started_in : float
-        Seconds that the process took to start before it built; NaN if unknown.
-    """
-
-    entries: tuple[BuiltCandidate | Trial, ...]
-    seconds: float
-    started_in: float
+    entries: tuple[BuiltCandidate | Trial, ...]  # one per candidate
+    seconds: float  # duration of building them
+    started_in: float  # seconds that the process took to start before it built; NaN if unknown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timed:
-    """A batch that was timed.
+    """A batch that was timed."""
 
-    Attributes
-    ----------
-    trials : tuple of Trial
-        One per candidate, in the order of the search.
-    seconds : float
-        Duration of building and timing.
-    """
-
-    trials: tuple[Trial, ...]
-    seconds: float
+    trials: tuple[Trial, ...]  # one per candidate, in the order of the search
+    seconds: float  # duration of building and timing
 
 
 def check(pool: ProcessPool, problem: Problem) -> None:
-    """Set up the search of a problem, and nothing more.
-
-    Raises
-    ------
-    ChildError
-        If the options or the design space of its configuration cannot be used.
-    """
+    """Set up the search of a problem, and nothing more."""
     with pool.searcher() as slot:
         slot.call("check", problem, timeout=SEARCH_TIMEOUT)
 
@@ -104,13 +68,7 @@ def check(pool: ProcessPool, problem: Problem) -> None:
 def propose(
     pool: ProcessPool, problem: Problem, history: History, count: int, rng_seed: int, threads: int
 ) -> Proposal:
-    """Return the candidates of one iteration, searched with `threads`, but no more than there are cores.
-
-    Raises
-    ------
-    ChildError
-        If the search itself fails.
-    """
+    """Return the candidates of one iteration, searched with `threads`, but no more than there are cores."""
     started = time.monotonic()
     threads = min(threads, cpu_count())
     with pool.searcher() as slot:

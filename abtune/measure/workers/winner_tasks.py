@@ -35,26 +35,13 @@ CHOOSING_ROUNDS = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Built:
-    """A winner, built by one configuration and ready to be timed.
+    """A winner, built by one configuration and ready to be timed."""
 
-    Attributes
-    ----------
-    origin : str
-    seed : int
-        The run that it won.
-    config : str
-        The configuration that built it: its own, or another one.
-    latency : float
-        Seconds of one call as its search measured it.
-    kernels : tuple of Kernel
-        Variants of it; the fastest is timed. Its own configuration builds one.
-    """
-
-    origin: str
+    origin: str  # the run that it won
     seed: int
-    config: str
-    latency: float
-    kernels: tuple[Kernel, ...]
+    config: str  # the configuration that built it: its own, or another one
+    latency: float  # seconds of one call as its search measured it
+    kernels: tuple[Kernel, ...]  # variants of it; the fastest is timed. Its own configuration builds one
 
     @property
     def is_own(self) -> bool:
@@ -65,21 +52,7 @@ class Built:
 def build_winner(
     pool: ProcessPool, run: Run, settings: Settings, record: list[Any], latency: float
 ) -> Built | WinnerTimes:
-    """Return a winner built again from its tuning record, or its failure.
-
-    Parameters
-    ----------
-    pool : ProcessPool
-        The processes that build.
-    run : Run
-        The run that it won; its configuration says with which options to build.
-    settings : Settings
-        Target and limits of the sweep.
-    record : list
-        Its tuning record.
-    latency : float
-        Seconds of one call as its search measured it.
-    """
+    """Return a winner built again from its tuning record, or its failure."""
     name = run.config.name
     with pool.searcher() as slot:
         built = _build(slot, run, settings, record)
@@ -91,28 +64,7 @@ def build_winner(
 def build_transfer(
     pool: ProcessPool, run: Run, settings: Settings, record: list[Any], origin: str, latency: float
 ) -> Built | TransferTimes:
-    """Return a winner as another configuration builds it, or why that cannot be timed.
-
-    Parameters
-    ----------
-    pool : ProcessPool
-        The processes that build.
-    run : Run
-        The run that it won, with the configuration that is to build it.
-    settings : Settings
-        Target and limits of the sweep.
-    record : list
-        Its tuning record.
-    origin : str
-        The configuration whose search found it.
-    latency : float
-        Seconds of one call as its search measured it.
-
-    Raises
-    ------
-    CallFailed
-        If the configuration's own function for transfers fails.
-    """
+    """Return a winner as another configuration builds it, or why that cannot be timed."""
     name = run.config.name
     with pool.searcher() as slot:
         built = _build_variants(slot, run, settings, record)
@@ -147,24 +99,9 @@ def _build(slot: Slot, run: Run, settings: Settings, record: list[Any]) -> Kerne
 def time_winners(
     pool: ProcessPool, label: str, settings: Settings, built: Sequence[Built], rng_seed: int
 ) -> Rounds:
-    """Return the rounds of all winners of a shape on one device: checked, then timed in random order.
-
-    Where a winner has several variants, one is chosen first, in rounds that are not kept: the fastest of a
-    few timings looks faster than it is.
-
-    Parameters
-    ----------
-    pool : ProcessPool
-        The processes that measure.
-    label : str
-        Label of the shape.
-    settings : Settings
-        Rounds, repeats and limits of the sweep.
-    built : sequence of Built
-        All winners of the shape, and their transfers.
-    rng_seed : int
-        Seed of the order, which is new in each round.
-    """
+    """Return the rounds of all winners of a shape on one device: checked, then timed in random order."""
+    # Where a winner has several variants, one is chosen first, in rounds that are not kept: the fastest of a
+    # few timings looks faster than it is.
     rng = np.random.default_rng(rng_seed)
     with pool.device() as slot:
         bench = _Bench(pool, slot, settings)
