@@ -373,7 +373,7 @@ def test_a_damaged_file_is_one_line(run: Run, fake: None, cpu: None) -> None:
 
 def test_no_scheduler_is_one_line(run: Run, fake: None, cpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """An address without a scheduler is refused by name and leaves no dataset."""
-    monkeypatch.setattr("abtune.measure.workers.connect.CONNECT_TIMEOUT", 0.2)
+    monkeypatch.setattr("abtune.measure.workers.cluster.CONNECT_TIMEOUT", 0.2)
     outcome = run(*QUICK, *FAKES, "--scheduler", "tcp://127.0.0.1:9")
     assert outcome.code == 2
     assert outcome.err.startswith("abtune: no dask scheduler answers at 'tcp://127.0.0.1:9': ")

@@ -15,7 +15,7 @@ from abtune.measure.plan import defaults
 from abtune.text import NOTHING, count
 
 if TYPE_CHECKING:
-    from abtune.measure.doctor.findings import Finding
+    from abtune.measure.doctor.machine_checks import Finding
     from abtune.report.page import Part
 
 NOT_READY = 2

@@ -22,7 +22,7 @@ from abtune.commands.common.workplace_options import (
 )
 
 if TYPE_CHECKING:
-    from abtune.measure.plan.sweep_settings import Settings
+    from abtune.measure.plan.problem import Settings
     from abtune.measure.store.store import Store
     from abtune.measure.sweep.run_sweep import Outcome
 
@@ -69,7 +69,7 @@ def measure(dataset: str, out: Path, **options: Any) -> int:
     from abtune.measure.plan.target import require_kind
     from abtune.measure.store.from_dataset import settings_from_dataset
     from abtune.measure.store.store import Store
-    from abtune.measure.sweep.remeasure import Remeasurement, remeasure
+    from abtune.measure.sweep.run_sweep import Remeasurement, remeasure
 
     end = time.monotonic() + (options["time_limit"] or math.inf)
     swept = abtune.open_dataset(dataset)

@@ -23,8 +23,7 @@ from abtune.measure.plan import defaults
 if TYPE_CHECKING:
     import xarray as xr
 
-    from abtune.measure.plan.plan import Plan
-    from abtune.measure.plan.request import Request
+    from abtune.measure.plan.plan import Plan, Request
     from abtune.measure.plan.target import Workplace
     from abtune.measure.store.store import Store
     from abtune.measure.sweep.run_sweep import Outcome
@@ -143,7 +142,7 @@ def sweep(**options: Any) -> int:
 
 def _request_of(options: Mapping[str, Any]) -> Request:
     """Return the request that the options make."""
-    from abtune.measure.plan.request import Request
+    from abtune.measure.plan.plan import Request
 
     return Request(
         shapes=options["shapes"],

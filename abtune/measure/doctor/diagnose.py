@@ -9,11 +9,19 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from abtune.errors import AbtuneError
-from abtune.measure.doctor.findings import Finding, Level, refused
-from abtune.measure.doctor.hardware import check_target
-from abtune.measure.doctor.host import check_host, check_output
-from abtune.measure.doctor.software import check_dask, check_packages, check_python, check_tvm
-from abtune.measure.plan.request import Request
+from abtune.measure.doctor.machine_checks import (
+    Finding,
+    Level,
+    check_dask,
+    check_host,
+    check_output,
+    check_packages,
+    check_python,
+    check_target,
+    check_tvm,
+    refused,
+)
+from abtune.measure.plan.plan import Request
 from abtune.measure.plan.target import TargetFacts, usable_cores
 
 

@@ -10,13 +10,12 @@ from dataclasses import replace
 from typing import Any
 
 from abtune.errors import AbtuneError
-from abtune.measure.doctor.findings import Finding, ok, problem
+from abtune.measure.doctor.machine_checks import Finding, ok, problem
 from abtune.measure.plan.plan import Plan
 from abtune.measure.plan.target import TargetFacts, Workplace
 from abtune.measure.store.store import Store
-from abtune.measure.sweep.health_check import try_out
+from abtune.measure.sweep.candidates import Places, try_out
 from abtune.measure.sweep.session import Clock
-from abtune.measure.sweep.try_candidates import Places
 from abtune.measure.workers.cluster import open_cluster
 
 # A trial takes seconds; minutes where all cores are busy.

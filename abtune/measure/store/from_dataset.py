@@ -8,22 +8,22 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
 from abtune.configurations import CONFIGURATIONS, Configuration
-from abtune.dataset.schema import RunStatus, TrialStatus
+from abtune.dataset.schema import TRANSFER, RunStatus, TransferStatus, TrialStatus
 from abtune.errors import DatasetError, InputError
 from abtune.measure.plan.plan import Plan, make_plan
-from abtune.measure.plan.records import Rounds, RunRecord, WinnerTimes
-from abtune.measure.plan.sweep_settings import Settings
-from abtune.measure.store.identity import first_difference
-from abtune.measure.store.transfer_variables import transfers_from_dataset
+from abtune.measure.plan.problem import Settings
+from abtune.measure.plan.records import Rounds, RunRecord, TransferTimes, WinnerTimes
 from abtune.shapes import parse_shape
 
 _NEEDED = ("winner", "search_latency", "trial_latency", "trial_status", "tuning_time", "started", "finished")
+_TRANSFERS = ("transfer_latency", "transfer_status", "transfer_kernel")
 _STATES = ("sm_clock", "temperature", "throttle_reasons")
 
 
@@ -175,3 +175,50 @@ def _own_kernel(cell: xr.Dataset, config: str) -> str:
 
 def _iso(time: xr.DataArray) -> str:
     return str(time.values.astype("datetime64[ms]"))
+
+
+def transfers_from_dataset(dataset: xr.Dataset, shape: str) -> tuple[TransferTimes, ...]:
+    """Return the transfers of one shape of a dataset; none if it has none."""
+    if "transfer_latency" not in dataset:
+        return ()
+    cells = dataset[list(_TRANSFERS)].sel(shape=shape).transpose(*TRANSFER[1:], ...)
+    return tuple(_times_from_cells(cells))
+
+
+def _times_from_cells(cells: xr.Dataset) -> Iterator[TransferTimes]:
+    names = [str(name) for name in cells["config"].values]
+    for config, origin, number in np.ndindex(cells["transfer_status"].shape):
+        status = TransferStatus(int(cells["transfer_status"].values[config, origin, number]))
+        if config == origin or status is TransferStatus.MISSING:
+            continue
+        timed = status is TransferStatus.OK
+        yield TransferTimes(
+            origin=str(cells["origin"].values[origin]),
+            seed=int(cells["seed"].values[number]),
+            config=names[config],
+            status=status,
+            kernel=str(cells["transfer_kernel"].values[config, origin, number]),
+            latency=cells["transfer_latency"].values[config, origin, number].tolist() if timed else [],
+        )
+
+
+def first_difference(known: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+    """Return the first setting that differs, as ``name: known, now wanted``; empty if none does."""
+    return _difference(known, wanted, "")
+
+
+def _difference(known: Any, wanted: Any, name: str) -> str:
+    if isinstance(known, Mapping) and isinstance(wanted, Mapping):
+        inner = (_difference(known.get(key), wanted.get(key), key) for key in {**known, **wanted})
+        return next(filter(None, inner), "")
+    if isinstance(known, list) and isinstance(wanted, list) and name == "configs":
+        return _difference_of_configs(known, wanted)
+    return "" if known == wanted else f"{name.replace('_', ' ')}: {known}, now {wanted}"
+
+
+def _difference_of_configs(known: list[Any], wanted: list[Any]) -> str:
+    names = [[config["name"] for config in configs] for configs in (known, wanted)]
+    if names[0] != names[1]:
+        return f"configurations {' and '.join(names[0])}, now {' and '.join(names[1])}"
+    pairs = (_difference(old, new, "") for old, new in zip(known, wanted, strict=True))
+    return next(filter(None, pairs), "")

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import xarray as xr
 
+from abtune.dataset.build import add_variables
 from abtune.dataset.cells import Axes, Cell, dataset_from_cells
-from abtune.dataset.schema import RunStatus
+from abtune.dataset.schema import RunStatus, TransferStatus
 from abtune.measure.plan.plan import Plan
-from abtune.measure.plan.records import Rounds, RunRecord, WinnerTimes
+from abtune.measure.plan.records import Rounds, RunRecord, TransferTimes, WinnerTimes
 from abtune.measure.store.store import Store
-from abtune.measure.store.transfer_variables import add_transfers
 from abtune.shapes import parse_shape
 from abtune.text import count
 
@@ -61,7 +63,7 @@ def records_to_dataset(
         },
         attrs=attrs,
     )
-    return add_transfers(dataset, every)
+    return _add_transfers(dataset, every)
 
 
 def _axes(plan: Plan, records: Sequence[RunRecord]) -> Axes:
@@ -96,3 +98,48 @@ def _values_of_winner(rounds: Rounds, winner: WinnerTimes) -> dict[str, Any]:
         return {**machine, "run_status": RunStatus.FAILED, "failure": winner.failure}
     states = {name: getattr(winner, name) for name in _OF_ROUNDS}
     return {**machine, "latency": winner.latency, **states}
+
+
+def _add_transfers(dataset: xr.Dataset, rounds: Iterable[Rounds]) -> xr.Dataset:
+    """Return a dataset with the transfers of its winners; the same if there are none."""
+    measured = list(rounds)
+    if not any(one.transfers for one in measured):
+        return dataset
+    sizes = dataset.sizes
+    cells = (sizes["shape"], sizes["config"], sizes["config"], sizes["seed"])
+    values: dict[str, npt.NDArray[Any]] = {
+        "transfer_latency": np.full((*cells, sizes["round"], sizes["repeat"]), np.nan),
+        "transfer_status": np.full(cells, TransferStatus.MISSING, dtype=np.int8),
+        "transfer_kernel": np.full(cells, "", dtype=object),
+    }
+    index = {name: dataset.indexes[name] for name in ("shape", "config", "seed")}
+    for shape, times in _all_times(measured):
+        config, origin = (index["config"].get_loc(name) for name in (times.config, times.origin))
+        cell = (index["shape"].get_loc(shape), config, origin, index["seed"].get_loc(times.seed))
+        values["transfer_status"][cell] = times.status
+        values["transfer_kernel"][cell] = times.kernel
+        for number, repeats in enumerate(times.latency):
+            values["transfer_latency"][cell][number, : len(repeats)] = repeats
+    return add_variables(dataset, **values)
+
+
+def _all_times(measured: Iterable[Rounds]) -> Iterator[tuple[str, TransferTimes]]:
+    """Yield the transfers of each shape; a winner as its own configuration built it is one, too."""
+    for rounds in measured:
+        own = {(winner.config, winner.seed): winner for winner in rounds.winners if winner.latency}
+        for winner in own.values():
+            yield rounds.shape, _transfer(winner, winner.config, TransferStatus.OK)
+        for times in rounds.transfers:
+            same = times.status is TransferStatus.SAME_KERNEL and own.get((times.origin, times.seed))
+            yield rounds.shape, _transfer(same, times.config, times.status) if same else times
+
+
+def _transfer(winner: WinnerTimes, config: str, status: TransferStatus) -> TransferTimes:
+    return TransferTimes(
+        origin=winner.config,
+        seed=winner.seed,
+        config=config,
+        status=status,
+        kernel=winner.kernel,
+        latency=winner.latency,
+    )

@@ -15,12 +15,12 @@ from abtune.configurations import Configuration
 from abtune.dataset.schema import RunStatus, TransferStatus
 from abtune.errors import TargetError
 from abtune.measure.plan.plan import Plan, Run, rng_for
+from abtune.measure.plan.problem import Settings
 from abtune.measure.plan.records import Rounds, RunRecord, TransferTimes, WinnerTimes
-from abtune.measure.plan.sweep_settings import Settings
-from abtune.measure.sweep.health_check import HealthCheck
+from abtune.measure.sweep.candidates import HealthCheck
 from abtune.measure.sweep.session import SLACK, Session, first_error
-from abtune.measure.workers.child_errors import CallFailed
 from abtune.measure.workers.cluster import Cluster
+from abtune.measure.workers.fork_server import CallFailed
 from abtune.measure.workers.winner_tasks import (
     Built,
     build_transfer,

@@ -10,9 +10,8 @@ from contextlib import closing
 
 from abtune.errors import TargetError
 from abtune.measure.plan.target import ONE_THREAD, REMOTE, TVM_MODULE, TargetFacts
-from abtune.measure.workers.child_errors import ChildError
-from abtune.measure.workers.fork_server import ForkServer
-from abtune.measure.workers.slot import Slot
+from abtune.measure.workers.child import Slot
+from abtune.measure.workers.fork_server import ChildError, ForkServer
 
 
 def require_tvm() -> None:
@@ -49,7 +48,7 @@ def find_target(spec: str, remote: str = "") -> TargetFacts:
 
 def find_target_at(scheduler: str, spec: str, remote: str = "") -> TargetFacts:
     """Return the facts about a target where a cluster measures; this machine need not have such a device."""
-    from abtune.measure.workers.connect import connected  # dask takes a second to import
+    from abtune.measure.workers.cluster import connected  # dask takes a second to import
 
     async def ask() -> TargetFacts:
         async with connected(scheduler) as (client, offers):

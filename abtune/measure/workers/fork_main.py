@@ -19,8 +19,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
 
-from abtune.measure.workers.child_errors import one_line
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Server:
@@ -138,3 +136,11 @@ def serve(connection: Connection, module: ModuleType) -> None:
         except Exception as error:  # noqa: BLE001 - any failure of a candidate is a result
             answer = ("error", one_line(error))
         connection.send(answer)
+
+
+def one_line(error: BaseException) -> str:
+    """Return the kind of an error and the line of its message that says most."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    # TVM puts the native stack first. A linker that failed is quoted with its command line last.
+    lines = [line for line in lines if not line.startswith("Command line:")] or lines
+    return f"{type(error).__name__}: {lines[-1][:300]}" if lines else type(error).__name__

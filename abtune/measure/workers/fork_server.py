@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 from abtune.measure.workers import fork_main
-from abtune.measure.workers.child_errors import ChildDied, how_it_ended
 
 # Importing TVM takes a second, or ten on a machine whose cores are all busy.
 START_TIMEOUT = 300.0
@@ -39,6 +38,38 @@ spec.loader.exec_module(sys.modules["abtune"])
 from {fork_main.__name__} import main
 main(int(descriptor), module)
 """
+
+
+class ChildError(Exception):
+    """A call did not return; the message is one line."""
+
+
+class CallFailed(ChildError):  # noqa: N818 - says what happened
+    """The function raised; the process lives on."""
+
+
+class ChildDied(ChildError):  # noqa: N818 - says what happened
+    """The process ended during the call."""
+
+
+class CallTimedOut(ChildError):  # noqa: N818 - says what happened
+    """The call took too long; the process was killed."""
+
+
+def how_it_ended(code: int, output: IO[bytes]) -> str:
+    """Return how a process ended, with the last line that it printed."""
+    end = f"killed by {_signal_name(-code)}" if code < 0 else f"exit code {code}"
+    output.seek(0)
+    lines = output.read().decode(errors="replace").strip().splitlines()
+    last = f": {lines[-1][:200]}" if lines else ""
+    return f"process {end}{last}"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # a real-time signal
+        return f"signal {number}"
 
 
 class ForkServer:

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from dask.system import cpu_count
 
 from abtune.dataset.schema import TrialStatus
-from abtune.measure.plan.problem import Kernel, Problem
-from abtune.measure.plan.sweep_settings import Settings
+from abtune.measure.plan.problem import Kernel, Problem, Settings
 from abtune.measure.plan.trials import Candidate, History, Trial, failed
-from abtune.measure.workers.child_errors import CallFailed, CallTimedOut, ChildError
+from abtune.measure.workers.child import Slot
+from abtune.measure.workers.fork_server import CallFailed, CallTimedOut, ChildError
 from abtune.measure.workers.pool import ProcessPool
-from abtune.measure.workers.slot import Slot
 
 # A search iteration takes seconds to minutes; after this time it hangs.
 SEARCH_TIMEOUT = 3600.0

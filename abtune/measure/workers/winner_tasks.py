@@ -15,14 +15,13 @@ import numpy as np
 
 from abtune.dataset.schema import TransferStatus
 from abtune.measure.plan.plan import Run
-from abtune.measure.plan.problem import Kernel
+from abtune.measure.plan.problem import Kernel, Settings
 from abtune.measure.plan.records import Rounds, TransferTimes, WinnerTimes
-from abtune.measure.plan.sweep_settings import Settings
 from abtune.measure.plan.trials import Candidate, Trial
 from abtune.measure.tvm.cuda.nvml import DeviceState
-from abtune.measure.workers.child_errors import CallTimedOut, ChildDied, ChildError
+from abtune.measure.workers.child import Slot
+from abtune.measure.workers.fork_server import CallTimedOut, ChildDied, ChildError
 from abtune.measure.workers.pool import ProcessPool
-from abtune.measure.workers.slot import Slot
 from abtune.measure.workers.tasks import build_candidate, recover, relieve
 
 # float32 sums of a few thousand terms differ by 1e-6 or so between orders of summation.

@@ -31,10 +31,10 @@ from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import StoreError
 from abtune.measure.plan.plan import Plan
 from abtune.measure.plan.trials import History
-from abtune.measure.store import sweep_files
+from abtune.measure.store import store as store_module
 from abtune.measure.store.store import Store
+from abtune.measure.sweep.candidates import CHUNK
 from abtune.measure.sweep.session import BUILD_SECONDS, Clock, Session
-from abtune.measure.sweep.try_candidates import CHUNK
 
 OK = RunStatus.COMPLETE
 FAKE = Path(processes.__file__).with_name("fake_abtune.py")
@@ -502,7 +502,7 @@ def test_taking_over_a_dataset_can_be_killed_anywhere(store: Store, monkeypatch:
     plan = small_plan(seeds=1)
     run_sweep(plan, store)
     whole = everything(store)
-    write, left = sweep_files.write_json, 0
+    write, left = store_module.write_json, 0
 
     def write_some(path: Path, content: object, **how: bool) -> None:
         nonlocal left
@@ -512,7 +512,7 @@ def test_taking_over_a_dataset_can_be_killed_anywhere(store: Store, monkeypatch:
         left -= 1
         write(path, content, **how)
 
-    monkeypatch.setattr(sweep_files, "write_json", write_some)
+    monkeypatch.setattr(store_module, "write_json", write_some)
     files = len(plan.runs) + len(plan.shapes) + 1
     for count in range(files):
         shutil.rmtree(store.folder)

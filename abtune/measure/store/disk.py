@@ -1,4 +1,4 @@
-"""JSON files that are written completely or not at all, and errors of the disk in one line."""
+"""Files written whole or not at all, the lock of a sweep, and errors of the disk in one line."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import errno
 import gzip
 import json
+import os
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -54,3 +55,26 @@ def writing(path: Path) -> Iterator[None]:
             "make room and give the same command again" if error.errno in _NO_ROOM else "give another --out"
         )
         raise StoreError(f"cannot write {path}: {error.strerror}; {remedy}") from None
+
+
+@contextlib.contextmanager
+def locked(folder: Path, dataset: Path) -> Iterator[None]:
+    """Hold the lock of a folder; the system frees it when this process ends, even if it is killed."""
+    import fcntl  # sweeps run on Linux; everything else imports without it
+
+    with writing(path := folder / "lock"):
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise StoreError(
+                f"another sweep is writing {dataset}; wait for it or give another --out"
+            ) from None
+        except OSError as error:  # such as a file system without locks
+            raise StoreError(
+                f"cannot lock {folder}: {error.strerror}; give an --out on another file system"
+            ) from None
+        yield
+    finally:
+        os.close(handle)

@@ -1,4 +1,4 @@
-"""A check of the machine: can it search, build and time a few small kernels.
+"""Candidates built and timed in chunks, and the check of the machine by a few small kernels.
 
 A compiler that is gone, a full disk or a lost device fails every run in seconds, and a failed run is not
 tried again. So before a sweep keeps such failures it makes sure that the machine did not cause them.
@@ -9,20 +9,65 @@ from __future__ import annotations
 import asyncio
 import math
 import time
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
+from typing import Any, Protocol
 
 from abtune.configurations import RANDOM, Configuration
 from abtune.dataset.schema import TrialStatus
 from abtune.errors import TargetError
 from abtune.measure.plan.plan import Plan
-from abtune.measure.plan.problem import Problem
-from abtune.measure.plan.sweep_settings import Settings
-from abtune.measure.plan.trials import History
+from abtune.measure.plan.problem import Problem, Settings
+from abtune.measure.plan.trials import Candidate, History
 from abtune.measure.sweep.session import Clock, Session
-from abtune.measure.sweep.try_candidates import Places, try_candidates
-from abtune.measure.workers.child_errors import ChildError
-from abtune.measure.workers.tasks import check, propose
+from abtune.measure.workers.fork_server import ChildError
+from abtune.measure.workers.tasks import Batch, Timed, build_batch, check, propose, time_batch
 from abtune.shapes import Gemm
+
+# Candidates that are built one after the other. Smaller chunks spread a batch better over cores.
+CHUNK = 8
+
+
+class Places(Protocol):
+    """Where tasks run; a :class:`abtune.measure.workers.cluster.Cluster` is one."""
+
+    async def search(self, task: Callable[..., Any], *args: Any, priority: int) -> Any:
+        """Return the result of a task on a core that searches and builds."""
+
+    async def measure(self, task: Callable[..., Any], *args: Any, priority: int) -> Any:
+        """Return the result of a task at a device."""
+
+
+async def try_candidates(
+    settings: Settings,
+    places: Places,
+    clock: Clock,
+    problem: Problem,
+    candidates: Sequence[Candidate],
+    *,
+    priority: int,
+) -> AsyncIterator[Timed]:
+    """Yield the trials of candidates chunk by chunk, in the order of the candidates."""
+
+    async def try_chunk(chunk: Sequence[Candidate]) -> Timed:
+        batch: Batch = await places.search(
+            build_batch, problem, chunk, settings.build_timeout, priority=priority
+        )
+        clock.note("build", batch.seconds / len(chunk))
+        if batch.started_in >= 0:  # False if it is unknown
+            clock.note("start", batch.started_in)
+        timed: Timed = await places.measure(time_batch, settings, batch, priority=priority)
+        return timed
+
+    chunks = [candidates[start : start + CHUNK] for start in range(0, len(candidates), CHUNK)]
+    tasks = [asyncio.create_task(try_chunk(chunk)) for chunk in chunks]
+    try:
+        for task in tasks:
+            yield await task
+    finally:
+        for task in tasks:
+            task.cancel()
+
 
 # The shape of the kernels, and how many of them are tried.
 SHAPE = Gemm(m=128, n=128, k=128)
