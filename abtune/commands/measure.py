@@ -98,9 +98,7 @@ def measure(dataset: str, out: Path, **options: Any) -> int:
 
 def _with_rounds(settings: Settings, options: Mapping[str, Any]) -> Settings:
     return replace(
-        settings,
-        rounds=options["rounds"] or settings.rounds,
-        repeats=options["repeats"] or settings.repeats,
+        settings, rounds=options["rounds"] or settings.rounds, repeats=options["repeats"] or settings.repeats
     )
 
 

@@ -77,10 +77,7 @@ def _section_params() -> list[click.Parameter]:
     for kind in SECTIONS.values():
         params.append(
             click.Option(
-                [_flag(kind.name)],
-                is_flag=not kind.metavar,
-                metavar=kind.metavar or None,
-                help=kind.help,
+                [_flag(kind.name)], is_flag=not kind.metavar, metavar=kind.metavar or None, help=kind.help
             )
         )
         params += map(_option, kind.options)

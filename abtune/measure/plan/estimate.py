@@ -32,8 +32,8 @@ _TYPICAL: Mapping[str, tuple[float, float, float]] = MappingProxyType(
 
 def estimate(plan: Plan, workplace: Workplace, done: Sequence[RunRecord]) -> Cost:
     """Return the estimated cost of the runs that are left."""
-    finished = {(record.shape, record.config, record.seed) for record in done}
-    left = [run for run in plan.runs if (run.shape.label, run.config.name, run.seed) not in finished]
+    finished = {record.key for record in done}
+    left = [run for run in plan.runs if run.key not in finished]
     known = _known_costs(done)
     costs = [known.get(run.config.name, _typical_cost(run, plan, workplace.facts.kind)) for run in left]
     # A run is a chain of steps, so more cores than runs do not help.

@@ -19,6 +19,7 @@ from abtune.configurations import (
 from abtune.errors import InputError
 from abtune.measure.plan import defaults
 from abtune.measure.plan.problem import Problem, Settings
+from abtune.measure.plan.records import run_key
 from abtune.measure.plan.target import TargetFacts
 from abtune.shapes import Shape, select_shapes
 
@@ -39,11 +40,6 @@ class Run:
     def problem(self, target: str) -> Problem:
         """Return what the run tunes on a target, which is given as JSON."""
         return Problem(shape=self.shape, config=self.config, target=target)
-
-
-def run_key(shape: str, config: str, seed: int) -> str:
-    """Return the name of the run of a shape (label), configuration (name) and seed."""
-    return f"{shape}--{config}--{seed:04d}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

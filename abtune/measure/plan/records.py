@@ -8,6 +8,11 @@ from typing import Any, Self
 from abtune.dataset.schema import RunStatus, TransferStatus, TrialStatus
 
 
+def run_key(shape: str, config: str, seed: int) -> str:
+    """Return the name of the run of a label, a configuration and a seed: unique, and fit for a file."""
+    return f"{shape}--{config}--{seed:04d}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRecord:
     """A finished run."""
@@ -25,6 +30,15 @@ class RunRecord:
     started: str  # UTC, ISO 8601
     finished: str
     host: str  # machine that drove the run
+
+    @property
+    def key(self) -> str:
+        """The name of its run."""
+        return run_key(self.shape, self.config, self.seed)
+
+
+# What is known of the device in each round.
+STATES = ("sm_clock", "temperature", "throttle_reasons")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 from abtune.dataset.schema import TrialStatus
 
@@ -42,28 +42,15 @@ class Trial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """All trials of a run so far, and the state that the next step needs."""
+    """All trials of a run so far, and the state that the next step needs; empty before the run begins."""
 
-    trials: tuple[Trial, ...]  # in the order of the search
-    pending: tuple[Candidate, ...]  # candidates that were proposed and not tried yet
-    learned: int  # number of trials that the cost model has seen
-    cost_model: bytes  # state of the cost model after these trials; empty before the first
-    iterations: int  # number of iterations done
-    empty_iterations: int  # number of iterations since the last one that found a new candidate
-    seconds: float  # time spent on the run
-
-    @classmethod
-    def empty(cls) -> Self:
-        """Return the history of a run that has not begun."""
-        return cls(
-            trials=(),
-            pending=(),
-            learned=0,
-            cost_model=b"",
-            iterations=0,
-            empty_iterations=0,
-            seconds=0.0,
-        )
+    trials: tuple[Trial, ...] = ()  # in the order of the search
+    pending: tuple[Candidate, ...] = ()  # candidates that were proposed and not tried yet
+    learned: int = 0  # number of trials that the cost model has seen
+    cost_model: bytes = b""  # state of the cost model after these trials; empty before the first
+    iterations: int = 0  # number of iterations done
+    empty_iterations: int = 0  # number of iterations since the last one that found a new candidate
+    seconds: float = 0.0  # time spent on the run
 
     @property
     def winner(self) -> Trial | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import errno
 import gzip
@@ -9,6 +10,7 @@ import json
 import os
 import zlib
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,9 +26,18 @@ T = TypeVar("T")
 
 def write_json(path: Path, content: Any, *, compress: bool = False) -> None:
     """Write a value as JSON, with gzip if asked; the file is complete as soon as it has its name."""
-    data = json.dumps(content).encode()  # NaN is written as NaN, which only Python reads; it stays here
+    data = json.dumps(
+        content, default=_plain
+    ).encode()  # NaN is written as NaN, which only Python reads; it stays here
     with writing(path), replacing(path) as temporary:
         temporary.write_bytes(gzip.compress(data, compresslevel=4, mtime=0) if compress else data)
+
+
+def _plain(value: Any) -> Any:
+    """Return bytes as text, and a record as a mapping; asdict() would copy all that it holds."""
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    return {field.name: getattr(value, field.name) for field in fields(value)}
 
 
 def read_json(path: Path, parse: Callable[[Any], T], advice: str = _REDO) -> T:

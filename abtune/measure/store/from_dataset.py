@@ -15,16 +15,14 @@ import numpy as np
 import xarray as xr
 
 from abtune.configurations import CONFIGURATIONS, Configuration
-from abtune.dataset.schema import TRANSFER, RunStatus, TransferStatus, TrialStatus
+from abtune.dataset.schema import RUN, TRANSFER, RunStatus, TransferStatus, TrialStatus
 from abtune.errors import DatasetError, InputError
 from abtune.measure.plan.plan import Plan, make_plan
 from abtune.measure.plan.problem import Settings
-from abtune.measure.plan.records import Rounds, RunRecord, TransferTimes, WinnerTimes
+from abtune.measure.plan.records import STATES, Rounds, RunRecord, TransferTimes, WinnerTimes
 from abtune.shapes import parse_shape
 
 _NEEDED = ("winner", "search_latency", "trial_latency", "trial_status", "tuning_time", "started", "finished")
-_TRANSFERS = ("transfer_latency", "transfer_status", "transfer_kernel")
-_STATES = ("sm_clock", "temperature", "throttle_reasons")
 
 
 def identity_from_dataset(dataset: xr.Dataset) -> dict[str, Any]:
@@ -107,7 +105,7 @@ def rounds_from_dataset(dataset: xr.Dataset) -> list[Rounds]:
             device=str(cells[0]["device"].item()),
             host=str(cells[0]["host"].item()),
             winners=tuple(_times(cell) for cell in cells),
-            transfers=transfers_from_dataset(dataset, shape),
+            transfers=tuple(_transfers(dataset, shape)),
         )
         for shape, cells in measured.items()
     ]
@@ -122,10 +120,8 @@ def _require_variables(dataset: xr.Dataset) -> None:
 
 
 def _cells(dataset: xr.Dataset) -> Iterator[xr.Dataset]:
-    for shape in range(dataset.sizes["shape"]):
-        for config in range(dataset.sizes["config"]):
-            for seed in range(dataset.sizes["seed"]):
-                yield dataset.isel(shape=shape, config=config, seed=seed)
+    for place in np.ndindex(*(dataset.sizes[dim] for dim in RUN)):
+        yield dataset.isel(dict(zip(RUN, place, strict=True)))
 
 
 def _failure(cell: xr.Dataset) -> str:
@@ -163,30 +159,21 @@ def _times(cell: xr.Dataset) -> WinnerTimes:
         seed=seed,
         latency=cell["latency"].values.tolist(),
         failure="",
-        kernel=_own_kernel(cell, config),
-        **{name: cell[name].values.tolist() if name in cell else unknown for name in _STATES},
+        kernel=str(cell["transfer_kernel"].sel(origin=config).item()) if "transfer_kernel" in cell else "",
+        **{name: cell[name].values.tolist() if name in cell else unknown for name in STATES},
     )
-
-
-def _own_kernel(cell: xr.Dataset, config: str) -> str:
-    """Return the hash of a winner's kernel; empty if it is not known."""
-    return str(cell["transfer_kernel"].sel(origin=config).item()) if "transfer_kernel" in cell else ""
 
 
 def _iso(time: xr.DataArray) -> str:
     return str(time.values.astype("datetime64[ms]"))
 
 
-def transfers_from_dataset(dataset: xr.Dataset, shape: str) -> tuple[TransferTimes, ...]:
-    """Return the transfers of one shape of a dataset; none if it has none."""
+def _transfers(dataset: xr.Dataset, shape: str) -> Iterator[TransferTimes]:
+    """Yield the transfers of one shape of a dataset."""
     if "transfer_latency" not in dataset:
-        return ()
-    cells = dataset[list(_TRANSFERS)].sel(shape=shape).transpose(*TRANSFER[1:], ...)
-    return tuple(_times_from_cells(cells))
-
-
-def _times_from_cells(cells: xr.Dataset) -> Iterator[TransferTimes]:
-    names = [str(name) for name in cells["config"].values]
+        return
+    names = ["transfer_latency", "transfer_status", "transfer_kernel"]
+    cells = dataset[names].sel(shape=shape).transpose(*TRANSFER[1:], ...)
     for config, origin, number in np.ndindex(cells["transfer_status"].shape):
         status = TransferStatus(int(cells["transfer_status"].values[config, origin, number]))
         if config == origin or status is TransferStatus.MISSING:
@@ -195,7 +182,7 @@ def _times_from_cells(cells: xr.Dataset) -> Iterator[TransferTimes]:
         yield TransferTimes(
             origin=str(cells["origin"].values[origin]),
             seed=int(cells["seed"].values[number]),
-            config=names[config],
+            config=str(cells["config"].values[config]),
             status=status,
             kernel=str(cells["transfer_kernel"].values[config, origin, number]),
             latency=cells["transfer_latency"].values[config, origin, number].tolist() if timed else [],

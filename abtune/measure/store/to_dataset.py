@@ -14,7 +14,7 @@ from abtune.dataset.build import add_variables
 from abtune.dataset.cells import Axes, Cell, dataset_from_cells
 from abtune.dataset.schema import RunStatus, TransferStatus
 from abtune.measure.plan.plan import Plan
-from abtune.measure.plan.records import Rounds, RunRecord, TransferTimes, WinnerTimes
+from abtune.measure.plan.records import STATES, Rounds, RunRecord, TransferTimes, WinnerTimes
 from abtune.measure.store.store import Store
 from abtune.shapes import parse_shape
 from abtune.text import count
@@ -22,7 +22,6 @@ from abtune.text import count
 # Every sweep's dataset has these variables, also before its first run.
 _OF_RUN = ("search_latency", "tuning_time", "started", "finished", "device", "host", "winner", "failure")
 _OF_TRIALS = ("trial_latency", "trial_status")
-_OF_ROUNDS = ("sm_clock", "temperature", "throttle_reasons")
 
 
 def store_to_dataset(plan: Plan, store: Store) -> xr.Dataset:
@@ -46,8 +45,8 @@ def records_to_dataset(
     cells: dict[Cell, dict[str, Any]] = {
         (record.shape, record.config, record.seed): _values_of_run(record) for record in records
     }
-    every = list(rounds)
-    for measured in every:
+    measured_shapes = list(rounds)
+    for measured in measured_shapes:
         for winner in measured.winners:
             cell = (measured.shape, winner.config, winner.seed)
             if cell in cells:  # no run has the timings if its file was removed
@@ -56,14 +55,11 @@ def records_to_dataset(
     dataset = dataset_from_cells(
         cells,
         axes,
-        variables=(*_OF_RUN, *_OF_TRIALS, *_OF_ROUNDS),
-        shape_values={
-            "workload": [shape.workload for shape in shapes],
-            "flop": [shape.flop for shape in shapes],
-        },
+        variables=(*_OF_RUN, *_OF_TRIALS, *STATES),
+        shape_values={name: [getattr(shape, name) for shape in shapes] for name in ("workload", "flop")},
         attrs=attrs,
     )
-    return _add_transfers(dataset, every)
+    return _add_transfers(dataset, measured_shapes)
 
 
 def _axes(plan: Plan, records: Sequence[RunRecord]) -> Axes:
@@ -77,18 +73,9 @@ def _axes(plan: Plan, records: Sequence[RunRecord]) -> Axes:
 
 
 def _values_of_run(record: RunRecord) -> dict[str, Any]:
-    return {
-        "run_status": record.status,
-        "search_latency": record.search_latency,
-        "tuning_time": record.tuning_time,
-        "started": record.started,
-        "finished": record.finished,
-        "host": record.host,
-        "winner": json.dumps(record.winner) if record.winner is not None else "",
-        "failure": record.failure,
-        "trial_latency": record.trial_latency,
-        "trial_status": record.trial_status,
-    }
+    values = {name: getattr(record, name) for name in (*_OF_RUN, *_OF_TRIALS) if name != "device"}
+    winner = json.dumps(record.winner) if record.winner is not None else ""
+    return {**values, "run_status": record.status, "winner": winner}
 
 
 def _values_of_winner(rounds: Rounds, winner: WinnerTimes) -> dict[str, Any]:
@@ -96,13 +83,12 @@ def _values_of_winner(rounds: Rounds, winner: WinnerTimes) -> dict[str, Any]:
     machine = {"device": rounds.device, "host": rounds.host}
     if winner.failure:
         return {**machine, "run_status": RunStatus.FAILED, "failure": winner.failure}
-    states = {name: getattr(winner, name) for name in _OF_ROUNDS}
+    states = {name: getattr(winner, name) for name in STATES}
     return {**machine, "latency": winner.latency, **states}
 
 
-def _add_transfers(dataset: xr.Dataset, rounds: Iterable[Rounds]) -> xr.Dataset:
+def _add_transfers(dataset: xr.Dataset, measured: Sequence[Rounds]) -> xr.Dataset:
     """Return a dataset with the transfers of its winners; the same if there are none."""
-    measured = list(rounds)
     if not any(one.transfers for one in measured):
         return dataset
     sizes = dataset.sizes

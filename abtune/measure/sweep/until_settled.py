@@ -76,10 +76,9 @@ def require_design(plan: Plan, store: Store, *, until_settled: bool) -> None:
     earlier, done = _recorded_looks(store)
     if not done:
         return
-    finished = {(record.shape, record.config, record.seed) for record in store.records()}
-    known = {shape for shape, _, _ in finished}
-    runs = {(run.shape.label, run.config.name, run.seed) for run in plan.runs if run.shape.label in known}
-    if len(plan.seeds) not in (earlier[done - 1].seeds, earlier[-1].seeds) or runs - finished:
+    finished = {record.key: record.shape for record in store.records()}
+    runs = {run.key for run in plan.runs if run.shape.label in finished.values()}
+    if len(plan.seeds) not in (earlier[done - 1].seeds, earlier[-1].seeds) or runs - finished.keys():
         raise _another_design(store, earlier, "--until-settled ")
 
 

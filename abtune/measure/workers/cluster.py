@@ -205,9 +205,5 @@ async def _with_pools(
     pool = ProcessPool(facts, searchers=max(searchers), devices=max(devices))
     await client.register_plugin(pool)
     return Cluster(
-        client,
-        pool.name,
-        searchers=sum(searchers),
-        devices=sum(devices),
-        shares_cores=facts.shares_cores,
+        client, pool.name, searchers=sum(searchers), devices=sum(devices), shares_cores=facts.shares_cores
     )
