@@ -25,7 +25,7 @@ from abtune.errors import AbtuneError, TargetError
 from abtune.measure.plan.target import ONE_THREAD, TargetFacts
 from abtune.measure.tvm.cuda import nvrtc
 from abtune.measure.workers.child import Slot
-from abtune.measure.workers.find_target import find_target, require_tvm
+from abtune.measure.workers.find_target import find_compiler, find_target, require_tvm
 from abtune.measure.workers.fork_server import ChildError, ForkServer
 
 if TYPE_CHECKING:
@@ -109,7 +109,6 @@ def _fault_of(package: Requirement) -> str:
 
 def check_tvm() -> Iterator[Finding]:
     """Yield whether there is a TVM that works, and a compiler that it can link with."""
-    compiler = next(filter(None, map(shutil.which, ("g++", "gcc", "clang", "cc"))), "")
     try:
         require_tvm()
     except TargetError as error:
@@ -120,7 +119,7 @@ def check_tvm() -> Iterator[Finding]:
             yield refused("TVM", error)
     else:
         yield ok("TVM", _tvm_versions())
-        yield ok("C compiler", compiler)
+        yield ok("C compiler", find_compiler())
 
 
 def _tvm_versions() -> str:

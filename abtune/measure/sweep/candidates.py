@@ -9,9 +9,8 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
 
 from abtune.configurations import RANDOM, Configuration
 from abtune.dataset.schema import TrialStatus
@@ -20,6 +19,7 @@ from abtune.measure.plan.plan import Plan
 from abtune.measure.plan.problem import Problem, Settings
 from abtune.measure.plan.trials import Candidate, History
 from abtune.measure.sweep.session import Clock, Session
+from abtune.measure.workers.cluster import Cluster
 from abtune.measure.workers.fork_server import ChildError
 from abtune.measure.workers.tasks import Batch, Timed, build_batch, check, propose, time_batch
 from abtune.shapes import Gemm
@@ -28,19 +28,9 @@ from abtune.shapes import Gemm
 CHUNK = 8
 
 
-class Places(Protocol):
-    """Where tasks run; a :class:`abtune.measure.workers.cluster.Cluster` is one."""
-
-    async def search(self, task: Callable[..., Any], *args: Any, priority: int) -> Any:
-        """Return the result of a task on a core that searches and builds."""
-
-    async def measure(self, task: Callable[..., Any], *args: Any, priority: int) -> Any:
-        """Return the result of a task at a device."""
-
-
 async def try_candidates(
     settings: Settings,
-    places: Places,
+    cluster: Cluster,
     clock: Clock,
     problem: Problem,
     candidates: Sequence[Candidate],
@@ -50,13 +40,13 @@ async def try_candidates(
     """Yield the trials of candidates chunk by chunk, in the order of the candidates."""
 
     async def try_chunk(chunk: Sequence[Candidate]) -> Timed:
-        batch: Batch = await places.search(
+        batch: Batch = await cluster.search(
             build_batch, problem, chunk, settings.build_timeout, priority=priority
         )
         clock.note("build", batch.seconds / len(chunk))
         if batch.started_in >= 0:  # False if it is unknown
             clock.note("start", batch.started_in)
-        timed: Timed = await places.measure(time_batch, settings, batch, priority=priority)
+        timed: Timed = await cluster.measure(time_batch, settings, batch, priority=priority)
         return timed
 
     chunks = [candidates[start : start + CHUNK] for start in range(0, len(candidates), CHUNK)]
@@ -102,30 +92,30 @@ class HealthCheck:
                 raise TargetError(f"{error}; mend that, and the same command goes on") from None
 
 
-async def try_out(plan: Plan, places: Places, clock: Clock) -> None:
+async def try_out(plan: Plan, cluster: Cluster, clock: Clock) -> None:
     """Build and time a few small kernels, which finds a broken compiler or driver in seconds."""
     for config in plan.configs:
         if config.space or config.strategy_options:
-            await _set_up(plan, places, config)
+            await _set_up(plan, cluster, config)
         if not config.space:  # a space of one's own may be made for other workloads
-            await _try_kernels(plan.settings, places, clock, config)
+            await _try_kernels(plan.settings, cluster, clock, config)
 
 
-async def _set_up(plan: Plan, places: Places, config: Configuration) -> None:
+async def _set_up(plan: Plan, cluster: Cluster, config: Configuration) -> None:
     """Set up a search with the user's own options, so that a mistake in them costs seconds and no runs."""
     problem = Problem(shape=plan.shapes[0], config=config, target=plan.settings.target)
     try:
-        await places.search(check, problem, priority=1)
+        await cluster.search(check, problem, priority=1)
     except ChildError as error:
         raise TargetError(f"configuration {config.name!r} cannot be used: {error}") from None
 
 
-async def _try_kernels(settings: Settings, places: Places, clock: Clock, config: Configuration) -> None:
+async def _try_kernels(settings: Settings, cluster: Cluster, clock: Clock, config: Configuration) -> None:
     sampling = replace(config, strategy="replay-trace", strategy_options={})
     problem = Problem(shape=SHAPE, config=sampling, target=settings.target)
     try:
-        proposal = await places.search(propose, problem, History(), KERNELS, 1, 1, priority=1)
-        tried = try_candidates(settings, places, clock, problem, proposal.candidates, priority=1)
+        proposal = await cluster.search(propose, problem, History(), KERNELS, 1, 1, priority=1)
+        tried = try_candidates(settings, cluster, clock, problem, proposal.candidates, priority=1)
         trials = [trial async for timed in tried for trial in timed.trials]
     except ChildError as error:
         raise TargetError(f"this machine cannot tune {config.name!r}: {error}") from None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
@@ -104,6 +105,7 @@ class Cluster:
         self._shares_cores = shares_cores
         self.searchers = searchers
         self.devices = devices
+        self.seconds: dict[str, float] = {}  # that tasks took, with the wait for their turn, by their names
 
     def threads(self, runs: int) -> int:
         """Return the number of threads per search with which no core idles."""
@@ -133,6 +135,7 @@ class Cluster:
                 await self._client.unregister_worker_plugin(self._pool)
 
     async def _run(self, task: Callable[..., Any], args: Sequence[Any], resource: str, priority: int) -> Any:
+        started = time.monotonic()
         future = self._client.submit(
             with_pool,
             self._pool,
@@ -147,6 +150,8 @@ class Cluster:
             return await future
         finally:
             future.release()
+            taken = time.monotonic() - started
+            self.seconds[task.__name__] = self.seconds.get(task.__name__, 0.0) + taken
 
 
 @contextlib.asynccontextmanager

@@ -14,6 +14,11 @@ from abtune.measure.workers.child import Slot
 from abtune.measure.workers.fork_server import ChildError, ForkServer
 
 
+def find_compiler() -> str:
+    """Return the path of a C compiler; empty if there is none."""
+    return next(filter(None, map(shutil.which, ("g++", "gcc", "clang", "cc"))), "")
+
+
 def require_tvm() -> None:
     """Refuse a TVM that cannot be used at all, without importing it."""
     versions: dict[str, str] = {}
@@ -30,7 +35,7 @@ def require_tvm() -> None:
             f"apache-tvm-ffi {versions['apache-tvm-ffi']} crashes MetaSchedule; "
             "run: pip install 'apache-tvm-ffi<0.1.15'"
         )
-    if not (shutil.which("g++") or shutil.which("gcc") or shutil.which("clang") or shutil.which("cc")):
+    if not find_compiler():
         raise TargetError("no C compiler found, and TVM needs one to link kernels; install gcc or clang")
 
 
@@ -53,12 +58,8 @@ def find_target_at(scheduler: str, spec: str, remote: str = "") -> TargetFacts:
     async def ask() -> TargetFacts:
         async with connected(scheduler) as (client, offers):
             measuring = [address for address, offer in offers.items() if offer.get("device")]
-            future = client.submit(_find_here, spec, remote, workers=measuring[:1], pure=False)
+            future = client.submit(find_target, spec, remote, workers=measuring[:1], pure=False)
             facts: TargetFacts = await future
             return facts
 
     return asyncio.run(ask())
-
-
-def _find_here(spec: str, remote: str) -> TargetFacts:
-    return find_target(spec, remote)

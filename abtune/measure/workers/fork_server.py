@@ -99,18 +99,10 @@ class ForkServer:
 
     def fork(self, connection: int, output: int, environment: Mapping[str, str], niceness: int) -> Fork:
         """Return a new child."""
-        answer = self._ask({"environment": dict(environment), "niceness": niceness}, [connection, output])
+        answer = self.ask({"environment": dict(environment), "niceness": niceness}, [connection, output])
         if "pid" not in answer:
             raise ChildDied(f"a process cannot be started: {answer.get('error', 'closed')}")
         return Fork(self, pid=int(answer["pid"]), parent=int(answer["parent"]))
-
-    def exit_code(self, pid: int, parent: int) -> int | None:
-        """Return the exit code of a child as :mod:`subprocess` does; None while it runs."""
-        # The code is told once. A child counts as killed if its fork server has died: it dies too, and its
-        # exit code is lost.
-        answer = self._ask({"pid": pid, "parent": parent}, [])
-        code: int | None = answer.get("code", -signal.SIGKILL)
-        return code
 
     def close(self) -> None:
         """End the process; its children end with it."""
@@ -121,7 +113,8 @@ class ForkServer:
         with self._lock:
             self._discard()
 
-    def _ask(self, request: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
+    def ask(self, request: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
+        """Return the answer to a request; with the word ``error``, or none, if there is no process."""
         with self._lock:
             try:
                 if descriptors and not self._closed:
@@ -195,7 +188,9 @@ class Fork:
         """Return the exit code as :mod:`subprocess` does; None while it runs."""
         with self._lock:
             if self._code is None:
-                self._code = self._fork_server.exit_code(self.pid, self._parent)
+                # Told once. If the fork server has died, its children die too, and the code is lost.
+                answer = self._fork_server.ask({"pid": self.pid, "parent": self._parent}, [])
+                self._code = answer.get("code", -signal.SIGKILL)
             return self._code
 
     def wait(self, timeout: float) -> int | None:

@@ -16,7 +16,7 @@ import numpy as np
 from abtune.dataset.schema import TransferStatus
 from abtune.measure.plan.plan import Run
 from abtune.measure.plan.problem import Kernel, Settings
-from abtune.measure.plan.records import Rounds, TransferTimes, WinnerTimes
+from abtune.measure.plan.records import STATES, Rounds, RunRecord, TransferTimes, WinnerTimes
 from abtune.measure.plan.trials import Candidate, Trial
 from abtune.measure.tvm.cuda.nvml import DeviceState
 from abtune.measure.workers.child import Slot
@@ -48,32 +48,31 @@ class Built:
         return self.config == self.origin
 
 
-def build_winner(
-    pool: ProcessPool, run: Run, settings: Settings, record: list[Any], latency: float
-) -> Built | WinnerTimes:
+def build_winner(pool: ProcessPool, run: Run, settings: Settings, won: RunRecord) -> Built | WinnerTimes:
     """Return a winner built again from its tuning record, or its failure."""
-    name = run.config.name
     with pool.searcher() as slot:
-        built = _build(slot, run, settings, record)
+        built = _build(slot, run, settings, won.winner or [])
     if isinstance(built, Trial):
-        return WinnerTimes.lost(name, run.seed, f"the winner could not be built again: {built.message}")
-    return Built(origin=name, seed=run.seed, config=name, latency=latency, kernels=(built,))
+        return WinnerTimes.lost(won.config, won.seed, f"the winner could not be built again: {built.message}")
+    return Built(
+        origin=won.config, seed=won.seed, config=won.config, latency=won.search_latency, kernels=(built,)
+    )
 
 
-def build_transfer(
-    pool: ProcessPool, run: Run, settings: Settings, record: list[Any], origin: str, latency: float
-) -> Built | TransferTimes:
-    """Return a winner as another configuration builds it, or why that cannot be timed."""
+def build_transfer(pool: ProcessPool, run: Run, settings: Settings, won: RunRecord) -> Built | TransferTimes:
+    """Return a winner as another configuration, the run's, builds it, or why that cannot be timed."""
     name = run.config.name
     with pool.searcher() as slot:
-        built = _build_variants(slot, run, settings, record)
+        built = _build_variants(slot, run, settings, won.winner or [])
     kernels = tuple(kernel for kernel in built if isinstance(kernel, Kernel))
     if kernels:
-        return Built(origin=origin, seed=run.seed, config=name, latency=latency, kernels=kernels)
+        return Built(
+            origin=won.config, seed=won.seed, config=name, latency=won.search_latency, kernels=kernels
+        )
     failures = [failure for failure in built if isinstance(failure, str)]
     status = TransferStatus.FAILED if failures else TransferStatus.DOES_NOT_FIT
     return TransferTimes(
-        origin=origin, seed=run.seed, config=name, status=status, failure="".join(failures[:1])
+        origin=won.config, seed=won.seed, config=name, status=status, failure="".join(failures[:1])
     )
 
 
@@ -91,8 +90,7 @@ def _build_variants(slot: Slot, run: Run, settings: Settings, record: list[Any])
 def _build(slot: Slot, run: Run, settings: Settings, record: list[Any]) -> Kernel | Trial:
     candidate = Candidate(record=record, module_hash="")
     timeout = WINNER_PATIENCE * settings.build_timeout
-    built = build_candidate(slot, run.problem(settings.target), candidate, timeout)
-    return built if isinstance(built, Trial) else built.kernel
+    return build_candidate(slot, run.problem(settings.target), candidate, timeout)
 
 
 def time_winners(
@@ -159,11 +157,9 @@ class _Table:
             config=self.built.origin,
             seed=self.built.seed,
             latency=self._latency,
-            sm_clock=[state.sm_clock for state in self._states],
-            temperature=[state.temperature for state in self._states],
-            throttle_reasons=[state.throttle_reasons for state in self._states],
             failure="",
             kernel=library_hash(self.kernel) if hashed else "",
+            **{name: [getattr(state, name) for state in self._states] for name in STATES},
         )
 
     def transfer(self) -> TransferTimes:
