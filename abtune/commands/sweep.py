@@ -137,7 +137,7 @@ def _carry_out(
     from abtune.commands.common.progress import progress_for
     from abtune.commands.common.sweep_words import session_facts
     from abtune.measure.sweep.run_sweep import sweep as run_sweep
-    from abtune.measure.sweep.until_settled import Hooks, settle
+    from abtune.measure.sweep.until_settled import settle
     from abtune.stats.design.looks import LOOKS
 
     about = session_facts(plan, workplace.facts, options)
@@ -159,7 +159,7 @@ def _carry_out(
     try:
         if not options["until_settled"]:
             return carry_out(plan, "")
-        return settle(plan, store, Hooks(carry_out=carry_out, unsettled=_unsettled, report=report))
+        return settle(plan, store, carry_out=carry_out, unsettled=_unsettled, report=report)
     except KeyboardInterrupt:
         click.echo(f"{store.dataset}: what is done is kept; the same command goes on", err=True)
         raise

@@ -155,9 +155,8 @@ def check_host(cores: int) -> Iterator[Finding]:
         load = os.getloadavg()[0]
         state = f"{load:.1f} in the last minute, on {cores} cores"
         if load > _LOAD_PER_CORE * cores:
-            yield warning(
-                "load", state, "end other programs: they make timings of a CPU noisy, and slow searches"
-            )
+            advice = "end other programs: they make timings of a CPU noisy, and slow searches"
+            yield warning("load", state, advice)
         else:
             yield ok("load", state)
 

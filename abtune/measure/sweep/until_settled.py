@@ -6,7 +6,7 @@ How a shape is judged is the caller's choice: the measuring half imports no anal
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import xarray as xr
 
@@ -18,35 +18,34 @@ from abtune.measure.sweep.run_sweep import Outcome
 from abtune.stats.design.looks import ALPHA, LOOKS, Look, looks_from_json, looks_to_json, schedule
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hooks:
-    """What a sweep in looks needs of its caller."""
-
-    # carries out a plan and returns its outcome. The second argument is the text that records the looks
-    carry_out: Callable[[Plan, str], Outcome]
-    # returns the labels of the shapes of a dataset that need more seeds
-    unsettled: Callable[[xr.Dataset], Collection[str]]
-    # is told after each look its number of seeds, and how many shapes are settled
-    report: Callable[[int, int], None]
-
-
-def settle(plan: Plan, store: Store, hooks: Hooks) -> Outcome:
+def settle(
+    plan: Plan,
+    store: Store,
+    *,
+    carry_out: Callable[[Plan, str], Outcome],  # it is also given the text that records the looks
+    unsettled: Callable[[xr.Dataset], Collection[str]],  # labels of the shapes that need more seeds
+    report: Callable[[int, int], None],  # of the number of seeds, and of shapes that are settled
+) -> Outcome:
     """Carry out a plan look by look, and drop the shapes that are settled; return the last outcome."""
     looks = looks_of(plan)
     already = _looks_done(store, looks)
     left = plan
     for number, look in enumerate(looks):
         now = left.restricted(seeds=plan.seeds[: look.seeds])
-        outcome = hooks.carry_out(now, looks_to_json(looks, done=max(number, already)))
+        outcome = carry_out(now, looks_to_json(looks, done=max(number, already)))
         if not outcome.stopped:
             store.amend(**{LOOKS: looks_to_json(looks, done=max(number + 1, already))})
-        outcome = _with_all_shapes(outcome, plan, now, store)
+        outcome = replace(  # with the shapes that were settled at earlier looks
+            outcome,
+            dataset=store_to_dataset(plan.restricted(seeds=now.seeds), store),
+            finished=sum(store.is_finished(run) for run in plan.runs),
+        )
         store.save_dataset(outcome.dataset)
         if outcome.stopped:
             break
-        unsettled = hooks.unsettled(outcome.dataset)
-        hooks.report(look.seeds, len(plan.shapes) - len(unsettled))
-        left = left.restricted(shapes=[shape for shape in left.shapes if shape.label in unsettled])
+        open_shapes = unsettled(outcome.dataset)
+        report(look.seeds, len(plan.shapes) - len(open_shapes))
+        left = left.restricted(shapes=[shape for shape in left.shapes if shape.label in open_shapes])
         if not left.shapes:
             break
     return outcome
@@ -55,15 +54,6 @@ def settle(plan: Plan, store: Store, hooks: Hooks) -> Outcome:
 def looks_of(plan: Plan) -> tuple[Look, ...]:
     """Return the looks of a plan that is carried out look by look."""
     return schedule(alpha=ALPHA, most=len(plan.seeds), shapes=len(plan.shapes))
-
-
-def _with_all_shapes(outcome: Outcome, plan: Plan, now: Plan, store: Store) -> Outcome:
-    """Return the outcome of a look with the shapes that were settled at earlier looks."""
-    return replace(
-        outcome,
-        dataset=store_to_dataset(plan.restricted(seeds=now.seeds), store),
-        finished=sum(store.is_finished(run) for run in plan.runs),
-    )
 
 
 def require_design(plan: Plan, store: Store, *, until_settled: bool) -> None:

@@ -105,12 +105,9 @@ def _device_environment(facts: TargetFacts, index: int) -> dict[str, str]:
         return {"CUDA_VISIBLE_DEVICES": "", REMOTE: facts.remote}
     if facts.kind != "cuda":
         return {"TVM_NUM_THREADS": str(facts.threads), "CUDA_VISIBLE_DEVICES": ""}
-    return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": _visible(index)}
-
-
-def _visible(index: int) -> str:
     listed = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
-    return listed[index] if index < len(listed) else str(index)
+    visible = listed[index] if index < len(listed) else str(index)
+    return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": visible}
 
 
 def with_pool(name: str, task: Callable[..., Any], *args: Any) -> Any:
