@@ -29,7 +29,7 @@ target = json.dumps({
     "kind": "cuda", "arch": "sm_90", "max_threads_per_block": 1024, "thread_warp_size": 32,
     "max_shared_memory_per_block": 49152, "max_num_threads": 1024,
 })
-history, latencies, digest = History(), np.random.default_rng(0), ""
+history, latencies, digest = History.empty(), np.random.default_rng(0), ""
 started = time.perf_counter()
 for iteration in range(3):
     problem = Problem(shape=Gemm(m=512, n=3072, k=768), config=ASYNC, target=target)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 from abtune.dataset.schema import TrialStatus
 
@@ -42,7 +42,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """All trials of a run so far, and the state that the next step needs; empty before the run begins."""
+    """All trials of a run so far, and the state that the next step needs."""
 
     trials: tuple[Trial, ...] = ()  # in the order of the search
     pending: tuple[Candidate, ...] = ()  # candidates that were proposed and not tried yet
@@ -51,6 +51,11 @@ class History:
     iterations: int = 0  # number of iterations done
     empty_iterations: int = 0  # number of iterations since the last one that found a new candidate
     seconds: float = 0.0  # time spent on the run
+
+    @classmethod
+    def empty(cls) -> Self:
+        """Return the history of a run that has not begun."""
+        return cls()
 
     @property
     def winner(self) -> Trial | None:

@@ -114,7 +114,7 @@ async def _try_kernels(settings: Settings, cluster: Cluster, clock: Clock, confi
     sampling = replace(config, strategy="replay-trace", strategy_options={})
     problem = Problem(shape=SHAPE, config=sampling, target=settings.target)
     try:
-        proposal = await cluster.search(propose, problem, History(), KERNELS, 1, 1, priority=1)
+        proposal = await cluster.search(propose, problem, History.empty(), KERNELS, 1, 1, priority=1)
         tried = try_candidates(settings, cluster, clock, problem, proposal.candidates, priority=1)
         trials = [trial async for timed in tried for trial in timed.trials]
     except ChildError as error:

@@ -48,7 +48,7 @@ def check(problem: Problem) -> None:
     options = {name: min(value, enough.get(name, value)) for name, value in options.items()}
     small = replace(config, space="", skipped_annotation="", strategy_options=options)
     trial = Problem(shape=SMALL, config=small, target=problem.target)
-    proposed, _ = propose(trial, History(), count=1, rng_seed=1)
+    proposed, _ = propose(trial, History.empty(), count=1, rng_seed=1)
     if not proposed:
         raise TargetError(
             f"the search finds nothing with strategy_options {dict(config.strategy_options)}; change them"

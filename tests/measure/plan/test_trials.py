@@ -47,7 +47,7 @@ def test_a_search_is_over_when_nothing_new_comes() -> None:
 
 def test_an_iteration_extends_a_history() -> None:
     """Trials are appended and time adds up; the model has learned the earlier trials alone."""
-    first = History().proposed((), cost_model=b"one", seconds=0.0).tried((make_trial(),), seconds=2.0)
+    first = History.empty().proposed((), cost_model=b"one", seconds=0.0).tried((make_trial(),), seconds=2.0)
     second = first.proposed((), cost_model=b"two", seconds=0.0).tried(
         (make_trial(number=1), make_trial(NAN)), seconds=3.0
     )

@@ -65,7 +65,7 @@ def test_a_failed_record_survives_its_file(store: Store, plan: Plan) -> None:
     assert repr(found) == repr(record)
 
 
-@pytest.mark.parametrize("history", [make_history(1e-3, NAN, 2e-3), History()])
+@pytest.mark.parametrize("history", [make_history(1e-3, NAN, 2e-3), History.empty()])
 def test_a_search_survives_its_file(store: Store, plan: Plan, history: History) -> None:
     """A search in progress is read back equal, with the bytes of its cost model."""
     with store.opened(plan, ABOUT):
@@ -78,7 +78,7 @@ def test_a_search_survives_its_file(store: Store, plan: Plan, history: History) 
 def test_a_search_that_has_not_begun_is_empty(store: Store, plan: Plan) -> None:
     """Without a file a search has an empty history."""
     with store.opened(plan, ABOUT):
-        assert store.history(plan.runs[0]) == (History(), "")
+        assert store.history(plan.runs[0]) == (History.empty(), "")
 
 
 def test_rounds_survive_their_file(store: Store, plan: Plan) -> None:
@@ -100,7 +100,7 @@ def test_a_finished_run_ends_its_search(store: Store, plan: Plan) -> None:
         assert not store.is_finished(run)
         store.save_record(run, make_record(run))
     assert store.is_finished(run)
-    assert store.history(run) == (History(), "")
+    assert store.history(run) == (History.empty(), "")
 
 
 # Whole or not at all

@@ -53,7 +53,7 @@ def cpu(room: Any) -> str:
 def first(room: Any, cpu: str) -> tuple[tuple[Candidate, ...], bytes]:
     """Propose a first batch for the matrix product."""
     proposed: tuple[tuple[Candidate, ...], bytes] = room.propose.propose(
-        problem(GEMM, QUICK, cpu), History(), 6, 11
+        problem(GEMM, QUICK, cpu), History.empty(), 6, 11
     )
     return proposed
 
@@ -72,4 +72,4 @@ def second_history(first: tuple[tuple[Candidate, ...], bytes]) -> History:
         )
         for index, (candidate, status) in enumerate(zip(candidates, statuses, strict=True))
     )
-    return History().proposed((), cost_model=model, seconds=0.0).tried(trials, seconds=1.0)
+    return History.empty().proposed((), cost_model=model, seconds=0.0).tried(trials, seconds=1.0)

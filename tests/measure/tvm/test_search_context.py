@@ -50,8 +50,8 @@ def test_threads_reach_the_search(room: Any, cpu: str, monkeypatch: pytest.Monke
         return contexts[-1]
 
     monkeypatch.setattr(room.propose, "search_context", note)
-    room.propose.propose(problem(GEMM, RANDOM, cpu), History(), 2, 1)
-    room.propose.propose(problem(GEMM, RANDOM, cpu), History(), 2, 1, 3)
+    room.propose.propose(problem(GEMM, RANDOM, cpu), History.empty(), 2, 1)
+    room.propose.propose(problem(GEMM, RANDOM, cpu), History.empty(), 2, 1, 3)
     assert [context.num_threads for context in contexts] == [1, 3]
 
 
@@ -72,10 +72,12 @@ def test_a_configuration_can_bring_its_space(
     loaded: list[bool] = []
     monkeypatch.setattr(room.search_context, "load_tensor_intrinsics", lambda: loaded.append(True))
     own = replace(RANDOM, name="own", space=SPACE)
-    (candidate, *_), _ = room.propose.propose(problem(GEMM, own, cpu), History(), 2, 1)
+    (candidate, *_), _ = room.propose.propose(problem(GEMM, own, cpu), History.empty(), 2, 1)
     assert loaded == [True]
     with pytest.raises(InputError, match="has no attribute 'absent'"):
-        room.propose.propose(problem(GEMM, replace(own, space="design_space:absent"), cpu), History(), 2, 1)
+        room.propose.propose(
+            problem(GEMM, replace(own, space="design_space:absent"), cpu), History.empty(), 2, 1
+        )
     assert loaded == [True]  # they take long, so a mistake comes first
     assert "SampleComputeLocation" not in trace(candidate)
     library = room.build_kernel.build(problem(GEMM, own, cpu), candidate.record)
@@ -91,4 +93,4 @@ def test_a_configuration_without_a_space_is_refused(room: Any, cpu: str) -> None
     with pytest.raises(
         TargetError, match=r"configuration 'random' leaves no design space for M=16_N=32_K=64"
     ):
-        room.propose.propose(problem(GEMM, empty, cpu), History(), 2, 1)
+        room.propose.propose(problem(GEMM, empty, cpu), History.empty(), 2, 1)
