@@ -30,7 +30,7 @@ Examples:
   abtune doctor --format json         for scripts
 """
 )
-@target_option()
+@target_option
 @out_option("Where a sweep is to put its dataset; nothing is written.")
 @click.option("--no-trial", is_flag=True, help="Do not propose, build and time kernels; that takes seconds.")
 @report_options

@@ -52,8 +52,8 @@ Examples:
     multiple=True,
     help="A configuration of your own that the dataset has. Repeatable.",
 )
-@target_option()
-@time_limit_option()
+@target_option
+@time_limit_option
 @workplace_options("Builds to run side by side.")
 def measure(dataset: str, out: Path, **options: Any) -> int:
     """Measure the winners of a sweep again, on this machine.

@@ -64,7 +64,7 @@ Examples:
 )
 @click.option("--baseline", metavar="NAME", help="Configuration to compare against, or module:attribute.")
 @click.option("--candidate", metavar="NAME", help="Configuration to judge, or module:attribute.")
-@target_option()
+@target_option
 @count_option("--trials", f"Candidates in a run. [default: {_TRIALS['cuda'][0]}; CPU: {_TRIALS['llvm'][0]}]")
 @count_option(
     "--trials-per-iter",
@@ -83,7 +83,7 @@ Examples:
 @click.option(
     "--transfer", is_flag=True, help="At the end, rebuild each winner under the other configuration."
 )
-@time_limit_option()
+@time_limit_option
 @rng_seed_option("Seed of all random numbers.")
 @workplace_options("Searches to run side by side.")
 @click.option("--dry-run", is_flag=True, help="Print the plan, its cost, and whether it can succeed.")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
+from abtune.commands.common.options import Option
 from abtune.measure.plan import defaults
 
 if TYPE_CHECKING:
@@ -32,21 +33,15 @@ class Duration(click.ParamType):  # type: ignore[type-arg]  # generic only from 
         return seconds
 
 
-def time_limit_option() -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return the option ``--time-limit``."""
-    return click.option(
-        "--time-limit", type=Duration(), help="Stop in time and keep what is done: 90s, 15m, 2h."
-    )
+time_limit_option = click.option(
+    "--time-limit", type=Duration(), help="Stop in time and keep what is done: 90s, 15m, 2h."
+)
+target_option = click.option(
+    "--target", default=defaults.TARGET, show_default=True, help="auto, cuda, cpu, or a TVM target."
+)
 
 
-def target_option() -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return the option ``--target``."""
-    return click.option(
-        "--target", default=defaults.TARGET, show_default=True, help="auto, cuda, cpu, or a TVM target."
-    )
-
-
-def workplace_options(cores_help: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def workplace_options(cores_help: str) -> Option:
     """Return the options ``--cores``, ``--scheduler``, ``--rpc-tracker`` and ``--rpc-key``."""
     options = (
         click.option("--cores", type=click.IntRange(min=1), help=f"{cores_help} [default: all cores]"),
