@@ -17,7 +17,7 @@ WINDOW = 1800.0
 
 
 class Bar:
-    """A bar with the time left, estimated from the steps of this session alone; without a display, nothing."""
+    """A bar with the time left, by the steps of this session alone; without a display it shows nothing."""
 
     def __init__(self, progress: Progress | None) -> None:
         self._progress = progress
