@@ -118,7 +118,7 @@ class Request:
     """What a user wants of a sweep; empty or None where the target decides."""
 
     shapes: tuple[str, ...] = ()  # presets, labels, or globs over the labels of presets
-    baseline: str | None = None  # names of configurations, or ``module:attribute``
+    baseline: str | None = None  # names of configurations, or module:attribute
     candidate: str | None = None
     seeds: int | None = None  # runs per shape and configuration
     until_settled: bool = False  # whether `seeds` is the most that the sweep may spend
@@ -126,7 +126,7 @@ class Request:
     trials_per_iteration: int | None = None
     rounds: int = defaults.ROUNDS  # rounds of re-measuring the winners, and timings per round
     repeats: int = defaults.REPEATS
-    cache: str = defaults.CACHE  # ``"warm"`` or ``"cold"``, see :class:`~abtune.measure.plan.problem.Timing`
+    cache: str = defaults.CACHE  # "warm" or "cold", see Timing
     transfer: bool = False  # whether to rebuild winners under the other configurations at the end
     rng_seed: int = defaults.RNG_SEED  # root of all random numbers that abtune chooses
 

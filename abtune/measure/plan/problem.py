@@ -32,8 +32,8 @@ class Timing:
 
     repeats: int  # number of timings
     repeat_ms: int  # least duration of one timing, milliseconds
-    # ``"warm"``: calls follow back to back. ``"cold"``: something else fills the caches before each call.
-    # Each timing is then the median of :data:`COLD_CALLS` single calls, and `repeat_ms` does not count
+    # "warm": calls follow back to back. "cold": something else fills the caches before each call.
+    # Each timing is then the median of COLD_CALLS single calls, and repeat_ms does not count
     cache: str
 
 
@@ -63,8 +63,7 @@ class Settings:
     build_timeout: float  # limits for building and for timing one candidate, seconds
     run_timeout: float
     rng_seed: int  # root of all random numbers that abtune chooses
-    # state of the device's caches when a kernel is timed: ``"warm"`` or ``"cold"``, see
-    # :class:`~abtune.measure.plan.problem.Timing`
+    # state of the device's caches when a kernel is timed: "warm" or "cold", see Timing
     cache: str = "warm"  # the meaning of old datasets, which have no such setting
 
     @property

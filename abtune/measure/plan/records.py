@@ -17,8 +17,8 @@ def run_key(shape: str, config: str, seed: int) -> str:
 class RunRecord:
     """A finished run."""
 
-    shape: str  # label, name and number of the run
-    config: str
+    shape: str  # label of the shape
+    config: str  # name of the configuration
     seed: int
     status: RunStatus  # complete or failed
     failure: str  # the reason of a failure; empty without one
@@ -45,7 +45,7 @@ STATES = ("sm_clock", "temperature", "throttle_reasons")
 class WinnerTimes:
     """The timings of one re-measured winner."""
 
-    config: str  # the run that it won
+    config: str  # of the run that it won, as its seed
     seed: int
     latency: list[list[float]]  # seconds of one call, by round and repeat
     # state of the device by round: MHz, degC, and NVML's bits; NaN where it cannot be read
@@ -53,8 +53,7 @@ class WinnerTimes:
     temperature: list[float]
     throttle_reasons: list[float]
     failure: str  # why the winner could not be measured or was wrong; empty without a failure
-    # hash of the library that was built; empty without one
-    kernel: str = ""  # unknown to earlier versions
+    kernel: str = ""  # hash of the library; empty without one, and in files of earlier versions
 
     @classmethod
     def lost(cls, config: str, seed: int, failure: str) -> Self:
@@ -74,7 +73,7 @@ class WinnerTimes:
 class TransferTimes:
     """A winner rebuilt under another configuration."""
 
-    origin: str  # the run that it won
+    origin: str  # the configuration of the run that it won
     seed: int
     config: str  # the configuration that built it anew
     status: TransferStatus  # whether it was built and timed

@@ -25,13 +25,13 @@ REMOTE = "ABTUNE_REMOTE"
 class TargetFacts:
     """A target and the facts about it."""
 
-    kind: str  # ``"cuda"`` or ``"llvm"``
+    kind: str  # "cuda" or "llvm"
     target: str  # the TVM target, as JSON
     arch: int  # compute capability times ten, such as 90; zero for a CPU
     devices: tuple[str, ...]  # names of the devices that can measure: GPUs, or this CPU
     threads: int  # threads that a kernel may use on a CPU
     versions: Mapping[str, str]  # versions of TVM, CUDA and the driver, where they apply
-    remote: str  # address of the device as ``host:port/key`` of an RPC tracker; empty for this machine
+    remote: str  # address of the device as host:port/key of an RPC tracker; empty for this machine
 
     @property
     def shares_cores(self) -> bool:
@@ -44,7 +44,7 @@ class Workplace:
     """Where the work is done."""
 
     facts: TargetFacts  # the target to tune for
-    scheduler: str  # address of a dask scheduler, such as ``"tcp://host:8786"``; empty for this machine alone
+    scheduler: str  # address of a dask scheduler, such as "tcp://host:8786"; empty for this machine alone
     cores: int  # cores of this machine that search. A scheduler has its own
 
 

@@ -36,7 +36,7 @@ CHOOSING_ROUNDS = 2
 class Built:
     """A winner, built by one configuration and ready to be timed."""
 
-    origin: str  # the run that it won
+    origin: str  # the configuration of the run that it won
     seed: int
     config: str  # the configuration that built it: its own, or another one
     latency: float  # seconds of one call as its search measured it
