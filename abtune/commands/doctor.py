@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from abtune.commands.common.options import out_option
 from abtune.commands.common.pages import Destination, report_options
-from abtune.commands.common.workplace_options import target_option
+from abtune.commands.common.workplace_options import out_option, target_option
 from abtune.errors import TargetError
 from abtune.text import NOTHING, count
 

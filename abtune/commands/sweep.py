@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from abtune.commands.common.options import count_option, out_option, rng_seed_option, split_commas
+from abtune.commands.common.options import count_option, rng_seed_option, split_commas
 from abtune.commands.common.workplace_options import (
+    out_option,
     target_option,
     time_limit_option,
     workplace_of,

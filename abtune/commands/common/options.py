@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 
 from abtune.errors import InputError
-from abtune.measure.plan import defaults
 from abtune.text import to_fraction
 
 if TYPE_CHECKING:
@@ -121,12 +120,6 @@ def count_option(name: str, meaning: str, default: int | None = None) -> Option:
     """Make an option whose value is a number of things, at least one."""
     kind = click.IntRange(min=1)
     return click.option(name, type=kind, default=default, show_default=default is not None, help=meaning)
-
-
-def out_option(meaning: str) -> Option:
-    """Make the option ``--out`` of a sweep's dataset."""
-    kind = click.Path(path_type=Path)
-    return click.option("--out", type=kind, default=Path(defaults.OUT), show_default=True, help=meaning)
 
 
 def baseline_option() -> Option:

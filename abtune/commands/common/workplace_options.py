@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
@@ -39,6 +40,12 @@ time_limit_option = click.option(
 target_option = click.option(
     "--target", default=defaults.TARGET, show_default=True, help="auto, cuda, cpu, or a TVM target."
 )
+
+
+def out_option(meaning: str) -> Option:
+    """Make the option ``--out`` of a sweep's dataset."""
+    kind = click.Path(path_type=Path)
+    return click.option("--out", type=kind, default=Path(defaults.OUT), show_default=True, help=meaning)
 
 
 def workplace_options(cores_help: str) -> Option:
