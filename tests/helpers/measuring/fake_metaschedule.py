@@ -141,12 +141,12 @@ def propose(
 
 
 def build(problem: Problem, record: list[Any]) -> bytes:
-    """Build a library that is the candidate itself."""
+    """Build a library that is the candidate itself; a record may leave out which configuration made it."""
     trace, about = record
     label = problem.shape.label
     _log("build", label, problem.config.name, trace)
     _meet(about["faults"], "build", label, about["place"])
-    return json.dumps({"trace": trace, "shape": label, **about}).encode()
+    return json.dumps({"config": problem.config.name, "trace": trace, "shape": label, **about}).encode()
 
 
 def carry_over(problem: Problem, record: list[Any]) -> list[list[Any]]:

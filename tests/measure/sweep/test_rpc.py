@@ -23,9 +23,9 @@ from abtune.errors import TargetError
 from abtune.measure.plan.problem import Kernel, Problem, Timing
 from abtune.measure.plan.target import ONE_THREAD, REMOTE, TVM_MODULE
 from abtune.measure.plan.trials import History
+from abtune.measure.workers.child import Slot
 from abtune.measure.workers.find_target import find_target
 from abtune.measure.workers.fork_server import ForkServer
-from abtune.measure.workers.slot import Slot
 from abtune.shapes import Gemm
 
 TARGET = json.dumps({"kind": "llvm", "num-cores": 1})
