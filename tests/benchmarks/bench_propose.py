@@ -33,7 +33,7 @@ history, latencies, digest = History.empty(), np.random.default_rng(0), ""
 started = time.perf_counter()
 for iteration in range(3):
     problem = Problem(shape=Gemm(m=512, n=3072, k=768), config=ASYNC, target=target)
-    found, model = propose(problem, history, 64, iteration + 1, int(sys.argv[1]))
+    found, model, _ = propose(problem, history, 64, iteration + 1, int(sys.argv[1]))
     digest = found[-1].module_hash
     history = history.proposed(found, cost_model=model, seconds=math.nan).tried(
         tuple(

@@ -130,6 +130,8 @@ def outcome_words(outcome: Outcome, plan: Plan, out: Path) -> str:
         reasons = Counter(str(reason) for reason in outcome.dataset["failure"].values.ravel() if reason)
         reason, number = reasons.most_common(1)[0]
         lines.append(f"{number} of the failures: {reason}")
+    if outcome.repeated:
+        lines.append(f"{outcome.repeated} iterations were searched twice; please report it (docs/sweep.md)")
     if outcome.stopped:
         lines.append(f"stopped by {outcome.stopped}; the same command goes on")
     return "\n".join(lines)

@@ -8,12 +8,13 @@ from typing import Any
 from abtune.configurations import import_attribute
 from abtune.errors import TargetError
 from abtune.measure.plan.problem import Problem
+from abtune.measure.tvm.early_refusal import early_postprocessors
 from abtune.measure.tvm.load_tvm import load_tensor_intrinsics, ms
 from abtune.measure.tvm.tensor_programs import tensor_program
 from abtune.measure.tvm.tvm_devices import tvm_target
 
 
-def search_context(problem: Problem, rng_seed: int, threads: int = 1) -> Any:
+def search_context(problem: Problem, rng_seed: int, threads: int = 1, *, refuse_early: bool = False) -> Any:
     """Return a ``TuneContext`` with the space generator and the strategy of a problem.
 
     Parameters
@@ -24,6 +25,8 @@ def search_context(problem: Problem, rng_seed: int, threads: int = 1) -> Any:
         Seed of MetaSchedule's random state, in [1, 2**31).
     threads : int
         Number of threads that the search may use.
+    refuse_early : bool
+        Whether :class:`~abtune.measure.tvm.early_refusal.RefuseEarly` takes the place of ``VerifyGPUCode``.
 
     Raises
     ------
@@ -34,7 +37,7 @@ def search_context(problem: Problem, rng_seed: int, threads: int = 1) -> Any:
     return ms.TuneContext(
         mod=tensor_program(problem.shape),
         target=tvm_target(problem.target),
-        space_generator=_space_generator(problem),
+        space_generator=_space_generator(problem, refuse_early=refuse_early),
         search_strategy=ms.search_strategy.create(config.strategy, **_numbers(config.strategy_options)),
         rand_state=rng_seed,
         num_threads=threads,
@@ -61,7 +64,7 @@ def design_spaces(context: Any, problem: Problem) -> list[Any]:
     return spaces
 
 
-def _space_generator(problem: Problem) -> Any:
+def _space_generator(problem: Problem, *, refuse_early: bool) -> Any:
     target = tvm_target(problem.target)
     if problem.config.space:
         make_space = import_attribute(problem.config.space)  # first: the intrinsics take long to load
@@ -69,7 +72,8 @@ def _space_generator(problem: Problem) -> Any:
         return make_space(target)
     # Not the rules "from-target": those add tensor-core and VNNI tiling, which float32 cannot use.
     rules = str(target.kind.name)
-    return ms.space_generator.PostOrderApply(sch_rules=rules, postprocs=rules, mutator_probs=rules)
+    postprocessors = early_postprocessors() if refuse_early else rules
+    return ms.space_generator.PostOrderApply(sch_rules=rules, postprocs=postprocessors, mutator_probs=rules)
 
 
 def _numbers(options: Mapping[str, float]) -> dict[str, float]:

@@ -46,12 +46,15 @@ class Proposal:
         Duration of the search.
     threads : int
         Number of threads that it used.
+    repeated : bool
+        Whether it was repeated with MetaSchedule's own postprocessors.
     """
 
     candidates: tuple[Candidate, ...]
     cost_model: bytes
     seconds: float
     threads: int
+    repeated: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,11 +117,15 @@ def propose(
     started = time.monotonic()
     threads = min(threads, cpu_count())
     with pool.searcher() as slot:
-        candidates, cost_model = slot.call(
+        candidates, cost_model, repeated = slot.call(
             "propose", problem, history, count, rng_seed, threads, timeout=SEARCH_TIMEOUT
         )
     return Proposal(
-        candidates=candidates, cost_model=cost_model, seconds=time.monotonic() - started, threads=threads
+        candidates=candidates,
+        cost_model=cost_model,
+        seconds=time.monotonic() - started,
+        threads=threads,
+        repeated=repeated,
     )
 
 
