@@ -4,6 +4,10 @@ For CUDA, MetaSchedule's last postprocessor is ``VerifyGPUCode``. It lowers each
 them for the number of threads or for shared memory. A tiled schedule shows both numbers itself. So
 :class:`RefuseEarly` reads them first, and ``VerifyGPUCode`` need only check the candidates that are picked.
 
+A few schedules cannot be lowered: a software pipeline on a loop of one iteration. ``RewriteReductionBlock``
+moves the initialization of the sum before the first loop that sums. That is a loop inside the pipeline then,
+so the pipeline has one statement more than its annotation names, and ``InjectSoftwarePipeline`` fails.
+
 This changes no random number: ``ThreadedTraceApply`` in MetaSchedule's ``utils.h`` draws one seed for each
 schedule, whatever comes of it. So a search proposes the same candidates with either.
 """
@@ -38,21 +42,25 @@ class Loops:
         Number of versions of a buffer that the software pipeline keeps.
     innermost : int
         Number of iterations of the innermost loop.
+    can_lower : bool
+        Whether no software pipeline has one iteration only.
     """
 
     threads: int = 1
     versions: int = 1
     innermost: int = 1
+    can_lower: bool = True
 
     def with_loop(self, loop: Any) -> Loops:
         """Return these loops with another one inside them."""
-        extent, threads, versions = int(loop.extent), self.threads, self.versions
+        extent, threads, versions, can_lower = int(loop.extent), self.threads, self.versions, self.can_lower
         if loop.thread_binding is not None and loop.thread_binding.thread_tag.startswith("threadIdx."):
             threads *= extent
         if STAGES in loop.annotations:
             stages = [int(stage) for stage in loop.annotations[STAGES]]
             versions = stages[-1] - stages[0] + 1
-        return Loops(threads=threads, versions=versions, innermost=extent)
+            can_lower = can_lower and extent > 1
+        return Loops(threads=threads, versions=versions, innermost=extent, can_lower=can_lower)
 
 
 def is_enabled(problem: Problem) -> bool:
@@ -67,23 +75,23 @@ def is_tiled(module: Any) -> bool:
     return sum(map(_has_limits, blocks)) == 1 and any(map(_shared_item, blocks))
 
 
-def exceeds(module: Any, max_threads: int, max_shared_memory: int) -> bool:
-    """Return whether a tiled schedule asks for more than one thread block may have.
+def is_refused(module: Any, max_threads: int, max_shared_memory: int) -> bool:
+    """Return whether ``VerifyGPUCode`` would refuse a tiled schedule.
 
     Parameters
     ----------
     module
         The scheduled module, before any postprocessor.
     max_threads : int
-        Number of threads.
+        Largest number of threads in a thread block.
     max_shared_memory : int
-        Shared memory in bytes.
+        Most shared memory of a thread block, bytes.
     """
     shared_memory = 0
     for block, loops in _blocks(module):
         if _has_limits(block):
             low, high = (int(block.annotations[key]) for key in THREADS)
-            if not low <= loops.threads <= min(high, max_threads):
+            if not (loops.can_lower and low <= loops.threads <= min(high, max_threads)):
                 return True
         shared_memory += _shared_item(block) * loops.innermost * loops.versions
     return shared_memory > max_shared_memory
@@ -116,14 +124,14 @@ def _shared_item(block: Any) -> int:
 
 @tvm.ir.utils.derived_object
 class RefuseEarly(ms.postproc.PyPostproc):  # type: ignore[misc]
-    """A postprocessor that refuses tiled schedules for their threads and for shared memory."""
+    """A postprocessor that refuses the tiled schedules that ``VerifyGPUCode`` would refuse."""
 
     def _initialize_with_tune_context(self, context: Any) -> None:
         self._limits = [int(context.target.attrs[name]) for name in LIMITS]
 
     def apply(self, schedule: Any) -> bool:
-        """Return whether a schedule stays within the limits."""
-        return not exceeds(schedule.mod, *self._limits)
+        """Return whether a schedule may go on to the next postprocessor."""
+        return not is_refused(schedule.mod, *self._limits)
 
     def clone(self) -> RefuseEarly:
         """Return a postprocessor that is not initialized."""
