@@ -131,7 +131,10 @@ def outcome_words(outcome: Outcome, plan: Plan, out: Path) -> str:
         reason, number = reasons.most_common(1)[0]
         lines.append(f"{number} of the failures: {reason}")
     if outcome.repeated:
-        lines.append(f"{outcome.repeated} iterations were searched twice; please report it (docs/sweep.md)")
+        lines.append(
+            f"{outcome.repeated} iterations were searched twice, because a schedule was not refused early; "
+            "please report this"
+        )
     if outcome.stopped:
         lines.append(f"stopped by {outcome.stopped}; the same command goes on")
     return "\n".join(lines)

@@ -61,13 +61,14 @@ def settle(plan: Plan, store: Store, hooks: Hooks) -> Outcome:
     """
     looks = looks_of(plan)
     already = _looks_done(store, looks)
-    left = plan
+    left, repeated = plan, 0
     for number, look in enumerate(looks):
         now = left.restricted(seeds=plan.seeds[: look.seeds])
         outcome = hooks.carry_out(now, looks_to_json(looks, done=max(number, already)))
         if not outcome.stopped:
             store.amend(**{LOOKS: looks_to_json(looks, done=max(number + 1, already))})
-        outcome = _with_all_shapes(outcome, plan, now, store)
+        repeated += outcome.repeated
+        outcome = replace(_with_all_shapes(outcome, plan, now, store), repeated=repeated)
         store.save_dataset(outcome.dataset)
         if outcome.stopped:
             break
