@@ -19,7 +19,7 @@ from abtune.errors import TargetError
 from abtune.measure.plan.problem import Problem
 from abtune.measure.plan.trials import Candidate, History
 from abtune.measure.tvm.cost_model import learn, save_model
-from abtune.measure.tvm.early_refusal import is_enabled, is_tiled, verifier
+from abtune.measure.tvm.early_refusal import early_postprocessors, is_enabled, is_tiled, verifier
 from abtune.measure.tvm.load_tvm import ms, shash2hex
 from abtune.measure.tvm.search_context import design_spaces, search_context
 from abtune.measure.tvm.tensor_programs import tensor_program
@@ -96,7 +96,7 @@ def propose(
     if is_enabled(problem):
         stock = search_context(problem, rng_seed)
         if all(is_tiled(space.mod) for space in design_spaces(stock, problem)):
-            proposed, cost_model = iteration(refuse_early=True)
+            proposed, cost_model = iteration(early_postprocessors())
             verify = verifier(stock.space_generator.postprocs)
             repeated = not all(verify.apply(candidate.sch) for candidate in proposed)
             if not repeated:
@@ -111,12 +111,11 @@ def _iterate(
     count: int,
     rng_seed: int,
     threads: int,
-    *,
-    refuse_early: bool = False,
+    postprocessors: Sequence[Any] | None = None,
 ) -> tuple[list[Any], bytes]:
     """Return the candidates of one iteration, as MetaSchedule has them, and the state of the cost model."""
     np.random.seed(rng_seed)  # noqa: NPY002 - XGBModel draws its warm-up scores from the global state
-    context = search_context(problem, rng_seed, threads, refuse_early=refuse_early)
+    context = search_context(problem, rng_seed, threads, postprocessors=postprocessors)
     workload = ms.database.Workload(context.mod)
     database = _database(history, workload)
     cost_model = learn(history, context, workload)
