@@ -14,7 +14,6 @@ schedule, whatever comes of it. So a search proposes the same candidates with ei
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from typing import Any
 
 from abtune.measure.plan.problem import Problem
 from abtune.measure.tvm.load_tvm import ms, tvm
+from abtune.measure.tvm.tvm_devices import tvm_target
 
 # Set to 1 to search with MetaSchedule's own postprocessors only.
 STOCK = "ABTUNE_STOCK_SEARCH"
@@ -65,7 +65,7 @@ class Loops:
 
 def is_enabled(problem: Problem) -> bool:
     """Return whether the search of a problem may refuse early: for CUDA, with a design space of abtune."""
-    is_cuda = json.loads(problem.target)["kind"] == "cuda"
+    is_cuda = str(tvm_target(problem.target).kind.name) == "cuda"
     return is_cuda and not problem.config.space and os.environ.get(STOCK) != "1"
 
 
