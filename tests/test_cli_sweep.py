@@ -205,6 +205,14 @@ def test_a_finished_sweep_has_nothing_left(run: Run, fake: None, cpu: None) -> N
     assert again.err == "next: abtune analyze\n"
 
 
+def test_iterations_that_were_searched_twice_are_counted(run: Run, fake: None, cpu: None) -> None:
+    """A sweep says how often a schedule that cannot be lowered was not refused early."""
+    twice = "fake_configurations:REPEATED"
+    outcome = run(*QUICK, "--baseline", FAKES[1], "--candidate", twice, "--seeds", "2")
+    assert "2 iterations were searched twice" in outcome.out
+    assert "searched twice" not in run(*QUICK, *FAKES, "--seeds", "2", "--out", "plain.nc").out
+
+
 def test_failed_runs_are_counted(run: Run, fake: None, cpu: None) -> None:
     """A sweep with failed runs succeeds, and says how many failed and where the reasons are."""
     outcome = run(*QUICK, "--baseline", FAKES[1], "--candidate", "fake_configurations:WRONG", "--seeds", "2")

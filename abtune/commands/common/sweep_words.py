@@ -113,6 +113,11 @@ def outcome_words(outcome: Outcome, plan: Plan, out: Path) -> str:
         reasons = Counter(str(reason) for reason in outcome.dataset["failure"].values.ravel() if reason)
         reason, number = reasons.most_common(1)[0]
         lines.append(f"{number} of the failures: {reason}")
+    if outcome.repeated:
+        lines.append(
+            f"{outcome.repeated} iterations were searched twice, because a schedule was not refused early; "
+            "please report this"
+        )
     if outcome.stopped:
         lines.append(f"stopped by {outcome.stopped}; the same command goes on")
     return "\n".join(lines)

@@ -38,6 +38,7 @@ class Outcome:
     dataset: xr.Dataset  # all that is done, including earlier sessions
     finished: int  # number of runs of the plan that are done
     stopped: str  # why the session ended before the plan was done; empty if the plan is done
+    repeated: int  # number of iterations that were searched twice, the second time as stock MetaSchedule
 
 
 def sweep(
@@ -52,14 +53,15 @@ def sweep(
     """Carry out what is left of a plan, write the dataset, and return how the session ended."""
     with store.opened(plan, about):
         try:
-            stopped = asyncio.run(_carry_out(plan, store, workplace, Clock(time_limit), progress))
+            session = asyncio.run(_carry_out(plan, store, workplace, Clock(time_limit), progress))
         except BaseException:
             with contextlib.suppress(StoreError):  # the first error already tells of a full disk
                 _write_dataset(plan, store)
             raise
         dataset = _write_dataset(plan, store)
         finished = sum(store.is_finished(run) for run in plan.runs)
-        return Outcome(dataset=dataset, finished=finished, stopped=stopped)
+        stopped = "the time limit" if session.out_of_time else ""
+        return Outcome(dataset=dataset, finished=finished, stopped=stopped, repeated=session.repeated)
 
 
 def _write_dataset(plan: Plan, store: Store) -> xr.Dataset:
@@ -69,8 +71,10 @@ def _write_dataset(plan: Plan, store: Store) -> xr.Dataset:
     return dataset
 
 
-async def _carry_out(plan: Plan, store: Store, workplace: Workplace, clock: Clock, progress: Progress) -> str:
-    """Search and re-measure; return why the session stopped early, or nothing."""
+async def _carry_out(
+    plan: Plan, store: Store, workplace: Workplace, clock: Clock, progress: Progress
+) -> Session:
+    """Search and re-measure; return the session, which has ended."""
     loop = asyncio.get_running_loop()
     task = asyncio.current_task()
     if task is not None:
@@ -82,7 +86,7 @@ async def _carry_out(plan: Plan, store: Store, workplace: Workplace, clock: Cloc
             await measure_all(session)
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
-    return "the time limit" if session.out_of_time else ""
+    return session
 
 
 def _heed_signals(loop: asyncio.AbstractEventLoop, task: asyncio.Task[Any]) -> None:

@@ -80,6 +80,7 @@ class Search:
         arguments = (self._problem, history, count, self._rng_seed(attempt), threads)
         proposal: Proposal = await self.session.cluster.search(propose, *arguments, priority=self.priority)
         self.session.clock.note(f"propose {self.run.config.name}", proposal.seconds)
+        self.session.repeated += proposal.repeated
         longer = history.proposed(
             proposal.candidates, cost_model=proposal.cost_model, seconds=proposal.seconds * proposal.threads
         )

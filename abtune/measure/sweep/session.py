@@ -86,6 +86,7 @@ class Session:
         self.clock = clock
         self.progress = progress
         self.out_of_time = False
+        self.repeated = 0  # iterations that were searched twice, as Proposal tells
         measured = store.rounds()
         # Sessions that add seeds go on with transfers where there are some.
         self.transfer = plan.transfer or any(rounds.transfers for rounds in measured.values())

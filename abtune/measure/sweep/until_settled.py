@@ -29,16 +29,18 @@ def settle(
     """Carry out a plan look by look, and drop the shapes that are settled; return the last outcome."""
     looks = looks_of(plan)
     already = _looks_done(store, looks)
-    left = plan
+    left, repeated = plan, 0
     for number, look in enumerate(looks):
         now = left.restricted(seeds=plan.seeds[: look.seeds])
         outcome = carry_out(now, looks_to_json(looks, done=max(number, already)))
         if not outcome.stopped:
             store.amend(**{LOOKS: looks_to_json(looks, done=max(number + 1, already))})
+        repeated += outcome.repeated
         outcome = replace(  # with the shapes that were settled at earlier looks
             outcome,
             dataset=store_to_dataset(plan.restricted(seeds=now.seeds), store),
             finished=sum(store.is_finished(run) for run in plan.runs),
+            repeated=repeated,
         )
         store.save_dataset(outcome.dataset)
         if outcome.stopped:

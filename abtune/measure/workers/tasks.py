@@ -31,6 +31,7 @@ class Proposal:
     cost_model: bytes  # state of the cost model that picked them
     seconds: float  # duration of the search
     threads: int  # number of threads that it used
+    repeated: bool  # whether it was made again with MetaSchedule's own postprocessors
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,11 +65,15 @@ def propose(
     started = time.monotonic()
     threads = min(threads, cpu_count())
     with pool.searcher() as slot:
-        candidates, cost_model = slot.call(
+        candidates, cost_model, repeated = slot.call(
             "propose", problem, history, count, rng_seed, threads, timeout=SEARCH_TIMEOUT
         )
     return Proposal(
-        candidates=candidates, cost_model=cost_model, seconds=time.monotonic() - started, threads=threads
+        candidates=candidates,
+        cost_model=cost_model,
+        seconds=time.monotonic() - started,
+        threads=threads,
+        repeated=repeated,
     )
 
 

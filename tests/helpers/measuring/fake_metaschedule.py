@@ -119,7 +119,7 @@ def _faults(problem: Problem) -> dict[str, str]:
 
 def propose(
     problem: Problem, history: History, count: int, rng_seed: int, threads: int
-) -> tuple[tuple[Candidate, ...], bytes]:
+) -> tuple[tuple[Candidate, ...], bytes, bool]:
     """Propose candidates that only the seed decides; the model counts the trials that it has learned."""
     label = problem.shape.label
     _log("propose", label, problem.config.name, history.iterations, rng_seed, threads)
@@ -137,7 +137,7 @@ def propose(
         )
         for place in range(count)
     )
-    return candidates, str(learned).encode()
+    return candidates, str(learned).encode(), faults.get("propose") == "repeat"
 
 
 def build(problem: Problem, record: list[Any]) -> bytes:
