@@ -13,17 +13,7 @@ _MAGIC = (b"\x89HDF\r\n\x1a\n", b"CDF\x01", b"CDF\x02", b"CDF\x05")
 
 @contextlib.contextmanager
 def replacing(place: Path) -> Iterator[Path]:
-    """Yield a temporary name beside a place; what is then written there is flushed and renamed to it.
-
-    Parameters
-    ----------
-    place : Path
-        Of a regular file, or of none yet; links resolved.
-
-    Notes
-    -----
-    After an error, also of the system, the place has what it had before and the temporary file is gone.
-    """
+    """Yield a temporary name beside a place; what is then written there is flushed and renamed to it."""
     temporary = place.with_name(f".{place.name}.{os.getpid()}.tmp")
     try:
         yield temporary

@@ -21,11 +21,6 @@ def to_fraction(text: str) -> float:
     """Return the fraction that a typed percentage stands for (``"95"``, ``"99.9"``, ``"2%"``).
 
     The division is decimal: 99.9 becomes 0.999, not 0.9990000000000001.
-
-    Raises
-    ------
-    InputError
-        If the text is not a finite number.
     """
     try:
         fraction = Decimal(text.strip().removesuffix("%")) / 100
@@ -74,19 +69,7 @@ def spread_percent(spread: float) -> str:
 
 
 def boost_decimals(half_widths: Iterable[float]) -> int:
-    """Return how many decimals the boosts of one report deserve, in percent.
-
-    Parameters
-    ----------
-    half_widths : iterable of float
-        Half of each interval's width, as fractions; NaN where there is no interval.
-
-    Returns
-    -------
-    int
-        One when the typical interval is wider than 1 % either side, two below that or without any interval,
-        three when it is narrower than 0.1 %.
-    """
+    """Return how many decimals the boosts of one report deserve, in percent."""
     known = [width for width in half_widths if math.isfinite(width)]
     if not known:
         return 2

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,72 +17,56 @@ import xarray as xr
 from abtune.dataset.build import add_variables, make_dataset
 from abtune.dataset.check import validate
 from abtune.dataset.merge_attrs import merge_attrs
-from abtune.dataset.schema import RUN, VARIABLES, RunStatus, TrialStatus, Variable
+from abtune.dataset.schema import RUN, VARIABLES, RunStatus
 from abtune.errors import DatasetError, InputError
 from abtune.text import count
 
 # Values that one variable of the result may have; 1 GiB.
 _MOST = 2**27
-_FILL: Mapping[str, Any] = {"f": math.nan, "U": "", "M": np.datetime64("NaT", "ns")}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Member:
-    """A dataset, its name, the indices of its labels in the union, and which of its cells have a run."""
-
-    name: str
-    dataset: xr.Dataset
-    indices: tuple[npt.NDArray[np.intp], ...]
-    present: npt.NDArray[np.bool_]
+_MORE = ("round", "repeat", "trial")
 
 
 def merge_datasets(named: Mapping[str, xr.Dataset]) -> xr.Dataset:
-    """Return the union of several datasets.
+    """Return the union of datasets by the names under which they are recorded, such as their paths.
 
-    Parameters
-    ----------
-    named : mapping from str to xarray.Dataset
-        Valid datasets by the names under which they are recorded, such as their paths. Their order
-        decides the order of shapes and configurations; the first configuration is the usual baseline.
-
-    Returns
-    -------
-    xarray.Dataset
-        Attributes that all share are kept; the attribute ``sources`` (JSON) has the others, by name.
-        Variables that are not in the schema are left out.
-
-    Raises
-    ------
-    InputError
-        If there are fewer than two datasets.
-    DatasetError
-        If one is not valid, or if two have a run in one cell, contradict each other, or make an array too
-        large.
+    Their order decides the order of shapes and configurations. Attributes that all share are kept; the
+    attribute ``sources`` (JSON) has the others. Variables that are not in the schema are left out.
     """
     if len(named) < 2:
         raise InputError("there is nothing to merge; give two datasets or more")
     for name, dataset in named.items():
-        _check_valid(name, dataset)
+        try:
+            validate(dataset)
+        except DatasetError as error:
+            raise DatasetError(f"{name}: {error}") from None
     attrs = merge_attrs({name: dataset.attrs for name, dataset in named.items()})
-    axes = _axes(named.values())
-    _check_size("run_status", [len(axis) for axis in axes])
-    members = [_member(name, dataset, axes) for name, dataset in named.items()]
-    _check_apart(members, axes)
-    values = {
-        name: _merge_runs(variable, name, members, axes)
-        for name, variable in VARIABLES.items()
-        if variable.dims[: len(RUN)] == RUN and any(name in member.dataset for member in members)
+    every = named.values()
+    axes: dict[str, Sequence[Any]] = {
+        axis: list(dict.fromkeys(label for dataset in every for label in dataset[axis].values.tolist()))
+        for axis in RUN
     }
+    axes["seed"] = sorted(axes["seed"])
+    axes |= {dim: range(max(dataset.sizes.get(dim, 0) for dataset in every)) for dim in _MORE}
+    names = [
+        name
+        for name, variable in VARIABLES.items()
+        if variable.dims[: len(RUN)] == RUN and any(name in dataset for dataset in every)
+    ]
+    for name in ("run_status", *names):
+        _check_size(name, [len(axes[dim]) for dim in VARIABLES[name].dims])
+    aligned = {name: _aligned(dataset, names, axes) for name, dataset in named.items()}
+    _check_apart(aligned)
+    values = {name: _merge_runs(name, axes, list(aligned.values())) for name in names}
     values |= {
-        name: _merge_shapes(name, members, axes)
+        name: _merge_shapes(name, named, axes["shape"])
         for name in ("workload", "flop")
-        if any(name in member.dataset for member in members)
+        if any(name in dataset for dataset in every)
     }
     merged = make_dataset(
         values.pop("latency"),
-        shapes=axes[0],
-        configs=axes[1],
-        seeds=axes[2],
+        shapes=axes["shape"],
+        configs=axes["config"],
+        seeds=axes["seed"],
         workloads=values.pop("workload").tolist(),
         run_status=values.pop("run_status"),
         attrs=attrs,
@@ -110,36 +93,6 @@ def left_out(named: Mapping[str, xr.Dataset]) -> list[str]:
     return sorted({str(name) for dataset in named.values() for name in dataset.data_vars} - VARIABLES.keys())
 
 
-def _check_valid(name: str, dataset: xr.Dataset) -> None:
-    """Check that a dataset is valid by the schema, its units too."""
-    try:
-        validate(dataset)
-    except DatasetError as error:
-        raise DatasetError(f"{name}: {error}") from None
-
-
-_Axes = tuple[list[str], list[str], list[int]]
-
-
-def _axes(datasets: Any) -> _Axes:
-    """Return shapes and configurations in the order in which they come, and seeds in theirs."""
-    shapes, configs, seeds = (
-        dict.fromkeys(label for dataset in datasets for label in dataset[axis].values.tolist())
-        for axis in RUN
-    )
-    return list(shapes), list(configs), sorted(seeds)
-
-
-def _member(name: str, dataset: xr.Dataset, axes: _Axes) -> _Member:
-    order = [{label: index for index, label in enumerate(axis)} for axis in axes]
-    indices = tuple(
-        np.array([index[label] for label in dataset[axis].values.tolist()], dtype=np.intp)
-        for axis, index in zip(RUN, order, strict=True)
-    )
-    status = dataset["run_status"].transpose(*RUN).values
-    return _Member(name=name, dataset=dataset, indices=indices, present=status != RunStatus.MISSING)
-
-
 def _check_size(name: str, sizes: Sequence[int]) -> None:
     """Refuse an array that memory does not hold: the union has room for every shape with every seed."""
     if math.prod(sizes) > _MOST:
@@ -148,65 +101,61 @@ def _check_size(name: str, sizes: Sequence[int]) -> None:
         )
 
 
-def _check_apart(members: Sequence[_Member], axes: _Axes) -> None:
+def _aligned(dataset: xr.Dataset, names: Sequence[str], axes: Mapping[str, Sequence[Any]]) -> xr.Dataset:
+    """Return the variables of single runs over the axes of the union, filled where there is no run."""
+    part = dataset[[name for name in names if name in dataset]]
+    part = part.assign_coords({dim: np.arange(part.sizes[dim]) for dim in _MORE if dim in part.dims})
+    labels = {dim: list(axes[dim]) for dim in part.dims}
+    return part.reindex(labels, fill_value={name: VARIABLES[str(name)].fill for name in part})
+
+
+def _present(part: xr.Dataset) -> npt.NDArray[np.bool_]:
+    present: npt.NDArray[np.bool_] = part["run_status"].values != RunStatus.MISSING
+    return present
+
+
+def _check_apart(aligned: Mapping[str, xr.Dataset]) -> None:
     """Refuse two runs of one cell, and name the first."""
-    owner = np.full([len(axis) for axis in axes], -1)
-    for number, member in enumerate(members):
-        region = np.ix_(*member.indices)
-        taken = member.present & (owner[region] >= 0)
-        if taken.any():
-            cell = np.argwhere(taken)[0].tolist()
-            labels = [str(member.dataset[axis].values[index]) for axis, index in zip(RUN, cell, strict=True)]
-            first = members[owner[region][tuple(cell)]]
+    names = list(aligned)
+    owner = np.full(aligned[names[0]]["run_status"].shape, -1)
+    for number, (name, part) in enumerate(aligned.items()):
+        present = _present(part)
+        taken = np.argwhere(present & (owner >= 0))
+        if len(taken):
+            labels = [str(part[axis].values[index]) for axis, index in zip(RUN, taken[0], strict=True)]
             raise DatasetError(
-                f"{first.name} and {member.name} both have a run of {labels[0]}, "
-                f"{labels[1]}, seed {labels[2]} ({count(int(taken.sum()), 'such run')}); a run counts "
+                f"{names[owner[tuple(taken[0])]]} and {name} both have a run of {labels[0]}, "
+                f"{labels[1]}, seed {labels[2]} ({count(len(taken), 'such run')}); a run counts "
                 "once, so take it out of one of them"
             )
-        owner[region] = np.where(member.present, number, owner[region])
+        owner[present] = number
 
 
-def _merge_runs(variable: Variable, name: str, members: Sequence[_Member], axes: _Axes) -> npt.NDArray[Any]:
+def _merge_runs(
+    name: str, axes: Mapping[str, Sequence[Any]], aligned: Sequence[xr.Dataset]
+) -> npt.NDArray[Any]:
     """Return a variable over shape, config, seed and more; what no member has is filled."""
-    more = variable.dims[len(RUN) :]
-    having = [member for member in members if name in member.dataset]
-    longest = [max(member.dataset.sizes[dim] for member in having) for dim in more]
-    sizes = [len(axes[0]), len(axes[1]), len(axes[2]), *longest]
-    _check_size(name, sizes)
-    merged = np.full(sizes, _fill(variable), dtype=object if variable.kind == "U" else None)
-    for member in having:
-        values = member.dataset[name].transpose(*variable.dims).values
-        region = np.ix_(*member.indices)
-        block = merged[region]
-        begin: tuple[Any, ...] = tuple(slice(size) for size in values.shape[len(RUN) :])
-        block[(member.present, *begin)] = values[member.present]
-        merged[region] = block
+    variable = VARIABLES[name]
+    dtype = object if variable.kind == "U" else None
+    merged = np.full([len(axes[dim]) for dim in variable.dims], variable.fill, dtype=dtype)
+    for part in aligned:
+        if name in part:
+            merged[_present(part)] = part[name].values[_present(part)]
     return merged
 
 
-def _fill(variable: Variable) -> Any:
-    if variable.flags is None:
-        return _FILL[variable.kind]
-    return RunStatus.MISSING if variable.flags is RunStatus else TrialStatus.NOT_RUN
-
-
-def _merge_shapes(name: str, members: Sequence[_Member], axes: _Axes) -> npt.NDArray[Any]:
-    """Return a variable over shapes, about which the members that know it agree."""
-    is_text = VARIABLES[name].kind == "U"
-    merged = np.full(len(axes[0]), "" if is_text else math.nan, dtype=object if is_text else float)
-    for member in members:
-        if name not in member.dataset:
+def _merge_shapes(name: str, named: Mapping[str, xr.Dataset], shapes: Sequence[str]) -> npt.NDArray[Any]:
+    """Return a variable over shapes, about which the datasets that know it agree."""
+    known: dict[str, Any] = {}
+    for file, dataset in named.items():
+        if name not in dataset:
             continue
-        for index, value in zip(member.indices[0], member.dataset[name].values.tolist(), strict=True):
-            known = merged[index]
-            if _is_known(value) and _is_known(known) and value != known:
+        for shape, value in zip(dataset["shape"].values.tolist(), dataset[name].values.tolist(), strict=True):
+            if value in {"", None} or value != value:  # noqa: PLR0124 - NaN is not itself
+                continue
+            if known.setdefault(shape, value) != value:
                 raise DatasetError(
-                    f"{member.name}: {name} of {axes[0][index]} is {value}, but {known} in another file; one "
+                    f"{file}: {name} of {shape} is {value}, but {known[shape]} in another file; one "
                     "label names two shapes: rename one of them"
                 )
-            merged[index] = value if _is_known(value) else known
-    return merged
-
-
-def _is_known(value: Any) -> bool:
-    return bool(value != "" and value == value)  # noqa: PLR0124 - NaN is not itself
+    return np.array([known.get(shape, VARIABLES[name].fill) for shape in shapes], dtype=object)

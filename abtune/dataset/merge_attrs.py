@@ -24,23 +24,7 @@ _MAY_DIFFER = {"rng_seed"}
 
 
 def merge_attrs(named: Mapping[str, Attrs]) -> dict[str, Any]:
-    """Return the attributes of the union of datasets.
-
-    Parameters
-    ----------
-    named : mapping from str to mapping
-        The attributes of each dataset, by its name.
-
-    Returns
-    -------
-    dict
-        What all share, and ``sources``: JSON with the name and the further attributes of each dataset.
-
-    Raises
-    ------
-    DatasetError
-        If two contradict each other.
-    """
+    """Return the attributes of the union of datasets."""
     plain = {
         name: {key: np.asarray(value).tolist() for key, value in attrs.items()}
         for name, attrs in named.items()

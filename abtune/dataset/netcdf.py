@@ -110,13 +110,7 @@ def write_dataset(dataset: xr.Dataset, path: str | os.PathLike[str], *, remedy: 
 
 
 def place_for(path: str | os.PathLike[str]) -> Path:
-    """Return where a dataset is to be put, links followed, after checking that a file can be there.
-
-    Raises
-    ------
-    StoreError
-        If the name is impossible, its folder is missing, or it names a folder or device.
-    """
+    """Return where a dataset is to be put, links followed, after checking that a file can be there."""
     try:
         place = Path(path).resolve()
         known, regular, folder = place.exists(), place.is_file(), place.parent.is_dir()
@@ -133,13 +127,7 @@ def place_for(path: str | os.PathLike[str]) -> Path:
 
 
 def bundled_path(name: str) -> Path:
-    """Return where the bundled dataset of this name lies.
-
-    Raises
-    ------
-    InputError
-        If there is none of this name.
-    """
+    """Return where the bundled dataset of this name lies."""
     if name not in BUNDLED:
         raise unknown_name("dataset", name, BUNDLED)
     package = Path(__file__).parent.parent

@@ -19,7 +19,7 @@ from abtune.text import listed
 
 # One line each, in the order of the help: the name of the subcommand, and where its importer is.
 IMPORTERS: Mapping[str, str] = {
-    "published": "abtune.ingest.tables.published:PUBLISHED",
+    "published": "abtune.ingest.published:PUBLISHED",
     "databases": "abtune.ingest.searches.databases:DATABASES",
     "logs": "abtune.ingest.searches.logs:LOGS",
     "timings": "abtune.ingest.timings.timings:TIMINGS",
@@ -27,13 +27,7 @@ IMPORTERS: Mapping[str, str] = {
 
 
 def importer_named(name: str) -> Importer:
-    """Return the importer of a name.
-
-    Raises
-    ------
-    InputError
-        If there is none.
-    """
+    """Return the importer of a name."""
     if name not in IMPORTERS:
         raise unknown_name("importer", name, IMPORTERS)
     importer: Importer = EntryPoint(name=name, value=IMPORTERS[name], group="abtune.importers").load()
@@ -46,13 +40,7 @@ def all_importers() -> tuple[Importer, ...]:
 
 
 def recognise(sources: Sequence[Source]) -> Importer:
-    """Return the one importer that reads all of the sources, by their content.
-
-    Raises
-    ------
-    InputError
-        If there is none, or more than one.
-    """
+    """Return the one importer that reads all of the sources, by their content."""
     able = all_importers()
     for source in sources:
         _check_readable(source.path)
@@ -77,15 +65,7 @@ def _listed(importers: Sequence[Importer]) -> str:
 
 
 def run_importer(importer: Importer, sources: Sequence[Source], values: Values) -> Imported:
-    """Return what an importer makes of the sources.
-
-    Raises
-    ------
-    DatasetError
-        If a source is certainly of a kind that another importer reads, or as the importer says.
-    InputError
-        If there are more files than the importer reads, or as it says.
-    """
+    """Return what an importer makes of the sources."""
     if importer.inputs is Inputs.ONE_FILE and len(sources) != 1:
         raise InputError(
             f"{importer.name} reads one file, and {len(sources)} are given; import each by itself"

@@ -20,20 +20,7 @@ _WORDS = re.compile(r"(\{\w*\}|\*|\?)", re.ASCII)
 
 
 def find_matching(pattern: str) -> tuple[Source, ...]:
-    """Return the sources whose paths match a pattern, with what their paths say of them.
-
-    Parameters
-    ----------
-    pattern : str
-        A path with at least one of ``{config}``, ``{shape}`` and ``{seed}``, each once at most; a seed is a
-        whole number. Without ``{seed}`` the files of one configuration and shape are numbered.
-
-    Raises
-    ------
-    InputError
-        If the pattern names no field or an unknown one, if it matches nothing, or if it can be read in two
-        ways for some path.
-    """
+    """Return the sources whose paths match a pattern, with what their paths say of them."""
     words = _WORDS.split(pattern)
     fields = [word[1:-1] for word in words if word.startswith("{") and _WORDS.fullmatch(word)]
     _check_fields(pattern, fields)

@@ -58,13 +58,7 @@ def recorded_path(path: Path) -> str:
 
 
 def find_sources(specs: Iterable[str]) -> tuple[Source, ...]:
-    """Return the sources that entries ``NAME=PATH`` name; a path may hold ``*``, ``?`` and ``[...]``.
-
-    Raises
-    ------
-    InputError
-        If an entry has another form, matches nothing, or names what another entry names.
-    """
+    """Return the sources that entries ``NAME=PATH`` name; a path may hold ``*``, ``?`` and ``[...]``."""
     named: list[tuple[str, str]] = []
     for spec in specs:
         config, sign, pattern = spec.partition("=")
@@ -77,13 +71,7 @@ def find_sources(specs: Iterable[str]) -> tuple[Source, ...]:
 
 
 def find_files(patterns: Iterable[str], specs: Iterable[str]) -> tuple[Source, ...]:
-    """Return files that tell their configurations themselves, then those that entries ``NAME=PATH`` name.
-
-    Raises
-    ------
-    InputError
-        As for :func:`find_sources`.
-    """
+    """Return files that tell their configurations themselves, then those that entries ``NAME=PATH`` name."""
     alone = [("", pattern) for pattern in patterns]
     others = [(source.config, str(source.path)) for source in (find_sources(specs) if specs else ())]
     return _number(alone + others, "nothing to import; give files, --run NAME=PATH for each, or --pattern")
@@ -106,13 +94,7 @@ def _number(named: Sequence[tuple[str, str]], nothing: str) -> tuple[Source, ...
 
 
 def check_once(paths: Iterable[Path]) -> None:
-    """Check that no two paths lead to one file.
-
-    Raises
-    ------
-    InputError
-        If two do, or if a path cannot be followed.
-    """
+    """Check that no two paths lead to one file."""
     seen: set[Path] = set()
     for path in paths:
         target = _target(path)
@@ -153,13 +135,7 @@ class Contents:
         self._seen: dict[bytes, Path] = {}
 
     def add(self, path: Path, text: str) -> None:
-        """Note a content.
-
-        Raises
-        ------
-        DatasetError
-            If it was there before.
-        """
+        """Note a content."""
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
         first = self._seen.setdefault(digest, path)
         if first is not path:

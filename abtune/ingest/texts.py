@@ -24,15 +24,7 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def read_text(path: Path) -> str:
-    """Return the whole text of a file that may not be empty, without the colours of a terminal.
-
-    Raises
-    ------
-    DatasetError
-        If the file cannot be read, is empty, is not UTF-8, or is larger than the limit.
-    InputError
-        If the environment sets a limit that is none.
-    """
+    """Return the whole text of a file that may not be empty, without the colours of a terminal."""
     text = load_text(path)
     if not text.strip():
         raise DatasetError(f"{path}: is empty")
@@ -40,13 +32,7 @@ def read_text(path: Path) -> str:
 
 
 def load_text(path: Path) -> str:
-    """Return the whole text of a file, as it is but for the ends of its lines.
-
-    Raises
-    ------
-    DatasetError, InputError
-        As for :func:`read_text`, but a file may be empty.
-    """
+    """Return the whole text of a file, as it is but for the ends of its lines."""
     try:
         text = "".join(_decoded(path))
     except UnicodeDecodeError:
@@ -109,13 +95,7 @@ class _RepeatedKeyError(Exception):
 
 
 def parse_json(text: str, where: str) -> Any:
-    """Return what a JSON document holds.
-
-    Raises
-    ------
-    DatasetError
-        If it is not JSON, is cut short, or an object has a key twice.
-    """
+    """Return what a JSON document holds."""
     try:
         return json.loads(text, object_pairs_hook=_object)
     except _RepeatedKeyError as error:

@@ -49,18 +49,10 @@ _OF_TIMES = re.compile("times?|timings?|runtimes?|latency|latencies|durations?|e
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heading:
-    """What the heading of a column says.
+    """What the heading of a column says."""
 
-    Attributes
-    ----------
-    name : str
-        Without its unit.
-    unit : str
-        One of :data:`UNITS`, ``%``, or empty if the heading names no unit.
-    """
-
-    name: str
-    unit: str
+    name: str  # without its unit
+    unit: str  # one of :data:`UNITS`, ``%``, or empty if the heading names no unit
 
 
 def unit_named(text: str) -> str:
@@ -69,20 +61,7 @@ def unit_named(text: str) -> str:
 
 
 def read_heading(cell: str, known: Sequence[str]) -> Heading:
-    """Return the name and the unit of a column.
-
-    Parameters
-    ----------
-    cell : str
-        ``NAME``, ``NAME (UNIT)``, ``NAME [UNIT]`` or ``NAME_UNIT``.
-    known : sequence of str
-        The units that the column may have, among :data:`UNITS` and ``%``.
-
-    Raises
-    ------
-    InputError
-        If the heading has another form, or its words say that the column holds something else.
-    """
+    """Return the name and the unit of a column."""
     name, unit = _split(cell)
     words = [word.strip(".+-#&@") for word in _MARKS_BETWEEN.split(name.casefold()) if word]
     of_rates = not set(known) <= set(PER_SECOND)
@@ -125,13 +104,7 @@ def _rule(known: Iterable[str]) -> str:
 
 
 def to_number(text: str) -> float:
-    """Return the number that a text writes in decimal digits; inf and nan are numbers too.
-
-    Raises
-    ------
-    ValueError
-        If it is no such text. ``1_500``, ``1,5`` and digits of other scripts are none.
-    """
+    """Return the number that a text writes in decimal digits; inf and nan are numbers too."""
     text = text.strip()
     if len(text) > _LONGEST_NUMBER or not _NUMBER.fullmatch(text):
         raise ValueError(f"not a number: {shortened(text)!r}")
@@ -139,13 +112,7 @@ def to_number(text: str) -> float:
 
 
 def to_seconds(value: Any, unit: str, where: str) -> float:
-    """Return a time in seconds, given as a number or as text.
-
-    Raises
-    ------
-    DatasetError
-        If it is not a positive number.
-    """
+    """Return a time in seconds, given as a number or as text."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise DatasetError(f"{where}: {shortened(value)} is not a time; give a positive number")
     try:

@@ -30,26 +30,7 @@ class Access:
 
 
 def label_of(module: str, hash_text: str, sizes: Sizes, dtypes: Sequence[str]) -> tuple[str, Shape | None]:
-    """Name a workload.
-
-    Parameters
-    ----------
-    module : str
-        The module as the database has it: base64 of JSON.
-    hash_text : str
-        Its structural hash.
-    sizes : tuple of tuple of int
-        Of the arguments, the output last.
-    dtypes : sequence of str
-        Of the arguments.
-
-    Returns
-    -------
-    label : str
-        The published one, or sizes and hash, such as ``16x64,64x32,16x32#1155478938``.
-    shape : Shape or None
-        What it is, if that is certain.
-    """
+    """Name a workload."""
     plain = set(dtypes) == {"float32"} and len(sizes) == 3
     shape = _recognise(module, sizes) if plain else None
     if shape is not None:

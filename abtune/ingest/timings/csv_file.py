@@ -32,24 +32,7 @@ class _Layout:
 
 
 def read_csv(text: str, path: Path, names: Mapping[str, str], unit: str) -> Reading:
-    """Return the timings of a table with a heading, separated by commas, semicolons or tabs.
-
-    Parameters
-    ----------
-    text : str
-        The file.
-    path : Path
-        Where it is, for messages.
-    names : mapping of str to str
-        The name of a column for an entry of :data:`FIELDS`, where it is another.
-    unit : str
-        Unit of the times, if their column does not say it; else empty.
-
-    Raises
-    ------
-    DatasetError, InputError
-        With line and column, at the first thing that is wrong.
-    """
+    """Return the timings of a table with a heading, separated by commas, semicolons or tabs."""
     table = _Table()
     layout: _Layout | None = None
     for line, row in _rows(text, path):

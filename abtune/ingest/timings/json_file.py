@@ -20,13 +20,7 @@ _COMPUTED = re.compile(r"_(mean|median|stddev|cv|BigO|RMS)$")
 
 
 def read_json(document: Any, path: Path) -> Reading:
-    """Return the timings of a file of one of the three.
-
-    Raises
-    ------
-    DatasetError
-        If it is of none of them, or has no single timings.
-    """
+    """Return the timings of a file of one of the three."""
     match document:
         case {"benchmarks": list(entries), "machine_info": _}:
             read, each_a_process = _pytest_benchmark, False

@@ -39,13 +39,7 @@ def has_results(text: str) -> bool:
 
 
 def read_printed(text: str, path: Path) -> Reading:
-    """Return all results of a text, each under the last line of text above it.
-
-    Raises
-    ------
-    DatasetError
-        If a result is cut short, has no title, or what is printed beside it does not follow from its timings.
-    """
+    """Return all results of a text, each under the last line of text above it."""
     lines = _Lines(text)
     if _SUMMARY in text:
         raise DatasetError(

@@ -18,9 +18,9 @@ import xarray as xr
 
 from abtune.dataset.build import add_variables, make_dataset
 from abtune.errors import DatasetError
-from abtune.ingest.shape_labels import shape_named
 from abtune.ingest.sources import Source
 from abtune.ingest.timings.file_cells import FileCell, Reading
+from abtune.shapes import shape_named
 from abtune.text import count
 
 # Values that an array of timings may have; 1 GiB.
@@ -32,33 +32,16 @@ Rounds: TypeAlias = Mapping[int, tuple[float, ...]]
 
 @dataclass(slots=True)
 class Cells:
-    """The timings so far, by shape, configuration and seed, then by round.
+    """The timings so far, by shape, configuration and seed, then by round."""
 
-    Attributes
-    ----------
-    shape : str
-        Label of the only shape; empty if the files or their paths tell.
-    order : mapping of str to int
-        The index of each named round.
-    rounds : dict
-        The timings.
-    files : Counter
-        Files so far of each configuration, and of each shape that their paths tell.
-    """
-
-    shape: str
-    order: Mapping[str, int]
-    rounds: dict[Key, Rounds] = field(default_factory=dict)
+    shape: str  # label of the only shape; empty if the files or their paths tell
+    order: Mapping[str, int]  # the index of each named round
+    rounds: dict[Key, Rounds] = field(default_factory=dict)  # the timings
+    # files so far of each configuration, and of each shape that their paths tell
     files: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def add(self, source: Source, reading: Reading) -> None:
-        """Enter the cells of a file.
-
-        Raises
-        ------
-        DatasetError
-            If a name is missing or left over, or if a cell has timings already.
-        """
+        """Enter the cells of a file."""
         named = [self._names(cell, source) for cell in reading.cells]
         for cell, (shape, config) in zip(reading.cells, named, strict=True):
             seed = self._seed(cell, source, config)
@@ -128,13 +111,7 @@ def split_timings(rounds: Mapping[Key, Rounds]) -> dict[Key, Rounds]:
 
 
 def assemble_timings(rounds: Mapping[Key, Rounds], sources: Sequence[Source]) -> xr.Dataset:
-    """Return the dataset of the cells.
-
-    Raises
-    ------
-    DatasetError
-        If the arrays would be too large.
-    """
+    """Return the dataset of the cells."""
     shapes = list(dict.fromkeys(shape for shape, _, _ in rounds))
     configs = list(dict.fromkeys([s.config for s in sources if s.config] + [c for _, c, _ in rounds]))
     seeds = sorted({seed for _, _, seed in rounds})

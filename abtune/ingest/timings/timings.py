@@ -31,24 +31,13 @@ _HYPERFINE = re.compile(r'\s*\{\s*"results"\s*:\s*\[\s*\{\s*"command"')
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimingOptions:
-    """What the user says beside the files.
+    """What the user says beside the files."""
 
-    Attributes
-    ----------
-    shape : str
-        Label of the only shape; empty if the files tell.
-    unit : str
-        Unit of a column of times that does not name its own; empty if there is no such column.
-    columns : mapping of str to str
-        Names of columns for shape, config, seed, round, repeat, time and unit, where they differ.
-    each_a_seed : bool
-        Whether each timing is a seed, where a process made it.
-    """
-
-    shape: str
-    unit: str
+    shape: str  # label of the only shape; empty if the files tell
+    unit: str  # unit of a column of times that does not name its own; empty if there is no such column
+    # names of columns for shape, config, seed, round, repeat, time and unit, where they differ
     columns: Mapping[str, str]
-    each_a_seed: bool
+    each_a_seed: bool  # whether each timing is a seed, where a process made it
 
 
 def _import(sources: Sequence[Source], values: Values) -> Imported:
@@ -122,22 +111,7 @@ def _columns(text: str) -> dict[str, str]:
 
 
 def read_timings(sources: Sequence[Source], options: TimingOptions) -> Imported:
-    """Return the dataset of files of timings, and what there is to say about it.
-
-    Parameters
-    ----------
-    sources : sequence of Source
-        The files; one without a configuration tells its configurations itself.
-    options : TimingOptions
-        What the user says beside the files.
-
-    Raises
-    ------
-    DatasetError
-        With file, place and what to do, at the first thing that is wrong.
-    InputError
-        If an option does not fit the files.
-    """
+    """Return the dataset of files of timings, and what there is to say about it."""
     contents = Contents()
     readings: dict[Source, Reading] = {}
     for source in sources:
