@@ -164,8 +164,7 @@ def _sources(
     """Return the sources that files, ``--run`` or ``--pattern`` name."""
     from abtune.errors import InputError
     from abtune.ingest.importer import Inputs
-    from abtune.ingest.path_patterns import find_matching
-    from abtune.ingest.sources import find_files, find_sources
+    from abtune.ingest.sources import find_files, find_matching, find_sources
 
     if pattern and (files or runs):
         raise InputError("--pattern names all files; leave out --run and the files beside it")

@@ -6,9 +6,11 @@ to agree about what was measured. Numbers are copied, never averaged.
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+import reprlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +18,6 @@ import xarray as xr
 
 from abtune.dataset.build import add_variables, make_dataset
 from abtune.dataset.check import validate
-from abtune.dataset.merge_attrs import merge_attrs
 from abtune.dataset.schema import RUN, VARIABLES, RunStatus
 from abtune.errors import DatasetError, InputError
 from abtune.text import count
@@ -24,6 +25,12 @@ from abtune.text import count
 # Values that one variable of the result may have; 1 GiB.
 _MOST = 2**27
 _MORE = ("round", "repeat", "trial")
+_Attrs: TypeAlias = Mapping[str, Any]
+
+# Attributes that say what the numbers are: the same everywhere, or missing everywhere.
+_SAME = ("schema_version", "latency_source", "looks", "at_trials")
+# Two sweeps make different draws, whatever number their seeds began with.
+_MAY_DIFFER = {"rng_seed"}
 
 
 def merge_datasets(named: Mapping[str, xr.Dataset]) -> xr.Dataset:
@@ -39,7 +46,7 @@ def merge_datasets(named: Mapping[str, xr.Dataset]) -> xr.Dataset:
             validate(dataset)
         except DatasetError as error:
             raise DatasetError(f"{name}: {error}") from None
-    attrs = merge_attrs({name: dataset.attrs for name, dataset in named.items()})
+    attrs = _merge_attrs({name: dataset.attrs for name, dataset in named.items()})
     every = named.values()
     axes: dict[str, Sequence[Any]] = {
         axis: list(dict.fromkeys(label for dataset in every for label in dataset[axis].values.tolist()))
@@ -54,9 +61,11 @@ def merge_datasets(named: Mapping[str, xr.Dataset]) -> xr.Dataset:
     ]
     for name in ("run_status", *names):
         _check_size(name, [len(axes[dim]) for dim in VARIABLES[name].dims])
-    aligned = {name: _aligned(dataset, names, axes) for name, dataset in named.items()}
-    _check_apart(aligned)
-    values = {name: _merge_runs(name, axes, list(aligned.values())) for name in names}
+    present = {
+        name: _aligned(dataset, "run_status", axes) != RunStatus.MISSING for name, dataset in named.items()
+    }
+    _check_apart(present, axes)
+    values = {name: _merge_runs(name, axes, named, present) for name in names}
     values |= {
         name: _merge_shapes(name, named, axes["shape"])
         for name in ("workload", "flop")
@@ -101,46 +110,44 @@ def _check_size(name: str, sizes: Sequence[int]) -> None:
         )
 
 
-def _aligned(dataset: xr.Dataset, names: Sequence[str], axes: Mapping[str, Sequence[Any]]) -> xr.Dataset:
-    """Return the variables of single runs over the axes of the union, filled where there is no run."""
-    part = dataset[[name for name in names if name in dataset]]
+def _aligned(dataset: xr.Dataset, name: str, axes: Mapping[str, Sequence[Any]]) -> npt.NDArray[Any]:
+    """Return a variable of single runs over the axes of the union, filled where there is no run."""
+    part = dataset[name]
     part = part.assign_coords({dim: np.arange(part.sizes[dim]) for dim in _MORE if dim in part.dims})
-    labels = {dim: list(axes[dim]) for dim in part.dims}
-    return part.reindex(labels, fill_value={name: VARIABLES[str(name)].fill for name in part})
+    labels = {str(dim): list(axes[str(dim)]) for dim in part.dims}
+    values: npt.NDArray[Any] = part.reindex(labels, fill_value=VARIABLES[name].fill).values
+    return values
 
 
-def _present(part: xr.Dataset) -> npt.NDArray[np.bool_]:
-    present: npt.NDArray[np.bool_] = part["run_status"].values != RunStatus.MISSING
-    return present
-
-
-def _check_apart(aligned: Mapping[str, xr.Dataset]) -> None:
+def _check_apart(present: Mapping[str, npt.NDArray[np.bool_]], axes: Mapping[str, Sequence[Any]]) -> None:
     """Refuse two runs of one cell, and name the first."""
-    names = list(aligned)
-    owner = np.full(aligned[names[0]]["run_status"].shape, -1)
-    for number, (name, part) in enumerate(aligned.items()):
-        present = _present(part)
-        taken = np.argwhere(present & (owner >= 0))
+    names = list(present)
+    owner = np.full([len(axes[axis]) for axis in RUN], -1)
+    for number, (name, made) in enumerate(present.items()):
+        taken = np.argwhere(made & (owner >= 0))
         if len(taken):
-            labels = [str(part[axis].values[index]) for axis, index in zip(RUN, taken[0], strict=True)]
+            labels = [str(axes[axis][index]) for axis, index in zip(RUN, taken[0], strict=True)]
             raise DatasetError(
                 f"{names[owner[tuple(taken[0])]]} and {name} both have a run of {labels[0]}, "
                 f"{labels[1]}, seed {labels[2]} ({count(len(taken), 'such run')}); a run counts "
                 "once, so take it out of one of them"
             )
-        owner[present] = number
+        owner[made] = number
 
 
 def _merge_runs(
-    name: str, axes: Mapping[str, Sequence[Any]], aligned: Sequence[xr.Dataset]
+    name: str,
+    axes: Mapping[str, Sequence[Any]],
+    named: Mapping[str, xr.Dataset],
+    present: Mapping[str, npt.NDArray[np.bool_]],
 ) -> npt.NDArray[Any]:
     """Return a variable over shape, config, seed and more; what no member has is filled."""
     variable = VARIABLES[name]
     dtype = object if variable.kind == "U" else None
     merged = np.full([len(axes[dim]) for dim in variable.dims], variable.fill, dtype=dtype)
-    for part in aligned:
-        if name in part:
-            merged[_present(part)] = part[name].values[_present(part)]
+    for file, dataset in named.items():
+        if name in dataset:
+            merged[present[file]] = _aligned(dataset, name, axes)[present[file]]
     return merged
 
 
@@ -159,3 +166,81 @@ def _merge_shapes(name: str, named: Mapping[str, xr.Dataset], shapes: Sequence[s
                     "label names two shapes: rename one of them"
                 )
     return np.array([known.get(shape, VARIABLES[name].fill) for shape in shapes], dtype=object)
+
+
+def _merge_attrs(named: Mapping[str, _Attrs]) -> dict[str, Any]:
+    """Return the attributes of the union of datasets: what all share, and ``sources`` with the others.
+
+    Conditions under which the numbers came about may be unknown, but may not contradict each other. Other
+    attributes may differ, such as the version of TVM: that may be the very thing to be compared.
+    """
+    plain = {
+        name: {key: np.asarray(value).tolist() for key, value in attrs.items()}
+        for name, attrs in named.items()
+    }
+    seen: dict[str, tuple[str, Any]] = {}
+    for name, attrs in plain.items():
+        for fact, value in _facts(attrs):
+            first, known = seen.setdefault(fact, (name, value))
+            if value != known:
+                raise DatasetError(
+                    f"{fact} is {_shown(known)} in {first}, but {_shown(value)} in {name}; datasets "
+                    "that were measured differently cannot be merged"
+                )
+    shared = _shared(list(plain.values()))
+    own = [
+        {"file": name, **{key: _parsed(attrs, key) for key in attrs if attrs[key] != shared.get(key)}}
+        for name, attrs in plain.items()
+    ]
+    return {"title": f"merged from {len(plain)} datasets", **shared, "sources": json.dumps(own)}
+
+
+def _facts(attrs: _Attrs) -> Iterator[tuple[str, Any]]:
+    """Yield what another dataset may not contradict."""
+    yield from ((key, attrs.get(key)) for key in _SAME)
+    conditions = {"target": attrs.get("target"), "device": attrs.get("gpu") or attrs.get("device")}
+    yield from ((key, value) for key, value in conditions.items() if value)
+    settings = _parsed(attrs, "settings")
+    if isinstance(settings, dict):
+        yield from ((f"setting {key}", value) for key, value in settings.items() if key not in _MAY_DIFFER)
+    yield from ((f"configuration {name}", meaning) for name, meaning in _configurations(attrs).items())
+
+
+def _shared(members: Sequence[_Attrs]) -> dict[str, Any]:
+    """Return the attributes that hold for the union."""
+    first, *others = members
+    shared = {
+        key: value
+        for key, value in first.items()
+        if key != "sources" and all(attrs.get(key) == value for attrs in others)
+    }
+    if all("settings" in attrs for attrs in members):  # they differ in nothing that was measured
+        shared["settings"] = first["settings"]
+    if all(map(_configurations, members)):
+        union = {name: meaning for attrs in members for name, meaning in _configurations(attrs).items()}
+        shared["configurations"] = json.dumps(list(union.values()))
+    return shared
+
+
+def _configurations(attrs: _Attrs) -> dict[str, Any]:
+    """Return the meaning of each configuration, by its name; empty if unknown."""
+    meanings = _parsed(attrs, "configurations")
+    if not isinstance(meanings, list):
+        return {}
+    return {
+        meaning["name"]: meaning for meaning in meanings if isinstance(meaning, dict) and "name" in meaning
+    }
+
+
+def _parsed(attrs: _Attrs, key: str) -> Any:
+    """Return the list or object that an attribute holds as JSON, or any other attribute as it is."""
+    value = attrs.get(key)
+    try:
+        document = json.loads(value) if isinstance(value, str) else None
+    except ValueError:
+        return value
+    return document if isinstance(document, list | dict) else value
+
+
+def _shown(value: Any) -> str:
+    return "not given" if value is None else reprlib.repr(value)

@@ -19,10 +19,9 @@ from import_samples import TUNED
 import abtune
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import DatasetError, InputError
-from abtune.ingest.path_patterns import find_matching
 from abtune.ingest.searches.databases import RECORDS, WORKLOADS, read_databases
 from abtune.ingest.searches.workloads import label_of
-from abtune.ingest.sources import find_sources
+from abtune.ingest.sources import find_matching, find_sources
 
 RUNS = (f"mainline={TUNED}/mainline-*", f"async={TUNED}/async-*")
 

@@ -31,7 +31,7 @@ from abtune.shapes import shape_named
 WORKLOADS = "database_workload.json"
 RECORDS = "database_tuning_record.json"
 # How the lines of the two files begin. Nothing here repeats within a repetition.
-_LINES = re.compile(r'\s*(?:\[\d+, *\[\[\[\["|\["-?\d+, *")', re.ASCII)
+_LINES = re.compile(r'\s*(?:\[\d+, *\[\[\[\["|\["-?\d+", *")', re.ASCII)
 # MetaSchedule writes 1e10 for a candidate that failed; no kernel takes a year.
 _FAILED = 1e9
 

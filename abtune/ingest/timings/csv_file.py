@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from abtune.errors import DatasetError, InputError
-from abtune.ingest.timings.file_cells import FileCell, Reading
+from abtune.ingest.timings.timing_cells import FileCell, Reading
 from abtune.ingest.units import LONGEST_CELL, PER_SECOND, read_heading, shortened, to_seconds, unit_named
 
 FIELDS = ("shape", "config", "seed", "round", "repeat", "time", "unit")

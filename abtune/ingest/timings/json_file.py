@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from abtune.errors import DatasetError
-from abtune.ingest.timings.file_cells import FileCell, Reading, named
+from abtune.ingest.timings.timing_cells import FileCell, Reading
 from abtune.ingest.units import PER_SECOND, shortened, to_seconds
 
 # How releases before 1.5, which write no run_type, name what they computed from the repetitions.
@@ -50,13 +50,17 @@ def _pytest_benchmark(entries: _Entries, path: Path) -> _Read:
     for number, entry in enumerate(entries):
         where = f"benchmarks[{number}]"
         name = _name(entry, "fullname", f"{path}: {where}")
-        data = _get(entry, "stats", f"{path}: {where}").get("data")
+        stats = entry.get("stats")
+        if not isinstance(stats, dict):
+            raise DatasetError(f"{path}: {where}: has no stats; the file is damaged")
+        data = stats.get("data")
         if not data:
             raise DatasetError(
                 f"{path}: {where}: {name} has no stats.data; write it with --benchmark-json, "
                 "or with --benchmark-save-data"
             )
-        cells.append(named(name, where, _times(data, "s", f"{path}: {where}.stats.data")))
+        times = _times(data, f"{path}: {where}.stats.data")
+        cells.append(FileCell(where=where, name=name, rounds=(times,)))
     return cells, []
 
 
@@ -85,7 +89,9 @@ def _google_benchmark(entries: _Entries, path: Path) -> _Read:
             )
     if not timings and any(computed):
         raise DatasetError(f"{path}: has aggregates only; run without --benchmark_report_aggregates_only")
-    return [named(name, first[name][0], tuple(times)) for name, times in timings.items()], notes
+    return [
+        FileCell(where=first[name][0], name=name, rounds=(tuple(times),)) for name, times in timings.items()
+    ], notes
 
 
 def _real_time(entry: Mapping[str, Any], name: str, where: str) -> float:
@@ -125,16 +131,17 @@ def _hyperfine(entries: _Entries, path: Path) -> _Read:
         codes = entry.get("exit_codes")
         failed = sum(1 for code in codes if code != 0) if isinstance(codes, list) else 0
         if failed:
-            runs, times = ("run", "its time is") if failed == 1 else ("runs", "their times are")
-            notes.append(f"{path}: {failed} {runs} of {name!r} ended with an error; {times} counted")
-        cells.append(named(name, where, _times(entry["times"], "s", f"{path}: {where}.times")))
+            runs, are = ("run", "its time is") if failed == 1 else ("runs", "their times are")
+            notes.append(f"{path}: {failed} {runs} of {name!r} ended with an error; {are} counted")
+        times = _times(entry["times"], f"{path}: {where}.times")
+        cells.append(FileCell(where=where, name=name, rounds=(times,)))
     return cells, notes
 
 
-def _times(values: Any, unit: str, where: str) -> tuple[float, ...]:
+def _times(values: Any, where: str) -> tuple[float, ...]:
     if not isinstance(values, list) or not values:
         raise DatasetError(f"{where}: is not a list of times")
-    return tuple(to_seconds(value, unit, f"{where}[{number}]") for number, value in enumerate(values))
+    return tuple(to_seconds(value, "s", f"{where}[{number}]") for number, value in enumerate(values))
 
 
 def _name(entry: Mapping[str, Any], key: str, where: str) -> str:
@@ -144,10 +151,3 @@ def _name(entry: Mapping[str, Any], key: str, where: str) -> str:
     if "\0" in name:  # netCDF ends a text there
         raise DatasetError(f"{where}: {key} holds a zero byte; rename it")
     return name
-
-
-def _get(entry: Mapping[str, Any], key: str, where: str) -> Mapping[str, Any]:
-    value = entry.get(key)
-    if not isinstance(value, dict):
-        raise DatasetError(f"{where}: has no {key}; the file is damaged")
-    return value
