@@ -26,7 +26,8 @@ def read_json(document: Any, path: Path) -> Reading:
             read, each_a_process = _pytest_benchmark, False
         case {"benchmarks": list(entries), "context": _}:
             read, each_a_process = _google_benchmark, False
-        case {"results": list(entries)} if _of_hyperfine(entries):
+        # Results of Kernel Tuner, for one, have no commands.
+        case {"results": list(entries)} if all("command" in e for e in entries if isinstance(e, dict)):
             read, each_a_process = _hyperfine, True
         case _:
             raise DatasetError(
@@ -48,20 +49,35 @@ _Read = tuple[list[FileCell], list[str]]
 def _pytest_benchmark(entries: _Entries, path: Path) -> _Read:
     cells = []
     for number, entry in enumerate(entries):
-        where = f"benchmarks[{number}]"
-        name = _name(entry, "fullname", f"{path}: {where}")
-        stats = entry.get("stats")
-        if not isinstance(stats, dict):
-            raise DatasetError(f"{path}: {where}: has no stats; the file is damaged")
-        data = stats.get("data")
-        if not data:
+        where = f"{path}: benchmarks[{number}]"
+        name = _name(entry, "fullname", where)
+        if not isinstance(entry.get("stats"), dict):
+            raise DatasetError(f"{where}: has no stats; the file is damaged")
+        if not entry["stats"].get("data"):
             raise DatasetError(
-                f"{path}: {where}: {name} has no stats.data; write it with --benchmark-json, "
+                f"{where}: {name} has no stats.data; write it with --benchmark-json, "
                 "or with --benchmark-save-data"
             )
-        times = _times(data, f"{path}: {where}.stats.data")
-        cells.append(FileCell(where=where, name=name, rounds=(times,)))
+        times = _times(entry["stats"]["data"], f"{where}.stats.data")
+        cells.append(FileCell(where=f"benchmarks[{number}]", name=name, rounds=(times,)))
     return cells, []
+
+
+def _hyperfine(entries: _Entries, path: Path) -> _Read:
+    cells, notes = [], []
+    for number, entry in enumerate(entries):
+        where = f"{path}: results[{number}]"
+        name = _name(entry, "command", where)
+        if "times" not in entry:
+            raise DatasetError(f"{where}: {name} has no times; write it with hyperfine --export-json")
+        codes = entry.get("exit_codes")
+        failed = sum(1 for code in codes if code != 0) if isinstance(codes, list) else 0
+        if failed:
+            runs, are = ("run", "its time is") if failed == 1 else ("runs", "their times are")
+            notes.append(f"{path}: {failed} {runs} of {name!r} ended with an error; {are} counted")
+        times = _times(entry["times"], f"{where}.times")
+        cells.append(FileCell(where=f"results[{number}]", name=name, rounds=(times,)))
+    return cells, notes
 
 
 def _google_benchmark(entries: _Entries, path: Path) -> _Read:
@@ -79,7 +95,14 @@ def _google_benchmark(entries: _Entries, path: Path) -> _Read:
         if entry.get("error_occurred") or entry.get("skipped"):
             notes.append(f"{path}: {name} was skipped or failed, and is left out")
             continue
-        timings.setdefault(name, []).append(_real_time(entry, name, where))
+        unit = entry.get("time_unit")
+        if not isinstance(unit, str) or unit not in PER_SECOND:
+            raise DatasetError(
+                f"{where}: time_unit is {shortened(repr(unit))}, none of {', '.join(PER_SECOND)}"
+            )
+        if "real_time" not in entry:
+            raise DatasetError(f"{where}: {name} has no real_time; the file is damaged")
+        timings.setdefault(name, []).append(to_seconds(entry["real_time"], unit, f"{where}.real_time"))
         label = entry.get("label", "")
         earlier, known = first.setdefault(name, (field, label))
         if known != label:
@@ -94,16 +117,6 @@ def _google_benchmark(entries: _Entries, path: Path) -> _Read:
     ], notes
 
 
-def _real_time(entry: Mapping[str, Any], name: str, where: str) -> float:
-    unit = entry.get("time_unit")
-    if not isinstance(unit, str) or unit not in PER_SECOND:
-        known = ", ".join(PER_SECOND)
-        raise DatasetError(f"{where}: time_unit is {shortened(repr(unit))}, none of {known}")
-    if "real_time" not in entry:
-        raise DatasetError(f"{where}: {name} has no real_time; the file is damaged")
-    return to_seconds(entry["real_time"], unit, f"{where}.real_time")
-
-
 def _computed(entries: _Entries) -> list[bool]:
     """Return which entries are means and the like: by run_type, or without it by names that share a stem."""
     names = [str(entry.get("name", "")) for entry in entries]
@@ -114,28 +127,6 @@ def _computed(entries: _Entries) -> list[bool]:
         else _COMPUTED.search(name) is not None and stems[_COMPUTED.sub("", name)] > 1
         for entry, name in zip(entries, names, strict=True)
     ]
-
-
-def _of_hyperfine(entries: Sequence[Any]) -> bool:
-    """Return whether results may be of hyperfine; results of Kernel Tuner, for one, are not."""
-    return all("command" in entry for entry in entries if isinstance(entry, dict))
-
-
-def _hyperfine(entries: _Entries, path: Path) -> _Read:
-    cells, notes = [], []
-    for number, entry in enumerate(entries):
-        where = f"results[{number}]"
-        name = _name(entry, "command", f"{path}: {where}")
-        if "times" not in entry:
-            raise DatasetError(f"{path}: {where}: {name} has no times; write it with hyperfine --export-json")
-        codes = entry.get("exit_codes")
-        failed = sum(1 for code in codes if code != 0) if isinstance(codes, list) else 0
-        if failed:
-            runs, are = ("run", "its time is") if failed == 1 else ("runs", "their times are")
-            notes.append(f"{path}: {failed} {runs} of {name!r} ended with an error; {are} counted")
-        times = _times(entry["times"], f"{path}: {where}.times")
-        cells.append(FileCell(where=where, name=name, rounds=(times,)))
-    return cells, notes
 
 
 def _times(values: Any, where: str) -> tuple[float, ...]:
