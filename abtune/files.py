@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from abtune.errors import InputError
+from abtune.text import shortened, to_number
+
+LIMIT_VARIABLE = "ABTUNE_MAX_GIB"
 # How netCDF files begin: HDF5, and the three classic formats.
 _MAGIC = (b"\x89HDF\r\n\x1a\n", b"CDF\x01", b"CDF\x02", b"CDF\x05")
 
@@ -42,3 +47,17 @@ def same_file(first: Path, second: Path) -> bool:
         return first.exists() and second.exists() and first.samefile(second)
     except (OSError, ValueError, RuntimeError):
         return False
+
+
+def most_gib(default: float) -> float:
+    """Return the most GiB that is read of one file, which the environment may set."""
+    text = os.environ.get(LIMIT_VARIABLE, "")
+    if not text:
+        return default
+    try:
+        limit = to_number(text)
+    except ValueError:
+        limit = math.nan
+    if not 0 < limit < math.inf:
+        raise InputError(f"{LIMIT_VARIABLE} is {shortened(text)!r}; set it to a number of GiB, such as 4")
+    return limit

@@ -7,6 +7,7 @@ a fraction only here, so that a number reads the same in a table, a sentence and
 from __future__ import annotations
 
 import math
+import re
 import statistics
 from collections.abc import Iterable
 from decimal import Decimal
@@ -15,6 +16,19 @@ from abtune.errors import InputError
 
 # What stands in a cell for a number that does not exist.
 NOTHING = "-"
+_LONGEST_NUMBER = 400
+# Decimal digits of ASCII only: float() also reads 1_500 and the digits of other scripts.
+_NUMBER = re.compile(
+    r"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?|nan)", re.IGNORECASE | re.ASCII
+)
+
+
+def to_number(text: str) -> float:
+    """Return the number that a text writes in decimal digits; inf and nan are numbers too."""
+    text = text.strip()
+    if len(text) > _LONGEST_NUMBER or not _NUMBER.fullmatch(text):
+        raise ValueError(f"not a number: {shortened(text)!r}")
+    return float(text)
 
 
 def to_fraction(text: str) -> float:
@@ -22,9 +36,11 @@ def to_fraction(text: str) -> float:
 
     The division is decimal: 99.9 becomes 0.999, not 0.9990000000000001.
     """
+    digits = text.strip().removesuffix("%")
     try:
-        fraction = Decimal(text.strip().removesuffix("%")) / 100
-    except ArithmeticError:
+        to_number(digits)
+        fraction = Decimal(digits) / 100
+    except (ArithmeticError, ValueError):
         raise InputError(f"{text!r} is not a number") from None
     if not fraction.is_finite():
         raise InputError(f"{text!r} is not a finite number")
@@ -109,3 +125,9 @@ def listed(words: Iterable[str]) -> str:
 def printable(text: str) -> str:
     """Replace what would move the cursor or break a table; names come from files of any origin."""
     return "".join(character if character.isprintable() or character == "\xa0" else "?" for character in text)
+
+
+def shortened(value: object, most: int = 40) -> str:
+    """Return a value as text for a message, cut to a length that a line can hold."""
+    text = str(value)
+    return text if len(text) <= most else f"{text[: most - 3]}..."

@@ -120,6 +120,15 @@ def test_names_do_not_colour_the_terminal(with_samples: Path, run: Run) -> None:
     assert (done.code, "\x1b" in done.out) == (0, False)
 
 
+def test_errors_do_not_move_the_cursor(with_samples: Path, run: Run) -> None:
+    """What a file or an argument holds is shown without escape sequences and invisible characters."""
+    Path("odd.csv").write_text("sh\x1b]0;title\x07ape,\u202econfig,foo\na,b,1\n", encoding="utf-8")
+    for words in (["import", "timings", "odd.csv", "--out", "x.nc"], ["analyze", "\x1b[31m", "--\x1b[31m"]):
+        done = run(*words)
+        assert done.code == 2
+        assert [character for character in done.err if not character.isprintable()] == ["\n"]
+
+
 def test_a_search_without_a_measurement_is_a_failed_run(with_samples: Path, run: Run) -> None:
     """Records may have no times at all."""
     shutil.copytree("tuned/mainline-0", "own")

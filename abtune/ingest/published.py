@@ -26,17 +26,9 @@ from abtune.errors import DatasetError, InputError, unknown_name
 from abtune.ingest.importer import Imported, Importer, Inputs, Option, Values
 from abtune.ingest.sources import Source, recorded_path
 from abtune.ingest.texts import read_text
-from abtune.ingest.units import (
-    FLOPS,
-    LONGEST_CELL,
-    PER_SECOND,
-    UNITS,
-    read_heading,
-    shortened,
-    to_number,
-    unit_named,
-)
+from abtune.ingest.units import FLOPS, LONGEST_CELL, PER_SECOND, UNITS, read_heading, unit_named
 from abtune.shapes import Conv2d, Shape, parse_shape
+from abtune.text import shortened, to_number
 
 _ASSUMED_UNIT = "gflops"
 _RULE = re.compile(r":?-+:?")

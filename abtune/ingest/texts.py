@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import codecs
 import json
-import math
-import os
 import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from abtune.errors import DatasetError, InputError
-from abtune.ingest.units import shortened, to_number
+from abtune.errors import DatasetError
+from abtune.files import LIMIT_VARIABLE, most_gib
+from abtune.text import shortened
 
 # The most GiB that is read of one file. An endless file, such as a device, would fill the memory.
-LIMIT_VARIABLE = "ABTUNE_MAX_GIB"
 _LIMIT = 1.0
 _CHUNK = 2**20
 _NETCDF = (b"\x89HDF", b"CDF")
@@ -58,7 +56,7 @@ def read_beginning(path: Path) -> str:
 
 def _decoded(path: Path) -> Iterator[str]:
     """Yield the text piece by piece, so that the first wrong byte or one too many ends it."""
-    limit, size = _limit(), 0
+    limit, size = most_gib(_LIMIT), 0
     decoder = codecs.getincrementaldecoder("utf-8-sig")()
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK):
@@ -74,20 +72,6 @@ def _decoded(path: Path) -> Iterator[str]:
                 raise DatasetError(f"{path}: not a text in UTF-8; convert it, or give the right file")
             yield decoder.decode(chunk)
     yield decoder.decode(b"", final=True)
-
-
-def _limit() -> float:
-    """Return the most GiB of a file, which the environment may set."""
-    text = os.environ.get(LIMIT_VARIABLE, "")
-    if not text:
-        return _LIMIT
-    try:
-        limit = to_number(text)
-    except ValueError:
-        limit = math.nan
-    if not 0 < limit < math.inf:
-        raise InputError(f"{LIMIT_VARIABLE} is {shortened(text)!r}; set it to a number of GiB, such as 4")
-    return limit
 
 
 class _RepeatedKeyError(Exception):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from abtune.errors import DatasetError, InputError
 from abtune.ingest.texts import load_text, parse_json
-from abtune.ingest.units import shortened, to_number
+from abtune.text import shortened, to_number
 
 _HEADER = ("label", "shape")
 

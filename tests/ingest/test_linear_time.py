@@ -19,7 +19,8 @@ from abtune.ingest.published import parse_published
 from abtune.ingest.searches.log_tasks import Line, read_tasks
 from abtune.ingest.timings.csv_file import read_csv
 from abtune.ingest.timings.printed import read_printed
-from abtune.ingest.units import UNITS, read_heading, to_number
+from abtune.ingest.units import UNITS, read_heading
+from abtune.text import to_number
 
 PATH = Path("x")
 SIZES = (200, 2_000, 20_000, 200_000)

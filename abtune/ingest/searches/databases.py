@@ -25,8 +25,8 @@ from abtune.ingest.searches.searches import Search, assemble_searches, notes_on_
 from abtune.ingest.searches.workloads import Sizes, label_of
 from abtune.ingest.sources import Contents, Source
 from abtune.ingest.texts import parse_json, read_text
-from abtune.ingest.units import shortened
 from abtune.shapes import shape_named
+from abtune.text import shortened
 
 WORKLOADS = "database_workload.json"
 RECORDS = "database_tuning_record.json"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from abtune.dataset.schema import TrialStatus
 from abtune.errors import DatasetError
-from abtune.ingest.units import shortened, to_number
+from abtune.text import shortened, to_number
 
 # Repetitions have an end, so that a line of any length is searched in a time linear in it.
 _TRIAL = re.compile(

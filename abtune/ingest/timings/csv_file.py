@@ -12,7 +12,8 @@ from typing import TypeAlias
 
 from abtune.errors import DatasetError, InputError
 from abtune.ingest.timings.timing_cells import FileCell, Reading
-from abtune.ingest.units import LONGEST_CELL, PER_SECOND, read_heading, shortened, to_seconds, unit_named
+from abtune.ingest.units import LONGEST_CELL, PER_SECOND, read_heading, to_seconds, unit_named
+from abtune.text import shortened
 
 FIELDS = ("shape", "config", "seed", "round", "repeat", "time", "unit")
 # The names of a column of times that needs no --columns.

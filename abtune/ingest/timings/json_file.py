@@ -13,7 +13,8 @@ from typing import Any
 
 from abtune.errors import DatasetError
 from abtune.ingest.timings.timing_cells import FileCell, Reading
-from abtune.ingest.units import PER_SECOND, shortened, to_seconds
+from abtune.ingest.units import PER_SECOND, to_seconds
+from abtune.text import shortened
 
 # How releases before 1.5, which write no run_type, name what they computed from the repetitions.
 _COMPUTED = re.compile(r"_(mean|median|stddev|cv|BigO|RMS)$")

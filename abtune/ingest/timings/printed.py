@@ -17,7 +17,8 @@ from pathlib import Path
 
 from abtune.errors import DatasetError
 from abtune.ingest.timings.timing_cells import FileCell, Reading
-from abtune.ingest.units import shortened, to_seconds
+from abtune.ingest.units import to_seconds
+from abtune.text import shortened
 
 _RESULT = re.compile(r"\b(?:Profile|Benchmark)Result\(")
 _RESULTS = "results="
