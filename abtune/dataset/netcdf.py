@@ -73,8 +73,8 @@ def open_dataset(path_or_name: str | os.PathLike[str]) -> xr.Dataset:
     if dataset is None:
         size = f"{gib:,.0f}" if gib >= 1 else f"{gib:.1g}"
         raise DatasetError(
-            f"{path}: would take {size} GiB of memory, and the most is {limit:g} GiB; set {LIMIT_VARIABLE} to "
-            "read it"
+            f"{path}: would take {size} GiB of memory, and the most is {limit:g} GiB; set {LIMIT_VARIABLE} "
+            "to read it"
         )
     try:
         validate(dataset)

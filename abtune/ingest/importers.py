@@ -23,6 +23,7 @@ IMPORTERS: Mapping[str, str] = {
     "databases": "abtune.ingest.searches.databases:DATABASES",
     "logs": "abtune.ingest.searches.logs:LOGS",
     "timings": "abtune.ingest.timings.timings:TIMINGS",
+    "pyperf": "abtune.ingest.timings.pyperf:PYPERF",
 }
 
 
