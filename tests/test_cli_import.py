@@ -252,6 +252,36 @@ def test_an_importer_is_one_line(with_samples: Path, run: Run, monkeypatch: pyte
     )
 
 
+def test_other_packages_add_importers(
+    with_samples: Path, run: Run, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An entry point is an importer; a broken one is left out with one line, and refused by its name."""
+    installed = Path("installed", "others-1.0.dist-info")
+    installed.mkdir(parents=True)
+    (installed / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: others\nVersion: 1.0\n", encoding="utf-8"
+    )
+    lines = ("toy = toy_importer:TOY", "broken = no_such_module:X", "odd = math:pi", "logs = math:pi")
+    text = "\n".join(("[abtune.importers]", *lines, ""))
+    (installed / "entry_points.txt").write_text(text, encoding="utf-8")
+    monkeypatch.syspath_prepend("installed")
+    importers.others.cache_clear()
+    try:
+        Path("toys.txt").write_text("toy softmax old 3\ntoy softmax new 2\n", encoding="utf-8")
+        done = run("import", "toys.txt", "--out", "toys.nc")
+        assert done.out.splitlines()[1:] == ["read as a toy: abtune import toy", "happy toys"]
+        assert [record.getMessage() for record in caplog.records] == [
+            "abtune: importer broken of others is left out: No module named 'no_such_module'",
+            "abtune: importer odd of others is left out: math:pi is no Importer called 'odd'",
+            "abtune: importer logs of others is left out: abtune has one of this name",
+        ]
+        assert "toy        Read toys." in run("import").out
+        assert "no importer of that name" in run("import", "broken", "toys.txt", "--out", "x.nc").err
+        assert len(caplog.records) == 3
+    finally:
+        importers.others.cache_clear()
+
+
 def test_many_files_are_one_command(with_samples: Path, run: Run) -> None:
     """Shapes, configurations and seeds from paths become one dataset, whose sources are whole paths."""
     for config, latency in (("mainline", 10), ("async", 8)):

@@ -28,9 +28,9 @@ class _Importers(click.Group):
     """A group whose subcommands are the importers, and one that finds the importer by content."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's signature)
-        from abtune.ingest.importers import IMPORTERS
+        from abtune.ingest.importers import importer_names
 
-        return list(IMPORTERS)
+        return list(importer_names())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         from abtune.ingest.importers import importer_named
