@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from abtune.errors import DatasetError, InputError, unknown_name
+from abtune.ingest.texts import read_text
 
 FIELDS = ("config", "shape", "seed")
 _WORDS = re.compile(r"(\{\w*\}|\*|\?)", re.ASCII)
@@ -133,6 +134,15 @@ def _natural(name: str) -> list[tuple[int, str]]:
     """Return a key that sorts run-2 before run-10."""
     pieces = re.split(r"(\d+)", name, flags=re.ASCII)
     return [(int(text), "") if text.isascii() and text.isdigit() else (-1, text) for text in pieces]
+
+
+def read_once(sources: Iterable[Source]) -> Iterator[tuple[Source, str]]:
+    """Yield the sources, each with its text; a text that comes twice is refused."""
+    contents = Contents()
+    for source in sources:
+        text = read_text(source.path)
+        contents.add(source.path, text)
+        yield source, text
 
 
 class Contents:

@@ -10,8 +10,8 @@ from typing import Any
 
 from abtune.errors import DatasetError, InputError
 from abtune.ingest.importer import Imported, Importer, Option, Values
-from abtune.ingest.sources import Contents, Source
-from abtune.ingest.texts import parse_json, read_text
+from abtune.ingest.sources import Source, read_once
+from abtune.ingest.texts import parse_json
 from abtune.ingest.timings.timing_cells import FileCell, Reading, import_readings
 from abtune.ingest.units import to_seconds
 from abtune.text import shortened
@@ -20,17 +20,13 @@ _BEGINNING = re.compile(r'\s*\{\s*"benchmarks"\s*:\s*\[\s*\{\s*"(metadata|runs)"
 
 
 def _read(sources: Sequence[Source], values: Values) -> Imported:
-    contents = Contents()
     readings: dict[Source, Reading] = {}
     seeds: Counter[tuple[str, str, str]] = Counter()
-    for source in sources:
+    for source, text in read_once(sources):
         if source.seed_in_path:
             raise InputError("each process in a file of pyperf is a seed; write * in place of {seed}")
-        text = read_text(source.path)
-        contents.add(source.path, text)
-        processes = _processes(parse_json(text, str(source.path)), source.path)
         cells = []
-        for name, where, seconds in processes:
+        for name, where, seconds in _processes(parse_json(text, str(source.path)), source.path):
             known = (source.config, source.shape, name)
             cells.append(FileCell(where=where, name=name, seed=seeds[known], rounds=(seconds,)))
             seeds[known] += 1

@@ -21,7 +21,7 @@ import xarray as xr
 
 from abtune.dataset.cells import Axes, Cell, dataset_from_cells
 from abtune.dataset.schema import RunStatus
-from abtune.errors import DatasetError
+from abtune.errors import DatasetError, InputError
 from abtune.ingest.importer import Imported
 from abtune.ingest.sources import Source
 from abtune.shapes import shape_named
@@ -88,6 +88,8 @@ def import_readings(
 
     ``shape`` is the label of the only shape; it is empty if the files or their paths tell.
     """
+    if shape and any(source.shape for source in readings):
+        raise InputError("--shape and {shape} of --pattern both name the shape; keep one of them")
     cells = [cell for reading in readings.values() for cell in reading.cells]
     for column, have in (
         ("seed", {cell.seed is not None for cell in cells}),

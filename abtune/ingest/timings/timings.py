@@ -15,8 +15,8 @@ from pathlib import Path
 
 from abtune.errors import InputError, unknown_name
 from abtune.ingest.importer import Imported, Importer, Option, Values
-from abtune.ingest.sources import Contents, Source
-from abtune.ingest.texts import parse_json, read_text
+from abtune.ingest.sources import Source, read_once
+from abtune.ingest.texts import parse_json
 from abtune.ingest.timings.csv_file import FIELDS, has_times, read_csv
 from abtune.ingest.timings.json_file import read_json
 from abtune.ingest.timings.printed import has_results, read_printed
@@ -108,14 +108,7 @@ def _columns(text: str) -> dict[str, str]:
 
 def read_timings(sources: Sequence[Source], options: TimingOptions) -> Imported:
     """Return the dataset of files of timings, and what there is to say about it."""
-    contents = Contents()
-    readings: dict[Source, Reading] = {}
-    for source in sources:
-        if options.shape and source.shape:
-            raise InputError("--shape and {shape} of --pattern both name the shape; keep one of them")
-        text = read_text(source.path)
-        contents.add(source.path, text)
-        readings[source] = _read(text, source.path, options)
+    readings = {source: _read(text, source.path, options) for source, text in read_once(sources)}
     in_column = readings[sources[0]].cells[0].seed is not None
     seed = "timing" if options.each_a_seed else "number in the column seed" if in_column else ""
     return import_readings(readings, shape=options.shape, each_a_seed=options.each_a_seed, seed=seed)
