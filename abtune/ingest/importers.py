@@ -26,6 +26,7 @@ IMPORTERS: Mapping[str, str] = {
     "published": "abtune.ingest.published:PUBLISHED",
     "databases": "abtune.ingest.searches.databases:DATABASES",
     "logs": "abtune.ingest.searches.logs:LOGS",
+    "kernel-tuner": "abtune.ingest.searches.kernel_tuner:KERNEL_TUNER",
     "timings": "abtune.ingest.timings.timings:TIMINGS",
     "pyperf": "abtune.ingest.timings.pyperf:PYPERF",
 }
