@@ -136,6 +136,13 @@ def _natural(name: str) -> list[tuple[int, str]]:
     return [(int(text), "") if text.isascii() and text.isdigit() else (-1, text) for text in pieces]
 
 
+def label_told(source: Source, shape: str) -> str:
+    """Return the label of the only shape, which ``--shape`` or the path tells, not both; empty if neither."""
+    if shape and source.shape:
+        raise InputError("--shape and {shape} of --pattern both name the shape; keep one of them")
+    return shape or source.shape
+
+
 def read_once(sources: Iterable[Source]) -> Iterator[tuple[Source, str]]:
     """Yield the sources, each with its text; a text that comes twice is refused."""
     contents = Contents()

@@ -11,7 +11,7 @@ from abtune.dataset.schema import TrialStatus
 from abtune.errors import DatasetError, InputError
 from abtune.ingest.importer import Imported, Importer, Inputs, Option, Values
 from abtune.ingest.searches.searches import Search, assemble_searches, notes_on_searches
-from abtune.ingest.sources import Source, read_once
+from abtune.ingest.sources import Source, label_told, read_once
 from abtune.ingest.texts import parse_json
 from abtune.ingest.units import PER_SECOND, to_seconds
 from abtune.shapes import shape_named
@@ -33,9 +33,7 @@ _STATUS: Mapping[str, TrialStatus] = {
 def _read(sources: Sequence[Source], values: Values) -> Imported:
     runs = {}
     for source, text in read_once(sources):
-        if values["shape"] and source.shape:
-            raise InputError("--shape and {shape} of --pattern both name the shape; keep one of them")
-        label = values["shape"] or source.shape
+        label = label_told(source, values["shape"])
         if not label:
             raise InputError(f"{source.path}: does not say what was tuned; give --shape LABEL, or --pattern")
         runs[source] = [_search(parse_json(text, str(source.path)), label, str(source.path))]

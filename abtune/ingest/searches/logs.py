@@ -17,11 +17,11 @@ from pathlib import Path
 import xarray as xr
 
 from abtune.dataset.schema import TrialStatus
-from abtune.errors import DatasetError, InputError
+from abtune.errors import DatasetError
 from abtune.ingest.importer import Imported, Importer, Inputs, Option, Values
 from abtune.ingest.searches.log_tasks import Line, Task, is_of_a_log, read_tasks
 from abtune.ingest.searches.searches import Search, assemble_searches, notes_on_searches
-from abtune.ingest.sources import Contents, Source
+from abtune.ingest.sources import Contents, Source, label_told
 from abtune.ingest.texts import read_text
 from abtune.shapes import shape_named
 
@@ -95,9 +95,9 @@ def read_logs(sources: Sequence[Source], *, shape: str) -> xr.Dataset:
     for source in sources:
         lines = _log_lines(source.path)
         contents.add(source.path, "\n".join(line.text for line in lines))
-        if shape and source.shape:
-            raise InputError("--shape and {shape} of --pattern both name the shape; keep one of them")
-        runs[source] = _searches(source.path, read_tasks(lines), list(_stamps(lines)), shape or source.shape)
+        runs[source] = _searches(
+            source.path, read_tasks(lines), list(_stamps(lines)), label_told(source, shape)
+        )
         for search in runs[source]:
             _check_flop(search, flop, source.path)
     attrs = {"title": "MetaSchedule logs"}

@@ -24,6 +24,8 @@ Sizes = tuple[tuple[int, ...], ...]
 # An index as coefficients of variables by their numbers; _CONSTANT stands for the number one.
 _Index: TypeAlias = Mapping[int, int]
 _CONSTANT = -1
+# The visits of nodes that recognising a module may take; a matrix product takes 37.
+_MOST_VISITS = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +125,7 @@ class _Graph:
 
     def __init__(self, nodes: Sequence[Mapping[str, Any]]) -> None:
         self._nodes = nodes
+        self._visits = 0
         (function,) = self._of_type(".PrimFunc")
         self.inputs: list[int] = nodes[nodes[function]["data"]["params"]]["data"]
         self._extents = dict(map(self._extent, self._of_type(".IterVar")))
@@ -135,6 +138,9 @@ class _Graph:
         return [index for index, node in enumerate(self._nodes) if node["type"].endswith(suffix)]
 
     def _node(self, index: int) -> tuple[str, Any]:
+        self._visits += 1
+        if self._visits > _MOST_VISITS:  # nodes are shared, so that few of them may stand for any number
+            raise ValueError("too large an expression")
         node = self._nodes[index]
         return node["type"], node.get("data")
 
@@ -204,7 +210,10 @@ class _Graph:
         if kind.endswith("IntImm"):
             return int(self._nodes[data["value"]]["data"])
         operation = _OPERATIONS[kind.rpartition(".")[2]]
-        return operation(self._evaluate(data["a"], values), self._evaluate(data["b"], values))
+        value = operation(self._evaluate(data["a"], values), self._evaluate(data["b"], values))
+        if abs(value) > 2**63:
+            raise ValueError("an index that no tensor has")
+        return value
 
 
 _OPERATIONS: Mapping[str, Callable[[int, int], int]] = {

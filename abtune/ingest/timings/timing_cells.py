@@ -21,9 +21,9 @@ import xarray as xr
 
 from abtune.dataset.cells import Axes, Cell, dataset_from_cells
 from abtune.dataset.schema import RunStatus
-from abtune.errors import DatasetError, InputError
+from abtune.errors import DatasetError
 from abtune.ingest.importer import Imported
-from abtune.ingest.sources import Source
+from abtune.ingest.sources import Source, label_told
 from abtune.shapes import shape_named
 from abtune.text import count
 
@@ -88,8 +88,6 @@ def import_readings(
 
     ``shape`` is the label of the only shape; it is empty if the files or their paths tell.
     """
-    if shape and any(source.shape for source in readings):
-        raise InputError("--shape and {shape} of --pattern both name the shape; keep one of them")
     cells = [cell for reading in readings.values() for cell in reading.cells]
     for column, have in (
         ("seed", {cell.seed is not None for cell in cells}),
@@ -120,7 +118,7 @@ def _by_cell(readings: Mapping[Source, Reading], shape: str, order: Mapping[str,
     rounds: dict[Cell, _Rounds] = {}
     files: Counter[tuple[str, str]] = Counter()  # of each configuration, and each shape that their paths tell
     for source, reading in readings.items():
-        named = [_names(cell, source, shape or source.shape) for cell in reading.cells]
+        named = [_names(cell, source, label_told(source, shape)) for cell in reading.cells]
         for cell, (label, config) in zip(reading.cells, named, strict=True):
             if cell.seed is not None and source.seed_in_path:
                 raise DatasetError(
