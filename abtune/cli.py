@@ -18,6 +18,7 @@ import click
 
 from abtune.commands.common.output import abandon, open_missing_streams
 from abtune.errors import AbtuneError, unknown_name
+from abtune.text import printable
 from abtune.version import __version__
 
 # Where each command lives, in the order of the help.
@@ -124,5 +125,5 @@ def _system_error(error: OSError) -> int:
 
 def _complain(message: str, code: int) -> int:
     line = " ".join(part.strip() for part in message.splitlines())
-    click.echo(f"abtune: {line}", err=True)
+    click.echo(f"abtune: {printable(line)}", err=True)
     return code

@@ -32,22 +32,7 @@ class StoreError(AbtuneError):
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:
-    """Build the error for a name that is not among the known ones, with the nearest of them.
-
-    Parameters
-    ----------
-    kind : str
-        What the name should name, such as ``"shape"``.
-    name : str
-        The name as given.
-    known : iterable of str
-        The names that exist.
-
-    Returns
-    -------
-    InputError
-        To be raised by the caller.
-    """
+    """Build the error for a name that is not among the known ones, with the nearest of them."""
     names = list(known)
     folded = {candidate.casefold(): candidate for candidate in names}
     near = [folded[match] for match in difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.4)]

@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from abtune.errors import InputError
+from abtune.text import shortened, to_number
+
+LIMIT_VARIABLE = "ABTUNE_MAX_GIB"
 # How netCDF files begin: HDF5, and the three classic formats.
 _MAGIC = (b"\x89HDF\r\n\x1a\n", b"CDF\x01", b"CDF\x02", b"CDF\x05")
 
 
 @contextlib.contextmanager
 def replacing(place: Path) -> Iterator[Path]:
-    """Yield a temporary name beside a place; what is then written there is flushed and renamed to it.
-
-    Parameters
-    ----------
-    place : Path
-        Of a regular file, or of none yet; links resolved.
-
-    Notes
-    -----
-    After an error, also of the system, the place has what it had before and the temporary file is gone.
-    """
+    """Yield a temporary name beside a place; what is then written there is flushed and renamed to it."""
     temporary = place.with_name(f".{place.name}.{os.getpid()}.tmp")
     try:
         yield temporary
@@ -52,3 +47,17 @@ def same_file(first: Path, second: Path) -> bool:
         return first.exists() and second.exists() and first.samefile(second)
     except (OSError, ValueError, RuntimeError):
         return False
+
+
+def most_gib(default: float) -> float:
+    """Return the most GiB that is read of one file, which the environment may set."""
+    text = os.environ.get(LIMIT_VARIABLE, "")
+    if not text:
+        return default
+    try:
+        limit = to_number(text)
+    except ValueError:
+        limit = math.nan
+    if not 0 < limit < math.inf:
+        raise InputError(f"{LIMIT_VARIABLE} is {shortened(text)!r}; set it to a number of GiB, such as 4")
+    return limit

@@ -21,29 +21,20 @@ _MOST = 2**31 - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conv2d:
-    """A two-dimensional convolution, NHWC, float32, square stride, padding and dilation.
-
-    Attributes
-    ----------
-    n, h, w, c : int
-        Batch, height, width and channels of the input.
-    k : int
-        Output channels.
-    r, s : int
-        Height and width of the filter.
-    stride, padding, dilation : int
-        The same in both directions; the padding is explicit zeros.
-    """
+    """A two-dimensional convolution, NHWC, float32, square stride, padding and dilation."""
 
     workload: ClassVar[str] = "conv2d_nhwc"
 
+    # batch, height, width and channels of the input
     n: int
     h: int
     w: int
     c: int
-    k: int
+    k: int  # output channels
+    # height and width of the filter
     r: int
     s: int
+    # the same in both directions; the padding is explicit zeros
     stride: int
     padding: int
     dilation: int
@@ -125,13 +116,7 @@ _GEMM = re.compile(r"M=(?P<m>\d+)_N=(?P<n>\d+)_K=(?P<k>\d+)")
 
 
 def parse_shape(label: str) -> Shape:
-    """Read a shape from its label; the inverse of ``shape.label``.
-
-    Raises
-    ------
-    InputError
-        If the text is not a label of a convolution or a GEMM, or a size in it is zero.
-    """
+    """Read a shape from its label; the inverse of ``shape.label``."""
     for pattern, kind in ((_CONV2D, Conv2d), (_GEMM, Gemm)):
         match = pattern.fullmatch(label)
         if match:
@@ -143,19 +128,7 @@ def parse_shape(label: str) -> Shape:
 
 
 def select_shapes(spec: Sequence[str]) -> tuple[Shape, ...]:
-    """Resolve presets, labels and globs over the labels of the presets to shapes, each once, in order.
-
-    Parameters
-    ----------
-    spec : sequence of str
-        Each entry a preset (``"tvm14009"``), a label (``"M=512_N=256_K=640"``, which need not be in a
-        preset) or a glob over all labels in presets (``"M=*"``).
-
-    Raises
-    ------
-    InputError
-        If an entry names nothing or what TVM cannot index, or there is no entry.
-    """
+    """Resolve presets, labels and globs over the labels of the presets to shapes, each once, in order."""
     chosen: dict[str, Shape] = {}
     known = {shape.label: shape for preset in PRESETS.values() for shape in preset}
     for entry in spec:
@@ -177,13 +150,7 @@ def select_shapes(spec: Sequence[str]) -> tuple[Shape, ...]:
 
 
 def select_labels(spec: Sequence[str], labels: Sequence[str]) -> tuple[str, ...]:
-    """Choose among the labels of a dataset, by label, glob or preset; the dataset's order is kept.
-
-    Raises
-    ------
-    InputError
-        If an entry matches no label of the dataset.
-    """
+    """Choose among the labels of a dataset, by label, glob or preset; the dataset's order is kept."""
     wanted: set[str] = set()
     for entry in spec:
         if entry in labels:
@@ -195,6 +162,14 @@ def select_labels(spec: Sequence[str], labels: Sequence[str]) -> tuple[str, ...]
             raise unknown_name("shape", entry, labels)
         wanted.update(found)
     return tuple(label for label in labels if label in wanted)
+
+
+def shape_named(label: str) -> Shape | None:
+    """Return the shape that a published label names; None for any other text."""
+    try:
+        return parse_shape(label)
+    except InputError:
+        return None
 
 
 def _size(digits: str) -> int:

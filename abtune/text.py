@@ -7,6 +7,7 @@ a fraction only here, so that a number reads the same in a table, a sentence and
 from __future__ import annotations
 
 import math
+import re
 import statistics
 from collections.abc import Iterable
 from decimal import Decimal
@@ -15,21 +16,31 @@ from abtune.errors import InputError
 
 # What stands in a cell for a number that does not exist.
 NOTHING = "-"
+_LONGEST_NUMBER = 400
+# Decimal digits of ASCII only: float() also reads 1_500 and the digits of other scripts.
+_NUMBER = re.compile(
+    r"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?|nan)", re.IGNORECASE | re.ASCII
+)
+
+
+def to_number(text: str) -> float:
+    """Return the number that a text writes in decimal digits; inf and nan are numbers too."""
+    text = text.strip()
+    if len(text) > _LONGEST_NUMBER or not _NUMBER.fullmatch(text):
+        raise ValueError(f"not a number: {shortened(text)!r}")
+    return float(text)
 
 
 def to_fraction(text: str) -> float:
     """Return the fraction that a typed percentage stands for (``"95"``, ``"99.9"``, ``"2%"``).
 
     The division is decimal: 99.9 becomes 0.999, not 0.9990000000000001.
-
-    Raises
-    ------
-    InputError
-        If the text is not a finite number.
     """
+    digits = text.strip().removesuffix("%")
     try:
-        fraction = Decimal(text.strip().removesuffix("%")) / 100
-    except ArithmeticError:
+        to_number(digits)
+        fraction = Decimal(digits) / 100
+    except (ArithmeticError, ValueError):
         raise InputError(f"{text!r} is not a number") from None
     if not fraction.is_finite():
         raise InputError(f"{text!r} is not a finite number")
@@ -74,19 +85,7 @@ def spread_percent(spread: float) -> str:
 
 
 def boost_decimals(half_widths: Iterable[float]) -> int:
-    """Return how many decimals the boosts of one report deserve, in percent.
-
-    Parameters
-    ----------
-    half_widths : iterable of float
-        Half of each interval's width, as fractions; NaN where there is no interval.
-
-    Returns
-    -------
-    int
-        One when the typical interval is wider than 1 % either side, two below that or without any interval,
-        three when it is narrower than 0.1 %.
-    """
+    """Return how many decimals the boosts of one report deserve, in percent."""
     known = [width for width in half_widths if math.isfinite(width)]
     if not known:
         return 2
@@ -126,3 +125,9 @@ def listed(words: Iterable[str]) -> str:
 def printable(text: str) -> str:
     """Replace what would move the cursor or break a table; names come from files of any origin."""
     return "".join(character if character.isprintable() or character == "\xa0" else "?" for character in text)
+
+
+def shortened(value: object, most: int = 40) -> str:
+    """Return a value as text for a message, cut to a length that a line can hold."""
+    text = str(value)
+    return text if len(text) <= most else f"{text[: most - 3]}..."

@@ -7,7 +7,7 @@ from pathlib import Path
 import xarray as xr
 
 import abtune
-from abtune.ingest.tables.published import parse_published
+from abtune.ingest.published import parse_published
 
 DATA = Path(__file__).resolve().parent.parent / "data"
 ATTRS = {

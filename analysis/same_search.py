@@ -32,6 +32,7 @@ from abtune.stats.testing.step_procedures import holm
 REPOSITORY = Path(__file__).resolve().parent.parent
 sys.path.append(str(REPOSITORY / "tests" / "helpers" / "measuring"))  # the tests compare the same engines
 
+from early_refusal import HEADING  # noqa: E402
 from search_engines import NOISE, ROOT, SLOPE, Budget, Floats, Found, run_own, run_stock  # noqa: E402
 
 from abtune.measure.tvm.load_tvm import ms, tvm  # noqa: E402
@@ -417,8 +418,10 @@ def main() -> None:
     gather(store, dict(zip(shapes, counts, strict=True)), target, budget)
     words = [options.runs.name if word == str(options.runs) else word for word in sys.argv[1:]]
     command = shlex.join(["python", "analysis/same_search.py", *words])
-    page = report(store, shapes, budget, command)
-    (DOCS / "same-search.md").write_text(page, encoding="utf-8")
+    page = DOCS / "same-search.md"
+    _, heading, kept = page.read_text(encoding="utf-8").partition(HEADING)
+    text = "\n".join([report(store, shapes, budget, command), heading + kept])
+    page.write_text(text.rstrip("\n") + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

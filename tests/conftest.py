@@ -13,6 +13,8 @@ import abtune
 from abtune.cli import main
 
 ROOT = Path(__file__).parent.parent
+# pytest-xdist gives its workers a width, and tests expect that of a process without a terminal.
+os.environ.pop("COLUMNS", None)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from running import Run
 
 from abtune.cli import main
 from abtune.errors import TargetError
-from abtune.measure.doctor.findings import Finding, Level
+from abtune.measure.doctor.machine_checks import Finding, Level
 
 pytestmark = pytest.mark.usefixtures("empty_folder")
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("empty_folder")
 def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the machine look idle and have memory."""
     monkeypatch.setattr("os.getloadavg", lambda: (0.0, 0.0, 0.0))
-    monkeypatch.setattr("abtune.measure.doctor.host._available_memory", lambda: 64e9)
+    monkeypatch.setattr("abtune.measure.doctor.machine_checks._available_memory", lambda: 64e9)
 
 
 @pytest.mark.usefixtures("quiet")
@@ -55,7 +55,7 @@ def test_problems_end_with_two(run: Run, monkeypatch: pytest.MonkeyPatch) -> Non
     def find_target(spec: str) -> None:
         raise TargetError("no usable CUDA device (no NVIDIA driver here); use --target cpu")
 
-    monkeypatch.setattr("abtune.measure.doctor.hardware.find_target", find_target)
+    monkeypatch.setattr("abtune.measure.doctor.machine_checks.find_target", find_target)
     done = run("doctor", "--out", "absent/x.nc")
     assert (done.code, done.err) == (2, "")
     assert re.search(

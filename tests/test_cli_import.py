@@ -120,6 +120,15 @@ def test_names_do_not_colour_the_terminal(with_samples: Path, run: Run) -> None:
     assert (done.code, "\x1b" in done.out) == (0, False)
 
 
+def test_errors_do_not_move_the_cursor(with_samples: Path, run: Run) -> None:
+    """What a file or an argument holds is shown without escape sequences and invisible characters."""
+    Path("odd.csv").write_text("sh\x1b]0;title\x07ape,\u202econfig,foo\na,b,1\n", encoding="utf-8")
+    for words in (["import", "timings", "odd.csv", "--out", "x.nc"], ["analyze", "\x1b[31m", "--\x1b[31m"]):
+        done = run(*words)
+        assert done.code == 2
+        assert [character for character in done.err if not character.isprintable()] == ["\n"]
+
+
 def test_a_search_without_a_measurement_is_a_failed_run(with_samples: Path, run: Run) -> None:
     """Records may have no times at all."""
     shutil.copytree("tuned/mainline-0", "own")
@@ -230,7 +239,7 @@ def test_an_importer_is_one_line(with_samples: Path, run: Run, monkeypatch: pyte
     """What a stranger writes is on the command line once the registry names it: help, options, content."""
     monkeypatch.setattr(importers, "IMPORTERS", {**IMPORTERS, "toy": "toy_importer:TOY"})
     Path("toys.txt").write_text("toy softmax old 3\ntoy softmax new 2\n", encoding="utf-8")
-    assert "toy        Read toys." in run("import").out
+    assert " toy Read toys. " in " ".join(run("import").out.split())
     assert "--mood [happy|sad]" in run("import", "toy", "--help").out
     done = run("import", "toy", "toys.txt", "--mood", "sad", "--out", "toys.nc")
     assert done.out == "toys.nc: 1 shape, configurations old, new\nsad toys\n"
@@ -241,6 +250,36 @@ def test_an_importer_is_one_line(with_samples: Path, run: Run, monkeypatch: pyte
         "is not a dump of timings but a toy: abtune import toy"
         in run(*("import", "timings", "toys.txt", "--out", "x.nc")).err
     )
+
+
+def test_other_packages_add_importers(
+    with_samples: Path, run: Run, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An entry point is an importer; a broken one is left out with one line, and refused by its name."""
+    installed = Path("installed", "others-1.0.dist-info")
+    installed.mkdir(parents=True)
+    (installed / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: others\nVersion: 1.0\n", encoding="utf-8"
+    )
+    lines = ("toy = toy_importer:TOY", "broken = no_such_module:X", "odd = math:pi", "logs = math:pi")
+    text = "\n".join(("[abtune.importers]", *lines, ""))
+    (installed / "entry_points.txt").write_text(text, encoding="utf-8")
+    monkeypatch.syspath_prepend("installed")
+    importers.others.cache_clear()
+    try:
+        Path("toys.txt").write_text("toy softmax old 3\ntoy softmax new 2\n", encoding="utf-8")
+        done = run("import", "toys.txt", "--out", "toys.nc")
+        assert done.out.splitlines()[1:] == ["read as a toy: abtune import toy", "happy toys"]
+        assert [record.getMessage() for record in caplog.records] == [
+            "abtune: importer broken of others is left out: No module named 'no_such_module'",
+            "abtune: importer odd of others is left out: math:pi is no Importer called 'odd'",
+            "abtune: importer logs of others is left out: abtune has one of this name",
+        ]
+        assert " toy Read toys. " in " ".join(run("import").out.split())
+        assert "no importer of that name" in run("import", "broken", "toys.txt", "--out", "x.nc").err
+        assert len(caplog.records) == 3
+    finally:
+        importers.others.cache_clear()
 
 
 def test_many_files_are_one_command(with_samples: Path, run: Run) -> None:

@@ -17,7 +17,7 @@ from golden_files import assert_golden
 
 import abtune
 from abtune.cli import main
-from abtune.commands.common.progress import Bar, Silence, progress_for
+from abtune.commands.common.progress import Bar, progress_for
 from abtune.errors import TargetError
 from abtune.measure.plan.target import TargetFacts
 
@@ -205,6 +205,14 @@ def test_a_finished_sweep_has_nothing_left(run: Run, fake: None, cpu: None) -> N
     assert again.err == "next: abtune analyze\n"
 
 
+def test_iterations_that_were_searched_twice_are_counted(run: Run, fake: None, cpu: None) -> None:
+    """A sweep says how often a schedule that cannot be lowered was not refused early."""
+    twice = "fake_configurations:REPEATED"
+    outcome = run(*QUICK, "--baseline", FAKES[1], "--candidate", twice, "--seeds", "2")
+    assert "2 iterations were searched twice" in outcome.out
+    assert "searched twice" not in run(*QUICK, *FAKES, "--seeds", "2", "--out", "plain.nc").out
+
+
 def test_failed_runs_are_counted(run: Run, fake: None, cpu: None) -> None:
     """A sweep with failed runs succeeds, and says how many failed and where the reasons are."""
     outcome = run(*QUICK, "--baseline", FAKES[1], "--candidate", "fake_configurations:WRONG", "--seeds", "2")
@@ -373,7 +381,7 @@ def test_a_damaged_file_is_one_line(run: Run, fake: None, cpu: None) -> None:
 
 def test_no_scheduler_is_one_line(run: Run, fake: None, cpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """An address without a scheduler is refused by name and leaves no dataset."""
-    monkeypatch.setattr("abtune.measure.workers.connect.CONNECT_TIMEOUT", 0.2)
+    monkeypatch.setattr("abtune.measure.workers.cluster.CONNECT_TIMEOUT", 0.2)
     outcome = run(*QUICK, *FAKES, "--scheduler", "tcp://127.0.0.1:9")
     assert outcome.code == 2
     assert outcome.err.startswith("abtune: no dask scheduler answers at 'tcp://127.0.0.1:9': ")
@@ -457,6 +465,7 @@ def test_a_terminal_gets_a_bar() -> None:
     stream = Terminal()
     with progress_for(stream) as progress:
         assert isinstance(progress, Bar)
+        assert progress._progress is not None
         progress.advance(1)
         progress.begin("tuning", 4, 1)
         progress.advance(2)
@@ -474,6 +483,7 @@ def test_the_time_left_of_slow_searches_is_known() -> None:
     now = 0.0
     with progress_for(Terminal()) as progress:
         assert isinstance(progress, Bar)
+        assert progress._progress is not None
         progress._progress.get_time = lambda: now
         progress.begin("tuning", 640, 64)
         for _ in range(4):
@@ -486,7 +496,6 @@ def test_no_terminal_gets_nothing() -> None:
     """A file or a pipe gets no bar at all."""
     stream = io.StringIO()
     with progress_for(stream) as progress:
-        assert isinstance(progress, Silence)
         progress.begin("tuning", 4, 1)
         progress.advance(2)
     assert stream.getvalue() == ""

@@ -35,7 +35,9 @@ def test_settings_are_shown_as_they_were_typed(thousandths: int) -> None:
     assert plain_percent(to_fraction(typed)) == f"{typed}%"
 
 
-@pytest.mark.parametrize("text", ["", "abc", "nan", "inf", "1e999999999", "9 5", "%"])
+@pytest.mark.parametrize(
+    "text", ["", "abc", "nan", "inf", "1e999999999", "9 5", "%", "9_5", "\uff19\uff15", "\u0669"]
+)
 def test_what_is_no_number_is_refused(text: str) -> None:
     """Words, infinities and nothing at all are not percentages."""
     with pytest.raises(InputError):

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 import click
 
 from abtune.commands.common.pages import Destination, report_options
-from abtune.commands.common.workplace_options import target_option
+from abtune.commands.common.workplace_options import out_option, target_option
 from abtune.errors import TargetError
-from abtune.measure.plan import defaults
 from abtune.text import NOTHING, count
 
 if TYPE_CHECKING:
-    from abtune.measure.doctor.findings import Finding
+    from abtune.measure.doctor.machine_checks import Finding
     from abtune.report.page import Part
 
 NOT_READY = 2
@@ -30,14 +29,8 @@ Examples:
   abtune doctor --format json         for scripts
 """
 )
-@target_option()
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    default=Path(defaults.OUT),
-    show_default=True,
-    help="Where a sweep is to put its dataset; nothing is written.",
-)
+@target_option
+@out_option("Where a sweep is to put its dataset; nothing is written.")
 @click.option("--no-trial", is_flag=True, help="Do not propose, build and time kernels; that takes seconds.")
 @report_options
 def doctor(target: str, out: Path, *, no_trial: bool, destination: Destination) -> int:

@@ -28,9 +28,9 @@ class _Importers(click.Group):
     """A group whose subcommands are the importers, and one that finds the importer by content."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's signature)
-        from abtune.ingest.importers import IMPORTERS
+        from abtune.ingest.importers import importer_names
 
-        return list(IMPORTERS)
+        return list(importer_names())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         from abtune.ingest.importers import importer_named
@@ -164,8 +164,7 @@ def _sources(
     """Return the sources that files, ``--run`` or ``--pattern`` name."""
     from abtune.errors import InputError
     from abtune.ingest.importer import Inputs
-    from abtune.ingest.path_patterns import find_matching
-    from abtune.ingest.sources import find_files, find_sources
+    from abtune.ingest.sources import find_files, find_matching, find_sources
 
     if pattern and (files or runs):
         raise InputError("--pattern names all files; leave out --run and the files beside it")

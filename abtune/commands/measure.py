@@ -7,13 +7,14 @@ import math
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from abtune.commands.common.options import count_option
 from abtune.commands.common.workplace_options import (
     target_option,
     time_limit_option,
@@ -22,7 +23,6 @@ from abtune.commands.common.workplace_options import (
 )
 
 if TYPE_CHECKING:
-    from abtune.measure.plan.sweep_settings import Settings
     from abtune.measure.store.store import Store
     from abtune.measure.sweep.run_sweep import Outcome
 
@@ -43,8 +43,8 @@ Examples:
 @click.option(
     "--transfer", is_flag=True, help="Rebuild each winner under the other configuration, too: code or luck?"
 )
-@click.option("--rounds", type=click.IntRange(min=1), help="Rounds of measuring. [default: the sweep's]")
-@click.option("--repeats", type=click.IntRange(min=1), help="Timings per round. [default: the sweep's]")
+@count_option("--rounds", "Rounds of measuring. [default: the sweep's]")
+@count_option("--repeats", "Timings per round. [default: the sweep's]")
 @click.option(
     "--config",
     "own",
@@ -52,8 +52,8 @@ Examples:
     multiple=True,
     help="A configuration of your own that the dataset has. Repeatable.",
 )
-@target_option()
-@time_limit_option()
+@target_option
+@time_limit_option
 @workplace_options("Builds to run side by side.")
 def measure(dataset: str, out: Path, **options: Any) -> int:
     """Measure the winners of a sweep again, on this machine.
@@ -69,13 +69,14 @@ def measure(dataset: str, out: Path, **options: Any) -> int:
     from abtune.measure.plan.target import require_kind
     from abtune.measure.store.from_dataset import settings_from_dataset
     from abtune.measure.store.store import Store
-    from abtune.measure.sweep.remeasure import Remeasurement, remeasure
+    from abtune.measure.sweep.run_sweep import Remeasurement, remeasure
 
     end = time.monotonic() + (options["time_limit"] or math.inf)
     swept = abtune.open_dataset(dataset)
+    given = {name: options[name] for name in ("rounds", "repeats") if options[name]}
     what = Remeasurement(
         dataset=swept,
-        settings=_with_rounds(settings_from_dataset(swept), options),
+        settings=replace(settings_from_dataset(swept), **given),
         own=tuple(map(find_configuration, options["own"])),
         transfer=options["transfer"],
     )
@@ -94,14 +95,6 @@ def measure(dataset: str, out: Path, **options: Any) -> int:
         raise
     click.echo("\n".join(_words(outcome, store, f"{out}: the winners of {dataset}, measured again")))
     return 0
-
-
-def _with_rounds(settings: Settings, options: Mapping[str, Any]) -> Settings:
-    return replace(
-        settings,
-        rounds=options["rounds"] or settings.rounds,
-        repeats=options["repeats"] or settings.repeats,
-    )
 
 
 def _words(outcome: Outcome, store: Store, done: str) -> Iterator[str]:

@@ -6,13 +6,15 @@ import math
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from abtune.commands.common.options import rng_seed_option, split_commas
+from abtune.commands.common.options import count_option, rng_seed_option, split_commas
 from abtune.commands.common.workplace_options import (
+    out_option,
     target_option,
     time_limit_option,
     workplace_of,
@@ -24,13 +26,13 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from abtune.measure.plan.plan import Plan
-    from abtune.measure.plan.request import Request
     from abtune.measure.plan.target import Workplace
     from abtune.measure.store.store import Store
     from abtune.measure.sweep.run_sweep import Outcome
 
 
 _MOST_SEEDS = 10_000
+_TRIALS = defaults.TRIALS
 
 
 @click.command(
@@ -63,32 +65,14 @@ Examples:
 )
 @click.option("--baseline", metavar="NAME", help="Configuration to compare against, or module:attribute.")
 @click.option("--candidate", metavar="NAME", help="Configuration to judge, or module:attribute.")
-@target_option()
-@click.option(
-    "--trials",
-    type=click.IntRange(min=1),
-    help=f"Candidates in a run. [default: {defaults.TRIALS['cuda'][0]}; CPU: {defaults.TRIALS['llvm'][0]}]",
-)
-@click.option(
+@target_option
+@count_option("--trials", f"Candidates in a run. [default: {_TRIALS['cuda'][0]}; CPU: {_TRIALS['llvm'][0]}]")
+@count_option(
     "--trials-per-iter",
-    type=click.IntRange(min=1),
-    help=f"Candidates in an iteration. [default: {defaults.TRIALS['cuda'][1]}; CPU: "
-    f"{defaults.TRIALS['llvm'][1]}]",
+    f"Candidates in an iteration. [default: {_TRIALS['cuda'][1]}; CPU: {_TRIALS['llvm'][1]}]",
 )
-@click.option(
-    "--rounds",
-    type=click.IntRange(min=1),
-    default=defaults.ROUNDS,
-    show_default=True,
-    help="Rounds of re-measuring.",
-)
-@click.option(
-    "--repeats",
-    type=click.IntRange(min=1),
-    default=defaults.REPEATS,
-    show_default=True,
-    help="Timings per round.",
-)
+@count_option("--rounds", "Rounds of re-measuring.", defaults.ROUNDS)
+@count_option("--repeats", "Timings per round.", defaults.REPEATS)
 @click.option(
     "--cache",
     type=click.Choice(["warm", "cold"]),
@@ -96,17 +80,11 @@ Examples:
     show_default=True,
     help="State of the device's caches when a kernel is timed.",
 )
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    default=Path(defaults.OUT),
-    show_default=True,
-    help="The dataset.",
-)
+@out_option("The dataset.")
 @click.option(
     "--transfer", is_flag=True, help="At the end, rebuild each winner under the other configuration."
 )
-@time_limit_option()
+@time_limit_option
 @rng_seed_option("Seed of all random numbers.")
 @workplace_options("Searches to run side by side.")
 @click.option("--dry-run", is_flag=True, help="Print the plan, its cost, and whether it can succeed.")
@@ -118,11 +96,13 @@ def sweep(**options: Any) -> int:
     the same command, and loses nothing but the search iterations in flight.
     """
     from abtune.commands.common.sweep_words import outcome_words, plan_words, power_words
+    from abtune.measure.plan.plan import Request
     from abtune.measure.store.store import Store
     from abtune.measure.sweep.until_settled import require_design
 
     end = time.monotonic() + (options["time_limit"] or math.inf)  # to find the target takes time, too
-    request = _request_of(options)
+    asked = {field.name: options[field.name] for field in fields(Request) if field.name in options}
+    request = Request(**asked, trials_per_iteration=options["trials_per_iter"])
     request.check_names()
     workplace = workplace_of(options)
     plan, store = request.plan_for(workplace.facts), Store(options["out"])
@@ -141,26 +121,6 @@ def sweep(**options: Any) -> int:
     return 0
 
 
-def _request_of(options: Mapping[str, Any]) -> Request:
-    """Return the request that the options make."""
-    from abtune.measure.plan.request import Request
-
-    return Request(
-        shapes=options["shapes"],
-        baseline=options["baseline"],
-        candidate=options["candidate"],
-        seeds=options["seeds"],
-        until_settled=options["until_settled"],
-        trials=options["trials"],
-        trials_per_iteration=options["trials_per_iter"],
-        rounds=options["rounds"],
-        repeats=options["repeats"],
-        cache=options["cache"],
-        transfer=options["transfer"],
-        rng_seed=options["rng_seed"],
-    )
-
-
 def _say_why_no_gpu(target: str, workplace: Workplace) -> None:
     """Say why this machine's CPU is tuned if the user did not choose it."""
     from abtune.measure.tvm.cuda.nvrtc import why_no_gpu
@@ -176,9 +136,9 @@ def _carry_out(
 ) -> Outcome:
     """Carry out the plan, at once or look by look, until a moment of the monotonic clock."""
     from abtune.commands.common.progress import progress_for
-    from abtune.commands.common.session_facts import session_facts
+    from abtune.commands.common.sweep_words import session_facts
     from abtune.measure.sweep.run_sweep import sweep as run_sweep
-    from abtune.measure.sweep.until_settled import Hooks, settle
+    from abtune.measure.sweep.until_settled import settle
     from abtune.stats.design.looks import LOOKS
 
     about = session_facts(plan, workplace.facts, options)
@@ -200,7 +160,7 @@ def _carry_out(
     try:
         if not options["until_settled"]:
             return carry_out(plan, "")
-        return settle(plan, store, Hooks(carry_out=carry_out, unsettled=_unsettled, report=report))
+        return settle(plan, store, carry_out=carry_out, unsettled=_unsettled, report=report)
     except KeyboardInterrupt:
         click.echo(f"{store.dataset}: what is done is kept; the same command goes on", err=True)
         raise

@@ -96,10 +96,7 @@ def make_dataset(
     }
     check_attrs(attrs or {})
     dataset = xr.Dataset(
-        coords={
-            name: (name, labels, {"long_name": COORDINATES[name], "units": "1"})
-            for name, labels in coordinates.items()
-        },
+        coords={name: _coordinate(name, labels) for name, labels in coordinates.items()},
         attrs={
             "Conventions": "CF-1.11",
             "schema_version": SCHEMA_VERSION,
@@ -138,16 +135,18 @@ def add_variables(dataset: xr.Dataset, **values: npt.ArrayLike) -> xr.Dataset:
         extended = dataset.assign(added)
     except ValueError as error:  # xarray's message names the dimension and both lengths
         raise DatasetError(f"arrays do not fit together: {error}") from None
-    if "origin" in extended.dims and "origin" not in extended.coords:
-        origins = {"long_name": COORDINATES["origin"], "units": "1"}
-        extended = extended.assign_coords(origin=("origin", extended["config"].values, origins))
-    if "trial" in extended.dims and "trial" not in extended.coords:
-        numbers = np.arange(extended.sizes["trial"])
-        extended = extended.assign_coords(
-            trial=("trial", numbers, {"long_name": COORDINATES["trial"], "units": "1"})
-        )
+    for name, labels in (
+        ("origin", extended.get("config")),
+        ("trial", range(extended.sizes.get("trial", 0))),
+    ):
+        if name in extended.dims and name not in extended.coords:
+            extended = extended.assign_coords({name: _coordinate(name, np.asarray(labels))})
     validate(extended)
     return extended
+
+
+def _coordinate(name: str, labels: npt.ArrayLike) -> tuple[str, npt.ArrayLike, dict[str, str]]:
+    return name, labels, {"long_name": COORDINATES[name], "units": "1"}
 
 
 def _coerce(name: str, value: npt.ArrayLike, variable: Variable) -> npt.NDArray[Any]:

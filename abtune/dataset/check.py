@@ -61,15 +61,7 @@ _OF_FLOATS = (
 
 
 def validate(dataset: xr.Dataset) -> None:
-    """Check that a dataset is what this version of abtune can read and write.
-
-    Raises
-    ------
-    DatasetError
-        With one line that names the first thing that is wrong.
-    InputError
-        If it is no dataset at all.
-    """
+    """Check that a dataset is what this version of abtune can read and write."""
     check_is_dataset(dataset)
     _validate_version(dataset)
     for name, variable in VARIABLES.items():
@@ -92,13 +84,7 @@ def validate(dataset: xr.Dataset) -> None:
 
 
 def check_is_dataset(value: object) -> None:
-    """Check that a value is a dataset of xarray, whatever it holds.
-
-    Raises
-    ------
-    InputError
-        Saying how to get one.
-    """
+    """Check that a value is a dataset of xarray, whatever it holds."""
     import xarray as xr
 
     if isinstance(value, xr.Dataset):
@@ -113,13 +99,7 @@ def check_is_dataset(value: object) -> None:
 
 
 def check_attrs(attrs: Mapping[str, Any]) -> None:
-    """Check that attributes can be kept in a netCDF file.
-
-    Raises
-    ------
-    InputError
-        Naming the first that cannot.
-    """
+    """Check that attributes can be kept in a netCDF file."""
     for name, value in attrs.items():
         if not isinstance(name, str) or not name or "/" in name:
             raise InputError(f"attribute {name!r}: a name is a text without /")
@@ -197,13 +177,7 @@ def _validate_variable(name: str, variable: Variable, values: xr.DataArray) -> N
 
 
 def validate_flags(name: str, variable: Variable, values: npt.NDArray[Any]) -> None:
-    """Check that an enumeration holds its own values only.
-
-    Raises
-    ------
-    DatasetError
-        Naming the first that is none.
-    """
+    """Check that an enumeration holds its own values only."""
     if variable.flags is None:
         return
     known = [flag.value for flag in variable.flags]

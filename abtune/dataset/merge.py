@@ -6,10 +6,11 @@ to agree about what was measured. Numbers are copied, never averaged.
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+import reprlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -17,73 +18,64 @@ import xarray as xr
 
 from abtune.dataset.build import add_variables, make_dataset
 from abtune.dataset.check import validate
-from abtune.dataset.merge_attrs import merge_attrs
-from abtune.dataset.schema import RUN, VARIABLES, RunStatus, TrialStatus, Variable
+from abtune.dataset.schema import RUN, VARIABLES, RunStatus
 from abtune.errors import DatasetError, InputError
 from abtune.text import count
 
 # Values that one variable of the result may have; 1 GiB.
 _MOST = 2**27
-_FILL: Mapping[str, Any] = {"f": math.nan, "U": "", "M": np.datetime64("NaT", "ns")}
+_MORE = ("round", "repeat", "trial")
+_Attrs: TypeAlias = Mapping[str, Any]
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Member:
-    """A dataset, its name, the indices of its labels in the union, and which of its cells have a run."""
-
-    name: str
-    dataset: xr.Dataset
-    indices: tuple[npt.NDArray[np.intp], ...]
-    present: npt.NDArray[np.bool_]
+# Attributes that say what the numbers are: the same everywhere, or missing everywhere.
+_SAME = ("schema_version", "latency_source", "looks", "at_trials")
+# Two sweeps make different draws, whatever number their seeds began with.
+_MAY_DIFFER = {"rng_seed"}
 
 
 def merge_datasets(named: Mapping[str, xr.Dataset]) -> xr.Dataset:
-    """Return the union of several datasets.
+    """Return the union of datasets by the names under which they are recorded, such as their paths.
 
-    Parameters
-    ----------
-    named : mapping from str to xarray.Dataset
-        Valid datasets by the names under which they are recorded, such as their paths. Their order
-        decides the order of shapes and configurations; the first configuration is the usual baseline.
-
-    Returns
-    -------
-    xarray.Dataset
-        Attributes that all share are kept; the attribute ``sources`` (JSON) has the others, by name.
-        Variables that are not in the schema are left out.
-
-    Raises
-    ------
-    InputError
-        If there are fewer than two datasets.
-    DatasetError
-        If one is not valid, or if two have a run in one cell, contradict each other, or make an array too
-        large.
+    Their order decides the order of shapes and configurations. Attributes that all share are kept; the
+    attribute ``sources`` (JSON) has the others. Variables that are not in the schema are left out.
     """
     if len(named) < 2:
         raise InputError("there is nothing to merge; give two datasets or more")
     for name, dataset in named.items():
-        _check_valid(name, dataset)
-    attrs = merge_attrs({name: dataset.attrs for name, dataset in named.items()})
-    axes = _axes(named.values())
-    _check_size("run_status", [len(axis) for axis in axes])
-    members = [_member(name, dataset, axes) for name, dataset in named.items()]
-    _check_apart(members, axes)
-    values = {
-        name: _merge_runs(variable, name, members, axes)
-        for name, variable in VARIABLES.items()
-        if variable.dims[: len(RUN)] == RUN and any(name in member.dataset for member in members)
+        try:
+            validate(dataset)
+        except DatasetError as error:
+            raise DatasetError(f"{name}: {error}") from None
+    attrs = _merge_attrs({name: dataset.attrs for name, dataset in named.items()})
+    every = named.values()
+    axes: dict[str, Sequence[Any]] = {
+        axis: list(dict.fromkeys(label for dataset in every for label in dataset[axis].values.tolist()))
+        for axis in RUN
     }
+    axes["seed"] = sorted(axes["seed"])
+    axes |= {dim: range(max(dataset.sizes.get(dim, 0) for dataset in every)) for dim in _MORE}
+    names = [
+        name
+        for name, variable in VARIABLES.items()
+        if variable.dims[: len(RUN)] == RUN and any(name in dataset for dataset in every)
+    ]
+    for name in ("run_status", *names):
+        _check_size(name, [len(axes[dim]) for dim in VARIABLES[name].dims])
+    present = {
+        name: _aligned(dataset, "run_status", axes) != RunStatus.MISSING for name, dataset in named.items()
+    }
+    _check_apart(present, axes)
+    values = {name: _merge_runs(name, axes, named, present) for name in names}
     values |= {
-        name: _merge_shapes(name, members, axes)
+        name: _merge_shapes(name, named, axes["shape"])
         for name in ("workload", "flop")
-        if any(name in member.dataset for member in members)
+        if any(name in dataset for dataset in every)
     }
     merged = make_dataset(
         values.pop("latency"),
-        shapes=axes[0],
-        configs=axes[1],
-        seeds=axes[2],
+        shapes=axes["shape"],
+        configs=axes["config"],
+        seeds=axes["seed"],
         workloads=values.pop("workload").tolist(),
         run_status=values.pop("run_status"),
         attrs=attrs,
@@ -110,36 +102,6 @@ def left_out(named: Mapping[str, xr.Dataset]) -> list[str]:
     return sorted({str(name) for dataset in named.values() for name in dataset.data_vars} - VARIABLES.keys())
 
 
-def _check_valid(name: str, dataset: xr.Dataset) -> None:
-    """Check that a dataset is valid by the schema, its units too."""
-    try:
-        validate(dataset)
-    except DatasetError as error:
-        raise DatasetError(f"{name}: {error}") from None
-
-
-_Axes = tuple[list[str], list[str], list[int]]
-
-
-def _axes(datasets: Any) -> _Axes:
-    """Return shapes and configurations in the order in which they come, and seeds in theirs."""
-    shapes, configs, seeds = (
-        dict.fromkeys(label for dataset in datasets for label in dataset[axis].values.tolist())
-        for axis in RUN
-    )
-    return list(shapes), list(configs), sorted(seeds)
-
-
-def _member(name: str, dataset: xr.Dataset, axes: _Axes) -> _Member:
-    order = [{label: index for index, label in enumerate(axis)} for axis in axes]
-    indices = tuple(
-        np.array([index[label] for label in dataset[axis].values.tolist()], dtype=np.intp)
-        for axis, index in zip(RUN, order, strict=True)
-    )
-    status = dataset["run_status"].transpose(*RUN).values
-    return _Member(name=name, dataset=dataset, indices=indices, present=status != RunStatus.MISSING)
-
-
 def _check_size(name: str, sizes: Sequence[int]) -> None:
     """Refuse an array that memory does not hold: the union has room for every shape with every seed."""
     if math.prod(sizes) > _MOST:
@@ -148,65 +110,137 @@ def _check_size(name: str, sizes: Sequence[int]) -> None:
         )
 
 
-def _check_apart(members: Sequence[_Member], axes: _Axes) -> None:
+def _aligned(dataset: xr.Dataset, name: str, axes: Mapping[str, Sequence[Any]]) -> npt.NDArray[Any]:
+    """Return a variable of single runs over the axes of the union, filled where there is no run."""
+    part = dataset[name]
+    part = part.assign_coords({dim: np.arange(part.sizes[dim]) for dim in _MORE if dim in part.dims})
+    labels = {str(dim): list(axes[str(dim)]) for dim in part.dims}
+    values: npt.NDArray[Any] = part.reindex(labels, fill_value=VARIABLES[name].fill).values
+    return values
+
+
+def _check_apart(present: Mapping[str, npt.NDArray[np.bool_]], axes: Mapping[str, Sequence[Any]]) -> None:
     """Refuse two runs of one cell, and name the first."""
-    owner = np.full([len(axis) for axis in axes], -1)
-    for number, member in enumerate(members):
-        region = np.ix_(*member.indices)
-        taken = member.present & (owner[region] >= 0)
-        if taken.any():
-            cell = np.argwhere(taken)[0].tolist()
-            labels = [str(member.dataset[axis].values[index]) for axis, index in zip(RUN, cell, strict=True)]
-            first = members[owner[region][tuple(cell)]]
+    names = list(present)
+    owner = np.full([len(axes[axis]) for axis in RUN], -1)
+    for number, (name, made) in enumerate(present.items()):
+        taken = np.argwhere(made & (owner >= 0))
+        if len(taken):
+            labels = [str(axes[axis][index]) for axis, index in zip(RUN, taken[0], strict=True)]
             raise DatasetError(
-                f"{first.name} and {member.name} both have a run of {labels[0]}, "
-                f"{labels[1]}, seed {labels[2]} ({count(int(taken.sum()), 'such run')}); a run counts "
+                f"{names[owner[tuple(taken[0])]]} and {name} both have a run of {labels[0]}, "
+                f"{labels[1]}, seed {labels[2]} ({count(len(taken), 'such run')}); a run counts "
                 "once, so take it out of one of them"
             )
-        owner[region] = np.where(member.present, number, owner[region])
+        owner[made] = number
 
 
-def _merge_runs(variable: Variable, name: str, members: Sequence[_Member], axes: _Axes) -> npt.NDArray[Any]:
+def _merge_runs(
+    name: str,
+    axes: Mapping[str, Sequence[Any]],
+    named: Mapping[str, xr.Dataset],
+    present: Mapping[str, npt.NDArray[np.bool_]],
+) -> npt.NDArray[Any]:
     """Return a variable over shape, config, seed and more; what no member has is filled."""
-    more = variable.dims[len(RUN) :]
-    having = [member for member in members if name in member.dataset]
-    longest = [max(member.dataset.sizes[dim] for member in having) for dim in more]
-    sizes = [len(axes[0]), len(axes[1]), len(axes[2]), *longest]
-    _check_size(name, sizes)
-    merged = np.full(sizes, _fill(variable), dtype=object if variable.kind == "U" else None)
-    for member in having:
-        values = member.dataset[name].transpose(*variable.dims).values
-        region = np.ix_(*member.indices)
-        block = merged[region]
-        begin: tuple[Any, ...] = tuple(slice(size) for size in values.shape[len(RUN) :])
-        block[(member.present, *begin)] = values[member.present]
-        merged[region] = block
+    variable = VARIABLES[name]
+    dtype = object if variable.kind == "U" else None
+    merged = np.full([len(axes[dim]) for dim in variable.dims], variable.fill, dtype=dtype)
+    for file, dataset in named.items():
+        if name in dataset:
+            merged[present[file]] = _aligned(dataset, name, axes)[present[file]]
     return merged
 
 
-def _fill(variable: Variable) -> Any:
-    if variable.flags is None:
-        return _FILL[variable.kind]
-    return RunStatus.MISSING if variable.flags is RunStatus else TrialStatus.NOT_RUN
-
-
-def _merge_shapes(name: str, members: Sequence[_Member], axes: _Axes) -> npt.NDArray[Any]:
-    """Return a variable over shapes, about which the members that know it agree."""
-    is_text = VARIABLES[name].kind == "U"
-    merged = np.full(len(axes[0]), "" if is_text else math.nan, dtype=object if is_text else float)
-    for member in members:
-        if name not in member.dataset:
+def _merge_shapes(name: str, named: Mapping[str, xr.Dataset], shapes: Sequence[str]) -> npt.NDArray[Any]:
+    """Return a variable over shapes, about which the datasets that know it agree."""
+    known: dict[str, Any] = {}
+    for file, dataset in named.items():
+        if name not in dataset:
             continue
-        for index, value in zip(member.indices[0], member.dataset[name].values.tolist(), strict=True):
-            known = merged[index]
-            if _is_known(value) and _is_known(known) and value != known:
+        for shape, value in zip(dataset["shape"].values.tolist(), dataset[name].values.tolist(), strict=True):
+            if value in {"", None} or value != value:  # noqa: PLR0124 - NaN is not itself
+                continue
+            if known.setdefault(shape, value) != value:
                 raise DatasetError(
-                    f"{member.name}: {name} of {axes[0][index]} is {value}, but {known} in another file; one "
+                    f"{file}: {name} of {shape} is {value}, but {known[shape]} in another file; one "
                     "label names two shapes: rename one of them"
                 )
-            merged[index] = value if _is_known(value) else known
-    return merged
+    return np.array([known.get(shape, VARIABLES[name].fill) for shape in shapes], dtype=object)
 
 
-def _is_known(value: Any) -> bool:
-    return bool(value != "" and value == value)  # noqa: PLR0124 - NaN is not itself
+def _merge_attrs(named: Mapping[str, _Attrs]) -> dict[str, Any]:
+    """Return the attributes of the union of datasets: what all share, and ``sources`` with the others.
+
+    Conditions under which the numbers came about may be unknown, but may not contradict each other. Other
+    attributes may differ, such as the version of TVM: that may be the very thing to be compared.
+    """
+    plain = {
+        name: {key: np.asarray(value).tolist() for key, value in attrs.items()}
+        for name, attrs in named.items()
+    }
+    seen: dict[str, tuple[str, Any]] = {}
+    for name, attrs in plain.items():
+        for fact, value in _facts(attrs):
+            first, known = seen.setdefault(fact, (name, value))
+            if value != known:
+                raise DatasetError(
+                    f"{fact} is {_shown(known)} in {first}, but {_shown(value)} in {name}; datasets "
+                    "that were measured differently cannot be merged"
+                )
+    shared = _shared(list(plain.values()))
+    own = [
+        {"file": name, **{key: _parsed(attrs, key) for key in attrs if attrs[key] != shared.get(key)}}
+        for name, attrs in plain.items()
+    ]
+    return {"title": f"merged from {len(plain)} datasets", **shared, "sources": json.dumps(own)}
+
+
+def _facts(attrs: _Attrs) -> Iterator[tuple[str, Any]]:
+    """Yield what another dataset may not contradict."""
+    yield from ((key, attrs.get(key)) for key in _SAME)
+    conditions = {"target": attrs.get("target"), "device": attrs.get("gpu") or attrs.get("device")}
+    yield from ((key, value) for key, value in conditions.items() if value)
+    settings = _parsed(attrs, "settings")
+    if isinstance(settings, dict):
+        yield from ((f"setting {key}", value) for key, value in settings.items() if key not in _MAY_DIFFER)
+    yield from ((f"configuration {name}", meaning) for name, meaning in _configurations(attrs).items())
+
+
+def _shared(members: Sequence[_Attrs]) -> dict[str, Any]:
+    """Return the attributes that hold for the union."""
+    first, *others = members
+    shared = {
+        key: value
+        for key, value in first.items()
+        if key != "sources" and all(attrs.get(key) == value for attrs in others)
+    }
+    if all("settings" in attrs for attrs in members):  # they differ in nothing that was measured
+        shared["settings"] = first["settings"]
+    if all(map(_configurations, members)):
+        union = {name: meaning for attrs in members for name, meaning in _configurations(attrs).items()}
+        shared["configurations"] = json.dumps(list(union.values()))
+    return shared
+
+
+def _configurations(attrs: _Attrs) -> dict[str, Any]:
+    """Return the meaning of each configuration, by its name; empty if unknown."""
+    meanings = _parsed(attrs, "configurations")
+    if not isinstance(meanings, list):
+        return {}
+    return {
+        meaning["name"]: meaning for meaning in meanings if isinstance(meaning, dict) and "name" in meaning
+    }
+
+
+def _parsed(attrs: _Attrs, key: str) -> Any:
+    """Return the list or object that an attribute holds as JSON, or any other attribute as it is."""
+    value = attrs.get(key)
+    try:
+        document = json.loads(value) if isinstance(value, str) else None
+    except ValueError:
+        return value
+    return document if isinstance(document, list | dict) else value
+
+
+def _shown(value: Any) -> str:
+    return "not given" if value is None else reprlib.repr(value)

@@ -15,7 +15,7 @@ import xarray as xr
 from abtune.dataset.check import check_attrs, validate
 from abtune.dataset.schema import VARIABLES
 from abtune.errors import DatasetError, InputError, StoreError, unknown_name
-from abtune.files import replacing
+from abtune.files import LIMIT_VARIABLE, most_gib, replacing
 
 BUNDLED: Mapping[str, str] = {
     "tvm14009-rtx3080": "the table of apache/tvm#14009: 29 shapes, one run a cell, RTX 3080",
@@ -23,6 +23,9 @@ BUNDLED: Mapping[str, str] = {
     "h200-deep": "five of its shapes, 10 seeds of 512 trials, async against mainline on H200",
     "h200-pilot": "three of its shapes, 10 seeds of 192 trials, async against mainline on H200",
 }
+
+# A small file may hold huge arrays: parts that were never written take no room in it.
+_MOST_GIB = 4.0
 
 # File systems allow 255 bytes; a file is first written under a name that is longer by a dozen.
 _LONGEST_NAME = 240
@@ -47,7 +50,8 @@ def open_dataset(path_or_name: str | os.PathLike[str]) -> xr.Dataset:
     Raises
     ------
     DatasetError
-        If the file is missing, cannot be read, or is not a valid dataset.
+        If the file is missing, cannot be read, is not a valid dataset, or takes more than 4 GiB of memory;
+        the environment variable ``ABTUNE_MAX_GIB`` sets another limit.
     InputError
         If there is neither a file nor a bundled dataset of this name, or it is no name.
     """
@@ -57,12 +61,21 @@ def open_dataset(path_or_name: str | os.PathLike[str]) -> xr.Dataset:
             f"{', '.join(BUNDLED)}"
         )
     path = _resolve(path_or_name)
+    limit = most_gib(_MOST_GIB)
     try:
-        dataset = xr.load_dataset(path, engine="netcdf4")
+        with xr.open_dataset(path, engine="netcdf4") as lazy:
+            gib = lazy.nbytes / 2**30
+            dataset = lazy.load() if gib <= limit else None
     except PermissionError:
         raise DatasetError(f"{path}: no permission to read it") from None
     except _UNREADABLE as error:
         raise DatasetError(f"{path}: not a netCDF file, or damaged ({_reason(error)})") from None
+    if dataset is None:
+        size = f"{gib:,.0f}" if gib >= 1 else f"{gib:.1g}"
+        raise DatasetError(
+            f"{path}: would take {size} GiB of memory, and the most is {limit:g} GiB; set {LIMIT_VARIABLE} "
+            "to read it"
+        )
     try:
         validate(dataset)
     except DatasetError as error:
@@ -110,13 +123,7 @@ def write_dataset(dataset: xr.Dataset, path: str | os.PathLike[str], *, remedy: 
 
 
 def place_for(path: str | os.PathLike[str]) -> Path:
-    """Return where a dataset is to be put, links followed, after checking that a file can be there.
-
-    Raises
-    ------
-    StoreError
-        If the name is impossible, its folder is missing, or it names a folder or device.
-    """
+    """Return where a dataset is to be put, links followed, after checking that a file can be there."""
     try:
         place = Path(path).resolve()
         known, regular, folder = place.exists(), place.is_file(), place.parent.is_dir()
@@ -133,13 +140,7 @@ def place_for(path: str | os.PathLike[str]) -> Path:
 
 
 def bundled_path(name: str) -> Path:
-    """Return where the bundled dataset of this name lies.
-
-    Raises
-    ------
-    InputError
-        If there is none of this name.
-    """
+    """Return where the bundled dataset of this name lies."""
     if name not in BUNDLED:
         raise unknown_name("dataset", name, BUNDLED)
     package = Path(__file__).parent.parent

@@ -7,6 +7,7 @@ analysed without the measuring code.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
@@ -90,6 +91,13 @@ class Variable:
             attrs["flag_values"] = np.array([flag.value for flag in self.flags], dtype=np.int8)
             attrs["flag_meanings"] = " ".join(flag.name.lower() for flag in self.flags)
         return attrs
+
+    @property
+    def fill(self) -> Any:
+        """What stands where there is no value."""
+        if self.flags is not None:
+            return self.flags["NOT_RUN" if self.flags is TrialStatus else "MISSING"]
+        return {"f": math.nan, "U": "", "M": np.datetime64("NaT", "ms")}[self.kind]
 
 
 def _variable(

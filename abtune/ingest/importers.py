@@ -7,59 +7,87 @@ all of some files.
 
 from __future__ import annotations
 
+import functools
+import logging
 from collections.abc import Mapping, Sequence
-from importlib.metadata import EntryPoint
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from abtune.errors import DatasetError, InputError, unknown_name
 from abtune.ingest.importer import Imported, Importer, Inputs, Values
 from abtune.ingest.sources import Source
 from abtune.ingest.texts import read_beginning
-from abtune.text import listed
+from abtune.text import listed, printable
 
+# Other packages add importers as entry points of this group.
+_GROUP = "abtune.importers"
 # One line each, in the order of the help: the name of the subcommand, and where its importer is.
 IMPORTERS: Mapping[str, str] = {
-    "published": "abtune.ingest.tables.published:PUBLISHED",
+    "published": "abtune.ingest.published:PUBLISHED",
     "databases": "abtune.ingest.searches.databases:DATABASES",
     "logs": "abtune.ingest.searches.logs:LOGS",
+    "kernel-tuner": "abtune.ingest.searches.kernel_tuner:KERNEL_TUNER",
     "timings": "abtune.ingest.timings.timings:TIMINGS",
+    "pyperf": "abtune.ingest.timings.pyperf:PYPERF",
 }
 
 
-def importer_named(name: str) -> Importer:
-    """Return the importer of a name.
+def importer_names() -> tuple[str, ...]:
+    """Return the names of all importers, in the order of the help."""
+    return (*IMPORTERS, *others())
 
-    Raises
-    ------
-    InputError
-        If there is none.
-    """
-    if name not in IMPORTERS:
-        raise unknown_name("importer", name, IMPORTERS)
-    importer: Importer = EntryPoint(name=name, value=IMPORTERS[name], group="abtune.importers").load()
-    return importer
+
+def importer_named(name: str) -> Importer:
+    """Return the importer of a name."""
+    if name in IMPORTERS:
+        importer: Importer = EntryPoint(name=name, value=IMPORTERS[name], group=_GROUP).load()
+        return importer
+    if name not in others():
+        raise unknown_name("importer", name, importer_names())
+    return others()[name]
 
 
 def all_importers() -> tuple[Importer, ...]:
     """Return all importers, in the order of the help."""
-    return tuple(map(importer_named, IMPORTERS))
+    return tuple(map(importer_named, importer_names()))
+
+
+@functools.cache
+def others() -> Mapping[str, Importer]:
+    """Return the importers that other packages add as entry points; a broken one is left out with a line."""
+    found: dict[str, Importer] = {}
+    for entry in entry_points(group=_GROUP):
+        try:
+            found[entry.name] = _load(entry)
+        except Exception as error:  # noqa: BLE001 - whatever a stranger's module raises
+            package = entry.dist.name if entry.dist else "a package"
+            reason = " ".join(str(error).split()) or type(error).__name__
+            line = f"abtune: importer {entry.name} of {package} is left out: {reason}"
+            logging.getLogger("abtune").warning("%s", printable(line))
+    return found
+
+
+def _load(entry: EntryPoint) -> Importer:
+    """Return the importer of another package."""
+    if entry.name in IMPORTERS:
+        raise InputError("abtune has one of this name")
+    importer = entry.load()
+    if not isinstance(importer, Importer) or importer.name != entry.name:
+        raise InputError(f"{entry.value} is no Importer called {entry.name!r}")
+    return importer
 
 
 def recognise(sources: Sequence[Source]) -> Importer:
-    """Return the one importer that reads all of the sources, by their content.
-
-    Raises
-    ------
-    InputError
-        If there is none, or more than one.
-    """
+    """Return the one importer that reads all of the sources, by their content."""
     able = all_importers()
     for source in sources:
         _check_readable(source.path)
         readers = _readers(source.path)
         left = tuple(importer for importer in able if importer in readers)
         if not left:
-            also = "" if len(able) == len(IMPORTERS) else f", unlike the files before ({_listed(able)})"
+            also = (
+                "" if len(able) == len(importer_names()) else f", unlike the files before ({_listed(able)})"
+            )
             raise InputError(
                 f"{source.path}: no importer knows this content{also}; there are {_listed(all_importers())}; "
                 "name one, such as abtune import timings FILE"
@@ -77,15 +105,7 @@ def _listed(importers: Sequence[Importer]) -> str:
 
 
 def run_importer(importer: Importer, sources: Sequence[Source], values: Values) -> Imported:
-    """Return what an importer makes of the sources.
-
-    Raises
-    ------
-    DatasetError
-        If a source is certainly of a kind that another importer reads, or as the importer says.
-    InputError
-        If there are more files than the importer reads, or as it says.
-    """
+    """Return what an importer makes of the sources."""
     if importer.inputs is Inputs.ONE_FILE and len(sources) != 1:
         raise InputError(
             f"{importer.name} reads one file, and {len(sources)} are given; import each by itself"
@@ -116,7 +136,7 @@ def _check_readable(path: Path) -> None:
     if not exists:
         raise DatasetError(
             f"cannot read {path}: there is no such file, and no importer of that name; there are "
-            f"{', '.join(IMPORTERS)}"
+            f"{', '.join(importer_names())}"
         )
     if not known:
-        raise InputError(f"{path}: is no regular file; name its importer: {', '.join(IMPORTERS)}")
+        raise InputError(f"{path}: is no regular file; name its importer: {', '.join(importer_names())}")

@@ -1,8 +1,11 @@
 """Files from elsewhere: which file is which seed of which configuration.
 
-Files are named one by one, as ``NAME=PATH``, or by a pattern over their paths (``path_patterns``). The files
-of one configuration are its seeds, in the order in which they are given. A seed has to be a fresh draw, so a
-file that comes twice, by name or by content, is refused.
+Files are named one by one, as ``NAME=PATH``, or by a pattern over their paths. The files of one configuration
+are its seeds, in the order in which they are given. A seed has to be a fresh draw, so a file that comes
+twice, by name or by content, is refused.
+
+In ``{config}_outputs/{shape}_t=5000/*.txt`` the names in braces say what a piece of the path means, and ``*``
+and ``?`` stand for any characters and any one. None of them stands for a ``/``.
 """
 
 from __future__ import annotations
@@ -12,11 +15,15 @@ import hashlib
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from abtune.errors import DatasetError, InputError
+from abtune.errors import DatasetError, InputError, unknown_name
+from abtune.ingest.texts import read_text
+
+FIELDS = ("config", "shape", "seed")
+_WORDS = re.compile(r"(\{\w*\}|\*|\?)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +32,8 @@ class Source:
 
     Attributes
     ----------
+    path : Path
+        Where it is.
     config : str
         The configuration that made it; empty if the file itself tells.
     shape : str
@@ -33,15 +42,13 @@ class Source:
         Its number: as its path says, or among the sources of its configuration and shape.
     seed_in_path : bool
         Whether its path says the number.
-    path : Path
-        Where it is.
     """
 
-    config: str
-    shape: str
-    seed: int
-    seed_in_path: bool
     path: Path
+    config: str = ""
+    shape: str = ""
+    seed: int = 0
+    seed_in_path: bool = False
 
     @property
     def recorded(self) -> str:
@@ -58,35 +65,26 @@ def recorded_path(path: Path) -> str:
 
 
 def find_sources(specs: Iterable[str]) -> tuple[Source, ...]:
-    """Return the sources that entries ``NAME=PATH`` name; a path may hold ``*``, ``?`` and ``[...]``.
-
-    Raises
-    ------
-    InputError
-        If an entry has another form, matches nothing, or names what another entry names.
-    """
-    named: list[tuple[str, str]] = []
-    for spec in specs:
-        config, sign, pattern = spec.partition("=")
-        if not (sign and config.strip() and pattern):
-            raise InputError(f"{spec!r} is not NAME=PATH: a configuration and a file, such as new=run1.log")
-        named.append((config.strip(), pattern))
-    return _number(
-        named, "nothing to import; give --run NAME=PATH for each seed of a configuration, or --pattern"
-    )
+    """Return the sources that entries ``NAME=PATH`` name; a path may hold ``*``, ``?`` and ``[...]``."""
+    nothing = "nothing to import; give --run NAME=PATH for each seed of a configuration, or --pattern"
+    return _number(_named(specs), nothing)
 
 
 def find_files(patterns: Iterable[str], specs: Iterable[str]) -> tuple[Source, ...]:
-    """Return files that tell their configurations themselves, then those that entries ``NAME=PATH`` name.
+    """Return files that tell their configurations themselves, then those that entries ``NAME=PATH`` name."""
+    named = [*(("", pattern) for pattern in patterns), *_named(specs)]
+    return _number(named, "nothing to import; give files, --run NAME=PATH for each, or --pattern")
 
-    Raises
-    ------
-    InputError
-        As for :func:`find_sources`.
-    """
-    alone = [("", pattern) for pattern in patterns]
-    others = [(source.config, str(source.path)) for source in (find_sources(specs) if specs else ())]
-    return _number(alone + others, "nothing to import; give files, --run NAME=PATH for each, or --pattern")
+
+def _named(specs: Iterable[str]) -> list[tuple[str, str]]:
+    """Return the configurations and the paths of entries ``NAME=PATH``."""
+    named = []
+    for spec in specs:
+        config, sign, path = spec.partition("=")
+        if not (sign and config.strip() and path):
+            raise InputError(f"{spec!r} is not NAME=PATH: a configuration and a file, such as new=run1.log")
+        named.append((config.strip(), path))
+    return named
 
 
 def _number(named: Sequence[tuple[str, str]], nothing: str) -> tuple[Source, ...]:
@@ -95,9 +93,7 @@ def _number(named: Sequence[tuple[str, str]], nothing: str) -> tuple[Source, ...
     counts: Counter[str] = Counter()
     for config, pattern in named:
         for path in _matches(pattern):
-            sources.append(
-                Source(config=config, shape="", seed=counts[config], seed_in_path=False, path=path)
-            )
+            sources.append(Source(config=config, seed=counts[config], path=path))
             counts[config] += 1
     if not sources:
         raise InputError(nothing)
@@ -106,13 +102,7 @@ def _number(named: Sequence[tuple[str, str]], nothing: str) -> tuple[Source, ...
 
 
 def check_once(paths: Iterable[Path]) -> None:
-    """Check that no two paths lead to one file.
-
-    Raises
-    ------
-    InputError
-        If two do, or if a path cannot be followed.
-    """
+    """Check that no two paths lead to one file."""
     seen: set[Path] = set()
     for path in paths:
         target = _target(path)
@@ -134,16 +124,32 @@ def _target(path: Path) -> Path:
 def _matches(pattern: str) -> list[Path]:
     if not glob.has_magic(pattern) or _target(Path(pattern)).exists():
         return [Path(pattern)]
-    matches = sorted(glob.glob(pattern), key=natural)  # noqa: PTH207 - the pattern may be absolute
+    matches = sorted(glob.glob(pattern), key=_natural)  # noqa: PTH207 - the pattern may be absolute
     if not matches:
         raise InputError(f"no file or folder matches {pattern!r}")
     return [Path(match) for match in matches]
 
 
-def natural(name: str) -> list[tuple[int, str]]:
+def _natural(name: str) -> list[tuple[int, str]]:
     """Return a key that sorts run-2 before run-10."""
     pieces = re.split(r"(\d+)", name, flags=re.ASCII)
     return [(int(text), "") if text.isascii() and text.isdigit() else (-1, text) for text in pieces]
+
+
+def label_told(source: Source, shape: str) -> str:
+    """Return the label of the only shape, which ``--shape`` or the path tells, not both; empty if neither."""
+    if shape and source.shape:
+        raise InputError("--shape and {shape} of --pattern both name the shape; keep one of them")
+    return shape or source.shape
+
+
+def read_once(sources: Iterable[Source]) -> Iterator[tuple[Source, str]]:
+    """Yield the sources, each with its text; a text that comes twice is refused."""
+    contents = Contents()
+    for source in sources:
+        text = read_text(source.path)
+        contents.add(source.path, text)
+        yield source, text
 
 
 class Contents:
@@ -153,14 +159,83 @@ class Contents:
         self._seen: dict[bytes, Path] = {}
 
     def add(self, path: Path, text: str) -> None:
-        """Note a content.
-
-        Raises
-        ------
-        DatasetError
-            If it was there before.
-        """
+        """Note a content."""
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
         first = self._seen.setdefault(digest, path)
         if first is not path:
             raise DatasetError(f"{path}: holds the same as {first}; a copy is not another seed")
+
+
+def find_matching(pattern: str) -> tuple[Source, ...]:
+    """Return the sources whose paths match a pattern, with what their paths say of them."""
+    words = _WORDS.split(pattern)
+    fields = [word[1:-1] for word in words if word.startswith("{") and _WORDS.fullmatch(word)]
+    _check_fields(pattern, fields)
+    wildcards = (_as_wildcard(word) for word in words)
+    paths = sorted(glob.glob("".join(wildcards)), key=_natural)  # noqa: PTH207 - the pattern may be absolute
+    sources = tuple(_numbered(paths, words))
+    if not sources:
+        raise InputError(f"no file or folder matches --pattern {pattern!r}")
+    check_once(source.path for source in sources)
+    return sources
+
+
+def _check_fields(pattern: str, fields: list[str]) -> None:
+    for field, count in Counter(fields).items():
+        if field not in FIELDS:
+            raise unknown_name("field of --pattern", field, FIELDS)
+        if count > 1:
+            raise InputError(f"--pattern has {{{field}}} {count} times; write * for all but one")
+    if not fields:
+        raise InputError(
+            f"--pattern {pattern!r} has no field; write {{config}}, {{shape}} or {{seed}} where paths differ"
+        )
+
+
+def _as_wildcard(word: str) -> str:
+    if word in {"*", "?"}:
+        return word
+    return "*" if _WORDS.fullmatch(word) else glob.escape(word)
+
+
+def _as_expression(word: str, more: str) -> str:
+    """Return the regular expression of a word; ``more`` makes it take as little as it can, or is empty."""
+    if word == "?":
+        return "[^/]"
+    if word == "*":
+        return f"[^/]*{more}"
+    if word == "{seed}":
+        return rf"(?P<seed>\d{{1,18}}{more})"
+    return f"(?P<{word[1:-1]}>[^/]+{more})" if _WORDS.fullmatch(word) else re.escape(word)
+
+
+def _numbered(paths: list[str], words: list[str]) -> Iterator[Source]:
+    """Yield the sources; without a seed in their paths, the files of one configuration and shape count up."""
+    most, least = (
+        re.compile("".join(_as_expression(word, more) for word in words), re.ASCII | re.DOTALL)
+        for more in ("", "?")
+    )
+    counts: Counter[tuple[str, str]] = Counter()
+    for path in paths:
+        match, other = most.fullmatch(path), least.fullmatch(path)
+        if match is None or other is None:  # a seed that is no number
+            continue
+        fields = match.groupdict()
+        if fields != other.groupdict():
+            raise InputError(
+                f"{path} matches --pattern in two ways, {_shown(fields)} and {_shown(other.groupdict())}; "
+                "write more of the path out"
+            )
+        config, shape = fields.get("config", ""), fields.get("shape", "")
+        yield Source(
+            config=config,
+            shape=shape,
+            seed=int(fields["seed"]) if "seed" in fields else counts[config, shape],
+            seed_in_path="seed" in fields,
+            path=Path(path),
+        )
+        counts[config, shape] += 1
+
+
+def _shown(fields: dict[str, str]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in fields.items())

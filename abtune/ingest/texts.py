@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import codecs
 import json
-import math
-import os
 import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from abtune.errors import DatasetError, InputError
-from abtune.ingest.units import shortened, to_number
+from abtune.errors import DatasetError
+from abtune.files import LIMIT_VARIABLE, most_gib
+from abtune.text import shortened
 
 # The most GiB that is read of one file. An endless file, such as a device, would fill the memory.
-LIMIT_VARIABLE = "ABTUNE_MAX_GIB"
 _LIMIT = 1.0
 _CHUNK = 2**20
 _NETCDF = (b"\x89HDF", b"CDF")
@@ -24,15 +22,7 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def read_text(path: Path) -> str:
-    """Return the whole text of a file that may not be empty, without the colours of a terminal.
-
-    Raises
-    ------
-    DatasetError
-        If the file cannot be read, is empty, is not UTF-8, or is larger than the limit.
-    InputError
-        If the environment sets a limit that is none.
-    """
+    """Return the whole text of a file that may not be empty, without the colours of a terminal."""
     text = load_text(path)
     if not text.strip():
         raise DatasetError(f"{path}: is empty")
@@ -40,13 +30,7 @@ def read_text(path: Path) -> str:
 
 
 def load_text(path: Path) -> str:
-    """Return the whole text of a file, as it is but for the ends of its lines.
-
-    Raises
-    ------
-    DatasetError, InputError
-        As for :func:`read_text`, but a file may be empty.
-    """
+    """Return the whole text of a file, as it is but for the ends of its lines."""
     try:
         text = "".join(_decoded(path))
     except UnicodeDecodeError:
@@ -72,7 +56,7 @@ def read_beginning(path: Path) -> str:
 
 def _decoded(path: Path) -> Iterator[str]:
     """Yield the text piece by piece, so that the first wrong byte or one too many ends it."""
-    limit, size = _limit(), 0
+    limit, size = most_gib(_LIMIT), 0
     decoder = codecs.getincrementaldecoder("utf-8-sig")()
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK):
@@ -90,32 +74,12 @@ def _decoded(path: Path) -> Iterator[str]:
     yield decoder.decode(b"", final=True)
 
 
-def _limit() -> float:
-    """Return the most GiB of a file, which the environment may set."""
-    text = os.environ.get(LIMIT_VARIABLE, "")
-    if not text:
-        return _LIMIT
-    try:
-        limit = to_number(text)
-    except ValueError:
-        limit = math.nan
-    if not 0 < limit < math.inf:
-        raise InputError(f"{LIMIT_VARIABLE} is {shortened(text)!r}; set it to a number of GiB, such as 4")
-    return limit
-
-
 class _RepeatedKeyError(Exception):
     """One object of JSON has a key twice; Python would keep the last value without a word."""
 
 
 def parse_json(text: str, where: str) -> Any:
-    """Return what a JSON document holds.
-
-    Raises
-    ------
-    DatasetError
-        If it is not JSON, is cut short, or an object has a key twice.
-    """
+    """Return what a JSON document holds."""
     try:
         return json.loads(text, object_pairs_hook=_object)
     except _RepeatedKeyError as error:

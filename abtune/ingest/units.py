@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from abtune.errors import DatasetError, InputError
+from abtune.text import shortened, to_number
 
 # How many of a unit make a second. Whole numbers, because a division by them rounds only once.
 PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
@@ -21,16 +22,10 @@ FLOPS = {"mflops": 1e6, "gflops": 1e9, "tflops": 1e12}
 UNITS = (*PER_SECOND, *FLOPS)
 # Texts that are longer are no cell of a table that people read, and no number.
 LONGEST_CELL = 4_096
-_LONGEST_NUMBER = 400
 
 # Case matters for times: Ms is a megasecond. There are two micro signs, which look the same.
 _TIMES = {**{unit: unit for unit in PER_SECOND}, "\u00b5s": "us", "\u03bcs": "us"}
 _SPELLED_RATES = {spelling: unit for unit in FLOPS for spelling in (unit, f"{unit[:-1]}/s")}
-# Decimal digits of ASCII only: float() also reads 1_500 and the digits of other scripts.
-_NUMBER = re.compile(
-    r"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?|nan)", re.IGNORECASE | re.ASCII
-)
-
 # A heading without a unit may hold words of letters and digits, joined by these marks. Any other mark may be
 # part of a ratio, a rate or a unit: async/main, iter/s, c (lower is better).
 _PLAIN_WORD = re.compile(r"[\w.#+&@-]+")
@@ -49,18 +44,10 @@ _OF_TIMES = re.compile("times?|timings?|runtimes?|latency|latencies|durations?|e
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heading:
-    """What the heading of a column says.
+    """What the heading of a column says."""
 
-    Attributes
-    ----------
-    name : str
-        Without its unit.
-    unit : str
-        One of :data:`UNITS`, ``%``, or empty if the heading names no unit.
-    """
-
-    name: str
-    unit: str
+    name: str  # without its unit
+    unit: str  # one of :data:`UNITS`, ``%``, or empty if the heading names no unit
 
 
 def unit_named(text: str) -> str:
@@ -69,20 +56,7 @@ def unit_named(text: str) -> str:
 
 
 def read_heading(cell: str, known: Sequence[str]) -> Heading:
-    """Return the name and the unit of a column.
-
-    Parameters
-    ----------
-    cell : str
-        ``NAME``, ``NAME (UNIT)``, ``NAME [UNIT]`` or ``NAME_UNIT``.
-    known : sequence of str
-        The units that the column may have, among :data:`UNITS` and ``%``.
-
-    Raises
-    ------
-    InputError
-        If the heading has another form, or its words say that the column holds something else.
-    """
+    """Return the name and the unit of a column."""
     name, unit = _split(cell)
     words = [word.strip(".+-#&@") for word in _MARKS_BETWEEN.split(name.casefold()) if word]
     of_rates = not set(known) <= set(PER_SECOND)
@@ -124,28 +98,8 @@ def _rule(known: Iterable[str]) -> str:
     )
 
 
-def to_number(text: str) -> float:
-    """Return the number that a text writes in decimal digits; inf and nan are numbers too.
-
-    Raises
-    ------
-    ValueError
-        If it is no such text. ``1_500``, ``1,5`` and digits of other scripts are none.
-    """
-    text = text.strip()
-    if len(text) > _LONGEST_NUMBER or not _NUMBER.fullmatch(text):
-        raise ValueError(f"not a number: {shortened(text)!r}")
-    return float(text)
-
-
 def to_seconds(value: Any, unit: str, where: str) -> float:
-    """Return a time in seconds, given as a number or as text.
-
-    Raises
-    ------
-    DatasetError
-        If it is not a positive number.
-    """
+    """Return a time in seconds, given as a number or as text."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise DatasetError(f"{where}: {shortened(value)} is not a time; give a positive number")
     try:
@@ -156,9 +110,3 @@ def to_seconds(value: Any, unit: str, where: str) -> float:
     if not 0 < number / PER_SECOND[unit] < math.inf:
         raise DatasetError(f"{where}: a time must be positive, not {value}; leave out what was not timed")
     return number / PER_SECOND[unit]
-
-
-def shortened(value: object, most: int = 40) -> str:
-    """Return a value as text for a message, cut to a length that a line can hold."""
-    text = str(value)
-    return text if len(text) <= most else f"{text[: most - 3]}..."

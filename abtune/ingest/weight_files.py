@@ -10,30 +10,13 @@ from pathlib import Path
 
 from abtune.errors import DatasetError, InputError
 from abtune.ingest.texts import load_text, parse_json
-from abtune.ingest.units import shortened, to_number
+from abtune.text import shortened, to_number
 
 _HEADER = ("label", "shape")
 
 
 def read_weights(path: Path) -> Mapping[str, float]:
-    """Return the weights in a file of CSV or JSON, as its suffix or its first brace tells.
-
-    Parameters
-    ----------
-    path : Path
-        CSV: lines of label and weight, with or without a header ``label,weight``. JSON: an object of
-        weights by label.
-
-    Returns
-    -------
-    mapping from str to float
-        Weights above zero, by label.
-
-    Raises
-    ------
-    InputError
-        With the line or label of the first thing that is wrong.
-    """
+    """Return the weights in a file of CSV or JSON, as its suffix or its first brace tells."""
     try:
         text = load_text(path)
         is_json = path.suffix.lower() == ".json" or text.lstrip().startswith("{")

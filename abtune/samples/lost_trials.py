@@ -17,24 +17,12 @@ _WORTH_SAYING = 0.005
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trials:
-    """What became of the trials of one configuration.
+    """What became of the trials of one configuration."""
 
-    Attributes
-    ----------
-    config : str
-        Its name.
-    tried : int
-        Trials that were made.
-    by_status : mapping from str to int
-        Trials by ``ok``, ``build_failed``, ``run_failed``, ``timed_out``.
-    lost_share : float
-        Those that were not ok over those tried; NaN without any.
-    """
-
-    config: str
-    tried: int
-    by_status: Mapping[str, int]
-    lost_share: float
+    config: str  # its name
+    tried: int  # trials that were made
+    by_status: Mapping[str, int]  # trials by ``ok``, ``build_failed``, ``run_failed``, ``timed_out``
+    lost_share: float  # those that were not ok over those tried; NaN without any
 
 
 def count_trials(dataset: xr.Dataset, config: str) -> Trials | None:

@@ -18,54 +18,29 @@ AT_TRIALS = "at_trials"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Samples:
-    """One configuration's seeds of every shape.
-
-    Attributes
-    ----------
-    config : str
-        Name of the configuration.
-    value : ndarray, shape (shapes, seeds), log seconds
-        Mean over rounds of the median log latency of a round; NaN without a timing.
-    n : ndarray of int, shape (shapes,)
-        Seeds with a timing.
-    latency : ndarray, shape (shapes,), seconds
-        Geometric mean over seeds; the timing itself where there is only one.
-    noise : ndarray, shape (shapes,)
-        Standard deviation of the log latency over seeds.
-    floor : ndarray, shape (shapes,)
-        Measurement variance of a seed's value, mean over seeds; NaN where no winner was timed twice.
-    failed, missing, untimed : ndarray of int, shape (shapes,)
-        Runs that failed, that were never made though another configuration has that seed, and that are
-        complete but whose winner has no timing.
-    found_nothing : ndarray of int, shape (shapes,)
-        Complete runs whose search had found nothing within its first trials, if those are compared.
-    trials : int
-        How many trials these are; 0 where winners are compared.
-    """
+    """One configuration's seeds of every shape."""
 
     config: str
-    value: Floats
-    n: Integers
-    latency: Floats
-    noise: Floats
-    floor: Floats
-    failed: Integers
-    missing: Integers
-    untimed: Integers
-    found_nothing: Integers
-    trials: int
+    value: (
+        Floats  # (shapes, seeds), log seconds: mean over rounds of the median of a round; NaN without timing
+    )
+    n: Integers  # (shapes,): seeds with a timing
+    latency: Floats  # (shapes,), seconds: geometric mean over seeds; the timing itself if there is only one
+    noise: Floats  # (shapes,): standard deviation of the log latency over seeds
+    floor: (
+        Floats  # (shapes,): measurement variance of a seed's value, mean over seeds; NaN if never timed twice
+    )
+    failed: Integers  # (shapes,): runs that failed
+    missing: Integers  # (shapes,): runs never made though another configuration has that seed
+    untimed: Integers  # (shapes,): complete runs whose winner has no timing
+    found_nothing: (
+        Integers  # (shapes,): complete runs that found nothing within the first trials, if compared
+    )
+    trials: int  # how many trials these are; 0 where winners are compared
 
 
 def extract(dataset: xr.Dataset, config: str) -> Samples:
-    """Reduce the timings of one configuration to samples; timings of failed runs are not used.
-
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-        Valid by the schema, restricted to the wanted shapes.
-    config : str
-        A configuration of the dataset.
-    """
+    """Reduce the timings of one configuration to samples; timings of failed runs are not used."""
     # A list keeps the dimension: for a single label xarray would import dask, which takes 0.2 s.
     part = dataset[["latency", "run_status"]].sel(config=[config])
     latency = part["latency"].transpose("config", "shape", "seed", "round", "repeat").values[0]
@@ -102,13 +77,7 @@ def _searched(dataset: xr.Dataset, config: str) -> npt.NDArray[np.bool_]:
 
 
 def two_sample(baseline: Samples, candidate: Samples) -> TwoSample:
-    """Return both sides as the statistics take them: the baseline first.
-
-    Parameters
-    ----------
-    baseline, candidate : Samples
-        Both sides.
-    """
+    """Return both sides as the statistics take them: the baseline first."""
     floor = np.stack([baseline.floor, candidate.floor], axis=1)
     return TwoSample(baseline.value, candidate.value, floor)
 

@@ -15,27 +15,18 @@ from abtune.stats.variance import seed_values
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transfers:
-    """The schedules that the searches of one configuration found, timed under two configurations.
+    """The schedules that the searches of one configuration found, timed under two configurations."""
 
-    Attributes
-    ----------
-    origin : str
-        The configuration whose searches found them.
-    baseline, candidate : ndarray, shape (shapes, seeds), log seconds
-        Mean over rounds of the median log latency, built as either; NaN without a timing.
-    error : ndarray, shape (shapes,)
-        Standard deviation that measuring gives the difference of two such values; NaN where unknown.
-    schedule : ndarray of str, shape (shapes, seeds)
-        Hash of the schedule as its own configuration builds it; empty without one.
-    status : ndarray of int, shape (shapes, seeds)
-        :class:`~abtune.dataset.schema.TransferStatus` under the other configuration.
-    """
-
-    origin: str
+    origin: str  # the configuration whose searches found them
+    # (shapes, seeds), log seconds: mean over rounds of the median log latency, built as either; NaN without a
+    # timing
     baseline: Floats
     candidate: Floats
+    # (shapes,): standard deviation that measuring gives the difference of two such values; NaN where unknown
     error: Floats
+    # (shapes, seeds): hash of the schedule as its own configuration builds it; empty without one
     schedule: npt.NDArray[np.object_]
+    # (shapes, seeds): :class:`~abtune.dataset.schema.TransferStatus` under the other configuration
     status: Integers
 
 
@@ -45,17 +36,7 @@ def has_transfers(dataset: xr.Dataset) -> bool:
 
 
 def extract_transfers(dataset: xr.Dataset, origin: str, baseline: str, candidate: str) -> Transfers:
-    """Return the schedules that one configuration found, under both.
-
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-        With transfers, restricted to the wanted shapes.
-    origin : str
-        ``baseline`` or ``candidate``.
-    baseline, candidate : str
-        Configurations of the dataset.
-    """
+    """Return the schedules that one configuration found, under both."""
     found = dataset[["transfer_latency", "transfer_status"]].sel(origin=origin)
     other = candidate if origin == baseline else baseline
     sides = [seed_values(np.log(_latency(found, config))) for config in (baseline, candidate)]

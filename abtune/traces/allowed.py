@@ -47,13 +47,7 @@ PREFIXES = ("meta_schedule.", "software_pipeline_")
 
 
 def require_allowed(trace: Trace) -> None:
-    """Check that a trace does nothing but what MetaSchedule's own design spaces do.
-
-    Raises
-    ------
-    DatasetError
-        Naming the first instruction or annotation that they never write.
-    """
+    """Check that a trace does nothing but what MetaSchedule's own design spaces do."""
     for refused in _refused(trace):
         raise DatasetError(
             f"the winner's trace has {refused}, which no design space of MetaSchedule writes; it is not "

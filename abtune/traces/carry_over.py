@@ -15,20 +15,7 @@ from abtune.traces.trace import Trace, read_trace, write_trace
 
 
 def carry_over(config: Configuration, trace: Trace) -> list[Trace]:
-    """Return the variants of a schedule that a configuration would build.
-
-    Parameters
-    ----------
-    config : Configuration
-        The one that takes the schedule over.
-    trace : Trace
-        Of a schedule that another configuration's search found, up to the postprocessors.
-
-    Raises
-    ------
-    InputError
-        If the configuration's own function raises, or returns something else than a list of traces.
-    """
+    """Return the variants of a schedule that a configuration would build."""
     if not config.transfer:
         return [trace]
     function = import_attribute(config.transfer)

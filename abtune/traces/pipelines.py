@@ -36,20 +36,7 @@ def without_pipeline(trace: Trace) -> Trace:
 
 
 def with_pipeline(trace: Trace, stage: int) -> Trace | None:
-    """Return the schedule with a pipeline whose computation is at a stage, in place of any it has.
-
-    Parameters
-    ----------
-    trace : Trace
-        Of a schedule with tiled reductions and copies into shared memory.
-    stage : int
-        One of :data:`STAGES`.
-
-    Returns
-    -------
-    Trace or None
-        None if there is nothing to pipeline: no copy, or no tiled reduction.
-    """
+    """Return the schedule with a pipeline whose computation is at a stage, in place of any it has."""
     plain = without_pipeline(trace)
     steps = plain.instructions
     copies = [number for number, step in enumerate(steps) if step.annotation == COPY]

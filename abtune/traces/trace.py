@@ -20,25 +20,14 @@ POSTPROCESSING = "EnterPostproc"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instruction:
-    """One step of a schedule.
+    """One step of a schedule."""
 
-    Attributes
-    ----------
-    name : str
-        What it does, such as ``"Split"``.
-    inputs, outputs : tuple
-        Names of blocks, loops and variables (``"b0"``, ``"l3"``, ``"v7"``); inputs also plain values.
-    attributes : tuple
-        Plain values.
-    decision : object
-        The sampled value; None for an instruction that samples nothing.
-    """
-
-    name: str
+    name: str  # what it does, such as ``"Split"``
+    # names of blocks, loops and variables (``"b0"``, ``"l3"``, ``"v7"``); inputs also plain values
     inputs: tuple[Any, ...]
-    attributes: tuple[Any, ...]
+    attributes: tuple[Any, ...]  # plain values
     outputs: tuple[str, ...]
-    decision: Any = None
+    decision: Any = None  # the sampled value; None for an instruction that samples nothing
 
     @property
     def annotation(self) -> str:
@@ -74,18 +63,7 @@ class Trace:
 
 
 def read_trace(value: object) -> Trace:
-    """Return the trace that a JSON value holds.
-
-    Parameters
-    ----------
-    value : object
-        ``[instructions, decisions]``, as text or as lists.
-
-    Raises
-    ------
-    DatasetError
-        If it is no trace.
-    """
+    """Return the trace that a JSON value holds."""
     try:
         steps, decisions = json.loads(value) if isinstance(value, str) else value  # type: ignore[misc]
         decided = {int(number): decision for number, decision in decisions}

@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import netCDF4
 import numpy as np
 import pytest
 import xarray as xr
@@ -227,3 +228,34 @@ def test_text_that_is_not_unicode_is_refused(small: xr.Dataset) -> None:
     with pytest.raises(DatasetError, match=r"udcff\.csv' is not valid Unicode"):
         abtune.save_dataset(small.assign_attrs(source="\udcff.csv"), "x.nc")
     assert names_in() == []
+
+
+def test_a_small_file_of_huge_arrays_is_not_loaded(
+    empty_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Chunks that were never written take no room in a file and all of it in memory."""
+    dataset = abtune.make_dataset(np.ones((2, 2, 3)), shapes=["x", "y"], configs=["a", "b"])
+    abtune.save_dataset(dataset, "small.nc")
+    with netCDF4.Dataset("huge.nc", "w") as file:
+        for name, size in (
+            ("shape", 1),
+            ("config", 2),
+            ("seed", 100_000),
+            ("round", 100_000),
+            ("repeat", 200),
+        ):
+            file.createDimension(name, size)
+        file.createVariable(
+            "latency", "f8", ("shape", "config", "seed", "round", "repeat"), chunksizes=[1] * 5
+        )
+    with pytest.raises(
+        DatasetError, match=r"huge.nc: would take 29,802 GiB of memory, and the most is 4 GiB; set"
+    ):
+        abtune.open_dataset("huge.nc")
+    monkeypatch.setenv("ABTUNE_MAX_GIB", "1e-7")  # 107 bytes
+    with pytest.raises(
+        DatasetError, match=r"small.nc: would take .* GiB of memory, and the most is 1e-07 GiB"
+    ):
+        abtune.open_dataset("small.nc")
+    monkeypatch.setenv("ABTUNE_MAX_GIB", "1")
+    assert abtune.open_dataset("small.nc")["latency"].sum() == 12

@@ -19,10 +19,9 @@ from import_samples import TUNED
 import abtune
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import DatasetError, InputError
-from abtune.ingest.path_patterns import find_matching
 from abtune.ingest.searches.databases import RECORDS, WORKLOADS, read_databases
 from abtune.ingest.searches.workloads import label_of
-from abtune.ingest.sources import find_sources
+from abtune.ingest.sources import find_matching, find_sources
 
 RUNS = (f"mainline={TUNED}/mainline-*", f"async={TUNED}/async-*")
 
@@ -162,6 +161,25 @@ def test_another_module_is_not_taken_for_a_product(old: str, new: str) -> None:
     hash_text, module = edited_module(old, old)
     assert label_of(module, hash_text, sizes, ["float32"] * 3)[0] == "M=16_N=32_K=64"
     assert label_of(module, hash_text, sizes, ["float16"] * 3)[1] is None
+
+
+@pytest.mark.parametrize("operation", ["Add", "Mul"])
+def test_a_module_that_doubles_in_every_step_is_left_alone(operation: str) -> None:
+    """A few nodes that each use the one before twice stand for more than anybody can visit."""
+    hash_text, module = edited_module('"prim.Mul"', '"prim.Mul"')
+    raw = base64.b64decode(module)
+    start = raw.index(b"{")
+    document = json.loads(raw[start:])
+    nodes = document["nodes"]
+    store = next(node["data"] for node in nodes if node["type"].endswith(".BufferStore"))
+    index = nodes[store["indices"]]["data"]
+    kind = next(node["type"] for node in nodes if node["type"].endswith(".Add")).replace("Add", operation)
+    for _ in range(60):
+        nodes.append({"type": kind, "data": {"a": index[0], "b": index[0]}})
+        index[0] = len(nodes) - 1
+    doubled = base64.b64encode(raw[:start] + json.dumps(document).encode()).decode()
+    sizes = ((16, 64), (64, 32), (16, 32))
+    assert label_of(doubled, hash_text, sizes, ["float32"] * 3)[1] is None
 
 
 def test_modules_of_the_installed_tvm_are_recognised() -> None:

@@ -29,6 +29,8 @@ def sources(*paths: Path) -> tuple[Source, ...]:
         (ROOT / "data" / "tvm14009-rtx3080.md", "published"),
         (ROOT / "data" / "torchvision-variants.txt", "timings"),
         *((SAMPLES / name, "timings") for name in ("google-1.json", "hyperfine-1.json", "pytest-1.json")),
+        *((SAMPLES / "kernel_tuner" / f"new-{number}.json", "kernel-tuner") for number in (1, 2)),
+        *((SAMPLES / f"pyperf-{number}.json", "pyperf") for number in (1, 2, 3)),
         *((SAMPLES / name, "timings") for name in ("printed.txt", "times.csv")),
         *((TUNED / name, "databases") for name in ("mainline-1", "async-1")),
         (TUNED / "failed-0", "logs"),
@@ -60,7 +62,7 @@ def test_a_folder_with_both_is_asked_about() -> None:
             "just some words\n",
             "no importer knows this content; there are published (a published table), databases",
         ),
-        ('{"results": [{"configuration": {}, "times": {}}]}', "no importer knows this content"),
+        ('{"results": [{"times": {}}]}', "no importer knows this content"),
         ("|Machine|GPU|\n|-|-|\n|mine|RTX|\n", "no importer knows this content"),
     ],
 )
@@ -106,6 +108,8 @@ def test_pipes_need_the_name_of_their_importer(tmp_path: Path) -> None:
         ("x\nProfileResult(mean=1, results=(1,))\n", "timings"),
         ('{"results": [{"command": "x", "times": [1]}]}', "timings"),
         ('{"context": {}, "benchmarks": []}', "timings"),
+        ('{"benchmarks": [{"runs": []}]}', "pyperf"),
+        ('{"results": [{"configuration": {}, "times": {}}]}', "kernel-tuner"),
     ],
 )
 def test_a_file_of_another_kind_is_sent_on(tmp_path: Path, chosen: str, text: str, name: str) -> None:

@@ -15,12 +15,12 @@ import pytest
 
 from abtune.errors import AbtuneError
 from abtune.ingest.importers import all_importers
-from abtune.ingest.searches.log_lines import Line
-from abtune.ingest.searches.log_tasks import read_tasks
-from abtune.ingest.tables.published import parse_published
+from abtune.ingest.published import parse_published
+from abtune.ingest.searches.log_tasks import Line, read_tasks
 from abtune.ingest.timings.csv_file import read_csv
 from abtune.ingest.timings.printed import read_printed
-from abtune.ingest.units import UNITS, read_heading, to_number
+from abtune.ingest.units import UNITS, read_heading
+from abtune.text import to_number
 
 PATH = Path("x")
 SIZES = (200, 2_000, 20_000, 200_000)

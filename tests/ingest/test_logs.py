@@ -14,10 +14,9 @@ from import_samples import TUNED
 import abtune
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import DatasetError, InputError
-from abtune.ingest.path_patterns import find_matching
 from abtune.ingest.searches.databases import read_databases
 from abtune.ingest.searches.logs import read_logs
-from abtune.ingest.sources import find_sources
+from abtune.ingest.sources import find_matching, find_sources
 from abtune.samples.lost_trials import count_trials
 from abtune.sections.curve.curve import best_so_far
 from abtune.sections.power.cost import cost_of_a_seed

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from abtune.errors import InputError
-from abtune.ingest.path_patterns import find_matching
-from abtune.ingest.sources import recorded_path
+from abtune.ingest.sources import find_matching, recorded_path
 
 
 def make(folder: Path, *names: str) -> None:

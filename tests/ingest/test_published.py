@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 import abtune
 from abtune.errors import DatasetError, InputError
-from abtune.ingest.tables.published import parse_published, read_published
-from abtune.ingest.tables.table_rows import published_flop
+from abtune.ingest.published import parse_published, published_flop, read_published
 from abtune.shapes import PRESETS, Gemm
 
 ROOT = Path(__file__).parent.parent.parent

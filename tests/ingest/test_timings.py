@@ -20,10 +20,9 @@ import abtune
 from abtune.dataset.netcdf import bundled_path
 from abtune.errors import AbtuneError
 from abtune.ingest.importer import Imported
-from abtune.ingest.path_patterns import find_matching
-from abtune.ingest.sources import find_files
+from abtune.ingest.sources import find_files, find_matching
 from abtune.ingest.timings.csv_file import read_csv
-from abtune.ingest.timings.file_cells import FileCell, Reading
+from abtune.ingest.timings.timing_cells import FileCell, Reading
 from abtune.ingest.timings.timings import TimingOptions, read_timings
 
 HEADING = "shape,config,seed,time_us\n"

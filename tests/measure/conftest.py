@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from abtune.measure.store.store import Store
-from abtune.measure.workers.child import ChildProcess
+from abtune.measure.workers.child import ChildProcess, Slot
 from abtune.measure.workers.fork_server import ForkServer
-from abtune.measure.workers.slot import Slot
 
 
 @pytest.fixture(autouse=True)

@@ -89,9 +89,7 @@ _CHOICES: Mapping[str, Option] = {
     ),
 }
 _RANK_TEST = click.option(
-    "--rank-test",
-    is_flag=True,
-    help="Add the Mann-Whitney test of whether the typical run is faster.",
+    "--rank-test", is_flag=True, help="Add the Mann-Whitney test of whether the typical run is faster."
 )
 _REQUIRE_MARGIN = click.option(
     "--require-margin",

@@ -27,13 +27,7 @@ def output_options() -> list[click.Parameter]:
 
 
 def save_new(dataset: xr.Dataset, out: Path, *, overwrite: bool, notes: Iterable[str]) -> None:
-    """Write a dataset to a place that is free or may be overwritten, and print what it holds.
-
-    Raises
-    ------
-    StoreError
-        If the place is taken, or if it cannot be written.
-    """
+    """Write a dataset to a place that is free or may be overwritten, and print what it holds."""
     from abtune.commands.common.output import emit
     from abtune.dataset.netcdf import place_for, save_dataset
     from abtune.errors import StoreError

@@ -37,15 +37,7 @@ class FigurePath(click.ParamType):  # type: ignore[type-arg]  # generic only fro
 
 
 class Percentage(click.ParamType):  # type: ignore[type-arg]  # generic only from click 8.2 on
-    """A percentage between two bounds, both excluded; the command receives the fraction.
-
-    Parameters
-    ----------
-    low, high : int
-        The bounds, in percent.
-    example : str
-        What to suggest to somebody who gave a fraction or something out of bounds.
-    """
+    """A percentage between two bounds, both excluded; the command receives the fraction."""
 
     name = "percent"
 
@@ -88,13 +80,7 @@ def shapes_option() -> Option:
 
 
 def chosen_shapes(values: Sequence[str], dataset: xr.Dataset) -> list[str] | None:
-    """Take the values of ``--shapes`` apart at commas, but for those within labels of the dataset.
-
-    Returns
-    -------
-    list of str or None
-        Labels, globs and presets; None if there are none, for all shapes.
-    """
+    """Take the values of ``--shapes`` apart at commas, but for those within labels of the dataset."""
     labels = {str(label) for label in dataset["shape"].values.tolist()}
     return [name for value in values for name in _split_at_commas(value, labels)] or None
 
@@ -128,6 +114,12 @@ def margin_option(meaning: str) -> Option:
 def rng_seed_option(meaning: str) -> Option:
     """Make the option ``--rng-seed``."""
     return click.option("--rng-seed", type=click.IntRange(min=0), default=0, show_default=True, help=meaning)
+
+
+def count_option(name: str, meaning: str, default: int | None = None) -> Option:
+    """Make an option whose value is a number of things, at least one."""
+    kind = click.IntRange(min=1)
+    return click.option(name, type=kind, default=default, show_default=default is not None, help=meaning)
 
 
 def baseline_option() -> Option:

@@ -12,15 +12,8 @@ from abtune.errors import StoreError
 
 
 def emit(text: str) -> None:
-    """Write text to the standard output; a reader that has left is no error.
-
-    Names come from datasets. A character that the stream cannot encode is written as an escape.
-
-    Raises
-    ------
-    StoreError
-        If the standard output cannot be written, such as to a full disk.
-    """
+    """Write text to the standard output; a reader that has left is no error."""
+    # Names come from datasets. A character that the stream cannot encode is written as an escape.
     stream = sys.stdout
     encoding = stream.encoding or "utf-8"
     try:
@@ -34,10 +27,9 @@ def emit(text: str) -> None:
 
 
 def open_missing_streams() -> None:
-    """Open the standard streams that this process was started without, and discard what goes there.
-
-    Otherwise the next files would get their numbers, and a library that prints would write into those files.
-    """
+    """Open the standard streams that this process was started without, and discard what goes there."""
+    # Otherwise the next files would get their numbers, and a library that prints would write into those
+    # files.
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             stream = Path(os.devnull).open(mode, encoding="utf-8")  # noqa: SIM115 - as long as the process

@@ -29,28 +29,14 @@ class Destination:
     path: Path | None
 
     def check(self, inputs: Iterable[str | None] = ()) -> None:
-        """Refuse a file that is a dataset or one of the inputs; called before anything is computed.
-
-        Raises
-        ------
-        StoreError
-            If the file must not be replaced.
-        """
+        """Refuse a file that is a dataset or one of the inputs; called before anything is computed."""
         from abtune.report.report_files import check_place
 
         if self.path is not None:
             check_place(self.path, filter(None, inputs))
 
     def write(self, report: Report) -> None:
-        """Print the report, or write it into the file.
-
-        Raises
-        ------
-        InputError
-            If the format cannot hold this report.
-        StoreError
-            If it cannot be written.
-        """
+        """Print the report, or write it into the file."""
         from abtune.report.report_files import write_text
 
         if self.path is None:
@@ -97,13 +83,7 @@ def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def default_dataset() -> str:
-    """Return the dataset that a sweep has left here, or say how to get one.
-
-    Raises
-    ------
-    DatasetError
-        If there is none.
-    """
+    """Return the dataset that a sweep has left here, or say how to get one."""
     if not Path(DEFAULT_DATASET).exists():
         raise DatasetError(
             f"no dataset named and no {DEFAULT_DATASET} here; make one with abtune sweep, "

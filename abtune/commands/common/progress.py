@@ -17,39 +17,31 @@ WINDOW = 1800.0
 
 
 class Bar:
-    """A bar with the time left, which is estimated from the steps of this session alone."""
+    """A bar with the time left, by the steps of this session alone; without a display it shows nothing."""
 
-    def __init__(self, progress: Progress) -> None:
+    def __init__(self, progress: Progress | None) -> None:
         self._progress = progress
         self._task: TaskID | None = None
 
     def begin(self, phase: str, total: int, done: int) -> None:
         """Show a new phase in place of the last."""
+        if self._progress is None:
+            return
         if self._task is not None:
             self._progress.update(self._task, visible=False)
         self._task = self._progress.add_task(phase, total=total, completed=done)
 
     def advance(self, steps: int) -> None:
         """Count steps done."""
-        if self._task is not None:
+        if self._progress is not None and self._task is not None:
             self._progress.advance(self._task, steps)
-
-
-class Silence:
-    """Shows nothing."""
-
-    def begin(self, phase: str, total: int, done: int) -> None:
-        """Show nothing."""
-
-    def advance(self, steps: int) -> None:
-        """Show nothing."""
 
 
 @contextlib.contextmanager
 def progress_for(stream: TextIO) -> Iterator[SweepProgress]:
     """Yield a bar for a terminal, and for any other stream a display that shows nothing."""
     if not stream.isatty():
-        yield Silence()
+        yield Bar(None)
         return
     from rich.console import Console
     from rich.progress import (

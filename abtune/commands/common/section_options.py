@@ -18,21 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """The sections that a command line asks for.
+    """The sections that a command line asks for."""
 
-    Attributes
-    ----------
-    values : mapping of str to object
-        Values of the options of all sections, by name.
-    kinds : tuple of SectionKind
-        The sections, in the order of the report.
-    alone : bool
-        Whether they stand alone, without the main report.
-    """
-
-    values: Mapping[str, Any]
-    kinds: tuple[SectionKind, ...]
-    alone: bool
+    values: Mapping[str, Any]  # values of the options of all sections, by name
+    kinds: tuple[SectionKind, ...]  # the sections, in the order of the report
+    alone: bool  # whether they stand alone, without the main report
 
     @property
     def inputs(self) -> list[str]:
@@ -98,10 +88,7 @@ def _section_params() -> list[click.Parameter]:
     for kind in SECTIONS.values():
         params.append(
             click.Option(
-                [_flag(kind.name)],
-                is_flag=not kind.metavar,
-                metavar=kind.metavar or None,
-                help=kind.help,
+                [_flag(kind.name)], is_flag=not kind.metavar, metavar=kind.metavar or None, help=kind.help
             )
         )
         params += map(_option, kind.options)

@@ -1,18 +1,21 @@
-"""The words of ``abtune sweep``: about its plan, its power, and its outcome."""
+"""The words of ``abtune sweep``: about its plan, its power, its outcome, and the facts in its dataset."""
 
 from __future__ import annotations
 
+import datetime
+import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from abtune.commands.common.workplace_options import NAMES
 from abtune.text import count
 
 if TYPE_CHECKING:
     from abtune.measure.plan.plan import Plan
     from abtune.measure.plan.records import RunRecord
-    from abtune.measure.plan.target import Workplace
+    from abtune.measure.plan.target import TargetFacts, Workplace
     from abtune.measure.sweep.run_sweep import Outcome
     from abtune.stats.design.looks import Look
 
@@ -21,17 +24,7 @@ _MANY_SEEDS = 100
 
 
 def plan_words(plan: Plan, workplace: Workplace, done: Sequence[RunRecord]) -> str:
-    """Return what a sweep will do and what that costs.
-
-    Parameters
-    ----------
-    plan : Plan
-        The runs.
-    workplace : Workplace
-        Where they are done.
-    done : sequence of RunRecord
-        Runs that are finished already.
-    """
+    """Return what a sweep will do and what that costs."""
     from abtune.measure.plan.estimate import estimate
 
     facts, settings = workplace.facts, plan.settings
@@ -110,17 +103,7 @@ def _enough_seeds(family: int, *, until_settled: bool) -> str:
 
 
 def outcome_words(outcome: Outcome, plan: Plan, out: Path) -> str:
-    """Return how many runs are done, how many failed and why, and why the session stopped.
-
-    Parameters
-    ----------
-    outcome : Outcome
-        The end of the session.
-    plan : Plan
-        The runs.
-    out : Path
-        The dataset.
-    """
+    """Return how many runs are done, how many failed and why, and why the session stopped."""
     from abtune.dataset.schema import RunStatus
 
     failed = int((outcome.dataset["run_status"].values == RunStatus.FAILED).sum())
@@ -130,6 +113,11 @@ def outcome_words(outcome: Outcome, plan: Plan, out: Path) -> str:
         reasons = Counter(str(reason) for reason in outcome.dataset["failure"].values.ravel() if reason)
         reason, number = reasons.most_common(1)[0]
         lines.append(f"{number} of the failures: {reason}")
+    if outcome.repeated:
+        lines.append(
+            f"{outcome.repeated} iterations were searched twice, because a schedule was not refused early; "
+            "please report this"
+        )
     if outcome.stopped:
         lines.append(f"stopped by {outcome.stopped}; the same command goes on")
     return "\n".join(lines)
@@ -141,3 +129,37 @@ def _span(seconds: float) -> str:
     if seconds < 5400:
         return f"{seconds / 60:.0f} min"
     return f"{seconds / 3600:.1f} h"
+
+
+# Where and how fast a sweep is done; these options do not change what it does.
+_CIRCUMSTANCES = ("out", "dry_run", "time_limit", *NAMES)
+
+
+def session_facts(plan: Plan, facts: TargetFacts, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the facts about this session for the dataset's attributes."""
+    from abtune.version import __version__
+
+    return {
+        "title": f"{plan.configs[1].name} against {plan.configs[0].name}",
+        "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "command": _command(options),
+        "device": facts.devices[0],
+        "target": facts.target,
+        "abtune_version": __version__,
+        **{f"{name}_version": version for name, version in facts.versions.items()},
+    }
+
+
+def _command(options: Mapping[str, Any]) -> str:
+    """Return the command of this session, without the circumstances."""
+    # Where an earlier session had other shapes or fewer seeds, this command alone does not make the dataset.
+    words = ["abtune", "sweep"]
+    for name, value in options.items():
+        if name in _CIRCUMSTANCES or value in (None, (), False, ""):
+            continue
+        option = f"--{name.replace('_', '-')}"
+        if value is True:
+            words.append(option)
+        else:
+            words.append(f"{option}={','.join(value) if isinstance(value, tuple) else value}")
+    return shlex.join(words)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
+from abtune.commands.common.options import Option
 from abtune.measure.plan import defaults
 
 if TYPE_CHECKING:
@@ -32,28 +34,22 @@ class Duration(click.ParamType):  # type: ignore[type-arg]  # generic only from 
         return seconds
 
 
-def time_limit_option() -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return the option ``--time-limit``."""
-    return click.option(
-        "--time-limit", type=Duration(), help="Stop in time and keep what is done: 90s, 15m, 2h."
-    )
+time_limit_option = click.option(
+    "--time-limit", type=Duration(), help="Stop in time and keep what is done: 90s, 15m, 2h."
+)
+target_option = click.option(
+    "--target", default=defaults.TARGET, show_default=True, help="auto, cuda, cpu, or a TVM target."
+)
 
 
-def target_option() -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return the option ``--target``."""
-    return click.option(
-        "--target", default=defaults.TARGET, show_default=True, help="auto, cuda, cpu, or a TVM target."
-    )
+def out_option(meaning: str) -> Option:
+    """Make the option ``--out`` of a sweep's dataset."""
+    kind = click.Path(path_type=Path)
+    return click.option("--out", type=kind, default=Path(defaults.OUT), show_default=True, help=meaning)
 
 
-def workplace_options(cores_help: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return the options ``--cores``, ``--scheduler``, ``--rpc-tracker`` and ``--rpc-key``.
-
-    Parameters
-    ----------
-    cores_help : str
-        The help of ``--cores``.
-    """
+def workplace_options(cores_help: str) -> Option:
+    """Return the options ``--cores``, ``--scheduler``, ``--rpc-tracker`` and ``--rpc-key``."""
     options = (
         click.option("--cores", type=click.IntRange(min=1), help=f"{cores_help} [default: all cores]"),
         click.option(
@@ -74,15 +70,7 @@ def workplace_options(cores_help: str) -> Callable[[Callable[..., Any]], Callabl
 
 
 def workplace_of(options: Mapping[str, Any]) -> Workplace:
-    """Return the workplace that the options mean, with its target found here or at a cluster.
-
-    Raises
-    ------
-    InputError
-        If only one of the two RPC options is given, or the tracker is no address.
-    TargetError
-        If there is no such target, or the cluster cannot be reached.
-    """
+    """Return the workplace that the options mean, with its target found here or at a cluster."""
     from abtune.measure.plan.target import Workplace, remote_device, usable_cores
     from abtune.measure.workers.find_target import find_target, find_target_at
 

@@ -12,7 +12,7 @@ import json
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,35 +22,38 @@ from abtune.dataset.schema import TrialStatus
 from abtune.errors import DatasetError
 from abtune.ingest.importer import Imported, Importer, Inputs, Values
 from abtune.ingest.searches.searches import Search, assemble_searches, notes_on_searches
-from abtune.ingest.searches.tuning_records import Record, read_records
 from abtune.ingest.searches.workloads import Sizes, label_of
-from abtune.ingest.shape_labels import shape_named
 from abtune.ingest.sources import Contents, Source
 from abtune.ingest.texts import parse_json, read_text
-from abtune.ingest.units import shortened
-from abtune.shapes import Shape
+from abtune.shapes import shape_named
+from abtune.text import shortened
 
 WORKLOADS = "database_workload.json"
 RECORDS = "database_tuning_record.json"
-
 # How the lines of the two files begin. Nothing here repeats within a repetition.
 _LINES = re.compile(r'\s*(?:\[\d+, *\[\[\[\["|\["-?\d+", *")', re.ASCII)
+# MetaSchedule writes 1e10 for a candidate that failed; no kernel takes a year.
+_FAILED = 1e9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Record:
+    """One line of the tuning records."""
+
+    workload: int  # number of the workload
+    status: TrialStatus  # every failure is ``RUN_FAILED``, because the file does not say why
+    latency: float  # mean of its times, by which MetaSchedule itself ranks, seconds; NaN if it failed
+    content: list[Any]  # trace, times, target, arguments
 
 
 def read_databases(sources: Sequence[Source]) -> xr.Dataset:
-    """Return the dataset of the folders of all runs.
-
-    Raises
-    ------
-    DatasetError
-        With file, line and what to do, at the first thing that is wrong.
-    """
+    """Return the dataset of the folders of all runs."""
     contents = Contents()
     runs: dict[Source, list[Search]] = {}
     targets: set[str] = set()
     for source in sources:
         folder = _folder(source.path)
-        records, text = read_records(folder / RECORDS)
+        records, text = _read_records(folder / RECORDS)
         contents.add(source.path, text)
         runs[source] = _labelled(_searches(folder, records), source)
         targets |= {json.dumps(record.content[2], sort_keys=True) for record in records}
@@ -127,13 +130,12 @@ def _labelled(searches: list[Search], source: Source) -> list[Search]:
             f"{source.path}: its path says {source.shape}, but its workload is {search.label}; leave "
             "{shape} out of --pattern, or rename the folder"
         )
-    shape = search.shape or named
-    return [replace(search, label=source.shape, shape=shape, flop=_flop(shape))]
+    return [replace(search, label=source.shape, shape=search.shape or named)]
 
 
-def _searches(folder: Path, records: Sequence[Record]) -> list[Search]:
+def _searches(folder: Path, records: Sequence[_Record]) -> list[Search]:
     workloads = _read_workloads(folder / WORKLOADS)
-    by_workload: dict[int, list[Record]] = {}
+    by_workload: dict[int, list[_Record]] = {}
     for number, record in enumerate(records, start=1):
         if not 0 <= record.workload < len(workloads):
             raise DatasetError(
@@ -147,6 +149,45 @@ def _searches(folder: Path, records: Sequence[Record]) -> list[Search]:
     ]
 
 
+def _read_records(path: Path) -> tuple[list[_Record], str]:
+    """Return the records of a file, and its text."""
+    text = read_text(path)
+    records: list[_Record] = []
+    timed: dict[str, int] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.strip():
+            where = f"{path}: line {number}"
+            records.append(_read_record(parse_json(line, where), where))
+            if records[-1].status is TrialStatus.OK and timed.setdefault(line, number) != number:
+                raise DatasetError(
+                    f"{where}: is the same as line {timed[line]}; the file holds one search twice"
+                )
+    return records, text
+
+
+def _read_record(value: Any, where: str) -> _Record:
+    match value:
+        case [int(workload), [list(), seconds, dict(), list()] as content]:
+            pass
+        case _:
+            raise DatasetError(f"{where}: not a tuning record: [workload, [trace, times, target, arguments]]")
+    if seconds is None:
+        return _Record(workload=workload, status=TrialStatus.NOT_RUN, latency=math.nan, content=content)
+    if not isinstance(seconds, list) or not seconds or not all(map(_is_time, seconds)):
+        raise DatasetError(
+            f"{where}: times are {shortened(json.dumps(seconds))}; they must be positive seconds"
+        )
+    latency = math.fsum(map(float, seconds)) / len(seconds)
+    if latency >= _FAILED:
+        return _Record(workload=workload, status=TrialStatus.RUN_FAILED, latency=math.nan, content=content)
+    return _Record(workload=workload, status=TrialStatus.OK, latency=latency, content=content)
+
+
+def _is_time(value: Any) -> bool:
+    # An integer of JSON may be too large for a float.
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e300
+
+
 def _read_workloads(path: Path) -> list[tuple[str, str]]:
     workloads = []
     for number, line in enumerate(read_text(path).rstrip().splitlines(), start=1):
@@ -158,7 +199,7 @@ def _read_workloads(path: Path) -> list[tuple[str, str]]:
     return workloads
 
 
-def _search(workload: tuple[str, str], records: Sequence[Record], path: Path) -> Search:
+def _search(workload: tuple[str, str], records: Sequence[_Record], path: Path) -> Search:
     hash_text, module = workload
     sizes, dtypes = _arguments(records[0], path)
     label, shape = label_of(module, hash_text, sizes, dtypes)
@@ -167,18 +208,14 @@ def _search(workload: tuple[str, str], records: Sequence[Record], path: Path) ->
     return Search(
         label=label,
         shape=shape,
-        flop=_flop(shape),
         latency=best.latency if best else math.nan,
         trial_latency=[record.latency for record in records],
         trial_status=[record.status for record in records],
         winner=json.dumps(best.content) if best else "",
-        started=None,
-        finished=None,
-        tuning_time=math.nan,
     )
 
 
-def _arguments(record: Record, path: Path) -> tuple[Sizes, list[str]]:
+def _arguments(record: _Record, path: Path) -> tuple[Sizes, list[str]]:
     sizes, dtypes = [], []
     for argument in record.content[3]:
         match argument:
@@ -190,7 +227,3 @@ def _arguments(record: Record, path: Path) -> tuple[Sizes, list[str]]:
                     f"{path}: argument {shortened(json.dumps(argument))} is not a tensor of fixed sizes"
                 )
     return tuple(sizes), dtypes
-
-
-def _flop(shape: Shape | None) -> float:
-    return float(shape.flop) if shape else math.nan

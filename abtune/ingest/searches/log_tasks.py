@@ -10,11 +10,11 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from abtune.dataset.schema import TrialStatus
 from abtune.errors import DatasetError
-from abtune.ingest.searches.log_lines import Line
-from abtune.ingest.units import shortened, to_number
+from abtune.text import shortened, to_number
 
 # Repetitions have an end, so that a line of any length is searched in a time linear in it.
 _TRIAL = re.compile(
@@ -29,6 +29,20 @@ _ONE_RUN = "one log holds one run: split it where the second run begins, or give
 _MICROSECOND = {"us": 1e-6, "ms": 1e-3}
 # More trials than any search makes; a number beyond it is damage.
 _MOST_TRIALS = 10_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A line and where it is."""
+
+    file: Path
+    number: int
+    text: str
+
+    @property
+    def where(self) -> str:
+        """File and line, for messages."""
+        return f"{self.file}: line {self.number}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,13 +92,7 @@ class Task:
 
 
 def read_tasks(lines: Sequence[Line]) -> dict[str, Task]:
-    """Return what the lines say of each task, by its number in the search.
-
-    Raises
-    ------
-    DatasetError
-        With the line, at the first thing that does not follow from what stands above it.
-    """
+    """Return what the lines say of each task, by its number in the search."""
     tasks: dict[str, Task] = {}
     sizes: dict[tuple[str, str], str] = {}
     columns: list[str] | None = None
@@ -98,7 +106,7 @@ def read_tasks(lines: Sequence[Line]) -> dict[str, Task]:
             _add_trial(_task(tasks, current, match["task"], line), match, line, after)
             continue
         cells = [cell.strip() for cell in line.text.split("|")]
-        if is_table_heading(cells):
+        if _is_heading(cells):
             columns = [cell.casefold() for cell in cells]
         elif columns and len(cells) == len(columns) and cells[0].isascii() and cells[0].isdigit():
             row = dict(zip(columns, cells, strict=True))
@@ -112,14 +120,13 @@ def read_tasks(lines: Sequence[Line]) -> dict[str, Task]:
     return _with_sizes(tasks, sizes)
 
 
-def is_table_heading(cells: Sequence[str]) -> bool:
-    """Return whether cells are the heading of a table of tasks."""
+def is_of_a_log(text: str) -> bool:
+    """Return whether a line reports a trial, or is the heading of a table of tasks."""
+    return _TRIAL.search(text) is not None or _is_heading([cell.strip() for cell in text.split("|", 4)])
+
+
+def _is_heading(cells: Sequence[str]) -> bool:
     return tuple(cell.casefold() for cell in cells[: len(_HEADING)]) == _HEADING
-
-
-def is_trial(text: str) -> bool:
-    """Return whether a line reports a trial."""
-    return _TRIAL.search(text) is not None
 
 
 def _task(tasks: dict[str, Task], number: str, name: str, line: Line) -> Task:
@@ -159,13 +166,14 @@ def _add_trial(task: Task, match: re.Match[str], line: Line, after: str) -> None
         raise DatasetError(
             f"{line.where}: trial {number} of {match['task']} follows trial {len(task.trials)}; {_ONE_RUN}"
         )
-    if match["error"]:
-        status = TrialStatus.BUILD_FAILED if match["error"] == "building" else TrialStatus.RUN_FAILED
-        status = TrialStatus.TIMED_OUT if "Timeout, killed after" in after else status
-        task.trials.append((status, math.nan))
-    else:
+    status, seconds = TrialStatus.OK, math.nan
+    if not match["error"]:
         seconds = _positive(match["time"], line) * _MICROSECOND[match["unit"]]
-        task.trials.append((TrialStatus.OK, seconds))
+    elif "Timeout, killed after" in after:
+        status = TrialStatus.TIMED_OUT
+    else:
+        status = TrialStatus.BUILD_FAILED if match["error"] == "building" else TrialStatus.RUN_FAILED
+    task.trials.append((status, seconds))
 
 
 def _add_state(task: Task, row: dict[str, str], line: Line) -> None:
@@ -181,7 +189,9 @@ def _add_state(task: Task, row: dict[str, str], line: Line) -> None:
             "whole log, or import the database in its work_dir: abtune import databases"
         )
     seconds = math.nan if latency == "N/A" else _positive(latency, line) * 1e-6
-    state = State(trials=_count(trials, line), latency=seconds)
+    if not (trials.isascii() and trials.isdigit()) or len(trials) > 9 or int(trials) > _MOST_TRIALS:
+        raise DatasetError(f"{line.where}: {shortened(trials)!r} is not a number of trials")
+    state = State(trials=int(trials), latency=seconds)
     operations, done = _positive(flop, line), ended == "Y"
     broken = _broken(task, state, done=done)
     if task.states and operations != task.flop:
@@ -205,12 +215,6 @@ def _broken(task: Task, state: State, *, done: bool) -> str:
     if not state.trials and not math.isnan(state.latency):
         return "it has a latency before its first trial"
     return ""
-
-
-def _count(text: str, line: Line) -> int:
-    if not (text.isascii() and text.isdigit()) or len(text) > 9 or int(text) > _MOST_TRIALS:
-        raise DatasetError(f"{line.where}: {shortened(text)!r} is not a number of trials")
-    return int(text)
 
 
 def _positive(text: str, line: Line) -> float:

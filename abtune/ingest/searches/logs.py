@@ -7,20 +7,25 @@ not. Where both are there, they have to agree. Times are as printed, to 0.1 ns.
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 
 import xarray as xr
 
 from abtune.dataset.schema import TrialStatus
-from abtune.errors import DatasetError, InputError
+from abtune.errors import DatasetError
 from abtune.ingest.importer import Imported, Importer, Inputs, Option, Values
-from abtune.ingest.searches.log_lines import Span, log_lines, span_of
-from abtune.ingest.searches.log_tasks import Task, is_table_heading, is_trial, read_tasks
+from abtune.ingest.searches.log_tasks import Line, Task, is_of_a_log, read_tasks
 from abtune.ingest.searches.searches import Search, assemble_searches, notes_on_searches
-from abtune.ingest.shape_labels import shape_named
-from abtune.ingest.sources import Contents, Source
+from abtune.ingest.sources import Contents, Source, label_told
+from abtune.ingest.texts import read_text
+from abtune.shapes import shape_named
+
+_STAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(?= \[)")
 
 
 def _read(sources: Sequence[Source], values: Values) -> Imported:
@@ -30,10 +35,7 @@ def _read(sources: Sequence[Source], values: Values) -> Imported:
 
 def _recognises(path: Path, text: str) -> bool:
     if text:
-        return any(
-            is_trial(line) or is_table_heading([cell.strip() for cell in line.split("|", 4)])
-            for line in text.splitlines()
-        )
+        return any(map(is_of_a_log, text.splitlines()))
     try:
         return path.is_dir() and (any(path.glob("*.log")) or any(path.glob("logs/*.log")))
     except OSError:  # no permission to look
@@ -63,33 +65,39 @@ LOGS = Importer(
 )
 
 
+def _log_lines(path: Path) -> list[Line]:
+    """Return the lines of a file, or of all logs of a folder."""
+    try:
+        files = sorted(path.glob("*.log")) or sorted(path.glob("logs/*.log")) if path.is_dir() else [path]
+    except OSError as error:
+        raise DatasetError(f"cannot read {path}: {error.strerror}") from None
+    if not files:
+        raise DatasetError(f"{path}: has no *.log, and neither has its folder logs")
+    return [
+        Line(file=file, number=number, text=text)
+        for file in files
+        for number, text in enumerate(read_text(file).splitlines(), start=1)
+    ]
+
+
+def _stamps(lines: Iterable[Line]) -> Iterator[datetime]:
+    """Yield the dates of lines, by the clock of the machine that wrote them."""
+    for match in filter(None, (_STAMP.match(line.text) for line in lines)):
+        with contextlib.suppress(ValueError):  # such as the 31st of February
+            yield datetime.fromisoformat(match[0])
+
+
 def read_logs(sources: Sequence[Source], *, shape: str) -> xr.Dataset:
-    """Return the dataset of the logs of all runs.
-
-    Parameters
-    ----------
-    sources : sequence of Source
-        Files, or folders with the logs of one run.
-    shape : str
-        Label of the only task; empty to go by the path, or by the names of tasks and the sizes of their
-        arguments.
-
-    Raises
-    ------
-    DatasetError
-        With file, line and what to do, at the first thing that is wrong.
-    InputError
-        If a label is given twice.
-    """
+    """Return the dataset of the logs of all runs."""
     contents = Contents()
     runs: dict[Source, list[Search]] = {}
     flop: dict[str, tuple[float, Path]] = {}
     for source in sources:
-        lines = list(log_lines(source.path))
+        lines = _log_lines(source.path)
         contents.add(source.path, "\n".join(line.text for line in lines))
-        if shape and source.shape:
-            raise InputError("--shape and {shape} of --pattern both name the shape; keep one of them")
-        runs[source] = _searches(source.path, read_tasks(lines), span_of(lines), shape or source.shape)
+        runs[source] = _searches(
+            source.path, read_tasks(lines), list(_stamps(lines)), label_told(source, shape)
+        )
         for search in runs[source]:
             _check_flop(search, flop, source.path)
     attrs = {"title": "MetaSchedule logs"}
@@ -98,7 +106,7 @@ def read_logs(sources: Sequence[Source], *, shape: str) -> xr.Dataset:
     return assemble_searches(runs, attrs=attrs)
 
 
-def _searches(path: Path, tasks: Mapping[str, Task], span: Span, shape: str) -> list[Search]:
+def _searches(path: Path, tasks: Mapping[str, Task], stamps: Sequence[datetime], shape: str) -> list[Search]:
     _check_labels(tasks, path)
     if not tasks:
         raise DatasetError(f"{path}: no table of tasks and no trial in it")
@@ -107,8 +115,23 @@ def _searches(path: Path, tasks: Mapping[str, Task], span: Span, shape: str) -> 
         raise DatasetError(f"{path}: has {len(tasks)} tasks ({labels}); a label can name only one")
     for task in tasks.values():
         _check_task(task, path)
-    seconds = span.seconds if len(tasks) == 1 else math.nan  # tasks share the time of a run
-    return [_search(task, shape or task.label, span, seconds) for task in tasks.values()]
+    # The files of a folder overlap in time: the first line of a later file may be older.
+    started, finished = (min(stamps), max(stamps)) if stamps else (None, None)
+    alone = len(tasks) == 1  # tasks share the time of a run
+    return [
+        Search(
+            label=shape or task.label,
+            shape=shape_named(shape or task.label),
+            flop=task.flop,
+            latency=_best(task) if task.trials else task.last.latency,
+            trial_latency=[latency for _, latency in task.history()],
+            trial_status=[status for status, _ in task.history()],
+            started=started,
+            finished=finished,
+            tuning_time=(finished - started).total_seconds() if alone and started and finished else math.nan,
+        )
+        for task in tasks.values()
+    ]
 
 
 def _check_labels(tasks: Mapping[str, Task], path: Path) -> None:
@@ -156,19 +179,3 @@ def _check_flop(search: Search, flop: dict[str, tuple[float, Path]], path: Path)
             "shapes of one name; import them apart, each with --shape LABEL, or give folders that hold the "
             "tasks' own logs"
         )
-
-
-def _search(task: Task, label: str, span: Span, seconds: float) -> Search:
-    history = task.history()
-    return Search(
-        label=label,
-        shape=shape_named(label),
-        flop=task.flop,
-        latency=_best(task) if task.trials else task.last.latency,
-        trial_latency=[latency for _, latency in history],
-        trial_status=[status for status, _ in history],
-        winner="",
-        started=span.started,
-        finished=span.finished,
-        tuning_time=seconds,
-    )

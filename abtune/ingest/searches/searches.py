@@ -12,13 +12,12 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeVar
+from operator import attrgetter
+from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import xarray as xr
 
-from abtune.dataset.build import add_variables, make_dataset
+from abtune.dataset.cells import Axes, Cell, dataset_from_cells
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import DatasetError
 from abtune.ingest.sources import Source
@@ -27,7 +26,6 @@ from abtune.shapes import Shape
 SEARCH_TIMES = (
     "latency is the search's own time of its winner: none was measured again, so all are optimistic"
 )
-_T = TypeVar("_T", bound=np.generic)
 # Values that an array of trials may have; 1 GiB.
 _MOST = 2**27
 
@@ -42,14 +40,14 @@ class Search:
         Label of the shape.
     shape : Shape or None
         The shape itself, if it is known for certain.
-    flop : float
-        Floating-point operations; NaN if unknown.
     latency : float
         The search's own time of its winner, seconds; NaN if no candidate could be timed.
     trial_latency : sequence of float, seconds
         Time of every trial in order, NaN where it failed or is unknown; empty if nothing is known.
     trial_status : sequence of TrialStatus
         What became of each trial.
+    flop : float
+        Floating-point operations as the file says; NaN if it does not.
     winner : str
         MetaSchedule's record of the winner as JSON; empty if unknown.
     started, finished : datetime or None
@@ -60,96 +58,76 @@ class Search:
 
     label: str
     shape: Shape | None
-    flop: float
     latency: float
     trial_latency: Sequence[float]
     trial_status: Sequence[TrialStatus]
-    winner: str
-    started: datetime | None
-    finished: datetime | None
-    tuning_time: float
+    flop: float = math.nan
+    winner: str = ""
+    started: datetime | None = None
+    finished: datetime | None = None
+    tuning_time: float = math.nan
 
 
-Runs = Mapping[Source, Sequence[Search]]
-
-
-def assemble_searches(runs: Runs, *, attrs: Mapping[str, Any]) -> xr.Dataset:
-    """Return the dataset of searches; shapes and configurations in the order in which they come.
-
-    Raises
-    ------
-    DatasetError
-        If two searches are of one shape, configuration and seed.
-    """
-    cells = _cells(runs)
-    shapes: dict[str, Search] = {}
-    for search in cells.values():
-        shapes.setdefault(search.label, search)
-    grid = _Grid(cells)
-    own = grid.floats(lambda search: search.latency)
-    dataset = make_dataset(
-        own,
-        shapes=grid.shapes,
-        configs=grid.configs,
-        seeds=grid.seeds,
-        workloads=[search.shape.workload if search.shape else "" for search in shapes.values()],
-        run_status=grid.status(),
-        attrs={"latency_source": "search", "comment": SEARCH_TIMES, "sources": _sources(runs), **attrs},
-    )
-    flop = [search.shape.flop if search.shape else search.flop for search in shapes.values()]
-    known = {} if all(map(math.isnan, flop)) else {"flop": flop}
-    return add_variables(dataset, search_latency=own, **known, **_more(grid, cells.values()))
-
-
-def _cells(runs: Runs) -> dict[tuple[str, str, int], Search]:
-    cells: dict[tuple[str, str, int], Search] = {}
+def assemble_searches(runs: Mapping[Source, Sequence[Search]], *, attrs: Mapping[str, Any]) -> xr.Dataset:
+    """Return the dataset of searches; shapes and configurations in the order in which they come."""
+    cells: dict[Cell, Search] = {}
+    first: dict[str, Search] = {}
+    named: dict[str, list[str]] = {}
     for source, searches in runs.items():
+        named.setdefault(source.config, []).append(source.recorded)
         for search in searches:
             key = (search.label, source.config, source.seed)
-            if key in cells:
+            if cells.setdefault(key, search) is not search:
                 raise DatasetError(
                     f"{source.path}: a second search of {search.label}, {source.config}, seed {source.seed}; "
                     "a run has one search per shape"
                 )
-            cells[key] = search
-    return cells
-
-
-def _more(grid: _Grid, searches: Collection[Search]) -> dict[str, Any]:
-    """Return the variables that are there only if some search knows them."""
-    more: dict[str, Any] = {}
-    if any(search.winner for search in searches):
-        more["winner"] = grid.texts(lambda search: search.winner)
-    if any(math.isnan(search.latency) for search in searches):
-        more["failure"] = grid.texts(
-            lambda search: "no candidate could be timed" if math.isnan(search.latency) else ""
+            first.setdefault(search.label, search)
+    configs, seeds = list(dict.fromkeys(config for _, config, _ in cells)), sorted({key[2] for key in cells})
+    longest = max(len(search.trial_latency) for search in cells.values())
+    number = len(first) * len(configs) * len(seeds)
+    if longest * number > _MOST:
+        raise DatasetError(
+            f"{longest:,} trials for each of {number:,} runs take {longest * number * 8 / 2**30:.0f} GiB; "
+            "import fewer shapes at once"
         )
+    values = _values(cells.values())
+    flop = [search.shape.flop if search.shape else search.flop for search in first.values()]
+    workloads = [search.shape.workload if search.shape else "" for search in first.values()]
+    return dataset_from_cells(
+        {key: {name: value(search) for name, value in values.items()} for key, search in cells.items()},
+        Axes(shapes=list(first), configs=configs, seeds=seeds, lengths={}),
+        variables=values,
+        shape_values={"workload": workloads, **({} if all(map(math.isnan, flop)) else {"flop": flop})},
+        attrs={
+            "latency_source": "search",
+            "comment": SEARCH_TIMES,
+            "sources": json.dumps(named),
+            **attrs,
+        },
+    )
+
+
+def _values(searches: Collection[Search]) -> dict[str, Callable[[Search], Any]]:
+    """Return how each variable follows from a search; some are there only if some search knows them."""
+    values: dict[str, Callable[[Search], Any]] = {
+        "latency": attrgetter("latency"),
+        "run_status": lambda search: RunStatus.FAILED if math.isnan(search.latency) else RunStatus.COMPLETE,
+        "search_latency": attrgetter("latency"),
+    }
+    if any(search.winner for search in searches):
+        values["winner"] = attrgetter("winner")
+    if any(math.isnan(search.latency) for search in searches):
+        values["failure"] = lambda search: "no candidate could be timed" * math.isnan(search.latency)
     if any(len(search.trial_latency) for search in searches):
-        more["trial_latency"], more["trial_status"] = grid.trials()
+        values |= {name: attrgetter(name) for name in ("trial_latency", "trial_status")}
     if any(search.started for search in searches):
-        more["started"] = grid.times(lambda search: search.started)
-        more["finished"] = grid.times(lambda search: search.finished)
-        more["tuning_time"] = grid.floats(lambda search: search.tuning_time)
-    return more
-
-
-def _sources(runs: Runs) -> str:
-    named: dict[str, list[str]] = {}
-    for source in runs:
-        named.setdefault(source.config, []).append(source.recorded)
-    return json.dumps(named)
+        values |= {name: attrgetter(name) for name in ("started", "finished", "tuning_time")}
+    return values
 
 
 def notes_on_searches(dataset: xr.Dataset, what: str) -> tuple[str, ...]:
-    """Return what counts as a seed, what the times are, and where runs are not alike.
-
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-        As :func:`assemble_searches` builds it.
-    what : str
-        What one run left: ``folder`` or ``log``.
-    """
+    """Return what counts as a seed, what the times are, and where runs are not alike."""
     status = dataset["run_status"].values
     made = (status != RunStatus.MISSING).any(axis=0).sum(axis=1).tolist()
     failed = int((status == RunStatus.FAILED).sum())
@@ -167,56 +145,3 @@ def notes_on_searches(dataset: xr.Dataset, what: str) -> tuple[str, ...]:
     if dataset.attrs.get("targets", 1) > 1:
         notes.append("runs were tuned for different targets")
     return (*notes, SEARCH_TIMES)
-
-
-class _Grid:
-    """Cells by shape, configuration and seed, laid out as arrays."""
-
-    def __init__(self, cells: Mapping[tuple[str, str, int], Search]) -> None:
-        self.shapes = list(dict.fromkeys(shape for shape, _, _ in cells))
-        self.configs = list(dict.fromkeys(config for _, config, _ in cells))
-        self.seeds = sorted({seed for _, _, seed in cells})
-        self._size = (len(self.shapes), len(self.configs), len(self.seeds))
-        shapes, configs, seeds = _indices(self.shapes), _indices(self.configs), _indices(self.seeds)
-        self._cells = {
-            (shapes[shape], configs[config], seeds[seed]): search
-            for (shape, config, seed), search in cells.items()
-        }
-
-    def floats(self, value: Callable[[Search], float]) -> npt.NDArray[np.float64]:
-        return self._filled(np.full(self._size, math.nan), value)
-
-    def texts(self, value: Callable[[Search], str]) -> npt.NDArray[np.object_]:
-        return self._filled(np.full(self._size, "", dtype=object), value)
-
-    def times(self, value: Callable[[Search], datetime | None]) -> npt.NDArray[np.datetime64]:
-        return self._filled(np.full(self._size, np.datetime64("NaT"), dtype="datetime64[ms]"), value)
-
-    def status(self) -> npt.NDArray[np.int8]:
-        return self._filled(
-            np.full(self._size, RunStatus.MISSING, dtype=np.int8),
-            lambda search: RunStatus.FAILED if math.isnan(search.latency) else RunStatus.COMPLETE,
-        )
-
-    def trials(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int8]]:
-        size = (*self._size, max(len(search.trial_latency) for search in self._cells.values()))
-        if math.prod(size) > _MOST:
-            raise DatasetError(
-                f"{size[-1]:,} trials for each of {math.prod(self._size):,} runs take "
-                f"{math.prod(size) * 8 / 2**30:.0f} GiB; import fewer shapes at once"
-            )
-        latency = np.full(size, math.nan)
-        status = np.full(size, TrialStatus.NOT_RUN, dtype=np.int8)
-        for cell, search in self._cells.items():
-            latency[cell][: len(search.trial_latency)] = search.trial_latency
-            status[cell][: len(search.trial_status)] = search.trial_status
-        return latency, status
-
-    def _filled(self, grid: npt.NDArray[_T], value: Callable[[Search], Any]) -> npt.NDArray[_T]:
-        for cell, search in self._cells.items():
-            grid[cell] = value(search)
-        return grid
-
-
-def _indices(labels: Sequence[Any]) -> dict[Any, int]:
-    return {label: index for index, label in enumerate(labels)}

@@ -13,7 +13,7 @@ import binascii
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from abtune.errors import InputError
 from abtune.shapes import Conv2d, Gemm, Shape
@@ -21,34 +21,32 @@ from abtune.shapes import Conv2d, Gemm, Shape
 Sizes = tuple[tuple[int, ...], ...]
 
 
+# An index as coefficients of variables by their numbers; _CONSTANT stands for the number one.
+_Index: TypeAlias = Mapping[int, int]
+_CONSTANT = -1
+# The visits of nodes that recognising a module may take; a matrix product takes 37.
+_MOST_VISITS = 100_000
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Access:
-    """One load or store: the buffer's number, and each index as coefficients of variables and a constant."""
+class _Access:
+    """One load or store."""
 
     buffer: int
-    indices: tuple[Mapping[int, int], ...]
+    indices: tuple[_Index, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Block:
+    store: _Access
+    loads: tuple[_Access, ...]
 
 
 def label_of(module: str, hash_text: str, sizes: Sizes, dtypes: Sequence[str]) -> tuple[str, Shape | None]:
-    """Name a workload.
+    """Return the published label of a workload and its shape, or its sizes and hash if it is not certain.
 
-    Parameters
-    ----------
-    module : str
-        The module as the database has it: base64 of JSON.
-    hash_text : str
-        Its structural hash.
-    sizes : tuple of tuple of int
-        Of the arguments, the output last.
-    dtypes : sequence of str
-        Of the arguments.
-
-    Returns
-    -------
-    label : str
-        The published one, or sizes and hash, such as ``16x64,64x32,16x32#1155478938``.
-    shape : Shape or None
-        What it is, if that is certain.
+    ``module`` is base64 of JSON. The last of ``sizes`` is the output's. Sizes and hash read as in
+    ``16x64,64x32,16x32#1155478938``.
     """
     plain = set(dtypes) == {"float32"} and len(sizes) == 3
     shape = _recognise(module, sizes) if plain else None
@@ -112,23 +110,14 @@ def _conv2d(graph: _Graph, sizes: Sizes) -> Shape | None:
     )  # fmt: skip
 
 
-_CONSTANT = -1
-
-
-def _is_variable(index: Mapping[int, int]) -> bool:
+def _is_variable(index: _Index) -> bool:
     return list(index.values()) == [1] and _CONSTANT not in index
 
 
-def _shift(index: Mapping[int, int]) -> int:
+def _shift(index: _Index) -> int:
     if sum(1 for variable in index if variable != _CONSTANT) != 1:
         raise ValueError("not a shifted variable")
     return index.get(_CONSTANT, 0)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Block:
-    store: Access
-    loads: tuple[Access, ...]
 
 
 class _Graph:
@@ -136,8 +125,10 @@ class _Graph:
 
     def __init__(self, nodes: Sequence[Mapping[str, Any]]) -> None:
         self._nodes = nodes
+        self._visits = 0
         (function,) = self._of_type(".PrimFunc")
         self.inputs: list[int] = nodes[nodes[function]["data"]["params"]]["data"]
+        self._extents = dict(map(self._extent, self._of_type(".IterVar")))
         bodies = [nodes[index]["data"]["body"] for index in self._of_type(".SBlock")]
         self.blocks = [self._block(body) for body in bodies if nodes[body]["type"].endswith(".BufferStore")]
         if len(self.blocks) + 1 != len(bodies):
@@ -147,15 +138,17 @@ class _Graph:
         return [index for index, node in enumerate(self._nodes) if node["type"].endswith(suffix)]
 
     def _node(self, index: int) -> tuple[str, Any]:
+        self._visits += 1
+        if self._visits > _MOST_VISITS:  # nodes are shared, so that few of them may stand for any number
+            raise ValueError("too large an expression")
         node = self._nodes[index]
         return node["type"], node.get("data")
 
     def _block(self, body: int) -> _Block:
         data = self._nodes[body]["data"]
-        extents = self._extents()
-        store = self._access(data["buffer"], data["indices"], extents)
+        store = self._access(data["buffer"], data["indices"])
         value = self._nodes[data["value"]]
-        loads = list(self._loads(data["value"], extents))
+        loads = list(self._loads(data["value"]))
         if value["type"].endswith(".Add"):  # the sum so far is loaded too
             same = [load for load in loads if load == store]
             product = self._nodes[value["data"]["b"]]["type"]
@@ -166,43 +159,37 @@ class _Graph:
             raise ValueError("not a copy")
         return _Block(store=store, loads=tuple(loads))
 
-    def _loads(self, index: int, extents: Mapping[int, int]) -> Sequence[Access]:
+    def _loads(self, index: int) -> Sequence[_Access]:
         """Return the loads of a value: of sums, products, conditions' values and copies."""
         kind, data = self._node(index)
         if kind.endswith(".TensorLoad"):
-            return [self._access(data["source"], data["indices"], extents)]
+            return [self._access(data["source"], data["indices"])]
         if kind.endswith((".Add", ".Mul")):
-            return [*self._loads(data["a"], extents), *self._loads(data["b"], extents)]
+            return [*self._loads(data["a"]), *self._loads(data["b"])]
         if kind.endswith(".Call"):  # if_then_else(inside, value, zero), the only call that padding makes
             condition, value, other = self._nodes[data["args"]]["data"]
-            if not self._nodes[other]["type"].endswith("FloatImm") or self._loads(condition, extents):
+            if not self._nodes[other]["type"].endswith("FloatImm") or self._loads(condition):
                 raise ValueError("not zero padding")
-            return self._loads(value, extents)
+            return self._loads(value)
         if kind.endswith((".And", ".LE", ".LT", ".GE", ".GT", "IntImm", ".Var", ".Sub")):
             return []
         raise ValueError(f"unknown node {kind}")
 
-    def _access(self, buffer: int, indices: int, extents: Mapping[int, int]) -> Access:
-        return Access(
-            buffer=buffer,
-            indices=tuple(self._affine(index, extents) for index in self._nodes[indices]["data"]),
-        )
+    def _access(self, buffer: int, indices: int) -> _Access:
+        return _Access(buffer=buffer, indices=tuple(map(self._affine, self._nodes[indices]["data"])))
 
-    def _extents(self) -> Mapping[int, int]:
-        """Return the extent of each block's variables."""
-        extents: dict[int, int] = {}
-        for index in self._of_type(".IterVar"):
-            data = self._nodes[index]["data"]
-            extent = self._nodes[self._nodes[data["dom"]]["data"]["extent"]]
-            extents[data["var"]] = self._nodes[extent["data"]["value"]]["data"]
-        return extents
+    def _extent(self, index: int) -> tuple[int, int]:
+        """Return a block's variable and its extent."""
+        data = self._nodes[index]["data"]
+        extent = self._nodes[self._nodes[data["dom"]]["data"]["extent"]]
+        return data["var"], self._nodes[extent["data"]["value"]]["data"]
 
-    def _affine(self, index: int, extents: Mapping[int, int]) -> Mapping[int, int]:
+    def _affine(self, index: int) -> _Index:
         """Find the coefficients of an index by its values at the origin, next to it, and at the far end."""
         variables = self._variables(index)
         origin = self._evaluate(index, {})
         steps = {v: self._evaluate(index, {v: 1}) - origin for v in variables}
-        far = {v: extents[v] - 1 for v in variables}
+        far = {v: self._extents[v] - 1 for v in variables}
         if self._evaluate(index, far) != origin + sum(steps[v] * far[v] for v in variables):
             raise ValueError("not affine")
         terms = {**steps, _CONSTANT: origin}
@@ -223,7 +210,10 @@ class _Graph:
         if kind.endswith("IntImm"):
             return int(self._nodes[data["value"]]["data"])
         operation = _OPERATIONS[kind.rpartition(".")[2]]
-        return operation(self._evaluate(data["a"], values), self._evaluate(data["b"], values))
+        value = operation(self._evaluate(data["a"], values), self._evaluate(data["b"], values))
+        if abs(value) > 2**63:
+            raise ValueError("an index that no tensor has")
+        return value
 
 
 _OPERATIONS: Mapping[str, Callable[[int, int], int]] = {

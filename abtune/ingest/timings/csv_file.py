@@ -11,64 +11,63 @@ from pathlib import Path
 from typing import TypeAlias
 
 from abtune.errors import DatasetError, InputError
-from abtune.ingest.timings.file_cells import FileCell, Reading
-from abtune.ingest.units import LONGEST_CELL, PER_SECOND, read_heading, shortened, to_seconds, unit_named
+from abtune.ingest.timings.timing_cells import FileCell, Reading
+from abtune.ingest.units import LONGEST_CELL, PER_SECOND, read_heading, to_seconds, unit_named
+from abtune.text import shortened
 
 FIELDS = ("shape", "config", "seed", "round", "repeat", "time", "unit")
 # The names of a column of times that needs no --columns.
 _TIMES = ("time", "latency", "duration")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Layout:
-    """Which column holds which field, and the unit of the times; it is empty where a column has it."""
+_Key: TypeAlias = tuple[str | None, str | None, int | None]
 
-    names: tuple[str, ...]
-    columns: Mapping[str, int]
-    unit: str
 
-    def name_of(self, field: str) -> str:
-        return self.names[self.columns[field]]
+@dataclass(slots=True, kw_only=True)
+class _Table:
+    """The heading of a table, and its timings so far: by cell, by round, in the order of their lines."""
+
+    names: Sequence[str]
+    columns: Mapping[str, int]  # which column holds which field
+    unit: str  # of the times; empty where a column has it
+    timings: dict[_Key, dict[str, list[float]]] = field(default_factory=dict)
+    first_lines: dict[_Key, int] = field(default_factory=dict)
+    numbered: dict[tuple[_Key, str, str], int] = field(default_factory=dict)
+    unit_above: str = ""
 
 
 def read_csv(text: str, path: Path, names: Mapping[str, str], unit: str) -> Reading:
     """Return the timings of a table with a heading, separated by commas, semicolons or tabs.
 
-    Parameters
-    ----------
-    text : str
-        The file.
-    path : Path
-        Where it is, for messages.
-    names : mapping of str to str
-        The name of a column for an entry of :data:`FIELDS`, where it is another.
-    unit : str
-        Unit of the times, if their column does not say it; else empty.
-
-    Raises
-    ------
-    DatasetError, InputError
-        With line and column, at the first thing that is wrong.
+    ``names`` are those of columns that are not called as in :data:`FIELDS`. ``unit`` is that of the times, if
+    their column does not say it.
     """
-    table = _Table()
-    layout: _Layout | None = None
+    table: _Table | None = None
     for line, row in _rows(text, path):
-        if layout is None:
-            layout = _read_heading(row, path, names, unit)
+        if table is None:
+            table = _read_heading(row, path, names, unit)
         else:
-            _read_row(row, layout, table, f"{path}: line {line}", line)
-    if layout is None or not table.timings:
+            _read_row(row, table, f"{path}: line {line}", line)
+    if table is None or not table.timings:
         raise DatasetError(f"{path}: has a heading and no timings")
     unused = [
-        name or f"number {index + 1}, which has no name"
-        for index, name in enumerate(layout.names)
-        if index not in layout.columns.values()
+        shortened(name or f"number {index + 1}, which has no name")
+        for index, name in enumerate(table.names)
+        if index not in table.columns.values()
     ]
-    return Reading(
-        cells=table.file_cells(),
-        each_a_process=False,
-        notes=(f"{path}: columns left out: {', '.join(map(shortened, unused))}",) if unused else (),
+    cells = (
+        FileCell(
+            where=f"line {table.first_lines[key]}",
+            shape=key[0],
+            config=key[1],
+            seed=key[2],
+            rounds=tuple(map(tuple, rounds.values())),
+            labels=tuple(filter(None, rounds)),
+        )
+        for key, rounds in table.timings.items()
     )
+    notes = (f"{path}: columns left out: {', '.join(unused)}",) if unused else ()
+    return Reading(cells=tuple(cells), notes=notes)
 
 
 def has_times(text: str) -> bool:
@@ -103,34 +102,7 @@ def _delimiter(heading: str) -> str:
     return max(",;\t", key="".join(heading.split('"')[::2]).count)
 
 
-_Key: TypeAlias = tuple[str | None, str | None, int | None]
-
-
-@dataclass(slots=True)
-class _Table:
-    """The timings so far: by cell, by round, in the order of their lines."""
-
-    timings: dict[_Key, dict[str, list[float]]] = field(default_factory=dict)
-    first_lines: dict[_Key, int] = field(default_factory=dict)
-    numbered: dict[tuple[_Key, str, str], int] = field(default_factory=dict)
-    unit: str = ""
-
-    def file_cells(self) -> tuple[FileCell, ...]:
-        return tuple(
-            FileCell(
-                where=f"line {self.first_lines[key]}",
-                name=None,
-                shape=key[0],
-                config=key[1],
-                seed=key[2],
-                rounds=tuple(tuple(timings) for timings in rounds.values()),
-                labels=tuple(filter(None, rounds)),
-            )
-            for key, rounds in self.timings.items()
-        )
-
-
-def _read_heading(row: Sequence[str], path: Path, names: Mapping[str, str], unit: str) -> _Layout:
+def _read_heading(row: Sequence[str], path: Path, names: Mapping[str, str], unit: str) -> _Table:
     known = {name.casefold(): index for index, name in enumerate(row)}
     if len(known) < len(row):
         raise DatasetError(f"{path}: two columns have the same name: {_listed(row)}")
@@ -155,7 +127,7 @@ def _read_heading(row: Sequence[str], path: Path, names: Mapping[str, str], unit
                 f"{path}: column {row[index]!r} would be both {fields[index]} and {name}; give each a column "
                 "of its own by --columns, or rename it"
             )
-    return _Layout(names=tuple(row), columns=columns, unit=_unit_of(row, columns, path, unit))
+    return _Table(names=row, columns=columns, unit=_unit_of(row, columns, path, unit))
 
 
 def _time_columns(row: Sequence[str]) -> list[int]:
@@ -196,20 +168,22 @@ def _unit_of(row: Sequence[str], columns: Mapping[str, int], path: Path, unit: s
     return own or unit
 
 
-def _read_row(row: Sequence[str], layout: _Layout, table: _Table, where: str, line: int) -> None:
-    if len(row) != len(layout.names):
-        raise DatasetError(f"{where}: {len(row)} cells under a heading of {len(layout.names)}")
-    values = {name: row[index] for name, index in layout.columns.items()}
+def _read_row(row: Sequence[str], table: _Table, where: str, line: int) -> None:
+    if len(row) != len(table.names):
+        raise DatasetError(f"{where}: {len(row)} cells under a heading of {len(table.names)}")
+    values = {name: row[index] for name, index in table.columns.items()}
     for name, value in values.items():
         if not 0 < len(value) <= LONGEST_CELL:
             wrong = (
                 f"has {len(value):,} characters, and the most is {LONGEST_CELL:,}" if value else "is empty"
             )
-            raise DatasetError(f"{where}: column {layout.name_of(name)} {wrong}")
-    unit = layout.unit or _same_unit(values["unit"], table, where)
-    seconds = to_seconds(values["time"], unit, f"{where}: column {layout.name_of('time')}")
-    seed = _whole(values["seed"], where) if "seed" in values else None
-    key = values.get("shape"), values.get("config"), seed
+            raise DatasetError(f"{where}: column {table.names[table.columns[name]]} {wrong}")
+    unit = table.unit or _same_unit(values["unit"], table, where)
+    seconds = to_seconds(values["time"], unit, f"{where}: column {table.names[table.columns['time']]}")
+    seed = values.get("seed")
+    if seed is not None and not re.fullmatch(r"\d{1,18}", seed, flags=re.ASCII):
+        raise DatasetError(f"{where}: seed {shortened(seed)!r} is not a whole number")
+    key = values.get("shape"), values.get("config"), None if seed is None else int(seed)
     round_ = _round_label(values.get("round", ""))
     if "repeat" in values:
         first = table.numbered.setdefault((key, round_, values["repeat"]), line)
@@ -225,9 +199,11 @@ def _same_unit(text: str, table: _Table, where: str) -> str:
     unit = unit_named(text)
     if unit not in PER_SECOND:
         raise DatasetError(f"{where}: unit {shortened(text)!r} is none of {', '.join(PER_SECOND)}")
-    table.unit = table.unit or unit
-    if unit != table.unit:
-        raise DatasetError(f"{where}: unit {text}, but {table.unit} above; convert the times to one unit")
+    table.unit_above = table.unit_above or unit
+    if unit != table.unit_above:
+        raise DatasetError(
+            f"{where}: unit {text}, but {table.unit_above} above; convert the times to one unit"
+        )
     return unit
 
 
@@ -235,9 +211,3 @@ def _round_label(text: str) -> str:
     """Return the label of a round, the same for 1, 01 and 1.0."""
     match = re.fullmatch(r"(-?\d{1,18})(\.0*)?", text, flags=re.ASCII)
     return str(int(match[1])) if match else text
-
-
-def _whole(text: str, where: str) -> int:
-    if not re.fullmatch(r"\d{1,18}", text, flags=re.ASCII):
-        raise DatasetError(f"{where}: seed {shortened(text)!r} is not a whole number")
-    return int(text)

@@ -12,27 +12,23 @@ from pathlib import Path
 from typing import Any
 
 from abtune.errors import DatasetError
-from abtune.ingest.timings.file_cells import FileCell, Reading, named
-from abtune.ingest.units import PER_SECOND, shortened, to_seconds
+from abtune.ingest.timings.timing_cells import FileCell, Reading
+from abtune.ingest.units import PER_SECOND, to_seconds
+from abtune.text import shortened
 
 # How releases before 1.5, which write no run_type, name what they computed from the repetitions.
 _COMPUTED = re.compile(r"_(mean|median|stddev|cv|BigO|RMS)$")
 
 
 def read_json(document: Any, path: Path) -> Reading:
-    """Return the timings of a file of one of the three.
-
-    Raises
-    ------
-    DatasetError
-        If it is of none of them, or has no single timings.
-    """
+    """Return the timings of a file of one of the three."""
     match document:
         case {"benchmarks": list(entries), "machine_info": _}:
             read, each_a_process = _pytest_benchmark, False
         case {"benchmarks": list(entries), "context": _}:
             read, each_a_process = _google_benchmark, False
-        case {"results": list(entries)} if _of_hyperfine(entries):
+        # Results of Kernel Tuner, for one, have no commands.
+        case {"results": list(entries)} if all("command" in e for e in entries if isinstance(e, dict)):
             read, each_a_process = _hyperfine, True
         case _:
             raise DatasetError(
@@ -54,16 +50,35 @@ _Read = tuple[list[FileCell], list[str]]
 def _pytest_benchmark(entries: _Entries, path: Path) -> _Read:
     cells = []
     for number, entry in enumerate(entries):
-        where = f"benchmarks[{number}]"
-        name = _name(entry, "fullname", f"{path}: {where}")
-        data = _get(entry, "stats", f"{path}: {where}").get("data")
-        if not data:
+        where = f"{path}: benchmarks[{number}]"
+        name = _name(entry, "fullname", where)
+        if not isinstance(entry.get("stats"), dict):
+            raise DatasetError(f"{where}: has no stats; the file is damaged")
+        if not entry["stats"].get("data"):
             raise DatasetError(
-                f"{path}: {where}: {name} has no stats.data; write it with --benchmark-json, "
+                f"{where}: {name} has no stats.data; write it with --benchmark-json, "
                 "or with --benchmark-save-data"
             )
-        cells.append(named(name, where, _times(data, "s", f"{path}: {where}.stats.data")))
+        times = _times(entry["stats"]["data"], f"{where}.stats.data")
+        cells.append(FileCell(where=f"benchmarks[{number}]", name=name, rounds=(times,)))
     return cells, []
+
+
+def _hyperfine(entries: _Entries, path: Path) -> _Read:
+    cells, notes = [], []
+    for number, entry in enumerate(entries):
+        where = f"{path}: results[{number}]"
+        name = _name(entry, "command", where)
+        if "times" not in entry:
+            raise DatasetError(f"{where}: {name} has no times; write it with hyperfine --export-json")
+        codes = entry.get("exit_codes")
+        failed = sum(1 for code in codes if code != 0) if isinstance(codes, list) else 0
+        if failed:
+            runs, are = ("run", "its time is") if failed == 1 else ("runs", "their times are")
+            notes.append(f"{path}: {failed} {runs} of {name!r} ended with an error; {are} counted")
+        times = _times(entry["times"], f"{where}.times")
+        cells.append(FileCell(where=f"results[{number}]", name=name, rounds=(times,)))
+    return cells, notes
 
 
 def _google_benchmark(entries: _Entries, path: Path) -> _Read:
@@ -81,7 +96,14 @@ def _google_benchmark(entries: _Entries, path: Path) -> _Read:
         if entry.get("error_occurred") or entry.get("skipped"):
             notes.append(f"{path}: {name} was skipped or failed, and is left out")
             continue
-        timings.setdefault(name, []).append(_real_time(entry, name, where))
+        unit = entry.get("time_unit")
+        if not isinstance(unit, str) or unit not in PER_SECOND:
+            raise DatasetError(
+                f"{where}: time_unit is {shortened(repr(unit))}, none of {', '.join(PER_SECOND)}"
+            )
+        if "real_time" not in entry:
+            raise DatasetError(f"{where}: {name} has no real_time; the file is damaged")
+        timings.setdefault(name, []).append(to_seconds(entry["real_time"], unit, f"{where}.real_time"))
         label = entry.get("label", "")
         earlier, known = first.setdefault(name, (field, label))
         if known != label:
@@ -91,17 +113,9 @@ def _google_benchmark(entries: _Entries, path: Path) -> _Read:
             )
     if not timings and any(computed):
         raise DatasetError(f"{path}: has aggregates only; run without --benchmark_report_aggregates_only")
-    return [named(name, first[name][0], tuple(times)) for name, times in timings.items()], notes
-
-
-def _real_time(entry: Mapping[str, Any], name: str, where: str) -> float:
-    unit = entry.get("time_unit")
-    if not isinstance(unit, str) or unit not in PER_SECOND:
-        known = ", ".join(PER_SECOND)
-        raise DatasetError(f"{where}: time_unit is {shortened(repr(unit))}, none of {known}")
-    if "real_time" not in entry:
-        raise DatasetError(f"{where}: {name} has no real_time; the file is damaged")
-    return to_seconds(entry["real_time"], unit, f"{where}.real_time")
+    return [
+        FileCell(where=first[name][0], name=name, rounds=(tuple(times),)) for name, times in timings.items()
+    ], notes
 
 
 def _computed(entries: _Entries) -> list[bool]:
@@ -116,31 +130,10 @@ def _computed(entries: _Entries) -> list[bool]:
     ]
 
 
-def _of_hyperfine(entries: Sequence[Any]) -> bool:
-    """Return whether results may be of hyperfine; results of Kernel Tuner, for one, are not."""
-    return all("command" in entry for entry in entries if isinstance(entry, dict))
-
-
-def _hyperfine(entries: _Entries, path: Path) -> _Read:
-    cells, notes = [], []
-    for number, entry in enumerate(entries):
-        where = f"results[{number}]"
-        name = _name(entry, "command", f"{path}: {where}")
-        if "times" not in entry:
-            raise DatasetError(f"{path}: {where}: {name} has no times; write it with hyperfine --export-json")
-        codes = entry.get("exit_codes")
-        failed = sum(1 for code in codes if code != 0) if isinstance(codes, list) else 0
-        if failed:
-            runs, times = ("run", "its time is") if failed == 1 else ("runs", "their times are")
-            notes.append(f"{path}: {failed} {runs} of {name!r} ended with an error; {times} counted")
-        cells.append(named(name, where, _times(entry["times"], "s", f"{path}: {where}.times")))
-    return cells, notes
-
-
-def _times(values: Any, unit: str, where: str) -> tuple[float, ...]:
+def _times(values: Any, where: str) -> tuple[float, ...]:
     if not isinstance(values, list) or not values:
         raise DatasetError(f"{where}: is not a list of times")
-    return tuple(to_seconds(value, unit, f"{where}[{number}]") for number, value in enumerate(values))
+    return tuple(to_seconds(value, "s", f"{where}[{number}]") for number, value in enumerate(values))
 
 
 def _name(entry: Mapping[str, Any], key: str, where: str) -> str:
@@ -150,10 +143,3 @@ def _name(entry: Mapping[str, Any], key: str, where: str) -> str:
     if "\0" in name:  # netCDF ends a text there
         raise DatasetError(f"{where}: {key} holds a zero byte; rename it")
     return name
-
-
-def _get(entry: Mapping[str, Any], key: str, where: str) -> Mapping[str, Any]:
-    value = entry.get(key)
-    if not isinstance(value, dict):
-        raise DatasetError(f"{where}: has no {key}; the file is damaged")
-    return value

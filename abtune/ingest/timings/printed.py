@@ -12,13 +12,13 @@ import math
 import re
 import statistics
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TypeAlias
 
 from abtune.errors import DatasetError
-from abtune.ingest.timings.file_cells import Reading, named
-from abtune.ingest.units import shortened, to_seconds
+from abtune.ingest.timings.timing_cells import FileCell, Reading
+from abtune.ingest.units import to_seconds
+from abtune.text import shortened
 
 _RESULT = re.compile(r"\b(?:Profile|Benchmark)Result\(")
 _RESULTS = "results="
@@ -39,82 +39,48 @@ def has_results(text: str) -> bool:
 
 
 def read_printed(text: str, path: Path) -> Reading:
-    """Return all results of a text, each under the last line of text above it.
-
-    Raises
-    ------
-    DatasetError
-        If a result is cut short, has no title, or what is printed beside it does not follow from its timings.
-    """
+    """Return all results of a text, each under the last line of text above it."""
     lines = _Lines(text)
     if _SUMMARY in text:
         raise DatasetError(
             f"{path}: line {lines.number(text.index(_SUMMARY))}: a summary has no single timings; "
             "print repr(result) and not str(result)"
         )
-    results = _Results(path)
-    end = 0
+    rounds: dict[str, list[tuple[float, ...]]] = {}
+    first: dict[str, int] = {}
+    notes: list[str] = []
+
+    def leave_out(unused: Iterable[tuple[int, str]]) -> None:
+        notes.extend(f"{path}: line {number} left out: {line[:60]!r}" for number, line in unused)
+
+    title, end = "", 0
     for start in _RESULT.finditer(text):
         number = lines.number(start.start())
-        results.add_title(lines.between(end, start.start()), number)
-        timings, end = _read_result(text, start.end(), f"{path}: line {number}")
-        results.add_timings(timings, number, has_mean="mean=" in text[start.end() : end])
-    results.leave_out(lines.between(end, len(text)))
-    return results.reading()
-
-
-class _Results:
-    """The results so far, by title."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._title = ""
-        self._rounds: dict[str, list[tuple[float, ...]]] = {}
-        self._first: dict[str, int] = {}
-        self._notes: list[str] = []
-
-    def add_title(self, above: _Numbered, number: int) -> None:
-        """Take the last line above the result in line ``number`` as its title."""
-        where = f"{self._path}: line {number}"
-        self.leave_out(above[:-1])
-        title = above[-1][1].rstrip(":= ") if above else ""
-        if title in self._rounds:
-            first = self._first[title]
-            raise DatasetError(f"{where}: {title!r} was in line {first} already; give each its own title")
-        self._title = title or self._title
-        if not self._title:
+        where = f"{path}: line {number}"
+        above = lines.between(end, start.start())
+        leave_out(above[:-1])
+        own = above[-1][1].rstrip(":= ") if above else ""
+        if own in rounds:
+            raise DatasetError(f"{where}: {own!r} was in line {first[own]} already; give each its own title")
+        title = own or title
+        if not title:
             raise DatasetError(f"{where}: nothing above the result says what was timed; add a title")
-
-    def add_timings(self, timings: tuple[float, ...], number: int, *, has_mean: bool) -> None:
-        """Add a result under the present title."""
-        self._first.setdefault(self._title, number)
-        self._rounds.setdefault(self._title, []).append(timings)
-        if not has_mean:
-            where = f"{self._path}: line {number}"
-            self._notes.append(f"{where}: prints no mean, so nothing shows whether its timings are complete")
-
-    def leave_out(self, lines: _Numbered) -> None:
-        """Note lines that are not used."""
-        self._notes += [f"{self._path}: line {number} left out: {line[:60]!r}" for number, line in lines]
-
-    def reading(self) -> Reading:
-        """Return what was found."""
-        several = [
-            f"{self._path}: {len(timings)} results under {title!r} are rounds of one seed"
-            for title, timings in self._rounds.items()
-            if len(timings) > 1
-        ]
-        return Reading(
-            cells=tuple(
-                named(title, f"line {self._first[title]}", *timings)
-                for title, timings in self._rounds.items()
-            ),
-            each_a_process=False,
-            notes=(*self._notes, *several),
-        )
-
-
-_Numbered: TypeAlias = list[tuple[int, str]]
+        timings, end = _read_result(text, start.end(), where)
+        first.setdefault(title, number)
+        rounds.setdefault(title, []).append(timings)
+        if "mean=" not in text[start.end() : end]:
+            notes.append(f"{where}: prints no mean, so nothing shows whether its timings are complete")
+    leave_out(lines.between(end, len(text)))
+    notes += [
+        f"{path}: {len(timings)} results under {name!r} are rounds of one seed"
+        for name, timings in rounds.items()
+        if len(timings) > 1
+    ]
+    cells = (
+        FileCell(where=f"line {first[name]}", name=name, rounds=tuple(timings))
+        for name, timings in rounds.items()
+    )
+    return Reading(cells=tuple(cells), notes=tuple(notes))
 
 
 class _Lines:
@@ -128,7 +94,7 @@ class _Lines:
         """Return the number of the line at a position."""
         return bisect_left(self._ends, position) + 1
 
-    def between(self, start: int, end: int) -> _Numbered:
+    def between(self, start: int, end: int) -> list[tuple[int, str]]:
         """Return the lines of text between two positions that are not empty, each with its number."""
         first = self.number(start)
         lines = enumerate(self._text[start:end].split("\n"), start=first)

@@ -6,181 +6,234 @@ process, and a process is one draw.
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import xarray as xr
 
-from abtune.dataset.build import add_variables, make_dataset
+from abtune.dataset.cells import Axes, Cell, dataset_from_cells
+from abtune.dataset.schema import RunStatus
 from abtune.errors import DatasetError
-from abtune.ingest.shape_labels import shape_named
-from abtune.ingest.sources import Source
-from abtune.ingest.timings.file_cells import FileCell, Reading
+from abtune.ingest.importer import Imported
+from abtune.ingest.sources import Source, label_told
+from abtune.shapes import shape_named
 from abtune.text import count
 
 # Values that an array of timings may have; 1 GiB.
 _MOST = 2**27
 
-Key: TypeAlias = tuple[str, str, int]
-Rounds: TypeAlias = Mapping[int, tuple[float, ...]]
+_Rounds: TypeAlias = Mapping[int, tuple[float, ...]]
 
 
-@dataclass(slots=True)
-class Cells:
-    """The timings so far, by shape, configuration and seed, then by round.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileCell:
+    """The timings of one cell in one file.
 
     Attributes
     ----------
-    shape : str
-        Label of the only shape; empty if the files or their paths tell.
-    order : mapping of str to int
-        The index of each named round.
-    rounds : dict
-        The timings.
-    files : Counter
-        Files so far of each configuration, and of each shape that their paths tell.
+    where : str
+        Its line or field in the file.
+    rounds : tuple of tuple of float, seconds
+        Timings by round.
+    name : str or None
+        Its only name, of a shape or a configuration; None where a file tells them apart.
+    shape, config : str or None
+        Their names where the file tells them apart.
+    seed : int or None
+        Its seed, if the file tells.
+    labels : tuple of str
+        The names of the rounds in the file; empty if they have none.
     """
 
-    shape: str
-    order: Mapping[str, int]
-    rounds: dict[Key, Rounds] = field(default_factory=dict)
-    files: Counter[tuple[str, str]] = field(default_factory=Counter)
+    where: str
+    rounds: tuple[tuple[float, ...], ...]
+    name: str | None = None
+    shape: str | None = None
+    config: str | None = None
+    seed: int | None = None
+    labels: tuple[str, ...] = ()
 
-    def add(self, source: Source, reading: Reading) -> None:
-        """Enter the cells of a file.
 
-        Raises
-        ------
-        DatasetError
-            If a name is missing or left over, or if a cell has timings already.
-        """
-        named = [self._names(cell, source) for cell in reading.cells]
-        for cell, (shape, config) in zip(reading.cells, named, strict=True):
-            seed = self._seed(cell, source, config)
-            if (shape, config, seed) in self.rounds:
-                raise DatasetError(
-                    f"{source.path}: {cell.where}: {config} has timings of {shape}, seed {seed}, already; "
-                    f"{_what_to_do(cell, source)}"
-                )
-            indices = [self.order[label] for label in cell.labels] or range(len(cell.rounds))
-            self.rounds[shape, config, seed] = dict(zip(indices, cell.rounds, strict=True))
-        self.files.update({(config, source.shape) for _, config in named})
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What a file holds.
 
-    def _seed(self, cell: FileCell, source: Source, config: str) -> int:
-        if cell.seed is not None:
-            if source.seed_in_path:
+    Attributes
+    ----------
+    cells : tuple of FileCell
+        At least one.
+    each_a_process : bool
+        Whether each timing comes from a process of its own.
+    notes : tuple of str
+        What was left out, one line each.
+    """
+
+    cells: tuple[FileCell, ...]
+    each_a_process: bool = False
+    notes: tuple[str, ...] = ()
+
+
+def import_readings(
+    readings: Mapping[Source, Reading], *, shape: str, each_a_seed: bool = False, seed: str = ""
+) -> Imported:
+    """Return the dataset of the files' timings, with notes; ``seed`` says what a seed is, if not a file.
+
+    ``shape`` is the label of the only shape; it is empty if the files or their paths tell.
+    """
+    cells = [cell for reading in readings.values() for cell in reading.cells]
+    for column, have in (
+        ("seed", {cell.seed is not None for cell in cells}),
+        ("round", {bool(cell.labels) for cell in cells}),
+    ):
+        if len(have) > 1:
+            raise DatasetError(
+                f"some files have a column {column} and some have none; let all have it, or none"
+            )
+    rounds = _by_cell(readings, shape, _order({label for cell in cells for label in cell.labels}))
+    if each_a_seed:
+        rounds = _split(rounds)
+    notes = [note for reading in readings.values() for note in reading.notes]
+    about = _about_seeds(
+        rounds, seed or ("number in the path" if next(iter(readings)).seed_in_path else "file")
+    )
+    return Imported(dataset=_assemble(rounds, list(readings)), notes=(about, *notes))
+
+
+def _order(labels: set[str]) -> dict[str, int]:
+    """Return the index of each round: by number if all are numbers, else by letter."""
+    numbers = all(re.fullmatch(r"-?\d{1,18}", label, flags=re.ASCII) for label in labels)
+    return {label: index for index, label in enumerate(sorted(labels, key=int if numbers else None))}
+
+
+def _by_cell(readings: Mapping[Source, Reading], shape: str, order: Mapping[str, int]) -> dict[Cell, _Rounds]:
+    """Return the timings by shape, configuration and seed; a cell that comes twice is refused."""
+    rounds: dict[Cell, _Rounds] = {}
+    files: Counter[tuple[str, str]] = Counter()  # of each configuration, and each shape that their paths tell
+    for source, reading in readings.items():
+        named = [_names(cell, source, label_told(source, shape)) for cell in reading.cells]
+        for cell, (label, config) in zip(reading.cells, named, strict=True):
+            if cell.seed is not None and source.seed_in_path:
                 raise DatasetError(
                     f"{source.path}: has a column seed, so {{seed}} in --pattern is one too many"
                 )
-            return cell.seed
-        return source.seed if source.seed_in_path else self.files[config, source.shape]
-
-    def _names(self, cell: FileCell, source: Source) -> tuple[str, str]:
-        """Return shape and configuration of a cell, each told exactly once."""
-        given = self.shape or source.shape
-        if cell.name is not None:  # one name, of the shape or of the configuration
-            if bool(source.config) == bool(given):
-                says = _name_of_what(source, given)
-                raise DatasetError(f"{source.path}: {cell.where}: has one name, {cell.name!r}; {says}")
-            return (cell.name, source.config) if source.config else (given, cell.name)
-        for what, own, told, option in (
-            ("shape", cell.shape, given, "--shape LABEL"),
-            ("config", cell.config, source.config, f"--run NAME={source.path}"),
-        ):
-            if own is None and not told:
-                raise DatasetError(
-                    f"{source.path}: has no column {what}; give {option}, or --columns {what}=ITS_NAME"
+            seed = source.seed if source.seed_in_path else files[config, source.shape]
+            key = label, config, seed if cell.seed is None else cell.seed
+            if key in rounds:
+                remedy = (
+                    "number the seeds of a cell on from file to file, or take the file out if it is a copy"
+                    if cell.seed is not None
+                    else "give each file its own seed"
+                    if source.seed_in_path
+                    else "each needs its own name"
                 )
-            if own is not None and told:
-                raise DatasetError(f"{source.path}: has a column {what}, so {option} is one too many")
-        return cell.shape or given, cell.config or source.config
+                raise DatasetError(
+                    f"{source.path}: {cell.where}: {config} has timings of {label}, seed {key[2]}, already; "
+                    f"{remedy}"
+                )
+            indices = [order[name] for name in cell.labels] or range(len(cell.rounds))
+            rounds[key] = dict(zip(indices, cell.rounds, strict=True))
+        files.update({(config, source.shape) for _, config in named})
+    return rounds
 
 
-def _name_of_what(source: Source, shape: str) -> str:
-    if shape:
-        return "both shape and configuration are given, so a name is left over; give one of them"
-    return (
-        f"of a kernel? give --run CONFIG={source.path}; of a configuration? give --shape LABEL to say what "
-        "was timed"
-    )
+def _names(cell: FileCell, source: Source, given: str) -> tuple[str, str]:
+    """Return shape and configuration of a cell, each told exactly once."""
+    if cell.name is not None:  # one name, of the shape or of the configuration
+        if bool(source.config) == bool(given):
+            says = (
+                "both shape and configuration are given, so a name is left over; give one of them"
+                if given
+                else f"of a kernel? give --run CONFIG={source.path}; of a configuration? give --shape LABEL "
+                "to say what was timed"
+            )
+            raise DatasetError(f"{source.path}: {cell.where}: has one name, {cell.name!r}; {says}")
+        return (cell.name, source.config) if source.config else (given, cell.name)
+    for what, own, told, option in (
+        ("shape", cell.shape, given, "--shape LABEL"),
+        ("config", cell.config, source.config, f"--run NAME={source.path}"),
+    ):
+        if own is None and not told:
+            raise DatasetError(
+                f"{source.path}: has no column {what}; give {option}, or --columns {what}=ITS_NAME"
+            )
+        if own is not None and told:
+            raise DatasetError(f"{source.path}: has a column {what}, so {option} is one too many")
+    return cell.shape or given, cell.config or source.config
 
 
-def _what_to_do(cell: FileCell, source: Source) -> str:
-    if cell.seed is not None:
-        return "number the seeds of a cell on from file to file, or take the file out if it is a copy"
-    return "give each file its own seed" if source.seed_in_path else "each needs its own name"
-
-
-def split_timings(rounds: Mapping[Key, Rounds]) -> dict[Key, Rounds]:
+def _split(rounds: Mapping[Cell, _Rounds]) -> dict[Cell, _Rounds]:
     """Return the cells with each timing as a seed of its own."""
-    split: dict[Key, Rounds] = {}
+    split: dict[Cell, _Rounds] = {}
     counts: Counter[tuple[str, str]] = Counter()
     for (shape, config, _), cell in rounds.items():
-        for timing in (timing for repeats in cell.values() for timing in repeats):
+        for timing in itertools.chain.from_iterable(cell.values()):
             split[shape, config, counts[shape, config]] = {0: (timing,)}
             counts[shape, config] += 1
     return split
 
 
-def assemble_timings(rounds: Mapping[Key, Rounds], sources: Sequence[Source]) -> xr.Dataset:
-    """Return the dataset of the cells.
+def _about_seeds(rounds: Mapping[Cell, _Rounds], what: str) -> str:
+    seeds = Counter((shape, config) for shape, config, _ in rounds).values()
+    timings = [sum(map(len, cell.values())) for cell in rounds.values()]
+    note = f"each {what} is one seed: {_range(seeds, 'seed')} per cell, {_range(timings, 'timing')} per seed"
+    if max(seeds) == 1:
+        note += "; one seed per cell supports no verdict: timings of one process are not fresh draws"
+    return note
 
-    Raises
-    ------
-    DatasetError
-        If the arrays would be too large.
-    """
+
+def _range(numbers: Collection[int], word: str) -> str:
+    low, high = min(numbers), max(numbers)
+    return f"{low if low == high else f'{low} to {high}'} {word}{'' if high == 1 else 's'}"
+
+
+def _assemble(rounds: Mapping[Cell, _Rounds], sources: Sequence[Source]) -> xr.Dataset:
+    """Return the dataset of the cells; an array that memory does not hold is refused."""
     shapes = list(dict.fromkeys(shape for shape, _, _ in rounds))
     configs = list(dict.fromkeys([s.config for s in sources if s.config] + [c for _, c, _ in rounds]))
     seeds = sorted({seed for _, _, seed in rounds})
+    sizes = {"shape": len(shapes), "configuration": len(configs), "seed": len(seeds)}
+    sizes["round"] = 1 + max(index for cell in rounds.values() for index in cell)
+    sizes["repeat"] = max(len(timings) for cell in rounds.values() for timings in cell.values())
+    values = math.prod(sizes.values())
+    if values > _MOST:  # everywhere there is room for what the largest cell has
+        counts = {key: sum(map(len, cell.values())) for key, cell in rounds.items()}
+        shape, config, seed = most = max(counts, key=counts.__getitem__)
+        every = " x ".join(count(size, word) for word, size in sizes.items())
+        raise DatasetError(
+            f"{every} take {values * 8 / 2**30:.0f} GiB, mostly empty: {config} of {shape}, seed "
+            f"{seed}, has the most timings, {counts[most]}; import it apart, or fewer shapes at once"
+        )
     known = [shape_named(shape) for shape in shapes]
-    attrs: dict[str, Any] = {
-        "title": "imported timings",
-        "latency_source": "timings",
-        "comment": "each file is a seed unless a column says otherwise; timings within a process are repeats",
-        "sources": json.dumps([f"{s.config}={s.recorded}" if s.config else s.recorded for s in sources]),
-    }
-    dataset = make_dataset(
-        _to_array(rounds, (shapes, configs, seeds)),
-        shapes=shapes,
-        configs=configs,
-        seeds=seeds,
-        workloads=[shape.workload if shape else "" for shape in known],
-        attrs=attrs,
+    flop = [shape.flop if shape else math.nan for shape in known]
+    return dataset_from_cells(
+        {key: {"latency": _padded(cell), "run_status": RunStatus.COMPLETE} for key, cell in rounds.items()},
+        Axes(shapes=shapes, configs=configs, seeds=seeds, lengths={}),
+        variables=(),
+        shape_values={
+            "workload": [shape.workload if shape else "" for shape in known],
+            **({"flop": flop} if any(known) else {}),
+        },
+        attrs={
+            "title": "imported timings",
+            "latency_source": "timings",
+            "comment": "each file is a seed unless a column says otherwise; timings within a process are "
+            "repeats",
+            "sources": json.dumps([f"{s.config}={s.recorded}" if s.config else s.recorded for s in sources]),
+        },
     )
-    if not any(known):
-        return dataset
-    return add_variables(dataset, flop=[shape.flop if shape else math.nan for shape in known])
 
 
-def _to_array(rounds: Mapping[Key, Rounds], axes: tuple[Sequence[Any], ...]) -> np.ndarray[Any, Any]:
-    """Return seconds by shape, configuration, seed, round and repeat."""
-    most_rounds = 1 + max(index for cell in rounds.values() for index in cell)
-    most_repeats = max(len(timings) for cell in rounds.values() for timings in cell.values())
-    sizes = (*map(len, axes), most_rounds, most_repeats)
-    _check_size(sizes, rounds)
-    latency = np.full(sizes, math.nan)
-    shapes, configs, seeds = ({label: index for index, label in enumerate(axis)} for axis in axes)
-    for (shape, config, seed), cell in rounds.items():
-        for number, timings in cell.items():
-            latency[shapes[shape], configs[config], seeds[seed], number, : len(timings)] = timings
-    return latency
-
-
-def _check_size(sizes: Sequence[int], rounds: Mapping[Key, Rounds]) -> None:
-    """Refuse an array that memory does not hold: everywhere it has room for what the largest cell has."""
-    if math.prod(sizes) <= _MOST:
-        return
-    counts = {key: sum(map(len, cell.values())) for key, cell in rounds.items()}
-    shape, config, seed = most = max(counts, key=counts.__getitem__)
-    words = ("shape", "configuration", "seed", "round", "repeat")
-    every = " x ".join(count(size, word) for size, word in zip(sizes, words, strict=True))
-    raise DatasetError(
-        f"{every} take {math.prod(sizes) * 8 / 2**30:.0f} GiB, mostly empty: {config} of {shape}, seed "
-        f"{seed}, has the most timings, {counts[most]}; import it apart, or fewer shapes at once"
-    )
+def _padded(cell: _Rounds) -> npt.NDArray[np.float64]:
+    """Return seconds by round and repeat."""
+    seconds = np.full((1 + max(cell), max(map(len, cell.values()))), math.nan)
+    for number, timings in cell.items():
+        seconds[number, : len(timings)] = timings
+    return seconds

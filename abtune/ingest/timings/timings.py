@@ -9,56 +9,41 @@ timing, and only there can a timing be a seed, if the user says so.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from abtune.errors import DatasetError, InputError, unknown_name
+from abtune.errors import InputError, unknown_name
 from abtune.ingest.importer import Imported, Importer, Option, Values
-from abtune.ingest.sources import Contents, Source
-from abtune.ingest.texts import parse_json, read_text
+from abtune.ingest.sources import Source, read_once
+from abtune.ingest.texts import parse_json
 from abtune.ingest.timings.csv_file import FIELDS, has_times, read_csv
-from abtune.ingest.timings.file_cells import FileCell, Reading
 from abtune.ingest.timings.json_file import read_json
 from abtune.ingest.timings.printed import has_results, read_printed
-from abtune.ingest.timings.timing_cells import Cells, Key, Rounds, assemble_timings, split_timings
+from abtune.ingest.timings.timing_cells import (
+    Reading,
+    import_readings,
+)
 from abtune.ingest.units import PER_SECOND
 
 # How the JSON of hyperfine begins.
 _HYPERFINE = re.compile(r'\s*\{\s*"results"\s*:\s*\[\s*\{\s*"command"')
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class TimingOptions:
-    """What the user says beside the files.
+    """What the user says beside the files."""
 
-    Attributes
-    ----------
-    shape : str
-        Label of the only shape; empty if the files tell.
-    unit : str
-        Unit of a column of times that does not name its own; empty if there is no such column.
-    columns : mapping of str to str
-        Names of columns for shape, config, seed, round, repeat, time and unit, where they differ.
-    each_a_seed : bool
-        Whether each timing is a seed, where a process made it.
-    """
-
-    shape: str
-    unit: str
-    columns: Mapping[str, str]
-    each_a_seed: bool
+    shape: str  # label of the only shape; empty if the files tell
+    unit: str  # of a column of times that does not name its own; empty if there is no such column
+    columns: Mapping[str, str]  # names of columns for entries of FIELDS, where they differ
+    each_a_seed: bool  # whether each timing is a seed, where a process made it
 
 
 def _import(sources: Sequence[Source], values: Values) -> Imported:
-    timing_options = TimingOptions(
-        shape=values["shape"],
-        unit=values["unit"],
-        columns=_columns(values["columns"]),
-        each_a_seed=values["seed-is"] == "timing",
-    )
-    return read_timings(sources, timing_options)
+    columns, each_a_seed = _columns(values["columns"]), values["seed-is"] == "timing"
+    options = TimingOptions(values["shape"], values["unit"], columns, each_a_seed)
+    return read_timings(sources, options)
 
 
 def _recognises(path: Path, text: str) -> bool:  # noqa: ARG001 - the text tells
@@ -122,40 +107,11 @@ def _columns(text: str) -> dict[str, str]:
 
 
 def read_timings(sources: Sequence[Source], options: TimingOptions) -> Imported:
-    """Return the dataset of files of timings, and what there is to say about it.
-
-    Parameters
-    ----------
-    sources : sequence of Source
-        The files; one without a configuration tells its configurations itself.
-    options : TimingOptions
-        What the user says beside the files.
-
-    Raises
-    ------
-    DatasetError
-        With file, place and what to do, at the first thing that is wrong.
-    InputError
-        If an option does not fit the files.
-    """
-    contents = Contents()
-    readings: dict[Source, Reading] = {}
-    for source in sources:
-        if options.shape and source.shape:
-            raise InputError("--shape and {shape} of --pattern both name the shape; keep one of them")
-        text = read_text(source.path)
-        contents.add(source.path, text)
-        readings[source] = _read(text, source.path, options)
-    in_files = [cell for reading in readings.values() for cell in reading.cells]
-    _check_alike(in_files)
-    order = _order({label for cell in in_files for label in cell.labels})
-    cells = Cells(shape=options.shape, order=order)
-    for source, reading in readings.items():
-        cells.add(source, reading)
-    rounds = split_timings(cells.rounds) if options.each_a_seed else cells.rounds
-    notes = [note for reading in readings.values() for note in reading.notes]
-    about = _about_seeds(rounds, _what_is_a_seed(in_files[0], sources[0], options))
-    return Imported(dataset=assemble_timings(rounds, sources), notes=(about, *notes))
+    """Return the dataset of files of timings, and what there is to say about it."""
+    readings = {source: _read(text, source.path, options) for source, text in read_once(sources)}
+    in_column = readings[sources[0]].cells[0].seed is not None
+    seed = "timing" if options.each_a_seed else "number in the column seed" if in_column else ""
+    return import_readings(readings, shape=options.shape, each_a_seed=options.each_a_seed, seed=seed)
 
 
 def _read(text: str, path: Path, options: TimingOptions) -> Reading:
@@ -176,44 +132,3 @@ def _read(text: str, path: Path, options: TimingOptions) -> Reading:
             "and give a file for each"
         )
     return reading
-
-
-def _check_alike(cells: Sequence[FileCell]) -> None:
-    """Check that either all files have a column of seeds, or none; the same for rounds."""
-    for column, have in (
-        ("seed", {cell.seed is not None for cell in cells}),
-        ("round", {bool(cell.labels) for cell in cells}),
-    ):
-        if len(have) > 1:
-            raise DatasetError(
-                f"some files have a column {column} and some have none; let all have it, or none"
-            )
-
-
-def _order(labels: set[str]) -> dict[str, int]:
-    """Return the index of each round: by number if all are numbers, else by letter."""
-    numbers = all(re.fullmatch(r"-?\d{1,18}", label, flags=re.ASCII) for label in labels)
-    return {label: index for index, label in enumerate(sorted(labels, key=int if numbers else None))}
-
-
-def _what_is_a_seed(cell: FileCell, source: Source, options: TimingOptions) -> str:
-    if options.each_a_seed:
-        return "timing"
-    if cell.seed is not None:
-        return "number in the column seed"
-    return "number in the path" if source.seed_in_path else "file"
-
-
-def _about_seeds(rounds: Mapping[Key, Rounds], what: str) -> str:
-    counts = Counter((shape, config) for shape, config, _ in rounds)
-    timings = [sum(map(len, cell.values())) for cell in rounds.values()]
-    seeds = _range(list(counts.values()), "seed")
-    note = f"each {what} is one seed: {seeds} per cell, {_range(timings, 'timing')} per seed"
-    if max(counts.values()) == 1:
-        note += "; one seed per cell supports no verdict: timings of one process are not fresh draws"
-    return note
-
-
-def _range(numbers: Sequence[int], word: str) -> str:
-    low, high = min(numbers), max(numbers)
-    return f"{low if low == high else f'{low} to {high}'} {word}{'' if high == 1 else 's'}"

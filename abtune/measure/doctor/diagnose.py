@@ -9,26 +9,24 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from abtune.errors import AbtuneError
-from abtune.measure.doctor.findings import Finding, Level, refused
-from abtune.measure.doctor.hardware import check_target
-from abtune.measure.doctor.host import check_host, check_output
-from abtune.measure.doctor.software import check_dask, check_packages, check_python, check_tvm
-from abtune.measure.plan.request import Request
+from abtune.measure.doctor.machine_checks import (
+    Finding,
+    Level,
+    check_dask,
+    check_host,
+    check_output,
+    check_packages,
+    check_python,
+    check_target,
+    check_tvm,
+    refused,
+)
+from abtune.measure.plan.plan import Request
 from abtune.measure.plan.target import TargetFacts, usable_cores
 
 
 def diagnose(target: str, out: Path, *, with_trial: bool) -> list[Finding]:
-    """Return the findings about this machine.
-
-    Parameters
-    ----------
-    target : str
-        The target in the user's words.
-    out : Path
-        Where a sweep would put its dataset; nothing is written.
-    with_trial : bool
-        Whether to propose, build and time a few kernels if nothing else is a problem.
-    """
+    """Return the findings about this machine."""
     findings = [check_python(), check_packages(), *check_tvm()]
     facts: TargetFacts | None = None
     if not problems(findings):

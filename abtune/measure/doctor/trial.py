@@ -5,46 +5,19 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 from abtune.errors import AbtuneError
-from abtune.measure.doctor.findings import Finding, ok, problem
+from abtune.measure.doctor.machine_checks import Finding, ok, problem
 from abtune.measure.plan.plan import Plan
 from abtune.measure.plan.target import TargetFacts, Workplace
 from abtune.measure.store.store import Store
-from abtune.measure.sweep.health_check import try_out
+from abtune.measure.sweep.candidates import try_out
 from abtune.measure.sweep.session import Clock
-from abtune.measure.sweep.try_candidates import Places
 from abtune.measure.workers.cluster import open_cluster
 
 # A trial takes seconds; minutes where all cores are busy.
 TRIAL_LIMIT = 300.0
-
-
-class _Timed:
-    """Places that note how long each of their tasks took."""
-
-    def __init__(self, places: Places) -> None:
-        self._places = places
-        self.seconds: dict[str, float] = {}
-
-    async def search(self, task: Callable[..., Any], *args: Any, priority: int) -> Any:
-        """Return the result of a task on a core."""
-        return await self._timed(self._places.search, task, args, priority)
-
-    async def measure(self, task: Callable[..., Any], *args: Any, priority: int) -> Any:
-        """Return the result of a task at a device."""
-        return await self._timed(self._places.measure, task, args, priority)
-
-    async def _timed(self, run: Any, task: Any, args: Sequence[Any], priority: int) -> Any:
-        started = time.monotonic()
-        try:
-            return await run(task, *args, priority=priority)
-        finally:
-            name = task.__name__
-            self.seconds[name] = self.seconds.get(name, 0.0) + time.monotonic() - started
 
 
 # The tasks that try_out runs, and their names in the finding.
@@ -52,17 +25,7 @@ _STEPS = {"propose": "propose", "build_batch": "build", "time_batch": "time"}
 
 
 def check_trial(plan: Plan, facts: TargetFacts, store: Store) -> Finding:
-    """Return whether a few kernels can be proposed, built and timed, and how long each step took.
-
-    Parameters
-    ----------
-    plan : Plan
-        The sweep that would begin.
-    facts : TargetFacts
-        The target; the first of its devices is tried.
-    store : Store
-        Where the sweep would keep its runs. Its files are read, and nothing is written.
-    """
+    """Return whether a few kernels can be proposed, built and timed, and how long each step took."""
     started = time.monotonic()
     try:
         store.rounds()  # a sweep reads its files first, and ends where one is damaged
@@ -84,11 +47,10 @@ async def _try(plan: Plan, facts: TargetFacts) -> dict[str, float]:
     one = replace(facts, devices=facts.devices[:1])  # each device would start several processes
     workplace = Workplace(facts=one, scheduler="", cores=1)
     async with asyncio.timeout(TRIAL_LIMIT), open_cluster(workplace) as cluster:
-        timed = _Timed(cluster)
-        timed.seconds["start"] = time.monotonic() - began
+        cluster.seconds["start"] = time.monotonic() - began
         try:
-            await try_out(plan, timed, Clock(math.inf))
+            await try_out(plan, cluster, Clock(math.inf))
         except asyncio.CancelledError:
             await cluster.interrupt()
             raise
-    return timed.seconds
+    return cluster.seconds

@@ -15,24 +15,12 @@ from abtune.measure.plan.target import Workplace
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """The cost of the runs that are left.
+    """The cost of the runs that are left."""
 
-    Attributes
-    ----------
-    runs : int
-        Number of runs that are left.
-    core_seconds : float
-        Time that one core would need for all of them.
-    seconds : float
-        Time on all cores and devices, re-measuring included.
-    from_runs : int
-        Number of finished runs behind the estimate; zero if typical numbers are behind it.
-    """
-
-    runs: int
-    core_seconds: float
-    seconds: float
-    from_runs: int
+    runs: int  # number of runs that are left
+    core_seconds: float  # time that one core would need for all of them
+    seconds: float  # time on all cores and devices, re-measuring included
+    from_runs: int  # number of finished runs behind the estimate; zero if typical numbers are behind it
 
 
 # Core seconds by kind of target: an iteration of evolutionary search, an iteration of random sampling, and
@@ -43,19 +31,9 @@ _TYPICAL: Mapping[str, tuple[float, float, float]] = MappingProxyType(
 
 
 def estimate(plan: Plan, workplace: Workplace, done: Sequence[RunRecord]) -> Cost:
-    """Return the estimated cost of the runs that are left.
-
-    Parameters
-    ----------
-    plan : Plan
-        The whole sweep.
-    workplace : Workplace
-        The cores and devices that do it.
-    done : sequence of RunRecord
-        Finished runs of the same sweep.
-    """
-    finished = {(record.shape, record.config, record.seed) for record in done}
-    left = [run for run in plan.runs if (run.shape.label, run.config.name, run.seed) not in finished]
+    """Return the estimated cost of the runs that are left."""
+    finished = {record.key for record in done}
+    left = [run for run in plan.runs if run.key not in finished]
     known = _known_costs(done)
     costs = [known.get(run.config.name, _typical_cost(run, plan, workplace.facts.kind)) for run in left]
     # A run is a chain of steps, so more cores than runs do not help.

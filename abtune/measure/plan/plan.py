@@ -1,4 +1,4 @@
-"""The plan of a sweep, made before it starts: which runs, in which order, with which settings."""
+"""The request of a user, and the plan that a target makes of it: which runs, in which order."""
 
 from __future__ import annotations
 
@@ -9,10 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from abtune.configurations import Configuration
-from abtune.measure.plan.problem import Problem
-from abtune.measure.plan.sweep_settings import Settings
-from abtune.shapes import Shape
+from abtune.configurations import (
+    DEFAULT_PAIR,
+    Configuration,
+    find_configuration,
+    require_runnable,
+    require_space,
+)
+from abtune.errors import InputError
+from abtune.measure.plan import defaults
+from abtune.measure.plan.problem import Problem, Settings
+from abtune.measure.plan.records import run_key
+from abtune.measure.plan.target import TargetFacts
+from abtune.shapes import Shape, select_shapes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,37 +42,17 @@ class Run:
         return Problem(shape=self.shape, config=self.config, target=target)
 
 
-def run_key(shape: str, config: str, seed: int) -> str:
-    """Return the name of the run of a shape (label), configuration (name) and seed."""
-    return f"{shape}--{config}--{seed:04d}"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """All runs of a sweep, in the order in which they start.
+    """All runs of a sweep, in the order in which they start."""
 
-    Attributes
-    ----------
-    shapes : tuple of Shape
-    configs : tuple of Configuration
-    seeds : tuple of int
-    settings : Settings
-        The parts of the runs.
-    machine : str
-        Device and version of TVM. Runs on different machines must not be compared.
-    runs : tuple of Run
-        One per shape, configuration and seed.
-    transfer : bool
-        Whether winners are also rebuilt under the other configurations.
-    """
-
-    shapes: tuple[Shape, ...]
+    shapes: tuple[Shape, ...]  # the parts of the runs
     configs: tuple[Configuration, ...]
     seeds: tuple[int, ...]
     settings: Settings
-    machine: str
-    runs: tuple[Run, ...]
-    transfer: bool = False
+    machine: str  # device and version of TVM. Runs on different machines must not be compared
+    runs: tuple[Run, ...]  # one per shape, configuration and seed
+    transfer: bool = False  # whether winners are also rebuilt under the other configurations
 
     def restricted(
         self, *, shapes: Sequence[Shape] | None = None, seeds: Sequence[int] | None = None
@@ -83,10 +72,8 @@ class Plan:
         )
 
     def identity(self) -> dict[str, Any]:
-        """Return what must agree for runs to belong into one dataset.
-
-        Shapes and seeds may be added later. Settings and the meaning of a configuration may not change.
-        """
+        """Return what must agree for runs to belong into one dataset."""
+        # Shapes and seeds may be added later. Settings and the meaning of a configuration may not change.
         return {
             "settings": asdict(self.settings),
             "machine": self.machine,
@@ -102,11 +89,9 @@ def make_plan(
     settings: Settings,
     machine: str = "",
 ) -> Plan:
-    """Return a plan whose runs go seed by seed, in random order within a seed.
-
-    A sweep that ends early is then balanced over shapes and configurations, and drift of the machine hits
-    both configurations alike.
-    """
+    """Return a plan whose runs go seed by seed, in random order within a seed."""
+    # A sweep that ends early is then balanced over shapes and configurations, and drift of the machine hits
+    # both configurations alike.
     runs: list[Run] = []
     for seed in seeds:
         cells = [Run(shape=shape, config=config, seed=seed) for shape in shapes for config in configs]
@@ -126,3 +111,70 @@ def rng_for(root: int, *use: str | int) -> np.random.Generator:
     """Return the random generator for one use, independent of all others and of the order of use."""
     digest = hashlib.sha256(repr((root, use)).encode()).digest()
     return np.random.default_rng(int.from_bytes(digest[:16], "big"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What a user wants of a sweep; empty or None where the target decides."""
+
+    shapes: tuple[str, ...] = ()  # presets, labels, or globs over the labels of presets
+    baseline: str | None = None  # names of configurations, or module:attribute
+    candidate: str | None = None
+    seeds: int | None = None  # runs per shape and configuration
+    until_settled: bool = False  # whether `seeds` is the most that the sweep may spend
+    trials: int | None = None  # candidates of a run, and of one iteration of its search
+    trials_per_iteration: int | None = None
+    rounds: int = defaults.ROUNDS  # rounds of re-measuring the winners, and timings per round
+    repeats: int = defaults.REPEATS
+    cache: str = defaults.CACHE  # "warm" or "cold", see Timing
+    transfer: bool = False  # whether to rebuild winners under the other configurations at the end
+    rng_seed: int = defaults.RNG_SEED  # root of all random numbers that abtune chooses
+
+    def check_names(self) -> None:
+        """Refuse unknown names. This needs no target, so it can come before anything slow."""
+        if self.shapes:
+            select_shapes(self.shapes)
+        for name in (self.baseline, self.candidate):
+            if name:
+                require_space(find_configuration(name))
+
+    def plan_for(self, facts: TargetFacts) -> Plan:
+        """Return the plan of the sweep on this target."""
+        default_seeds = defaults.SEEDS_UNTIL_SETTLED if self.until_settled else defaults.SEEDS
+        configs = self._configurations(facts)
+        plan = make_plan(
+            shapes=select_shapes(self.shapes or (defaults.SHAPES[facts.kind],)),
+            configs=configs,
+            seeds=range(self.seeds or default_seeds),
+            settings=self._settings(facts),
+            machine=f"{facts.devices[0]}, TVM {facts.versions.get('tvm', '')}",
+        )
+        return replace(plan, transfer=self.transfer)
+
+    def _settings(self, facts: TargetFacts) -> Settings:
+        default_trials, default_per_iteration = defaults.TRIALS[facts.kind]
+        trials = self.trials or default_trials
+        return Settings(
+            target=facts.target,
+            trials=trials,
+            trials_per_iteration=min(self.trials_per_iteration or default_per_iteration, trials),
+            search_repeats=defaults.SEARCH_REPEATS,
+            search_repeat_ms=defaults.REPEAT_MS,
+            rounds=self.rounds,
+            repeats=self.repeats,
+            repeat_ms=defaults.REPEAT_MS,
+            build_timeout=defaults.STEP_TIMEOUT,
+            run_timeout=defaults.STEP_TIMEOUT,
+            rng_seed=self.rng_seed,
+            cache=self.cache,
+        )
+
+    def _configurations(self, facts: TargetFacts) -> tuple[Configuration, Configuration]:
+        """Return baseline and candidate."""
+        first, second = DEFAULT_PAIR[facts.kind]
+        configs = find_configuration(self.baseline or first), find_configuration(self.candidate or second)
+        for config in configs:
+            require_runnable(config, kind=facts.kind, arch=facts.arch)
+        if configs[0].name == configs[1].name:
+            raise InputError(f"baseline and candidate are both {configs[0].name!r}; give two different ones")
+        return configs

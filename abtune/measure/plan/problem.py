@@ -1,4 +1,4 @@
-"""What the functions of a child process are given: values that travel together on every hop."""
+"""What child processes are given, and the settings that all runs of a sweep share."""
 
 from __future__ import annotations
 
@@ -10,61 +10,74 @@ from abtune.shapes import Shape
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """What is tuned, how, and for which target.
+    """What is tuned, how, and for which target."""
 
-    Attributes
-    ----------
-    shape : Shape
-        The workload.
-    config : Configuration
-        Search space, build options and search strategy.
-    target : str
-        The TVM target, as JSON.
-    """
-
-    shape: Shape
-    config: Configuration
-    target: str
+    shape: Shape  # the workload
+    config: Configuration  # search space, build options and search strategy
+    target: str  # the TVM target, as JSON
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kernel:
-    """A compiled candidate.
+    """A compiled candidate."""
 
-    Attributes
-    ----------
-    shape : Shape
-        The workload that it computes.
-    target : str
-        The TVM target that it was built for, as JSON.
-    library : bytes
-        Content of the shared library.
-    """
-
-    shape: Shape
-    target: str
-    library: bytes
+    shape: Shape  # the workload that it computes
+    target: str  # the TVM target that it was built for, as JSON
+    library: bytes  # content of the shared library
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
-    """How a kernel is timed.
+    """How a kernel is timed."""
 
-    Attributes
-    ----------
-    repeats : int
-        Number of timings.
-    repeat_ms : int
-        Least duration of one timing, milliseconds.
-    cache : str
-        ``"warm"``: calls follow back to back. ``"cold"``: something else fills the caches before each call.
-        Each timing is then the median of :data:`COLD_CALLS` single calls, and `repeat_ms` does not count.
-    """
-
-    repeats: int
-    repeat_ms: int
+    repeats: int  # number of timings
+    repeat_ms: int  # least duration of one timing, milliseconds
+    # "warm": calls follow back to back. "cold": something else fills the caches before each call.
+    # Each timing is then the median of COLD_CALLS single calls, and repeat_ms does not count
     cache: str
 
 
 # Single calls with a cold cache scatter, so the median of this many calls is one repeat.
 COLD_CALLS = 20
+
+
+# Seconds that it takes to empty the caches before one call, roughly.
+FLUSH_SECONDS = 0.005
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything that decides what a run does, beside its shape, configuration and seed."""
+
+    target: str  # the TVM target, as JSON
+    trials: int  # candidates of a run, and of one iteration of its search
+    trials_per_iteration: int
+    # timings of a candidate within a search, and the least duration of one timing, milliseconds
+    search_repeats: int
+    search_repeat_ms: int
+    # rounds of re-measuring the winners, timings per round, and the least duration of one timing,
+    # milliseconds
+    rounds: int
+    repeats: int
+    repeat_ms: int
+    build_timeout: float  # limits for building and for timing one candidate, seconds
+    run_timeout: float
+    rng_seed: int  # root of all random numbers that abtune chooses
+    # state of the device's caches when a kernel is timed: "warm" or "cold", see Timing
+    cache: str = "warm"  # the meaning of old datasets, which have no such setting
+
+    @property
+    def search_timing(self) -> Timing:
+        """How a candidate is timed within its search."""
+        return Timing(repeats=self.search_repeats, repeat_ms=self.search_repeat_ms, cache=self.cache)
+
+    @property
+    def round_timing(self) -> Timing:
+        """How a winner is timed in one round."""
+        return Timing(repeats=self.repeats, repeat_ms=self.repeat_ms, cache=self.cache)
+
+    def round_seconds(self, latency: float) -> float:
+        """Return the estimated duration of one round of a winner, in seconds."""
+        if self.cache == "cold":
+            return self.repeats * COLD_CALLS * (FLUSH_SECONDS + latency)
+        return self.repeats * max(self.repeat_ms / 1000, latency)

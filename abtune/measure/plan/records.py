@@ -8,77 +8,52 @@ from typing import Any, Self
 from abtune.dataset.schema import RunStatus, TransferStatus, TrialStatus
 
 
+def run_key(shape: str, config: str, seed: int) -> str:
+    """Return the name of the run of a label, a configuration and a seed: unique, and fit for a file."""
+    return f"{shape}--{config}--{seed:04d}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRecord:
-    """A finished run.
+    """A finished run."""
 
-    Attributes
-    ----------
-    shape, config : str
-    seed : int
-        Label, name and number of the run.
-    status : RunStatus
-        Complete or failed.
-    failure : str
-        The reason of a failure; empty without one.
-    search_latency : float
-        Latency of the winner as its search measured it, seconds; NaN without a winner.
-    trial_latency : list of float
-        Latency of every trial in order, seconds; NaN where it failed.
-    trial_status : list of TrialStatus
-        Result of every trial in order.
-    winner : list or None
-        The winner's tuning record.
-    tuning_time : float
-        Seconds spent on the run.
-    started, finished : str
-        UTC, ISO 8601.
-    host : str
-        Machine that drove the run.
-    """
-
-    shape: str
-    config: str
+    shape: str  # label of the shape
+    config: str  # name of the configuration
     seed: int
-    status: RunStatus
-    failure: str
-    search_latency: float
-    trial_latency: list[float]
-    trial_status: list[TrialStatus]
-    winner: list[Any] | None
-    tuning_time: float
-    started: str
+    status: RunStatus  # complete or failed
+    failure: str  # the reason of a failure; empty without one
+    search_latency: float  # latency of the winner as its search measured it, seconds; NaN without a winner
+    trial_latency: list[float]  # latency of every trial in order, seconds; NaN where it failed
+    trial_status: list[TrialStatus]  # result of every trial in order
+    winner: list[Any] | None  # the winner's tuning record
+    tuning_time: float  # seconds spent on the run
+    started: str  # UTC, ISO 8601
     finished: str
-    host: str
+    host: str  # machine that drove the run
+
+    @property
+    def key(self) -> str:
+        """The name of its run."""
+        return run_key(self.shape, self.config, self.seed)
+
+
+# What is known of the device in each round.
+STATES = ("sm_clock", "temperature", "throttle_reasons")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WinnerTimes:
-    """The timings of one re-measured winner.
+    """The timings of one re-measured winner."""
 
-    Attributes
-    ----------
-    config : str
-    seed : int
-        The run that it won.
-    latency : list of list of float
-        Seconds of one call, by round and repeat.
-    sm_clock, temperature, throttle_reasons : list of float
-        State of the device by round: MHz, degC, and NVML's bits; NaN where it cannot be read.
-    failure : str
-        Why the winner could not be measured or was wrong; empty without a failure.
-    kernel : str
-        Hash of the library that was built; empty without one.
-    """
-
-    config: str
+    config: str  # of the run that it won, as its seed
     seed: int
-    latency: list[list[float]]
+    latency: list[list[float]]  # seconds of one call, by round and repeat
+    # state of the device by round: MHz, degC, and NVML's bits; NaN where it cannot be read
     sm_clock: list[float]
     temperature: list[float]
     throttle_reasons: list[float]
-    failure: str
-    kernel: str = ""  # unknown to earlier versions
+    failure: str  # why the winner could not be measured or was wrong; empty without a failure
+    kernel: str = ""  # hash of the library; empty without one, and in files of earlier versions
 
     @classmethod
     def lost(cls, config: str, seed: int, failure: str) -> Self:
@@ -96,32 +71,16 @@ class WinnerTimes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferTimes:
-    """A winner rebuilt under another configuration.
+    """A winner rebuilt under another configuration."""
 
-    Attributes
-    ----------
-    origin : str
-    seed : int
-        The run that it won.
-    config : str
-        The configuration that built it anew.
-    status : TransferStatus
-        Whether it was built and timed.
-    kernel : str
-        Hash of the library that was timed; empty without one.
-    latency : list of list of float
-        Seconds of one call, by round and repeat; empty unless the status is OK.
-    failure : str
-        Why building or timing failed; empty without a failure.
-    """
-
-    origin: str
+    origin: str  # the configuration of the run that it won
     seed: int
-    config: str
-    status: TransferStatus
-    kernel: str = ""
+    config: str  # the configuration that built it anew
+    status: TransferStatus  # whether it was built and timed
+    kernel: str = ""  # hash of the library that was timed; empty without one
+    # seconds of one call, by round and repeat; empty unless the status is OK
     latency: list[list[float]] = field(default_factory=list)
-    failure: str = ""
+    failure: str = ""  # why building or timing failed; empty without a failure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

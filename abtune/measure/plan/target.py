@@ -23,33 +23,15 @@ REMOTE = "ABTUNE_REMOTE"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetFacts:
-    """A target and the facts about it.
+    """A target and the facts about it."""
 
-    Attributes
-    ----------
-    kind : str
-        ``"cuda"`` or ``"llvm"``.
-    target : str
-        The TVM target, as JSON.
-    arch : int
-        Compute capability times ten, such as 90; zero for a CPU.
-    devices : tuple of str
-        Names of the devices that can measure: GPUs, or this CPU.
-    threads : int
-        Threads that a kernel may use on a CPU.
-    versions : mapping of str to str
-        Versions of TVM, CUDA and the driver, where they apply.
-    remote : str
-        Address of the device as ``host:port/key`` of an RPC tracker; empty for this machine.
-    """
-
-    kind: str
-    target: str
-    arch: int
-    devices: tuple[str, ...]
-    threads: int
-    versions: Mapping[str, str]
-    remote: str
+    kind: str  # "cuda" or "llvm"
+    target: str  # the TVM target, as JSON
+    arch: int  # compute capability times ten, such as 90; zero for a CPU
+    devices: tuple[str, ...]  # names of the devices that can measure: GPUs, or this CPU
+    threads: int  # threads that a kernel may use on a CPU
+    versions: Mapping[str, str]  # versions of TVM, CUDA and the driver, where they apply
+    remote: str  # address of the device as host:port/key of an RPC tracker; empty for this machine
 
     @property
     def shares_cores(self) -> bool:
@@ -59,21 +41,11 @@ class TargetFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workplace:
-    """Where the work is done.
+    """Where the work is done."""
 
-    Attributes
-    ----------
-    facts : TargetFacts
-        The target to tune for.
-    scheduler : str
-        Address of a dask scheduler, such as ``"tcp://host:8786"``; empty for this machine alone.
-    cores : int
-        Cores of this machine that search. A scheduler has its own.
-    """
-
-    facts: TargetFacts
-    scheduler: str
-    cores: int
+    facts: TargetFacts  # the target to tune for
+    scheduler: str  # address of a dask scheduler, such as "tcp://host:8786"; empty for this machine alone
+    cores: int  # cores of this machine that search. A scheduler has its own
 
 
 def usable_cores() -> int:
@@ -86,18 +58,7 @@ def usable_cores() -> int:
 
 
 def remote_device(tracker: str, key: str) -> str:
-    """Return the address of a device behind an RPC tracker, in the form of ``TargetFacts.remote``.
-
-    Parameters
-    ----------
-    tracker, key : str
-        Address of the tracker, and the key of the device there; both empty for this machine.
-
-    Raises
-    ------
-    InputError
-        If only one of them is given, or the tracker is no address.
-    """
+    """Return the address of a device behind an RPC tracker, in the form of ``TargetFacts.remote``."""
     if not tracker and not key:
         return ""
     if not (tracker and key):
@@ -108,20 +69,7 @@ def remote_device(tracker: str, key: str) -> str:
 
 
 def require_kind(facts: TargetFacts, target: str) -> None:
-    """Refuse to build winners of one kind of target for another kind.
-
-    Parameters
-    ----------
-    facts : TargetFacts
-        The target that would measure.
-    target : str
-        The target that the winners were tuned for, as JSON.
-
-    Raises
-    ------
-    TargetError
-        If the kinds differ, or `target` does not name its kind.
-    """
+    """Refuse to build winners of one kind of target for another kind."""
     try:
         tuned_for = str(json.loads(target)["kind"])
     except (ValueError, LookupError, TypeError):

@@ -19,40 +19,20 @@ MAX_EMPTY_ITERATIONS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A schedule that a search proposes.
+    """A schedule that a search proposes."""
 
-    Attributes
-    ----------
-    record : list
-        MetaSchedule's tuning record as JSON: trace, times, target, arguments.
-    module_hash : str
-        Structural hash of the scheduled module, by which MetaSchedule tells candidates apart.
-    """
-
-    record: list[Any]
-    module_hash: str
+    record: list[Any]  # MetaSchedule's tuning record as JSON: trace, times, target, arguments
+    module_hash: str  # structural hash of the scheduled module, by which MetaSchedule tells candidates apart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """A candidate that was tried, and the result.
+    """A candidate that was tried, and the result."""
 
-    Attributes
-    ----------
-    candidate : Candidate
-        The schedule.
-    status : TrialStatus
-        The result.
-    latency : float
-        Median time of one call, seconds; NaN if it failed.
-    message : str
-        Why it failed; empty without a failure.
-    """
-
-    candidate: Candidate
-    status: TrialStatus
-    latency: float
-    message: str
+    candidate: Candidate  # the schedule
+    status: TrialStatus  # the result
+    latency: float  # median time of one call, seconds; NaN if it failed
+    message: str  # why it failed; empty without a failure
 
     @property
     def was_built(self) -> bool:
@@ -62,46 +42,20 @@ class Trial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """All trials of a run so far, and the state that the next step needs.
+    """All trials of a run so far, and the state that the next step needs."""
 
-    Attributes
-    ----------
-    trials : tuple of Trial
-        In the order of the search.
-    pending : tuple of Candidate
-        Candidates that were proposed and not tried yet.
-    learned : int
-        Number of trials that the cost model has seen.
-    cost_model : bytes
-        State of the cost model after these trials; empty before the first.
-    iterations : int
-        Number of iterations done.
-    empty_iterations : int
-        Number of iterations since the last one that found a new candidate.
-    seconds : float
-        Time spent on the run.
-    """
-
-    trials: tuple[Trial, ...]
-    pending: tuple[Candidate, ...]
-    learned: int
-    cost_model: bytes
-    iterations: int
-    empty_iterations: int
-    seconds: float
+    trials: tuple[Trial, ...] = ()  # in the order of the search
+    pending: tuple[Candidate, ...] = ()  # candidates that were proposed and not tried yet
+    learned: int = 0  # number of trials that the cost model has seen
+    cost_model: bytes = b""  # state of the cost model after these trials; empty before the first
+    iterations: int = 0  # number of iterations done
+    empty_iterations: int = 0  # number of iterations since the last one that found a new candidate
+    seconds: float = 0.0  # time spent on the run
 
     @classmethod
     def empty(cls) -> Self:
         """Return the history of a run that has not begun."""
-        return cls(
-            trials=(),
-            pending=(),
-            learned=0,
-            cost_model=b"",
-            iterations=0,
-            empty_iterations=0,
-            seconds=0.0,
-        )
+        return cls()
 
     @property
     def winner(self) -> Trial | None:
@@ -124,10 +78,8 @@ class History:
         )
 
     def tried(self, trials: tuple[Trial, ...], *, seconds: float) -> History:
-        """Return the history after some of the pending candidates were tried, in their order.
-
-        The iteration ends with the last of them. It ends at once if there was nothing new.
-        """
+        """Return the history after some of the pending candidates were tried, in their order."""
+        # The iteration ends with the last of them. It ends at once if there was nothing new.
         pending = self.pending[len(trials) :]
         longer = replace(self, trials=self.trials + trials, pending=pending, seconds=self.seconds + seconds)
         if pending:

@@ -8,33 +8,25 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
 from abtune.configurations import CONFIGURATIONS, Configuration
-from abtune.dataset.schema import RunStatus, TrialStatus
+from abtune.dataset.schema import RUN, TRANSFER, RunStatus, TransferStatus, TrialStatus
 from abtune.errors import DatasetError, InputError
 from abtune.measure.plan.plan import Plan, make_plan
-from abtune.measure.plan.records import Rounds, RunRecord, WinnerTimes
-from abtune.measure.plan.sweep_settings import Settings
-from abtune.measure.store.identity import first_difference
-from abtune.measure.store.transfer_variables import transfers_from_dataset
+from abtune.measure.plan.problem import Settings
+from abtune.measure.plan.records import STATES, Rounds, RunRecord, TransferTimes, WinnerTimes
 from abtune.shapes import parse_shape
 
 _NEEDED = ("winner", "search_latency", "trial_latency", "trial_status", "tuning_time", "started", "finished")
-_STATES = ("sm_clock", "temperature", "throttle_reasons")
 
 
 def identity_from_dataset(dataset: xr.Dataset) -> dict[str, Any]:
-    """Return what must agree for further runs to belong into a dataset, as a plan states it.
-
-    Raises
-    ------
-    DatasetError
-        If the dataset was not made by a sweep.
-    """
+    """Return what must agree for further runs to belong into a dataset, as a plan states it."""
     _require_variables(dataset)
     try:
         return {
@@ -47,13 +39,7 @@ def identity_from_dataset(dataset: xr.Dataset) -> dict[str, Any]:
 
 
 def settings_from_dataset(dataset: xr.Dataset) -> Settings:
-    """Return the settings that a sweep recorded.
-
-    Raises
-    ------
-    DatasetError
-        If the dataset has no settings or no winners: it was not made by a sweep.
-    """
+    """Return the settings that a sweep recorded."""
     if "winner" not in dataset or not (dataset["winner"] != "").any():
         raise DatasetError("the dataset has no winners to measure; give one that abtune sweep made")
     try:
@@ -66,25 +52,7 @@ def settings_from_dataset(dataset: xr.Dataset) -> Settings:
 
 
 def plan_from_dataset(dataset: xr.Dataset, settings: Settings, own: Sequence[Configuration] = ()) -> Plan:
-    """Return the plan whose runs a dataset has, with these settings.
-
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-        Made by a sweep.
-    settings : Settings
-        Of the plan.
-    own : sequence of Configuration
-        Configurations that the user trusts, beside those of abtune.
-
-    Raises
-    ------
-    DatasetError
-        If the dataset does not say what its configurations are, or one takes code from a module and is not
-        among those that the user trusts.
-    InputError
-        If a trusted configuration differs from the one of its name in the dataset.
-    """
+    """Return the plan whose runs a dataset has, with these settings."""
     try:
         stored = [Configuration(**meaning) for meaning in json.loads(dataset.attrs["configurations"])]
     except (KeyError, TypeError, ValueError) as error:
@@ -117,13 +85,7 @@ def _trusted(stored: Configuration, own: Sequence[Configuration]) -> Configurati
 
 
 def records_from_dataset(dataset: xr.Dataset) -> list[RunRecord]:
-    """Return the finished runs of a dataset that a sweep made.
-
-    Raises
-    ------
-    DatasetError
-        If variables are missing, or a winner is no tuning record.
-    """
+    """Return the finished runs of a dataset that a sweep made."""
     _require_variables(dataset)
     try:
         return [_record(cell) for cell in _cells(dataset) if int(cell["run_status"]) != RunStatus.MISSING]
@@ -143,7 +105,7 @@ def rounds_from_dataset(dataset: xr.Dataset) -> list[Rounds]:
             device=str(cells[0]["device"].item()),
             host=str(cells[0]["host"].item()),
             winners=tuple(_times(cell) for cell in cells),
-            transfers=transfers_from_dataset(dataset, shape),
+            transfers=tuple(_transfers(dataset, shape)),
         )
         for shape, cells in measured.items()
     ]
@@ -158,10 +120,8 @@ def _require_variables(dataset: xr.Dataset) -> None:
 
 
 def _cells(dataset: xr.Dataset) -> Iterator[xr.Dataset]:
-    for shape in range(dataset.sizes["shape"]):
-        for config in range(dataset.sizes["config"]):
-            for seed in range(dataset.sizes["seed"]):
-                yield dataset.isel(shape=shape, config=config, seed=seed)
+    for place in np.ndindex(*(dataset.sizes[dim] for dim in RUN)):
+        yield dataset.isel(dict(zip(RUN, place, strict=True)))
 
 
 def _failure(cell: xr.Dataset) -> str:
@@ -199,15 +159,53 @@ def _times(cell: xr.Dataset) -> WinnerTimes:
         seed=seed,
         latency=cell["latency"].values.tolist(),
         failure="",
-        kernel=_own_kernel(cell, config),
-        **{name: cell[name].values.tolist() if name in cell else unknown for name in _STATES},
+        kernel=str(cell["transfer_kernel"].sel(origin=config).item()) if "transfer_kernel" in cell else "",
+        **{name: cell[name].values.tolist() if name in cell else unknown for name in STATES},
     )
-
-
-def _own_kernel(cell: xr.Dataset, config: str) -> str:
-    """Return the hash of a winner's kernel; empty if it is not known."""
-    return str(cell["transfer_kernel"].sel(origin=config).item()) if "transfer_kernel" in cell else ""
 
 
 def _iso(time: xr.DataArray) -> str:
     return str(time.values.astype("datetime64[ms]"))
+
+
+def _transfers(dataset: xr.Dataset, shape: str) -> Iterator[TransferTimes]:
+    """Yield the transfers of one shape of a dataset."""
+    if "transfer_latency" not in dataset:
+        return
+    names = ["transfer_latency", "transfer_status", "transfer_kernel"]
+    cells = dataset[names].sel(shape=shape).transpose(*TRANSFER[1:], ...)
+    for config, origin, number in np.ndindex(cells["transfer_status"].shape):
+        status = TransferStatus(int(cells["transfer_status"].values[config, origin, number]))
+        if config == origin or status is TransferStatus.MISSING:
+            continue
+        timed = status is TransferStatus.OK
+        yield TransferTimes(
+            origin=str(cells["origin"].values[origin]),
+            seed=int(cells["seed"].values[number]),
+            config=str(cells["config"].values[config]),
+            status=status,
+            kernel=str(cells["transfer_kernel"].values[config, origin, number]),
+            latency=cells["transfer_latency"].values[config, origin, number].tolist() if timed else [],
+        )
+
+
+def first_difference(known: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+    """Return the first setting that differs, as ``name: known, now wanted``; empty if none does."""
+    return _difference(known, wanted, "")
+
+
+def _difference(known: Any, wanted: Any, name: str) -> str:
+    if isinstance(known, Mapping) and isinstance(wanted, Mapping):
+        inner = (_difference(known.get(key), wanted.get(key), key) for key in {**known, **wanted})
+        return next(filter(None, inner), "")
+    if isinstance(known, list) and isinstance(wanted, list) and name == "configs":
+        return _difference_of_configs(known, wanted)
+    return "" if known == wanted else f"{name.replace('_', ' ')}: {known}, now {wanted}"
+
+
+def _difference_of_configs(known: list[Any], wanted: list[Any]) -> str:
+    names = [[config["name"] for config in configs] for configs in (known, wanted)]
+    if names[0] != names[1]:
+        return f"configurations {' and '.join(names[0])}, now {' and '.join(names[1])}"
+    pairs = (_difference(old, new, "") for old, new in zip(known, wanted, strict=True))
+    return next(filter(None, pairs), "")

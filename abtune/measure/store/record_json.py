@@ -1,10 +1,10 @@
-"""Records as JSON and back; content that is not as it should be raises, and the caller names its file."""
+"""Records from JSON; content that is not as it should be raises, and the caller names its file."""
 
 from __future__ import annotations
 
 import base64
 import itertools
-from dataclasses import asdict
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -17,21 +17,9 @@ _NUMBER = (int, float)
 _TEXTS = ("shape", "config", "failure", "started", "finished", "host")
 
 
-def record_to_json(record: RunRecord) -> dict[str, Any]:
-    """Return the JSON content of a finished run."""
-    return asdict(record)
-
-
 def record_from_json(content: dict[str, Any]) -> RunRecord:
-    """Return a finished run, after checking every value.
-
-    Without the checks a damaged file would be noticed only when the dataset is built.
-
-    Raises
-    ------
-    AttributeError, LookupError, TypeError, ValueError
-        If the content is not a finished run.
-    """
+    """Return a finished run, after checking every value."""
+    # Without the checks a damaged file would be noticed only when the dataset is built.
     content["status"] = RunStatus(content["status"])
     content["trial_status"] = [TrialStatus(status) for status in content["trial_status"]]
     record = RunRecord(**content)
@@ -53,19 +41,8 @@ def record_from_json(content: dict[str, Any]) -> RunRecord:
     return record
 
 
-def rounds_to_json(rounds: Rounds) -> dict[str, Any]:
-    """Return the JSON content of a re-measurement."""
-    return asdict(rounds)
-
-
 def rounds_from_json(content: dict[str, Any]) -> Rounds:
-    """Return a re-measurement, after checking every value.
-
-    Raises
-    ------
-    AttributeError, LookupError, TypeError, ValueError
-        If the content is not a re-measurement.
-    """
+    """Return a re-measurement, after checking every value."""
     winners = tuple(_times_from_json(winner) for winner in content.pop("winners"))
     transfers = tuple(_transfer_from_json(transfer) for transfer in content.pop("transfers", ()))
     return Rounds(winners=winners, transfers=transfers, **content)
@@ -73,23 +50,23 @@ def rounds_from_json(content: dict[str, Any]) -> Rounds:
 
 def _times_from_json(content: dict[str, Any]) -> WinnerTimes:
     times = WinnerTimes(**content)
-    states = (times.sm_clock, times.temperature, times.throttle_reasons)
-    lengths = {len(times.latency), *map(len, states)}
-    if len(lengths) > 1 or len({len(repeats) for repeats in times.latency}) > 1:
-        raise ValueError("its rounds have different lengths")
-    for value in itertools.chain(*times.latency, *states):
-        _require("a timing", value, _NUMBER)
+    _require_rounds(times.latency, times.sm_clock, times.temperature, times.throttle_reasons)
     return times
 
 
 def _transfer_from_json(content: dict[str, Any]) -> TransferTimes:
-    content["status"] = TransferStatus(content["status"])
-    times = TransferTimes(**content)
-    if len({len(repeats) for repeats in times.latency}) > 1:
-        raise ValueError("its rounds have different lengths")
-    for value in itertools.chain(*times.latency):
-        _require("a timing", value, _NUMBER)
+    times = TransferTimes(**{**content, "status": TransferStatus(content["status"])})
+    _require_rounds(times.latency)
     return times
+
+
+def _require_rounds(latency: list[list[float]], *states: list[float]) -> None:
+    """Refuse rounds of different lengths, and values that are no numbers."""
+    lengths = {len(latency), *map(len, states)}
+    if len(lengths) > 1 or len({len(repeats) for repeats in latency}) > 1:
+        raise ValueError("its rounds have different lengths")
+    for value in itertools.chain(*latency, *states):
+        _require("a timing", value, _NUMBER)
 
 
 def _require(name: str, value: object, kind: type | tuple[type, ...]) -> None:
@@ -97,65 +74,13 @@ def _require(name: str, value: object, kind: type | tuple[type, ...]) -> None:
         raise TypeError(f"{name}: {value!r}")
 
 
-def history_to_json(history: History, started: str) -> dict[str, Any]:
-    """Return the JSON content of a search in progress.
-
-    Parameters
-    ----------
-    history : History
-        All its trials.
-    started : str
-        When it started: UTC, ISO 8601.
-    """
-    # asdict() would copy every record to the bottom, which takes far longer than writing it.
-    return {
-        "trials": [
-            {
-                "candidate": _candidate_to_json(trial.candidate),
-                "status": trial.status,
-                "latency": trial.latency,
-                "message": trial.message,
-            }
-            for trial in history.trials
-        ],
-        "pending": [_candidate_to_json(candidate) for candidate in history.pending],
-        "learned": history.learned,
-        "cost_model": base64.b64encode(history.cost_model).decode(),
-        "iterations": history.iterations,
-        "empty_iterations": history.empty_iterations,
-        "seconds": history.seconds,
-        "started": started,
-    }
-
-
-def _candidate_to_json(candidate: Candidate) -> dict[str, Any]:
-    return {"record": candidate.record, "module_hash": candidate.module_hash}
-
-
 def history_from_json(content: dict[str, Any]) -> tuple[History, str]:
-    """Return a search in progress, and when it started.
-
-    Raises
-    ------
-    LookupError, TypeError, ValueError
-        If the content is not a search in progress.
-    """
-    trials = tuple(
-        Trial(
-            candidate=Candidate(**trial["candidate"]),
-            status=TrialStatus(trial["status"]),
-            latency=trial["latency"],
-            message=trial["message"],
-        )
-        for trial in content["trials"]
-    )
-    history = History(
-        trials=trials,
-        pending=tuple(Candidate(**candidate) for candidate in content["pending"]),
-        learned=content["learned"],
-        cost_model=base64.b64decode(content["cost_model"]),
-        iterations=content["iterations"],
-        empty_iterations=content["empty_iterations"],
-        seconds=content["seconds"],
-    )
+    """Return a search in progress, and when it started."""
+    for trial in content["trials"]:
+        trial["candidate"] = Candidate(**trial["candidate"])
+        trial["status"] = TrialStatus(trial["status"])
+    content["trials"] = tuple(Trial(**trial) for trial in content["trials"])
+    content["pending"] = tuple(Candidate(**candidate) for candidate in content["pending"])
+    content["cost_model"] = base64.b64decode(content["cost_model"])
+    history = History(**{field.name: content[field.name] for field in fields(History)})
     return history, str(content["started"])

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import glob
+import json
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,26 +19,35 @@ import xarray as xr
 
 from abtune.dataset.netcdf import open_dataset, place_for, write_dataset
 from abtune.errors import DatasetError, StoreError
-from abtune.measure.plan.plan import Plan
-from abtune.measure.plan.records import RunRecord
+from abtune.measure.plan.plan import Plan, Run
+from abtune.measure.plan.records import Rounds, RunRecord
+from abtune.measure.plan.trials import History
+from abtune.measure.store.disk import locked, read_json, write_json, writing
 from abtune.measure.store.from_dataset import (
+    first_difference,
     identity_from_dataset,
     records_from_dataset,
     rounds_from_dataset,
 )
-from abtune.measure.store.identity import FORMAT, first_difference, plan_identity
-from abtune.measure.store.store_lock import locked
-from abtune.measure.store.sweep_files import SweepFiles
+from abtune.measure.store.record_json import history_from_json, record_from_json, rounds_from_json
+from abtune.shapes import parse_shape
 from abtune.stats.design.looks import LOOKS, looks_from_json
 
+# Of the files; a sweep of another format is refused.
+FORMAT = 2
 
-class Store(SweepFiles):
+
+def plan_identity(plan: Plan) -> dict[str, Any]:
+    """Return the identity of a plan as it comes back from a file."""
+    identity: dict[str, Any] = json.loads(json.dumps({"format": FORMAT, **plan.identity()}))
+    return identity
+
+
+class Store:
     """The dataset of one sweep, and its files in a folder beside it.
 
-    Parameters
-    ----------
-    dataset : Path
-        Where the dataset goes.
+    Every method that reads raises :class:`~abtune.errors.StoreError` for a damaged file, and every method
+    that writes does so for a full disk or a missing folder.
     """
 
     def __init__(self, dataset: Path) -> None:
@@ -52,17 +63,21 @@ class Store(SweepFiles):
         """Whether there is a dataset without the files that it was built from."""
         return self.dataset.exists() and not (self.description.exists() and self.has_work)
 
+    @property
+    def description(self) -> Path:
+        """The file with the identity of the sweep and the facts about it."""
+        return self.folder / "sweep.json"
+
+    @property
+    def has_work(self) -> bool:
+        """Whether any run is finished or any search in progress."""
+        files = (self.folder / name for name in ("runs/*.json", "searches/*.json.gz"))
+        return any(any(path.parent.glob(path.name)) for path in files)
+
     # Opening
 
     def check(self, plan: Plan) -> None:
-        """Refuse a plan that cannot be carried out here, before anything slow begins; write nothing.
-
-        Raises
-        ------
-        StoreError
-            If no file can be there, another file is there, or a sweep is there with other settings or with
-            settings that are lost.
-        """
+        """Refuse a plan that cannot be carried out here, before anything slow begins; write nothing."""
         place_for(self.dataset)
         if self._is_dataset_alone:
             known = self._identity_of_dataset()
@@ -84,51 +99,25 @@ class Store(SweepFiles):
 
     @contextlib.contextmanager
     def opened(self, plan: Plan, about: Mapping[str, Any]) -> Iterator[None]:
-        """Hold the lock of the store while a sweep runs, after checking that the sweep may run.
-
-        Parameters
-        ----------
-        plan : Plan
-            The sweep; its identity must be the one of the files and the dataset.
-        about : mapping
-            Facts about this session, for the dataset's attributes.
-
-        Raises
-        ------
-        StoreError
-            If the files cannot be written, another sweep is writing them, or they are of a different sweep.
-        """
+        """Hold the lock of the store while a sweep runs, after checking that the sweep may run."""
         self.check(plan)
-        self.make_folders()
+        with writing(self.folder):
+            for name in ("runs", "searches", "rounds"):
+                (self.folder / name).mkdir(parents=True, exist_ok=True)
         with locked(self.folder, self.dataset):
-            for fragment in self.dataset.parent.glob(f".{glob.escape(self.dataset.name)}.*.tmp"):
+            of_dataset = self.dataset.parent.glob(f".{glob.escape(self.dataset.name)}.*.tmp")
+            for fragment in (*of_dataset, *self.folder.rglob(".*.tmp")):
                 fragment.unlink(missing_ok=True)  # of a sweep that was killed while it wrote
-            self.remove_fragments()
             self.check(plan)  # again, now that no other sweep writes
             self._claim(plan, about)
             yield
 
     def adopt(self, plan: Plan, about: Mapping[str, Any], records: Iterable[RunRecord]) -> None:
-        """Write runs that were searched elsewhere, unless they are here.
-
-        Parameters
-        ----------
-        plan : Plan
-            The sweep that the files belong to from now on.
-        about : mapping
-            Facts about this session, for the dataset's attributes.
-        records : iterable of RunRecord
-            The runs.
-
-        Raises
-        ------
-        StoreError
-            If the files cannot be written, another sweep is writing them, or they are of a different sweep.
-        """
+        """Write runs that were searched elsewhere, unless they are here."""
         with self.opened(plan, about):
-            here = {(record.shape, record.config, record.seed) for record in self.records()}
+            here = {record.key for record in self.records()}
             for record in records:
-                if (record.shape, record.config, record.seed) not in here:
+                if record.key not in here:
                     self.save_finished(record)
 
     def _claim(self, plan: Plan, about: Mapping[str, Any]) -> None:
@@ -176,15 +165,89 @@ class Store(SweepFiles):
         """Return all finished runs, including those that the present plan does not contain."""
         if self._is_dataset_alone:
             return records_from_dataset(open_dataset(self.dataset))
-        return super().records()
+        return [_read_record(path) for path in sorted((self.folder / "runs").glob("*.json"))]
 
     def save_dataset(self, dataset: xr.Dataset) -> None:
-        """Write the dataset that was built from the files.
-
-        Raises
-        ------
-        StoreError
-            If it cannot be written; the files are kept.
-        """
+        """Write the dataset that was built from the files."""
         remedy = f"what is done is kept in {self.folder.name}: make room and give the same command again"
         write_dataset(dataset, self.dataset, remedy=remedy)
+
+    # The description
+
+    def about(self) -> dict[str, Any]:
+        """Return the identity of the sweep, and the facts that it recorded about itself."""
+        return read_json(self.description, _about, "remove its folder to begin anew")
+
+    def save_about(self, content: Mapping[str, Any]) -> None:
+        """Write the identity of the sweep, and the facts about it."""
+        write_json(self.description, content)
+
+    # Finished runs
+
+    def is_finished(self, run: Run) -> bool:
+        """Tell whether a run is on disk."""
+        return self._path("runs", run.key).exists()
+
+    def save_finished(self, record: RunRecord) -> None:
+        """Write a finished run, and nothing else."""
+        write_json(self._path("runs", record.key), record)
+
+    def save_record(self, run: Run, record: RunRecord) -> None:
+        """Write a finished run; remove its search in progress, and the timings of an earlier winner."""
+        self._forget_times(run)
+        write_json(self._path("runs", run.key), record)
+        self._path("searches", run.key).unlink(missing_ok=True)
+
+    # Searches in progress
+
+    def save_history(self, run: Run, history: History, started: str) -> None:
+        """Write a search between two of its steps."""
+        content = {field.name: getattr(history, field.name) for field in fields(history)}
+        write_json(self._path("searches", run.key), {**content, "started": started}, compress=True)
+
+    def history(self, run: Run) -> tuple[History, str]:
+        """Return a search in progress and when it started; both are empty before the first step."""
+        path = self._path("searches", run.key)
+        return read_json(path, history_from_json) if path.exists() else (History.empty(), "")
+
+    # Re-measurements
+
+    def save_rounds(self, rounds: Rounds) -> None:
+        """Write the re-measurement of one shape in place of an earlier one."""
+        write_json(self._path("rounds", rounds.shape), rounds)
+
+    def rounds(self) -> dict[str, Rounds]:
+        """Return all re-measurements by the label of their shape."""
+        paths = sorted((self.folder / "rounds").glob("*.json"))
+        measured = [read_json(path, rounds_from_json) for path in paths]
+        return {rounds.shape: rounds for rounds in measured}
+
+    def _forget_times(self, run: Run) -> None:
+        """Remove the timings of an earlier winner of a run."""
+        path = self._path("rounds", run.shape.label)
+        if not path.exists():
+            return
+        rounds = read_json(path, rounds_from_json)
+        lost = (run.config.name, run.seed)
+        others = tuple(times for times in rounds.winners if (times.config, times.seed) != lost)
+        if others != rounds.winners:
+            self.save_rounds(replace(rounds, winners=others))
+
+    def _path(self, kind: str, name: str) -> Path:
+        return self.folder / kind / f"{name}.json{'.gz' * (kind == 'searches')}"
+
+
+def _about(content: dict[str, Any]) -> dict[str, Any]:
+    identity, about = content["identity"], content["about"]
+    return {"identity": {**identity, "settings": identity["settings"]}, "about": {**about}}
+
+
+def _read_record(path: Path) -> RunRecord:
+    def parse(content: dict[str, Any]) -> RunRecord:
+        record = record_from_json(content)
+        if record.key != path.stem:
+            raise ValueError(f"it is the run of seed {record.seed} of {record.config} for {record.shape}")
+        parse_shape(record.shape)
+        return record
+
+    return read_json(path, parse)

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import xarray as xr
 
+from abtune.dataset.build import add_variables
 from abtune.dataset.cells import Axes, Cell, dataset_from_cells
-from abtune.dataset.schema import RunStatus
+from abtune.dataset.schema import RunStatus, TransferStatus
 from abtune.measure.plan.plan import Plan
-from abtune.measure.plan.records import Rounds, RunRecord, WinnerTimes
+from abtune.measure.plan.records import STATES, Rounds, RunRecord, TransferTimes, WinnerTimes
 from abtune.measure.store.store import Store
-from abtune.measure.store.transfer_variables import add_transfers
 from abtune.shapes import parse_shape
 from abtune.text import count
 
 # Every sweep's dataset has these variables, also before its first run.
 _OF_RUN = ("search_latency", "tuning_time", "started", "finished", "device", "host", "winner", "failure")
 _OF_TRIALS = ("trial_latency", "trial_status")
-_OF_ROUNDS = ("sm_clock", "temperature", "throttle_reasons")
 
 
 def store_to_dataset(plan: Plan, store: Store) -> xr.Dataset:
@@ -39,23 +40,13 @@ def store_to_dataset(plan: Plan, store: Store) -> xr.Dataset:
 def records_to_dataset(
     plan: Plan, records: Sequence[RunRecord], rounds: Iterable[Rounds], attrs: Mapping[str, Any]
 ) -> xr.Dataset:
-    """Return the dataset of runs and re-measurements; runs of the plan that are not there are missing.
-
-    Parameters
-    ----------
-    plan : Plan
-        Gives the order of shapes and configurations, and the numbers of rounds and repeats.
-    records, rounds
-        Runs and re-measurements, also from earlier plans.
-    attrs : mapping
-        Facts about the sweep.
-    """
+    """Return the dataset of runs and re-measurements; runs of the plan that are not there are missing."""
     axes = _axes(plan, records)
     cells: dict[Cell, dict[str, Any]] = {
         (record.shape, record.config, record.seed): _values_of_run(record) for record in records
     }
-    every = list(rounds)
-    for measured in every:
+    measured_shapes = list(rounds)
+    for measured in measured_shapes:
         for winner in measured.winners:
             cell = (measured.shape, winner.config, winner.seed)
             if cell in cells:  # no run has the timings if its file was removed
@@ -64,14 +55,11 @@ def records_to_dataset(
     dataset = dataset_from_cells(
         cells,
         axes,
-        variables=(*_OF_RUN, *_OF_TRIALS, *_OF_ROUNDS),
-        shape_values={
-            "workload": [shape.workload for shape in shapes],
-            "flop": [shape.flop for shape in shapes],
-        },
+        variables=(*_OF_RUN, *_OF_TRIALS, *STATES),
+        shape_values={name: [getattr(shape, name) for shape in shapes] for name in ("workload", "flop")},
         attrs=attrs,
     )
-    return add_transfers(dataset, every)
+    return _add_transfers(dataset, measured_shapes)
 
 
 def _axes(plan: Plan, records: Sequence[RunRecord]) -> Axes:
@@ -85,18 +73,9 @@ def _axes(plan: Plan, records: Sequence[RunRecord]) -> Axes:
 
 
 def _values_of_run(record: RunRecord) -> dict[str, Any]:
-    return {
-        "run_status": record.status,
-        "search_latency": record.search_latency,
-        "tuning_time": record.tuning_time,
-        "started": record.started,
-        "finished": record.finished,
-        "host": record.host,
-        "winner": json.dumps(record.winner) if record.winner is not None else "",
-        "failure": record.failure,
-        "trial_latency": record.trial_latency,
-        "trial_status": record.trial_status,
-    }
+    values = {name: getattr(record, name) for name in (*_OF_RUN, *_OF_TRIALS) if name != "device"}
+    winner = json.dumps(record.winner) if record.winner is not None else ""
+    return {**values, "run_status": record.status, "winner": winner}
 
 
 def _values_of_winner(rounds: Rounds, winner: WinnerTimes) -> dict[str, Any]:
@@ -104,5 +83,49 @@ def _values_of_winner(rounds: Rounds, winner: WinnerTimes) -> dict[str, Any]:
     machine = {"device": rounds.device, "host": rounds.host}
     if winner.failure:
         return {**machine, "run_status": RunStatus.FAILED, "failure": winner.failure}
-    states = {name: getattr(winner, name) for name in _OF_ROUNDS}
+    states = {name: getattr(winner, name) for name in STATES}
     return {**machine, "latency": winner.latency, **states}
+
+
+def _add_transfers(dataset: xr.Dataset, measured: Sequence[Rounds]) -> xr.Dataset:
+    """Return a dataset with the transfers of its winners; the same if there are none."""
+    if not any(one.transfers for one in measured):
+        return dataset
+    sizes = dataset.sizes
+    cells = (sizes["shape"], sizes["config"], sizes["config"], sizes["seed"])
+    values: dict[str, npt.NDArray[Any]] = {
+        "transfer_latency": np.full((*cells, sizes["round"], sizes["repeat"]), np.nan),
+        "transfer_status": np.full(cells, TransferStatus.MISSING, dtype=np.int8),
+        "transfer_kernel": np.full(cells, "", dtype=object),
+    }
+    index = {name: dataset.indexes[name] for name in ("shape", "config", "seed")}
+    for shape, times in _all_times(measured):
+        config, origin = (index["config"].get_loc(name) for name in (times.config, times.origin))
+        cell = (index["shape"].get_loc(shape), config, origin, index["seed"].get_loc(times.seed))
+        values["transfer_status"][cell] = times.status
+        values["transfer_kernel"][cell] = times.kernel
+        for number, repeats in enumerate(times.latency):
+            values["transfer_latency"][cell][number, : len(repeats)] = repeats
+    return add_variables(dataset, **values)
+
+
+def _all_times(measured: Iterable[Rounds]) -> Iterator[tuple[str, TransferTimes]]:
+    """Yield the transfers of each shape; a winner as its own configuration built it is one, too."""
+    for rounds in measured:
+        own = {(winner.config, winner.seed): winner for winner in rounds.winners if winner.latency}
+        for winner in own.values():
+            yield rounds.shape, _transfer(winner, winner.config, TransferStatus.OK)
+        for times in rounds.transfers:
+            same = times.status is TransferStatus.SAME_KERNEL and own.get((times.origin, times.seed))
+            yield rounds.shape, _transfer(same, times.config, times.status) if same else times
+
+
+def _transfer(winner: WinnerTimes, config: str, status: TransferStatus) -> TransferTimes:
+    return TransferTimes(
+        origin=winner.config,
+        seed=winner.seed,
+        config=config,
+        status=status,
+        kernel=winner.kernel,
+        latency=winner.latency,
+    )

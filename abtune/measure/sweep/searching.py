@@ -1,26 +1,163 @@
-"""The searches of a sweep, side by side."""
+"""The searches of a sweep, side by side: each is a chain of iterations, whose two steps end in a file."""
 
 from __future__ import annotations
 
 import asyncio
+import datetime
 import math
+import socket
+from dataclasses import dataclass
 
-from abtune.measure.plan.plan import Run
-from abtune.measure.sweep.health_check import HealthCheck
-from abtune.measure.sweep.one_search import Search, now
+from distributed.scheduler import KilledWorker
+
+from abtune.dataset.schema import RunStatus, TrialStatus
+from abtune.measure.plan.plan import Run, rng_for
+from abtune.measure.plan.problem import Problem
+from abtune.measure.plan.records import RunRecord
+from abtune.measure.plan.trials import History
+from abtune.measure.sweep.candidates import HealthCheck, try_candidates
 from abtune.measure.sweep.session import Session, first_error
+from abtune.measure.workers.fork_server import ChildError
+from abtune.measure.workers.tasks import Proposal, propose
+
+# A step of a search that dies is tried again. To propose again takes other random numbers.
+ATTEMPTS = 3
+# After this many failed trials in a row the machine may be at fault.
+SUSPICIOUS = 4
+
+
+@dataclass(slots=True)
+class Search:
+    """One run on its way."""
+
+    session: Session  # the sweep that it belongs to
+    run: Run  # shape, configuration and seed
+    history: History  # all its trials so far
+    started: str  # when it started: UTC, ISO 8601
+    priority: int  # a higher one goes first
+    health: HealthCheck  # proves that the machine is fit
+
+    async def carry_on(self) -> None:
+        """Search to the end, or until the time is up."""
+        failures = 0  # of the present step
+        while not self.history.is_over(self.session.plan.settings.trials):
+            kind = "try" if self.history.pending else "propose"
+            if not self.session.clock.allows(f"{kind} {self.run.config.name}", self.session.reserve()):
+                self.session.out_of_time = True
+                return
+            try:
+                longer = await (self._propose(failures) if kind == "propose" else self._try())
+            except (ChildError, KilledWorker) as error:
+                failures += 1
+                if failures < ATTEMPTS:
+                    continue
+                await self._prove(broken=True)
+                self._finish(f"the search could not {kind} candidates, {ATTEMPTS} times: {error}")
+                return
+            failures = 0
+            await self._prove(broken=self._looks_broken(longer))
+            self._keep(longer)
+        self._finish("")
+
+    async def _prove(self, *, broken: bool) -> None:
+        """Wait until the machine has proved fit; have it checked again if it may have broken since."""
+        if not self.health.passed.is_set():
+            await self.health.passed.wait()
+        elif broken:
+            await self.health.rerun()
+
+    def _looks_broken(self, longer: History) -> bool:
+        """Tell whether all of the last candidates failed."""
+        recent = longer.trials[-SUSPICIOUS:]
+        failed = all(trial.status is not TrialStatus.OK for trial in recent)
+        return failed and len(longer.trials) > len(self.history.trials)
+
+    async def _propose(self, attempt: int) -> History:
+        """Return the history after the first step of an iteration: propose candidates."""
+        settings, history = self.session.plan.settings, self.history
+        count = min(settings.trials_per_iteration, settings.trials - len(history.trials))
+        threads = self.session.cluster.threads(self.session.runs_left)
+        arguments = (self._problem, history, count, self._rng_seed(attempt), threads)
+        proposal: Proposal = await self.session.cluster.search(propose, *arguments, priority=self.priority)
+        self.session.clock.note(f"propose {self.run.config.name}", proposal.seconds)
+        self.session.repeated += proposal.repeated
+        longer = history.proposed(
+            proposal.candidates, cost_model=proposal.cost_model, seconds=proposal.seconds * proposal.threads
+        )
+        # An iteration that finds nothing new is over.
+        return longer if longer.pending else longer.tried((), seconds=0.0)
+
+    @property
+    def _problem(self) -> Problem:
+        return self.run.problem(self.session.plan.settings.target)
+
+    def _rng_seed(self, attempt: int) -> int:
+        run, iteration = self.run, self.history.iterations
+        root = self.session.plan.settings.rng_seed
+        rng = rng_for(root, run.shape.label, run.config.name, run.seed, iteration, attempt)
+        return int(rng.integers(1, 2**31 - 1))
+
+    async def _try(self) -> History:
+        """Return the history after the second step of an iteration: build and time the candidates."""
+        history, session = self.history, self.session
+        settings, clock = session.plan.settings, session.clock
+        try:
+            async for timed in try_candidates(
+                settings, session.cluster, clock, self._problem, history.pending, priority=self.priority
+            ):
+                clock.note(f"try {self.run.config.name}", timed.seconds)
+                history = history.tried(timed.trials, seconds=timed.seconds)
+        except (asyncio.CancelledError, ChildError, KilledWorker):  # the trials until here count
+            kept = history is not self.history and not self._looks_broken(history)
+            if kept and self.health.passed.is_set():
+                self._keep(history)
+            raise
+        return history
+
+    def _keep(self, history: History) -> None:
+        self.session.store.save_history(self.run, history, self.started)
+        self.session.progress.advance(len(history.trials) - len(self.history.trials))
+        self.history = history
+
+    def _finish(self, failure: str) -> None:
+        record = _record(self.run, self.history, self.started, failure=failure)
+        self.session.store.save_record(self.run, record)
+        self.session.note_record(record)
+        self.session.progress.advance(self.session.plan.settings.trials - len(self.history.trials))
+
+
+def _record(run: Run, history: History, started: str, *, failure: str) -> RunRecord:
+    """Return the record of a run that is over; without a candidate that could be timed it has failed."""
+    # The best of some trials must not pass for the best of all.
+    winner = None if failure else history.winner
+    if winner is None and not failure:
+        reasons = [trial.message for trial in history.trials if trial.message] or ["the search found nothing"]
+        failure = f"no candidate could be timed; the last: {reasons[-1]}"
+    return RunRecord(
+        shape=run.shape.label,
+        config=run.config.name,
+        seed=run.seed,
+        status=RunStatus.FAILED if failure else RunStatus.COMPLETE,
+        failure=failure,
+        search_latency=winner.latency if winner else math.nan,
+        trial_latency=[trial.latency for trial in history.trials],
+        trial_status=[trial.status for trial in history.trials],
+        winner=winner.candidate.record if winner else None,
+        tuning_time=history.seconds,
+        started=started,
+        finished=now(),
+        host=socket.gethostname(),
+    )
+
+
+def now() -> str:
+    """Return the present time in UTC, ISO 8601."""
+    return datetime.datetime.now(datetime.UTC).replace(tzinfo=None).isoformat(timespec="milliseconds")
 
 
 async def search_all(session: Session) -> None:
-    """Carry out the runs that are left, until they are done or the time is up.
-
-    The machine is checked meanwhile. Searches propose at once, but nothing is kept before it proves fit.
-
-    Raises
-    ------
-    TargetError
-        If the machine is not fit.
-    """
+    """Carry out the runs that are left, until they are done or the time is up."""
+    # The machine is checked meanwhile. Searches propose at once, but nothing is kept before it proves fit.
     plan, store = session.plan, session.store
     if not plan.runs:
         return

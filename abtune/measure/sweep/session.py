@@ -36,15 +36,9 @@ class Progress(Protocol):
 
 @dataclass(slots=True)
 class Clock:
-    """The time that is left, and the typical durations of steps on this machine.
+    """The time that is left, and the typical durations of steps on this machine."""
 
-    Attributes
-    ----------
-    limit : float
-        Seconds from the start after which the session must have ended.
-    """
-
-    limit: float
+    limit: float  # seconds from the start after which the session must have ended
     _start: float = field(default_factory=time.monotonic, init=False)
     _took: dict[str, deque[float]] = field(default_factory=dict, init=False)
 
@@ -67,49 +61,23 @@ class Clock:
 
 @dataclass(slots=True, kw_only=True)
 class Winners:
-    """The winners of a shape.
+    """The winners of a shape."""
 
-    Attributes
-    ----------
-    latencies : list of float
-        Seconds, by their searches; one for each winner that there is.
-    measured : int
-        Number of winners that were re-measured already.
-    awaited : int
-        Number of runs that are not over.
-    """
-
-    latencies: list[float]
-    measured: int
-    awaited: int
+    latencies: list[float]  # seconds, by their searches; one for each winner that there is
+    measured: int  # number of winners that were re-measured already
+    awaited: int  # number of runs that are not over
 
     @property
     def due(self) -> bool:
-        """Whether to re-measure this shape when time is up, although runs are left.
-
-        Re-measuring includes the old winners, so it would get slower with every session. It is due when
-        the winners have grown by half, or when all are in.
-        """
+        """Whether to re-measure this shape when time is up, although runs are left."""
+        # Re-measuring includes the old winners, so it would get slower with every session. It is due when the
+        # winners have grown by half, or when all are in.
         new = len(self.latencies) - self.measured
         return new > 0 and (2 * new >= self.measured or not self.awaited)
 
 
 class Session:
-    """The state that the coroutines of one session share.
-
-    Parameters
-    ----------
-    plan : Plan
-        The runs.
-    store : Store
-        The files of the sweep.
-    cluster : Cluster
-        Where tasks run.
-    clock : Clock
-        The time that is left.
-    progress : Progress
-        A display of how far the session is.
-    """
+    """The state that the coroutines of one session share."""
 
     def __init__(self, plan: Plan, store: Store, cluster: Cluster, clock: Clock, progress: Progress) -> None:
         self.plan = plan
@@ -118,6 +86,7 @@ class Session:
         self.clock = clock
         self.progress = progress
         self.out_of_time = False
+        self.repeated = 0  # iterations that were searched twice, as Proposal tells
         measured = store.rounds()
         # Sessions that add seeds go on with transfers where there are some.
         self.transfer = plan.transfer or any(rounds.transfers for rounds in measured.values())
@@ -155,16 +124,9 @@ class Session:
         return min(SLACK + 1.5 * self.seconds_to_measure(due), 0.4 * self.clock.limit)
 
     def seconds_to_measure(self, winners: Sequence[Sequence[float]]) -> float:
-        """Return the estimated seconds to build and re-measure winners with these latencies.
-
-        Searches are interrupted first, so the processes that build have to start anew. On a machine with
-        many cores all start at once, which takes longer than the rest.
-
-        Parameters
-        ----------
-        winners : sequence of sequence of float
-            Latencies in seconds, shape by shape.
-        """
+        """Return the estimated seconds to build and re-measure winners with these latencies."""
+        # Searches are interrupted first, so the processes that build have to start anew. On a machine with
+        # many cores all start at once, which takes longer than the rest.
         kernels = len(self.plan.configs) if self.transfer else 1
         latencies = [latency for shape in winners for latency in shape] * kernels
         if not latencies:

@@ -6,7 +6,7 @@ How a shape is judged is the caller's choice: the measuring half imports no anal
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import xarray as xr
 
@@ -18,62 +18,36 @@ from abtune.measure.sweep.run_sweep import Outcome
 from abtune.stats.design.looks import ALPHA, LOOKS, Look, looks_from_json, looks_to_json, schedule
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hooks:
-    """What a sweep in looks needs of its caller.
-
-    Attributes
-    ----------
-    carry_out : callable
-        Carries out a plan and returns its outcome. The second argument is the text that records the looks.
-    unsettled : callable
-        Returns the labels of the shapes of a dataset that need more seeds.
-    report : callable
-        Is told after each look its number of seeds, and how many shapes are settled.
-    """
-
-    carry_out: Callable[[Plan, str], Outcome]
-    unsettled: Callable[[xr.Dataset], Collection[str]]
-    report: Callable[[int, int], None]
-
-
-def settle(plan: Plan, store: Store, hooks: Hooks) -> Outcome:
-    """Carry out a plan look by look, and drop the shapes that are settled; return the last outcome.
-
-    Parameters
-    ----------
-    plan : Plan
-        With all seeds that may be spent.
-    store : Store
-        Where the sweep is kept; it records the looks that were made.
-    hooks : Hooks
-        How to carry out a plan and how to judge its shapes.
-
-    Returns
-    -------
-    Outcome
-        Of the last look, with the dataset of all looks.
-
-    Raises
-    ------
-    StoreError
-        If looks were made by another design: they have spent their share of the error.
-    """
+def settle(
+    plan: Plan,
+    store: Store,
+    *,
+    carry_out: Callable[[Plan, str], Outcome],  # it is also given the text that records the looks
+    unsettled: Callable[[xr.Dataset], Collection[str]],  # labels of the shapes that need more seeds
+    report: Callable[[int, int], None],  # of the number of seeds, and of shapes that are settled
+) -> Outcome:
+    """Carry out a plan look by look, and drop the shapes that are settled; return the last outcome."""
     looks = looks_of(plan)
     already = _looks_done(store, looks)
-    left = plan
+    left, repeated = plan, 0
     for number, look in enumerate(looks):
         now = left.restricted(seeds=plan.seeds[: look.seeds])
-        outcome = hooks.carry_out(now, looks_to_json(looks, done=max(number, already)))
+        outcome = carry_out(now, looks_to_json(looks, done=max(number, already)))
         if not outcome.stopped:
             store.amend(**{LOOKS: looks_to_json(looks, done=max(number + 1, already))})
-        outcome = _with_all_shapes(outcome, plan, now, store)
+        repeated += outcome.repeated
+        outcome = replace(  # with the shapes that were settled at earlier looks
+            outcome,
+            dataset=store_to_dataset(plan.restricted(seeds=now.seeds), store),
+            finished=sum(store.is_finished(run) for run in plan.runs),
+            repeated=repeated,
+        )
         store.save_dataset(outcome.dataset)
         if outcome.stopped:
             break
-        unsettled = hooks.unsettled(outcome.dataset)
-        hooks.report(look.seeds, len(plan.shapes) - len(unsettled))
-        left = left.restricted(shapes=[shape for shape in left.shapes if shape.label in unsettled])
+        open_shapes = unsettled(outcome.dataset)
+        report(look.seeds, len(plan.shapes) - len(open_shapes))
+        left = left.restricted(shapes=[shape for shape in left.shapes if shape.label in open_shapes])
         if not left.shapes:
             break
     return outcome
@@ -84,45 +58,19 @@ def looks_of(plan: Plan) -> tuple[Look, ...]:
     return schedule(alpha=ALPHA, most=len(plan.seeds), shapes=len(plan.shapes))
 
 
-def _with_all_shapes(outcome: Outcome, plan: Plan, now: Plan, store: Store) -> Outcome:
-    """Return the outcome of a look with the shapes that were settled at earlier looks."""
-    return replace(
-        outcome,
-        dataset=store_to_dataset(plan.restricted(seeds=now.seeds), store),
-        finished=sum(store.is_finished(run) for run in plan.runs),
-    )
-
-
 def require_design(plan: Plan, store: Store, *, until_settled: bool) -> None:
-    """Refuse a plan that does not fit the looks that were made, before anything is searched.
-
-    A plan without looks may repeat what is done, and add shapes. It may add no seeds to a shape: every
-    analysis would leave them out.
-
-    Parameters
-    ----------
-    plan : Plan
-        With all seeds that the user wants.
-    store : Store
-        Where the sweep is kept.
-    until_settled : bool
-        Whether the plan is to be carried out look by look.
-
-    Raises
-    ------
-    StoreError
-        If looks were made by another design.
-    """
+    """Refuse a plan that does not fit the looks that were made, before anything is searched."""
+    # A plan without looks may repeat what is done, and add shapes. It may add no seeds to a shape: every
+    # analysis would leave them out.
     if until_settled:
         _looks_done(store, looks_of(plan))
         return
     earlier, done = _recorded_looks(store)
     if not done:
         return
-    finished = {(record.shape, record.config, record.seed) for record in store.records()}
-    known = {shape for shape, _, _ in finished}
-    runs = {(run.shape.label, run.config.name, run.seed) for run in plan.runs if run.shape.label in known}
-    if len(plan.seeds) not in (earlier[done - 1].seeds, earlier[-1].seeds) or runs - finished:
+    finished = {record.key: record.shape for record in store.records()}
+    runs = {run.key for run in plan.runs if run.shape.label in finished.values()}
+    if len(plan.seeds) not in (earlier[done - 1].seeds, earlier[-1].seeds) or runs - finished.keys():
         raise _another_design(store, earlier, "--until-settled ")
 
 

@@ -7,20 +7,17 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias, TypeVar
 
-from abtune.configurations import Configuration
 from abtune.dataset.schema import RunStatus, TransferStatus
 from abtune.errors import TargetError
-from abtune.measure.plan.plan import Plan, Run, rng_for
+from abtune.measure.plan.plan import Run, rng_for
 from abtune.measure.plan.records import Rounds, RunRecord, TransferTimes, WinnerTimes
-from abtune.measure.plan.sweep_settings import Settings
-from abtune.measure.sweep.health_check import HealthCheck
+from abtune.measure.sweep.candidates import HealthCheck
 from abtune.measure.sweep.session import SLACK, Session, first_error
-from abtune.measure.workers.child_errors import CallFailed
-from abtune.measure.workers.cluster import Cluster
+from abtune.measure.workers.fork_server import CallFailed
 from abtune.measure.workers.winner_tasks import (
     Built,
     build_transfer,
@@ -35,56 +32,16 @@ KERNELS_AT_ONCE = 1000
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
-    """A winner that is to be built and re-measured.
-
-    Attributes
-    ----------
-    run : Run
-        The run that it won. Its configuration says with which options to build.
-    record : list
-        Its tuning record.
-    latency : float
-        Seconds of one call as its search measured it.
-    others : tuple of Configuration
-        The configurations that are to rebuild it as well.
-    """
-
-    run: Run
-    record: list[Any]
-    latency: float
-    others: tuple[Configuration, ...]
-
-
-def job_of(plan: Plan, record: RunRecord, *, transfer: bool) -> Job:
-    """Return the job to re-measure the winner of a complete run, with transfers or without."""
-    return Job(
-        run=plan.run_of(record.shape, record.config, record.seed),
-        record=record.winner or [],
-        latency=record.search_latency,
-        others=tuple(config for config in plan.configs if transfer and config.name != record.config),
-    )
+# What became of a winner, or of a transfer, before it is timed: a kernel, or the record of a failure.
+Prepared: TypeAlias = Built | WinnerTimes | TransferTimes
 
 
 async def measure_all(session: Session) -> None:
-    """Re-measure together the winners of every shape that has new ones.
-
-    When time is up this happens only for shapes where it is due. Shapes for which there is no time wait, too.
-
-    Raises
-    ------
-    TargetError
-        If winners fail and the machine is not fit any more.
-    """
+    """Re-measure together the winners of every shape that has new ones; shapes without enough time wait."""
     complete = _complete_runs(session)
     stale = _affordable(session, _stale(session, complete))
     total = sum(map(len, complete.values()))
     session.progress.begin("re-measuring", total, total - sum(map(len, stale.values())))
-    jobs = [
-        [job_of(session.plan, record, transfer=session.transfer) for record in records]
-        for records in stale.values()
-    ]
     doubtful: list[Rounds] = []
 
     def keep(rounds: Rounds) -> None:
@@ -96,7 +53,15 @@ async def measure_all(session: Session) -> None:
 
     try:
         async with asyncio.timeout(_allowed(session)):
-            await measure_winners(session.cluster, session.plan.settings, jobs, keep)
+            for group in _groups(session, stale.values()):
+                # Nothing is built while something is timed: a busy host distorts calls of a few microseconds.
+                built = await _gather([_build(session, records, -index) for index, records in group])
+                await _gather(
+                    [
+                        _measure(session, records[0].shape, winners, -index, keep)
+                        for (index, records), winners in zip(group, built, strict=True)
+                    ]
+                )
     except TimeoutError:
         session.out_of_time = True
         await session.cluster.interrupt()
@@ -151,49 +116,19 @@ def _allowed(session: Session) -> float | None:
     return None if math.isinf(left) else max(left, 0.0) + SLACK
 
 
-async def measure_winners(
-    cluster: Cluster, settings: Settings, jobs: Sequence[Sequence[Job]], keep: Callable[[Rounds], None]
-) -> None:
-    """Build the winners of many shapes again, then measure the winners of each shape together.
-
-    Nothing is built while something is timed: a busy host distorts calls of a few microseconds.
-
-    Parameters
-    ----------
-    cluster : Cluster
-        Where to build and measure.
-    settings : Settings
-        Target, rounds, repeats and limits.
-    jobs : sequence of sequence of Job
-        Winners, shape by shape.
-    keep : callable
-        Receives the rounds of each shape as soon as they are there.
-    """
-    for group in _groups(jobs):
-        built = await _gather([_build(cluster, settings, shape, -index) for index, shape in group])
-        await _gather(
-            [
-                _measure(cluster, settings, shape[0].run.shape.label, winners, -index, keep)
-                for (index, shape), winners in zip(group, built, strict=True)
-            ]
-        )
-
-
-def _groups(jobs: Sequence[Sequence[Job]]) -> Iterator[list[tuple[int, Sequence[Job]]]]:
-    """Yield numbered shapes in groups whose kernels fit into memory."""
-    group: list[tuple[int, Sequence[Job]]] = []
-    for index, shape in enumerate(jobs):
-        if group and sum(_kernels(winners) for _, winners in group) + _kernels(shape) > KERNELS_AT_ONCE:
+def _groups(
+    session: Session, shapes: Iterable[list[RunRecord]]
+) -> Iterator[list[tuple[int, list[RunRecord]]]]:
+    """Yield numbered shapes in groups whose kernels fit into memory; a transfer has about two kernels."""
+    kernels = 1 + 2 * (len(session.plan.configs) - 1) * session.transfer
+    group: list[tuple[int, list[RunRecord]]] = []
+    for index, records in enumerate(shapes):
+        if group and kernels * sum(map(len, (records, *(others for _, others in group)))) > KERNELS_AT_ONCE:
             yield group
             group = []
-        group.append((index, shape))
+        group.append((index, records))
     if group:
         yield group
-
-
-def _kernels(jobs: Sequence[Job]) -> int:
-    """Return about how many kernels are built."""
-    return sum(1 + 2 * len(job.others) for job in jobs)
 
 
 async def _gather(steps: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
@@ -206,79 +141,68 @@ async def _gather(steps: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
     return [task.result() for task in tasks]
 
 
-async def _build(
-    cluster: Cluster, settings: Settings, jobs: Sequence[Job], priority: int
-) -> list[Built | WinnerTimes | TransferTimes]:
+async def _build(session: Session, records: Sequence[RunRecord], priority: int) -> list[Prepared]:
     """Return all winners of a shape, then their transfers."""
+    plan = session.plan
+    runs = [plan.run_of(record.shape, record.config, record.seed) for record in records]
     own = [
-        cluster.search(build_winner, job.run, settings, job.record, job.latency, priority=priority)
-        for job in jobs
+        session.cluster.search(build_winner, run, plan.settings, record, priority=priority)
+        for run, record in zip(runs, records, strict=True)
     ]
-    carried = [_carry_over(cluster, settings, job, other, priority) for job in jobs for other in job.others]
+    carried = [
+        _carry_over(session, replace(run, config=config), record, priority)
+        for run, record in zip(runs, records, strict=True)
+        for config in plan.configs
+        if session.transfer and config.name != record.config
+    ]
     return await _gather([*own, *carried])
 
 
-async def _carry_over(
-    cluster: Cluster, settings: Settings, job: Job, other: Configuration, priority: int
-) -> Built | TransferTimes:
-    """Return a winner as another configuration builds it."""
-    run, origin = replace(job.run, config=other), job.run.config.name
+async def _carry_over(session: Session, run: Run, won: RunRecord, priority: int) -> Built | TransferTimes:
+    """Return a winner as another configuration builds it, which is the one of the run."""
+    settings = session.plan.settings
     try:
-        built: Built | TransferTimes = await cluster.search(
-            build_transfer, run, settings, job.record, origin, job.latency, priority=priority
+        built: Built | TransferTimes = await session.cluster.search(
+            build_transfer, run, settings, won, priority=priority
         )
     except CallFailed as error:
         raise TargetError(
-            f"configuration {other.name!r} cannot take schedules over: {error}; mend that, and the same "
+            f"configuration {run.config.name!r} cannot take schedules over: {error}; mend that, and the same "
             "command goes on"
         ) from None
     return built
 
 
 async def _measure(
-    cluster: Cluster,
-    settings: Settings,
-    label: str,
-    built: Sequence[Built | WinnerTimes | TransferTimes],
-    priority: int,
-    keep: Callable[[Rounds], None],
+    session: Session, label: str, built: Sequence[Prepared], priority: int, keep: Callable[[Rounds], None]
 ) -> None:
-    sorted_out = _without_twins(built)
-    working = [one for one in sorted_out if isinstance(one, Built)]
+    prepared, settings = list(_without_twins(built)), session.plan.settings
+    working = [one for one in prepared if isinstance(one, Built)]
     rng_seed = int(rng_for(settings.rng_seed, "rounds", label).integers(2**31))
-    rounds: Rounds = await cluster.measure(
+    rounds: Rounds = await session.cluster.measure(
         time_winners, label, settings, working, rng_seed, priority=priority
     )
-    lost = tuple(one for one in sorted_out if isinstance(one, WinnerTimes))
-    untimed = tuple(one for one in sorted_out if isinstance(one, TransferTimes))
+    lost = tuple(one for one in prepared if isinstance(one, WinnerTimes))
+    untimed = tuple(one for one in prepared if isinstance(one, TransferTimes))
     keep(replace(rounds, winners=rounds.winners + lost, transfers=rounds.transfers + untimed))
 
 
-def _without_twins(
-    built: Sequence[Built | WinnerTimes | TransferTimes],
-) -> list[Built | WinnerTimes | TransferTimes]:
-    """Return what was built; a transfer that is its winner's very kernel is not timed a second time."""
+def _without_twins(built: Sequence[Prepared]) -> Iterator[Prepared]:
+    """Yield what was built; a transfer that is its winner's very kernel is not timed a second time."""
     own = {
-        (one.origin, one.seed): {library_hash(one.kernels[0])}
+        (one.origin, one.seed): library_hash(one.kernels[0])
         for one in built
         if isinstance(one, Built) and one.is_own
     }
-    kept: list[Built | WinnerTimes | TransferTimes] = []
     for one in built:
-        twin = isinstance(one, Built) and not one.is_own and _hashes(one) == own.get((one.origin, one.seed))
-        kept.append(_same_kernel(one) if twin and isinstance(one, Built) else one)
-    return kept
-
-
-def _hashes(one: Built) -> set[str]:
-    return {library_hash(kernel) for kernel in one.kernels}
-
-
-def _same_kernel(one: Built) -> TransferTimes:
-    return TransferTimes(
-        origin=one.origin,
-        seed=one.seed,
-        config=one.config,
-        status=TransferStatus.SAME_KERNEL,
-        kernel=library_hash(one.kernels[0]),
-    )
+        hashes = set(map(library_hash, one.kernels)) if isinstance(one, Built) and not one.is_own else set()
+        if isinstance(one, Built) and hashes and hashes == {own.get((one.origin, one.seed))}:
+            yield TransferTimes(
+                origin=one.origin,
+                seed=one.seed,
+                config=one.config,
+                status=TransferStatus.SAME_KERNEL,
+                kernel=hashes.pop(),
+            )
+        else:
+            yield one

@@ -6,6 +6,7 @@ so far. The driving is abtune's, so that an iteration can happen anywhere and a 
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -18,8 +19,10 @@ from abtune.errors import TargetError
 from abtune.measure.plan.problem import Problem
 from abtune.measure.plan.trials import Candidate, History
 from abtune.measure.tvm.cost_model import learn, save_model
+from abtune.measure.tvm.early_refusal import early_postprocessors, is_enabled, is_tiled, verifier
 from abtune.measure.tvm.load_tvm import ms, shash2hex
 from abtune.measure.tvm.search_context import design_spaces, search_context
+from abtune.measure.tvm.tensor_programs import tensor_program
 from abtune.measure.tvm.tvm_devices import tvm_target
 from abtune.shapes import Gemm
 
@@ -48,7 +51,7 @@ def check(problem: Problem) -> None:
     options = {name: min(value, enough.get(name, value)) for name, value in options.items()}
     small = replace(config, space="", skipped_annotation="", strategy_options=options)
     trial = Problem(shape=SMALL, config=small, target=problem.target)
-    proposed, _ = propose(trial, History.empty(), count=1, rng_seed=1)
+    proposed, *_ = propose(trial, History.empty(), count=1, rng_seed=1)
     if not proposed:
         raise TargetError(
             f"the search finds nothing with strategy_options {dict(config.strategy_options)}; change them"
@@ -57,7 +60,7 @@ def check(problem: Problem) -> None:
 
 def propose(
     problem: Problem, history: History, count: int, rng_seed: int, threads: int = 1
-) -> tuple[tuple[Candidate, ...], bytes]:
+) -> tuple[tuple[Candidate, ...], bytes, bool]:
     """Return new candidates, and the state of the cost model that picked them.
 
     Parameters
@@ -79,26 +82,55 @@ def propose(
         At most `count`; empty if the search found nothing new.
     cost_model : bytes
         State of the cost model, which has now learned all trials of `history`.
+    repeated : bool
+        Whether the iteration had to be repeated, because ``VerifyGPUCode`` refused a candidate that
+        :mod:`~abtune.measure.tvm.early_refusal` had let pass.
 
     Raises
     ------
     TargetError
         If the configuration leaves no design space.
     """
+    iteration = functools.partial(_iterate, problem, history, count, rng_seed, threads)
+    repeated = False
+    if is_enabled(problem):
+        stock = search_context(problem, rng_seed)
+        if all(is_tiled(space.mod) for space in design_spaces(stock, problem)):
+            proposed, cost_model = iteration(early_postprocessors())
+            verify = verifier(stock.space_generator.postprocs)
+            repeated = not all(verify.apply(candidate.sch) for candidate in proposed)
+            if not repeated:
+                return _candidates(problem, proposed), cost_model, False
+    proposed, cost_model = iteration()
+    return _candidates(problem, proposed), cost_model, repeated
+
+
+def _iterate(
+    problem: Problem,
+    history: History,
+    count: int,
+    rng_seed: int,
+    threads: int,
+    postprocessors: Sequence[Any] | None = None,
+) -> tuple[list[Any], bytes]:
+    """Return the candidates of one iteration, as MetaSchedule has them, and the state of the cost model."""
     np.random.seed(rng_seed)  # noqa: NPY002 - XGBModel draws its warm-up scores from the global state
-    context = search_context(problem, rng_seed, threads)
+    context = search_context(problem, rng_seed, threads, postprocessors=postprocessors)
     workload = ms.database.Workload(context.mod)
     database = _database(history, workload)
     cost_model = learn(history, context, workload)
     spaces = design_spaces(context, problem)
-    proposed = generate(context, spaces, database, cost_model, history, count)
-    candidates = tuple(
+    return generate(context, spaces, database, cost_model, history, count), save_model(cost_model)
+
+
+def _candidates(problem: Problem, proposed: Sequence[Any]) -> tuple[Candidate, ...]:
+    workload = ms.database.Workload(tensor_program(problem.shape))
+    return tuple(
         Candidate(
             record=_record(candidate, workload, problem.target), module_hash=shash2hex(candidate.sch.mod)
         )
         for candidate in proposed
     )
-    return candidates, save_model(cost_model)
 
 
 def _database(history: History, workload: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from abtune.configurations import import_attribute
@@ -13,7 +13,9 @@ from abtune.measure.tvm.tensor_programs import tensor_program
 from abtune.measure.tvm.tvm_devices import tvm_target
 
 
-def search_context(problem: Problem, rng_seed: int, threads: int = 1) -> Any:
+def search_context(
+    problem: Problem, rng_seed: int, threads: int = 1, *, postprocessors: Sequence[Any] | None = None
+) -> Any:
     """Return a ``TuneContext`` with the space generator and the strategy of a problem.
 
     Parameters
@@ -24,6 +26,8 @@ def search_context(problem: Problem, rng_seed: int, threads: int = 1) -> Any:
         Seed of MetaSchedule's random state, in [1, 2**31).
     threads : int
         Number of threads that the search may use.
+    postprocessors : sequence of Postproc, optional
+        In place of MetaSchedule's own; ignored where the configuration has its own design space.
 
     Raises
     ------
@@ -34,7 +38,7 @@ def search_context(problem: Problem, rng_seed: int, threads: int = 1) -> Any:
     return ms.TuneContext(
         mod=tensor_program(problem.shape),
         target=tvm_target(problem.target),
-        space_generator=_space_generator(problem),
+        space_generator=_space_generator(problem, postprocessors),
         search_strategy=ms.search_strategy.create(config.strategy, **_numbers(config.strategy_options)),
         rand_state=rng_seed,
         num_threads=threads,
@@ -61,7 +65,7 @@ def design_spaces(context: Any, problem: Problem) -> list[Any]:
     return spaces
 
 
-def _space_generator(problem: Problem) -> Any:
+def _space_generator(problem: Problem, postprocessors: Sequence[Any] | None) -> Any:
     target = tvm_target(problem.target)
     if problem.config.space:
         make_space = import_attribute(problem.config.space)  # first: the intrinsics take long to load
@@ -69,7 +73,9 @@ def _space_generator(problem: Problem) -> Any:
         return make_space(target)
     # Not the rules "from-target": those add tensor-core and VNNI tiling, which float32 cannot use.
     rules = str(target.kind.name)
-    return ms.space_generator.PostOrderApply(sch_rules=rules, postprocs=rules, mutator_probs=rules)
+    return ms.space_generator.PostOrderApply(
+        sch_rules=rules, postprocs=rules if postprocessors is None else postprocessors, mutator_probs=rules
+    )
 
 
 def _numbers(options: Mapping[str, float]) -> dict[str, float]:

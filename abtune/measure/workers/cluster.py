@@ -9,19 +9,84 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
 import dask
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, Worker
 from distributed.client import FutureCancelledError
 from distributed.comm.core import CommClosedError
 from distributed.scheduler import KilledWorker
+from distributed.utils import silence_logging_cmgr
 
 from abtune.errors import TargetError
 from abtune.measure.plan.target import TargetFacts, Workplace
-from abtune.measure.workers.connect import DASK_CONFIG, connected, slots
 from abtune.measure.workers.pool import ProcessPool, interrupt_pool, with_pool
+
+CONNECT_TIMEOUT = 10.0
+
+# A sweep has little data and its threads wait for processes, so it needs none of dask's guards.
+DASK_CONFIG = {
+    "distributed.worker.memory.target": False,
+    "distributed.worker.memory.spill": False,
+    "distributed.worker.memory.pause": False,
+    "distributed.worker.memory.terminate": False,
+    "distributed.admin.tick.limit": "1h",
+    "distributed.scheduler.worker-ttl": None,
+    # Its logs for developers keep the last thousand messages. Each message of a search holds all its trials,
+    # so the logs would grow to gigabytes.
+    "distributed.admin.low-level-log-length": 10,
+    "distributed.admin.large-graph-warning-threshold": "1 TB",  # a long history may be large
+}
+
+# What one worker offers: slots by the name of their dask resource.
+Offer = Mapping[str, float]
+
+
+@contextlib.asynccontextmanager
+async def connected(scheduler: str) -> AsyncIterator[tuple[Client, Mapping[str, Offer]]]:
+    """Yield the client of a cluster, and the offers of its workers by their address."""
+    # dask's own messages about a lost connection are silenced: the error says it in one line.
+    with dask.config.set(DASK_CONFIG), silence_logging_cmgr(logging.CRITICAL):
+        client = Client(scheduler, asynchronous=True, timeout=CONNECT_TIMEOUT, set_as_default=False)
+        try:
+            await client
+        except (OSError, ValueError, TimeoutError) as error:
+            await client.close()
+            raise TargetError(f"no dask scheduler answers at {scheduler!r}: {error}") from None
+        async with client:
+            yield client, await offers_of(client, scheduler)
+
+
+async def offers_of(client: Client, scheduler: str) -> Mapping[str, Offer]:
+    """Return the offers of all workers by their address."""
+    # The workers are asked, because new versions of dask cut short what the client knows of them.
+    try:
+        async with asyncio.timeout(CONNECT_TIMEOUT):
+            offers: dict[str, Offer] = await client.run(_offer)
+    except OSError:  # a timeout, or a connection that is lost
+        raise TargetError(f"a worker of {scheduler} does not answer; end it, or mend it") from None
+    except Exception as error:  # noqa: BLE001 - dask raises a bare one where a worker cannot import
+        raise TargetError(f"a worker of {scheduler} cannot use abtune ({error}); install this one") from None
+    searchers, devices = (sum(slots(offers, name)) for name in ("search", "device"))
+    if not searchers or not devices:
+        raise TargetError(
+            f"the workers of {scheduler} offer {searchers} slots to search and {devices} devices; start "
+            "them with: dask worker ADDRESS --nworkers 1 --nthreads 16 --resources 'search=16 device=1'"
+        )
+    return offers
+
+
+def slots(offers: Mapping[str, Offer], name: str) -> list[int]:
+    """Return the number of slots of a kind (``search`` or ``device``) of each worker."""
+    return [int(offer.get(name, 0)) for offer in offers.values()]
+
+
+def _offer(dask_worker: Worker) -> dict[str, float]:
+    """Return the offer of a worker; dask passes the worker to a function with this parameter."""
+    return dict(dask_worker.state.total_resources)
+
 
 # At its end a sweep waits this long for workers that do not answer.
 PARTING_TIMEOUT = 5.0
@@ -30,19 +95,7 @@ MOST_THREADS = 8
 
 
 class Cluster:
-    """A connection to workers that have pools.
-
-    Parameters
-    ----------
-    client : distributed.Client
-        An asynchronous client.
-    pool : str
-        Name of the pool that every worker has for this sweep.
-    searchers, devices : int
-        Number of slots of each kind, over all workers.
-    shares_cores : bool
-        Whether kernels are timed on the cores that search.
-    """
+    """A connection to workers that have pools."""
 
     def __init__(
         self, client: Client, pool: str, *, searchers: int, devices: int, shares_cores: bool
@@ -52,17 +105,11 @@ class Cluster:
         self._shares_cores = shares_cores
         self.searchers = searchers
         self.devices = devices
+        self.seconds: dict[str, float] = {}  # that tasks took, with the wait for their turn, by their names
 
     def threads(self, runs: int) -> int:
-        """Return the number of threads per search with which no core idles.
-
-        It is one where kernels are timed on these cores, because more threads would disturb them.
-
-        Parameters
-        ----------
-        runs : int
-            Number of runs that are left.
-        """
+        """Return the number of threads per search with which no core idles."""
+        # It is one where kernels are timed on these cores, because more threads would disturb them.
         if self._shares_cores:
             return 1
         return max(1, min(self.searchers // max(runs, 1), MOST_THREADS))
@@ -88,6 +135,7 @@ class Cluster:
                 await self._client.unregister_worker_plugin(self._pool)
 
     async def _run(self, task: Callable[..., Any], args: Sequence[Any], resource: str, priority: int) -> Any:
+        started = time.monotonic()
         future = self._client.submit(
             with_pool,
             self._pool,
@@ -102,22 +150,13 @@ class Cluster:
             return await future
         finally:
             future.release()
+            taken = time.monotonic() - started
+            self.seconds[task.__name__] = self.seconds.get(task.__name__, 0.0) + taken
 
 
 @contextlib.asynccontextmanager
 async def open_cluster(workplace: Workplace) -> AsyncIterator[Cluster]:
-    """Yield a connection to a cluster each of whose workers has a pool.
-
-    Parameters
-    ----------
-    workplace : Workplace
-        The target, and the scheduler or the cores of this machine.
-
-    Raises
-    ------
-    TargetError
-        If the cluster cannot be reached or offers no slots, or is lost while it is used.
-    """
+    """Yield a connection to a cluster each of whose workers has a pool."""
     cluster = _remote(workplace.facts, workplace.scheduler) if workplace.scheduler else _local(workplace)
     try:
         async with cluster as opened:
@@ -171,9 +210,5 @@ async def _with_pools(
     pool = ProcessPool(facts, searchers=max(searchers), devices=max(devices))
     await client.register_plugin(pool)
     return Cluster(
-        client,
-        pool.name,
-        searchers=sum(searchers),
-        devices=sum(devices),
-        shares_cores=facts.shares_cores,
+        client, pool.name, searchers=sum(searchers), devices=sum(devices), shares_cores=facts.shares_cores
     )

@@ -10,19 +10,17 @@ from contextlib import closing
 
 from abtune.errors import TargetError
 from abtune.measure.plan.target import ONE_THREAD, REMOTE, TVM_MODULE, TargetFacts
-from abtune.measure.workers.child_errors import ChildError
-from abtune.measure.workers.fork_server import ForkServer
-from abtune.measure.workers.slot import Slot
+from abtune.measure.workers.child import Slot
+from abtune.measure.workers.fork_server import ChildError, ForkServer
+
+
+def find_compiler() -> str:
+    """Return the path of a C compiler; empty if there is none."""
+    return next(filter(None, map(shutil.which, ("g++", "gcc", "clang", "cc"))), "")
 
 
 def require_tvm() -> None:
-    """Refuse a TVM that cannot be used at all, without importing it.
-
-    Raises
-    ------
-    TargetError
-        If TVM is not installed, its FFI crashes MetaSchedule, or there is no C compiler to link with.
-    """
+    """Refuse a TVM that cannot be used at all, without importing it."""
     versions: dict[str, str] = {}
     for name in ("apache-tvm", "apache-tvm-ffi"):
         try:
@@ -37,25 +35,12 @@ def require_tvm() -> None:
             f"apache-tvm-ffi {versions['apache-tvm-ffi']} crashes MetaSchedule; "
             "run: pip install 'apache-tvm-ffi<0.1.15'"
         )
-    if not (shutil.which("g++") or shutil.which("gcc") or shutil.which("clang") or shutil.which("cc")):
+    if not find_compiler():
         raise TargetError("no C compiler found, and TVM needs one to link kernels; install gcc or clang")
 
 
 def find_target(spec: str, remote: str = "") -> TargetFacts:
-    """Return the facts about the target that the user's words mean on this machine.
-
-    Parameters
-    ----------
-    spec : str
-        ``"auto"`` (a CUDA device, else this CPU), ``"cuda"``, ``"cpu"``, or a TVM target as JSON or text.
-    remote : str
-        An RPC tracker and the key of a device there, as ``host:port/key``; empty for this machine.
-
-    Raises
-    ------
-    TargetError
-        If TVM cannot be used, or there is no such device here.
-    """
+    """Return the facts about the target that the user's words mean on this machine."""
     require_tvm()
     with ForkServer(TVM_MODULE, ONE_THREAD) as server, closing(Slot(server, {REMOTE: remote})) as slot:
         try:
@@ -67,32 +52,14 @@ def find_target(spec: str, remote: str = "") -> TargetFacts:
 
 
 def find_target_at(scheduler: str, spec: str, remote: str = "") -> TargetFacts:
-    """Return the facts about a target where a cluster measures; this machine need not have such a device.
-
-    Parameters
-    ----------
-    scheduler : str
-        Address of the scheduler.
-    spec, remote
-        As for :func:`find_target`.
-
-    Raises
-    ------
-    TargetError
-        If the cluster cannot be reached or offers no slots, or its first worker with a device has no such
-        target.
-    """
-    from abtune.measure.workers.connect import connected  # dask takes a second to import
+    """Return the facts about a target where a cluster measures; this machine need not have such a device."""
+    from abtune.measure.workers.cluster import connected  # dask takes a second to import
 
     async def ask() -> TargetFacts:
         async with connected(scheduler) as (client, offers):
             measuring = [address for address, offer in offers.items() if offer.get("device")]
-            future = client.submit(_find_here, spec, remote, workers=measuring[:1], pure=False)
+            future = client.submit(find_target, spec, remote, workers=measuring[:1], pure=False)
             facts: TargetFacts = await future
             return facts
 
     return asyncio.run(ask())
-
-
-def _find_here(spec: str, remote: str) -> TargetFacts:
-    return find_target(spec, remote)

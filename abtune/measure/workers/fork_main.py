@@ -19,41 +19,19 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
 
-from abtune.measure.workers.child_errors import one_line
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Server:
-    """The state of this process as a fork server.
+    """The state of this process as a fork server."""
 
-    Attributes
-    ----------
-    channel : socket
-        Where requests come from.
-    module : str
-        Name of the module that children serve.
-    pid : int
-        This process.
-    error : str
-        Why the module cannot be imported; empty if it was.
-    """
-
-    channel: socket.socket
-    module: str
-    pid: int
-    error: str
+    channel: socket.socket  # where requests come from
+    module: str  # name of the module that children serve
+    pid: int  # this process
+    error: str  # why the module cannot be imported; empty if it was
 
 
 def main(descriptor: int, module: str) -> None:
-    """Run a fork server in this process, until its parent is gone.
-
-    Parameters
-    ----------
-    descriptor : int
-        The socket for requests.
-    module : str
-        Name of the module that children serve.
-    """
+    """Run a fork server in this process, until its parent is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     channel = socket.socket(fileno=descriptor)
     _offer_forks(_Server(channel=channel, module=module, pid=os.getpid(), error=_import(module)))
@@ -158,3 +136,11 @@ def serve(connection: Connection, module: ModuleType) -> None:
         except Exception as error:  # noqa: BLE001 - any failure of a candidate is a result
             answer = ("error", one_line(error))
         connection.send(answer)
+
+
+def one_line(error: BaseException) -> str:
+    """Return the kind of an error and the line of its message that says most."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    # TVM puts the native stack first. A linker that failed is quoted with its command line last.
+    lines = [line for line in lines if not line.startswith("Command line:")] or lines
+    return f"{type(error).__name__}: {lines[-1][:300]}" if lines else type(error).__name__

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 from abtune.measure.workers import fork_main
-from abtune.measure.workers.child_errors import ChildDied, how_it_ended
 
 # Importing TVM takes a second, or ten on a machine whose cores are all busy.
 START_TIMEOUT = 300.0
@@ -41,20 +40,44 @@ main(int(descriptor), module)
 """
 
 
+class ChildError(Exception):
+    """A call did not return; the message is one line."""
+
+
+class CallFailed(ChildError):  # noqa: N818 - says what happened
+    """The function raised; the process lives on."""
+
+
+class ChildDied(ChildError):  # noqa: N818 - says what happened
+    """The process ended during the call."""
+
+
+class CallTimedOut(ChildError):  # noqa: N818 - says what happened
+    """The call took too long; the process was killed."""
+
+
+def how_it_ended(code: int, output: IO[bytes]) -> str:
+    """Return how a process ended, with the last line that it printed."""
+    end = f"killed by {_signal_name(-code)}" if code < 0 else f"exit code {code}"
+    output.seek(0)
+    lines = output.read().decode(errors="replace").strip().splitlines()
+    last = f": {lines[-1][:200]}" if lines else ""
+    return f"process {end}{last}"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # a real-time signal
+        return f"signal {number}"
+
+
 class ForkServer:
     """A process that has imported a module; children are its copies.
 
     Importing TVM takes a second and 100 MB, and longer where many processes do so at once. A fork takes
     milliseconds and shares the memory. The process starts with the first fork. When it dies its children die
     too, and the next fork starts another. Several threads may use it.
-
-    Parameters
-    ----------
-    module : str
-        Name of the module whose functions children call.
-    environment : mapping of str to str
-        Variables to set before the import, beside the inherited ones. They must keep libraries from starting
-        threads, which a fork does not copy.
     """
 
     def __init__(self, module: str, environment: Mapping[str, str]) -> None:
@@ -75,41 +98,11 @@ class ForkServer:
         self.close()
 
     def fork(self, connection: int, output: int, environment: Mapping[str, str], niceness: int) -> Fork:
-        """Return a new child.
-
-        Parameters
-        ----------
-        connection, output : int
-            Descriptors of the socket for its answers, and of the file for its output.
-        environment : mapping of str to str
-            Variables to set in it.
-        niceness : int
-            Added to its scheduling priority; a higher number gives way to others.
-
-        Raises
-        ------
-        ChildDied
-            If there is no room for a process.
-        """
-        answer = self._ask({"environment": dict(environment), "niceness": niceness}, [connection, output])
+        """Return a new child."""
+        answer = self.ask({"environment": dict(environment), "niceness": niceness}, [connection, output])
         if "pid" not in answer:
             raise ChildDied(f"a process cannot be started: {answer.get('error', 'closed')}")
         return Fork(self, pid=int(answer["pid"]), parent=int(answer["parent"]))
-
-    def exit_code(self, pid: int, parent: int) -> int | None:
-        """Return the exit code of a child as :mod:`subprocess` does; None while it runs.
-
-        The code is told once. A child counts as killed if its fork server has died: it dies too, and its
-        exit code is lost.
-
-        Parameters
-        ----------
-        pid, parent : int
-            The child, and the process that it was forked from.
-        """
-        answer = self._ask({"pid": pid, "parent": parent}, [])
-        code: int | None = answer.get("code", -signal.SIGKILL)
-        return code
 
     def close(self) -> None:
         """End the process; its children end with it."""
@@ -120,7 +113,8 @@ class ForkServer:
         with self._lock:
             self._discard()
 
-    def _ask(self, request: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
+    def ask(self, request: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
+        """Return the answer to a request; with the word ``error``, or none, if there is no process."""
         with self._lock:
             try:
                 if descriptors and not self._closed:
@@ -194,7 +188,9 @@ class Fork:
         """Return the exit code as :mod:`subprocess` does; None while it runs."""
         with self._lock:
             if self._code is None:
-                self._code = self._fork_server.exit_code(self.pid, self._parent)
+                # Told once. If the fork server has died, its children die too, and the code is lost.
+                answer = self._fork_server.ask({"pid": self.pid, "parent": self._parent}, [])
+                self._code = answer.get("code", -signal.SIGKILL)
             return self._code
 
     def wait(self, timeout: float) -> int | None:

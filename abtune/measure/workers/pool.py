@@ -17,8 +17,8 @@ from typing import Any
 from distributed import Worker, WorkerPlugin, get_worker
 
 from abtune.measure.plan.target import ONE_THREAD, REMOTE, TVM_MODULE, TargetFacts
+from abtune.measure.workers.child import Slot
 from abtune.measure.workers.fork_server import ForkServer
-from abtune.measure.workers.slot import Slot
 
 # One or two candidates in a hundred poison the CUDA context of their process, and a new one takes seconds
 # while all cores search: searches run at lower priority, and a few spare processes are kept started.
@@ -27,17 +27,7 @@ SPARES = 3
 
 
 class ProcessPool(WorkerPlugin):
-    """The slots of one worker, for one sweep.
-
-    Parameters
-    ----------
-    facts : TargetFacts
-        The target.
-    searchers : int
-        Number of slots that search and build.
-    devices : int
-        Number of devices of this worker; exactly one process measures each.
-    """
+    """The slots of one worker, for one sweep."""
 
     def __init__(self, facts: TargetFacts, *, searchers: int, devices: int) -> None:
         self.name = f"abtune-{uuid.uuid4().hex}"  # a worker may serve several sweeps
@@ -115,12 +105,9 @@ def _device_environment(facts: TargetFacts, index: int) -> dict[str, str]:
         return {"CUDA_VISIBLE_DEVICES": "", REMOTE: facts.remote}
     if facts.kind != "cuda":
         return {"TVM_NUM_THREADS": str(facts.threads), "CUDA_VISIBLE_DEVICES": ""}
-    return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": _visible(index)}
-
-
-def _visible(index: int) -> str:
     listed = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
-    return listed[index] if index < len(listed) else str(index)
+    visible = listed[index] if index < len(listed) else str(index)
+    return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": visible}
 
 
 def with_pool(name: str, task: Callable[..., Any], *args: Any) -> Any:

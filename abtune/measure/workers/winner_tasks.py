@@ -15,14 +15,13 @@ import numpy as np
 
 from abtune.dataset.schema import TransferStatus
 from abtune.measure.plan.plan import Run
-from abtune.measure.plan.problem import Kernel
-from abtune.measure.plan.records import Rounds, TransferTimes, WinnerTimes
-from abtune.measure.plan.sweep_settings import Settings
+from abtune.measure.plan.problem import Kernel, Settings
+from abtune.measure.plan.records import STATES, Rounds, RunRecord, TransferTimes, WinnerTimes
 from abtune.measure.plan.trials import Candidate, Trial
 from abtune.measure.tvm.cuda.nvml import DeviceState
-from abtune.measure.workers.child_errors import CallTimedOut, ChildDied, ChildError
+from abtune.measure.workers.child import Slot
+from abtune.measure.workers.fork_server import CallTimedOut, ChildDied, ChildError
 from abtune.measure.workers.pool import ProcessPool
-from abtune.measure.workers.slot import Slot
 from abtune.measure.workers.tasks import build_candidate, recover, relieve
 
 # float32 sums of a few thousand terms differ by 1e-6 or so between orders of summation.
@@ -35,26 +34,13 @@ CHOOSING_ROUNDS = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Built:
-    """A winner, built by one configuration and ready to be timed.
+    """A winner, built by one configuration and ready to be timed."""
 
-    Attributes
-    ----------
-    origin : str
-    seed : int
-        The run that it won.
-    config : str
-        The configuration that built it: its own, or another one.
-    latency : float
-        Seconds of one call as its search measured it.
-    kernels : tuple of Kernel
-        Variants of it; the fastest is timed. Its own configuration builds one.
-    """
-
-    origin: str
+    origin: str  # the configuration of the run that it won
     seed: int
-    config: str
-    latency: float
-    kernels: tuple[Kernel, ...]
+    config: str  # the configuration that built it: its own, or another one
+    latency: float  # seconds of one call as its search measured it
+    kernels: tuple[Kernel, ...]  # variants of it; the fastest is timed. Its own configuration builds one
 
     @property
     def is_own(self) -> bool:
@@ -62,67 +48,31 @@ class Built:
         return self.config == self.origin
 
 
-def build_winner(
-    pool: ProcessPool, run: Run, settings: Settings, record: list[Any], latency: float
-) -> Built | WinnerTimes:
-    """Return a winner built again from its tuning record, or its failure.
-
-    Parameters
-    ----------
-    pool : ProcessPool
-        The processes that build.
-    run : Run
-        The run that it won; its configuration says with which options to build.
-    settings : Settings
-        Target and limits of the sweep.
-    record : list
-        Its tuning record.
-    latency : float
-        Seconds of one call as its search measured it.
-    """
-    name = run.config.name
+def build_winner(pool: ProcessPool, run: Run, settings: Settings, won: RunRecord) -> Built | WinnerTimes:
+    """Return a winner built again from its tuning record, or its failure."""
     with pool.searcher() as slot:
-        built = _build(slot, run, settings, record)
+        built = _build(slot, run, settings, won.winner or [])
     if isinstance(built, Trial):
-        return WinnerTimes.lost(name, run.seed, f"the winner could not be built again: {built.message}")
-    return Built(origin=name, seed=run.seed, config=name, latency=latency, kernels=(built,))
+        return WinnerTimes.lost(won.config, won.seed, f"the winner could not be built again: {built.message}")
+    return Built(
+        origin=won.config, seed=won.seed, config=won.config, latency=won.search_latency, kernels=(built,)
+    )
 
 
-def build_transfer(
-    pool: ProcessPool, run: Run, settings: Settings, record: list[Any], origin: str, latency: float
-) -> Built | TransferTimes:
-    """Return a winner as another configuration builds it, or why that cannot be timed.
-
-    Parameters
-    ----------
-    pool : ProcessPool
-        The processes that build.
-    run : Run
-        The run that it won, with the configuration that is to build it.
-    settings : Settings
-        Target and limits of the sweep.
-    record : list
-        Its tuning record.
-    origin : str
-        The configuration whose search found it.
-    latency : float
-        Seconds of one call as its search measured it.
-
-    Raises
-    ------
-    CallFailed
-        If the configuration's own function for transfers fails.
-    """
+def build_transfer(pool: ProcessPool, run: Run, settings: Settings, won: RunRecord) -> Built | TransferTimes:
+    """Return a winner as another configuration, the run's, builds it, or why that cannot be timed."""
     name = run.config.name
     with pool.searcher() as slot:
-        built = _build_variants(slot, run, settings, record)
+        built = _build_variants(slot, run, settings, won.winner or [])
     kernels = tuple(kernel for kernel in built if isinstance(kernel, Kernel))
     if kernels:
-        return Built(origin=origin, seed=run.seed, config=name, latency=latency, kernels=kernels)
+        return Built(
+            origin=won.config, seed=won.seed, config=name, latency=won.search_latency, kernels=kernels
+        )
     failures = [failure for failure in built if isinstance(failure, str)]
     status = TransferStatus.FAILED if failures else TransferStatus.DOES_NOT_FIT
     return TransferTimes(
-        origin=origin, seed=run.seed, config=name, status=status, failure="".join(failures[:1])
+        origin=won.config, seed=won.seed, config=name, status=status, failure="".join(failures[:1])
     )
 
 
@@ -140,31 +90,15 @@ def _build_variants(slot: Slot, run: Run, settings: Settings, record: list[Any])
 def _build(slot: Slot, run: Run, settings: Settings, record: list[Any]) -> Kernel | Trial:
     candidate = Candidate(record=record, module_hash="")
     timeout = WINNER_PATIENCE * settings.build_timeout
-    built = build_candidate(slot, run.problem(settings.target), candidate, timeout)
-    return built if isinstance(built, Trial) else built.kernel
+    return build_candidate(slot, run.problem(settings.target), candidate, timeout)
 
 
 def time_winners(
     pool: ProcessPool, label: str, settings: Settings, built: Sequence[Built], rng_seed: int
 ) -> Rounds:
-    """Return the rounds of all winners of a shape on one device: checked, then timed in random order.
-
-    Where a winner has several variants, one is chosen first, in rounds that are not kept: the fastest of a
-    few timings looks faster than it is.
-
-    Parameters
-    ----------
-    pool : ProcessPool
-        The processes that measure.
-    label : str
-        Label of the shape.
-    settings : Settings
-        Rounds, repeats and limits of the sweep.
-    built : sequence of Built
-        All winners of the shape, and their transfers.
-    rng_seed : int
-        Seed of the order, which is new in each round.
-    """
+    """Return the rounds of all winners of a shape on one device: checked, then timed in random order."""
+    # Where a winner has several variants, one is chosen first, in rounds that are not kept: the fastest of a
+    # few timings looks faster than it is.
     rng = np.random.default_rng(rng_seed)
     with pool.device() as slot:
         bench = _Bench(pool, slot, settings)
@@ -223,11 +157,9 @@ class _Table:
             config=self.built.origin,
             seed=self.built.seed,
             latency=self._latency,
-            sm_clock=[state.sm_clock for state in self._states],
-            temperature=[state.temperature for state in self._states],
-            throttle_reasons=[state.throttle_reasons for state in self._states],
             failure="",
             kernel=library_hash(self.kernel) if hashed else "",
+            **{name: [getattr(state, name) for state in self._states] for name in STATES},
         )
 
     def transfer(self) -> TransferTimes:

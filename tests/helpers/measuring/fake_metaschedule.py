@@ -119,7 +119,7 @@ def _faults(problem: Problem) -> dict[str, str]:
 
 def propose(
     problem: Problem, history: History, count: int, rng_seed: int, threads: int
-) -> tuple[tuple[Candidate, ...], bytes]:
+) -> tuple[tuple[Candidate, ...], bytes, bool]:
     """Propose candidates that only the seed decides; the model counts the trials that it has learned."""
     label = problem.shape.label
     _log("propose", label, problem.config.name, history.iterations, rng_seed, threads)
@@ -137,16 +137,16 @@ def propose(
         )
         for place in range(count)
     )
-    return candidates, str(learned).encode()
+    return candidates, str(learned).encode(), faults.get("propose") == "repeat"
 
 
 def build(problem: Problem, record: list[Any]) -> bytes:
-    """Build a library that is the candidate itself."""
+    """Build a library that is the candidate itself; a record may leave out which configuration made it."""
     trace, about = record
     label = problem.shape.label
     _log("build", label, problem.config.name, trace)
     _meet(about["faults"], "build", label, about["place"])
-    return json.dumps({"trace": trace, "shape": label, **about}).encode()
+    return json.dumps({"config": problem.config.name, "trace": trace, "shape": label, **about}).encode()
 
 
 def carry_over(problem: Problem, record: list[Any]) -> list[list[Any]]:

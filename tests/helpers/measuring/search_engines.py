@@ -197,7 +197,7 @@ def run_own(shape: Shape, target: str, budget: Budget, seed: int, config: Config
         count = min(budget.trials_per_iteration, budget.trials - len(history.trials))
         rng = rng_for(0, shape.label, config.name, seed, history.iterations, 0)
         rng_seed = int(rng.integers(1, 2**31 - 1))
-        candidates, model = propose(problem, history, count, rng_seed)
+        candidates, model, _ = propose(problem, history, count, rng_seed)
         latency = landscape([scheduled_module(problem, candidate.record) for candidate in candidates])
         trials = tuple(
             Trial(candidate=candidate, status=TrialStatus.OK, latency=value, message="")

@@ -7,32 +7,32 @@ from pathlib import Path
 
 import pytest
 
-from abtune.measure.doctor import host
-from abtune.measure.doctor.findings import Level
+from abtune.measure.doctor import machine_checks
+from abtune.measure.doctor.machine_checks import Level
 
 
 def test_memory_and_load(monkeypatch: pytest.MonkeyPatch) -> None:
     """Too little memory for the cores and a busy machine are warnings with numbers."""
-    monkeypatch.setattr(host, "_available_memory", lambda: 4e9)
+    monkeypatch.setattr(machine_checks, "_available_memory", lambda: 4e9)
     monkeypatch.setattr("os.getloadavg", lambda: (9.0, 0.0, 0.0))
-    memory, load = host.check_host(16)
+    memory, load = machine_checks.check_host(16)
     assert (memory.level, load.level) == (Level.WARNING, Level.WARNING)
     assert memory.advice.endswith("abtune sweep --cores 5")
     assert load.state == "9.0 in the last minute, on 16 cores"
     monkeypatch.setattr("os.getloadavg", lambda: (0.1, 0.0, 0.0))
-    assert [finding.level for finding in host.check_host(2)] == [Level.OK, Level.OK]
+    assert [finding.level for finding in machine_checks.check_host(2)] == [Level.OK, Level.OK]
     monkeypatch.delattr("os.getloadavg")
-    assert len(list(host.check_host(2))) == 1
+    assert len(list(machine_checks.check_host(2))) == 1
 
 
 def test_the_place_of_the_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A missing folder, permission or room is a problem; little room is a warning."""
-    assert host.check_output(tmp_path / "x.nc").level is Level.OK
-    assert "there is no folder" in host.check_output(tmp_path / "absent" / "x.nc").state
-    assert "not a regular file" in host.check_output(tmp_path).state
+    assert machine_checks.check_output(tmp_path / "x.nc").level is Level.OK
+    assert "there is no folder" in machine_checks.check_output(tmp_path / "absent" / "x.nc").state
+    assert "not a regular file" in machine_checks.check_output(tmp_path).state
     for free, level in ((10e6, Level.PROBLEM), (200e6, Level.WARNING)):
         usage = shutil.disk_usage(tmp_path)._replace(free=int(free))
         monkeypatch.setattr(shutil, "disk_usage", lambda folder, usage=usage: usage)
-        assert host.check_output(tmp_path / "x.nc").level is level
+        assert machine_checks.check_output(tmp_path / "x.nc").level is level
     monkeypatch.setattr("os.access", lambda *arguments: False)
-    assert "cannot be written" in host.check_output(tmp_path / "x.nc").state
+    assert "cannot be written" in machine_checks.check_output(tmp_path / "x.nc").state

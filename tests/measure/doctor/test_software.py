@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from abtune.measure.doctor import host, software
-from abtune.measure.doctor.findings import Level
+from abtune.measure.doctor import machine_checks
+from abtune.measure.doctor.machine_checks import Level
 
 
 def versions(monkeypatch: pytest.MonkeyPatch, **changed: str) -> None:
@@ -28,10 +28,10 @@ def versions(monkeypatch: pytest.MonkeyPatch, **changed: str) -> None:
 def test_this_environment_is_fit() -> None:
     """The software and the compiler of this environment suffice for a sweep."""
     findings = [
-        software.check_python(),
-        software.check_packages(),
-        *software.check_tvm(),
-        software.check_dask(),
+        machine_checks.check_python(),
+        machine_checks.check_packages(),
+        *machine_checks.check_tvm(),
+        machine_checks.check_dask(),
     ]
     assert [finding.level for finding in findings if finding.name != "Python"] == [Level.OK] * 4
     assert not any(finding.advice for finding in findings if finding.level is Level.OK)
@@ -43,19 +43,19 @@ def test_this_environment_is_fit() -> None:
 def test_systems(monkeypatch: pytest.MonkeyPatch, system: str, level: Level) -> None:
     """A sweep needs POSIX and is tested on Linux."""
     monkeypatch.setattr("sys.platform", system)
-    assert software.check_python().level is level
+    assert machine_checks.check_python().level is level
 
 
 def test_packages_are_compared_with_what_is_required(monkeypatch: pytest.MonkeyPatch) -> None:
     """A package that is missing or has another version is named with the version it needs."""
     versions(monkeypatch, click="7.0", distributed="")
-    finding = software.check_packages()
+    finding = machine_checks.check_packages()
     assert finding.level is Level.PROBLEM
     assert finding.state in (
         "click 7.0 is not >=8.1, distributed is missing",
         "distributed is missing, click 7.0 is not >=8.1",
     )
-    assert software.check_dask().level is Level.PROBLEM
+    assert machine_checks.check_dask().level is Level.PROBLEM
 
 
 @pytest.mark.parametrize("name", ["dask", "distributed"])
@@ -64,9 +64,11 @@ def test_a_dask_that_cannot_be_imported_is_a_line(monkeypatch: pytest.MonkeyPatc
     versions(monkeypatch, **{name: ""})
     for module in [name, *(known for known in sys.modules if known.startswith(f"{name}."))]:
         monkeypatch.setitem(sys.modules, module, None)
-    finding = software.check_packages()
+    finding = machine_checks.check_packages()
     assert (finding.level, finding.state) == (Level.PROBLEM, f"{name} is missing")
-    assert not any("\n" in found.state for found in (*host.check_host(2), software.check_dask()))
+    assert not any(
+        "\n" in found.state for found in (*machine_checks.check_host(2), machine_checks.check_dask())
+    )
 
 
 def test_a_checkout_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,13 +78,13 @@ def test_a_checkout_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> No
         raise importlib.metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(importlib.metadata, "requires", requires)
-    assert software.check_packages().level is Level.WARNING
+    assert machine_checks.check_packages().level is Level.WARNING
 
 
 def test_a_tvm_that_crashes(monkeypatch: pytest.MonkeyPatch) -> None:
     """The FFI that crashes every search is a problem with the command that replaces it."""
     versions(monkeypatch, apache_tvm_ffi="0.1.15.post2")
-    (finding,) = software.check_tvm()
+    (finding,) = machine_checks.check_tvm()
     assert (finding.level, finding.advice) == (Level.PROBLEM, "run: pip install 'apache-tvm-ffi<0.1.15'")
     assert "0.1.15.post2 crashes MetaSchedule" in finding.state
 
@@ -90,6 +92,6 @@ def test_a_tvm_that_crashes(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a compiler TVM is still fine, and the compiler is a problem."""
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    tvm, compiler = software.check_tvm()
+    tvm, compiler = machine_checks.check_tvm()
     assert (tvm.level, compiler.level) == (Level.OK, Level.PROBLEM)
     assert compiler.advice == "install gcc or clang"

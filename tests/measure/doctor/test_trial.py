@@ -8,7 +8,7 @@ import pytest
 from measure_builders import make_facts, small_plan
 
 from abtune.configurations import Configuration
-from abtune.measure.doctor.findings import Finding, Level
+from abtune.measure.doctor.machine_checks import Finding, Level
 from abtune.measure.doctor.trial import check_trial
 from abtune.measure.store.store import Store
 

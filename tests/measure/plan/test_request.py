@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from abtune.errors import InputError, TargetError
-from abtune.measure.plan.request import Request
+from abtune.measure.plan.plan import Request
 from abtune.measure.plan.target import TargetFacts
 from abtune.shapes import PRESETS
 

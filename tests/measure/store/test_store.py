@@ -20,8 +20,8 @@ from abtune.configurations import Configuration
 from abtune.errors import StoreError
 from abtune.measure.plan.plan import Plan
 from abtune.measure.store import store as store_module
+from abtune.measure.store.disk import locked
 from abtune.measure.store.store import Store
-from abtune.measure.store.store_lock import locked
 from abtune.measure.store.to_dataset import store_to_dataset
 
 # One sweep at a time, and one kind

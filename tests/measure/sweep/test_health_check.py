@@ -15,8 +15,8 @@ from sweeping import config, run_sweep
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import TargetError
 from abtune.measure.store.store import Store
-from abtune.measure.sweep.one_search import SUSPICIOUS
 from abtune.measure.sweep.run_sweep import measure_all
+from abtune.measure.sweep.searching import SUSPICIOUS
 
 pytestmark = pytest.mark.usefixtures("fake")
 

@@ -6,9 +6,11 @@ re-measured, and two searches are in progress.
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 import xarray as xr
 from measure_builders import SMALL, small_plan
@@ -35,4 +37,11 @@ def test_a_folder_of_format_2_is_gone_on_with(store: Store, log: Path) -> None:
     tried = {trial.candidate.record[0] for history in searches.values() for trial in history.trials}
     assert not tried & timed
     whole = run_sweep(plan, Store(store.dataset.with_name("whole.nc"))).dataset
-    xr.testing.assert_identical(without_circumstances(dataset), without_circumstances(whole))
+    xr.testing.assert_identical(_by_trace(dataset), _by_trace(whole))
+
+
+def _by_trace(dataset: xr.Dataset) -> xr.Dataset:
+    """Return a dataset that names winners by trace alone: the records of the old fake say less beside it."""
+    traces = [json.loads(winner)[0] for winner in dataset["winner"].values.ravel()]
+    shaped = np.reshape(traces, dataset["winner"].shape)
+    return without_circumstances(dataset).assign(winner=dataset["winner"].copy(data=shaped))

@@ -21,8 +21,7 @@ from abtune.dataset.schema import RunStatus
 from abtune.errors import DatasetError
 from abtune.measure.store.from_dataset import settings_from_dataset
 from abtune.measure.store.store import Store
-from abtune.measure.sweep.remeasure import Remeasurement, remeasure
-from abtune.measure.sweep.run_sweep import Outcome
+from abtune.measure.sweep.run_sweep import Outcome, Remeasurement, remeasure
 
 pytestmark = pytest.mark.usefixtures("fake")
 

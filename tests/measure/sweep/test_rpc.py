@@ -23,9 +23,9 @@ from abtune.errors import TargetError
 from abtune.measure.plan.problem import Kernel, Problem, Timing
 from abtune.measure.plan.target import ONE_THREAD, REMOTE, TVM_MODULE
 from abtune.measure.plan.trials import History
+from abtune.measure.workers.child import Slot
 from abtune.measure.workers.find_target import find_target
 from abtune.measure.workers.fork_server import ForkServer
-from abtune.measure.workers.slot import Slot
 from abtune.shapes import Gemm
 
 TARGET = json.dumps({"kind": "llvm", "num-cores": 1})
@@ -119,7 +119,7 @@ def test_kernels_do_not_fill_the_disk_of_the_server(tracker: str, uploads: Path)
     remote = f"{tracker}/board"
     problem = Problem(shape=Gemm(m=16, n=16, k=16), config=RANDOM, target=TARGET)
     with ForkServer(TVM_MODULE, ONE_THREAD) as server, closing(Slot(server, {REMOTE: remote})) as slot:
-        (candidate,), _ = slot.call("propose", problem, History.empty(), 1, 1, timeout=100.0)
+        (candidate,), *_ = slot.call("propose", problem, History.empty(), 1, 1, timeout=100.0)
         library = slot.call("build", problem, candidate.record, timeout=100.0)
         kernel = Kernel(shape=problem.shape, target=TARGET, library=library)
         assert slot.call("time_kernel", kernel, Timing(repeats=1, repeat_ms=1, cache="warm"), timeout=100.0)

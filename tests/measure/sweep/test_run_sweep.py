@@ -513,7 +513,7 @@ def test_a_machine_that_cannot_search_is_found_out_at_once(store: Store, fault: 
 
 def test_no_scheduler_is_one_line(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """An address at which no scheduler answers is refused by name."""
-    monkeypatch.setattr("abtune.measure.workers.connect.CONNECT_TIMEOUT", 0.2)
+    monkeypatch.setattr("abtune.measure.workers.cluster.CONNECT_TIMEOUT", 0.2)
     for address in ("tcp://127.0.0.1:9", "nonsense://x"):
         with pytest.raises(TargetError, match=f"no dask scheduler answers at '{address}'"):
             run_sweep(small_plan(), store, scheduler=address)

@@ -6,14 +6,13 @@ import contextlib
 import os
 import re
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import processes
 import pytest
 import xarray as xr
+from forked import Forked
 from measure_builders import NEW, OTHER, PLAIN, SMALL, small_plan
 from processes import children, wait_until
 from sweeping import calls, config, run_sweep, without_circumstances
@@ -35,7 +34,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 
-Start = Callable[..., "subprocess.Popen[bytes]"]
+Start = Callable[..., Forked]
 
 
 @pytest.fixture
@@ -43,10 +42,9 @@ def start(tmp_path: Path, log: Path) -> Iterator[Start]:
     """Start processes of a cluster, and end them after the test."""
     with contextlib.ExitStack() as stack:
 
-        def start_one(name: str, *words: str) -> subprocess.Popen[bytes]:
-            output = stack.enter_context((tmp_path / f"{name}.out").open("wb"))
-            command = [sys.executable, "-m", f"distributed.cli.dask_{name.partition('-')[0]}", *words]
-            process = stack.enter_context(subprocess.Popen(command, stdout=output, stderr=output))
+        def start_one(name: str, *words: str) -> Forked:
+            module = f"distributed.cli.dask_{name.partition('-')[0]}"
+            process = stack.enter_context(Forked(module, *words, output=tmp_path / f"{name}.out"))
             stack.callback(process.kill)
             return process
 
@@ -54,13 +52,17 @@ def start(tmp_path: Path, log: Path) -> Iterator[Start]:
 
 
 @pytest.fixture
-def scheduler(start: Start, tmp_path: Path) -> str:
-    """Start a scheduler and return its address."""
-    start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
-    output = tmp_path / "scheduler.out"
+def scheduling(start: Start) -> Forked:
+    """Start a scheduler."""
+    return start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
+
+
+@pytest.fixture
+def scheduler(scheduling: Forked) -> str:
+    """Return the address of the scheduler."""
 
     def address() -> re.Match[str] | None:
-        return re.search(r"tcp://127\.0\.0\.1:\d+", output.read_text(encoding="utf-8"))
+        return re.search(r"tcp://127\.0\.0\.1:\d+", scheduling.said())
 
     wait_until(address, "the scheduler")
     found = address()
@@ -72,9 +74,7 @@ def scheduler(start: Start, tmp_path: Path) -> str:
 def worker(start: Start, scheduler: str, tmp_path: Path) -> Start:
     """Start a worker of one process, with slots to search and a device."""
 
-    def start_one(
-        number: int, resources: str = "search=2 device=1", *options: str
-    ) -> subprocess.Popen[bytes]:
+    def start_one(number: int, resources: str = "search=2 device=1", *options: str) -> Forked:
         process = start(
             f"worker-{number}",
             scheduler,
@@ -83,8 +83,7 @@ def worker(start: Start, scheduler: str, tmp_path: Path) -> Start:
             *("--preload", str(FAKE), *options),
             *(("--resources", resources) if resources else ()),
         )
-        output = tmp_path / f"worker-{number}.out"
-        wait_until(lambda: "Registered to" in output.read_text(encoding="utf-8"), "a worker")
+        wait_until(lambda: "Registered to" in process.said(), "a worker")
         return process
 
     return start_one
@@ -142,20 +141,16 @@ def test_two_sweeps_share_a_cluster(scheduler: str, worker: Start, tmp_path: Pat
     """Two sweeps on one scheduler end as they would alone, and a device times one kernel at a time."""
     for number in (1, 2):
         worker(number)
-    command = [sys.executable, str(FAKE), "sweep", "--scheduler", scheduler]
+    command = ["sweep", "--scheduler", scheduler]
     command += ["--shapes", f"{SMALL.label},{OTHER.label}", "--seeds", "3"]
     command += ["--trials", "4", "--trials-per-iter", "2"]
     command += ["--baseline", "fake_configurations:PLAIN", "--candidate", "fake_configurations:NEW"]
     files = [tmp_path / "one.nc", tmp_path / "two.nc"]
     sweeps = [
-        subprocess.Popen(
-            [*command, "--out", str(file)], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-        )
-        for file in files
+        Forked("fake_abtune", *command, "--out", str(file), output=file.with_suffix(".out")) for file in files
     ]
     for sweep in sweeps:
-        said, _ = sweep.communicate()
-        assert sweep.returncode == 0, said.decode()
+        assert sweep.wait() == 0, sweep.said()
     datasets = [abtune.open_dataset(file) for file in files]
     assert all((dataset["run_status"] == OK).all() for dataset in datasets)
     assert all(dataset["latency"].notnull().all() for dataset in datasets)
@@ -176,7 +171,7 @@ def test_two_sweeps_share_a_cluster(scheduler: str, worker: Start, tmp_path: Pat
 
 @pytest.mark.kills
 def test_a_scheduler_that_dies_is_one_line(
-    start: Start, scheduler: str, worker: Start, store: Store, log: Path
+    scheduling: Forked, scheduler: str, worker: Start, store: Store, log: Path
 ) -> None:
     """A sweep ends with one line when its scheduler dies, and keeps its work."""
     worker(1)
@@ -187,13 +182,7 @@ def test_a_scheduler_that_dies_is_one_line(
             pass
 
         def advance(self, steps: int) -> None:
-            for entry in Path("/proc").iterdir():
-                if entry.name.isdigit():
-                    with contextlib.suppress(OSError):
-                        words = (entry / "cmdline").read_bytes().split(b"\0")
-                        environment = (entry / "environ").read_bytes()
-                        if b"distributed.cli.dask_scheduler" in words and os.fsencode(log) in environment:
-                            os.kill(int(entry.name), signal.SIGKILL)
+            scheduling.kill()
 
     with pytest.raises(TargetError, match="the connection to the dask cluster was lost"):
         run_sweep(plan, store, scheduler=scheduler, progress=KillScheduler())

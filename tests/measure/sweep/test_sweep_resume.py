@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import errno
 import gzip
+import itertools
 import json
 import math
 import os
 import shutil
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -18,9 +17,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import processes
 import pytest
 import xarray as xr
+from forked import Forked
 from measure_builders import OTHER, PLAIN, SMALL, make_facts, make_history, make_record, small_plan
 from processes import children, wait_until
 from sweeping import calls, config, run_sweep, without_circumstances
@@ -31,17 +30,16 @@ from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import StoreError
 from abtune.measure.plan.plan import Plan
 from abtune.measure.plan.trials import History
-from abtune.measure.store import sweep_files
+from abtune.measure.store import store as store_module
 from abtune.measure.store.store import Store
+from abtune.measure.sweep.candidates import CHUNK
 from abtune.measure.sweep.session import BUILD_SECONDS, Clock, Session
-from abtune.measure.sweep.try_candidates import CHUNK
 
 OK = RunStatus.COMPLETE
-FAKE = Path(processes.__file__).with_name("fake_abtune.py")
 SWEEP = ["sweep", "--shapes", f"{SMALL.label},{OTHER.label}", "--trials", "4", "--trials-per-iter", "2"]
 PAIR = ["--baseline", "fake_configurations:PLAIN", "--candidate", "fake_configurations:NEW"]
 
-Start = Callable[..., "subprocess.Popen[str]"]
+Start = Callable[..., Forked]
 SweepHere = Callable[..., tuple[int, list[str]]]
 
 
@@ -53,15 +51,11 @@ def words(*options: str, seeds: int = 3, out: str = "abtune.nc") -> list[str]:
 @pytest.fixture
 def start(empty_folder: Path, log: Path) -> Start:
     """Start a sweep of the fake as a process of its own, in an empty folder."""
+    numbers = itertools.count()
 
-    def start_one(*options: str, **changes: Any) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [sys.executable, str(FAKE), *words(*options, **changes)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            preexec_fn=heed_interrupts,  # noqa: PLW1509 - no threads here that a fork could hurt
-        )
+    def start_one(*options: str, **changes: Any) -> Forked:
+        output = log.with_name(f"sweep-{next(numbers)}.out")
+        return Forked("fake_abtune", *words(*options, **changes), output=output)
 
     return start_one
 
@@ -79,27 +73,20 @@ def sweep_here(fake: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     return sweep
 
 
-def heed_interrupts() -> None:
-    """Let Ctrl-C and SIGHUP end the process, which a shell and nohup prevent in the background."""
-    for number in (signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)
-
-
 def proposals(log: Path) -> int:
     """Return the number of iterations that began, without the trials of the machine."""
     return sum(call[0] == "propose" and call[1] in (SMALL.label, OTHER.label) for call in calls(log))
 
 
-def wait_for_work(log: Path, process: subprocess.Popen[str], lines: int) -> None:
+def wait_for_work(log: Path, process: Forked, lines: int) -> None:
     """Wait until a sweep has noted some more calls, or has ended."""
     wanted = len(calls(log)) + lines
     wait_until(lambda: len(calls(log)) >= wanted or process.poll() is not None, "work")
 
 
-def finish(process: subprocess.Popen[str]) -> tuple[int, list[str]]:
+def finish(process: Forked) -> tuple[int | None, list[str]]:
     """Wait for the end; return the exit code and the lines that were printed."""
-    said, _ = process.communicate()
-    return process.returncode, [line for line in said.splitlines() if line]
+    return process.wait(), [line for line in process.said().splitlines() if line]
 
 
 # Killed
@@ -502,7 +489,7 @@ def test_taking_over_a_dataset_can_be_killed_anywhere(store: Store, monkeypatch:
     plan = small_plan(seeds=1)
     run_sweep(plan, store)
     whole = everything(store)
-    write, left = sweep_files.write_json, 0
+    write, left = store_module.write_json, 0
 
     def write_some(path: Path, content: object, **how: bool) -> None:
         nonlocal left
@@ -512,7 +499,7 @@ def test_taking_over_a_dataset_can_be_killed_anywhere(store: Store, monkeypatch:
         left -= 1
         write(path, content, **how)
 
-    monkeypatch.setattr(sweep_files, "write_json", write_some)
+    monkeypatch.setattr(store_module, "write_json", write_some)
     files = len(plan.runs) + len(plan.shapes) + 1
     for count in range(files):
         shutil.rmtree(store.folder)

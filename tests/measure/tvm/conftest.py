@@ -52,10 +52,8 @@ def cpu(room: Any) -> str:
 @pytest.fixture(scope="module")
 def first(room: Any, cpu: str) -> tuple[tuple[Candidate, ...], bytes]:
     """Propose a first batch for the matrix product."""
-    proposed: tuple[tuple[Candidate, ...], bytes] = room.propose.propose(
-        problem(GEMM, QUICK, cpu), History.empty(), 6, 11
-    )
-    return proposed
+    candidates, model, _ = room.propose.propose(problem(GEMM, QUICK, cpu), History.empty(), 6, 11)
+    return candidates, model
 
 
 @pytest.fixture(scope="module")

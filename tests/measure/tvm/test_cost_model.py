@@ -22,9 +22,9 @@ pytestmark = pytest.mark.filterwarnings("default")  # what TVM and XGBoost warn 
 
 def test_a_model_is_restored_as_it_was(room: Any, cpu: str, second_history: History) -> None:
     """Data, booster and the size at the last training come back from the bytes, and learning goes on."""
-    _, model = room.propose.propose(problem(GEMM, QUICK, cpu), second_history, 2, 12)
+    _, model, _ = room.propose.propose(problem(GEMM, QUICK, cpu), second_history, 2, 12)
     grown = replace(second_history, cost_model=model, learned=len(second_history.trials))
-    _, again = room.propose.propose(problem(GEMM, QUICK, cpu), grown, 2, 13)
+    _, again, _ = room.propose.propose(problem(GEMM, QUICK, cpu), grown, 2, 13)
     before, after = state(model), state(again)
     assert set(before) == set(after) == {"last_train_size", "rows", "features", "costs", "booster"}
     for name in set(before) - {"booster"}:
@@ -37,12 +37,12 @@ def test_a_model_is_restored_as_it_was(room: Any, cpu: str, second_history: Hist
     assert restored.data_size == 5
     assert room.cost_model.save_model(restored) == model
     more = grown.proposed((), cost_model=model, seconds=0.0).tried(second_history.trials[2:4], seconds=1.0)
-    _, third = room.propose.propose(problem(GEMM, QUICK, cpu), more, 2, 14)
+    _, third, _ = room.propose.propose(problem(GEMM, QUICK, cpu), more, 2, 14)
     assert len(state(third)["rows"]) == 7
 
 
 def test_sampling_learns_nothing(room: Any, cpu: str, second_history: History) -> None:
     """Random sampling may propose old candidates again, and keeps no model."""
-    candidates, model = room.propose.propose(problem(GEMM, RANDOM, cpu), second_history, 4, 5)
+    candidates, model, _ = room.propose.propose(problem(GEMM, RANDOM, cpu), second_history, 4, 5)
     assert len(candidates) == 4
     assert state(model).keys() == {"last_train_size"}

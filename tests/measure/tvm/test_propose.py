@@ -40,7 +40,7 @@ def test_candidates_are_new_and_different(first: tuple[tuple[Candidate, ...], by
 
 def test_a_search_goes_on_from_a_history(room: Any, cpu: str, second_history: History) -> None:
     """The next iteration has learned the trials, and proposes the wanted number of new candidates."""
-    candidates, model = room.propose.propose(problem(GEMM, QUICK, cpu), second_history, 6, 12)
+    candidates, model, _ = room.propose.propose(problem(GEMM, QUICK, cpu), second_history, 6, 12)
     old = {trial.candidate.module_hash for trial in second_history.trials}
     new = {candidate.module_hash for candidate in candidates}
     assert len(candidates) == len(new) == 6
@@ -57,7 +57,7 @@ def test_a_long_history_leaves_as_many_candidates(room: Any, cpu: str, second_hi
     """An iteration proposes the wanted number of new candidates also after many trials."""
     history = second_history
     for iteration in range(3):
-        candidates, model = room.propose.propose(problem(GEMM, QUICK, cpu), history, 8, 20 + iteration)
+        candidates, model, _ = room.propose.propose(problem(GEMM, QUICK, cpu), history, 8, 20 + iteration)
         old = {trial.candidate.module_hash for trial in history.trials}
         assert len({candidate.module_hash for candidate in candidates} - old) == 8
         history = all_timed(history, candidates, model)
@@ -81,7 +81,7 @@ def test_a_forked_process_searches_with_several_threads(target: str, cpu: str) -
     with ForkServer(TVM_MODULE, ONE_THREAD) as fork_server, closing(ChildProcess(fork_server, {})) as child:
         history = History.empty()
         for seed in (1, 2):
-            found, model = child.call("propose", searched, history, 8, seed, 4, timeout=300.0)
+            found, model, _ = child.call("propose", searched, history, 8, seed, 4, timeout=300.0)
             history = all_timed(history, found, model)
     assert len({trial.candidate.module_hash for trial in history.trials}) == 16
 

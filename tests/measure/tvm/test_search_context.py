@@ -72,7 +72,7 @@ def test_a_configuration_can_bring_its_space(
     loaded: list[bool] = []
     monkeypatch.setattr(room.search_context, "load_tensor_intrinsics", lambda: loaded.append(True))
     own = replace(RANDOM, name="own", space=SPACE)
-    (candidate, *_), _ = room.propose.propose(problem(GEMM, own, cpu), History.empty(), 2, 1)
+    (candidate, *_), *_ = room.propose.propose(problem(GEMM, own, cpu), History.empty(), 2, 1)
     assert loaded == [True]
     with pytest.raises(InputError, match="has no attribute 'absent'"):
         room.propose.propose(

@@ -12,16 +12,15 @@ from pathlib import Path
 import pytest
 from processes import is_running, wait_until
 
-from abtune.measure.workers.child import ChildProcess
-from abtune.measure.workers.child_errors import (
+from abtune.measure.workers.child import ChildProcess, Slot
+from abtune.measure.workers.fork_main import one_line
+from abtune.measure.workers.fork_server import (
     CallFailed,
     CallTimedOut,
     ChildDied,
     ChildError,
-    one_line,
+    ForkServer,
 )
-from abtune.measure.workers.fork_server import ForkServer
-from abtune.measure.workers.slot import Slot
 
 LONG = 60.0
 

@@ -9,7 +9,7 @@ import pytest
 from distributed import Client
 
 from abtune.errors import TargetError
-from abtune.measure.workers import cluster, connect
+from abtune.measure.workers import cluster
 
 
 class Silent:
@@ -50,9 +50,9 @@ def test_idle_cores_help_the_searches_that_are_left(runs: int, threads: int) -> 
 
 def test_a_cluster_with_a_silent_worker_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """A cluster with a worker that does not answer is refused soon."""
-    monkeypatch.setattr(connect, "CONNECT_TIMEOUT", 0.05)
+    monkeypatch.setattr(cluster, "CONNECT_TIMEOUT", 0.05)
     with pytest.raises(TargetError, match=r"^a worker of tcp://host:1 does not answer; end it"):
-        asyncio.run(connect.offers_of(cast("Client", Silent()), "tcp://host:1"))
+        asyncio.run(cluster.offers_of(cast("Client", Silent()), "tcp://host:1"))
 
 
 @pytest.mark.parametrize(
@@ -61,4 +61,4 @@ def test_a_cluster_with_a_silent_worker_is_refused(monkeypatch: pytest.MonkeyPat
 def test_workers_without_this_abtune_are_refused(error: Exception) -> None:
     """A worker without abtune, or with another one, is refused with that reason."""
     with pytest.raises(TargetError, match=r"^a worker of tcp://host:1 cannot use abtune"):
-        asyncio.run(connect.offers_of(cast("Client", Foreign(error)), "tcp://host:1"))
+        asyncio.run(cluster.offers_of(cast("Client", Foreign(error)), "tcp://host:1"))

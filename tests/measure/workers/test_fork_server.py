@@ -15,10 +15,8 @@ from processes import is_running, wait_until
 
 import abtune
 from abtune.measure.plan.target import ONE_THREAD, TVM_MODULE
-from abtune.measure.workers.child import ChildProcess
-from abtune.measure.workers.child_errors import CallFailed, ChildDied, ChildError
-from abtune.measure.workers.fork_server import ForkServer
-from abtune.measure.workers.slot import Slot
+from abtune.measure.workers.child import ChildProcess, Slot
+from abtune.measure.workers.fork_server import CallFailed, ChildDied, ChildError, ForkServer
 
 LONG = 60.0
 

@@ -14,10 +14,8 @@ from pathlib import Path
 import pytest
 from processes import is_running, wait_until
 
-from abtune.measure.workers.child import ChildProcess
-from abtune.measure.workers.child_errors import CallFailed, CallTimedOut, ChildDied, ChildError
-from abtune.measure.workers.fork_server import ForkServer
-from abtune.measure.workers.slot import Slot
+from abtune.measure.workers.child import ChildProcess, Slot
+from abtune.measure.workers.fork_server import CallFailed, CallTimedOut, ChildDied, ChildError, ForkServer
 
 LONG = 60.0
 

@@ -1,4 +1,4 @@
-"""A check of the machine: can it search, build and time a few small kernels.
+"""Candidates built and timed in chunks, and the check of the machine by a few small kernels.
 
 A compiler that is gone, a full disk or a lost device fails every run in seconds, and a failed run is not
 tried again. So before a sweep keeps such failures it makes sure that the machine did not cause them.
@@ -9,20 +9,55 @@ from __future__ import annotations
 import asyncio
 import math
 import time
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 
 from abtune.configurations import RANDOM, Configuration
 from abtune.dataset.schema import TrialStatus
 from abtune.errors import TargetError
 from abtune.measure.plan.plan import Plan
-from abtune.measure.plan.problem import Problem
-from abtune.measure.plan.sweep_settings import Settings
-from abtune.measure.plan.trials import History
+from abtune.measure.plan.problem import Problem, Settings
+from abtune.measure.plan.trials import Candidate, History
 from abtune.measure.sweep.session import Clock, Session
-from abtune.measure.sweep.try_candidates import Places, try_candidates
-from abtune.measure.workers.child_errors import ChildError
-from abtune.measure.workers.tasks import check, propose
+from abtune.measure.workers.cluster import Cluster
+from abtune.measure.workers.fork_server import ChildError
+from abtune.measure.workers.tasks import Batch, Timed, build_batch, check, propose, time_batch
 from abtune.shapes import Gemm
+
+# Candidates that are built one after the other. Smaller chunks spread a batch better over cores.
+CHUNK = 8
+
+
+async def try_candidates(
+    settings: Settings,
+    cluster: Cluster,
+    clock: Clock,
+    problem: Problem,
+    candidates: Sequence[Candidate],
+    *,
+    priority: int,
+) -> AsyncIterator[Timed]:
+    """Yield the trials of candidates chunk by chunk, in the order of the candidates."""
+
+    async def try_chunk(chunk: Sequence[Candidate]) -> Timed:
+        batch: Batch = await cluster.search(
+            build_batch, problem, chunk, settings.build_timeout, priority=priority
+        )
+        clock.note("build", batch.seconds / len(chunk))
+        if batch.started_in >= 0:  # False if it is unknown
+            clock.note("start", batch.started_in)
+        timed: Timed = await cluster.measure(time_batch, settings, batch, priority=priority)
+        return timed
+
+    chunks = [candidates[start : start + CHUNK] for start in range(0, len(candidates), CHUNK)]
+    tasks = [asyncio.create_task(try_chunk(chunk)) for chunk in chunks]
+    try:
+        for task in tasks:
+            yield await task
+    finally:
+        for task in tasks:
+            task.cancel()
+
 
 # The shape of the kernels, and how many of them are tried.
 SHAPE = Gemm(m=128, n=128, k=128)
@@ -30,13 +65,7 @@ KERNELS = 4
 
 
 class HealthCheck:
-    """The health of a session's machine: checked before anything is kept, and again when much fails.
-
-    Parameters
-    ----------
-    session : Session
-        Whose plan, cluster and clock it uses.
-    """
+    """The health of a session's machine: checked before anything is kept, and again when much fails."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -45,24 +74,12 @@ class HealthCheck:
         self.passed = asyncio.Event()
 
     async def run(self) -> None:
-        """Try out all configurations.
-
-        Raises
-        ------
-        TargetError
-            If the machine is not fit.
-        """
+        """Try out all configurations."""
         await try_out(self._session.plan, self._session.cluster, self._session.clock)
         self.passed.set()
 
     async def rerun(self) -> None:
-        """Try out the machine once more; runs that ask before a trial begins share its result.
-
-        Raises
-        ------
-        TargetError
-            If the machine is not fit any more.
-        """
+        """Try out the machine once more; runs that ask before a trial begins share its result."""
         called = time.monotonic()
         async with self._lock:
             if self._begun >= called:
@@ -75,45 +92,30 @@ class HealthCheck:
                 raise TargetError(f"{error}; mend that, and the same command goes on") from None
 
 
-async def try_out(plan: Plan, places: Places, clock: Clock) -> None:
-    """Build and time a few small kernels, which finds a broken compiler or driver in seconds.
-
-    Parameters
-    ----------
-    plan : Plan
-        Its settings and configurations are tried.
-    places : Places
-        Where to try them.
-    clock : Clock
-        Learns how long building takes.
-
-    Raises
-    ------
-    TargetError
-        If a configuration cannot be used, or none of its kernels works.
-    """
+async def try_out(plan: Plan, cluster: Cluster, clock: Clock) -> None:
+    """Build and time a few small kernels, which finds a broken compiler or driver in seconds."""
     for config in plan.configs:
         if config.space or config.strategy_options:
-            await _set_up(plan, places, config)
+            await _set_up(plan, cluster, config)
         if not config.space:  # a space of one's own may be made for other workloads
-            await _try_kernels(plan.settings, places, clock, config)
+            await _try_kernels(plan.settings, cluster, clock, config)
 
 
-async def _set_up(plan: Plan, places: Places, config: Configuration) -> None:
+async def _set_up(plan: Plan, cluster: Cluster, config: Configuration) -> None:
     """Set up a search with the user's own options, so that a mistake in them costs seconds and no runs."""
     problem = Problem(shape=plan.shapes[0], config=config, target=plan.settings.target)
     try:
-        await places.search(check, problem, priority=1)
+        await cluster.search(check, problem, priority=1)
     except ChildError as error:
         raise TargetError(f"configuration {config.name!r} cannot be used: {error}") from None
 
 
-async def _try_kernels(settings: Settings, places: Places, clock: Clock, config: Configuration) -> None:
+async def _try_kernels(settings: Settings, cluster: Cluster, clock: Clock, config: Configuration) -> None:
     sampling = replace(config, strategy="replay-trace", strategy_options={})
     problem = Problem(shape=SHAPE, config=sampling, target=settings.target)
     try:
-        proposal = await places.search(propose, problem, History.empty(), KERNELS, 1, 1, priority=1)
-        tried = try_candidates(settings, places, clock, problem, proposal.candidates, priority=1)
+        proposal = await cluster.search(propose, problem, History.empty(), KERNELS, 1, 1, priority=1)
+        tried = try_candidates(settings, cluster, clock, problem, proposal.candidates, priority=1)
         trials = [trial async for timed in tried for trial in timed.trials]
     except ChildError as error:
         raise TargetError(f"this machine cannot tune {config.name!r}: {error}") from None

@@ -1,13 +1,16 @@
-"""JSON files that are written completely or not at all, and errors of the disk in one line."""
+"""Files written whole or not at all, the lock of a sweep, and errors of the disk in one line."""
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import errno
 import gzip
 import json
+import os
 import zlib
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,26 +25,23 @@ T = TypeVar("T")
 
 
 def write_json(path: Path, content: Any, *, compress: bool = False) -> None:
-    """Write a value as JSON, with gzip if asked; the file is complete as soon as it has its name.
-
-    Raises
-    ------
-    StoreError
-        If the file cannot be written; an earlier one is kept.
-    """
-    data = json.dumps(content).encode()  # NaN is written as NaN, which only Python reads; it stays here
+    """Write a value as JSON, with gzip if asked; the file is complete as soon as it has its name."""
+    data = json.dumps(
+        content, default=_plain
+    ).encode()  # NaN is written as NaN, which only Python reads; it stays here
     with writing(path), replacing(path) as temporary:
         temporary.write_bytes(gzip.compress(data, compresslevel=4, mtime=0) if compress else data)
 
 
-def read_json(path: Path, parse: Callable[[Any], T], advice: str = _REDO) -> T:
-    """Return what `parse` makes of the content of a JSON file.
+def _plain(value: Any) -> Any:
+    """Return bytes as text, and a record as a mapping; asdict() would copy all that it holds."""
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    return {field.name: getattr(value, field.name) for field in fields(value)}
 
-    Raises
-    ------
-    StoreError
-        If the file cannot be read or parsed; `advice` says what to do.
-    """
+
+def read_json(path: Path, parse: Callable[[Any], T], advice: str = _REDO) -> T:
+    """Return what `parse` makes of the content of a JSON file."""
     try:
         data = path.read_bytes()
         return parse(json.loads(gzip.decompress(data) if path.suffix == ".gz" else data))
@@ -52,13 +52,7 @@ def read_json(path: Path, parse: Callable[[Any], T], advice: str = _REDO) -> T:
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turn an error of the system into a line that says what to do.
-
-    Raises
-    ------
-    StoreError
-        In place of every ``OSError``.
-    """
+    """Turn an error of the system into a line that says what to do."""
     try:
         yield
     except FileNotFoundError:
@@ -72,3 +66,26 @@ def writing(path: Path) -> Iterator[None]:
             "make room and give the same command again" if error.errno in _NO_ROOM else "give another --out"
         )
         raise StoreError(f"cannot write {path}: {error.strerror}; {remedy}") from None
+
+
+@contextlib.contextmanager
+def locked(folder: Path, dataset: Path) -> Iterator[None]:
+    """Hold the lock of a folder; the system frees it when this process ends, even if it is killed."""
+    import fcntl  # sweeps run on Linux; everything else imports without it
+
+    with writing(path := folder / "lock"):
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise StoreError(
+                f"another sweep is writing {dataset}; wait for it or give another --out"
+            ) from None
+        except OSError as error:  # such as a file system without locks
+            raise StoreError(
+                f"cannot lock {folder}: {error.strerror}; give an --out on another file system"
+            ) from None
+        yield
+    finally:
+        os.close(handle)

@@ -1,0 +1,317 @@
+"""Published tables of throughputs or times, one number for each shape and configuration.
+
+The first column of such a markdown table is headed ``Shape`` and holds labels. Every further column is a
+configuration; its heading may say its unit in brackets, and numbers without a unit are GFLOPS. A throughput
+needs a label from which its operations can be counted; for times, any label is a shape. A column ``boost`` is
+checked against the others and then dropped. A text may hold several tables of the same configurations. One
+number is one seed, and the analysis says how little that supports. Every step takes time linear in the text.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from abtune.dataset.build import add_variables, make_dataset
+from abtune.errors import DatasetError, InputError, unknown_name
+from abtune.ingest.importer import Imported, Importer, Inputs, Option, Values
+from abtune.ingest.sources import Source, recorded_path
+from abtune.ingest.texts import read_text
+from abtune.ingest.units import FLOPS, LONGEST_CELL, PER_SECOND, UNITS, read_heading, unit_named
+from abtune.shapes import Conv2d, Shape, parse_shape
+from abtune.text import shortened, to_number
+
+_ASSUMED_UNIT = "gflops"
+_RULE = re.compile(r":?-+:?")
+_MISSING = {"", "-", "\u2013", "\u2014", "n/a", "na", "nan"}
+_LABELS = "M=512_N=256_K=640 or N=1_H=56_W=56_C=64_K=64_R=3_S=3_STR=1_PAD=1_DIL=1"
+# What may stand in the column of shapes and is no shape: words of statistics, perhaps with what they are
+# over. A label with any other word is a shape, such as "layernorm mean", and so is one with an underscore.
+_STATISTIC = re.compile(
+    "(g|h|geo|geo_|geometric_)?means?|averages?|avg|\u00f8|medians?|(sub)?totals?|sums?|\u2211|\u03c3|overall|all|"
+    "summary|aggregate|std|stdev|stddev|speedups?|boosts?|ratios?|improvement"
+)
+_BESIDE_STATISTICS = re.compile(
+    "geom?|geometric|arith|arithmetic|harm|harmonic|(un)?weighted|grand|of|over|for|across|in|the|every|each|"
+    "shapes?|rows|workloads|kernels|models|layers|cases|benchmarks|networks|times?|latency|latencies|"
+    "runtimes?|throughput"
+)
+
+
+def _read(sources: Sequence[Source], values: Values) -> Imported:
+    dataset = read_published(sources[0].path, unit=values["unit"])
+    note = "numbers without a unit are read as GFLOPS (more is better); for times, give --unit ms"
+    return Imported(dataset=dataset, notes=(note,) if "assumed_unit" in dataset.attrs else ())
+
+
+def _recognises(path: Path, text: str) -> bool:  # noqa: ARG001 - the text tells
+    lines = (line.strip().removeprefix("|") for line in text.splitlines())
+    return any("|" in line and line.partition("|")[0].strip(" *_`").casefold() == "shape" for line in lines)
+
+
+PUBLISHED = Importer(
+    name="published",
+    kind="a published table",
+    summary="""Read a published markdown table of throughputs or times.
+
+    FILE is a text with one or more tables. A table has a column Shape and a column for each configuration,
+    such as async, async (TFLOPS) or async (ms). It may have a column boost in percent, which is checked
+    against the others. Text around the tables is ignored.
+    """,
+    recognises=_recognises,
+    read=_read,
+    inputs=Inputs.ONE_FILE,
+    options=(
+        Option(
+            name="unit", choices=UNITS, help="Unit of columns whose headings name none. [default: gflops]"
+        ),
+    ),
+    examples="""
+  abtune import published table.md --out table.nc
+  abtune analyze table.nc
+""",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Columns:
+    """The columns of a table: names and units of its configurations, and which columns hold what."""
+
+    configs: tuple[str, ...]
+    units: tuple[str, ...]
+    assumed: bool  # whether some column names no unit, and nobody gave one
+    numbers: tuple[int, ...]
+    boost: int | None
+    width: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Row:
+    """One line of a table."""
+
+    line: int
+    label: str
+    shape: Shape | None  # None where the label does not name its sizes
+    latency: tuple[float, ...]  # seconds; NaN where there is none
+
+
+def read_published(path: Path, *, unit: str = "") -> xr.Dataset:
+    """Return the dataset of a file, as :func:`parse_published` reads its text."""
+    text = read_text(path)
+    try:
+        return parse_published(text, unit=unit, attrs={"sources": json.dumps([recorded_path(path)])})
+    except (DatasetError, InputError) as error:
+        raise DatasetError(f"{path}: {error}") from None
+
+
+def parse_published(text: str, *, unit: str = "", attrs: dict[str, Any] | None = None) -> xr.Dataset:
+    """Return the markdown tables of a text as a dataset with one seed, one round and one repeat.
+
+    The attribute ``assumed_unit`` is there if neither a heading nor ``unit`` says the unit.
+    """
+    if unit and unit not in UNITS:
+        raise unknown_name("unit", unit, UNITS)
+    columns, rows = _read_tables(text.splitlines(), unit)
+    seen: dict[str, int] = {}
+    for row in rows:
+        if (first := seen.setdefault(row.label, row.line)) != row.line:
+            raise DatasetError(f"line {row.line}: shape {row.label} is already in line {first}")
+    latency = np.array([row.latency for row in rows])
+    if np.isnan(latency).all():
+        raise DatasetError(
+            f"line {rows[0].line}: no number in this row or any other; put in what was measured, or give the "
+            "right file"
+        )
+    dataset = make_dataset(
+        latency[:, :, np.newaxis],
+        shapes=[row.label for row in rows],
+        configs=columns.configs,
+        workloads=[row.shape.workload if row.shape else "" for row in rows],
+        attrs={**(attrs or {}), **({"assumed_unit": _ASSUMED_UNIT} if columns.assumed else {})},
+    )
+    flop = [row.shape.flop if row.shape else math.nan for row in rows]
+    return dataset if np.isnan(flop).all() else add_variables(dataset, flop=flop)
+
+
+def _read_tables(lines: Sequence[str], unit: str) -> tuple[_Columns, list[_Row]]:
+    """Return the columns of the first table, and the rows of all."""
+    rows: list[_Row] = []
+    first: _Columns | None = None
+    columns: _Columns | None = None
+    for number, line in enumerate(map(str.strip, lines), start=1):
+        if "|" not in line:
+            columns = None  # the table has ended
+            continue
+        cells = list(map(_bare, line.removeprefix("|").removesuffix("|").split("|")))
+        is_heading = len(cells) > 1 and cells[0].casefold() == "shape"
+        longest = max(map(len, cells))
+        if (is_heading or columns is not None) and longest > LONGEST_CELL:
+            raise DatasetError(
+                f"line {number}: a cell has {longest:,} characters, and the most is {LONGEST_CELL:,}; take "
+                "the line out"
+            )
+        if is_heading:
+            columns = _read_columns(cells, number, unit)
+            first = first or columns
+            _check_same(columns, first, number)
+        elif columns is not None and not all(map(_RULE.fullmatch, cells)):
+            rows.append(_read_row(cells, columns, number))
+    if first is None or not rows:
+        raise DatasetError("no table here; its heading would start with | Shape |, and rows would follow")
+    return first, rows
+
+
+def _bare(cell: str) -> str:
+    """Return a cell without the marks around it that make it bold, italic or code: ``**a**``, ``_a_``."""
+    cell = cell.strip()
+    for mark in "*_`":
+        before, behind = len(cell) - len(cell.lstrip(mark)), len(cell) - len(cell.rstrip(mark))
+        if pairs := min(before, behind, len(cell) // 2):
+            return cell[pairs : len(cell) - pairs].strip()
+    return cell
+
+
+def _read_columns(cells: Sequence[str], line: int, unit: str) -> _Columns:
+    """Return the columns that a heading names; ``unit`` is that of the columns that name none."""
+    try:
+        headings = [read_heading(cell, (*UNITS, "%")) for cell in cells[1:] if cell]
+    except InputError as error:
+        raise DatasetError(f"line {line}: {error}") from None
+    is_boost = [heading.name.casefold() == "boost" for heading in headings]
+    named = [heading for heading, boost in zip(headings, is_boost, strict=True) if not boost]
+    configs = tuple(heading.name for heading in named)
+    few = len(set(configs)) < max(2, len(configs))
+    if few or sum(is_boost) > 1 or len(headings) < len(cells) - 1:
+        raise DatasetError(
+            f"line {line}: a heading needs Shape, a name of its own for each of two or more configurations, "
+            "and at most one boost"
+        )
+    for heading, boost in zip(headings, is_boost, strict=True):
+        if heading.unit and boost is not (heading.unit == "%"):
+            raise DatasetError(
+                f"line {line}: column {heading.name!r} is in {heading.unit}; a boost is in %, and nothing "
+                "else is; take the column out"
+            )
+    units = tuple(heading.unit or unit for heading in named)
+    bare = [config for config, own in zip(configs, units, strict=True) if not own]
+    if bare and len(bare) < len(configs):
+        raise DatasetError(
+            f"line {line}: column {bare[0]!r} has no unit beside one that has; name it '{bare[0]} (ms)' or "
+            f"'{bare[0]} (GFLOPS)', whichever it is, or give --unit"
+        )
+    return _Columns(
+        configs=configs,
+        units=tuple(own or _ASSUMED_UNIT for own in units),
+        assumed=not all(units),
+        numbers=tuple(index for index, boost in enumerate(is_boost, start=1) if not boost),
+        boost=is_boost.index(True) + 1 if any(is_boost) else None,
+        width=len(cells),
+    )
+
+
+def _check_same(columns: _Columns, first: _Columns, line: int) -> None:
+    """Check that a table has the configurations of the first one, and units if and only if that one has."""
+    if columns.configs != first.configs:
+        raise DatasetError(f"line {line}: configurations are {columns.configs}, but above {first.configs}")
+    if columns.assumed != first.assumed:
+        without = "this table" if columns.assumed else "the first table"
+        raise DatasetError(
+            f"line {line}: {without} says no unit, though another does; give all headings their units, or "
+            "--unit for those without"
+        )
+
+
+def _read_row(cells: Sequence[str], columns: _Columns, line: int) -> _Row:
+    if len(cells) != columns.width:
+        raise DatasetError(f"line {line}: {len(cells)} cells under a heading of {columns.width}")
+    shape = _read_label(cells[0], columns, line)
+    latency = tuple(
+        _read_latency(cells[index], unit, shape, line)
+        for index, unit in zip(columns.numbers, columns.units, strict=True)
+    )
+    if columns.boost is not None:
+        _check_boost(cells[columns.boost], latency, line)
+    return _Row(line=line, label=cells[0], shape=shape, latency=latency)
+
+
+def _read_label(label: str, columns: _Columns, line: int) -> Shape | None:
+    """Return the sizes that a label names; None for any other label, if no throughput needs them."""
+    try:
+        return parse_shape(label)
+    except InputError as error:
+        near = str(error).partition("; there are")[0]  # any sizes will do, not only the known ones
+    for name, unit in zip(columns.configs, columns.units, strict=True):
+        if unit not in PER_SECOND:
+            raise DatasetError(
+                f"line {line}: {near}; labels are such as {_LABELS}, from which the operations of a "
+                "throughput are counted; if these are times, for which any label will do, say so: "
+                f"'{name} (ms)'"
+            )
+    if not label or _is_summary(label):
+        raise DatasetError(f"line {line}: {label!r} is not the label of a shape; take the line out")
+    return None
+
+
+def _is_summary(label: str) -> bool:
+    """Return whether a label names means or totals: it has nothing but words of statistics."""
+    words = re.findall(r"\w+|\u2211", label.casefold().replace("-up", "up"))
+    others = [word for word in words if not _STATISTIC.fullmatch(word)]
+    return len(others) < len(words) and all(
+        unit_named(word) or _BESIDE_STATISTICS.fullmatch(word) for word in others
+    )
+
+
+def _read_latency(cell: str, unit: str, shape: Shape | None, line: int) -> float:
+    """Return a throughput or a time in seconds, NaN where there is none; a throughput has a shape."""
+    if cell.casefold() in _MISSING:
+        return math.nan
+    number = _read_number(
+        cell, line, "; write it with a decimal point and nothing else, or - if there is none"
+    )
+    if not 1e-30 < number < math.inf:
+        what = "time" if unit in PER_SECOND else "throughput"
+        raise DatasetError(f"line {line}: a {what} must be positive, not {cell}")
+    if shape is None or unit in PER_SECOND:
+        return number / PER_SECOND[unit]
+    return published_flop(shape) / (number * FLOPS[unit])
+
+
+def _check_boost(cell: str, latency: Sequence[float], line: int) -> None:
+    """Check a printed boost against its row, to its printed digits."""
+    if cell.casefold() in _MISSING or len(latency) != 2 or any(map(math.isnan, latency)):
+        return
+    printed = cell.removesuffix("%").strip().replace("\u2212", "-")
+    stated = _read_number(printed, line)
+    boost = 100 * (latency[0] / latency[1] - 1)
+    exponent = Decimal(printed).as_tuple().exponent
+    last_digit = 10.0 ** min(exponent, 9) if isinstance(exponent, int) else 0.0
+    if not abs(stated - boost) <= 0.51 * last_digit + 1e-12 * (100 + abs(boost)):  # NaN is not
+        raise DatasetError(f"line {line}: the boost is printed as {cell}, but the row gives {boost:.6g}%")
+
+
+def _read_number(text: str, line: int, hint: str = "") -> float:
+    try:
+        return to_number(text)
+    except ValueError:
+        raise DatasetError(f"line {line}: {shortened(text)!r} is not a number{hint}") from None
+
+
+def published_flop(shape: Shape) -> int:
+    """Return the floating-point operations as published GFLOPS count them: 2 (M N K + M N).
+
+    A convolution counts as the matrix product that it implies, with M = N OH OW, N = K, K = R S C. The
+    convention cancels in a boost; it matters for the latency alone.
+    """
+    if isinstance(shape, Conv2d):
+        n, oh, ow, k = shape.output_shape
+        return 2 * (n * oh * ow * k * shape.r * shape.s * shape.c + n * oh * ow * k)
+    return 2 * (shape.m * shape.n * shape.k + shape.m * shape.n)

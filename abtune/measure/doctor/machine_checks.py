@@ -1,0 +1,258 @@
+"""Checks of this machine: its software, memory, load, disk space and target.
+
+TVM runs in a process of its own, so nothing that it breaks reaches the caller.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import math
+import os
+import platform
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from abtune.dataset.netcdf import place_for
+from abtune.errors import AbtuneError, TargetError
+from abtune.measure.plan.target import ONE_THREAD, TargetFacts
+from abtune.measure.tvm.cuda import nvrtc
+from abtune.measure.workers.child import Slot
+from abtune.measure.workers.find_target import find_compiler, find_target, require_tvm
+from abtune.measure.workers.fork_server import ChildError, ForkServer
+
+if TYPE_CHECKING:
+    from packaging.requirements import Requirement
+
+
+class Level(StrEnum):
+    """The meaning of a finding for a sweep."""
+
+    OK = "ok"
+    WARNING = "warning"
+    PROBLEM = "problem"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """The result of one check."""
+
+    name: str  # the subject, in a word or two
+    level: Level  # whether a sweep can run like this
+    state: str  # the state that the check saw
+    advice: str  # what to do; empty if nothing is to be done
+
+
+def ok(name: str, state: str) -> Finding:
+    """Return a finding that is as it should be."""
+    return Finding(name=name, level=Level.OK, state=state, advice="")
+
+
+def warning(name: str, state: str, advice: str) -> Finding:
+    """Return a finding with which a sweep runs, but not as well as it could."""
+    return Finding(name=name, level=Level.WARNING, state=state, advice=advice)
+
+
+def problem(name: str, state: str, advice: str) -> Finding:
+    """Return a finding with which no sweep can run."""
+    return Finding(name=name, level=Level.PROBLEM, state=state, advice=advice)
+
+
+def refused(name: str, error: AbtuneError) -> Finding:
+    """Return an error's line as a problem; the words after its last semicolon are the advice."""
+    state, _, advice = str(error).rpartition("; ")
+    return problem(name, state or advice, advice if state else "see docs/sweep.md")
+
+
+def check_python() -> Finding:
+    """Return whether this interpreter and system can sweep, which needs the sockets of POSIX."""
+    state = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
+    if sys.platform == "win32":
+        return problem("Python", state, "sweep on Linux; analysis works here")
+    if sys.platform != "linux":
+        return warning("Python", state, "sweeps are tested on Linux only")
+    return ok("Python", state)
+
+
+def check_packages() -> Finding:
+    """Return whether the installed packages are the ones that abtune requires."""
+    from packaging.requirements import Requirement
+
+    try:
+        required = [Requirement(text) for text in importlib.metadata.requires("abtune") or []]
+    except importlib.metadata.PackageNotFoundError:
+        return warning("packages", "abtune is not installed, only imported", "pip install abtune")
+    needed = [package for package in required if not package.marker or package.marker.evaluate({"extra": ""})]
+    wrong = list(filter(None, map(_fault_of, needed)))
+    if wrong:
+        return problem("packages", ", ".join(wrong), "pip install --upgrade abtune")
+    return ok("packages", f"all {len(needed)} that abtune requires")
+
+
+def _fault_of(package: Requirement) -> str:
+    """Return what is wrong with an installed package; empty if nothing is."""
+    try:
+        version = importlib.metadata.version(package.name)
+    except importlib.metadata.PackageNotFoundError:
+        return f"{package.name} is missing"
+    if package.specifier.contains(version, prereleases=True):
+        return ""
+    return f"{package.name} {version} is not {package.specifier}"
+
+
+def check_tvm() -> Iterator[Finding]:
+    """Yield whether there is a TVM that works, and a compiler that it can link with."""
+    try:
+        require_tvm()
+    except TargetError as error:
+        if "compiler" in str(error):
+            yield ok("TVM", _tvm_versions())
+            yield refused("C compiler", error)
+        else:
+            yield refused("TVM", error)
+    else:
+        yield ok("TVM", _tvm_versions())
+        yield ok("C compiler", find_compiler())
+
+
+def _tvm_versions() -> str:
+    names = ("apache-tvm", "apache-tvm-ffi")
+    return ", ".join(f"{name} {importlib.metadata.version(name)}" for name in names)
+
+
+def check_dask() -> Finding:
+    """Return whether the library that spreads the work is there."""
+    try:
+        return ok("dask", f"distributed {importlib.metadata.version('distributed')}")
+    except importlib.metadata.PackageNotFoundError:
+        return problem("dask", "distributed is not installed", "pip install distributed")
+
+
+# A process that searches held 0.33 GB in its first iteration, and its cost model grows.
+_BYTES_PER_SEARCHER = 0.6e9
+# Room for the runs, mostly their cost models, and for the dataset: a cautious guess.
+_BYTES_OF_OUTPUT = 1e9
+_LOAD_PER_CORE = 0.5
+
+
+def check_host(cores: int) -> Iterator[Finding]:
+    """Yield whether cores and memory suffice, and whether the machine is idle."""
+    free = _available_memory()
+    state = f"{cores} cores, {free / 1e9:.1f} GB of memory free" if free < math.inf else f"{cores} cores"
+    if free < _BYTES_PER_SEARCHER * (cores + 1):
+        fitting = max(int(free / _BYTES_PER_SEARCHER) - 1, 1)
+        yield warning("cores", state, f"searches may run out of memory; abtune sweep --cores {fitting}")
+    else:
+        yield ok("cores", state)
+    with contextlib.suppress(OSError, AttributeError):  # not every system counts its load
+        load = os.getloadavg()[0]
+        state = f"{load:.1f} in the last minute, on {cores} cores"
+        if load > _LOAD_PER_CORE * cores:
+            advice = "end other programs: they make timings of a CPU noisy, and slow searches"
+            yield warning("load", state, advice)
+        else:
+            yield ok("load", state)
+
+
+def _available_memory() -> float:
+    """Return the bytes of memory that are free without swapping; infinite where the system does not say."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        for line in Path("/proc/meminfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("MemAvailable:"):
+                return 1024.0 * float(line.split()[1])
+    return math.inf
+
+
+def check_output(out: Path) -> Finding:
+    """Return whether the dataset can be written: its folder exists, is writable and has room."""
+    try:
+        folder = place_for(out).parent
+    except AbtuneError as error:
+        return problem("output", str(error), "give another --out")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return problem("output", f"{folder} cannot be written", "give another --out, or the permission")
+    free = shutil.disk_usage(folder).free
+    state = f"{folder}, {free / 1e9:.1f} GB free"
+    if free < _BYTES_OF_OUTPUT / 20:
+        return problem("output", state, "make room, or give another --out")
+    if free < _BYTES_OF_OUTPUT:
+        return warning("output", state, "a sweep of many shapes and seeds may need more")
+    return ok("output", state)
+
+
+_KERNEL = 'extern "C" __global__ void k(float* x) { x[threadIdx.x] = 1.0f; }'
+
+
+def check_target(spec: str) -> tuple[TargetFacts | None, tuple[Finding, ...]]:
+    """Return the facts about the target, or None if it cannot be used, and the findings about it."""
+    try:
+        facts = find_target(spec)
+    except AbtuneError as error:
+        return None, (refused("target", error),)
+    names = ", ".join(
+        f"{facts.devices.count(name)} x {name}" if facts.devices.count(name) > 1 else name
+        for name in dict.fromkeys(facts.devices)
+    )
+    findings = [ok("target", f"{facts.kind}: {names}")]
+    if facts.kind == "cuda":
+        findings += [_about_cuda(facts), _about_nvrtc(f"sm_{facts.arch}"), *_about_busy_gpus()]
+    elif spec == "auto":
+        nvrtc.load_libraries()
+        advice = "a sweep tunes this CPU; for a GPU, install the NVIDIA driver and abtune[cuda]"
+        findings.append(warning("GPU", nvrtc.why_no_gpu(), advice))
+    return facts, tuple(findings)
+
+
+def _about_cuda(facts: TargetFacts) -> Finding:
+    versions = ", ".join(
+        f"{name} {facts.versions[name]}" for name in ("driver", "cuda") if name in facts.versions
+    )
+    if not versions:
+        return warning(
+            "CUDA", "versions, clocks and temperature cannot be read", "pip install 'nvidia-ml-py>=13'"
+        )
+    return ok("CUDA", f"{versions}, compute capability {facts.arch // 10}.{facts.arch % 10}")
+
+
+def _about_nvrtc(arch: str) -> Finding:
+    """Return whether NVRTC compiles a kernel, in a process of its own."""
+    advice = "pip install 'abtune[cuda]', or have a CUDA toolkit that TVM finds"
+    with ForkServer(nvrtc.__name__, ONE_THREAD) as fork_server, closing(Slot(fork_server, {})) as slot:
+        try:
+            slot.call("load_libraries", timeout=60.0)
+            started = time.monotonic()
+            cubin = slot.call("compile_cubin", _KERNEL, arch, timeout=60.0)
+        except ChildError as error:
+            return problem("NVRTC", f"cannot compile for {arch}: {error}", advice)
+    if cubin is None:
+        return warning("NVRTC", "only as TVM itself calls it, which takes longer", advice)
+    return ok("NVRTC", f"compiles for {arch} in {time.monotonic() - started:.1f} s")
+
+
+def _about_busy_gpus() -> Iterator[Finding]:
+    for index, share in enumerate(_utilization()):
+        if share > 5:
+            yield warning(
+                "GPU load",
+                f"GPU {index} is {share:.0f}% busy",
+                "end what runs there, or set CUDA_VISIBLE_DEVICES: timings beside it cannot be trusted",
+            )
+
+
+def _utilization() -> list[float]:
+    """Return the load of each GPU in percent; nothing where NVML cannot tell."""
+    try:
+        import pynvml
+
+        pynvml.nvmlInit()
+        handles = [pynvml.nvmlDeviceGetHandleByIndex(index) for index in range(pynvml.nvmlDeviceGetCount())]
+        return [float(pynvml.nvmlDeviceGetUtilizationRates(handle).gpu) for handle in handles]
+    except Exception:  # noqa: BLE001 - no library, no driver, no permission: the load is unknown
+        return []
