@@ -184,7 +184,7 @@ def test_the_other_shapes_are_not_analysed_again(monkeypatch: pytest.MonkeyPatch
         sizes.append(part.sizes["shape"])
         return compare(part, settings)
 
-    monkeypatch.setattr("abtune.sections.explain.sensitivity.compare", counted)
+    monkeypatch.setattr("abtune.sections.explain.explain.compare", counted)
     explain(dataset, analysis, "shape0")
     assert set(sizes) == {1}
 

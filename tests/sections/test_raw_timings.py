@@ -17,7 +17,7 @@ import abtune
 from abtune.dataset.schema import RunStatus
 from abtune.sections.timings.raw_timings import Timings, describe_timings
 from abtune.sections.timings.series import Series
-from abtune.stats.series.long_run import cosine_mean, half_width
+from abtune.stats.time_series import cosine_mean, half_width
 
 
 def of(dataset: xr.Dataset, *, level: float = 0.95, baseline: str | None = None) -> Timings:

@@ -15,10 +15,8 @@ from compare_builders import NAN, make_sweep
 import abtune
 from abtune.dataset.schema import RunStatus
 from abtune.errors import InputError
-from abtune.sections.single_run.all_shapes import Together
-from abtune.sections.single_run.borrowed_noise import Outside
-from abtune.sections.single_run.comparability import Standing
-from abtune.sections.single_run.single_run import SingleRun, describe_single_runs
+from abtune.sections.single_run.borrowed_noise import Outside, Standing
+from abtune.sections.single_run.single_run import SingleRun, Together, describe_single_runs
 from abtune.stats.shapes.shape_sample import noise_bound
 
 PUBLISHED = "tvm14009-rtx3080"

@@ -45,26 +45,9 @@ _INK = "black"
 
 
 def draw_forest(analysis: Analysis, beside: Mapping[str, float] | None = None, source: str = "") -> Figure:
-    """Return a figure of the boosts of an analysis.
+    """Return a figure of the boosts of an analysis: percent across, a row per shape.
 
-    Parameters
-    ----------
-    analysis : Analysis
-        As :func:`abtune.analyze` returns it.
-    beside : mapping of str to float, optional
-        Boosts of another dataset by shape, fractions; drawn as crosses where this one has the shape.
-    source : str
-        The name of that dataset.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        With one axes; a boost of 0.1 is at 10 on its horizontal axis, rows are at their ``y``.
-
-    Raises
-    ------
-    InputError
-        If matplotlib is not installed.
+    ``beside`` are boosts of another dataset by shape, drawn as crosses; ``source`` is its name.
     """
     crosses = {row.shape: (beside or {}).get(row.shape, math.nan) for row in analysis.comparisons}
     rows = forest_rows(analysis)

@@ -17,7 +17,7 @@ from abtune.stats.estimand import Estimand
 if TYPE_CHECKING:
     import numpy as np
 
-    from abtune.stats.intervals.interval import Interval
+    from abtune.stats.estimates import Interval
     from abtune.stats.two_sample import TwoSample
 
 # Numbers of seeds per side for which the coverage of each method is listed.
@@ -63,17 +63,7 @@ class Method:
         return min(self.coverage) >= _LEAST_COVERAGE
 
     def compute(self, samples: TwoSample, *, level: float, rng: np.random.Generator) -> Interval:
-        """Return the intervals of all shapes.
-
-        Parameters
-        ----------
-        samples : TwoSample
-            Seeds of both sides.
-        level : float
-            Confidence level, a fraction.
-        rng : numpy.random.Generator
-            Used if the method resamples.
-        """
+        """Return the intervals of all shapes; ``rng`` is used if the method resamples."""
         function = load(self.function)
         more = {"rng": rng} if self.resamples else {}
         return cast("Interval", function(samples, level=level, **more))
@@ -93,7 +83,7 @@ METHODS: Mapping[tuple[str, str], Method] = {
             estimand=Estimand.GEOMETRIC_MEAN,
             words="expanded percentile bootstrap of mean log latency, with Welch's t below 10 seeds per side",
             coverage=(0.972, 0.949, 0.948),
-            function=f"{_HOME}.expanded:expanded_percentile",
+            function=f"{_HOME}.percentile:expanded_percentile",
         ),
         Method(
             name="bootstrap-t",
@@ -123,7 +113,7 @@ METHODS: Mapping[tuple[str, str], Method] = {
             estimand=Estimand.GEOMETRIC_MEAN,
             words="Welch's t of mean log latency",
             coverage=(0.970, 0.962, 0.952),
-            function=f"{_HOME}.interval:welch",
+            function="abtune.stats.estimates:welch",
         ),
         Method(
             name="permutation",

@@ -5,17 +5,22 @@ import pytest
 from scipy import stats
 
 from abtune.simulate.noise_kinds import ALIKE, Array, lognormal, skewed
-from abtune.stats.difference.conservative import conservative_welch
-from abtune.stats.difference.standard_error import quantile, standard_error
-from abtune.stats.intervals.bootstrap_t import RESAMPLES, resampled
-from abtune.stats.intervals.simultaneous import critical_value, simultaneous
+from abtune.stats.estimates import conservative_welch, quantile, standard_error
+from abtune.stats.intervals.bootstrap_t import (
+    RESAMPLES,
+    critical_value,
+    resample_tails,
+    resampled,
+    simultaneous,
+)
 from abtune.stats.two_sample import TwoSample
 
 SHAPES = 29
 
 
 def computed(samples: TwoSample, level: float = 0.95) -> tuple[Array, Array]:
-    found = simultaneous(samples, level=level, rng=np.random.default_rng(0))
+    tails = resample_tails(samples, level=level, rng=np.random.default_rng(0))
+    found = simultaneous(samples, tails, level=level)
     return found.low, found.high
 
 
