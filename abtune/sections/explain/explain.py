@@ -36,6 +36,8 @@ _MOST_SEEDS = 30
 _SMALLEST_MARGIN, _LARGEST_MARGIN = 1e-5, 0.99
 _HALVINGS = 12
 _TESTS = "p", "p_welch", "p_equivalence"
+# Verdicts that more seeds, or a larger margin, can turn into a difference or equivalence.
+UNDECIDED = (Verdict.INCONCLUSIVE, Verdict.NOT_SLOWER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,12 +269,12 @@ class _Changes:
         return int(seeds_to_find(boost, *self.sides, settings, tests=tests)[self.index])
 
     def _margin(self) -> float:
-        """Return the smallest margin at which an inconclusive shape becomes equivalent; NaN if none.
+        """Return the smallest margin at which an undecided shape becomes equivalent; NaN if none.
 
         Bounds are halved by their ratio, so that small margins are found as precisely as large ones.
         """
         is_equivalent = self._equivalence()
-        if self.row.verdict is not Verdict.INCONCLUSIVE or not is_equivalent(_LARGEST_MARGIN):
+        if self.row.verdict not in UNDECIDED or not is_equivalent(_LARGEST_MARGIN):
             return math.nan
         low, high = _SMALLEST_MARGIN, _LARGEST_MARGIN
         for _ in range(_HALVINGS):

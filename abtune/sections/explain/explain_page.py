@@ -9,6 +9,7 @@ from abtune.compare.results import Verdict
 from abtune.report.columns import intervals
 from abtune.report.page import Bullets, Dots, Grid, Heading, Part, Prose, Section, Strip, column
 from abtune.sections.explain.explain import (
+    UNDECIDED,
     Explanation,
     MethodInterval,
     MethodTest,
@@ -48,7 +49,7 @@ def explain_page(story: Explanation) -> tuple[Part, ...]:
         for gate in story.gates
     )
     return (
-        Heading(text=f"{row.shape}{kind}: {row.verdict.value}", minor=False),
+        Heading(text=f"{row.shape}{kind}: {row.verdict.words}", minor=False),
         Prose(text=row.reason, remark=False),
         Heading(text="samples", minor=True),
         *([_dots(timed)] if timed else []),
@@ -116,9 +117,9 @@ def _changes(story: Explanation) -> Iterator[str]:
     row, found = story.comparison, story.sensitivity
     yield from _seeds_left_out(found, row.verdict)
     if story.shapes > 1 and row.verdict is not Verdict.INVALID:
-        same = "the same" if found.alone is row.verdict else found.alone.value
+        same = "the same" if found.alone is row.verdict else found.alone.words
         yield f"As the only shape, without correction: {same}."
-    if row.verdict is Verdict.INCONCLUSIVE and found.seeds_for_estimate:
+    if row.verdict in UNDECIDED and found.seeds_for_estimate:
         decimals = boost_decimals([(row.boost_high - row.boost_low) / 2])
         yield (
             f"If the true boost is {percent_cell(row.boost, decimals)}%, as estimated, about "
@@ -139,10 +140,10 @@ def _seeds_left_out(found: Sensitivity, verdict: Verdict) -> Iterator[str]:
     if found.without_seed is None:
         return
     if not found.without_seed:
-        yield f"No single seed: without any one of them the verdict stays {verdict.value}."
+        yield f"No single seed: without any one of them the verdict stays {verdict.words}."
     groups: dict[tuple[Verdict, str], list[str]] = {}
     for seed in found.without_seed:
         groups.setdefault((seed.verdict, seed.config), []).append(str(seed.seed))
     for (changed, config), seeds in groups.items():
         one = "seed" if len(seeds) == 1 else "any one of the seeds"
-        yield f"Without {one} {', '.join(seeds)} of {config}: {changed.value}."
+        yield f"Without {one} {', '.join(seeds)} of {config}: {changed.words}."

@@ -30,9 +30,10 @@ _OPTIMISM = (
     "The search's own time of its winner, against the time measured again, in percent. A negative value is "
     "the winner's curse: the luckiest of many timings wins. Boosts use the times measured again."
 )
-_NAIVE = "The interval if every timing counted as a tuning run."
+_NAIVE = "What the interval would be if every timing counted as a tuning run."
 _NARROW = (
-    " It is {times:.1f} times narrower{typically}, only because timings of one winner agree with each other."
+    " It is {times:.1f} times narrower{typically}, because timings of one winner agree with each other. That "
+    "does not make the boost better known."
 )
 # Few seeds alone may widen their interval as much, but rarely with an ICC of both sides as large by chance.
 _CLEARLY_NARROWER, _AGREEING = 1.5, 0.1
