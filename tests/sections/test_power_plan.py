@@ -55,7 +55,7 @@ def test_noise_of_zero_is_planned_with_a_caveat() -> None:
     """Where seeds agree exactly the plan says for each side that it may promise too much, else nothing."""
     plan = plan_from_dataset(make_sweep([0.1, 0.1], n=5, noise=(0.0, 0.02)), CONFIGS, GOAL, level=0.95)
     (caveat,) = plan.caveats
-    assert caveat.startswith("mainline: all seeds agree exactly in 2 of 2 shapes; ")
+    assert caveat.startswith("mainline: all seeds agree exactly in 2 of 2 shapes. ")
     assert caveat in str(power_page(plan, ""))
     assert plan_from_dataset(make_sweep([0.1], n=5), CONFIGS, GOAL, level=0.95).caveats == ()
 

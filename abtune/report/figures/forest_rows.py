@@ -75,7 +75,7 @@ def _groups(analysis: Analysis) -> list[list[Row]]:
         rows = [
             Row(
                 label="\n".join(lines),
-                cells=(*numbers[member], drawn[member].tone),
+                cells=(*numbers[member], comparisons[member].verdict.words),
                 drawn=drawn[member],
                 shape=comparisons[member].shape,
             )

@@ -154,9 +154,9 @@ def _about_values(timed: Timed, freedom: int) -> Iterator[str]:
 def _about_mean(over_median: Floats, pulled: float) -> Iterator[str]:
     """Yield what pulls the mean away; ``pulled`` is by how much, if that is more than both intervals."""
     if pulled:
-        side, kind = ("above", "slow") if pulled > 0 else ("below", "fast")
+        side, kind = ("above", "Slow") if pulled > 0 else ("below", "Fast")
         far = percent(math.expm1(abs(pulled)))
-        yield f"A few {kind} timings pull the mean {far} {side} the median, more than half of its interval."
+        yield f"{kind} timings pull the mean {far} {side} the median, more than half of its interval."
     if len(over_median) >= ENOUGH_FOR_PATTERNS and (over_median[1:] < over_median[0]).all():
         slow = percent(math.expm1(over_median[0]))
         yield f"The first timing is the slowest, {slow} over the median: perhaps not warmed up. It counts."
