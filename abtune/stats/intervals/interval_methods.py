@@ -50,10 +50,10 @@ class Method:
     """
 
     name: str
-    estimand: str
     words: str
     coverage: tuple[float, float, float]
     function: Function
+    estimand: str = Estimand.GEOMETRIC_MEAN
     resamples: bool = False
     slow: bool = False
 
@@ -80,14 +80,12 @@ METHODS: Mapping[tuple[str, str], Method] = {
     for method in (
         Method(
             name="expanded-percentile",
-            estimand=Estimand.GEOMETRIC_MEAN,
             words="expanded percentile bootstrap of mean log latency, with Welch's t below 10 seeds per side",
             coverage=(0.972, 0.949, 0.948),
             function=f"{_HOME}.percentile:expanded_percentile",
         ),
         Method(
             name="bootstrap-t",
-            estimand=Estimand.GEOMETRIC_MEAN,
             words="bootstrap-t of mean log latency",
             coverage=(0.968, 0.941, 0.940),
             function=f"{_HOME}.bootstrap_t:bootstrap_t",
@@ -96,28 +94,24 @@ METHODS: Mapping[tuple[str, str], Method] = {
         ),
         Method(
             name="percentile",
-            estimand=Estimand.GEOMETRIC_MEAN,
             words="percentile bootstrap of mean log latency",
             coverage=(0.865, 0.915, 0.932),
             function=f"{_HOME}.percentile:percentile",
         ),
         Method(
             name="bca",
-            estimand=Estimand.GEOMETRIC_MEAN,
             words="BCa bootstrap of mean log latency",
             coverage=(0.850, 0.897, 0.924),
             function=f"{_HOME}.percentile:bca",
         ),
         Method(
             name="welch",
-            estimand=Estimand.GEOMETRIC_MEAN,
             words="Welch's t of mean log latency",
             coverage=(0.970, 0.962, 0.952),
             function="abtune.stats.estimates:welch",
         ),
         Method(
             name="permutation",
-            estimand=Estimand.GEOMETRIC_MEAN,
             words="inverted permutation test of mean log latency",
             coverage=(0.954, 0.954, 0.948),
             function=f"{_HOME}.inversion:permutation_inversion",

@@ -50,12 +50,12 @@ class DifferenceTest:
     """
 
     name: str
-    estimand: str
     words: str
     function: Function
     error: Function
     counts_splits: bool
     confirmed_by: str
+    estimand: str = Estimand.GEOMETRIC_MEAN
     across_shapes: bool = False
     slow: bool = False
     hint: str = ""
@@ -76,7 +76,6 @@ TESTS: Mapping[tuple[str, str], DifferenceTest] = {
     for test in (
         DifferenceTest(
             name="permutation",
-            estimand=Estimand.GEOMETRIC_MEAN,
             words="permutation test of mean log latency, confirmed by Welch's t-test",
             function="abtune.stats.testing.significance:permutation_test",
             error="abtune.stats.estimates:conservative_welch",
@@ -85,7 +84,6 @@ TESTS: Mapping[tuple[str, str], DifferenceTest] = {
         ),
         DifferenceTest(
             name="moderated",
-            estimand=Estimand.GEOMETRIC_MEAN,
             words="t test of mean log latency with variances moderated over the shapes",
             function="abtune.stats.testing.significance:moderated_test",
             error="abtune.stats.moderated:moderated_error",
