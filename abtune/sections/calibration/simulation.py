@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +34,7 @@ class Pool:
     n: int  # seeds of a sweep
 
     def draw(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
-        """Draw independent values."""
+        """Return independent values."""
         drawn: Floats = rng.choice(self.residuals, shape) + self.width * rng.standard_normal(shape)
         return drawn
 
@@ -105,7 +106,7 @@ class Simulation:
         self._floor: Floats = np.tile(floor, (replications, 1))
 
     def run(self, boost: float, rng: np.random.Generator) -> SimulatedRates:
-        """Judge simulated sweeps in all of whose shapes the true boost is this."""
+        """Return rates of simulated sweeps in which every shape has this true boost."""
         truth = math.log1p(boost)
         samples = TwoSample(self._draw(0, truth, rng), self._draw(1, 0.0, rng), self._floor)
         interval = self._settings.interval.compute(samples, level=self._settings.level, rng=rng)
@@ -123,7 +124,7 @@ class Simulation:
         )
 
     def _draw(self, side: int, shift: float, rng: np.random.Generator) -> Floats:
-        """Draw the seeds of one side of every shape in every replication, a row each."""
+        """Return seeds of one side of every shape in every replication, a row each."""
         pools = self._pools[side]
         values = np.full((self._replications, len(pools), max(pool.n for pool in pools)), np.nan)
         for place, pool in enumerate(pools):
@@ -132,35 +133,23 @@ class Simulation:
         return values.reshape(-1, values.shape[2])
 
     def _tests(self, samples: TwoSample, rng: np.random.Generator) -> Tests:
-        """Test every replication and correct it by itself."""
-        if self._settings.difference_test.across_shapes or self._settings.procedure.joint is not None:
-            return self._one_by_one(samples, rng)
-        return self._all_at_once(samples, rng)
-
-    def _one_by_one(self, samples: TwoSample, rng: np.random.Generator) -> Tests:
-        """Test a replication at a time, for tests that use several shapes at once."""
-        shapes = len(samples) // self._replications
-        found = [
-            run_tests(samples.rows(slice(start, start + shapes)), self._settings, rng)
-            for start in range(0, len(samples), shapes)
-        ]
-        names = [field.name for field in fields(Tests) if "rank" not in field.name]
-        joined = {name: np.concatenate([getattr(part, name) for part in found]) for name in names}
-        return Tests(**joined, p_rank=None, p_rank_adjusted=None)
-
-    def _all_at_once(self, samples: TwoSample, rng: np.random.Generator) -> Tests:
-        plain = run_tests(samples, uncorrected(self._settings), rng)
-        correction = self._settings.procedure
-
-        def corrected(p: Floats) -> Floats:
-            return np.concatenate([correction.adjust(row) for row in p.reshape(self._replications, -1)])
-
-        return replace(
-            plain,
-            p_adjusted=corrected(plain.p),
-            p_welch_adjusted=corrected(plain.p_welch),
-            p_equivalence_adjusted=corrected(plain.p_equivalence),
-        )
+        """Return the tests of every replication, each corrected by itself."""
+        settings, shapes = self._settings, len(samples) // self._replications
+        if settings.difference_test.across_shapes or settings.procedure.joint is not None:
+            # Such tests use all shapes of a report, so one replication is tested at a time.
+            starts = range(0, len(samples), shapes)
+            found = [run_tests(samples.rows(slice(start, start + shapes)), settings, rng) for start in starts]
+            names = [field.name for field in fields(Tests) if "rank" not in field.name]
+            joined = {name: np.concatenate([getattr(part, name) for part in found]) for name in names}
+            return Tests(**joined, p_rank=None, p_rank_adjusted=None)
+        plain = run_tests(samples, uncorrected(settings), rng)
+        adjusted: dict[str, Any] = {
+            f"{name}_adjusted": np.concatenate(
+                [settings.procedure.adjust(row) for row in getattr(plain, name).reshape(-1, shapes)]
+            )
+            for name in ("p", "p_welch", "p_equivalence")
+        }
+        return replace(plain, **adjusted)
 
     def _share(self, which: npt.NDArray[np.bool_]) -> Floats:
         share: Floats = which.reshape(self._replications, -1).mean(axis=0)

@@ -65,11 +65,11 @@ class Timings:
 def describe_timings(dataset: xr.Dataset, *, baseline: str, level: float) -> Timings:
     """Return what the timings of every configuration that was run as one process say."""
     cells = list(_cells(dataset))
-    rounds = [each for cell in cells if cell.seeds == 1 for each in cell.timed]
+    rounds = [each for seeds, timed in cells if seeds == 1 for each in timed]
     timed = [each for each in rounds if len(each.logs) >= FEWEST]
     series = describe_series(timed, level=level)
     within, repeated = tuple(_within(timed, baseline, level)), tuple(_repeated(series))
-    several = sum(cell.seeds > 1 for cell in cells)
+    several = sum(seeds > 1 for seeds, _ in cells)
     return Timings(
         baseline=baseline,
         level=level,
@@ -80,20 +80,13 @@ def describe_timings(dataset: xr.Dataset, *, baseline: str, level: float) -> Tim
             *_about_processes(series, repeated),
             *_about_boosts(within, baseline),
             *_about_what_is_left_out(several, len(rounds) - len(timed)),
-            *(() if any(cell.seeds for cell in cells) else ("There are no timings.",)),
+            *(() if any(seeds for seeds, _ in cells) else ("There are no timings.",)),
         ),
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Cell:
-    """One configuration of one shape: how many seeds have timings, and the rounds of the first of them."""
-
-    seeds: int
-    timed: tuple[Timed, ...]
-
-
-def _cells(dataset: xr.Dataset) -> Iterator[_Cell]:
+def _cells(dataset: xr.Dataset) -> Iterator[tuple[int, list[Timed]]]:
+    """Yield for each shape and configuration how many seeds have timings, and the rounds of the first."""
     shapes, configs = ([str(name) for name in dataset[dim].values.tolist()] for dim in ("shape", "config"))
     rounds = dataset["round"].values.tolist()
     logs = {config: log_timings(dataset, config) for config in configs}
@@ -103,7 +96,7 @@ def _cells(dataset: xr.Dataset) -> Iterator[_Cell]:
             seeds = np.flatnonzero((~np.isnan(known)).any(axis=(1, 2)))
             first = known[seeds[0]] if len(seeds) else known[:0].reshape(0, 0)
             timed = (_timed(shape, config, *each) for each in zip(rounds, first, strict=False))
-            yield _Cell(seeds=len(seeds), timed=tuple(each for each in timed if len(each.logs)))
+            yield len(seeds), [each for each in timed if len(each.logs)]
 
 
 def _timed(shape: str, config: str, number: int, values: Floats) -> Timed:
