@@ -13,10 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from abtune.simulate.single_runs import SHAPES, UNIT_NOISE, Lender, predictive_coverage
-from abtune.stats.difference.conservative import conservative_welch
-from abtune.stats.difference.standard_error import StandardError, standard_error
-from abtune.stats.intervals.interval import Interval, t_interval
-from abtune.stats.noise.borrowed import LentVariance, predictive_interval
+from abtune.stats.borrowed import LentVariance, predictive_interval
+from abtune.stats.estimates import Interval, StandardError, conservative_welch, standard_error, t_interval
 from abtune.stats.testing.significance import equivalence_p, split_share
 from abtune.stats.testing.step_procedures import holm
 from abtune.stats.two_sample import TwoSample

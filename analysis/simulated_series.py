@@ -7,8 +7,16 @@ from simulated_reports import table
 
 from abtune.simulate.noise_kinds import Array, Noise
 from abtune.simulate.series_kinds import SERIES, autoregressive
-from abtune.stats.series.autocorrelation import autocorrelations, default_lags, integrated_time, ljung_box
-from abtune.stats.series.long_run import MeanEstimate, cosine_mean, half_width, independent_mean
+from abtune.stats.time_series import (
+    MeanEstimate,
+    autocorrelations,
+    cosine_mean,
+    default_lags,
+    half_width,
+    independent_mean,
+    integrated_time,
+    ljung_box,
+)
 
 LEVEL, ALPHA = 0.95, 0.05
 COVERED, FLAGGED = (10, 50, 200), (50, 200)

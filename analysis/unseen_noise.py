@@ -17,8 +17,8 @@ from abtune.compare.settings import Settings
 from abtune.samples.samples import Samples
 from abtune.simulate.noise_kinds import Array, Noise, lognormal
 from abtune.stats.clustered import clustered_variance, half_width
-from abtune.stats.difference.conservative import conservative_welch
-from abtune.stats.intervals.expanded import expanded_percentile
+from abtune.stats.estimates import conservative_welch
+from abtune.stats.intervals.percentile import expanded_percentile
 from abtune.stats.testing.significance import difference_p, equivalence_p, permutation_test, split_share
 from abtune.stats.testing.step_procedures import holm
 from abtune.stats.two_sample import TwoSample

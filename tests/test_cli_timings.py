@@ -111,7 +111,7 @@ def test_a_worth_that_is_the_most_is_marked(empty_folder: Path, plain_environmen
             .replace("\\", "")
         )
         assert re.search(r">85\b", text)
-        assert "Worth >: the most that so many timings can show" in " ".join(text.split())
+        assert "worth >: the most that this number of timings can show" in " ".join(text.split())
     abtune.save_dataset(dataset.isel(config=[0]), "old.nc")
     text = run("analyze", "old.nc", "--timings").out
     assert ">" not in text[text.index("worth") :]

@@ -142,7 +142,7 @@ def _draw(kind: str, opened: xr.Dataset, analysis: Analysis, beside: str | None)
         return draw_seeds(analysis, first, second)
     if kind == "trials":
         from abtune.sections.curve.curve import searches_so_far
-        from abtune.sections.curve.trials_figure import draw_trials
+        from abtune.sections.curve.curve_figures import draw_trials
 
         best = searches_so_far(part.sel(config=list(names)))
         return draw_trials(analysis, best[:, 0], best[:, 1])

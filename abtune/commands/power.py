@@ -116,7 +116,7 @@ def power(
         plan, source = plan_from_noise(cv, goal), "as given"
     if figure is not None:
         from abtune.report.figures.figure import save_figure
-        from abtune.sections.power.power_figure import draw_power
+        from abtune.sections.power.power_page import draw_power
 
         save_figure(draw_power(plan), figure)
     section = Section(name="", page=power_page(plan, source), result=plan)

@@ -16,7 +16,7 @@ from abtune.samples.samples import Samples
 from abtune.stats.boost import from_log
 from abtune.stats.design.detect import fewest_seeds, smallest_p
 from abtune.stats.estimand import Estimand
-from abtune.stats.intervals.interval import Interval
+from abtune.stats.estimates import Interval
 from abtune.stats.resampling.splits import is_exact
 from abtune.text import count, p_value, percent
 

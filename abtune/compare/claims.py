@@ -16,8 +16,8 @@ from abtune.compare.results import Aggregate, Claim, Comparison, Verdict, Worst
 from abtune.compare.settings import Settings
 from abtune.stats.boost import from_log
 from abtune.stats.clustered import shared_covariance
-from abtune.stats.shapes.count_bound import at_least
-from abtune.stats.testing.one_sided import OneSided
+from abtune.stats.shapes.across_shapes import at_least
+from abtune.stats.testing.significance import OneSided
 from abtune.stats.two_sample import Booleans, Floats, TwoSample
 from abtune.text import count, percent_cell, plain_percent
 

@@ -22,9 +22,8 @@ from abtune.errors import InputError, unknown_name
 from abtune.samples.samples import Samples, two_sample
 from abtune.stats.boost import from_log
 from abtune.stats.clustered import clustered_variance, half_width, shared_covariance, t_quantile
-from abtune.stats.difference.standard_error import standard_error
-from abtune.stats.shapes.heterogeneity import Heterogeneity, heterogeneity
-from abtune.stats.shapes.placements import placements
+from abtune.stats.estimates import standard_error
+from abtune.stats.shapes.across_shapes import Heterogeneity, heterogeneity, placements
 from abtune.stats.two_sample import Floats
 from abtune.stats.variance import welch_freedom
 from abtune.text import count

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from abtune.compare.settings import Settings
-from abtune.stats.shapes.heterogeneity import Heterogeneity
+from abtune.stats.shapes.across_shapes import Heterogeneity
 
 
 class Verdict(StrEnum):

@@ -11,14 +11,11 @@ from abtune.compare.settings import Settings
 from abtune.compare.tests import Tests, run_tests
 from abtune.samples.samples import Samples, two_sample
 from abtune.stats.design.detect import Design, Requirement, detectable_boost, fewest_seeds, seeds_needed
-from abtune.stats.difference.conservative import conservative_welch
-from abtune.stats.difference.median_error import median_error
-from abtune.stats.difference.moderated import moderated
 from abtune.stats.estimand import Estimand
-from abtune.stats.intervals.interval import Interval, t_interval, welch
-from abtune.stats.intervals.simultaneous import resample_tails, simultaneous
-from abtune.stats.testing.one_sided import OneSided
-from abtune.stats.testing.significance import split_share
+from abtune.stats.estimates import Interval, conservative_welch, median_error, t_interval, welch
+from abtune.stats.intervals.bootstrap_t import resample_tails, simultaneous
+from abtune.stats.moderated import moderated
+from abtune.stats.testing.significance import OneSided, split_share
 from abtune.stats.two_sample import Floats, Integers, TwoSample
 from abtune.stats.variance import floored, moments
 

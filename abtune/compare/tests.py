@@ -8,11 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from abtune.compare.settings import Settings
-from abtune.stats.difference.conservative import conservative_welch
-from abtune.stats.difference.median_error import median_error
-from abtune.stats.difference.standard_error import StandardError
 from abtune.stats.estimand import Estimand
-from abtune.stats.testing.mann_whitney import mann_whitney_test
+from abtune.stats.estimates import StandardError, conservative_welch, median_error
+from abtune.stats.testing.robust_tests import mann_whitney_test
 from abtune.stats.testing.significance import difference_p, equivalence_p, split_share
 from abtune.stats.two_sample import Floats, TwoSample
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from abtune.simulate.noise_kinds import Array, Noise, lognormal, skewed
-from abtune.stats.intervals.interval import Interval
-from abtune.stats.noise.borrowed import LentVariance, lend_variance, predictive_interval
+from abtune.stats.borrowed import LentVariance, lend_variance, predictive_interval
+from abtune.stats.estimates import Interval
 from abtune.stats.shapes.shape_sample import signed_rank, student
 
 SHAPES, LEVEL = 29, 0.95
@@ -19,15 +19,7 @@ UNIT_NOISE: dict[str, Noise] = {"normal": lognormal(1.0), "exponential": skewed(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lender:
-    """A sweep that lends its noise.
-
-    Attributes
-    ----------
-    shapes, seeds : int
-        Its size.
-    known : bool
-        Whether the table has the same shapes.
-    """
+    """A sweep that lends its noise; ``known`` says whether the table has the same shapes."""
 
     shapes: int
     seeds: int
@@ -36,21 +28,11 @@ class Lender:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage:
-    """Shares of intervals that cover the truth.
-
-    Attributes
-    ----------
-    every : float
-        Of all intervals.
-    noisiest : float
-        Of the intervals of the noisiest fifth of the shapes.
-    all_shapes : float
-        Of tables in which every interval does, at a level divided by the number of shapes.
-    """
+    """Shares of intervals that include the truth."""
 
     every: float
-    noisiest: float
-    all_shapes: float
+    noisiest: float  # of the noisiest fifth of the shapes
+    all_shapes: float  # of tables in which every interval does, at a level divided by the number of shapes
 
 
 def predictive_coverage(
@@ -64,20 +46,8 @@ def predictive_coverage(
 ) -> Coverage:
     """Return the coverage of intervals with borrowed noise, in simulated tables without boosts.
 
-    Parameters
-    ----------
-    noise : callable
-        Noise of standard deviation 1; shapes have the same noise on both sides.
-    spread : float
-        Standard deviation of the log of a shape's noise.
-    lender : Lender
-        The other sweep.
-    replications : int
-        Number of tables.
-    rng : numpy.random.Generator
-        Draws the tables.
-    interval : callable
-        Makes the intervals.
+    ``noise`` has standard deviation 1; each shape scales it, with ``spread`` the standard deviation of the
+    log.
     """
     covered = []
     for _ in range(replications):
@@ -108,32 +78,18 @@ def _lend(values: Array, *, known: bool) -> LentVariance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShapesCovered:
-    """Coverage of intervals over shapes.
+    """Coverage of intervals over shapes."""
 
-    Attributes
-    ----------
-    student, ranks : float
-        Of the mean over a population of shapes, by Student's t and by ranks.
-    these : float
-        Of the mean over exactly these shapes, by Student's t.
-    """
-
-    student: float
-    ranks: float
-    these: float
+    student: float  # of the mean over a population of shapes, by Student's t
+    ranks: float  # the same by ranks
+    these: float  # of the mean over exactly these shapes, by Student's t
 
 
 def shapes_covered(kind: str, spread: float, *, replications: int) -> ShapesCovered:
     """Return the coverage of intervals over shapes, in simulated tables with 3 % search noise.
 
-    Parameters
-    ----------
-    kind : str
-        Distribution of the true log boosts: a name of ``UNIT_NOISE``.
-    spread : float
-        Its standard deviation.
-    replications : int
-        Number of tables.
+    ``kind`` is the distribution of the true log boosts, a name of ``UNIT_NOISE``; ``spread`` its standard
+    deviation.
     """
     rng, centre = np.random.default_rng([10, round(100 * spread)]), 0.1
     covered = np.zeros(3)

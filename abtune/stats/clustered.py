@@ -1,8 +1,7 @@
 """Errors of sums over shapes, clustered by seed.
 
 Runs of different shapes with the same seed number may share a session, so their errors may be correlated.
-Intervals that sum the variances shape by shape would then cover 52 % instead of 95 %. So every sum over
-shapes is first taken within each seed.
+Intervals that sum the variances shape by shape would then cover 52 % instead of 95 %.
 """
 
 from __future__ import annotations
@@ -27,34 +26,13 @@ class ClusteredVariance:
 
 
 def clustered_variance(value: Floats, weight: Floats, floor: Floats | None = None) -> ClusteredVariance:
-    """Return the variance of one side's weighted sum over shapes, clustered by seed.
+    """Return the variance of one side's weighted sum over shapes of their means, clustered by seed.
 
-    Parameters
-    ----------
-    value : ndarray, shape (shapes, seeds)
-        NaN where there is no value.
-    weight : ndarray, shape (shapes,)
-        Weight of the mean of each shape in the sum.
-    floor : ndarray, shape (shapes,), optional
-        Measurement variance of a seed value, NaN where unknown. The variance of a shape is at least this.
-
-    Returns
-    -------
-    ClusteredVariance
-        NaN if a shape with a weight has fewer than two seeds.
-
-    Notes
-    -----
-    With complete data of n seeds this is the variance of the seeds' sums over n, with n - 1 degrees of
-    freedom. With gaps, each seed contributes the sum over its shapes of weight (x - mean)/sqrt(k (k - 1)),
-    for a shape with k seeds, and the squares of the contributions are summed. This clustered sandwich is
-    unbiased for shapes with unequal numbers of seeds [1]_. Its degrees of freedom are Satterthwaite's for
-    independent shapes: tr(C)^2/tr(C^2) with the covariance C of the contributions.
-
-    References
-    ----------
-    .. [1] R. M. Bell and D. F. McCaffrey, Bias reduction in standard errors for linear regression with
-       multi-stage samples, Survey Methodology 28(2), 169-181 (2002).
+    With complete data of n seeds: the variance of the seeds' sums over n, with n - 1 degrees of freedom. With
+    gaps, each seed contributes the sum over its shapes of weight (x - mean)/sqrt(k (k - 1)), for a shape with
+    k seeds; the variance is the sum of squares of the contributions, unbiased for unequal k (Bell and
+    McCaffrey, Survey Methodology 28, 2002). The floor raises the variance of a shape. NaN if a shape with a
+    weight has fewer than two seeds.
     """
     used = weight > 0
     value, weight = value[used], weight[used]
@@ -73,7 +51,10 @@ def clustered_variance(value: Floats, weight: Floats, floor: Floats | None = Non
 
 
 def _freedom(known: Booleans, spread: Floats) -> float:
-    """Return Satterthwaite's degrees of freedom; ``spread`` is each shape's share in the contributions."""
+    """Return Satterthwaite's degrees of freedom for independent shapes, tr(C)^2/tr(C^2).
+
+    C is the covariance of the contributions; ``spread`` is each shape's share in them.
+    """
     present = known.astype(np.float64)
     counts = present.sum(axis=1)
     if (counts == present.shape[1]).all() or not spread.any():
@@ -84,22 +65,10 @@ def _freedom(known: Booleans, spread: Floats) -> float:
 
 
 def shared_covariance(samples: TwoSample) -> ClusteredVariance:
-    """Return the mean covariance of the boosts of two shapes, from what the runs of a seed have in common.
+    """Return the mean covariance c of the boosts of two shapes; zero where negative or unknown.
 
-    Parameters
-    ----------
-    samples : TwoSample
-        A column per seed. The floor is not used.
-
-    Returns
-    -------
-    ClusteredVariance
-        Zero where the covariance is negative or unknown.
-
-    Notes
-    -----
-    The variance V of the mean over S shapes, clustered by seed, is (v + (S - 1) c)/S, where v is the mean
-    variance of a shape and c the covariance.
+    The clustered variance of the mean over S shapes is (v + (S - 1) c)/S, with v the mean variance of a
+    shape.
     """
     shapes = len(samples)
     if shapes < 2:
@@ -117,15 +86,7 @@ def shared_covariance(samples: TwoSample) -> ClusteredVariance:
 
 
 def half_width(sides: Sequence[ClusteredVariance], level: float) -> float:
-    """Return half of Welch's t interval of a difference or sum of two sides.
-
-    Parameters
-    ----------
-    sides : sequence of ClusteredVariance
-        Two; a variance of NaN gives NaN.
-    level : float
-        Confidence level, a fraction.
-    """
+    """Return half of Welch's t interval of a difference or sum of two sides."""
     first, second = sides
     freedom = float(welch_freedom(first.variance, second.variance, first.freedom + 1, second.freedom + 1))
     error = math.sqrt(first.variance + second.variance)

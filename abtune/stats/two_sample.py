@@ -25,22 +25,12 @@ Booleans: TypeAlias = npt.NDArray[np.bool_]
 class TwoSample:
     """Seeds of the baseline and of the candidate, for many shapes.
 
-    Attributes
-    ----------
-    first, second : ndarray, shape (shapes, seeds), log seconds
-        One row per shape, padded with NaN. The numbers of columns may differ.
-    floor : ndarray, shape (shapes, 2)
-        Measurement variance of a seed value on each side; NaN where unknown. The variance over seeds is
-        never taken to be smaller.
-
-    Raises
-    ------
-    ValueError
-        If the shapes of the arrays do not match, a value is infinite, or a floor is negative.
+    ValueError if the shapes of the arrays do not match, a value is infinite, or a floor is negative.
     """
 
-    first: Floats
+    first: Floats  # log seconds, a row per shape, padded with NaN
     second: Floats
+    # measurement variance of a seed value, shape (shapes, 2), NaN if unknown: the least variance
     floor: Floats
 
     def __post_init__(self) -> None:
@@ -57,13 +47,7 @@ class TwoSample:
 
     @classmethod
     def without_floor(cls, first: npt.ArrayLike, second: npt.ArrayLike) -> Self:
-        """Return samples whose measurement variance is unknown.
-
-        Parameters
-        ----------
-        first, second : array_like, shape (shapes, seeds), log seconds
-            One row per shape, padded with NaN.
-        """
+        """Return samples whose measurement variance is unknown."""
         one, two = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
         return cls(one, two, np.full((len(one), 2), np.nan))
 
@@ -80,23 +64,11 @@ class TwoSample:
         return TwoSample(self.second, self.first, self.floor[:, ::-1])
 
     def rows(self, index: slice | Integers | Booleans) -> TwoSample:
-        """Return some of the shapes.
-
-        Parameters
-        ----------
-        index : slice or ndarray, shape (chosen,) of int or (shapes,) of bool
-            The shapes to keep.
-        """
+        """Return some of the shapes."""
         return TwoSample(self.first[index], self.second[index], self.floor[index])
 
     def groups(self, *, at_least: int) -> Iterator[Group]:
-        """Yield the shapes in groups with equal numbers of seeds.
-
-        Parameters
-        ----------
-        at_least : int
-            Shapes with fewer seeds than this on either side are left out.
-        """
+        """Yield the shapes with this many seeds on both sides, in groups with equal numbers of seeds."""
         first, second, counts = ascending(self.first), ascending(self.second), self.sizes
         for n_first, n_second in np.unique(counts, axis=0).tolist():
             if min(n_first, n_second) >= at_least:
@@ -111,20 +83,10 @@ class TwoSample:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Group:
-    """Shapes with the same numbers of seeds.
+    """Shapes with the same numbers of seeds."""
 
-    Attributes
-    ----------
-    index : ndarray of int, shape (members,)
-        Rows of the members in the samples that they come from.
-    first, second : ndarray, shape (members, n_first) and (members, n_second)
-        Their samples without NaN, ascending.
-    floor : ndarray, shape (members, 2)
-        As :class:`TwoSample` has it.
-    """
-
-    index: Integers
-    first: Floats
+    index: Integers  # rows of the members in the samples that they come from
+    first: Floats  # shape (members, seeds) without NaN, ascending; so is second
     second: Floats
     floor: Floats
 
@@ -135,14 +97,15 @@ class Group:
             return self.second, self.first
         return self.first, self.second
 
-    def blocks(self, most: int) -> Iterator[Group]:
-        """Yield the members a block at a time.
+    @property
+    def floor_variance(self) -> Floats:
+        """Variance of the difference of means if seeds varied by their measurement alone."""
+        sizes = [self.first.shape[1], self.second.shape[1]]
+        variance: Floats = np.nansum(self.floor / sizes, axis=1)
+        return variance
 
-        Parameters
-        ----------
-        most : int
-            Largest number of members in a block.
-        """
+    def blocks(self, most: int) -> Iterator[Group]:
+        """Yield the members at most so many at a time."""
         for start in range(0, len(self.index), most):
             rows = slice(start, start + most)
             yield Group(
@@ -154,18 +117,7 @@ class Group:
 
 
 def ascending(values: npt.ArrayLike) -> Floats:
-    """Return samples as a new array with every row ascending and its NaN last.
-
-    Parameters
-    ----------
-    values : array_like, shape (shapes, seeds)
-        Finite, or NaN where there is no value.
-
-    Raises
-    ------
-    ValueError
-        If the array does not have two axes, or a value is infinite.
-    """
+    """Return samples as a new array with every row ascending and its NaN last."""
     return np.sort(_checked(values), axis=1)
 
 

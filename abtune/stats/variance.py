@@ -18,55 +18,31 @@ _NORMAL_MAD = 1.4826  # a normal sample's standard deviation over its median abs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeedValues:
-    """One value per seed, and its measurement variance.
+    """One value per seed in log seconds, and its variance over repeated measurement, shape (...)."""
 
-    Attributes
-    ----------
-    value : ndarray, shape (...), log seconds
-        NaN without timings.
-    measurement_variance : ndarray, shape (...)
-        Variance of that value over repeated measurement; NaN where there is only one timing.
-    """
-
-    value: Floats
-    measurement_variance: Floats
+    value: Floats  # NaN without timings
+    measurement_variance: Floats  # NaN where there is only one timing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moments:
-    """Sizes, means and variances of the samples of many shapes.
-
-    Attributes
-    ----------
-    n : ndarray of int, shape (shapes,)
-    mean : ndarray, shape (shapes,)
-        NaN for an empty sample.
-    variance : ndarray, shape (shapes,)
-        With n - 1 in the denominator; NaN below two values.
-    """
+    """Sizes, means and variances of the samples of many shapes, shape (shapes,)."""
 
     n: Integers
-    mean: Floats
-    variance: Floats
+    mean: Floats  # NaN for an empty sample
+    variance: Floats  # with n - 1 in the denominator; NaN below two values
 
 
 def seed_values(log_latency: npt.ArrayLike) -> SeedValues:
-    """Return one value per winner: the mean over rounds of the median of a round.
+    """Return one value per winner, from shape (..., rounds, repeats): the mean of the medians of rounds.
 
-    Parameters
-    ----------
-    log_latency : array_like, shape (..., rounds, repeats), log seconds
-        NaN where there is no timing.
-
-    Notes
-    -----
     Spikes of tens of percent within a round come from the rest of the machine, not from the kernel. The
-    median ignores them. It costs a few hundredths of a percent of precision, far less than the noise of
-    searches. Rounds differ by the state of the machine; they are few, and averaged.
+    median ignores them, for a few hundredths of a percent of precision. Rounds differ by the state of the
+    machine.
 
     With two rounds or more, the measurement variance is the variance between rounds over their number. With
     one round it is the variance of a median, pi/2 sigma^2/m, with sigma from the median absolute deviation.
-    One round does not show how much rounds differ, so this value is too small rather than too large.
+    One round does not show how much rounds differ, so this is too small rather than too large.
     """
     timings = np.asarray(log_latency, dtype=np.float64)
     by_round = _median(timings)
@@ -81,12 +57,7 @@ def seed_values(log_latency: npt.ArrayLike) -> SeedValues:
 
 
 def moments(values: npt.ArrayLike) -> Moments:
-    """Return size, mean and variance of each row, without its NaN.
-
-    Parameters
-    ----------
-    values : array_like, shape (shapes, seeds)
-    """
+    """Return size, mean and variance of each row, without its NaN."""
     samples = ascending(values)
     n = sizes(samples)
     mean = _mean(samples)
@@ -106,24 +77,9 @@ def floored(variance: Floats, floor: Floats) -> Floats:
 def welch_freedom(
     first: npt.ArrayLike, second: npt.ArrayLike, n_first: npt.ArrayLike, n_second: npt.ArrayLike
 ) -> Floats:
-    """Return the degrees of freedom of a difference of two means with unequal variances.
+    """Return Welch's degrees of freedom (v1 + v2)^2/(v1^2/(n1 - 1) + v2^2/(n2 - 1)).
 
-    Parameters
-    ----------
-    first, second : array_like
-        Variances of the two means.
-    n_first, n_second : array_like
-        Sizes of the two samples; arguments broadcast.
-
-    Returns
-    -------
-    ndarray
-        (v1 + v2)^2/(v1^2/(n1 - 1) + v2^2/(n2 - 1)) [1]_; n1 + n2 - 2 without variance.
-
-    References
-    ----------
-    .. [1] B. L. Welch, The generalization of "Student's" problem when several different population
-       variances are involved, Biometrika 34, 28-35 (1947). DOI 10.1093/biomet/34.1-2.28
+    v1 and v2 are the variances of the two means; n1 + n2 - 2 if both are zero. DOI 10.1093/biomet/34.1-2.28.
     """
     v_one, v_two = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     n_one, n_two = np.asarray(n_first, dtype=np.float64), np.asarray(n_second, dtype=np.float64)

@@ -19,7 +19,7 @@ from abtune.ingest.searches.logs import read_logs
 from abtune.ingest.sources import find_matching, find_sources
 from abtune.samples.lost_trials import count_trials
 from abtune.sections.curve.curve import best_so_far
-from abtune.sections.power.cost import cost_of_a_seed
+from abtune.sections.power.seed_plan import cost_of_a_seed
 
 TASK_LOG = "tvm.s_tir.meta_schedule.logging.task_0_main.log"
 CONSOLE = "tvm.s_tir.meta_schedule.logging.task_scheduler.log"

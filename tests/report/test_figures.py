@@ -25,8 +25,7 @@ from abtune.report.figures.seeds import draw_seeds
 from abtune.report.scale import margin_ends
 from abtune.samples.samples import extract
 from abtune.sections.curve.curve import Curve, Point, ShapeCurve
-from abtune.sections.curve.curve_figure import draw_curve
-from abtune.sections.curve.trials_figure import draw_trials, median_so_far
+from abtune.sections.curve.curve_figures import draw_curve, draw_trials, median_so_far
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -217,9 +217,9 @@ def test_the_mean_over_shapes_is_one_over_the_same_shapes() -> None:
         assert 1 + point.boost == pytest.approx(stats.gmean([1 + one.boost for one in by_shape]))
     latency = [(point.latency_baseline, point.latency_candidate) for point in curve.overall[2:]]
     assert np.diff(latency, axis=0).max() <= 0
-    assert curve.caveats[1].startswith("Up to 2 trials, a row leaves out the searches that have not found")
+    assert curve.caveats[1].startswith("Up to 2 trials, some searches have not found a candidate that runs")
     about = [note for note in curve.caveats if note.startswith("These shapes")]
-    assert [note[:29] for note in about] == ["These shapes: 2 of 3, those i", "These shapes: nothing up to 2"]
+    assert [note[:29] for note in about] == ["These shapes: 2 of 3, those i", "These shapes: no boost up to "]
 
 
 def test_the_winners_are_those_of_the_same_shapes() -> None:
@@ -252,7 +252,7 @@ def test_without_winners_of_the_same_shapes_there_is_no_row(searches: bool) -> N
     analysis = abtune.analyze(dataset)
     curve = boost_curve(dataset, analysis)
     assert curve.again is None
-    assert ("no row of the winners" if searches else "in none of them") in curve.caveats[-1]
+    assert ("no row for the winners" if searches else "in none of them") in curve.caveats[-1]
     labels = [part.labels for part in curve_page(curve, analysis) if isinstance(part, Grid)]
     assert ["again" in rows for rows in labels] == [False, True, True]
 

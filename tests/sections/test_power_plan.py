@@ -17,9 +17,8 @@ import abtune
 from abtune.dataset.build import add_variables
 from abtune.dataset.schema import TrialStatus
 from abtune.errors import InputError
-from abtune.sections.power.cost import cost_of_a_seed
 from abtune.sections.power.power_page import power_page
-from abtune.sections.power.seed_plan import Goal, plan_from_dataset, plan_from_noise
+from abtune.sections.power.seed_plan import Goal, cost_of_a_seed, plan_from_dataset, plan_from_noise
 
 CONFIGS = ("mainline", "async")
 GOAL = Goal(alpha=0.05, target=0.8, shapes=1, boosts=(0.02, 0.05), seeds=(5, 10, 20))
@@ -56,7 +55,7 @@ def test_noise_of_zero_is_planned_with_a_caveat() -> None:
     """Where seeds agree exactly the plan says for each side that it may promise too much, else nothing."""
     plan = plan_from_dataset(make_sweep([0.1, 0.1], n=5, noise=(0.0, 0.02)), CONFIGS, GOAL, level=0.95)
     (caveat,) = plan.caveats
-    assert caveat.startswith("mainline: all seeds agree exactly in 2 of 2 shapes; ")
+    assert caveat.startswith("mainline: all seeds agree exactly in 2 of 2 shapes. ")
     assert caveat in str(power_page(plan, ""))
     assert plan_from_dataset(make_sweep([0.1], n=5), CONFIGS, GOAL, level=0.95).caveats == ()
 

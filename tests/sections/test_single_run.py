@@ -15,10 +15,8 @@ from compare_builders import NAN, make_sweep
 import abtune
 from abtune.dataset.schema import RunStatus
 from abtune.errors import InputError
-from abtune.sections.single_run.all_shapes import Together
-from abtune.sections.single_run.borrowed_noise import Outside
-from abtune.sections.single_run.comparability import Standing
-from abtune.sections.single_run.single_run import SingleRun, describe_single_runs
+from abtune.sections.single_run.borrowed_noise import Outside, Standing
+from abtune.sections.single_run.single_run import SingleRun, Together, describe_single_runs
 from abtune.stats.shapes.shape_sample import noise_bound
 
 PUBLISHED = "tvm14009-rtx3080"
@@ -156,11 +154,11 @@ def test_other_names_and_shapes_get_the_usual_noise() -> None:
     assert found.outside.baseline.sources == ("old", "new")
     assert standing(found, "configurations") == (
         Standing.DIFFERS,
-        "not two seeds of mainline or async there, so the noise is that of old, new, pooled",
+        "no shape there has two seeds of mainline or async, so the noise of old, new is pooled",
     )
     assert standing(found, "shapes") == (
         Standing.DIFFERS,
-        "1 of 2 without seeds there get the usual noise of its shapes",
+        "1 of 2 have no seeds there and get the usual noise of its shapes",
     )
     assert [pair.predicted.known for pair in found.shapes if pair.predicted] == [True, False]
 
@@ -170,7 +168,7 @@ def test_what_the_datasets_say_of_themselves_is_compared() -> None:
     outside = make_sweep([0.0] * 3, n=3, attrs={"gpu": "H200", "trials": 192})
     there = describe(table([0.1], attrs={"gpu": "h200", "trials": 5000}), outside)
     assert standing(there, "hardware") == (Standing.AGREES, "h200")
-    assert standing(there, "trials a run") == (Standing.DIFFERS, "5,000 here, 192 there")
+    assert standing(there, "trials per run") == (Standing.DIFFERS, "5,000 here, 192 there")
     assert standing(there, "tuner") == (Standing.NOT_RECORDED, "")
     bare = describe(table([0.1]), outside)
     assert standing(bare, "hardware") == (Standing.NOT_RECORDED, "H200 there")
@@ -217,7 +215,7 @@ def test_noise_is_lent_as_large_as_its_measurement() -> None:
 def test_a_sweep_of_two_shapes_says_little_of_others() -> None:
     """With fewer than three shapes the caveat says what is not known."""
     found = describe(table([0.1, 0.05, 0.02]), make_sweep([0.0] * 2, n=5))
-    assert "fewer than three shapes" in " ".join(found.caveats)
+    assert "Fewer than three shapes" in " ".join(found.caveats)
     assert all(pair.predicted and pair.predicted.boost_low < pair.boost for pair in found.shapes)
 
 
@@ -261,12 +259,12 @@ def numbers(row: Together) -> list[float]:
 @pytest.mark.parametrize(
     ("boosts", "said"),
     [
-        ([0.1], "one shape says nothing of shapes like it"),
-        ([0.0], "one shape says nothing of shapes like it"),
+        ([0.1], "one shape says nothing about other shapes"),
+        ([0.0], "one shape says nothing about other shapes"),
         ([0.1, 0.1, 0.1], "all shapes have the same ratio"),
-        ([0.0, 0.0], "2 shapes with exactly equal times"),
-        ([0.1, 0.05], "the smallest p that the signs of 2 shapes can give is 0.5"),
-        ([0.1, 0.05, 0.0, -0.01], "1 shape with exactly equal times: sign and signed-rank test leave it out"),
+        ([0.0, 0.0], "leave out 2 shapes with exactly equal times"),
+        ([0.1, 0.05], "the sign test of 2 shapes cannot give a p below 0.5"),
+        ([0.1, 0.05, 0.0, -0.01], "leave out 1 shape with exactly equal times"),
     ],
 )
 def test_too_little_comes_with_a_caveat(boosts: list[float], said: str) -> None:
@@ -310,8 +308,8 @@ def test_the_coverage_that_is_stated_is_that_of_the_simulation() -> None:
     together = min(round(parts[2]) for _, parts in cells)
     said = " ".join(describe(abtune.open_dataset(PUBLISHED), abtune.open_dataset("h200-pilot")).caveats)
     assert f"{min(alone)} to {max(alone)}% of the shapes" in said
-    assert f"{min(noisiest)} to {max(noisiest)}% of the noisiest fifth" in said
-    assert f"as few as {together}% of tables" in said
+    assert f"which cannot be identified, it is {min(noisiest)} to {max(noisiest)}%" in said
+    assert f"in only {together}% of tables" in said
 
 
 @pytest.mark.parametrize(("times", "expected"), [(0.9, Standing.AGREES), (1.1, Standing.DIFFERS)])

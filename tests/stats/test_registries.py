@@ -10,9 +10,7 @@ import pytest
 from running import Run
 
 from abtune.lazy import load
-from abtune.stats.difference.conservative import conservative_welch
-from abtune.stats.difference.standard_error import standard_error
-from abtune.stats.intervals.interval import Interval, t_interval
+from abtune.stats.estimates import Interval, conservative_welch, standard_error, t_interval
 from abtune.stats.intervals.interval_methods import METHODS, Method
 from abtune.stats.testing.corrections import CORRECTIONS, Correction, divided
 from abtune.stats.testing.difference_tests import TESTS, DifferenceTest
@@ -56,7 +54,7 @@ def toys(monkeypatch: pytest.MonkeyPatch) -> None:
         function=toy_test,
         error=conservative_welch,
         counts_splits=False,
-        confirmed=False,
+        confirmed_by="",
     )
     monkeypatch.setitem(METHODS, (MEAN, "toy"), interval)
     monkeypatch.setitem(CORRECTIONS, "toy", correction)

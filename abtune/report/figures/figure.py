@@ -25,13 +25,7 @@ TITLE = 34
 
 
 def require_matplotlib() -> None:
-    """Refuse to go on if figures cannot be drawn.
-
-    Raises
-    ------
-    InputError
-        If matplotlib is not installed.
-    """
+    """Raise InputError if matplotlib is not installed."""
     try:
         importlib.import_module("matplotlib")
     except ImportError:
@@ -39,20 +33,7 @@ def require_matplotlib() -> None:
 
 
 def new_figure(panels: int, width: float, height: float) -> tuple[Figure, Sequence[Axes]]:
-    """Return an empty figure with its panels, up to three in a row.
-
-    Parameters
-    ----------
-    panels : int
-        How many.
-    width, height : float
-        Size of a panel, inches.
-
-    Raises
-    ------
-    InputError
-        If matplotlib is not installed.
-    """
+    """Return an empty figure with its panels of this size in inches, up to three in a row."""
     require_matplotlib()
     import matplotlib as mpl
     from matplotlib.figure import Figure as NewFigure
@@ -68,13 +49,7 @@ def new_figure(panels: int, width: float, height: float) -> tuple[Figure, Sequen
 
 
 def save_figure(figure: Figure, path: Path) -> None:
-    """Write a figure, whole or not at all; the suffix of the file chooses the format.
-
-    Raises
-    ------
-    StoreError
-        If the format is unknown or the file cannot be written.
-    """
+    """Write a figure, whole or not at all; the suffix of the file chooses the format."""
     import matplotlib as mpl
 
     drawn = io.BytesIO()
@@ -96,13 +71,7 @@ def plain(text: str) -> str:
 
 
 def text_width(text: str, size: float, *, bold: bool = False) -> float:
-    """Return the width of the longest line of a text, in points, for letters of this size.
-
-    Raises
-    ------
-    InputError
-        If matplotlib is not installed.
-    """
+    """Return the width of the longest line of a text, in points, for letters of this size."""
     require_matplotlib()
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import TextPath

@@ -27,18 +27,11 @@ VERDICT_COLOURS = {
     Verdict.IMPROVED: "#009e73",
     Verdict.REGRESSED: "#d55e00",
     Verdict.EQUIVALENT: "#0072b2",
-    Verdict.NOT_SLOWER: "#2f6f3e",
+    Verdict.NOT_SLOWER: "#2f6f3e",  # not of the palette: a darker green, as in HTML
     Verdict.INCONCLUSIVE: "#555555",
     Verdict.INVALID: "#777777",
 }
-_MARKERS = {
-    Verdict.IMPROVED: "^",
-    Verdict.REGRESSED: "v",
-    Verdict.EQUIVALENT: "s",
-    Verdict.NOT_SLOWER: "^",
-    Verdict.INCONCLUSIVE: "o",
-    Verdict.INVALID: "d",
-}
+_MARKERS = dict(zip(VERDICT_COLOURS, "^vspod", strict=True))
 _HOLLOW = {Verdict.NOT_SLOWER, Verdict.INCONCLUSIVE, Verdict.INVALID}
 _SIZE = 8.0  # points of letters
 _ROW, _PLOT, _GAP = 0.21, 3.6, 10.0  # inch, inch, points
@@ -47,26 +40,9 @@ _INK = "black"
 
 
 def draw_forest(analysis: Analysis, beside: Mapping[str, float] | None = None, source: str = "") -> Figure:
-    """Return a figure of the boosts of an analysis.
+    """Return a figure of the boosts of an analysis: percent across, a row per shape.
 
-    Parameters
-    ----------
-    analysis : Analysis
-        As :func:`abtune.analyze` returns it.
-    beside : mapping of str to float, optional
-        Boosts of another dataset by shape, fractions; drawn as crosses where this one has the shape.
-    source : str
-        The name of that dataset.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        With one axes; a boost of 0.1 is at 10 on its horizontal axis, rows are at their ``y``.
-
-    Raises
-    ------
-    InputError
-        If matplotlib is not installed.
+    ``beside`` are boosts of another dataset by shape, drawn as crosses; ``source`` is its name.
     """
     crosses = {row.shape: (beside or {}).get(row.shape, math.nan) for row in analysis.comparisons}
     rows = forest_rows(analysis)
@@ -127,11 +103,12 @@ def _write_cells(
 ) -> None:
     """Write the numbers right of the drawing, the last column flush left, the others flush right."""
     heights = [-1.0, *(row.y for row in rows)]
+    verdicts = [None, *(row.verdict for row in rows)]
     inner = axis.get_yaxis_transform()
     for column, width in enumerate(widths):
         last = column == len(widths) - 1
         offset = _GAP * (column + 1) + sum(widths[:column]) + (0 if last else width)
-        for y, line in zip(heights, cells, strict=True):
+        for y, line, verdict in zip(heights, cells, verdicts, strict=True):
             if line[column]:
                 axis.annotate(
                     line[column],
@@ -143,13 +120,9 @@ def _write_cells(
                     va="center_baseline",
                     fontsize=_SIZE,
                     fontweight="bold" if y < 0 else "normal",
-                    color=_colour_of(line[column]) if last else _INK,
+                    color=VERDICT_COLOURS[verdict] if last and verdict else _INK,
                     annotation_clip=False,
                 )
-
-
-def _colour_of(words: str) -> str:
-    return next((colour for verdict, colour in VERDICT_COLOURS.items() if verdict.words == words), _INK)
 
 
 def _draw_row(axis: Axes, row: Row, scale: Scale) -> None:

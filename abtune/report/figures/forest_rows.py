@@ -26,27 +26,13 @@ _BETWEEN = 0.4  # rows between groups
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A row as it is drawn.
+    """A row as it is drawn."""
 
-    Attributes
-    ----------
-    label : str
-        The text at its left; long labels have several lines.
-    y : float
-        Its middle; 0 is the top, and a line of text takes 1.
-    cells : tuple of str
-        The texts at its right.
-    drawn : Interval or None
-        What is drawn; None for headings.
-    shape : str
-        Whole label of the shape; empty for overall boosts and headings.
-    """
-
-    label: str
-    y: float = 0.0
-    cells: tuple[str, ...] = ()
-    drawn: Interval | None = None
-    shape: str = ""
+    label: str  # at the left; long labels have several lines
+    y: float = 0.0  # its middle; 0 is the top, and a line of text takes 1
+    cells: tuple[str, ...] = ()  # the texts at its right
+    drawn: Interval | None = None  # None for headings
+    shape: str = ""  # empty for overall boosts and headings
 
     @property
     def height(self) -> float:

@@ -6,12 +6,12 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from abtune.report.figures.figure import TITLE, plain
+from abtune.report.figures.figure import GREY, TITLE, plain
 from abtune.report.scale import round_numbers
 from abtune.report.text.labels import fit_labels
 from abtune.text import printable
@@ -25,6 +25,8 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 SIDE_COLOURS = ("#0072b2", "#d55e00")
 # Of letters, in points.
 SIZE = 7.5
+# How the words look that stand in place of data.
+NOTE: Any = {"ha": "center", "va": "center", "color": GREY, "fontsize": SIZE}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,8 +11,9 @@ import numpy as np
 
 from abtune.compare.results import Analysis, Comparison, Side
 from abtune.report.columns import boost_texts, report_decimals, shape_interval
-from abtune.report.figures.figure import GREY, new_figure, plain
+from abtune.report.figures.figure import new_figure, plain
 from abtune.report.figures.panels import (
+    NOTE,
     SIDE_COLOURS,
     SIZE,
     Floats,
@@ -39,25 +40,7 @@ _SPREAD = 0.16  # distance between seeds across the axis, in lanes
 
 
 def draw_seeds(analysis: Analysis, baseline: Samples, candidate: Samples) -> Figure:
-    """Return a figure of the seeds of each shape, the baseline above, with a bar at their geometric mean.
-
-    Parameters
-    ----------
-    analysis : Analysis
-        As :func:`abtune.analyze` returns it.
-    baseline, candidate : Samples
-        Of the same shapes in the same order.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One axes per shape; its unit is in the label of its axis.
-
-    Raises
-    ------
-    InputError
-        If matplotlib is not installed.
-    """
+    """Return a figure of the seeds of each shape, the baseline above, with a bar at their geometric mean."""
     figure, axes = new_figure(len(analysis.comparisons), 3.2, _height(analysis))
     texts = _results(analysis)
     for shape, (axis, row) in enumerate(zip(axes, analysis.comparisons, strict=True)):
@@ -114,16 +97,7 @@ def _draw_side(axis: Axes, lane: int, side: Side, values: Floats, unit: Unit) ->
     """Draw one configuration in its lane; seeds in order of latency step up and down, so that ties show."""
     if not values.size:
         words = f"{side.failed} failed" if side.failed else "no timings"
-        axis.text(
-            0.5,
-            lane,
-            words,
-            transform=axis.get_yaxis_transform(),
-            ha="center",
-            va="center",
-            color=GREY,
-            fontsize=SIZE,
-        )
+        axis.text(0.5, lane, words, transform=axis.get_yaxis_transform(), **NOTE)
         return
     steps = np.array([-1, 1, 0])[np.arange(values.size) % 3] if values.size > 1 else np.zeros(1)
     axis.plot(

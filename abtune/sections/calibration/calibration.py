@@ -2,133 +2,85 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import xarray as xr
 
+from abtune.compare.gates import differs
 from abtune.compare.settings import Settings
+from abtune.compare.tests import run_tests
 from abtune.errors import InputError
 from abtune.samples.samples import Samples, extract, two_sample
-from abtune.sections.calibration.aa_splits import Resplit, resplit
-from abtune.sections.calibration.simulation import SimulatedRates, Simulation, own_noise, shared_noise
-from abtune.stats.two_sample import Integers
+from abtune.sections.calibration.simulation import Simulation, noise_pools, uncorrected
+from abtune.stats.two_sample import Integers, TwoSample
 
-_FEWEST = 3
+_FEWEST = 3  # seeds per side
+_FEWEST_TO_SPLIT = 4
+_MOST_SPLITS = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simulated:
-    """One shape in simulated sweeps; shares of them.
-
-    Attributes
-    ----------
-    shape : str
-    n_baseline, n_candidate : int
-        Seeds, as in the dataset.
-    coverage : float
-        The interval holds the true boost.
-    false_alarm : float
-        A difference is called where there is none, without a correction over the shapes.
-    equivalent : float
-        Equivalence is called where there is no difference, with the correction.
-    power : tuple of float
-        A difference is called at each true boost, with the correction.
-    """
+    """One shape in simulated sweeps; shares of them."""
 
     shape: str
     n_baseline: int
     n_candidate: int
-    coverage: float
-    false_alarm: float
-    equivalent: float
-    power: tuple[float, ...]
+    coverage: float  # the interval includes the true boost
+    false_alarm: float  # called different without a difference, uncorrected
+    equivalent: float  # called equivalent without a difference, corrected
+    power: tuple[float, ...]  # called different at each true boost, corrected
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resplit:
+    """How often a configuration would be called different from itself; shares of the splits."""
+
+    shape: str
+    config: str
+    seeds: int  # of each half
+    splits: int  # all there are, up to 500
+    interval: float  # the interval excludes zero
+    permutation: float
+    welch: float  # the closed-form test that confirms rejects, without a correction
+    called: float  # all three agree, so that a difference would be called
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """Measured error rates and power of the method on a dataset.
-
-    Attributes
-    ----------
-    settings : Settings
-        Those of the analysis; its ``rng_seed`` is that of the simulation.
-    replications : int
-        Simulated sweeps for each true boost.
-    interval_method, test_method, correction : str
-        The same in words.
-    boosts : tuple of float
-        True boosts at which power was measured.
-    resplits : tuple of Resplit
-        A/A comparisons, each shape under the baseline, then each under the candidate; none for the moderated
-        test, which takes all shapes at once.
-    simulated : tuple of Simulated
-        Shapes with at least three seeds on both sides.
-    any_false_alarm : float
-        Share of simulated sweeps without any difference in which some shape is called different, with the
-        correction, if the noise of a side has one form in all shapes.
-    any_false_alarm_own : float
-        The same if the noise of each shape and side has the form that its own seeds show.
-    error : float
-        Standard error of a share of five percent by the number of replications.
-    """
+    """Measured error rates and power of the method on a dataset."""
 
     settings: Settings
-    replications: int
+    replications: int  # simulated sweeps for each true boost
     interval_method: str
     test_method: str
     correction: str
-    boosts: tuple[float, ...]
+    boosts: tuple[float, ...]  # true boosts at which power was measured
+    # Each shape under both configurations; none for a test that takes all shapes at once.
     resplits: tuple[Resplit, ...]
-    simulated: tuple[Simulated, ...]
-    any_false_alarm: float
-    any_false_alarm_own: float
-    error: float
+    simulated: tuple[Simulated, ...]  # shapes with at least three seeds per side
+    any_false_alarm: float  # share of sweeps without a difference in which some shape is called different
+    error: float  # standard error of a share of five percent
 
 
 def calibrate(
     dataset: xr.Dataset, settings: Settings, *, boosts: tuple[float, ...], replications: int
 ) -> Calibration:
-    """Return how a method performs on data like these.
-
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-        Valid by the schema.
-    settings : Settings
-        How the simulated sweeps are judged.
-    boosts : tuple of float
-        True boosts at which to measure power.
-    replications : int
-        Simulated sweeps for each boost, and for none.
-
-    Raises
-    ------
-    InputError
-        If no shape has three seeds on both sides.
-
-    Notes
-    -----
-    The rate of false alarms in whole reports is a rate of rare events: it depends on the tails of the noise,
-    and on whether both sides have the same tails. Ten seeds do not determine that: simulated from ten seeds a
-    side, sides that are alike in truth differ in form and spread, and the rate comes out too high. Sharing
-    the form over shapes, and drawing their spreads together, removes most of that bias; docs/statistics.md
-    has both beside the truth.
-    """
+    """Return how a method performs on data like these; InputError if no shape has three seeds per side."""
     sides = extract(dataset, settings.baseline), extract(dataset, settings.candidate)
-    labels = tuple(str(label) for label in dataset["shape"].values.tolist())
+    labels = [str(label) for label in dataset["shape"].values.tolist()]
     usable = np.flatnonzero(np.minimum(sides[0].n, sides[1].n) >= _FEWEST).astype(np.int64)
     if not len(usable):
         raise InputError("no shape has three seeds per configuration, so there is no noise to calibrate with")
     rng = np.random.default_rng(settings.rng_seed)
-    floor = two_sample(*sides).floor[usable]
-    own, shared = (
-        Simulation([noise(side, usable) for side in sides], floor, settings, replications=replications)
-        for noise in (own_noise, shared_noise)
-    )
-    none, *some = [own.run(boost, rng) for boost in (0.0, *boosts)]
-    joint = settings.difference_test.across_shapes
+    pools = [noise_pools(side, usable) for side in sides]
+    simulation = Simulation(pools, two_sample(*sides).floor[usable], settings, replications=replications)
+    none, *some = [simulation.run(boost, rng) for boost in (0.0, *boosts)]
+    halves = [] if settings.difference_test.across_shapes else sides
     return Calibration(
         settings=settings,
         replications=replications,
@@ -136,32 +88,59 @@ def calibrate(
         test_method=settings.difference_test.words,
         correction=settings.procedure.words,
         boosts=boosts,
-        resplits=()
-        if joint
-        else tuple(row for side in sides for row in resplit(side, labels, settings, rng=rng)),
-        simulated=_by_shape(sides, labels, usable, none, some),
-        any_false_alarm=shared.run(0.0, rng).any_called,
-        any_false_alarm_own=none.any_called,
+        resplits=tuple(row for side in halves for row in resplit(side, labels, settings, rng=rng)),
+        simulated=tuple(
+            Simulated(
+                shape=labels[at],
+                n_baseline=int(sides[0].n[at]),
+                n_candidate=int(sides[1].n[at]),
+                coverage=float(none.covered[row]),
+                false_alarm=float(none.alone[row]),
+                equivalent=float(none.equivalent[row]),
+                power=tuple(float(run.called[row]) for run in some),
+            )
+            for row, at in enumerate(usable.tolist())
+        ),
+        any_false_alarm=none.any_called,
         error=math.sqrt(0.05 * 0.95 / replications),
     )
 
 
-def _by_shape(
-    sides: tuple[Samples, Samples],
-    labels: tuple[str, ...],
-    usable: Integers,
-    none: SimulatedRates,
-    some: list[SimulatedRates],
-) -> tuple[Simulated, ...]:
-    return tuple(
-        Simulated(
-            shape=labels[at],
-            n_baseline=int(sides[0].n[at]),
-            n_candidate=int(sides[1].n[at]),
-            coverage=float(none.covered[place]),
-            false_alarm=float(none.alone[place]),
-            equivalent=float(none.equivalent[place]),
-            power=tuple(float(run.called[place]) for run in some),
+def resplit(
+    samples: Samples, labels: Sequence[str], settings: Settings, *, rng: np.random.Generator
+) -> Iterator[Resplit]:
+    """Yield A/A comparisons: the seeds of every shape with at least four, split in halves.
+
+    Of an odd number one seed sits out.
+    """
+    settings = replace(uncorrected(settings), rank_test=False)
+    for label, row, least in zip(labels, samples.value, samples.floor, strict=True):
+        values = row[~np.isnan(row)]
+        if len(values) < _FEWEST_TO_SPLIT:
+            continue
+        half = len(values) // 2
+        order = _splits(len(values), half, rng)
+        first, second = values[order[:, :half]], values[order[:, half : 2 * half]]
+        halves = TwoSample(first, second, np.full((len(order), 2), least))
+        interval = settings.interval.compute(halves, level=settings.level, rng=rng)
+        tests = run_tests(halves, settings, rng)
+        called = differs(interval.low, interval.high, tests.p, tests.p_welch, settings.alpha)
+        yield Resplit(
+            shape=label,
+            config=samples.config,
+            seeds=half,
+            splits=len(order),
+            interval=float(np.mean((interval.low > 0) | (interval.high < 0))),
+            permutation=float(np.mean(tests.p <= settings.alpha)),
+            welch=float(np.mean(tests.p_welch <= settings.alpha)),
+            called=float(np.mean(called)),
         )
-        for place, at in enumerate(usable.tolist())
-    )
+
+
+def _splits(total: int, half: int, rng: np.random.Generator) -> Integers:
+    """Return orders of the seeds whose first two halves are the sides; each split once, or random ones."""
+    if total % 2 or math.comb(total, half) > 2 * _MOST_SPLITS:
+        return np.argsort(rng.random((_MOST_SPLITS, total)), axis=1)
+    firsts = [chosen for chosen in itertools.combinations(range(total), half) if 0 in chosen]
+    everyone = set(range(total))
+    return np.array([[*chosen, *sorted(everyone - set(chosen))] for chosen in firsts])

@@ -2,50 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from abtune.report.page import SHAPE, Bullets, Grid, Heading, Part, Prose, column
 from abtune.sections.calibration.calibration import Calibration
 from abtune.text import plain_percent
 
 _SIMULATED = (
-    "Simulated sweeps draw as many seeds as the dataset has from its own seeds around their mean, smoothed. "
-    "coverage: the interval holds the true boost; false alarm: a difference is called where there is none, "
-    "shape by shape; equivalent: called where there is no difference; then the chance that a true boost of "
-    "that size in every shape is called, with the correction over the shapes."
+    "Each simulated sweep draws as many seeds as the dataset has, from a smoothed distribution around zero. "
+    "The shapes of a configuration share its form, and their spreads are drawn towards each other. coverage: "
+    "the interval includes the true boost. false alarm: a difference is called where there is none, without "
+    "a correction. equivalent: equivalence is called where there is no difference. Last columns: a true "
+    "boost of that size in every shape is found, with the correction over the shapes."
 )
 _RESPLIT = (
-    "The seeds of one configuration dealt to two sides, so that there is no difference: how often the "
-    "interval leaves out zero, each test rejects, and all agree, so that a difference would be called. Over "
-    "all splits the permutation test keeps its level by construction; the others need not."
+    "The seeds of one configuration are dealt to two sides, so there is no difference. The columns say how "
+    "often the interval excludes zero, how often each test rejects, and how often all agree, so that a "
+    "difference is called. The permutation test keeps its level by construction; the others need not."
 )
 
 
 def calibration_page(found: Calibration) -> tuple[Part, ...]:
-    """Compose the page."""
-    return tuple(_parts(found))
-
-
-def _parts(found: Calibration) -> Iterator[Part]:
-    yield Heading(text="calibration", minor=False)
-    yield Prose(text=_setting(found), remark=False)
-    yield Heading(text="simulated with the noise of these data, % of sweeps", minor=True)
-    yield _simulated(found)
-    yield Prose(text=_SIMULATED, remark=True)
+    """Return the page."""
+    resplits: tuple[Part, ...] = ()
     if found.resplits:
-        yield Heading(text="A/A: one configuration against itself, % of splits", minor=True)
-        yield _resplits(found)
-        yield Prose(text=_RESPLIT, remark=True)
-    yield Bullets(items=tuple(_notes(found)))
+        heading = Heading(text="A/A: one configuration against itself, % of splits", minor=True)
+        resplits = heading, _resplits(found), Prose(text=_RESPLIT, remark=True)
+    return (
+        Heading(text="calibration", minor=False),
+        Prose(text=_setting(found), remark=False),
+        Heading(text="simulated with the noise of these data, % of sweeps", minor=True),
+        _simulated(found),
+        Prose(text=_SIMULATED, remark=True),
+        *resplits,
+        Bullets(items=_notes(found)),
+    )
 
 
 def _setting(found: Calibration) -> str:
-    judged = f"Interval: {found.interval_method}. Test: {found.test_method}. Adjusted p: {found.correction}."
+    settings = found.settings
     return (
-        f"{found.settings.candidate} against {found.settings.baseline}; "
-        f"{plain_percent(found.settings.level)} confidence, margin "
-        f"{plain_percent(found.settings.margin)}; {found.replications:,} simulated sweeps for each column, "
-        f"resampling seed {found.settings.rng_seed}. {judged}"
+        f"{settings.candidate} against {settings.baseline}; {plain_percent(settings.level)} confidence, "
+        f"margin {plain_percent(settings.margin)}; {found.replications:,} simulated sweeps for each column, "
+        f"resampling seed {settings.rng_seed}. Interval: {found.interval_method}. Test: {found.test_method}. "
+        f"Adjusted p: {found.correction}."
     )
 
 
@@ -90,20 +88,15 @@ def _resplits(found: Calibration) -> Grid:
     )
 
 
-def _notes(found: Calibration) -> Iterator[str]:
-    settings = found.settings
-    promise = settings.procedure.promise.format(alpha=plain_percent(settings.alpha))
-    yield (
+def _notes(found: Calibration) -> tuple[str, ...]:
+    promise = found.settings.procedure.promise.format(alpha=plain_percent(found.settings.alpha))
+    return (
         f"Where nothing differs, {_share(found.any_false_alarm)}% of simulated reports have a false alarm "
-        f"(promised: {promise}). All shapes share one form of noise there. With the form of each shape's own "
-        f"seeds it is {_share(found.any_false_alarm_own)}%. Over many shapes that figure is too high: so few "
-        "seeds make equal configurations look different."
-    )
-    yield (
+        f"(promised: {promise}).",
         f"With {found.replications} simulated sweeps, a share of 5% has a standard error of "
-        f"{100 * found.error:.1f} points."
+        f"{100 * found.error:.1f} points.",
+        "No number here allows for a failure that no seed has shown.",
     )
-    yield "A failure that no seed here has shown is in none of these numbers."
 
 
 def _share(share: float) -> str:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,31 +20,21 @@ from abtune.compare.gates import differs
 from abtune.compare.settings import Settings
 from abtune.compare.tests import Tests, run_tests
 from abtune.samples.samples import Samples
-from abtune.stats.difference.moderated import moderated
 from abtune.stats.estimand import Estimand
+from abtune.stats.moderated import moderated
 from abtune.stats.two_sample import Floats, Integers, TwoSample
-from abtune.stats.variance import moments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
-    """A distribution of seeds around a mean of zero: a smoothed bootstrap.
-
-    Attributes
-    ----------
-    residuals : ndarray, shape (any,)
-    width : float
-        Standard deviation of the normal kernel around each.
-    n : int
-        Seeds of a sweep.
-    """
+    """A distribution of seeds around a mean of zero: a smoothed bootstrap."""
 
     residuals: Floats
-    width: float
-    n: int
+    width: float  # standard deviation of the normal kernel around each residual
+    n: int  # seeds of a sweep
 
     def draw(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
-        """Draw independent values."""
+        """Return independent values."""
         drawn: Floats = rng.choice(self.residuals, shape) + self.width * rng.standard_normal(shape)
         return drawn
 
@@ -59,73 +50,47 @@ class Pool:
         return float(high if self.width > 0 else np.median(self.residuals))
 
 
-def own_noise(side: Samples, shapes: Integers) -> list[Pool]:
-    """Return a pool for each shape, from nothing but its seeds."""
-    found = []
-    for at in shapes:
-        values = _known(side, at)
-        centred = values - moments(values[np.newaxis]).mean[0]
-        found.append(_smoothed(centred, spread=float(side.noise[at]), n=len(values)))
-    return found
+def noise_pools(side: Samples, shapes: Integers) -> list[Pool]:
+    """Return a pool per shape: all shapes share one form, and their spreads are drawn towards each other.
 
-
-def shared_noise(side: Samples, shapes: Integers) -> list[Pool]:
-    """Return a pool for each shape of a form that all shapes share, and of a spread drawn towards theirs."""
-    varying = [at for at in shapes if side.noise[at] > 0]
-    if not varying:
-        return own_noise(side, shapes)
-    scaled = [(_known(side, at) - _known(side, at).mean()) / side.noise[at] for at in varying]
-    spread = np.sqrt(moderated(side.noise[shapes] ** 2, side.n[shapes] - 1))
-    form = _smoothed(np.concatenate(scaled), spread=1.0, n=0)
+    Ten seeds do not determine the tails of the noise. Simulated from the seeds of each shape alone, two
+    configurations that are alike look different, and whole reports have too many false alarms
+    (docs/statistics.md).
+    """
+    noise = side.noise[shapes]
+    known = [row[~np.isnan(row)] for row in side.value[shapes]]
+    scaled = [(row - row.mean()) / own for row, own in zip(known, noise, strict=True) if own > 0]
+    form, width = _smoothed(np.concatenate([np.zeros(0), *scaled]))
+    spread = np.where(noise > 0, np.sqrt(moderated(noise**2, side.n[shapes] - 1)), 0.0)
     return [
-        Pool(residuals=form.residuals * scale, width=form.width * scale, n=int(side.n[at]))
-        for at, scale in zip(shapes, np.where(side.noise[shapes] > 0, spread, 0.0).tolist(), strict=True)
+        Pool(residuals=form * scale, width=width * scale, n=len(row))
+        for row, scale in zip(known, spread.tolist(), strict=True)
     ]
 
 
-def _known(side: Samples, at: int) -> Floats:
-    values: Floats = side.value[at][~np.isnan(side.value[at])]
-    return values
+def _smoothed(residuals: Floats) -> tuple[Floats, float]:
+    """Return residuals and a kernel width whose smoothed bootstrap has a standard deviation of one.
 
-
-def _smoothed(centred: Floats, *, spread: float, n: int) -> Pool:
-    """Smooth residuals with the bandwidth 0.9 min(s, IQR/1.34) n^(-1/5), which keeps two modes apart.
-
-    The standard deviation of the pool is the given one [1]_.
-
-    References
-    ----------
-    .. [1] B. W. Silverman and G. A. Young, The bootstrap: to smooth or not to smooth?, Biometrika 74, 469-479
-       (1987). DOI 10.1093/biomet/74.3.469
+    The bandwidth 0.9 min(s, IQR/1.34) n^(-1/5) keeps two modes apart. Shrinking keeps the variance (Silverman
+    and Young 1987, DOI 10.1093/biomet/74.3.469).
     """
-    quarters = np.quantile(centred, (0.25, 0.75))
-    width = 0.9 * min(spread, float(quarters[1] - quarters[0]) / 1.34) * len(centred) ** -0.2
-    total = (centred**2).mean() + width**2
-    shrunk = math.sqrt(spread**2 / total) if total > 0 else 1.0
-    return Pool(residuals=centred * shrunk, width=width * shrunk, n=n)
+    if not len(residuals):  # no shape varies
+        return np.zeros(1), 0.0
+    quarters = np.quantile(residuals, (0.25, 0.75))
+    width = 0.9 * min(1.0, float(quarters[1] - quarters[0]) / 1.34) * len(residuals) ** -0.2
+    shrunk = math.sqrt(1 / ((residuals**2).mean() + width**2))
+    return residuals * shrunk, width * shrunk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedRates:
-    """Shares of the simulated sweeps at one true boost; arrays over shapes.
+    """Shares of the simulated sweeps at one true boost; arrays over shapes."""
 
-    Attributes
-    ----------
-    covered : ndarray
-        The interval holds the true boost.
-    alone, called : ndarray
-        A difference is called without and with the correction.
-    equivalent : ndarray
-        Equivalence is called, with the correction.
-    any_called : float
-        Some difference is called.
-    """
-
-    covered: Floats
-    alone: Floats
+    covered: Floats  # the interval includes the true boost
+    alone: Floats  # a difference is called, without the correction
     called: Floats
     equivalent: Floats
-    any_called: float
+    any_called: float  # share of sweeps in which some difference is called
 
 
 class Simulation:
@@ -134,19 +99,14 @@ class Simulation:
     __slots__ = ("_estimand", "_floor", "_pools", "_replications", "_settings")
 
     def __init__(
-        self,
-        pools: Sequence[Sequence[Pool]],
-        floor: Floats,
-        settings: Settings,
-        *,
-        replications: int,
+        self, pools: Sequence[Sequence[Pool]], floor: Floats, settings: Settings, *, replications: int
     ) -> None:
         self._pools, self._estimand = pools, Estimand(settings.estimand)
         self._settings, self._replications = replace(settings, rank_test=False), replications
         self._floor: Floats = np.tile(floor, (replications, 1))
 
     def run(self, boost: float, rng: np.random.Generator) -> SimulatedRates:
-        """Judge simulated sweeps in all of whose shapes the true boost is this."""
+        """Return rates of simulated sweeps in which every shape has this true boost."""
         truth = math.log1p(boost)
         samples = TwoSample(self._draw(0, truth, rng), self._draw(1, 0.0, rng), self._floor)
         interval = self._settings.interval.compute(samples, level=self._settings.level, rng=rng)
@@ -164,7 +124,7 @@ class Simulation:
         )
 
     def _draw(self, side: int, shift: float, rng: np.random.Generator) -> Floats:
-        """Draw the seeds of one side of every shape in every replication, a row each."""
+        """Return seeds of one side of every shape in every replication, a row each."""
         pools = self._pools[side]
         values = np.full((self._replications, len(pools), max(pool.n for pool in pools)), np.nan)
         for place, pool in enumerate(pools):
@@ -173,42 +133,23 @@ class Simulation:
         return values.reshape(-1, values.shape[2])
 
     def _tests(self, samples: TwoSample, rng: np.random.Generator) -> Tests:
-        """Test every replication and correct it by itself."""
-        if self._settings.difference_test.across_shapes or self._settings.procedure.joint is not None:
-            return self._one_by_one(samples, rng)
-        return self._all_at_once(samples, rng)
-
-    def _one_by_one(self, samples: TwoSample, rng: np.random.Generator) -> Tests:
-        """Test a replication at a time, for tests that use several shapes at once."""
-        shapes = len(samples) // self._replications
-        found = [
-            run_tests(samples.rows(slice(start, start + shapes)), self._settings, rng)
-            for start in range(0, len(samples), shapes)
-        ]
-        return Tests(
-            p=np.concatenate([part.p for part in found]),
-            p_adjusted=np.concatenate([part.p_adjusted for part in found]),
-            p_welch=np.concatenate([part.p_welch for part in found]),
-            p_welch_adjusted=np.concatenate([part.p_welch_adjusted for part in found]),
-            p_rank=None,
-            p_rank_adjusted=None,
-            p_equivalence=np.concatenate([part.p_equivalence for part in found]),
-            p_equivalence_adjusted=np.concatenate([part.p_equivalence_adjusted for part in found]),
-        )
-
-    def _all_at_once(self, samples: TwoSample, rng: np.random.Generator) -> Tests:
-        plain = run_tests(samples, uncorrected(self._settings), rng)
-        correction = self._settings.procedure
-
-        def corrected(p: Floats) -> Floats:
-            return np.concatenate([correction.adjust(row) for row in p.reshape(self._replications, -1)])
-
-        return replace(
-            plain,
-            p_adjusted=corrected(plain.p),
-            p_welch_adjusted=corrected(plain.p_welch),
-            p_equivalence_adjusted=corrected(plain.p_equivalence),
-        )
+        """Return the tests of every replication, each corrected by itself."""
+        settings, shapes = self._settings, len(samples) // self._replications
+        if settings.difference_test.across_shapes or settings.procedure.joint is not None:
+            # Such tests use all shapes of a report, so one replication is tested at a time.
+            starts = range(0, len(samples), shapes)
+            found = [run_tests(samples.rows(slice(start, start + shapes)), settings, rng) for start in starts]
+            names = [field.name for field in fields(Tests) if "rank" not in field.name]
+            joined = {name: np.concatenate([getattr(part, name) for part in found]) for name in names}
+            return Tests(**joined, p_rank=None, p_rank_adjusted=None)
+        plain = run_tests(samples, uncorrected(settings), rng)
+        adjusted: dict[str, Any] = {
+            f"{name}_adjusted": np.concatenate(
+                [settings.procedure.adjust(row) for row in getattr(plain, name).reshape(-1, shapes)]
+            )
+            for name in ("p", "p_welch", "p_equivalence")
+        }
+        return replace(plain, **adjusted)
 
     def _share(self, which: npt.NDArray[np.bool_]) -> Floats:
         share: Floats = which.reshape(self._replications, -1).mean(axis=0)

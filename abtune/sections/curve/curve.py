@@ -1,8 +1,7 @@
 """The boost at an equal number of trials, from the histories of the searches.
 
-A latency here is the best that a search itself measured within its first trials. It is not measured again,
-so it is a little too good (the luckiest timing wins), and both sides have this bias; the report of the
-winners, measured again, does not.
+A latency here is the best that a search measured within its first trials. It is a little too good, because
+the luckiest timing wins. The report of the winners, measured again, does not have this bias.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import xarray as xr
 
 from abtune.compare.overall import overall
@@ -26,36 +24,23 @@ from abtune.samples.samples import AT_TRIALS, extract
 from abtune.stats.boost import from_log
 from abtune.stats.clustered import clustered_variance, half_width
 from abtune.stats.estimand import Estimand
-from abtune.stats.intervals.expanded import expanded_percentile
-from abtune.stats.intervals.interval import Interval
 from abtune.stats.intervals.interval_methods import METHODS
-from abtune.stats.two_sample import Floats, TwoSample
+from abtune.stats.intervals.percentile import expanded_percentile
+from abtune.stats.two_sample import Booleans, Floats, Integers, TwoSample
 from abtune.stats.variance import moments
 from abtune.text import count
 
 OPTIMISTIC = (
-    "These are the searches' own timings, not measured again: of many candidates the luckiest timing "
-    "wins, so both sides look a little faster than they are."
+    "These are the searches' own timings, not measured again. The luckiest of many timings wins, so both "
+    "configurations look a little faster than they are."
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """Boost after so many trials; fractions, pointwise interval, NaN where nothing can be said.
+    """The boost after a number of trials; fractions, NaN where nothing can be said.
 
-    Attributes
-    ----------
-    trials : int
-        Trials of each search.
-    boost, boost_low, boost_high : float
-    latency_baseline, latency_candidate : float
-        Geometric mean over the seeds of the best latency so far, seconds.
-    n_baseline, n_candidate : int
-        Seeds that have found a candidate that runs; the fewest of any shape where shapes are averaged.
-
-    Notes
-    -----
-    The mean over shapes is one over the same shapes at any number of trials: those in which two seeds a side
+    The mean over shapes is over the same shapes at any number of trials: those in which two seeds per side
     find something in the end. Before all of them have, there is none.
     """
 
@@ -63,9 +48,9 @@ class Point:
     boost: float
     boost_low: float
     boost_high: float
-    latency_baseline: float
+    latency_baseline: float  # geometric mean over seeds of the best latency so far, seconds
     latency_candidate: float
-    n_baseline: int
+    n_baseline: int  # seeds that have found a candidate that runs; the fewest of any shape
     n_candidate: int
 
 
@@ -79,15 +64,11 @@ class ShapeCurve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
-    """Boost by number of trials, of each shape and of the geometric mean over exactly these shapes.
-
-    ``measured_again`` says whether the analysis rests on timings made after the searches, and ``again`` is
-    the boost of these over the shapes of ``overall``; None without such timings, or if a shape lacks them.
-    """
+    """The boost by number of trials, of each shape and of the geometric mean over exactly these shapes."""
 
     level: float
-    measured_again: bool
-    again: Aggregate | None
+    measured_again: bool  # whether the analysis rests on timings made after the searches
+    again: Aggregate | None  # boost of these over the shapes of ``overall``; None if a shape lacks them
     overall: tuple[Point, ...]
     shapes: tuple[ShapeCurve, ...]
     interval_method: str
@@ -95,27 +76,11 @@ class Curve:
 
 
 def at_trials(dataset: xr.Dataset, trials: int) -> xr.Dataset:
-    """Replace the latency of each winner by the best that its search measured within its first trials.
+    """Return a dataset whose latencies are the best that each search measured within its first trials.
 
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-        With the histories ``trial_latency`` and ``trial_status``.
-    trials : int
-        How many, from 1 to the longest history.
-
-    Returns
-    -------
-    xarray.Dataset
-        One round of one timing, and histories that end there. Left out is what is of other timings: the
-        ``search_latency`` of all trials, and what was recorded while winners were measured again. An
-        attribute says how many trials, so that a run in which none of them ran counts as one that found
-        nothing.
-
-    Raises
-    ------
-    InputError
-        If there are no histories, or they are shorter.
+    It has one round of one timing. What belongs to other timings is left out: the ``search_latency`` of all
+    trials, and the notes on rounds. An attribute says how many trials, so that a run in which none of them
+    ran counts as one that found nothing.
     """
     best = best_so_far(dataset)
     if not 1 <= trials <= best.shape[-1]:
@@ -129,17 +94,7 @@ def at_trials(dataset: xr.Dataset, trials: int) -> xr.Dataset:
 
 
 def relabelled(analysis: Analysis, dataset: xr.Dataset, trials: int) -> Analysis:
-    """Say in an analysis of :func:`at_trials` what its boost is and what weakens it.
-
-    Parameters
-    ----------
-    analysis : Analysis
-        Of the dataset that :func:`at_trials` returned.
-    dataset : xarray.Dataset
-        The one that it was made from.
-    trials : int
-        As given there.
-    """
+    """Return an analysis of :func:`at_trials` that says what its boost is and what weakens it."""
     made = _tried(dataset.sel(config=[analysis.baseline, analysis.candidate]))
     stopped = int(np.count_nonzero((made > 0) & (made < trials)))
     notes, kind = [OPTIMISTIC], analysis.settings.estimand.replace("-", " ")
@@ -157,39 +112,19 @@ def relabelled(analysis: Analysis, dataset: xr.Dataset, trials: int) -> Analysis
 
 
 def boost_curve(dataset: xr.Dataset, analysis: Analysis) -> Curve:
-    """Boost after 1, 2, 4, ... trials, and after all.
+    """Return the boost after 1, 2, 4, ... trials, and after all.
 
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-        With histories; the one that was analysed.
-    analysis : Analysis
-        Its analysis, which says which shapes, sides and level.
-
-    Raises
-    ------
-    InputError
-        If there are no histories.
-
-    Notes
-    -----
-    The same searches stand behind all points of a curve, so neighbouring points are not independent, and
-    a band covers each point, not the whole curve, with the stated confidence.
+    The same searches stand behind all points of a curve, so neighbouring points are not independent, and a
+    band covers each point, not the whole curve, with the stated confidence.
     """
     dataset = dataset.sel(shape=[row.shape for row in analysis.comparisons])
     best = np.log(best_so_far(dataset))
     names = [str(name) for name in dataset["config"].values.tolist()]
     sides = [best[:, names.index(name)] for name in (analysis.baseline, analysis.candidate)]
-    steps = _steps(best.shape[-1])
-    found = [_intervals([side[..., step - 1] for side in sides], analysis.level) for step in steps]
-    used = _with_two([side[..., -1] for side in sides])
-    mean = tuple(
-        _overall([side[..., step - 1] for side in sides], step, used, analysis.level) for step in steps
-    )
-    points = [
-        _points([side[..., step - 1] for side in sides], step, interval)
-        for step, interval in zip(steps, found, strict=True)
-    ]
+    steps = {step: [side[..., step - 1] for side in sides] for step in _steps(best.shape[-1])}
+    used = _counts([side[..., -1] for side in sides]).min(axis=0) >= 2
+    points = [_points(pair, step, analysis.level) for step, pair in steps.items()]
+    mean = tuple(_overall(pair, step, used, analysis.level) for step, pair in steps.items())
     measured_again = not of_searches(dataset)
     again = _again(dataset, analysis, used) if measured_again else None
     return Curve(
@@ -202,17 +137,12 @@ def boost_curve(dataset: xr.Dataset, analysis: Analysis) -> Curve:
             for index, row in enumerate(analysis.comparisons)
         ),
         interval_method=METHODS[Estimand.GEOMETRIC_MEAN, "expanded-percentile"].words,
-        caveats=(
-            OPTIMISTIC,
-            *_about_seeds(points),
-            *_about_shapes(used, mean),
-            *(_about_again(used) if measured_again and again is None else ()),
-        ),
+        caveats=tuple(_caveats(points, mean, used, lacks_again=measured_again and again is None)),
     )
 
 
-def _again(dataset: xr.Dataset, analysis: Analysis, used: npt.NDArray[np.bool_]) -> Aggregate | None:
-    """Boost of the winners measured again over the shapes of the curve; None if one has not two a side."""
+def _again(dataset: xr.Dataset, analysis: Analysis, used: Booleans) -> Aggregate | None:
+    """Return the boost of the winners measured again; None if a shape of the curve has not two per side."""
     rows = analysis.comparisons
     timed = np.array([min(row.baseline.n, row.candidate.n) >= 2 for row in rows])
     if not used.any() or not timed[used].all():
@@ -228,119 +158,94 @@ def _again(dataset: xr.Dataset, analysis: Analysis, used: npt.NDArray[np.bool_])
     return overall((sides[0], sides[1]), shapes, means[0] - means[1], settings).overall.these_shapes
 
 
-def _with_two(sides: Sequence[Floats]) -> npt.NDArray[np.bool_]:
-    """Return the shapes in which two seeds a side have found something."""
-    counts = np.array([np.count_nonzero(~np.isnan(side), axis=1) for side in sides])
-    found: npt.NDArray[np.bool_] = counts.min(axis=0) >= 2
-    return found
-
-
-def _about_seeds(points: Sequence[Sequence[Point]]) -> Iterator[str]:
-    """Say up to where some searches that find something later are not counted yet."""
-    in_the_end = [(point.n_baseline, point.n_candidate) for point in points[-1]]
-    late = [
-        row[0].trials
-        for row in points
-        if [(point.n_baseline, point.n_candidate) for point in row] != in_the_end
-    ]
+def _caveats(
+    points: Sequence[Sequence[Point]], mean: Sequence[Point], used: Booleans, *, lacks_again: bool
+) -> Iterator[str]:
+    yield OPTIMISTIC
+    seeds = [[(point.n_baseline, point.n_candidate) for point in row] for row in points]
+    late = [row[0].trials for row, found in zip(points, seeds, strict=True) if found != seeds[-1]]
     if late:
         yield (
-            f"Up to {count(max(late), 'trial')}, a row leaves out the searches that have not found a "
-            "candidate that runs yet: it can look faster than the next."
+            f"Up to {count(max(late), 'trial')}, some searches have not found a candidate that runs. Rows "
+            "leave these searches out, so they can look faster than later rows."
         )
-
-
-def _about_shapes(used: npt.NDArray[np.bool_], overall: Sequence[Point]) -> Iterator[str]:
-    """Say where the mean over shapes has not all of them, and where it has to wait for them."""
-    if len(used) < 2 or not used.any():
+    if len(used) < 2:
+        return
+    if not used.any():
+        if lacks_again:
+            yield "These shapes: in none of them have two searches per side found a candidate that runs."
         return
     if not used.all():
         yield (
-            f"These shapes: {used.sum()} of {len(used)}, those in which two searches a side found a "
+            f"These shapes: {used.sum()} of {len(used)}, those in which two searches per side found a "
             "candidate that runs."
         )
-    late = [point.trials for point in overall if math.isnan(point.boost)]
-    if late:
+    waiting = [point.trials for point in mean if math.isnan(point.boost)]
+    if waiting:
         yield (
-            f"These shapes: nothing up to {count(max(late), 'trial')}, where some of them lack two searches "
-            "a side that have found a candidate that runs."
+            f"These shapes: no boost up to {count(max(waiting), 'trial')}, because some of them lack two "
+            "searches per side that have found a candidate that runs."
         )
-
-
-def _about_again(used: npt.NDArray[np.bool_]) -> Iterator[str]:
-    """Say why there is no row of the winners below those of the searches."""
-    if len(used) < 2:
-        return
-    if used.any():
-        yield (
-            "These shapes: no row of the winners measured again, since some of these shapes have fewer than "
-            "two of them on a side."
-        )
-    else:
-        yield "These shapes: in none of them have two searches a side found a candidate that runs."
+    if lacks_again:
+        yield "These shapes: no row for the winners measured again, because some shapes lack two per side."
 
 
 def _steps(most: int) -> list[int]:
-    """Powers of two, and the longest history."""
+    """Return powers of two, and the longest history."""
     steps = [1 << power for power in range(most.bit_length())]
     return steps if steps[-1] == most else [*steps, most]
 
 
-def _intervals(sides: Sequence[Floats], level: float) -> Interval:
-    first, second = sides
-    return expanded_percentile(TwoSample.without_floor(first, second), level=level)
+def _counts(sides: Sequence[Floats]) -> Integers:
+    """Return the number of seeds with a value, shape (sides, shapes)."""
+    return np.array([np.count_nonzero(~np.isnan(side), axis=1) for side in sides])
 
 
-def _points(sides: Sequence[Floats], trials: int, found: Interval) -> list[Point]:
-    """Points of all shapes; samples of shape (shapes, seeds), log seconds."""
-    first, second = sides
+def _points(sides: Sequence[Floats], trials: int, level: float) -> list[Point]:
+    """Return the points of all shapes; samples have shape (shapes, seeds), log seconds."""
+    found = expanded_percentile(TwoSample.without_floor(*sides), level=level)
+    logs = np.stack([found.difference, found.low, found.high], axis=1)
     return [
-        Point(
-            trials=trials,
-            boost=from_log(found.difference[at]),
-            boost_low=from_log(found.low[at]),
-            boost_high=from_log(found.high[at]),
-            latency_baseline=_latency(first[at : at + 1]),
-            latency_candidate=_latency(second[at : at + 1]),
-            n_baseline=int(np.count_nonzero(~np.isnan(first[at]))),
-            n_candidate=int(np.count_nonzero(~np.isnan(second[at]))),
-        )
-        for at in range(len(first))
+        _point(trials, logs[at], [_latency(side[at : at + 1]) for side in sides], n)
+        for at, n in enumerate(_counts(sides).T)
     ]
 
 
-def _overall(sides: Sequence[Floats], trials: int, used: npt.NDArray[np.bool_], level: float) -> Point:
-    """Geometric mean over the shapes that all points use; NaN where one of them has not two seeds a side."""
-    counts = np.array([np.count_nonzero(~np.isnan(side), axis=1) for side in sides])
-    complete = bool(_with_two(sides)[used].all())
+def _overall(sides: Sequence[Floats], trials: int, used: Booleans, level: float) -> Point:
+    """Return the mean over the shapes that all points use; NaN where one has not two seeds per side."""
+    counts = _counts(sides)
+    complete = bool((counts.min(axis=0) >= 2)[used].all())
     chosen = [side[used] if complete else side[:0] for side in sides]
     weight = np.full(len(chosen[0]), 1 / max(len(chosen[0]), 1))
     latency = [_latency(side) for side in chosen]
-    log_boost = float(np.log(latency[0] / latency[1]))
+    boost = float(np.log(latency[0] / latency[1]))
     half = half_width([clustered_variance(side, weight) for side in chosen], level)
+    return _point(trials, np.array([boost, boost - half, boost + half]), latency, counts.min(axis=1))
+
+
+def _point(trials: int, logs: Floats, latency: Sequence[float], n: Integers) -> Point:
+    """Return a point; ``logs`` are a log boost and its bounds."""
+    boost, low, high = map(from_log, logs)
     return Point(
         trials=trials,
-        boost=from_log(log_boost),
-        boost_low=from_log(log_boost - half),
-        boost_high=from_log(log_boost + half),
+        boost=boost,
+        boost_low=low,
+        boost_high=high,
         latency_baseline=latency[0],
         latency_candidate=latency[1],
-        n_baseline=int(counts[0].min()),
-        n_candidate=int(counts[1].min()),
+        n_baseline=int(n[0]),
+        n_candidate=int(n[1]),
     )
 
 
 def _latency(log_latency: Floats) -> float:
-    """Geometric mean over shapes of the geometric mean over seeds."""
+    """Return the geometric mean over shapes of the geometric mean over seeds."""
     means = [row[~np.isnan(row)].mean() for row in log_latency if not np.isnan(row).all()]
-    return float(np.exp(np.mean(means))) if means else float("nan")
+    return float(np.exp(np.mean(means))) if means else math.nan
 
 
 def best_so_far(dataset: xr.Dataset) -> Floats:
-    """Seconds of the best candidate after each trial; NaN before one ran.
-
-    The axes are those of the histories.
-    """
+    """Return seconds of the best candidate after each trial, with the axes of histories; NaN for none."""
     if "trial_latency" not in dataset or "trial_status" not in dataset:
         raise InputError("the dataset has no histories of trials, which a comparison at equal trials needs")
     axes = ("shape", "config", "seed", "trial")
@@ -355,7 +260,7 @@ def best_so_far(dataset: xr.Dataset) -> Floats:
 
 
 def searches_so_far(dataset: xr.Dataset) -> Floats:
-    """Seconds as of :func:`best_so_far`, but infinite before one ran; NaN where no search is known.
+    """Return :func:`best_so_far`, but infinite before a candidate ran; NaN where no search is known.
 
     A run that failed was a search, whether it left a history or not; one that is missing was none.
     """
@@ -366,8 +271,8 @@ def searches_so_far(dataset: xr.Dataset) -> Floats:
     return np.where(np.isnan(best) & made[..., np.newaxis], np.inf, best)
 
 
-def _tried(dataset: xr.Dataset) -> npt.NDArray[np.int64]:
-    """Count the trials that each run made, shape (shape, config, seed)."""
+def _tried(dataset: xr.Dataset) -> Integers:
+    """Return the number of trials of each run, shape (shape, config, seed)."""
     status = dataset["trial_status"].transpose("shape", "config", "seed", "trial").values
-    made: npt.NDArray[np.int64] = np.count_nonzero(status != TrialStatus.NOT_RUN, axis=-1)
+    made: Integers = np.count_nonzero(status != TrialStatus.NOT_RUN, axis=-1)
     return made

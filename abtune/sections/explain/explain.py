@@ -1,29 +1,60 @@
 """The whole story of one shape: samples, every method, the gates of the verdict, what would change it.
 
-Nothing here decides: verdicts come from the analysis, and from analyses of the same data with something
-left out.
+Nothing here decides: verdicts come from the analysis, and from analyses of the same data with something left
+out. Only what changes is computed again: a whole analysis of hundreds of shapes for each seed would take
+minutes.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from abtune.compare.results import Analysis, Comparison, Gate
-from abtune.compare.tests import run_tests
+from abtune.compare.compare import compare
+from abtune.compare.gates import judge
+from abtune.compare.results import Analysis, Comparison, Gate, Verdict
+from abtune.compare.statistics import seeds_to_find
+from abtune.compare.tests import Tests, run_tests
+from abtune.dataset.schema import RunStatus
 from abtune.errors import InputError
 from abtune.samples.samples import Samples, extract, two_sample
-from abtune.sections.explain.sensitivity import Sensitivity, what_would_change
 from abtune.shapes import select_labels
 from abtune.stats.boost import from_log
+from abtune.stats.design.looks import LOOKS
 from abtune.stats.intervals.interval_methods import methods_for
 from abtune.stats.testing.difference_tests import tests_for
-from abtune.stats.two_sample import Floats, Integers
+from abtune.stats.testing.significance import equivalence_p, split_share
+from abtune.stats.two_sample import Integers, TwoSample
+
+# Beyond, a single seed weighs little, and leaving out each in turn takes long.
+_MOST_SEEDS = 30
+_SMALLEST_MARGIN, _LARGEST_MARGIN = 1e-5, 0.99
+_HALVINGS = 12
+_TESTS = "p", "p_welch", "p_equivalence"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WithoutSeed:
+    """The verdict when one seed is left out."""
+
+    config: str
+    seed: int
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sensitivity:
+    """What would change a verdict."""
+
+    without_seed: tuple[WithoutSeed, ...] | None  # seeds whose absence changes it; None if that was not tried
+    alone: Verdict  # if this were the only shape, without a correction
+    seeds_for_estimate: int  # per side, for 80 % power at the estimated boost; 0 if unknown
+    margin_for_equivalence: float  # smallest margin that makes the shape equivalent; NaN if none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +77,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MethodInterval:
-    """What one method gives as interval of the boost; `judged` marks the one that the verdict rests on."""
+    """The interval of the boost by one method; ``judged`` marks the one that the verdict rests on."""
 
     method: str
     boost: float
@@ -67,35 +98,11 @@ class MethodTest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """All that is known of one shape.
-
-    Attributes
-    ----------
-    comparison : Comparison
-        As in the report.
-    shapes : int
-        Shapes of the analysis.
-    tested : int
-        Those of them that have tests, which the correction covers.
-    correction : str
-        Its name.
-    level, margin : float
-        Of the analysis.
-    baseline, candidate : Sample
-        Both sides.
-    intervals : tuple of MethodInterval
-        Of every method for this estimand.
-    tests : tuple of MethodTest
-        Of every test.
-    gates : tuple of Gate
-        What a verdict asks, and what passed.
-    sensitivity : Sensitivity
-        What would change the verdict.
-    """
+    """All that is known of one shape."""
 
     comparison: Comparison
     shapes: int
-    tested: int
+    tested: int  # shapes with tests, which the correction covers
     correction: str
     level: float
     margin: float
@@ -108,22 +115,7 @@ class Explanation:
 
 
 def explain(dataset: xr.Dataset, analysis: Analysis, shape: str) -> Explanation:
-    """Return the whole story of one shape.
-
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-        The one that was analysed.
-    analysis : Analysis
-        Its analysis.
-    shape : str
-        A label, or a glob that matches one shape of the analysis.
-
-    Raises
-    ------
-    InputError
-        If there is no such shape in the analysis, or more than one.
-    """
+    """Return the whole story of one shape: a label, or a glob that matches one shape of the analysis."""
     index = _find(analysis, shape)
     dataset = dataset.sel(shape=[row.shape for row in analysis.comparisons])
     sides = extract(dataset, analysis.baseline), extract(dataset, analysis.candidate)
@@ -137,10 +129,10 @@ def explain(dataset: xr.Dataset, analysis: Analysis, shape: str) -> Explanation:
         margin=analysis.margin,
         baseline=_sample(sides[0], index, seeds),
         candidate=_sample(sides[1], index, seeds),
-        intervals=tuple(_intervals(sides, index, analysis)),
-        tests=tuple(_tests(sides, index, analysis)),
+        intervals=tuple(_intervals(two_sample(*sides).rows(slice(index, index + 1)), analysis)),
+        tests=tuple(_tests(two_sample(*sides), index, analysis)),
         gates=row.gates,
-        sensitivity=what_would_change(dataset, analysis, sides, index),
+        sensitivity=_Changes(dataset, analysis, sides, index).sensitivity(),
     )
 
 
@@ -152,23 +144,26 @@ def _find(analysis: Analysis, shape: str) -> int:
     return labels.index(found[0])
 
 
-def _sample(side: Samples, at: int, seeds: Integers) -> Sample:
-    order = [place for place in np.argsort(side.value[at]).tolist() if not math.isnan(side.value[at, place])]
+def _sample(side: Samples, index: int, seeds: Integers) -> Sample:
+    value = side.value[index]
+    order = np.argsort(value)[: side.n[index]]  # NaN is last
+    times = np.exp(value[order]).tolist()
     return Sample(
         config=side.config,
         seeds=tuple(
-            SeedValue(seed=int(seeds[place]), latency=float(np.exp(side.value[at, place]))) for place in order
+            SeedValue(seed=seed, latency=latency)
+            for seed, latency in zip(seeds[order].tolist(), times, strict=True)
         ),
-        latency=float(side.latency[at]),
-        noise=float(side.noise[at]),
+        latency=float(side.latency[index]),
+        noise=float(side.noise[index]),
     )
 
 
-def _intervals(sides: tuple[Samples, Samples], at: int, analysis: Analysis) -> Iterator[MethodInterval]:
-    samples = two_sample(*sides).rows(slice(at, at + 1))
+def _intervals(samples: TwoSample, analysis: Analysis) -> Iterator[MethodInterval]:
     for name, method in methods_for(analysis.settings.estimand).items():
-        rng = np.random.default_rng(analysis.rng_seed)
-        found = method.compute(samples, level=analysis.level, rng=rng)
+        found = method.compute(
+            samples, level=analysis.level, rng=np.random.default_rng(analysis.settings.rng_seed)
+        )
         yield MethodInterval(
             method=name,
             boost=from_log(found.difference[0]),
@@ -178,29 +173,126 @@ def _intervals(sides: tuple[Samples, Samples], at: int, analysis: Analysis) -> I
         )
 
 
-def _tests(sides: tuple[Samples, Samples], at: int, analysis: Analysis) -> Iterator[MethodTest]:
-    """Every test of all shapes, corrected as the analysis is, of which this shape's are shown."""
-    settings = analysis.settings
-    made = {
-        name: run_tests(
-            two_sample(*sides),
-            dataclasses.replace(settings, test=name, rank_test=True),
-            np.random.default_rng(analysis.rng_seed),
-        )
-        for name, test in tests_for(settings.estimand).items()
-        if settings.procedure.fits(test)
+def _tests(samples: TwoSample, index: int, analysis: Analysis) -> Iterator[MethodTest]:
+    """Yield every test of this shape, corrected over all shapes as the analysis is."""
+    settings = replace(analysis.settings, rank_test=True)
+    kinds = {
+        name: test for name, test in tests_for(settings.estimand).items() if settings.procedure.fits(test)
     }
+    made = {
+        name: run_tests(samples, replace(settings, test=name), np.random.default_rng(settings.rng_seed))
+        for name in kinds
+    }
+
+    def row(test: str, tests: Tests, name: str, *, judged: bool) -> MethodTest:
+        p, adjusted = (float(getattr(tests, kind)[index]) for kind in (name, f"{name}_adjusted"))
+        return MethodTest(test=test, p=p, p_adjusted=adjusted, judged=judged)
+
     judging = made[settings.test]
-    for name, found in made.items():
-        judged = found is judging
-        yield _test(name, found.p, found.p_adjusted, at, judged=judged)
-        confirming = tests_for(settings.estimand)[name].confirmed_by
-        if confirming and found.p_rank is not None and found.p_rank_adjusted is not None:
-            yield _test(confirming, found.p_welch, found.p_welch_adjusted, at, judged=judged)
-            yield _test("Mann-Whitney", found.p_rank, found.p_rank_adjusted, at, judged=False)
-            equivalence = judging.p_equivalence, judging.p_equivalence_adjusted
-            yield _test("equivalence", *equivalence, at, judged=True)
+    for name, tests in made.items():
+        yield row(name, tests, "p", judged=tests is judging)
+        if confirming := kinds[name].confirmed_by:
+            yield row(confirming, tests, "p_welch", judged=tests is judging)
+            yield row("Mann-Whitney", tests, "p_rank", judged=False)
+            yield row("equivalence", judging, "p_equivalence", judged=True)
 
 
-def _test(name: str, p: Floats, p_adjusted: Floats, at: int, *, judged: bool) -> MethodTest:
-    return MethodTest(test=name, p=float(p[at]), p_adjusted=float(p_adjusted[at]), judged=judged)
+class _Changes:
+    """What the verdict on one shape would be if something were different."""
+
+    def __init__(
+        self, dataset: xr.Dataset, analysis: Analysis, sides: tuple[Samples, Samples], index: int
+    ) -> None:
+        self.dataset, self.analysis, self.sides, self.index = dataset, analysis, sides, index
+        self.row = analysis.comparisons[index]
+        self.settings = replace(analysis.settings, weights=None)
+
+    def sensitivity(self) -> Sensitivity:
+        """Return what would change the verdict."""
+        alone = compare(self.dataset.isel(shape=[self.index]), self.settings).comparisons[0]
+        return Sensitivity(
+            without_seed=self._without_each(),
+            alone=alone.verdict,
+            seeds_for_estimate=self._seeds(),
+            margin_for_equivalence=self._margin(),
+        )
+
+    def _without_each(self) -> tuple[WithoutSeed, ...] | None:
+        row, dataset = self.row, self.dataset
+        if row.verdict is Verdict.INVALID or max(row.baseline.n, row.candidate.n) > _MOST_SEEDS:
+            return None
+        changed = []
+        configs = [str(name) for name in dataset["config"].values.tolist()]
+        for side in self.sides:
+            for number in np.flatnonzero(~np.isnan(side.value[self.index])).tolist():
+                status = dataset["run_status"].copy()
+                run = {"shape": self.index, "config": configs.index(side.config), "seed": number}
+                status[run] = RunStatus.MISSING
+                verdict = self._judged(dataset.assign(run_status=status))
+                if verdict is not row.verdict:
+                    seed = int(dataset["seed"].values[number])
+                    changed.append(WithoutSeed(config=side.config, seed=seed, verdict=verdict))
+        return tuple(changed)
+
+    def _judged(self, changed: xr.Dataset) -> Verdict:
+        """Return the verdict on the one shape that was changed; the others are as they were analysed."""
+        settings = self.settings
+        if LOOKS in changed.attrs or (settings.require_margin and settings.family_wise):
+            # The verdicts or intervals of the other shapes affect this one.
+            return compare(changed, settings).comparisons[self.index].verdict
+        row = compare(changed.isel(shape=[self.index]), settings).comparisons[0]
+        adjusted: dict[str, Any] = {f"{name}_adjusted": self._adjusted(name, row) for name in _TESTS}
+        if settings.difference_test.across_shapes or settings.procedure.joint is not None:
+            sides = (extract(changed, name) for name in (self.analysis.baseline, self.analysis.candidate))
+            rng = np.random.default_rng(settings.rng_seed)
+            tests = run_tests(two_sample(*sides), replace(settings, rank_test=False), rng)
+            adjusted = {name: float(getattr(tests, name)[self.index]) for name in adjusted}
+        return judge(replace(row, **adjusted), settings).verdict
+
+    def _adjusted(self, name: str, row: Comparison) -> float:
+        """Return the p-value of a changed row, corrected over those that the other shapes have."""
+        p = [getattr(other, name) for other in self.analysis.comparisons]
+        p[self.index] = getattr(row, name)
+        return float(self.settings.procedure.adjust(p)[self.index])
+
+    def _seeds(self) -> int:
+        boost, settings = self.row.boost, self.settings
+        if self.row.verdict is Verdict.INVALID or not boost:
+            return 0
+        if settings.require_margin:  # on logs, what there is beyond the margin has to be found
+            boost = math.expm1(abs(math.log1p(boost)) - math.log1p(settings.margin))
+            if boost <= 0:
+                return 0
+        tests = max(self.analysis.tested, 1)
+        return int(seeds_to_find(boost, *self.sides, settings, tests=tests)[self.index])
+
+    def _margin(self) -> float:
+        """Return the smallest margin at which an undecided shape becomes equivalent; NaN if none.
+
+        Bounds are halved by their ratio, so that small margins are found as precisely as large ones.
+        """
+        is_equivalent = self._equivalence()
+        if not self.row.verdict.more_seeds_help or not is_equivalent(_LARGEST_MARGIN):
+            return math.nan
+        low, high = _SMALLEST_MARGIN, _LARGEST_MARGIN
+        for _ in range(_HALVINGS):
+            middle = math.sqrt(low * high)
+            low, high = (low, middle) if is_equivalent(middle) else (middle, high)
+        return high
+
+    def _equivalence(self) -> Callable[[float], bool]:
+        """Return whether the shape is equivalent as a function of the margin."""
+        samples, settings = two_sample(*self.sides), self.settings
+        estimate, one_split = settings.difference_test.standard_error(samples), split_share(samples)
+
+        def is_equivalent(margin: float) -> bool:
+            changed = replace(settings, margin=margin)
+            if LOOKS in self.dataset.attrs:
+                row = compare(self.dataset, changed).comparisons[self.index]
+                return row.verdict is Verdict.EQUIVALENT
+            # Only the tests of equivalence depend on the margin.
+            p = settings.procedure.adjust(equivalence_p(estimate, one_split, margin=math.log1p(margin)))
+            row = replace(self.row, p_equivalence_adjusted=float(p[self.index]))
+            return judge(row, changed).verdict is Verdict.EQUIVALENT
+
+        return is_equivalent

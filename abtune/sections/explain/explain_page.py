@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from abtune.compare.results import Comparison, Gate, Verdict
+from abtune.compare.results import Verdict
 from abtune.report.columns import intervals
 from abtune.report.page import Bullets, Dots, Grid, Heading, Part, Prose, Section, Strip, column
-from abtune.sections.explain.explain import Explanation, Sample, explain
-from abtune.sections.explain.sensitivity import Sensitivity
+from abtune.sections.explain.explain import (
+    Explanation,
+    MethodInterval,
+    MethodTest,
+    Sample,
+    Sensitivity,
+    explain,
+)
 from abtune.sections.section_registry import Context
 from abtune.text import (
     boost_decimals,
@@ -21,7 +27,7 @@ from abtune.text import (
     spread_percent,
 )
 
-_YES = {True: "yes", False: ""}
+_YES_NO = {True: "yes", False: "no"}
 
 
 def explain_section(context: Context) -> Section:
@@ -31,43 +37,42 @@ def explain_section(context: Context) -> Section:
 
 
 def explain_page(story: Explanation) -> tuple[Part, ...]:
-    """Compose the page."""
-    return tuple(_parts(story))
-
-
-def _parts(story: Explanation) -> Iterator[Part]:
+    """Return the page."""
     row = story.comparison
     kind = f" ({row.workload})" if row.workload else ""
-    yield Heading(text=f"{row.shape}{kind}: {row.verdict.value}", minor=False)
-    yield Prose(text=row.reason, remark=False)
-    yield Heading(text="samples", minor=True)
-    sides = [side for side in (story.baseline, story.candidate) if side.seeds]
-    if sides:
-        yield _dots(sides)
-    yield Bullets(items=tuple(map(_values, (story.baseline, story.candidate))))
-    yield Heading(text=f"boost, {plain_percent(story.level)} intervals", minor=True)
-    yield _intervals(story)
-    yield Heading(text=_tests_heading(story), minor=True)
-    yield _tests(story)
-    yield Heading(text="what a verdict requires", minor=True)
-    yield _gates(story.gates)
-    yield Heading(text="what would change it", minor=True)
-    yield Bullets(items=(*_changes(story), *row.caveats))
+    sides = story.baseline, story.candidate
+    timed = [side for side in sides if side.seeds]
+    tests = f"tests, corrected over {count(story.tested, 'shape')}" if story.tested else "tests"
+    gates = (
+        f"{'passed' if gate.passed else 'FAILED'}: for {gate.of}, {gate.asks} ({gate.found})."
+        for gate in story.gates
+    )
+    return (
+        Heading(text=f"{row.shape}{kind}: {row.verdict.words}", minor=False),
+        Prose(text=row.reason, remark=False),
+        Heading(text="samples", minor=True),
+        *([_dots(timed)] if timed else []),
+        Bullets(items=tuple(map(_values, sides))),
+        Heading(text=f"boost, {plain_percent(story.level)} intervals", minor=True),
+        _intervals(story.intervals),
+        Heading(text="tests, not corrected" if story.correction == "none" else tests, minor=True),
+        _tests(story.tests),
+        Heading(text="what a verdict requires", minor=True),
+        Bullets(items=tuple(gates)),
+        Heading(text="what would change it", minor=True),
+        Bullets(items=(*_changes(story), *row.caveats)),
+    )
 
 
 def _dots(sides: list[Sample]) -> Dots:
-    """Draw the seeds of both sides, ends of the scale in microseconds."""
-    values = [seed.latency for side in sides for seed in side.seeds]
+    """Return the seeds of both sides, on a scale whose ends are in microseconds."""
+    times = [tuple(seed.latency for seed in side.seeds) for side in sides]
     strips = tuple(
-        Strip(
-            name=side.config,
-            values=tuple(seed.latency for seed in side.seeds),
-            marked=side.latency,
-            mark=f"{microseconds(side.latency)} us",
-        )
-        for side in sides
+        Strip(name=side.config, values=values, marked=side.latency, mark=f"{microseconds(side.latency)} us")
+        for side, values in zip(sides, times, strict=True)
     )
-    return Dots(strips=strips, low=microseconds(min(values)), high=f"{microseconds(max(values))} us")
+    low, high = min(map(min, times)), max(map(max, times))
+    return Dots(strips=strips, low=microseconds(low), high=f"{microseconds(high)} us")
 
 
 def _values(side: Sample) -> str:
@@ -79,47 +84,31 @@ def _values(side: Sample) -> str:
     return f"{side.config}, us (seed): {listed}; geometric mean {mean}{noise}."
 
 
-def _intervals(story: Explanation) -> Grid:
-    rows = story.intervals
-    decimals = boost_decimals((row.boost_high - row.boost_low) / 2 for row in rows)
+def _intervals(rows: Sequence[MethodInterval]) -> Grid:
+    bounds = [(row.boost_low, row.boost_high) for row in rows]
+    decimals = boost_decimals((high - low) / 2 for low, high in bounds)
+    zero = ["" if math.isnan(low + high) else _YES_NO[low <= 0 <= high] for low, high in bounds]
     return Grid(
         stub="method",
         labels=tuple(row.method for row in rows),
         columns=(
             column("boost %", [percent_cell(row.boost, decimals) for row in rows]),
-            column("interval", intervals([(row.boost_low, row.boost_high) for row in rows], decimals)),
-            column(
-                "includes 0", [_includes_zero(row.boost_low, row.boost_high) for row in rows], kind="word"
-            ),
-            column("judged by", [_YES[row.judged] for row in rows], kind="word"),
+            column("interval", intervals(bounds, decimals)),
+            column("includes 0", zero, kind="word"),
+            column("judged by", ["yes" if row.judged else "" for row in rows], kind="word"),
         ),
     )
 
 
-def _tests_heading(story: Explanation) -> str:
-    if story.correction == "none":
-        return "tests, not corrected"
-    return f"tests, corrected over {count(story.tested, 'shape')}" if story.tested else "tests"
-
-
-def _tests(story: Explanation) -> Grid:
+def _tests(rows: Sequence[MethodTest]) -> Grid:
     return Grid(
         stub="test",
-        labels=tuple(row.test for row in story.tests),
+        labels=tuple(row.test for row in rows),
         columns=(
-            column("p", [p_value(row.p) for row in story.tests]),
-            column("adj. p", [p_value(row.p_adjusted) for row in story.tests]),
-            column("judged by", [_YES[row.judged] for row in story.tests], kind="word"),
+            column("p", [p_value(row.p) for row in rows]),
+            column("adj. p", [p_value(row.p_adjusted) for row in rows]),
+            column("judged by", ["yes" if row.judged else "" for row in rows], kind="word"),
         ),
-    )
-
-
-def _gates(found: tuple[Gate, ...]) -> Bullets:
-    return Bullets(
-        items=tuple(
-            f"{'passed' if gate.passed else 'FAILED'}: for {gate.of}, {gate.asks} ({gate.found})."
-            for gate in found
-        )
     )
 
 
@@ -127,47 +116,33 @@ def _changes(story: Explanation) -> Iterator[str]:
     row, found = story.comparison, story.sensitivity
     yield from _seeds_left_out(found, row.verdict)
     if story.shapes > 1 and row.verdict is not Verdict.INVALID:
-        same = "the same" if found.alone is row.verdict else found.alone.value
+        same = "the same" if found.alone is row.verdict else found.alone.words
         yield f"As the only shape, without correction: {same}."
     if row.verdict.more_seeds_help and found.seeds_for_estimate:
+        decimals = boost_decimals([(row.boost_high - row.boost_low) / 2])
         yield (
-            f"If the true boost is the {percent_cell(row.boost, _decimals(row))}% estimated, about "
-            f"{found.seeds_for_estimate:,} seeds a side find it with 80% power."
+            f"If the true boost is {percent_cell(row.boost, decimals)}%, as estimated, about "
+            f"{found.seeds_for_estimate:,} seeds per side find it with 80% power."
         )
     if not math.isnan(found.margin_for_equivalence):
-        enough = plain_percent(_rounded_up(found.margin_for_equivalence))
+        unit = 10.0 ** (math.floor(math.log10(found.margin_for_equivalence)) - 1)
+        enough = math.ceil(found.margin_for_equivalence / unit) * unit  # two significant digits
         yield (
-            f"With a margin of {enough} or more it would be equivalent; "
+            f"It would be equivalent with a margin of {plain_percent(enough)} or more; "
             f"the margin is {plain_percent(story.margin)}."
         )
     if row.verdict is Verdict.INVALID:
-        yield "Seeds of both sides that have a timing; nothing else."
-
-
-def _decimals(row: Comparison) -> int:
-    return boost_decimals([(row.boost_high - row.boost_low) / 2])
-
-
-def _rounded_up(fraction: float) -> float:
-    """Round up to two significant digits of a percentage."""
-    unit = 10.0 ** (math.floor(math.log10(fraction)) - 1)
-    return math.ceil(fraction / unit) * unit
+        yield "Seeds of both configurations that have a timing; nothing else."
 
 
 def _seeds_left_out(found: Sensitivity, verdict: Verdict) -> Iterator[str]:
     if found.without_seed is None:
         return
     if not found.without_seed:
-        yield f"No single seed: without any one of them it stays {verdict.value}."
+        yield f"No single seed: without any one of them the verdict stays {verdict.words}."
     groups: dict[tuple[Verdict, str], list[str]] = {}
     for seed in found.without_seed:
         groups.setdefault((seed.verdict, seed.config), []).append(str(seed.seed))
     for (changed, config), seeds in groups.items():
         one = "seed" if len(seeds) == 1 else "any one of the seeds"
-        yield f"Without {one} {', '.join(seeds)} of {config}: {changed.value}."
-
-
-def _includes_zero(low: float, high: float) -> str:
-    if math.isnan(low) or math.isnan(high):
-        return ""
-    return "yes" if low <= 0 <= high else "no"
+        yield f"Without {one} {', '.join(seeds)} of {config}: {changed.words}."

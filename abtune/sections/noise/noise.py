@@ -6,21 +6,25 @@ average out and more timings do not.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
 from scipy import special
 
-from abtune.compare.results import Analysis, Comparison
+from abtune.compare.results import Analysis
 from abtune.dataset.provenance import of_searches
+from abtune.dataset.schema import RunStatus
 from abtune.samples.lost_trials import Trials, count_trials
-from abtune.sections.noise.noise_sources import Source, Sources, log_timings
+from abtune.samples.samples import Samples, extract
 from abtune.stats.boost import from_log
-from abtune.stats.intervals.interval import welch
-from abtune.stats.two_sample import TwoSample
+from abtune.stats.clustered import clustered_variance, t_quantile
+from abtune.stats.estimates import welch
+from abtune.stats.spread import Components, components, pooled_spread, spread_intervals
+from abtune.stats.two_sample import Floats, Integers, TwoSample
 from abtune.text import count, percent
 
 _FEW = 10
@@ -29,162 +33,199 @@ _PRECISE = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Naive:
-    """The interval from counting every timing as a replicate, beside the one over seeds.
+class Source:
+    """Noise of one configuration, in one shape or pooled over shapes; log scale, so about fractions."""
 
-    Attributes
-    ----------
-    shape : str
-        Label.
-    boost_low, boost_high : float
-        Over seeds, as the report has it.
-    naive_low, naive_high : float
-        Welch's interval of all timings pooled.
-    narrower : float
-        How many times narrower the naive one is, on logs.
-    """
+    config: str
+    shape: str  # empty where shapes are pooled
+    n: int  # seeds with a timing; the most of any shape where shapes are pooled
+    search: float  # standard deviation between seeds without the measurement error
+    search_low: float
+    search_high: float
+    session: float  # standard deviation between rounds of one winner; NaN with one round
+    timing: float  # within a round; NaN with one timing
+    correlation: float  # of two timings of one winner in different rounds (intraclass correlation)
+    measurement: float  # standard error of a seed's value by repeated measurement; NaN with one timing
+    optimism: float  # the search's time of its winner over the one measured again, minus 1
+    optimism_low: float
+    optimism_high: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Naive:
+    """The interval from counting every timing as a replicate, beside the one over seeds."""
 
     shape: str
-    boost_low: float
+    boost_low: float  # over seeds, as the report has it
     boost_high: float
-    naive_low: float
+    naive_low: float  # Welch's interval of all timings pooled
     naive_high: float
-    narrower: float
+    narrower: float  # how many times narrower the naive interval is, on logs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noise:
-    """All that is known of the noise of both sides.
-
-    Attributes
-    ----------
-    baseline, candidate : str
-        Names of the configurations.
-    level : float
-        Of the intervals.
-    pooled : tuple of Source
-        Baseline and candidate, over all shapes.
-    by_shape : tuple of Source
-        Each shape under the baseline, then under the candidate.
-    naive : tuple of Naive
-        Shapes with an interval and several timings a seed that differ.
-    trials : tuple of Trials
-        What became of the trials; empty without histories.
-    caveats : tuple of str
-        What weakens these numbers.
-    """
+    """All that is known of the noise of both sides."""
 
     baseline: str
     candidate: str
     level: float
-    pooled: tuple[Source, ...]
-    by_shape: tuple[Source, ...]
-    naive: tuple[Naive, ...]
-    trials: tuple[Trials, ...]
+    pooled: tuple[Source, ...]  # baseline and candidate, over all shapes
+    by_shape: tuple[Source, ...]  # each shape under the baseline, then under the candidate
+    naive: tuple[Naive, ...]  # shapes with an interval and several timings per seed that differ
+    trials: tuple[Trials, ...]  # what became of the trials; empty without histories
     caveats: tuple[str, ...]
 
 
 def describe_noise(dataset: xr.Dataset, analysis: Analysis) -> Noise:
-    """Split the scatter of an analysed dataset into its sources.
-
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-        The one that was analysed.
-    analysis : Analysis
-        Its analysis, which says which shapes, sides and level.
-    """
+    """Return the sources of the noise of an analysed dataset."""
     dataset = dataset.sel(shape=[row.shape for row in analysis.comparisons])
     names = analysis.baseline, analysis.candidate
-    sides = [Sources(dataset, name, analysis.level) for name in names]
-    pairs = zip(*(side.by_shape() for side in sides), strict=True)
-    by_shape = tuple(source for pair in pairs for source in pair)
+    by_side, pooled = zip(*(_sources(dataset, name, analysis.level) for name in names), strict=True)
+    by_shape = tuple(itertools.chain.from_iterable(zip(*by_side, strict=True)))
     trials = [count_trials(dataset, name) for name in names]
     return Noise(
         baseline=names[0],
         candidate=names[1],
         level=analysis.level,
-        pooled=tuple(side.pooled() for side in sides),
+        pooled=pooled,
         by_shape=by_shape,
-        naive=_naive(dataset, analysis),
+        naive=tuple(_naive(dataset, analysis)),
         trials=tuple(found for found in trials if found is not None and found.tried),
-        caveats=_caveats(dataset, analysis, by_shape),
+        caveats=(*_about_dataset(dataset, analysis), *_about_timing(by_shape)),
     )
 
 
-def _naive(dataset: xr.Dataset, analysis: Analysis) -> tuple[Naive, ...]:
-    """Pool the timings of all seeds, as if each were a tuning run of its own."""
+def log_timings(dataset: xr.Dataset, config: str) -> Floats:
+    """Return the logs of all timings of complete runs, shape (shapes, seeds, rounds, repeats)."""
+    part = dataset[["latency", "run_status"]].sel(config=config)
+    latency = part["latency"].transpose("shape", "seed", "round", "repeat").values.astype(np.float64)
+    complete = part["run_status"].transpose("shape", "seed").values == RunStatus.COMPLETE
+    return np.log(np.where(complete[:, :, np.newaxis, np.newaxis], latency, np.nan))
+
+
+def _sources(dataset: xr.Dataset, config: str, level: float) -> tuple[tuple[Source, ...], Source]:
+    """Return the noise of one configuration: in each shape, and pooled over shapes, variances averaged."""
+    samples, parts = extract(dataset, config), components(log_timings(dataset, config))
+    optimism = _optimism(dataset, config, samples)
+    labels = [str(label) for label in dataset["shape"].values.tolist()]
+
+    def source(shapes: Integers, spreads: tuple[float, float, float]) -> Source:
+        floor = _mean(samples.floor[shapes])
+        means = Components(
+            search=np.asarray(_mean(parts.search[shapes])),
+            session=np.asarray(_mean(parts.session[shapes])),
+            timing=np.asarray(_mean(parts.timing[shapes])),
+        )
+        least = 0.0 if math.isnan(floor) else floor
+        search = [math.sqrt(max(spread**2 - least, 0.0)) for spread in spreads]
+        mean, half = _mean_and_half_width(optimism[shapes], level)
+        return Source(
+            config=config,
+            shape=labels[shapes[0]] if len(shapes) == 1 else "",
+            n=int(samples.n[shapes].max()),
+            search=search[0],
+            search_low=search[1],
+            search_high=search[2],
+            session=float(np.sqrt(means.session)),
+            timing=float(np.sqrt(means.timing)),
+            correlation=float(means.correlation),
+            measurement=math.sqrt(floor),
+            optimism=from_log(mean),
+            optimism_low=from_log(mean - half),
+            optimism_high=from_log(mean + half),
+        )
+
+    bounds = spread_intervals(samples.value, level=level)
+    pooled = pooled_spread(samples.value, level=level)
+    spreads = np.stack([samples.noise, bounds.low, bounds.high], axis=1).tolist()
+    by_shape = tuple(source(np.array([index]), spread) for index, spread in enumerate(spreads))
+    return by_shape, source(np.arange(len(labels)), (pooled.spread, pooled.low, pooled.high))
+
+
+def _optimism(dataset: xr.Dataset, config: str, samples: Samples) -> Floats:
+    """Return the log of the search's own time of each winner over the one measured again; NaN for none."""
+    if "search_latency" not in dataset or of_searches(dataset):
+        return np.full(samples.value.shape, np.nan)
+    own = dataset["search_latency"].sel(config=config).transpose("shape", "seed").values.astype(np.float64)
+    ratio: Floats = np.log(np.where(own > 0, own, np.nan)) - samples.value
+    return ratio
+
+
+def _mean_and_half_width(value: Floats, level: float) -> tuple[float, float]:
+    """Return the mean over shapes of the mean over seeds, and half of its t interval over seeds."""
+    value = value[(~np.isnan(value)).any(axis=1)]
+    if not len(value):
+        return math.nan, math.nan
+    error = clustered_variance(value, np.full(len(value), 1 / len(value)))
+    mean = float(np.mean([row[~np.isnan(row)].mean() for row in value]))
+    return mean, t_quantile(error.freedom, level) * math.sqrt(error.variance)
+
+
+def _mean(values: Floats) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else math.nan
+
+
+def _naive(dataset: xr.Dataset, analysis: Analysis) -> Iterator[Naive]:
+    """Yield the intervals of all timings pooled, as if each were a tuning run of its own."""
     if dataset.sizes["round"] * dataset.sizes["repeat"] < 2:
-        return ()
+        return
     sides = [log_timings(dataset, name) for name in (analysis.baseline, analysis.candidate)]
     flat = [side.reshape(len(side), -1) for side in sides]
     pooled = welch(TwoSample.without_floor(*flat), level=analysis.level)
-    return tuple(
-        _beside(row, float(low), float(high))
-        for row, low, high in zip(analysis.comparisons, pooled.low, pooled.high, strict=True)
-        if not math.isnan(row.boost_low) and high > low
-    )
+    for row, low, high in zip(analysis.comparisons, pooled.low.tolist(), pooled.high.tolist(), strict=True):
+        if not math.isnan(row.boost_low) and high > low:
+            yield Naive(
+                shape=row.shape,
+                boost_low=row.boost_low,
+                boost_high=row.boost_high,
+                naive_low=from_log(low),
+                naive_high=from_log(high),
+                narrower=(math.log1p(row.boost_high) - math.log1p(row.boost_low)) / (high - low),
+            )
 
 
-def _beside(row: Comparison, low: float, high: float) -> Naive:
-    width = math.log1p(row.boost_high) - math.log1p(row.boost_low)
-    return Naive(
-        shape=row.shape,
-        boost_low=row.boost_low,
-        boost_high=row.boost_high,
-        naive_low=from_log(low),
-        naive_high=from_log(high),
-        narrower=width / (high - low),
-    )
-
-
-def _caveats(dataset: xr.Dataset, analysis: Analysis, by_shape: Sequence[Source]) -> tuple[str, ...]:
-    n = [min(row.baseline.n, row.candidate.n) for row in analysis.comparisons]
-    notes = []
+def _about_dataset(dataset: xr.Dataset, analysis: Analysis) -> Iterator[str]:
+    fewest = min(min(row.baseline.n, row.candidate.n) for row in analysis.comparisons)
     if max(max(row.baseline.n, row.candidate.n) for row in analysis.comparisons) < 2:
-        notes.append("No configuration has two seeds of a shape, so nothing is known of the noise.")
+        yield "No configuration has two seeds of a shape, so nothing is known of the noise."
     elif dataset.sizes["round"] == 1:
-        notes.append("With one round, the noise of the session cannot be told from that of the search.")
+        yield "With one round, the noise of the session cannot be told from that of the search."
     if dataset.sizes["round"] * dataset.sizes["repeat"] == 1:
-        notes.append("Each winner was timed once, so the noise of timing is part of that of the search.")
-    if 2 <= min(n) < _FEW:
-        notes.append(
-            f"From {min(n)} seeds little is known of a standard deviation: with normal noise it may be "
-            f"{_times_as_large(min(n)):.2g} times as large; where one search in five goes wrong, its "
-            "interval covers 70-90 % instead of 95 %."
+        yield "Each winner was timed once, so the noise of timing is part of that of the search."
+    if 2 <= fewest < _FEW:
+        # The upper limit of a 95 % interval over the estimate.
+        times = np.sqrt((fewest - 1) / special.chdtri(fewest - 1, 0.975))
+        yield (
+            f"{fewest} seeds say little of a standard deviation. With normal noise it may be {times:.2g} "
+            "times as large. Where one search in five goes wrong, its interval covers 70-90 % instead of "
+            "95 %."
         )
     if "search_latency" not in dataset:
-        notes.append("The dataset does not say what the searches measured themselves.")
+        yield "The dataset does not say what the searches measured themselves."
     elif of_searches(dataset):
-        notes.append("The winners were not measured again: how optimistic their times are is not known.")
-    return (*notes, *_about_timing(by_shape))
+        yield "The winners were not measured again: how optimistic their times are is not known."
 
 
-def _times_as_large(seeds: int) -> float:
-    """Upper limit of a 95 % interval of a standard deviation, over its estimate, if the noise is normal."""
-    return float(np.sqrt((seeds - 1) / special.chdtri(seeds - 1, 0.975)))
-
-
-def _about_timing(by_shape: Sequence[Source]) -> list[str]:
-    """Say whether timing longer would have told more."""
+def _about_timing(by_shape: Sequence[Source]) -> Iterator[str]:
+    """Yield whether longer timing would help."""
     known = [row for row in by_shape if row.measurement >= 0 and row.search >= 0]
     silent = [row for row in known if row.measurement == row.search == 0]
     loud = [row for row in known if row.measurement > _PRECISE * row.search]
     cells = f"{count(len(known), 'cell')} of shape and configuration"
-    notes = []
     if silent:
-        notes.append(
-            f"In {len(silent)} of {cells} all seeds and all their rounds agree exactly; differences below "
-            "the resolution are unseen."
+        yield (
+            f"In {len(silent)} of {cells} all seeds and rounds agree exactly. Differences below the "
+            "resolution are not seen."
         )
     if loud:
         worst = max(loud, key=lambda row: row.measurement - _PRECISE * row.search)
-        notes.append(
-            f"In {len(loud)} of {cells} the error of timing is more than a tenth of the noise of the search, "
-            f"most of all in {worst.shape}, {worst.config} ({percent(worst.measurement)} against "
-            f"{percent(worst.search)}); more rounds, or a quieter machine, would help."
+        yield (
+            f"In {len(loud)} of {cells} the timing error exceeds a tenth of the search noise. The largest "
+            f"is in {worst.shape}, {worst.config}: {percent(worst.measurement)} against "
+            f"{percent(worst.search)}. More rounds, or a quieter machine, would help."
         )
     elif len(known) > len(silent):
         where = "Elsewhere" if silent else "Everywhere"
-        notes.append(f"{where} the error of timing is less than a tenth of the noise of the search.")
-    return notes
+        yield f"{where} the timing error is less than a tenth of the search noise."

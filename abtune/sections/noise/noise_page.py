@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from abtune.report.columns import intervals
 from abtune.report.page import SHAPE, Bullets, Column, Grid, Heading, Part, Prose, Section, column, filled
 from abtune.samples.lost_trials import Trials
-from abtune.sections.noise.noise import Naive, Noise, describe_noise
-from abtune.sections.noise.noise_sources import Source
+from abtune.sections.noise.noise import Naive, Noise, Source, describe_noise
 from abtune.sections.section_registry import Context
 from abtune.text import (
     NOTHING,
@@ -22,19 +21,19 @@ from abtune.text import (
 )
 
 _WHAT = (
-    "Standard deviations of log latency in percent. search: between seeds, with measurement taken out; "
-    "session: between rounds of one winner; timing: within a round; ICC: correlation of two timings of one "
-    "winner; error: of a seed's value by measurement, and its share in the search's noise. The interval of "
-    "the search's noise allows for skewed noise (hull of chi-square and Bonett)."
+    "Standard deviations of log latency in percent. search: between seeds, without the measurement error; "
+    "its interval allows for skewed noise (hull of chi-square and Bonett). session: between rounds of one "
+    "winner. timing: within a round. ICC: correlation of two timings of one winner. error: standard error "
+    "of a seed's value, then as a share of the search noise."
 )
-_CURSE = (
-    "The search's own time of its winner against the one measured again, in percent. Below zero is the "
-    "winner's curse: of many candidates the luckiest timing wins. Boosts use the second."
+_OPTIMISM = (
+    "The search's own time of its winner, against the time measured again, in percent. A negative value is "
+    "the winner's curse: the luckiest of many timings wins. Boosts use the times measured again."
 )
 _NAIVE = "What the interval would be if every timing counted as a tuning run."
 _NARROW = (
-    " It is {times:.1f} times narrower{typically}, because timings of one winner agree with each other, not "
-    "because the boost is known."
+    " It is {times:.1f} times narrower{typically}, because timings of one winner agree with each other. That "
+    "does not make the boost better known."
 )
 # Few seeds alone may widen their interval as much, but rarely with an ICC of both sides as large by chance.
 _CLEARLY_NARROWER, _AGREEING = 1.5, 0.1
@@ -49,7 +48,7 @@ def noise_section(context: Context) -> Section:
 
 
 def noise_page(noise: Noise) -> tuple[Part, ...]:
-    """Compose the page."""
+    """Return the page."""
     return tuple(_parts(noise))
 
 
@@ -64,7 +63,7 @@ def _parts(noise: Noise) -> Iterator[Part]:
         yield Heading(text="optimism of the search", minor=True)
         yield _optimism(_POOLED, names, noise.pooled, noise)
         yield _optimism(SHAPE, labels, noise.by_shape, noise)
-        yield Prose(text=_CURSE, remark=True)
+        yield Prose(text=_OPTIMISM, remark=True)
     if noise.naive:
         yield Heading(text="timings counted as seeds", minor=True)
         yield _naive(noise.naive, noise.level)
@@ -77,55 +76,47 @@ def _parts(noise: Noise) -> Iterator[Part]:
 
 
 def _sources(stub: str, labels: Sequence[str], rows: Sequence[Source], noise: Noise) -> Grid:
-    def cells(heading: str, cell: Callable[[Source], str], gives_way: int) -> Column:
-        return column(heading, [cell(row) for row in rows], gives_way=gives_way)
-
-    columns = [
-        *_config(stub, rows),
-        cells("search", lambda source: spread_percent(source.search), 0),
-        cells(f"{plain_percent(noise.level)} interval", _search_interval, 1),
-        cells("session", lambda source: spread_percent(source.session), 2),
-        cells("timing", lambda source: spread_percent(source.timing), 3),
-        cells("ICC", lambda source: _correlation(source.correlation), 4),
-        cells("error", lambda source: spread_percent(source.measurement), 5),
-        cells("of search", _error_share, 6),
-    ]
-    return Grid(stub=stub, labels=tuple(labels), columns=filled(columns))
+    cells: dict[str, Callable[[Source], str]] = {
+        "search": lambda source: spread_percent(source.search),
+        f"{plain_percent(noise.level)} interval": _search_interval,
+        "session": lambda source: spread_percent(source.session),
+        "timing": lambda source: spread_percent(source.timing),
+        "ICC": lambda source: NOTHING if math.isnan(source.correlation) else f"{source.correlation:.3f}",
+        "error": lambda source: spread_percent(source.measurement),
+        "of search": _error_share,
+    }
+    columns = (
+        column(heading, map(cell, rows), gives_way=position)
+        for position, (heading, cell) in enumerate(cells.items())
+    )
+    return Grid(stub=stub, labels=tuple(labels), columns=filled([*_config(stub, rows), *columns]))
 
 
 def _optimism(stub: str, labels: Sequence[str], rows: Sequence[Source], noise: Noise) -> Grid:
-    decimals = boost_decimals((source.optimism_high - source.optimism_low) / 2 for source in rows)
     bounds = [(source.optimism_low, source.optimism_high) for source in rows]
-    return Grid(
-        stub=stub,
-        labels=tuple(labels),
-        columns=(
-            *_config(stub, rows),
-            column("search/again", [percent_cell(source.optimism, decimals) for source in rows]),
-            column(f"{plain_percent(noise.level)} interval", intervals(bounds, decimals), gives_way=1),
-        ),
+    decimals = boost_decimals((high - low) / 2 for low, high in bounds)
+    columns = (
+        *_config(stub, rows),
+        column("search/again", [percent_cell(source.optimism, decimals) for source in rows]),
+        column(f"{plain_percent(noise.level)} interval", intervals(bounds, decimals), gives_way=1),
     )
+    return Grid(stub=stub, labels=tuple(labels), columns=columns)
 
 
 def _naive(rows: Sequence[Naive], level: float) -> Grid:
-    decimals = boost_decimals((row.boost_high - row.boost_low) / 2 for row in rows)
-    return Grid(
-        stub=SHAPE,
-        labels=tuple(row.shape for row in rows),
-        columns=(
-            column(
-                f"{plain_percent(level)}, seeds",
-                intervals([(row.boost_low, row.boost_high) for row in rows], decimals),
-                gives_way=1,
-            ),
-            column("timings", intervals([(row.naive_low, row.naive_high) for row in rows], decimals)),
-            column("narrower", [f"{row.narrower:.1f} times" for row in rows], gives_way=2),
-        ),
+    seeds = [(row.boost_low, row.boost_high) for row in rows]
+    timings = [(row.naive_low, row.naive_high) for row in rows]
+    decimals = boost_decimals((high - low) / 2 for low, high in seeds)
+    columns = (
+        column(f"{plain_percent(level)}, seeds", intervals(seeds, decimals), gives_way=1),
+        column("timings", intervals(timings, decimals)),
+        column("narrower", [f"{row.narrower:.1f} times" for row in rows], gives_way=2),
     )
+    return Grid(stub=SHAPE, labels=tuple(row.shape for row in rows), columns=columns)
 
 
 def _why_narrow(noise: Noise) -> str:
-    """Say why the naive intervals are narrower, where they clearly are and timings of a winner agree."""
+    """Return why the naive intervals are narrower, if they clearly are and timings of a winner agree."""
     times = statistics.median(row.narrower for row in noise.naive)
     agree = all(source.correlation >= _AGREEING for source in noise.pooled)
     if not (agree and times >= _CLEARLY_NARROWER):
@@ -134,20 +125,12 @@ def _why_narrow(noise: Noise) -> str:
 
 
 def _trials(trials: Sequence[Trials]) -> Grid:
-    kinds = list(trials[0].by_status)
-    return Grid(
-        stub=_POOLED,
-        labels=tuple(row.config for row in trials),
-        columns=(
-            *(
-                column(
-                    kind.replace("_", " "), [f"{row.by_status[kind]:,}" for row in trials], gives_way=place
-                )
-                for place, kind in enumerate(kinds)
-            ),
-            column("lost %", [percent_cell(row.lost_share, 2, signed=False) for row in trials]),
-        ),
+    counts = (
+        column(kind.replace("_", " "), [f"{row.by_status[kind]:,}" for row in trials], gives_way=position)
+        for position, kind in enumerate(trials[0].by_status)
     )
+    lost = column("lost %", [percent_cell(row.lost_share, 2, signed=False) for row in trials])
+    return Grid(stub=_POOLED, labels=tuple(row.config for row in trials), columns=(*counts, lost))
 
 
 def _config(stub: str, rows: Sequence[Source]) -> list[Column]:
@@ -159,10 +142,6 @@ def _config(stub: str, rows: Sequence[Source]) -> list[Column]:
 def _search_interval(source: Source) -> str:
     low, high = spread_percent(source.search_low), spread_percent(source.search_high)
     return NOTHING if NOTHING in {low, high} else f"{low} to {high}"
-
-
-def _correlation(value: float) -> str:
-    return NOTHING if math.isnan(value) else f"{value:.3f}"
 
 
 def _error_share(source: Source) -> str:

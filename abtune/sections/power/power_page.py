@@ -1,43 +1,37 @@
-"""The page about planning: seeds needed, boosts within reach, power."""
+"""The page about planning: seeds needed, boosts within reach, power; and its figure."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
-from abtune.report.page import SHAPE, Bullets, Grid, Heading, Part, Prose, column, filled
-from abtune.sections.power.seed_plan import SeedPlan, SideNoise
+from abtune.report.figures.figure import GREY, new_figure
+from abtune.report.page import SHAPE, Bullets, Column, Grid, Heading, Part, Prose, column, filled
+from abtune.sections.power.seed_plan import Need, Reach, SeedPlan, SideNoise
 from abtune.text import NOTHING, plain_percent, spread_percent
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 _MOST = 100_000
+_MARKERS = "os^DvP"
 
 
 def power_page(plan: SeedPlan, source: str) -> tuple[Part, ...]:
-    """Compose the page.
-
-    Parameters
-    ----------
-    plan : SeedPlan
-        What was found.
-    source : str
-        Where the noise comes from, in words.
-    """
-    return tuple(_parts(plan, source))
-
-
-def _parts(plan: SeedPlan, source: str) -> Iterator[Part]:
-    yield Heading(text="power", minor=False)
-    yield Prose(text=_setting(plan, source), remark=False)
-    yield Heading(
-        text=f"seeds a side that find a boost with {plain_percent(plan.goal.target)} power", minor=True
+    """Return the page; ``source`` says in words where the noise comes from."""
+    shapes = (Heading(text="seeds per side, shape by shape", minor=True), _shapes(plan))
+    target = plain_percent(plan.goal.target)
+    return (
+        Heading(text="power", minor=False),
+        Prose(text=_setting(plan, source), remark=False),
+        Heading(text=f"seeds per side that find a boost with {target} power", minor=True),
+        _needs(plan),
+        Heading(text="what a number of seeds per side finds", minor=True),
+        _reaches(plan),
+        *(shapes if plan.shapes else ()),
+        Bullets(items=tuple(_notes(plan))),
     )
-    yield _needs(plan)
-    yield Heading(text="what a number of seeds a side finds", minor=True)
-    yield _reaches(plan)
-    if plan.shapes:
-        yield Heading(text="seeds a side, shape by shape", minor=True)
-        yield _shapes(plan)
-    yield Bullets(items=tuple(_notes(plan)))
 
 
 def _setting(plan: SeedPlan, source: str) -> str:
@@ -45,7 +39,7 @@ def _setting(plan: SeedPlan, source: str) -> str:
     correction = f"Holm over {goal.shapes} shapes" if goal.shapes > 1 else "one shape, no correction"
     return (
         f"Noise of log latency over seeds, {source}: {_noise(plan.baseline)}, {_noise(plan.candidate)}. "
-        f"Level {plain_percent(goal.alpha)}, {correction}. A slowdown by the same ratio is as easy to find."
+        f"Level {plain_percent(goal.alpha)}, {correction}. A slowdown by the same ratio has the same power."
     )
 
 
@@ -54,72 +48,55 @@ def _noise(side: SideNoise) -> str:
     return f"{side.config} {spread_percent(side.spread)}%{bounds}"
 
 
-def _needs(plan: SeedPlan) -> Grid:
-    return Grid(
-        stub="boost",
-        labels=tuple(plain_percent(need.boost) for need in plan.needs),
-        columns=filled(
-            [
-                column("seeds", [_seeds(need.seeds) for need in plan.needs]),
-                column("core hours", [_hours(need.core_hours) for need in plan.needs], gives_way=1),
-                column("GPU hours", [_hours(need.gpu_hours) for need in plan.needs], gives_way=2),
-            ]
-        ),
+def _costs(rows: Sequence[Need | Reach]) -> tuple[Column, Column]:
+    return (
+        column("core hours", [_hours(row.core_hours) for row in rows], gives_way=1),
+        column("GPU hours", [_hours(row.gpu_hours) for row in rows], gives_way=2),
     )
+
+
+def _needs(plan: SeedPlan) -> Grid:
+    seeds = column("seeds", [_seeds(need.seeds) for need in plan.needs])
+    labels = tuple(plain_percent(need.boost) for need in plan.needs)
+    return Grid(stub="boost", labels=labels, columns=filled([seeds, *_costs(plan.needs)]))
 
 
 def _reaches(plan: SeedPlan) -> Grid:
-    reaches, boosts = plan.reaches, plan.goal.boosts
-    chances = [
-        column(plain_percent(boost), [_chance(reach.power[at]) for reach in reaches], gives_way=3 + at)
-        for at, boost in enumerate(boosts)
+    reaches = plan.reaches
+    detectable = column("detectable %", [_detectable(reach.detectable) for reach in reaches])
+    powers = [
+        column(plain_percent(boost), [_power(reach.power[at]) for reach in reaches], gives_way=3 + at)
+        for at, boost in enumerate(plan.goal.boosts)
     ]
-    return Grid(
-        stub="seeds",
-        labels=tuple(str(reach.seeds) for reach in reaches),
-        columns=filled(
-            [
-                column("detectable %", [_detectable(reach.detectable) for reach in reaches]),
-                *chances,
-                column("core hours", [_hours(reach.core_hours) for reach in reaches], gives_way=1),
-                column("GPU hours", [_hours(reach.gpu_hours) for reach in reaches], gives_way=2),
-            ]
-        ),
-    )
+    labels = tuple(str(reach.seeds) for reach in reaches)
+    return Grid(stub="seeds", labels=labels, columns=filled([detectable, *powers, *_costs(reaches)]))
 
 
 def _shapes(plan: SeedPlan) -> Grid:
-    sides = [(spread_percent(row.baseline), spread_percent(row.candidate)) for row in plan.shapes]
-    boosts = plan.goal.boosts
-    return Grid(
-        stub=SHAPE,
-        labels=tuple(row.shape for row in plan.shapes),
-        columns=(
-            column("noise %", ["/".join(pair) for pair in sides], gives_way=len(boosts) + 1),
-            *(
-                column(plain_percent(boost), [_seeds(row.seeds[at]) for row in plan.shapes], gives_way=at + 1)
-                for at, boost in enumerate(boosts)
-            ),
-        ),
-    )
+    rows, boosts = plan.shapes, plan.goal.boosts
+    noise = [f"{spread_percent(row.baseline)}/{spread_percent(row.candidate)}" for row in rows]
+    seeds = [
+        column(plain_percent(boost), [_seeds(row.seeds[at]) for row in rows], gives_way=at + 1)
+        for at, boost in enumerate(boosts)
+    ]
+    columns = column("noise %", noise, gives_way=len(boosts) + 1), *seeds
+    return Grid(stub=SHAPE, labels=tuple(row.shape for row in rows), columns=columns)
 
 
 def _notes(plan: SeedPlan) -> Iterator[str]:
     yield from plan.caveats
     boosts = ", ".join(plain_percent(boost) for boost in plan.goal.boosts)
-    yield f"Columns {boosts}: chance in percent to find a true boost of that size."
+    yield f"Columns {boosts}: power in percent to find a true boost of that size."
     yield (
-        f"Below {plan.fewest} seeds a side no difference can pass the correction. The plan is for both tests "
-        "that a verdict requires, and right to within about three percentage points."
+        f"Below {plan.fewest} seeds per side no difference can pass the correction. The plan is for both "
+        "tests that a verdict requires. Its power is right to about three percentage points."
     )
     if plan.shapes:
-        yield "Shape by shape: with that shape's noise, drawn towards that of all as far as they agree."
+        yield "Shape by shape: by the noise of that shape, drawn towards the noise of all shapes."
     if plan.cost is not None:
-        device = f", and at least {plan.cost.gpu_seconds:.0f} s of the GPU"
-        yield (
-            f"Cost: a seed of a shape, both sides together, took {plan.cost.core_seconds:.0f} s of a core"
-            f"{'' if math.isnan(plan.cost.gpu_seconds) else device}."
-        )
+        gpu = plan.cost.gpu_seconds
+        device = "" if math.isnan(gpu) else f" and at least {gpu:.0f} s on the GPU"
+        yield f"Cost of one seed of one shape: {plan.cost.core_seconds:.0f} core seconds{device}, both sides."
 
 
 def _seeds(seeds: int) -> str:
@@ -140,5 +117,30 @@ def _detectable(boost: float) -> str:
     return f"{100 * boost:,.0f}" if boost >= 0.0995 else f"{100 * boost:.2g}"
 
 
-def _chance(power: float) -> str:
+def _power(power: float) -> str:
     return ">99" if power > 0.995 else f"{100 * power:.0f}"
+
+
+def draw_power(plan: SeedPlan) -> Figure:
+    """Return a figure of the power to find each boost by the number of seeds."""
+    figure, (axis,) = new_figure(1, 5.0, 3.4)
+    from matplotlib import colormaps
+
+    seeds = [reach.seeds for reach in plan.reaches]
+    for at, boost in enumerate(plan.goal.boosts):
+        powers = [100 * reach.power[at] for reach in plan.reaches]
+        colour = colormaps["viridis"](0.9 * at / max(len(plan.goal.boosts) - 1, 1))
+        marker, label = _MARKERS[at % len(_MARKERS)], f"{100 * boost:.6g}%"
+        # Many powers are 0 or 100 %, so markers may cross the frame.
+        axis.plot(seeds, powers, color=colour, marker=marker, ms=4, clip_on=False, label=label)
+    axis.axhline(100 * plan.goal.target, color=GREY, lw=0.8)
+    axis.set_xscale("log")
+    axis.minorticks_off()
+    axis.set_xticks(seeds, [str(number) for number in seeds])
+    axis.set_ylim(0, 101)
+    axis.set_xlabel("seeds per side")
+    axis.set_ylabel(f"power (%); line: {plain_percent(plan.goal.target)} wanted")
+    # Beside the curves, which may be anywhere; the largest boost on top, as its curve is.
+    place: Any = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
+    axis.legend(title="true boost", frameon=False, fontsize=8, reverse=True, **place)
+    return figure

@@ -1,4 +1,4 @@
-"""How many seeds a sweep needs, and what it could find with those that it has.
+"""How many seeds a sweep needs, what they cost, and what it could find with those that it has.
 
 The noise is pooled over shapes: planned with the noise of one shape's five seeds, a sweep meant for 80 %
 power has 34-45 % in one case of ten; pooled, it has 71-77 %.
@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import xarray as xr
 
 from abtune.compare.statistics import lent_noise
+from abtune.dataset.provenance import of_searches, settings
+from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import InputError
 from abtune.samples.samples import Samples, extract
-from abtune.sections.power.cost import RunCost, cost_of_a_seed
 from abtune.stats.design.detect import (
     MOST_SEEDS,
     Design,
@@ -27,8 +28,21 @@ from abtune.stats.design.detect import (
     seeds_needed,
     smallest_p,
 )
-from abtune.stats.noise.spread import PooledSpread, pooled_spread
+from abtune.stats.spread import pooled_spread
+from abtune.stats.two_sample import Floats
 from abtune.text import count
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCost:
+    """Mean cost of one seed of one shape: a run of the baseline and a run of the candidate."""
+
+    core_seconds: float  # each run on one core
+    gpu_seconds: float  # at least, by the settings; NaN if the dataset does not say
+
+    def hours(self, seeds: int) -> tuple[float, float]:
+        """Return the hours of cores and of the device that seeds of one shape take."""
+        return self.core_seconds * seeds / 3600, self.gpu_seconds * seeds / 3600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,38 +51,29 @@ class SideNoise:
 
     config: str
     spread: float
-    low: float
-    high: float
+    low: float = math.nan
+    high: float = math.nan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:
-    """What is asked of a design.
+    """What is asked of a design."""
 
-    Attributes
-    ----------
-    alpha : float
-        Family-wise level.
-    target : float
-        Wanted power.
-    shapes : int
-        Shapes that the correction covers.
-    boosts : tuple of float
-        True boosts to plan for, fractions.
-    seeds : tuple of int
-        Seeds a side to look at.
-    """
+    alpha: float  # family-wise level
+    target: float  # wanted power
+    shapes: int  # that the correction covers
+    boosts: tuple[float, ...]  # true boosts to plan for, fractions
+    seeds: tuple[int, ...]  # numbers per side to look at
 
-    alpha: float
-    target: float
-    shapes: int
-    boosts: tuple[float, ...]
-    seeds: tuple[int, ...]
+    @property
+    def requirement(self) -> Requirement:
+        """The level of one shape, at the first step of the correction, and the power."""
+        return Requirement(level=self.alpha / self.shapes, target=self.target)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Need:
-    """Seeds a side that find a boost, and what they cost in all; NaN where the cost is unknown."""
+    """Seeds per side that find a boost, and what they cost in all; NaN where the cost is unknown."""
 
     boost: float
     seeds: int
@@ -78,29 +83,18 @@ class Need:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reach:
-    """What so many seeds a side can find.
-
-    Attributes
-    ----------
-    seeds : int
-    detectable : float
-        Smallest boost found with the wanted power; infinite if no p-value passes the correction.
-    power : tuple of float
-        Chance to find each boost of the goal.
-    core_hours, gpu_hours : float
-        Cost of all shapes, both sides; NaN where unknown.
-    """
+    """What a number of seeds per side can find."""
 
     seeds: int
-    detectable: float
-    power: tuple[float, ...]
-    core_hours: float
+    detectable: float  # smallest boost found with the wanted power; infinite for none
+    power: tuple[float, ...]  # probability to find each boost of the goal
+    core_hours: float  # of all shapes, both sides; NaN where unknown
     gpu_hours: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShapeNeed:
-    """The same for the noise of one shape, drawn towards that of all: seeds for each boost of the goal."""
+    """Seeds for each boost of the goal, by the noise of one shape, moderated over the shapes."""
 
     shape: str
     baseline: float
@@ -110,178 +104,126 @@ class ShapeNeed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeedPlan:
-    """What a design needs and reaches.
-
-    Attributes
-    ----------
-    baseline, candidate : SideNoise
-        Noise of both sides.
-    goal : Goal
-        What was asked.
-    fewest : int
-        Seeds a side below which no difference can pass the correction.
-    needs : tuple of Need
-        For each boost.
-    reaches : tuple of Reach
-        For each number of seeds.
-    shapes : tuple of ShapeNeed
-        Shape by shape; empty if the noise was given.
-    cost : RunCost or None
-        Of a seed of a shape, both sides.
-    caveats : tuple of str
-        What weakens the plan.
-    """
+    """What a design needs and reaches."""
 
     baseline: SideNoise
     candidate: SideNoise
     goal: Goal
-    fewest: int
+    fewest: int  # seeds per side below which no difference can pass the correction
     needs: tuple[Need, ...]
     reaches: tuple[Reach, ...]
-    shapes: tuple[ShapeNeed, ...]
-    cost: RunCost | None
+    shapes: tuple[ShapeNeed, ...]  # empty if the noise was given
+    cost: RunCost | None  # of a seed of a shape, both sides
     caveats: tuple[str, ...]
 
 
 def plan_from_noise(noise: float, goal: Goal) -> SeedPlan:
-    """Plan with a given noise of both sides.
+    """Return a plan for a given noise of both sides, a coefficient of variation as a fraction.
 
-    Parameters
-    ----------
-    noise : float
-        Coefficient of variation over seeds, a fraction; log(1 + cv^2) is the variance of logs.
-    goal : Goal
-        What is asked.
+    The variance of logs is log(1 + cv^2).
     """
     spread = math.sqrt(math.log1p(noise**2))
-    sides = [
-        SideNoise(config=name, spread=spread, low=math.nan, high=math.nan)
-        for name in ("baseline", "candidate")
-    ]
-    return _plan(sides, goal, shapes=(), cost=None, caveats=())
+    return _plan([SideNoise(config=name, spread=spread) for name in ("baseline", "candidate")], goal)
 
 
 def plan_from_dataset(dataset: xr.Dataset, configs: tuple[str, str], goal: Goal, *, level: float) -> SeedPlan:
-    """Plan with the noise of a dataset, pooled over its shapes.
-
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-        Valid by the schema.
-    configs : tuple of str
-        Baseline and candidate.
-    goal : Goal
-        What is asked.
-    level : float
-        Of the intervals of the noise.
-
-    Raises
-    ------
-    InputError
-        If a side has no shape with two seeds.
-    """
+    """Return a plan for the noise of a dataset, pooled over its shapes."""
     sides = [extract(dataset, config) for config in configs]
-    pooled = [pooled_spread(side.value, level=level) for side in sides]
-    for side, found in zip(sides, pooled, strict=True):
-        if math.isnan(found.spread):
-            raise InputError(f"no shape has two seeds of {side.config}, so its noise is unknown; give --cv")
-    labels = [str(label) for label in dataset["shape"].values.tolist()]
-    return _plan(
-        [_side_noise(side, found) for side, found in zip(sides, pooled, strict=True)],
-        goal,
-        shapes=_by_shape(sides, labels, goal),
-        cost=cost_of_a_seed(dataset, configs),
-        caveats=tuple(_without_noise(sides)),
-    )
-
-
-def _without_noise(sides: Sequence[Samples]) -> Iterator[str]:
-    """Say where the noise to plan with is zero because no seed differs from another."""
+    noise, caveats = [], []
     for side in sides:
-        known, agree = int(np.count_nonzero(side.n >= 2)), int(np.count_nonzero(side.noise == 0))
-        if agree:
-            yield (
-                f"{side.config}: all seeds agree exactly in {agree} of {count(known, 'shape')}; differences "
-                "below the resolution are unseen, and it may take more seeds than this says."
+        pooled = pooled_spread(side.value, level=level)
+        if math.isnan(pooled.spread):
+            raise InputError(f"no shape has two seeds of {side.config}, so its noise is unknown; give --cv")
+        noise.append(SideNoise(config=side.config, spread=pooled.spread, low=pooled.low, high=pooled.high))
+        if agree := int(np.count_nonzero(side.noise == 0)):
+            caveats.append(
+                f"{side.config}: all seeds agree exactly in {agree} of "
+                f"{count(int(np.count_nonzero(side.n >= 2)), 'shape')}. Differences below the resolution are "
+                "not seen, so more seeds may be needed."
             )
+    plan = _plan(noise, goal, cost_of_a_seed(dataset, configs))
+    shapes = tuple(_by_shape(sides, [str(label) for label in dataset["shape"].values.tolist()], goal))
+    return replace(plan, shapes=shapes, caveats=(*caveats, *plan.caveats))
 
 
-def _plan(
-    sides: Sequence[SideNoise],
-    goal: Goal,
-    *,
-    shapes: tuple[ShapeNeed, ...],
-    cost: RunCost | None,
-    caveats: tuple[str, ...],
-) -> SeedPlan:
+def _plan(sides: Sequence[SideNoise], goal: Goal, cost: RunCost | None = None) -> SeedPlan:
+    """Return a plan without the shapes."""
     noise = sides[0].spread, sides[1].spread
-    needed = seeds_needed(goal.boosts, *noise, _requirement(goal))
+    needed = seeds_needed(goal.boosts, *noise, goal.requirement)
+    caveats = []
+    if goal.requirement.level < smallest_p(MOST_SEEDS, MOST_SEEDS):
+        caveats.append(
+            "With many seeds the permutation test samples random splits, which cannot resolve so strict a "
+            "level. Only designs with few enough seeds to count every split find anything."
+        )
+
+    def hours(seeds: int) -> dict[str, float]:
+        core, gpu = (math.nan, math.nan) if cost is None else cost.hours(seeds * goal.shapes)
+        return {"core_hours": core, "gpu_hours": gpu}
+
+    def reach(n: int) -> Reach:
+        design = Design(n_first=n, n_second=n, noise_first=noise[0], noise_second=noise[1])
+        return Reach(
+            seeds=n,
+            detectable=float(detectable_boost(design, goal.requirement)),
+            power=tuple(power(goal.boosts, design, level=goal.requirement.level).tolist()),
+            **hours(n),
+        )
+
     return SeedPlan(
         baseline=sides[0],
         candidate=sides[1],
         goal=goal,
         fewest=fewest_seeds(alpha=goal.alpha, shapes=goal.shapes),
-        needs=tuple(_need(boost, int(n), goal, cost) for boost, n in zip(goal.boosts, needed, strict=True)),
-        reaches=tuple(_reach(n, noise, goal, cost) for n in goal.seeds),
-        shapes=shapes,
+        needs=tuple(
+            Need(boost=boost, seeds=n, **hours(n))
+            for boost, n in zip(goal.boosts, needed.tolist(), strict=True)
+        ),
+        reaches=tuple(map(reach, goal.seeds)),
+        shapes=(),
         cost=cost,
-        caveats=(*caveats, *_about_splits(goal)),
+        caveats=tuple(caveats),
     )
 
 
-def _about_splits(goal: Goal) -> Iterator[str]:
-    if goal.alpha / goal.shapes < smallest_p(MOST_SEEDS, MOST_SEEDS):
-        yield (
-            "Where seeds are too many to count their splits, random ones stand in, which cannot resolve so "
-            "strict a level: only designs that are counted find anything."
-        )
-
-
-def _requirement(goal: Goal) -> Requirement:
-    return Requirement(level=goal.alpha / goal.shapes, target=goal.target)
-
-
-def _need(boost: float, seeds: int, goal: Goal, cost: RunCost | None) -> Need:
-    core, gpu = _hours(cost, seeds * goal.shapes)
-    return Need(boost=boost, seeds=seeds, core_hours=core, gpu_hours=gpu)
-
-
-def _reach(n: int, noise: tuple[float, float], goal: Goal, cost: RunCost | None) -> Reach:
-    design = Design(n_first=n, n_second=n, noise_first=noise[0], noise_second=noise[1])
-    chances = power(goal.boosts, design, level=goal.alpha / goal.shapes)
-    detectable = detectable_boost(design, _requirement(goal))
-    core, gpu = _hours(cost, n * goal.shapes)
-    return Reach(
-        seeds=n,
-        detectable=float(detectable),
-        power=tuple(float(chance) for chance in chances),
-        core_hours=core,
-        gpu_hours=gpu,
-    )
-
-
-def _by_shape(sides: Sequence[Samples], labels: Sequence[str], goal: Goal) -> tuple[ShapeNeed, ...]:
-    noise = [lent_noise(side) for side in sides]
+def _by_shape(sides: Sequence[Samples], labels: Sequence[str], goal: Goal) -> Iterator[ShapeNeed]:
+    first, second = (lent_noise(side) for side in sides)
     boosts = np.array(goal.boosts)[np.newaxis]
-    columns = noise[0][:, np.newaxis], noise[1][:, np.newaxis]
-    seeds = seeds_needed(boosts, *columns, _requirement(goal))
-    return tuple(
-        ShapeNeed(
-            shape=label,
-            baseline=float(noise[0][at]),
-            candidate=float(noise[1][at]),
-            seeds=tuple(int(n) for n in seeds[at]),
-        )
-        for at, label in enumerate(labels)
-    )
+    needed = seeds_needed(boosts, first[:, np.newaxis], second[:, np.newaxis], goal.requirement)
+    for label, baseline, candidate, seeds in zip(
+        labels, first.tolist(), second.tolist(), needed.tolist(), strict=True
+    ):
+        yield ShapeNeed(shape=label, baseline=baseline, candidate=candidate, seeds=tuple(seeds))
 
 
-def _side_noise(side: Samples, found: PooledSpread) -> SideNoise:
-    return SideNoise(config=side.config, spread=found.spread, low=found.low, high=found.high)
+def cost_of_a_seed(dataset: xr.Dataset, configs: tuple[str, str]) -> RunCost | None:
+    """Return what a seed of a shape has cost on average; None if the dataset has no times of runs."""
+    if "tuning_time" not in dataset or of_searches(dataset):  # a log tells time by the clock, not of a core
+        return None
+    part = dataset.sel(config=list(configs))
+    seconds = part["tuning_time"].transpose("shape", "config", "seed").values
+    complete = part["run_status"].transpose("shape", "config", "seed").values == RunStatus.COMPLETE
+    core = _sum_of_sides(np.where(complete, seconds, np.nan))
+    if math.isnan(core):
+        return None
+    return RunCost(core_seconds=core, gpu_seconds=_gpu_seconds(part))
 
 
-def _hours(cost: RunCost | None, seeds: int) -> tuple[float, float]:
-    """Hours of cores and of the device for so many seeds of a shape."""
-    if cost is None:
-        return math.nan, math.nan
-    return cost.core_seconds * seeds / 3600, cost.gpu_seconds * seeds / 3600
+def _gpu_seconds(dataset: xr.Dataset) -> float:
+    known = settings(dataset)
+    names = ("search_repeats", "search_repeat_ms", "rounds", "repeats", "repeat_ms")
+    if not all(isinstance(known.get(name), int | float) for name in names) or "trial_latency" not in dataset:
+        return math.nan
+    searching, again = known["search_repeat_ms"] / 1000, known["repeat_ms"] / 1000
+    axes = ("shape", "config", "seed", "trial")
+    times = dataset["trial_latency"].transpose(*axes).values
+    ran = dataset["trial_status"].transpose(*axes).values == TrialStatus.OK
+    search = known["search_repeats"] * np.where(ran, np.fmax(times, searching), 0.0).sum(axis=-1)
+    winners: float = 2 * known["rounds"] * known["repeats"] * again
+    return _sum_of_sides(np.where(ran.any(axis=-1), search, np.nan)) + winners
+
+
+def _sum_of_sides(values: Floats) -> float:
+    """Return the sum over sides of the mean over shapes and seeds; values of shape (shape, config, seed)."""
+    sides = [values[:, side][~np.isnan(values[:, side])] for side in range(values.shape[1])]
+    return sum(float(side.mean()) if len(side) else math.nan for side in sides)

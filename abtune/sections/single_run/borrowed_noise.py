@@ -1,25 +1,43 @@
-"""The noise of another dataset, lent to a table that has none of its own."""
+"""The noise of another dataset, lent to a table that has none, and whether both were made alike."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 import xarray as xr
 
+from abtune.dataset import provenance
 from abtune.errors import InputError
 from abtune.samples.samples import extract
-from abtune.sections.single_run.comparability import Assumption, Standing, assumptions
-from abtune.stats.noise.borrowed import LentVariance, lend_variance
-from abtune.stats.two_sample import Floats, Integers
+from abtune.stats.borrowed import LentVariance, lend_variance
 from abtune.stats.variance import floored
 from abtune.text import count, percent
 
 
+class Standing(StrEnum):
+    """How an assumption stands with what the datasets say of themselves."""
+
+    AGREES = "agrees"
+    DIFFERS = "differs"
+    NOT_RECORDED = "not recorded"
+    UNCHECKED = "cannot be checked"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assumption:
+    """Something that has to hold for the noise of one dataset to be that of another."""
+
+    standing: Standing
+    what: str
+    detail: str  # what is known of it; may be empty
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outside:
-    """Another dataset, by the name that it is called in what is said of it."""
+    """Another dataset, with its name for reports."""
 
     name: str
     dataset: xr.Dataset
@@ -27,44 +45,19 @@ class Outside:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutsideSide:
-    """What another dataset knows of the noise of one side.
+    """What another dataset knows of the noise of one side."""
 
-    Attributes
-    ----------
-    config : str
-        The configuration of the table.
-    sources : tuple of str
-        Configurations there that its noise comes from.
-    shapes, seeds : int
-        Shapes there with two seeds or more, and the most seeds of any.
-    spread : float
-        Usual standard deviation of log latency over seeds, s0, which a shape gets that has no runs there.
-    freedom : float
-        Its degrees of freedom, d0: the more, the more alike shapes are in their noise; infinite where they
-        differ no more than so few seeds make them.
-    """
-
-    config: str
-    sources: tuple[str, ...]
-    shapes: int
-    seeds: int
-    spread: float
-    freedom: float
+    config: str  # the configuration of the table
+    sources: tuple[str, ...]  # configurations there that its noise comes from
+    shapes: int  # there with two seeds or more
+    seeds: int  # the most of any shape
+    spread: float  # s0, the noise of a shape that has no runs there
+    freedom: float  # d0, its degrees of freedom: more if shapes are alike; may be infinite
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutsideNoise:
-    """Noise from another dataset.
-
-    Attributes
-    ----------
-    dataset : str
-        Its name.
-    baseline, candidate : OutsideSide
-        Either side.
-    assumptions : tuple of Assumption
-        What borrowing it takes for granted.
-    """
+    """Noise from another dataset, and what borrowing it assumes."""
 
     dataset: str
     baseline: OutsideSide
@@ -82,54 +75,44 @@ class Loan:
 
 
 def borrow(outside: Outside, config: str, shapes: Sequence[str]) -> Loan:
-    """Learn the noise of one configuration from another dataset.
+    """Return the noise of one configuration, from another dataset.
 
-    Parameters
-    ----------
-    outside : Outside
-        Valid by the schema; runs that failed are left out.
-    config : str
-        A configuration of the table. Where the other dataset has not two seeds of it, all of its
-        configurations are pooled.
-    shapes : sequence of str
-        Labels of the table.
-
-    Raises
-    ------
-    InputError
-        If no configuration there has two seeds of a shape.
+    Where that dataset has not two seeds of it, all of its configurations are pooled.
     """
-    found = _replicates(outside, config)
+    every = tuple(str(name) for name in outside.dataset["config"].values.tolist())
+    for sources in ((config,), every) if config in every else (every,):
+        sides = [extract(outside.dataset, source) for source in sources]
+        freedom = np.sum([np.maximum(side.n - 1, 0) for side in sides], axis=0)
+        if (freedom > 0).any():
+            break
+    else:
+        raise InputError(
+            f"{outside.name} has no shape with two seeds of one configuration, so it says nothing of noise; "
+            "give a dataset with several seeds"
+        )
+    squares = np.nansum([(side.n - 1) * floored(side.noise**2, side.floor) for side in sides], axis=0)
+    variance = np.where(freedom > 0, squares / np.maximum(freedom, 1), np.nan)
     labels = [str(label) for label in outside.dataset["shape"].values.tolist()]
-    places = {label: at for at, label in enumerate(labels) if found.freedom[at] > 0}
-    place = np.array([places.get(shape, -1) for shape in shapes], dtype=np.int64)
-    lent = lend_variance(found.variance, found.freedom, place)
+    positions = {label: row for row, label in enumerate(labels) if freedom[row] > 0}
+    position = np.array([positions.get(shape, -1) for shape in shapes], dtype=np.int64)
+    lent = lend_variance(variance, freedom, position)
     side = OutsideSide(
         config=config,
-        sources=found.sources,
-        shapes=len(places),
-        seeds=found.seeds,
+        sources=sources,
+        shapes=len(positions),
+        seeds=max(int(side.n.max()) for side in sides),
         spread=float(np.sqrt(lent.prior.variance)),
         freedom=lent.prior.freedom,
     )
-    return Loan(side=side, lent=lent, known=tuple((place >= 0).tolist()))
+    return Loan(side=side, lent=lent, known=tuple((position >= 0).tolist()))
 
 
 def outside_noise(
     table: xr.Dataset, outside: Outside, loans: tuple[Loan, Loan], *, limit: float
 ) -> OutsideNoise:
-    """Say where borrowed noise comes from, and what it takes for granted.
+    """Return where borrowed noise comes from, and what it assumes.
 
-    Parameters
-    ----------
-    table : xarray.Dataset
-        What borrows.
-    outside : Outside
-        What lends.
-    loans : tuple of Loan
-        Of baseline and candidate.
-    limit : float
-        What the noise of the table can be at the most, by the spread of its own log ratios; NaN if unknown.
+    ``limit`` is the most noise that the table can have, by the spread of its own log ratios; NaN if unknown.
     """
     return OutsideNoise(
         dataset=outside.name,
@@ -138,83 +121,62 @@ def outside_noise(
         assumptions=(
             _configurations(loans),
             _shapes(loans),
-            *assumptions(table, outside.dataset),
+            *_origin(table, outside.dataset),
             *_size(loans, limit),
         ),
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Replicates:
-    """Variances over the seeds of each shape of another dataset, pooled over configurations."""
-
-    sources: tuple[str, ...]
-    variance: Floats
-    freedom: Integers
-    seeds: int
-
-
-def _replicates(outside: Outside, config: str) -> _Replicates:
-    """Take the configuration of this name, or all where it has not two seeds of any shape."""
-    every = tuple(str(name) for name in outside.dataset["config"].values.tolist())
-    for sources in ((config,), every) if config in every else (every,):
-        found = _pool(outside.dataset, sources)
-        if (found.freedom > 0).any():
-            return found
-    raise InputError(
-        f"{outside.name} has no shape with two seeds of one configuration, so it says nothing of noise; "
-        "give a dataset with several seeds"
-    )
-
-
-def _pool(dataset: xr.Dataset, sources: tuple[str, ...]) -> _Replicates:
-    sides = [extract(dataset, source) for source in sources]
-    freedom = np.sum([np.maximum(side.n - 1, 0) for side in sides], axis=0)
-    squares = np.nansum([(side.n - 1) * floored(side.noise**2, side.floor) for side in sides], axis=0)
-    return _Replicates(
-        sources=sources,
-        variance=np.where(freedom > 0, squares / np.maximum(freedom, 1), np.nan),
-        freedom=freedom,
-        seeds=max((int(n) for side in sides for n in side.n), default=0),
-    )
+def _checked(what: str, detail: str, *, agrees: bool) -> Assumption:
+    return Assumption(standing=Standing.AGREES if agrees else Standing.DIFFERS, what=what, detail=detail)
 
 
 def _configurations(loans: tuple[Loan, Loan]) -> Assumption:
     sides = [loan.side for loan in loans]
     strange = [side for side in sides if side.sources != (side.config,)]
-    if not strange:
-        detail = f"{sides[0].config} and {sides[1].config}, by their names"
-        return Assumption(standing=Standing.AGREES, what="configurations", detail=detail)
-    names = " or ".join(side.config for side in strange)
-    pooled = ", ".join(strange[0].sources)
-    detail = f"not two seeds of {names} there, so the noise is that of {pooled}, pooled"
-    return Assumption(standing=Standing.DIFFERS, what="configurations", detail=detail)
+    detail = f"{sides[0].config} and {sides[1].config}, by their names"
+    if strange:
+        names, pooled = " or ".join(side.config for side in strange), ", ".join(strange[0].sources)
+        detail = f"no shape there has two seeds of {names}, so the noise of {pooled} is pooled"
+    return _checked("configurations", detail, agrees=not strange)
 
 
 def _shapes(loans: tuple[Loan, Loan]) -> Assumption:
     both = [all(pair) for pair in zip(*(loan.known for loan in loans), strict=True)]
     lacking = len(both) - sum(both)
-    if not lacking:
-        return Assumption(
-            standing=Standing.AGREES, what="shapes", detail=f"{count(len(both), 'shape')}, with seeds there"
-        )
-    return Assumption(
-        standing=Standing.DIFFERS,
-        what="shapes",
-        detail=f"{lacking} of {len(both)} without seeds there get the usual noise of its shapes",
+    detail = f"{count(len(both), 'shape')}, with seeds there"
+    if lacking:
+        detail = f"{lacking} of {len(both)} have no seeds there and get the usual noise of its shapes"
+    return _checked("shapes", detail, agrees=not lacking)
+
+
+def _origin(table: xr.Dataset, other: xr.Dataset) -> Iterator[Assumption]:
+    """Yield how a table (here) and another dataset (there) were made, and what neither can tell."""
+    trials, timings = (
+        [describe(dataset) for dataset in (table, other)]
+        for describe in (provenance.trials, provenance.timings_a_run)
     )
+    yield _compared("hardware", provenance.hardware(table), provenance.hardware(other))
+    yield _compared("trials per run", *(f"{number:,}" if number else "" for number in trials))
+    yield _compared("tuner", provenance.tuner(table), provenance.tuner(other))
+    yield _compared("timings of a winner", *(str(number) for number in timings))
+    for what in ("every run is reported, whatever its result", "noise is about normal on logs"):
+        yield Assumption(standing=Standing.UNCHECKED, what=what, detail="")
 
 
-def _size(loans: tuple[Loan, Loan], limit: float) -> list[Assumption]:
-    """Check the borrowed noise against the spread of the table, which holds it and the true boosts."""
+def _compared(what: str, here: str, there: str) -> Assumption:
+    """Return a comparison of two descriptions; an empty one is unknown."""
+    if here and there:
+        same = here.casefold() == there.casefold()
+        return _checked(what, here if same else f"{here} here, {there} there", agrees=same)
+    known = f"{here} here" if here else f"{there} there" if there else ""
+    return Assumption(standing=Standing.NOT_RECORDED, what=what, detail=known)
+
+
+def _size(loans: tuple[Loan, Loan], limit: float) -> Iterator[Assumption]:
+    """Yield whether the borrowed noise fits the spread of the boosts, which noise and true boosts cause."""
     variance = np.concatenate([loan.lent.variance for loan in loans])
-    if np.isnan(variance).any() or np.isnan(limit):
-        return []
-    borrowed = float(np.sqrt(variance.mean()))
-    return [
-        Assumption(
-            standing=Standing.DIFFERS if borrowed > limit else Standing.AGREES,
-            what="size of the noise",
-            detail=f"{percent(borrowed)} borrowed, at most {percent(limit)} by the spread of these boosts",
-        )
-    ]
+    if not (np.isnan(variance).any() or np.isnan(limit)):
+        borrowed = float(np.sqrt(variance.mean()))
+        detail = f"{percent(borrowed)} borrowed, at most {percent(limit)} by the spread of these boosts"
+        yield _checked("size of the noise", detail, agrees=borrowed <= limit)

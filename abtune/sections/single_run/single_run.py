@@ -1,113 +1,150 @@
-"""What a table with one run a cell supports: as a whole, and how much noise each of its boosts would bear.
+"""What a table with one run per cell supports: as a whole, and how much noise each of its boosts would bear.
 
-No shape is judged here. A boost of two lone runs is as large as the luck of two searches allows, and the
+No shape is judged here. A boost of two single runs is as large as the luck of two searches allows, and the
 table does not say how large that is; another dataset may, if its runs are like these.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
+import numpy as np
 import xarray as xr
 
-from abtune.compare.results import Analysis
+from abtune.compare.results import Analysis, Comparison
 from abtune.errors import InputError
-from abtune.sections.single_run.all_shapes import Surviving, Together, surviving, together
 from abtune.sections.single_run.borrowed_noise import Loan, Outside, OutsideNoise, borrow, outside_noise
-from abtune.sections.single_run.pairs import LonePair, describe_pairs
+from abtune.stats.boost import from_log
+from abtune.stats.borrowed import predictive_interval, tipping_point
+from abtune.stats.shapes.shape_sample import (
+    Estimate,
+    noise_bound,
+    sign,
+    signed_rank,
+    student,
+    without_rounding,
+)
+from abtune.stats.two_sample import Floats
 from abtune.text import count, p_value
 
-_NO_BIAS = (
-    "All of this takes the runs of different shapes to be independent, the shapes not to be chosen for their "
-    "result, and nothing but the configuration to differ between the sides: another day or another load on "
-    "the machine moves all shapes together, and would count as boost."
-)
-_COVERAGE = (
-    "Where 95% is asked for and the noise is alike here and there, such intervals hold for 93 to 97% of the "
-    "shapes, but for 78 to 94% of the noisiest fifth, and nothing shows which those are; with skewed noise, "
-    "those for all shapes hold at once in as few as 74% of tables."
-)
+ALL = "all shapes"
+# Search noise of a run, from what hardly any tuner stays below to what is usual.
+NOISE = (0.01, 0.02, 0.03, 0.05, 0.08)
 # Fewer lenders do not tell how much shapes differ in their noise.
 _FEW_LENDERS = 3
+_NO_BIAS = (
+    "All of this assumes three things. Runs of different shapes are independent. No shape was chosen for its "
+    "result. Only the configuration differs between the runs: another day, or another load on the machine, "
+    "would shift all shapes and count as boost."
+)
+_COVERAGE = (
+    "If the noise is alike here and there, 95% intervals include the true boost for 93 to 97% of the shapes. "
+    "For the noisiest fifth of the shapes, which cannot be identified, it is 78 to 94%. With skewed noise, "
+    "simultaneous intervals may hold in only 74% of tables."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Predicted:
+    """The interval of a boost from one run per side and noise of other runs; NaN where none was lent."""
+
+    noise_baseline: float  # standard deviation of log latency over runs, borrowed
+    noise_candidate: float
+    known: bool  # whether it comes from runs of this shape on both sides
+    freedom: float
+    boost_low: float  # for this shape by itself; fractions
+    boost_high: float
+    boost_low_simultaneous: float  # for all shapes at once (Bonferroni)
+    boost_high_simultaneous: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SingleRunPair:
+    """One shape with one run per side."""
+
+    shape: str
+    workload: str
+    boost: float
+    tipping: float  # search noise above which the difference could be chance
+    tipping_simultaneous: float  # the same corrected over the shapes
+    predicted: Predicted | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Together:
+    """What several shapes say together."""
+
+    name: str  # kind of workload, or all shapes
+    shapes: int
+    faster: int  # shapes in which the candidate's run was faster
+    slower: int
+    mean: Estimate  # geometric mean boost, Student's t on logs
+    typical: Estimate  # Hodges-Lehmann estimate of the boost, signed-rank test
+    share: Estimate  # of shapes in which the candidate was faster, sign test
+    spread: float  # standard deviation of the log ratios
+    noise: float  # upper bound of the search noise of a run
+    noise_limit: float  # its one-sided upper limit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surviving:
+    """How many boosts exceed what a search noise explains: one by one, and all at once."""
+
+    noise: float
+    alone: int
+    simultaneous: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SingleRun:
-    """All that can be said of shapes with one run a side.
-
-    Attributes
-    ----------
-    baseline, candidate : str
-        Names of the configurations.
-    level : float
-        Of the intervals, a fraction.
-    together : tuple of Together
-        For each kind of workload, if there are several, and for all shapes.
-    surviving : tuple of Surviving
-        For each noise of :data:`NOISE`.
-    shapes : tuple of LonePair
-        In the dataset's order.
-    outside : OutsideNoise or None
-        Noise from another dataset.
-    left_out : tuple of str
-        Shapes with more or fewer runs than one a side.
-    caveats : tuple of str
-        What weakens these numbers.
-    """
+    """All that can be said of shapes with one run per side."""
 
     baseline: str
     candidate: str
     level: float
-    together: tuple[Together, ...]
+    together: tuple[Together, ...]  # each kind of workload, if there are several, and all shapes
     surviving: tuple[Surviving, ...]
-    shapes: tuple[LonePair, ...]
+    shapes: tuple[SingleRunPair, ...]
     outside: OutsideNoise | None
-    left_out: tuple[str, ...]
+    left_out: tuple[str, ...]  # shapes with more or fewer runs than one per side
     caveats: tuple[str, ...]
 
 
 def describe_single_runs(
     dataset: xr.Dataset, analysis: Analysis, outside: Outside | None = None
 ) -> SingleRun:
-    """Say what the shapes with one run a side support.
-
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-        The one that was analysed.
-    analysis : Analysis
-        Its analysis, which says which shapes, sides and level.
-    outside : Outside, optional
-        A dataset with several seeds, whose noise is taken for that of these runs.
-
-    Raises
-    ------
-    InputError
-        If no shape has one run a side, or the other dataset no noise to lend.
-    """
+    """Return what the shapes with one run per side support, with the noise of another dataset or without."""
+    names, level = (analysis.baseline, analysis.candidate), analysis.level
     rows = [row for row in analysis.comparisons if row.baseline.n == row.candidate.n == 1]
     if not rows:
         raise InputError(_why_none(analysis))
+    logs = np.log([row.baseline.latency for row in rows]) - np.log([row.candidate.latency for row in rows])
+    together = tuple(_together([row.workload for row in rows], logs, level))
     labels = [row.shape for row in rows]
-    loans = None
+    loans = borrowed = None
     if outside is not None:
-        loans = borrow(outside, analysis.baseline, labels), borrow(outside, analysis.candidate, labels)
-    pairs = describe_pairs(rows, loans, level=analysis.level)
-    parts = tuple(together(rows, level=analysis.level))
+        loans = borrow(outside, names[0], labels), borrow(outside, names[1], labels)
+        borrowed = outside_noise(dataset, outside, loans, limit=together[-1].noise_limit)
+    pairs = tuple(_pairs(rows, logs, loans, level))
     return SingleRun(
-        baseline=analysis.baseline,
-        candidate=analysis.candidate,
-        level=analysis.level,
-        together=parts,
-        surviving=surviving(pairs),
+        baseline=names[0],
+        candidate=names[1],
+        level=level,
+        together=together,
+        surviving=tuple(
+            Surviving(
+                noise=noise,
+                alone=sum(pair.tipping > noise for pair in pairs),
+                simultaneous=sum(pair.tipping_simultaneous > noise for pair in pairs),
+            )
+            for noise in NOISE
+        ),
         shapes=pairs,
-        outside=outside_noise(dataset, outside, loans, limit=parts[-1].noise_limit)
-        if outside is not None and loans is not None
-        else None,
+        outside=borrowed,
         left_out=tuple(row.shape for row in analysis.comparisons if row.shape not in set(labels)),
-        caveats=(*_about_shapes(parts, analysis.level), *(_about_noise(loans, pairs) if loans else ())),
+        caveats=(*_about_shapes(together, level), *(_about_noise(loans, pairs) if loans else ())),
     )
 
 
@@ -115,44 +152,94 @@ def _why_none(analysis: Analysis) -> str:
     most = max(max(row.baseline.n, row.candidate.n) for row in analysis.comparisons)
     if most > 1:
         return (
-            f"no shape has one run a side; with up to {most} seeds, the report itself judges the shapes, and "
-            "their noise is known without another dataset"
+            f"no shape has one run per side; with up to {most} seeds, the report itself judges the shapes, "
+            "and their noise is known without another dataset"
         )
     return f"no shape has a run of both {analysis.baseline} and {analysis.candidate}"
 
 
+def _pairs(
+    rows: Sequence[Comparison], logs: Floats, loans: tuple[Loan, Loan] | None, level: float
+) -> Iterator[SingleRunPair]:
+    levels = level, 1 - (1 - level) / len(rows)  # of one shape, and of all by Bonferroni
+    tipping = [tipping_point(logs, level=one) for one in levels]
+    predicted: Iterable[Predicted | None] = [None] * len(rows)
+    if loans is not None:
+        predicted = _predicted(logs, loans, levels)
+    for row, alone, corrected, interval in zip(rows, *tipping, predicted, strict=True):
+        yield SingleRunPair(
+            shape=row.shape,
+            workload=row.workload,
+            boost=row.boost,
+            tipping=float(alone),
+            tipping_simultaneous=float(corrected),
+            predicted=interval,
+        )
+
+
+def _predicted(logs: Floats, loans: tuple[Loan, Loan], levels: tuple[float, float]) -> Iterator[Predicted]:
+    first, second = (loan.lent for loan in loans)
+    alone, together = (predictive_interval(logs, first, second, level=level) for level in levels)
+    for index in range(len(logs)):
+        yield Predicted(
+            noise_baseline=float(np.sqrt(first.variance[index])),
+            noise_candidate=float(np.sqrt(second.variance[index])),
+            known=all(loan.known[index] for loan in loans),
+            freedom=float(min(first.freedom[index], second.freedom[index])),
+            boost_low=from_log(alone.low[index]),
+            boost_high=from_log(alone.high[index]),
+            boost_low_simultaneous=from_log(together.low[index]),
+            boost_high_simultaneous=from_log(together.high[index]),
+        )
+
+
+def _together(workloads: Sequence[str], logs: Floats, level: float) -> Iterator[Together]:
+    """Yield what each kind of workload says, if there are several, and all shapes."""
+    groups = {kind or "others": [one == kind for one in workloads] for kind in dict.fromkeys(workloads)}
+    parts = {name: logs[chosen] for name, chosen in groups.items()} if len(groups) > 1 else {}
+    for name, part in (*parts.items(), (ALL, logs)):
+        bound, signed = noise_bound(part, level=level), without_rounding(part)
+        yield Together(
+            name=name,
+            shapes=len(part),
+            faster=int(np.count_nonzero(signed > 0)),
+            slower=int(np.count_nonzero(signed < 0)),
+            mean=_as_boost(student(part, level=level)),
+            typical=_as_boost(signed_rank(part, level=level)),
+            share=sign(part, level=level),
+            spread=bound.spread,
+            noise=bound.noise,
+            noise_limit=bound.limit,
+        )
+
+
+def _as_boost(log: Estimate) -> Estimate:
+    return replace(log, value=from_log(log.value), low=from_log(log.low), high=from_log(log.high))
+
+
 def _about_shapes(parts: Sequence[Together], level: float) -> Iterator[str]:
-    """Say where there are too few shapes, or too many alike."""
     yield _NO_BIAS
     whole = parts[-1]
     equal = whole.shapes - whole.faster - whole.slower
     if equal:
-        yield (
-            f"{count(equal, 'shape')} with exactly equal times: sign and signed-rank test leave "
-            f"{'it' if equal == 1 else 'them'} out."
-        )
+        yield f"The sign and signed-rank tests leave out {count(equal, 'shape')} with exactly equal times."
     for part in parts:
         n = part.faster + part.slower
         if part.shapes == 1:
-            yield f"{part.name}: one shape says nothing of shapes like it."
+            yield f"{part.name}: one shape says nothing about other shapes."
         elif math.isnan(part.spread):
-            yield f"{part.name}: all shapes have the same ratio, so nothing is known of how ratios scatter."
+            yield f"{part.name}: all shapes have the same ratio, so the spread of ratios is unknown."
         elif n > 0 and 2.0 ** (1 - n) > 1 - level:
-            yield (
-                f"{part.name}: the smallest p that the signs of {n} shapes can give is "
-                f"{p_value(2.0 ** (1 - n))}."
-            )
+            yield f"{part.name}: the sign test of {n} shapes cannot give a p below {p_value(2.0 ** (1 - n))}."
 
 
-def _about_noise(loans: tuple[Loan, Loan], pairs: Sequence[LonePair]) -> Iterator[str]:
-    """Say how often borrowed intervals hold, and where too little was borrowed."""
+def _about_noise(loans: tuple[Loan, Loan], pairs: Sequence[SingleRunPair]) -> Iterator[str]:
     yield _COVERAGE
-    intervals = [pair.predicted for pair in pairs if pair.predicted is not None]
-    unknown = sum(math.isnan(interval.boost_low) for interval in intervals)
+    unknown = sum(math.isnan(pair.predicted.boost_low) for pair in pairs if pair.predicted is not None)
     if unknown:
         yield (
             f"{count(unknown, 'shape')} without an interval: the seeds there agree exactly, which says "
-            "nothing of the noise of a search."
+            "nothing about the noise of a search."
         )
     if min(loan.side.shapes for loan in loans) < _FEW_LENDERS:
-        yield "From fewer than three shapes it is not known how much shapes differ in their noise."
+        yield "Fewer than three shapes do not show how much shapes differ in their noise."

@@ -1,37 +1,63 @@
-"""The page about a table with one run a cell: the table as a whole, then what each boost would bear."""
+"""The page about a table with one run per cell: the table as a whole, then what each boost would bear."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 
 from abtune.dataset.netcdf import open_dataset
-from abtune.report.page import Bullets, Grid, Heading, Part, Prose, Section, column
+from abtune.report.columns import intervals
+from abtune.report.page import SHAPE, Bullets, Column, Drawn, Grid, Heading, Part, Prose, Section, column
+from abtune.report.scale import Interval, Scale
 from abtune.sections.section_registry import Context
-from abtune.sections.single_run.all_shapes import Surviving, Together
-from abtune.sections.single_run.borrowed_noise import Outside
-from abtune.sections.single_run.pairs_page import about_shapes, bounded, odds
-from abtune.sections.single_run.single_run import SingleRun, describe_single_runs
-from abtune.text import NOTHING, p_value, percent_cell, plain_percent
+from abtune.sections.single_run.borrowed_noise import Outside, OutsideNoise, Standing
+from abtune.sections.single_run.single_run import (
+    Predicted,
+    SingleRun,
+    SingleRunPair,
+    Surviving,
+    Together,
+    describe_single_runs,
+)
+from abtune.text import NOTHING, boost_decimals, p_value, percent_cell, plain_percent, spread_percent
 
 _NO_VERDICT = (
-    "No shape is judged here. Two runs differ by the luck of two searches as well as by configuration, and "
-    "one run a side does not show how large that luck is."
+    "No shape is judged here. Two runs differ by the luck of two searches as well as by configuration. One "
+    "run per side does not show how large that luck is."
 )
 _TOGETHER = (
-    "Three answers to one question, not three confirmations: are shapes like these faster? Mean: geometric "
-    "mean boost with Student's t on logs. Typical: Hodges-Lehmann estimate with the signed-rank test, which "
-    "a few large boosts move little. Faster: share of shapes with the sign test and its exact "
+    "Are shapes like these faster? Three answers to this one question, not three confirmations. mean: "
+    "geometric mean boost with Student's t on logs. typical: Hodges-Lehmann estimate with the signed-rank "
+    "test, which a few large boosts move little. faster: share of shapes with the sign test and the exact "
     "(Clopper-Pearson) interval, whatever the size of boosts. p: if there were no boost; not corrected for "
     "the number of rows."
 )
 _NOISE = (
     "Search noise is the standard deviation of log latency between runs of one configuration, about a "
-    "coefficient of variation. Spread: that of the log boosts over shapes. Boosts that truly differ and the "
-    "noise of two runs add up to it, so the noise of a run (root mean square of both sides) is at most "
-    "spread/sqrt(2); upper limit: one-sided {level}, chi-square. Stand out: boosts too large for two runs of "
-    "one configuration with so much noise (in all but one case of {odds}), one by one and all at once "
-    "(Bonferroni)."
+    "coefficient of variation. spread: standard deviation of the log boosts over shapes. True differences "
+    "and the noise of two runs add up to it. So the noise of a run (root mean square of both sides) is at "
+    "most spread/sqrt(2). upper limit: one-sided {level}, chi-square. stand out: boosts larger than two "
+    "runs of one configuration with that noise show in all but one case of {odds}. all at once: Bonferroni."
 )
+_LENDERS = (
+    "usual noise: for shapes that have no runs there. Other shapes have their own noise, drawn towards it. "
+    "freedom: its degrees of freedom. Few mean that shapes differ much in their noise, and give wider "
+    "intervals."
+)
+_TIPPING = (
+    "tips at: if the search noise is above this, two runs of one configuration differ as much in one case "
+    "of {odds}, so the boost could be luck. for all: the same for all shapes at once (Bonferroni). Trust a "
+    "boost only if the noise is known to be less."
+)
+_BORROWED = (
+    "noise: of baseline/candidate, from {name}; ~ marks shapes that have no runs there. interval: of the "
+    "boost over many runs, if the noise here is like the noise there (none: beyond a hundred times). for "
+    "all: all shapes at once (Bonferroni). {alone} of {shapes} intervals exclude zero, {together} of those "
+    "for all."
+)
+# An interval that allows for a hundred times faster or slower says nothing.
+_LARGEST = 100
+_ORDER = (Standing.DIFFERS, Standing.NOT_RECORDED, Standing.UNCHECKED, Standing.AGREES)
 
 
 def single_run_section(context: Context) -> Section:
@@ -40,65 +66,54 @@ def single_run_section(context: Context) -> Section:
     if name is not None:
         outside = Outside(name=name, dataset=open_dataset(name))
     found = describe_single_runs(context.dataset, context.analysis, outside)
-    return Section(name="single_run", page=single_run_page(found), result=found)
-
-
-def single_run_page(found: SingleRun) -> tuple[Part, ...]:
-    """Compose the page."""
-    return tuple(_parts(found))
+    return Section(name="single_run", page=tuple(_parts(found)), result=found)
 
 
 def _parts(found: SingleRun) -> Iterator[Part]:
-    yield Heading(text="one run a cell", minor=False)
+    level, odds = plain_percent(found.level), f"{1 / (1 - found.level):,.0f}"
+    yield Heading(text="one run per cell", minor=False)
     yield Prose(text=_NO_VERDICT, remark=False)
     yield Heading(text="the shapes together", minor=True)
-    yield _estimates(found.together, found.level)
+    yield _estimates(found.together, level)
     yield Prose(text=_TOGETHER, remark=True)
     yield Heading(text="how noisy the searches can be", minor=True)
     yield _bounds(found.together)
     yield _survivors(found.surviving, len(found.shapes))
-    noise = _NOISE.format(odds=odds(found.level), level=plain_percent(found.level))
-    yield Prose(text=noise, remark=True)
-    yield from about_shapes(found)
-    yield Bullets(items=(*found.caveats, *_left_out(found)))
-
-
-def _left_out(found: SingleRun) -> list[str]:
+    yield Prose(text=_NOISE.format(odds=odds, level=level), remark=True)
+    if found.outside is not None:
+        yield from _about_lenders(found.outside)
+    yield from _shape_by_shape(found.shapes, level)
+    yield Prose(text=_TIPPING.format(odds=odds), remark=True)
+    if found.outside is not None:
+        yield Prose(text=_legend(found, found.outside.dataset), remark=True)
     names = ", ".join(found.left_out)
-    return [f"Left out, with more or fewer runs than one a side: {names}."] if names else []
+    left_out = [f"Left out, because they have not one run per side: {names}."] if names else []
+    yield Bullets(items=(*found.caveats, *left_out))
 
 
-def _estimates(rows: Sequence[Together], level: float) -> Grid:
+def _percents(values: Iterable[float], decimals: int) -> list[str]:
+    return [percent_cell(value, decimals, signed=False) for value in values]
+
+
+def _estimates(rows: Sequence[Together], level: str) -> Grid:
     """Return three rows for each kind of shapes: mean boost, typical boost, share of shapes."""
-    bounds = bounded([(part.low, part.high) for row in rows for part in (row.mean, row.typical)], 2)
-    lines = [
-        line
-        for at, row in enumerate(rows)
-        for line in (
-            ("mean", percent_cell(row.mean.value, 2), bounds[2 * at], p_value(row.mean.p)),
-            ("typical", percent_cell(row.typical.value, 2), bounds[2 * at + 1], p_value(row.typical.p)),
-            (
-                "faster",
-                f"{row.faster} of {row.faster + row.slower}",
-                _share(row.share.low, row.share.high),
-                p_value(row.share.p),
-            ),
-        )
-    ]
-    headings = "", "boost %", f"{plain_percent(level)} interval", "p"
+    bounds = iter(_bounded([(part.low, part.high) for row in rows for part in (row.mean, row.typical)], 2))
+    lines = []
+    for row in rows:
+        for name, estimate in (("mean", row.mean), ("typical", row.typical)):
+            lines.append((name, percent_cell(estimate.value, 2), next(bounds), p_value(estimate.p)))
+        ends = _percents((row.share.low, row.share.high), 0)
+        share = NOTHING if NOTHING in ends else f"{ends[0]}% to {ends[1]}%"
+        lines.append(("faster", f"{row.faster} of {row.faster + row.slower}", share, p_value(row.share.p)))
+    headings = "", "boost %", f"{level} interval", "p"
     return Grid(
         stub="shapes",
         labels=tuple(f"{row.name}, {row.shapes}" for row in rows for _ in range(3)),
         columns=tuple(
-            column(heading, [line[at] for line in lines], kind="number" if at else "word")
-            for at, heading in enumerate(headings)
+            column(heading, cells, kind="number" if heading else "word")
+            for heading, cells in zip(headings, zip(*lines, strict=True), strict=True)
         ),
     )
-
-
-def _share(low: float, high: float) -> str:
-    ends = [percent_cell(end, 0, signed=False) for end in (low, high)]
-    return NOTHING if NOTHING in ends else f"{ends[0]}% to {ends[1]}%"
 
 
 def _bounds(rows: Sequence[Together]) -> Grid:
@@ -106,12 +121,9 @@ def _bounds(rows: Sequence[Together]) -> Grid:
         stub="shapes",
         labels=tuple(f"{row.name}, {row.shapes}" for row in rows),
         columns=(
-            column("spread %", [percent_cell(row.spread, 1, signed=False) for row in rows]),
-            column("noise at most %", [percent_cell(row.noise, 1, signed=False) for row in rows]),
-            column(
-                "upper limit %",
-                [percent_cell(row.noise_limit, 1, signed=False) for row in rows],
-            ),
+            column("spread %", _percents([row.spread for row in rows], 1)),
+            column("noise at most %", _percents([row.noise for row in rows], 1)),
+            column("upper limit %", _percents([row.noise_limit for row in rows], 1)),
         ),
     )
 
@@ -125,3 +137,95 @@ def _survivors(rows: Sequence[Surviving], shapes: int) -> Grid:
             column("all at once", [f"{row.simultaneous} of {shapes}" for row in rows]),
         ),
     )
+
+
+def _about_lenders(outside: OutsideNoise) -> Iterator[Part]:
+    sides = outside.baseline, outside.candidate
+    freedom = [f"{side.freedom:.1f}" if math.isfinite(side.freedom) else "unlimited" for side in sides]
+    yield Heading(text=f"noise from {outside.dataset}", minor=True)
+    yield Grid(
+        stub="configuration",
+        labels=tuple(side.config for side in sides),
+        columns=(
+            column("usual noise %", [spread_percent(side.spread) for side in sides]),
+            column("freedom", freedom),
+            column("shapes", [str(side.shapes) for side in sides]),
+            column("seeds", [str(side.seeds) for side in sides]),
+        ),
+    )
+    yield Prose(text=_LENDERS, remark=True)
+    worst_first = sorted(outside.assumptions, key=lambda row: _ORDER.index(row.standing))
+    details = [f" ({row.detail})" if row.detail else "" for row in worst_first]
+    rows = zip(worst_first, details, strict=True)
+    yield Bullets(items=tuple(f"{row.standing.value}: {row.what}{detail}." for row, detail in rows))
+
+
+def _shape_by_shape(shapes: Sequence[SingleRunPair], level: str) -> Iterator[Part]:
+    """Yield a table for each kind of workload; all have the same decimals and scale."""
+    # Boosts without an interval are written as published tables do, with two decimals.
+    decimals = boost_decimals((row.boost_high - row.boost_low) / 2 for row in _predicted(shapes))
+    boosts = [pair.boost for pair in shapes]
+    reach = max(map(abs, boosts)) or 0.01
+    scale = Scale(low=min(0.0, *boosts) - reach / 2, high=max(0.0, *boosts) + reach / 2, margin=0.0)
+    for workload in dict.fromkeys(pair.workload for pair in shapes):
+        pairs = [pair for pair in shapes if pair.workload == workload]
+        simultaneous = _percents([pair.tipping_simultaneous for pair in pairs], 2)
+        yield Heading(text=f"shape by shape{workload and f': {workload}'}", minor=True)
+        yield Grid(
+            stub=SHAPE,
+            labels=tuple(pair.shape for pair in pairs),
+            columns=(
+                column("boost %", [percent_cell(pair.boost, decimals) for pair in pairs]),
+                column("tips at %", _percents([pair.tipping for pair in pairs], 2)),
+                column("for all %", simultaneous, gives_way=2),
+                *_borrowed(pairs, level, decimals, scale),
+            ),
+        )
+
+
+def _borrowed(
+    pairs: Sequence[SingleRunPair], level: str, decimals: int, scale: Scale
+) -> Iterator[Column | Drawn]:
+    """Yield columns of the boosts with the noise of other runs."""
+    rows = _predicted(pairs)
+    if not rows:
+        return
+    alone, together = _intervals(rows)
+    yield column("noise %", [_noise(row) for row in rows], gives_way=1)
+    yield column(f"{level} interval", _bounded(alone, decimals))
+    yield column("for all", _bounded(together, decimals), gives_way=3)
+    drawn = tuple(
+        Interval(low=low, value=pair.boost, high=high, wide_low=wide_low, wide_high=wide_high)
+        for pair, (low, high), (wide_low, wide_high) in zip(pairs, alone, together, strict=True)
+    )
+    yield Drawn(intervals=drawn, scale=scale, gives_way=4)
+
+
+def _predicted(pairs: Sequence[SingleRunPair]) -> list[Predicted]:
+    return [pair.predicted for pair in pairs if pair.predicted is not None]
+
+
+def _intervals(rows: Sequence[Predicted]) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
+    """Return the intervals of each shape by itself, and of all at once."""
+    alone = [(row.boost_low, row.boost_high) for row in rows]
+    return alone, [(row.boost_low_simultaneous, row.boost_high_simultaneous) for row in rows]
+
+
+def _bounded(bounds: Sequence[tuple[float, float]], decimals: int) -> tuple[str, ...]:
+    """Return intervals in percent, but ``none`` where an end is beyond a hundred times faster or slower."""
+    none = [low < 1 / _LARGEST - 1 or high > _LARGEST - 1 for low, high in bounds]
+    kept = [(math.nan, math.nan) if lost else ends for ends, lost in zip(bounds, none, strict=True)]
+    texts = zip(intervals(kept, decimals), none, strict=True)
+    return tuple("none" if lost else text for text, lost in texts)
+
+
+def _noise(row: Predicted) -> str:
+    sides = "/".join(map(spread_percent, (row.noise_baseline, row.noise_candidate)))
+    return sides if row.known or sides == f"{NOTHING}/{NOTHING}" else f"~{sides}"
+
+
+def _legend(found: SingleRun, name: str) -> str:
+    alone, together = (
+        sum(low > 0 or high < 0 for low, high in bounds) for bounds in _intervals(_predicted(found.shapes))
+    )
+    return _BORROWED.format(name=name, shapes=len(found.shapes), alone=alone, together=together)

@@ -1,100 +1,112 @@
-"""One series of consecutive timings of one process: its mean, its interval, and what it shows beside them."""
+"""One series of consecutive timings of one process: its mean, its interval, and how far timings depend.
+
+The test is about the form of a series. It never says that one configuration is faster than another.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from abtune.compare.settings import alpha_of
-from abtune.sections.timings.patterns import ENOUGH_FOR_PATTERNS, Pattern, about_pattern, find_patterns
-from abtune.stats.series.long_run import cosine_mean, half_width, independent_mean
+from abtune.stats.testing.step_procedures import holm
+from abtune.stats.time_series import (
+    autocorrelations,
+    cosine_mean,
+    default_lags,
+    half_width,
+    independent_mean,
+    integrated_time,
+    least_time,
+    ljung_box,
+)
 from abtune.stats.two_sample import Floats
-from abtune.text import count, percent
+from abtune.text import count, p_value, percent
 
+# With fewer timings the test shows next to nothing, corrected for several series.
+ENOUGH_FOR_PATTERNS = 20
+_LAGS_SHOWN = 10
+# Autoregressive series worth fewer independent timings have intervals that hold in some 80 of 100 cases.
+_WORTH_TOO_LITTLE = 10
 # Means and medians of logs that are closer than this differ by rounding.
 _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Timed:
-    """What was measured in one round of one process.
+class Pattern:
+    """What a series shows beside its level; the p-values are about the form of the series."""
 
-    Attributes
-    ----------
-    shape, config : str
-        What was timed.
-    round : int
-        Its number in the dataset.
-    logs : ndarray, shape (n,), log seconds
-        Timings in the order in which they were made.
-    gaps : int
-        Timings that are missing between others.
-    """
+    autocorrelation: tuple[float, ...]  # at lags 1, 2, ..., 10
+    # independent timings that the series is worth: n over its integrated autocorrelation time
+    effective: float
+    effective_capped: bool  # whether this is the most that n timings can show
+    lags: int  # that the test of dependence covers
+    dependence_p: float  # Ljung and Box's test that timings are independent
+    dependence_p_adjusted: float = math.nan  # by Holm over the series shown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timed:
+    """What was measured in one round of one process."""
 
     shape: str
     config: str
     round: int
-    logs: Floats
-    gaps: int
+    logs: Floats  # log seconds in the order of time
+    gaps: int  # timings that are missing between others
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """The timings of one process in one round, described.
-
-    Attributes
-    ----------
-    shape, config : str
-        What was timed.
-    round : int
-        Its number in the dataset.
-    n : int
-        Timings.
-    mean, low, high : float
-        Geometric mean with its interval for this process, seconds.
-    median : float
-        Seconds.
-    half_width, half_width_independent : float
-        Of the interval on logs, and of the one that takes the timings for independent.
-    freedom : int
-        Degrees of freedom of the interval.
-    slowest : float
-        The slowest timing over the median, minus 1.
-    slowest_at : int
-        Its place, from 1.
-    pattern : Pattern or None
-        None where there are too few timings, or all are equal.
-    caveats : tuple of str
-        What weakens the interval and what the tests found, each one sentence.
-    """
+    """The timings of one process in one round, described."""
 
     shape: str
     config: str
     round: int
     n: int
-    mean: float
+    mean: float  # geometric, seconds; low and high are its interval for this process
     low: float
     high: float
     median: float
-    half_width: float
-    half_width_independent: float
-    freedom: int
-    slowest: float
-    slowest_at: int
-    pattern: Pattern | None
+    half_width: float  # of the interval on logs
+    half_width_independent: float  # of the interval that assumes independent timings
+    freedom: int  # degrees of freedom of the interval
+    slowest: float  # the slowest timing over the median, minus 1
+    slowest_at: int  # which timing that is, from 1
+    pattern: Pattern | None  # None where there are too few timings, or all are equal
     caveats: tuple[str, ...]
 
 
 def describe_series(timed: Sequence[Timed], *, level: float) -> tuple[Series, ...]:
-    """Describe series of at least two timings that are shown together, and corrected for being several."""
-    patterns = find_patterns([each.logs for each in timed])
-    return tuple(_describe(each, pattern, level) for each, pattern in zip(timed, patterns, strict=True))
+    """Return descriptions of series of at least two timings; p-values are corrected for their number."""
+    patterns = [_pattern(each.logs) for each in timed]
+    adjusted = holm([math.nan if pattern is None else pattern.dependence_p for pattern in patterns])
+    return tuple(
+        _described(each, pattern and replace(pattern, dependence_p_adjusted=p), level)
+        for each, pattern, p in zip(timed, patterns, adjusted.tolist(), strict=True)
+    )
 
 
-def _describe(timed: Timed, pattern: Pattern | None, level: float) -> Series:
+def _pattern(logs: Floats) -> Pattern | None:
+    """Return what a series shows; None for one that is too short, or constant."""
+    n = len(logs)
+    if n < ENOUGH_FOR_PATTERNS or logs.max() == logs.min():
+        return None
+    correlations, lags = autocorrelations(logs), default_lags(n)
+    time = float(integrated_time(correlations))
+    return Pattern(
+        autocorrelation=tuple(correlations[1 : _LAGS_SHOWN + 1].tolist()),
+        effective=n / time,
+        effective_capped=time <= least_time(n),
+        lags=lags,
+        dependence_p=float(ljung_box(correlations, lags=lags)),
+    )
+
+
+def _described(timed: Timed, pattern: Pattern | None, level: float) -> Series:
     logs = timed.logs
     estimate = cosine_mean(logs)
     mean, median = float(estimate.mean), float(np.median(logs))
@@ -117,9 +129,8 @@ def _describe(timed: Timed, pattern: Pattern | None, level: float) -> Series:
         pattern=pattern,
         caveats=(
             *_about_values(timed, estimate.freedom),
-            *_about_mean(pulled),
-            *_about_first(logs - median),
-            *(() if pattern is None else about_pattern(pattern, len(logs), alpha_of(level))),
+            *_about_mean(logs - median, pulled),
+            *(() if pattern is None else _about_pattern(pattern, len(logs), alpha_of(level))),
         ),
     )
 
@@ -132,27 +143,33 @@ def _about_values(timed: Timed, freedom: int) -> Iterator[str]:
             "not tested."
         )
     if timed.gaps:
-        yield (
-            f"{count(timed.gaps, 'timing')} {'is' if timed.gaps == 1 else 'are'} missing between others; the "
-            "rest are taken for consecutive."
-        )
+        are = "is" if timed.gaps == 1 else "are"
+        yield f"{count(timed.gaps, 'timing')} {are} missing between others, which count as consecutive."
     if different == 1:
-        yield f"All {n} timings agree exactly; differences below the resolution of the clock are unseen."
+        yield f"All {n} timings agree exactly. Differences below the resolution of the clock are not seen."
     elif different <= n / 2:
         yield f"Only {different} values among {n} timings: the interval ignores the resolution of the clock."
 
 
-def _about_mean(pulled: float) -> Iterator[str]:
-    """Say where the mean is off the median by more than either interval allows; ``pulled`` is by how much."""
+def _about_mean(over_median: Floats, pulled: float) -> Iterator[str]:
+    """Yield what pulls the mean away; ``pulled`` is by how much, if that is more than both intervals."""
     if pulled:
-        side, kind = ("above", "slow") if pulled > 0 else ("below", "fast")
-        yield (
-            f"The mean is {percent(math.expm1(abs(pulled)))} {side} the median, more than half of its "
-            f"interval: {kind} timings pull it away."
-        )
-
-
-def _about_first(over_median: Floats) -> Iterator[str]:
+        side, kind = ("above", "Slow") if pulled > 0 else ("below", "Fast")
+        far = percent(math.expm1(abs(pulled)))
+        yield f"{kind} timings pull the mean {far} {side} the median, more than half of its interval."
     if len(over_median) >= ENOUGH_FOR_PATTERNS and (over_median[1:] < over_median[0]).all():
         slow = percent(math.expm1(over_median[0]))
-        yield f"The first timing is the slowest, {slow} over the median: not warm, perhaps. It is counted."
+        yield f"The first timing is the slowest, {slow} over the median: perhaps not warmed up. It counts."
+
+
+def _about_pattern(pattern: Pattern, n: int, alpha: float) -> Iterator[str]:
+    if pattern.dependence_p_adjusted <= alpha:
+        yield (
+            f"Timings depend on those before them (Ljung-Box over {count(pattern.lags, 'lag')}, adjusted p "
+            f"{p_value(pattern.dependence_p_adjusted)}). The interval allows for it."
+        )
+    if pattern.effective < _WORTH_TOO_LITTLE:
+        yield (
+            f"{n} timings are worth {pattern.effective:.0f} independent ones. With so much dependence, 95% "
+            "intervals cover about 80%."
+        )

@@ -11,31 +11,30 @@ import xarray as xr
 from abtune.report.columns import intervals
 from abtune.report.page import SHAPE, Bullets, Column, Grid, Heading, Part, Prose, Section, column
 from abtune.sections.section_registry import Context
-from abtune.sections.timings.patterns import Pattern
 from abtune.sections.timings.raw_timings import Timings, Within, describe_timings
-from abtune.sections.timings.series import Series
+from abtune.sections.timings.series import Pattern, Series
 from abtune.text import NOTHING, boost_decimals, microseconds, p_value, percent_cell, plain_percent
 
 _WHAT = (
     "Every row is one process, or one round of it, that timed the same thing again and again. Its numbers "
-    "are about these timings: another process of the same configuration may differ by more than any interval "
-    "here."
+    "describe these timings only. Another process of the same configuration may differ by more than any "
+    "interval here."
 )
 _MEANS = (
     "mean: geometric. +-: half of its {level} interval, which allows for timings that depend on each other "
-    "(equally weighted cosines). if indep.: the same if they did not. slowest: over the median; at: which "
-    "timing that was. No timing is left out; where slow ones pull the mean, the median is steadier."
+    "(equally weighted cosines). if indep.: the same for independent timings. slowest: over the median. at: "
+    "which timing that is. No timing is left out. Where slow ones pull the mean, the median is steadier."
 )
 _WITHIN = (
-    "How much faster this process was than that of the baseline, by geometric means and by medians. Not a "
-    "test of the configurations: the interval leaves out what differs between processes."
+    "How much faster this process was than the process of the baseline, by geometric means and by medians. "
+    "It is no test of the configurations: the interval leaves out what differs between processes."
 )
 _PATTERNS = (
-    "lag 1: correlation of a timing with the one before. worth: about how many independent timings would "
-    "give the mean as precisely. dependent p: how often independent timings would look as dependent "
-    "(Ljung-Box), corrected for the number of series (Holm)."
+    "lag 1: correlation of a timing with the one before. worth: how many independent timings would give the "
+    "mean as precisely. dependent p: Ljung-Box test of independence, corrected for the number of series "
+    "(Holm)."
 )
-_CAPPED = " Worth >: the most that so many timings can show; they may be worth more."
+_CAPPED = " worth >: the most that this number of timings can show; they may be worth more."
 
 
 def timings_section(context: Context) -> Section:
@@ -48,12 +47,7 @@ def timings_section(context: Context) -> Section:
 def section_of_timings(dataset: xr.Dataset, *, baseline: str, level: float) -> Section:
     """Return the timings of a dataset, which may have a single configuration."""
     timings = describe_timings(dataset, baseline=baseline, level=level)
-    return Section(name="timings", page=timings_page(timings), result=timings)
-
-
-def timings_page(timings: Timings) -> tuple[Part, ...]:
-    """Compose the page."""
-    return tuple(_parts(timings))
+    return Section(name="timings", page=tuple(_parts(timings)), result=timings)
 
 
 def _parts(timings: Timings) -> Iterator[Part]:
@@ -78,19 +72,19 @@ def _parts(timings: Timings) -> Iterator[Part]:
 
 
 class _Names:
-    """Names of series, no longer than telling them apart takes."""
+    """Names of series, as short as telling them apart allows."""
 
     def __init__(self, series: Sequence[Series]) -> None:
         self.several_shapes = len({row.shape for row in series}) > 1
         self._rounds = Counter((row.shape, row.config) for row in series)
 
     def short(self, row: Series | Within) -> str:
-        """Name a series among those of its shape."""
+        """Return the name of a series among those of its shape."""
         several = self._rounds[row.shape, row.config] > 1
         return f"{row.config}, round {row.round}" if several else row.config
 
     def full(self, row: Series | Within) -> str:
-        """Name a series among all."""
+        """Return the name of a series among all."""
         return f"{row.shape}, {self.short(row)}" if self.several_shapes else self.short(row)
 
 
@@ -147,7 +141,7 @@ def _worth(pattern: Pattern) -> str:
 
 
 def _grid(rows: Sequence[Series | Within], names: _Names, *columns: Column) -> Grid:
-    """Lay series out, a row each; where there are several shapes, those of a shape stand together."""
+    """Return a grid with a row per series, grouped by shape if there are several."""
     labels = [names.short(row) for row in rows]
     if not names.several_shapes:
         return Grid(stub="configuration", labels=tuple(labels), columns=columns)

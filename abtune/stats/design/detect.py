@@ -2,8 +2,7 @@
 
 Plans are for the less powerful of the two tests. That is Welch's with conservative degrees of freedom, except
 for the smallest numbers of seeds; the permutation test enters through its attainable levels. The correction
-over shapes enters as the level of the first step of Holm's procedure: what passes there passes for every
-shape.
+enters as the level of the first step of Holm's procedure: what passes there passes for every shape.
 """
 
 from __future__ import annotations
@@ -13,28 +12,86 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy import special
 
-from abtune.stats.design.welch_power import WelchPower, broadcast
+from abtune.stats.estimates import conservative_freedom
 from abtune.stats.resampling.splits import RESAMPLES, is_exact
 from abtune.stats.two_sample import Booleans, Floats, Integers
+from abtune.stats.variance import welch_freedom
 
 MOST_SEEDS = 1_000_000
 _LARGEST_LOG = 700.0
 # Most seeds per side whose splits are counted.
 _MOST_COUNTED = max(n for n in range(2, 40) if is_exact(n, n))
+_SHARES, _SHARE_WEIGHTS = np.polynomial.legendre.leggauss(12)
+_SIZES, _SIZE_WEIGHTS = np.polynomial.legendre.leggauss(20)
+_WEIGHTS = np.outer(_SHARE_WEIGHTS, _SIZE_WEIGHTS) / 4
+
+
+class WelchPower:
+    """Welch's test of a design: its standard error, its critical values, and its power at any effect.
+
+    The test rejects if abs(Z + delta) > c(b) sqrt(k(b) x). Z is normal, x is chi-square distributed with n1 +
+    n2 - 2 degrees of freedom, and b, the share of the first side in x, follows a beta distribution. The
+    critical value c depends on b by way of the degrees of freedom, and k(b) x is the squared standard error
+    over its expectation. Gauss-Legendre quadrature over the quantiles of b and x is right to 1e-3.
+    """
+
+    __slots__ = ("_reach", "critical", "error")
+
+    def __init__(
+        self,
+        seeds: tuple[npt.ArrayLike, npt.ArrayLike],
+        noise: tuple[npt.ArrayLike, npt.ArrayLike],
+        level: npt.ArrayLike,
+    ) -> None:
+        n = np.stack(broadcast(*seeds, noise[0])[:2])[..., np.newaxis]
+        own = n - 1
+        true = np.stack(broadcast(*noise, seeds[0])[:2])[..., np.newaxis] ** 2 / n
+        share, size = _quantiles(n[0, ..., 0], n[1, ..., 0])
+        variances = true / own * np.stack([share, 1 - share])
+        freedom = welch_freedom(variances[0], variances[1], n[0], n[1])
+        more = (n[0] - n[1]).astype(np.int64)
+        fewer = conservative_freedom(freedom, (variances[0], variances[1]), (own[0], own[1]), more)
+        self.error: Floats = np.sqrt(true.sum(axis=0))[..., 0]
+        self.critical: Floats = special.stdtrit(fewer, 1 - np.asarray(level)[..., np.newaxis] / 2)
+        unit = np.where(self.error > 0, self.error, 1.0)[..., np.newaxis]
+        scale = self.critical * np.sqrt(variances.sum(axis=0)) / unit
+        self._reach: Floats = scale[..., np.newaxis] * np.sqrt(size)[..., np.newaxis, :]
+
+    def power(self, effect: Floats) -> Floats:
+        """Return the probability to reject at a true log boost."""
+        size = np.abs(effect)
+        certain = np.where(size > 0, np.inf, 0.0)  # without noise every effect shows
+        shift = np.where(self.error > 0, size / np.where(self.error > 0, self.error, 1.0), certain)
+        shift = shift[..., np.newaxis, np.newaxis]
+        given = special.ndtr(shift - self._reach) + special.ndtr(-shift - self._reach)
+        probability: Floats = (given * _WEIGHTS).sum(axis=(-2, -1))
+        return probability
+
+
+def broadcast(*arrays: npt.ArrayLike) -> list[Floats]:
+    """Return arrays of floats broadcast against each other."""
+    return list(np.broadcast_arrays(*(np.asarray(array, dtype=np.float64) for array in arrays)))
+
+
+def _quantiles(n_first: Floats, n_second: Floats) -> tuple[Floats, Floats]:
+    """Return quantiles of the first side's share in the scatter, and of its size, at the nodes."""
+    pairs = np.stack([n_first.ravel(), n_second.ravel()], axis=1)
+    unique, position = np.unique(pairs, axis=0, return_inverse=True)
+    half = (unique[..., np.newaxis] - 1) / 2
+    share = special.betaincinv(half[:, 0], half[:, 1], (_SHARES + 1) / 2)
+    size = 2 * special.gammaincinv(half.sum(axis=1), (_SIZES + 1) / 2)
+    position = position.ravel()
+    return (
+        share[position].reshape(*n_first.shape, len(_SHARES)),
+        size[position].reshape(*n_first.shape, len(_SIZES)),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Design:
-    """Numbers of seeds and the noise of both sides; all of them broadcast.
-
-    Attributes
-    ----------
-    n_first, n_second : array_like of int
-        Seeds per side.
-    noise_first, noise_second : array_like
-        Standard deviation of the log latency over seeds, about the coefficient of variation.
-    """
+    """Numbers of seeds and the noise of both sides (standard deviation of log latency); all broadcast."""
 
     n_first: npt.ArrayLike
     n_second: npt.ArrayLike
@@ -44,21 +101,11 @@ class Design:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requirement:
-    """What a design has to achieve.
+    """What a design has to achieve."""
 
-    Attributes
-    ----------
-    level : float
-        Level of the test of one shape, already corrected: the family-wise level over the number of shapes.
-    target : float
-        Wanted power.
-    resolution : float, optional
-        What the smallest p-value of the seeds has to reach; by default the level.
-    """
-
-    level: float
+    level: float  # of the test of one shape: the family-wise level over the number of shapes
     target: float = 0.8
-    resolution: float | None = None
+    resolution: float | None = None  # what the smallest p-value has to reach; by default the level
 
     @property
     def smallest_p(self) -> float:
@@ -67,19 +114,10 @@ class Requirement:
 
 
 def smallest_p(n_first: int, n_second: int) -> float:
-    """Return the smallest p-value of the permutation test with these numbers of seeds.
+    """Return the smallest p-value of the permutation test; 1 if a side has fewer than two seeds.
 
-    Parameters
-    ----------
-    n_first, n_second : int
-        Numbers of seeds.
-
-    Returns
-    -------
-    float
-        2/C(2n, n) for equal numbers, since a split and its mirror image are equally extreme; 1/C(n1 + n2, n1)
-        for unequal ones; at least 1/100,000 where splits are sampled; 1 if either side has fewer than two
-        seeds.
+    2/C(2n, n) for equal numbers, since a split and its mirror image are equally extreme, else 1/C(n1 + n2,
+    n1); at least 1/100,000 where splits are sampled.
     """
     few = min(n_first, n_second)
     if few < 2:
@@ -91,40 +129,18 @@ def smallest_p(n_first: int, n_second: int) -> float:
 
 
 def attainable_level(n_first: int, n_second: int, alpha: float) -> float:
-    """Return the largest level up to alpha at which the permutation test can reject.
-
-    Returns
-    -------
-    float
-        A multiple of the smallest p-value; 0 if that is larger than alpha.
-    """
+    """Return the largest level up to alpha at which the permutation test can reject; 0 for none."""
     step = smallest_p(n_first, n_second)
     return math.floor(alpha / step * (1 + 1e-12)) * step
 
 
 def power(boost: npt.ArrayLike, design: Design, *, level: float) -> Floats:
-    """Return the probability that a difference is called.
+    """Return the probability that a true boost is called different, for normal noise.
 
-    Parameters
-    ----------
-    boost : array_like
-        True boost, a fraction; broadcasts with the design. A slowdown by the same ratio has the same power.
-    design : Design
-        At least two seeds per side.
-    level : float
-        Level of the test of one shape, already corrected.
-
-    Returns
-    -------
-    ndarray
-        0 where no p-value of these seeds reaches the level.
-
-    Notes
-    -----
-    For normal noise. A difference must pass Welch's test with the degrees of freedom of
-    :func:`abtune.stats.difference.conservative.conservative_welch`, and the permutation test, which with few
-    seeds rejects at certain levels only. The power is the first test's at the largest level of the
-    second. Both together are within three points of it (docs/statistics.md).
+    A difference must pass Welch's test with conservative degrees of freedom, and the permutation test, which
+    with few seeds rejects at certain levels only. The result is the power of the first test at the largest
+    level of the second; the power of both is within three points of it (docs/statistics.md). A slowdown by
+    the same ratio has the same power. 0 where no p-value of these seeds reaches the level.
     """
     n_one, n_two, *noise = broadcast(design.n_first, design.n_second, design.noise_first, design.noise_second)
     attained = _levels(n_one, n_two, level)
@@ -133,20 +149,9 @@ def power(boost: npt.ArrayLike, design: Design, *, level: float) -> Floats:
 
 
 def detectable_boost(design: Design, requirement: Requirement) -> Floats:
-    """Return the smallest true boost that a design detects with the wanted power.
+    """Return the smallest true boost, a fraction, that a design detects with the wanted power.
 
-    Parameters
-    ----------
-    design : Design
-        Seeds and noise of both sides.
-    requirement : Requirement
-        Level and power.
-
-    Returns
-    -------
-    ndarray
-        Boost, a fraction; infinite where no p-value of these seeds passes the correction, NaN where the noise
-        is.
+    Infinite where no p-value of these seeds passes the correction, NaN where the noise is.
     """
     n_one, n_two, *noise = broadcast(design.n_first, design.n_second, design.noise_first, design.noise_second)
     level, reachable = _attained(n_one, n_two, requirement)
@@ -167,20 +172,8 @@ def seeds_needed(
 ) -> Integers:
     """Return the smallest number of seeds per side that detects a boost with the wanted power.
 
-    Parameters
-    ----------
-    boost : array_like
-        True boost, a fraction, not zero.
-    noise_first, noise_second : array_like
-        Standard deviation of the log latency over seeds. All arrays broadcast.
-    requirement : Requirement
-        Level and power.
-
-    Returns
-    -------
-    ndarray of int
-        At least the number whose smallest p-value passes the correction. At most 1,000,000, which also stands
-        for none: sampled splits cannot resolve a level that is too strict. 0 where the noise is NaN.
+    At least the number whose smallest p-value passes the correction. At most 1,000,000, which also stands for
+    none: sampled splits cannot resolve a level that is too strict. 0 where the noise is NaN.
     """
     size, noise_one, noise_two = broadcast(boost, noise_first, noise_second)
     effect = np.log1p(size)
@@ -201,17 +194,7 @@ def seeds_needed(
 def fewest_seeds(*, alpha: float = 0.05, shapes: int = 1) -> int:
     """Return the smallest n for which n + n seeds can give a p-value that passes a correction.
 
-    Parameters
-    ----------
-    alpha : float
-        Family-wise level.
-    shapes : int
-        Number of shapes that alpha is divided by.
-
-    Returns
-    -------
-    int
-        1,000,000 if sampled splits can never resolve such a strict level.
+    1,000,000 if sampled splits can never resolve such a strict level.
     """
     for n in range(2, 40):
         if smallest_p(n, n) <= alpha / shapes:

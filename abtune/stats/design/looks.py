@@ -1,9 +1,8 @@
 """Sequential designs: several looks at growing data at one family-wise level.
 
 Looks after 5, 10 and 20 seeds that stop at the first difference, each at the usual level of 5 %, make a false
-claim in 11 % of sweeps. Here the levels of the looks add up to 5 %. Their sum bounds the probability of any
-false claim at any look, whatever the dependence between the looks (Bonferroni). It presumes that the seeds of
-all looks are independent.
+claim in 11 % of sweeps. Here the levels of the looks add up to 5 %, which bounds the probability of any false
+claim at any look (Bonferroni), if the seeds of all looks are independent.
 """
 
 from __future__ import annotations
@@ -18,18 +17,10 @@ from abtune.stats.design.detect import fewest_seeds
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """One look at the data of a sequential design.
+    """One look at the data of a sequential design."""
 
-    Attributes
-    ----------
-    seeds : int
-        Seeds per side of the shapes that are not settled yet.
-    alpha : float
-        Family-wise level of this look, a fraction.
-    """
-
-    seeds: int
-    alpha: float
+    seeds: int  # per side, of the shapes that are not settled yet
+    alpha: float  # family-wise level of this look, a fraction
 
 
 # The family-wise level of all looks of a sweep. An analysis at another level scales them.
@@ -42,22 +33,11 @@ _FIRST = 5
 
 
 def schedule(*, alpha: float, most: int, shapes: int) -> tuple[Look, ...]:
-    """Return the looks of a sweep that ends when every shape is settled.
+    """Return the looks of a sweep that ends when every shape is settled; their levels add up to alpha.
 
-    Parameters
-    ----------
-    alpha : float
-        Family-wise level, such as 0.05. The levels of the looks add up to it.
-    most : int
-        Seeds per side of the last look, the largest number.
-    shapes : int
-        Number of shapes that the correction covers.
-
-    Notes
-    -----
     For one shape, 20 seeds and 0.05: looks at 5, 10 and 20 seeds with 0.01, 0.015 and 0.025. Over more shapes
-    a permutation test of 5 + 5 seeds cannot reach the level, and that look would be wasted. The first look is
-    then at the fewest seeds that can (8 for 29 shapes), the second half-way on a scale of ratios.
+    a permutation test of 5 + 5 seeds cannot reach the level. The first look is then at the fewest seeds that
+    can (8 for 29 shapes), the second half-way on a scale of ratios.
     """
     first = max(_FIRST, fewest_seeds(alpha=alpha * _SHARES[0], shapes=shapes))
     second = round(math.sqrt(first * most))
@@ -69,7 +49,7 @@ def schedule(*, alpha: float, most: int, shapes: int) -> tuple[Look, ...]:
 
 
 def looks_to_json(looks: Sequence[Look], *, done: int) -> str:
-    """Return the text that a dataset records of its looks; the first ``done`` of them are marked as done."""
+    """Return the text that a dataset records of its looks; the first ``done`` are marked as done."""
     entries = [
         {"seeds": look.seeds, "alpha": look.alpha, "done": number < done} for number, look in enumerate(looks)
     ]
@@ -79,10 +59,7 @@ def looks_to_json(looks: Sequence[Look], *, done: int) -> str:
 def looks_from_json(text: str) -> tuple[tuple[Look, ...], int]:
     """Return the looks that a dataset records, and the number of them that are done.
 
-    Raises
-    ------
-    KeyError, TypeError, ValueError
-        If :func:`looks_to_json` did not write the text.
+    KeyError, TypeError or ValueError if :func:`looks_to_json` did not write the text.
     """
     entries = json.loads(text)
     looks = tuple(Look(seeds=int(entry["seeds"]), alpha=float(entry["alpha"])) for entry in entries)

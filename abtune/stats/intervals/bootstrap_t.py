@@ -1,4 +1,4 @@
-"""Bootstrap-t intervals: every resample is measured in its own standard error.
+"""Bootstrap-t: every resample is measured in its own standard error; intervals of a shape and of all.
 
 The only bootstrap here that is sampled, because its statistic is not a sum of draws. It covers best where one
 side is skewed and the other is not. It is the widest where values tie.
@@ -7,46 +7,39 @@ side is skewed and the other is not. It is the widest where values tie.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
-from abtune.stats.difference.standard_error import standard_error
-from abtune.stats.intervals.interval import FEWEST_FOR_BOOTSTRAP, Interval, t_interval
-from abtune.stats.resampling.bootstrap import smoothing
-from abtune.stats.resampling.orientation import orientation, oriented_ends, residuals
-from abtune.stats.resampling.products import blocked_product
+from abtune.stats.estimates import (
+    FEWEST_FOR_BOOTSTRAP,
+    Interval,
+    conservative_welch,
+    standard_error,
+    t_interval,
+)
+from abtune.stats.resampling.bootstrap import orientation, oriented_ends, residuals, smoothing
+from abtune.stats.resampling.splits import blocked_product
 from abtune.stats.two_sample import Floats, Group, Integers, TwoSample
 from abtune.stats.variance import floored, moments
 
 RESAMPLES = 9_999
 _BLOCK = 32
 _LEAST_SHARE = 0.01
+# Values are counted on a grid: a pool of thousands of shapes takes no more memory than one of a few. A value
+# beyond the last step counts there.
+_STEP = 0.002
+_STEPS = 50_000
 
 
 def bootstrap_t(samples: TwoSample, *, level: float, rng: np.random.Generator) -> Interval:
-    """Return the bootstrap-t interval.
+    """Return the bootstrap-t interval (P. Hall, The Bootstrap and Edgeworth Expansion, 1992).
 
-    Parameters
-    ----------
-    samples : TwoSample
-        Seeds of both sides.
-    level : float
-        Confidence level, a fraction.
-    rng : numpy.random.Generator
-        As :func:`resampled` uses it.
-
-    Notes
-    -----
-    The variance of a resample is at least the floor, and at least a hundredth of the sample's variance:
-    resamples of five seeds with ties are often constant, and the interval would have no bound. If a sample
-    varies less than its measurement does, a normal error makes up the difference, as for the other
-    bootstraps. Welch's below five seeds per side.
-
-    References
-    ----------
-    .. [1] P. Hall, The Bootstrap and Edgeworth Expansion, Springer (1992). DOI 10.1007/978-1-4612-4384-7
+    Welch's below five seeds per side. The variance of a resample is at least the floor, and at least a
+    hundredth of the sample's: resamples of five seeds with ties are often constant, and the interval would
+    have no bound.
     """
     estimate = standard_error(samples)
     closed = t_interval(estimate, level=level)
@@ -60,21 +53,11 @@ def bootstrap_t(samples: TwoSample, *, level: float, rng: np.random.Generator) -
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resampled:
-    """Errors of resamples over their own standard errors, for some shapes.
+    """Errors of resamples over their own standard errors, for some shapes."""
 
-    Attributes
-    ----------
-    index : ndarray of int, shape (members,)
-        Rows of the shapes in the samples.
-    t : ndarray, shape (RESAMPLES, members)
-        In the orientation that the data fix.
-    turn : ndarray, shape (members,)
-        As :func:`abtune.stats.resampling.orientation.orientation` returns it.
-    """
-
-    index: Integers
-    t: Floats
-    turn: Floats
+    index: Integers  # rows of the shapes in the samples
+    t: Floats  # shape (RESAMPLES, members), in the orientation that the data fix
+    turn: Floats  # as :func:`orientation` returns it
 
     def quantiles(self, level: float) -> tuple[Floats, Floats]:
         """Return the quantiles of t that leave out half of 1 - level each.
@@ -89,13 +72,8 @@ class Resampled:
 def resampled(samples: TwoSample, *, rng: np.random.Generator) -> Iterator[Resampled]:
     """Yield resamples of every shape with at least five seeds on both sides, some shapes at a time.
 
-    Parameters
-    ----------
-    samples : TwoSample
-        Seeds of both sides.
-    rng : numpy.random.Generator
-        One number is drawn from it. The resamples follow from that number and the numbers of seeds, so a
-        result does not depend on the order of the shapes or on the other shapes.
+    One number is drawn from ``rng``. The resamples follow from it and the numbers of seeds, so a result does
+    not depend on the order of the shapes or on the other shapes.
     """
     root = int(rng.integers(2**62))
     for group in samples.groups(at_least=FEWEST_FOR_BOOTSTRAP):
@@ -144,3 +122,127 @@ class _Draws:
         scale = np.sqrt(squares[0] + squares[1])
         t: Floats = np.where(scale > 0, error / np.where(scale > 0, scale, 1.0), 0.0)
         return t
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PooledT:
+    """The distribution of t over the resamples of all shapes; empty if no shape could be resampled.
+
+    Shapes borrow each other's tails: ten seeds alone do not show how skewed their mean is. ``counts`` has the
+    number of values at each step of a grid that is symmetric about zero.
+    """
+
+    counts: Integers
+
+    @classmethod
+    def of(cls, parts: Iterable[Floats]) -> Self:
+        """Return the distribution of values that come in parts, arrays of any shape."""
+        counts = np.zeros(2 * _STEPS + 1, dtype=np.int64)
+        for part in parts:
+            counts += np.bincount(_step(part).ravel(), minlength=len(counts))
+        return cls(counts=counts)
+
+    @property
+    def size(self) -> int:
+        """Number of values."""
+        return int(self.counts.sum())
+
+    def mirrored(self) -> PooledT:
+        """Return the distribution of the negated values: that of the sides exchanged."""
+        return PooledT(counts=self.counts[::-1])
+
+    def share_above(self, t: Floats) -> Floats:
+        """Return the share of the values that are at least t, never zero; zero for an empty pool."""
+        if not self.size:
+            return np.zeros_like(t)
+        above = np.cumsum(self.counts[::-1])[::-1]
+        known = np.where(np.isnan(t), 0.0, t)
+        share: Floats = (1 + above[_step(known)]) / (1 + self.size)
+        return np.where(np.isnan(t), np.nan, share)
+
+    def upper(self, share: float) -> float:
+        """Return the least value that at most this share of the pool exceeds; -inf for an empty pool."""
+        if not self.size:
+            return -np.inf
+        beyond = self.size - np.cumsum(self.counts)
+        first = int(np.argmax((1 + beyond) / (1 + self.size) <= share))
+        if (1 + beyond[first]) / (1 + self.size) > share:
+            return np.inf
+        return float(_STEP * (first - _STEPS))
+
+
+def _step(values: Floats) -> Integers:
+    """Return the index of the nearest step of the grid."""
+    nearest = np.clip(np.rint(values / _STEP), -_STEPS, _STEPS)
+    index: Integers = nearest.astype(np.int64) + _STEPS
+    return index
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Tails:
+    """The resamples of all shapes, as far as claims about all of them need these."""
+
+    index: Integers  # rows of the shapes that could be resampled
+    largest: Floats  # their largest abs(t), shape (kept, resampled)
+    pool: PooledT  # all of their t
+
+
+def resample_tails(samples: TwoSample, *, level: float, rng: np.random.Generator) -> Tails:
+    """Return the tails of the resamples of all shapes, for joint levels of at least this one."""
+    kept = math.ceil((1 - level) * (RESAMPLES + 1)) + 1
+    index, largest = [np.zeros(0, np.int64)], [np.zeros((kept, 0))]
+
+    def signed() -> Iterator[Floats]:
+        for shapes in resampled(samples, rng=rng):
+            index.append(shapes.index)
+            largest.append(_largest(shapes.t, kept))
+            yield np.where(shapes.turn > 0, -shapes.t, shapes.t)
+
+    pool = PooledT.of(signed())
+    return Tails(index=np.concatenate(index), largest=np.concatenate(largest, axis=1), pool=pool)
+
+
+def simultaneous(samples: TwoSample, tails: Tails, *, level: float) -> Interval:
+    """Return intervals that cover the differences of all shapes at once.
+
+    Every resample is measured in its own standard error (Romano and Wolf 2005, DOI
+    10.1198/016214504000000539). The critical value c is the quantile of the largest abs(t) over the shapes,
+    which stays below c with probability prod_i F_i(c) if resamples are independent. So the shapes are not
+    drawn jointly. If their errors are positively correlated, as in shared sessions, the intervals are too
+    wide rather than too narrow.
+
+    With one c for all shapes, each borrows the tails of the others, which allows for skew and unequal spread.
+    Shapes with fewer than five seeds on either side have Student's t, with conservative degrees of freedom,
+    at their share of the level.
+    """
+    estimate = standard_error(samples)
+    known = max(int(np.count_nonzero(~np.isnan(estimate.error))), 1)
+    closed = t_interval(conservative_welch(samples), level=level ** (1 / known))
+    low, high = closed.low.copy(), closed.high.copy()
+    index = tails.index
+    if len(index):
+        value = critical_value(tails.largest, level=level ** (len(index) / known))
+        half = value * estimate.error[index]
+        low[index], high[index] = estimate.difference[index] - half, estimate.difference[index] + half
+    return Interval(difference=estimate.difference, low=low, high=high, level=level)
+
+
+def critical_value(tails: Floats, *, level: float) -> float:
+    """Return the quantile of the largest abs(t) of independent shapes, from their largest abs(t)."""
+    values = np.unique(tails)
+    below, enough = -1, len(values) - 1
+    while enough - below > 1:
+        middle = (below + enough) // 2
+        beyond = np.count_nonzero(tails > values[middle], axis=0) / (RESAMPLES + 1)
+        if np.log1p(-beyond).sum() >= math.log(level):
+            enough = middle
+        else:
+            below = middle
+    return float(values[enough])
+
+
+def _largest(t: Floats, kept: int) -> Floats:
+    """Return the largest absolute values of each column."""
+    size = np.abs(t)
+    largest: Floats = np.partition(size, len(size) - kept, axis=0)[len(size) - kept :]
+    return largest

@@ -17,7 +17,7 @@ from abtune.stats.estimand import Estimand
 if TYPE_CHECKING:
     import numpy as np
 
-    from abtune.stats.intervals.interval import Interval
+    from abtune.stats.estimates import Interval
     from abtune.stats.two_sample import TwoSample
 
 # Numbers of seeds per side for which the coverage of each method is listed.
@@ -50,10 +50,10 @@ class Method:
     """
 
     name: str
-    estimand: str
     words: str
     coverage: tuple[float, float, float]
     function: Function
+    estimand: str = Estimand.GEOMETRIC_MEAN
     resamples: bool = False
     slow: bool = False
 
@@ -63,17 +63,7 @@ class Method:
         return min(self.coverage) >= _LEAST_COVERAGE
 
     def compute(self, samples: TwoSample, *, level: float, rng: np.random.Generator) -> Interval:
-        """Return the intervals of all shapes.
-
-        Parameters
-        ----------
-        samples : TwoSample
-            Seeds of both sides.
-        level : float
-            Confidence level, a fraction.
-        rng : numpy.random.Generator
-            Used if the method resamples.
-        """
+        """Return the intervals of all shapes; ``rng`` is used if the method resamples."""
         function = load(self.function)
         more = {"rng": rng} if self.resamples else {}
         return cast("Interval", function(samples, level=level, **more))
@@ -90,14 +80,12 @@ METHODS: Mapping[tuple[str, str], Method] = {
     for method in (
         Method(
             name="expanded-percentile",
-            estimand=Estimand.GEOMETRIC_MEAN,
             words="expanded percentile bootstrap of mean log latency, with Welch's t below 10 seeds per side",
             coverage=(0.972, 0.949, 0.948),
-            function=f"{_HOME}.expanded:expanded_percentile",
+            function=f"{_HOME}.percentile:expanded_percentile",
         ),
         Method(
             name="bootstrap-t",
-            estimand=Estimand.GEOMETRIC_MEAN,
             words="bootstrap-t of mean log latency",
             coverage=(0.968, 0.941, 0.940),
             function=f"{_HOME}.bootstrap_t:bootstrap_t",
@@ -106,28 +94,24 @@ METHODS: Mapping[tuple[str, str], Method] = {
         ),
         Method(
             name="percentile",
-            estimand=Estimand.GEOMETRIC_MEAN,
             words="percentile bootstrap of mean log latency",
             coverage=(0.865, 0.915, 0.932),
             function=f"{_HOME}.percentile:percentile",
         ),
         Method(
             name="bca",
-            estimand=Estimand.GEOMETRIC_MEAN,
             words="BCa bootstrap of mean log latency",
             coverage=(0.850, 0.897, 0.924),
             function=f"{_HOME}.percentile:bca",
         ),
         Method(
             name="welch",
-            estimand=Estimand.GEOMETRIC_MEAN,
             words="Welch's t of mean log latency",
             coverage=(0.970, 0.962, 0.952),
-            function=f"{_HOME}.interval:welch",
+            function="abtune.stats.estimates:welch",
         ),
         Method(
             name="permutation",
-            estimand=Estimand.GEOMETRIC_MEAN,
             words="inverted permutation test of mean log latency",
             coverage=(0.954, 0.954, 0.948),
             function=f"{_HOME}.inversion:permutation_inversion",

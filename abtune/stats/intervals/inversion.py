@@ -6,10 +6,9 @@ import math
 
 import numpy as np
 
-from abtune.stats.difference.standard_error import quantile, standard_error
-from abtune.stats.intervals.interval import Interval
+from abtune.stats.estimates import Interval, quantile, standard_error
 from abtune.stats.resampling.splits import Splits
-from abtune.stats.two_sample import Booleans, Floats, Group, TwoSample
+from abtune.stats.two_sample import Booleans, Floats, TwoSample
 
 _BLOCK = 16
 _HALVINGS = 18
@@ -17,31 +16,14 @@ _WIDEST = 6
 
 
 def permutation_inversion(samples: TwoSample, *, level: float, rng: np.random.Generator) -> Interval:
-    """Return the inverted permutation test: a shift lies inside unless the test at 1 - level rejects it.
+    """Return the interval of all shifts that the permutation test at 1 - level does not reject.
 
-    Parameters
-    ----------
-    samples : TwoSample
-        Seeds of both sides. The test ignores the floor; the interval is at least as wide as the floor alone
-        would make it.
-    level : float
-        Confidence level, a fraction.
-    rng : numpy.random.Generator
-        Used for shapes with too many splits to count. One number is drawn from it in any case.
-
-    Notes
-    -----
-    With n + n seeds, take the split that exchanges a subset I of the first side for a subset J of the second,
-    of the same size. It is at least as extreme as the data if the shift is at or beyond mean(I) - mean(J). So
-    the bounds are order statistics of these differences [1]_. With unequal numbers of seeds the test is
-    studentised, and bisection finds the bounds. All splits are used up to 10 + 10 seeds, or up to 20,000
-    splits with unequal numbers; beyond that, 9,999 random ones.
-
-    If even the smallest p-value exceeds 1 - level, the interval would be unbounded. Then it is Welch's.
-
-    References
-    ----------
-    .. [1] J. S. Maritz, Distribution-Free Statistical Methods, 2nd ed., Chapman & Hall (1995).
+    With n + n seeds, the split that exchanges a subset I of the first side for an equally large J of the
+    second is at least as extreme as the data if the shift is at or beyond mean(I) - mean(J). So the bounds
+    are order statistics of these differences (J. S. Maritz, Distribution-Free Statistical Methods, 1995).
+    With unequal numbers the test is studentised, and bisection finds the bounds. Beyond 10 + 10 seeds, or
+    20,000 unequal splits, 9,999 random ones. It is Welch's if even the smallest p-value exceeds 1 - level,
+    and at least as wide as the floor alone.
     """
     estimate = standard_error(samples)
     reach = quantile(estimate.freedom, level) * estimate.error
@@ -56,17 +38,10 @@ def permutation_inversion(samples: TwoSample, *, level: float, rng: np.random.Ge
             difference = estimate.difference[index]
             below = search.distance(block.first, block.second, difference)
             above = search.distance(block.second, block.first, -difference)
-            least = _floor_error(block) * quantile(estimate.freedom[index], level)
+            least = np.sqrt(block.floor_variance) * quantile(estimate.freedom[index], level)
             low[index] = difference - np.maximum(below, least)
             high[index] = difference + np.maximum(above, least)
     return Interval(difference=estimate.difference, low=low, high=high, level=level)
-
-
-def _floor_error(group: Group) -> Floats:
-    """Return the standard error of the difference if seeds varied by their measurement alone."""
-    sizes = [group.first.shape[1], group.second.shape[1]]
-    error: Floats = np.sqrt(np.nansum(group.floor / sizes, axis=1))
-    return error
 
 
 class _Search:

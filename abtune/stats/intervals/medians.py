@@ -12,9 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from abtune.stats.difference.median_error import median_error
-from abtune.stats.intervals.interval import FEWEST_FOR_BOOTSTRAP, Interval, t_interval
-from abtune.stats.two_sample import Floats, Group, Integers, TwoSample
+from abtune.stats.estimates import FEWEST_FOR_BOOTSTRAP, Interval, median_error, t_interval
+from abtune.stats.two_sample import Floats, Integers, TwoSample
 
 _NEGLIGIBLE = 1e-9
 _TIE = 1e-12
@@ -28,35 +27,18 @@ def price_bonett(samples: TwoSample, *, level: float) -> Interval:
 def median_percentile(samples: TwoSample, *, level: float) -> Interval:
     """Return the percentile bootstrap interval of the difference of medians, computed exactly.
 
-    Parameters
-    ----------
-    samples : TwoSample
-        Seeds of both sides. The interval is at least as wide as the floor alone would make it.
-    level : float
-        Confidence level, a fraction.
-
-    Notes
-    -----
-    For medians, unlike means, the coverage of the plain percentile is near nominal. It is listed in
-    :mod:`abtune.stats.intervals.interval_methods`, and by kind of noise in docs/statistics.md. Price and
-    Bonett's interval below five seeds per side.
+    For medians, unlike means, the coverage of the plain percentile is near nominal. Price and Bonett's
+    interval below five seeds per side; at least as wide as the floor alone would make it.
     """
     closed = price_bonett(samples, level=level)
     low, high = closed.low.copy(), closed.high.copy()
     z = float(special.ndtri(0.5 + level / 2))
     for group in samples.groups(at_least=FEWEST_FOR_BOOTSTRAP):
-        index, least = group.index, z * _floor_error(group)
+        index, least = group.index, z * np.sqrt(np.pi / 2 * group.floor_variance)
         ends = _lower(group.first, group.second, level), _lower(group.second, group.first, level)
         low[index] = np.minimum(ends[0], closed.difference[index] - least)
         high[index] = np.maximum(-ends[1], closed.difference[index] + least)
     return Interval(difference=closed.difference, low=low, high=high, level=level)
-
-
-def _floor_error(group: Group) -> Floats:
-    """Return the standard error of a difference of medians of seeds that vary by their measurement alone."""
-    sizes = [group.first.shape[1], group.second.shape[1]]
-    error: Floats = np.sqrt(np.pi / 2 * (np.nan_to_num(group.floor) / sizes).sum(axis=1))
-    return error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
-"""Percentile and BCa bootstrap intervals: what most tools print, and too narrow for few seeds.
+"""Percentile bootstrap intervals: the default, expanded to cover 95 % with few seeds, and the plain ones.
 
-They are here for comparison with other tools, and never a default. Their distribution is computed instead of
-sampled, so neither depends on a random seed.
+The percentile and BCa intervals are what most tools print, and too narrow for few seeds: they are here for
+comparison. All are computed instead of sampled, so none depends on a random seed.
 """
 
 from __future__ import annotations
@@ -11,25 +11,41 @@ from collections.abc import Callable
 import numpy as np
 from scipy import special
 
-from abtune.stats.intervals.interval import FEWEST_FOR_BOOTSTRAP, Interval, welch
-from abtune.stats.resampling.bootstrap import error_bias, error_quantiles
-from abtune.stats.resampling.orientation import residuals
+from abtune.stats.estimates import FEWEST_FOR_BOOTSTRAP, Interval, quantile, standard_error, welch
+from abtune.stats.resampling.bootstrap import both_smoothings, error_bias, error_quantiles, residuals
 from abtune.stats.two_sample import Floats, Group, TwoSample
+
+# With fewer seeds on either side the interval is at least as wide as Welch's.
+_ENOUGH_FOR_BOOTSTRAP_ALONE = 10
+
+
+def expanded_percentile(samples: TwoSample, *, level: float) -> Interval:
+    """Return the default interval: the percentile bootstrap with its tails moved outwards.
+
+    The percentiles are at Phi(-e t) instead of alpha/2 (Hesterberg 2015, DOI 10.1080/00031305.2015.1089789).
+    e is the ratio of Welch's standard error to the bootstrap's, which lacks sqrt(n/(n-1)), and t has Welch's
+    degrees of freedom. If a sample varies less than its measurement does, a normal error makes up the
+    difference.
+
+    With fewer than ten seeds on either side it is the hull of this interval and Welch's, some 2 % wider: at 5
+    seeds and spreads of 20 % and 1 %, it covers 95.4 % instead of 92.5 %. Below five seeds it is Welch's.
+    """
+    estimate = standard_error(samples)
+
+    def tails(group: Group) -> Floats:
+        index, (first, second) = group.index, both_smoothings(group)
+        own = np.sqrt(first.variance + second.variance)
+        expansion = np.where(own > 0, estimate.error[index] / np.where(own > 0, own, 1.0), 1.0)
+        tail = special.ndtr(-expansion * quantile(estimate.freedom[index], level))
+        return np.stack([tail, tail], axis=1)
+
+    return _bootstrap(samples, tails, level=level, hull_below=_ENOUGH_FOR_BOOTSTRAP_ALONE)
 
 
 def percentile(samples: TwoSample, *, level: float) -> Interval:
-    """Return the percentile bootstrap interval.
+    """Return the percentile bootstrap interval, too narrow by the factor sqrt((n-1)/n) z/t.
 
-    Parameters
-    ----------
-    samples : TwoSample
-        Seeds of both sides.
-    level : float
-        Confidence level, a fraction.
-
-    Notes
-    -----
-    Too narrow by the factor sqrt((n-1)/n) z/t. Welch's below five seeds per side.
+    Welch's below five seeds per side.
     """
 
     def tails(group: Group) -> Floats:
@@ -41,23 +57,9 @@ def percentile(samples: TwoSample, *, level: float) -> Interval:
 def bca(samples: TwoSample, *, level: float) -> Interval:
     """Return the bias-corrected and accelerated bootstrap interval.
 
-    Parameters
-    ----------
-    samples : TwoSample
-        Seeds of both sides.
-    level : float
-        Confidence level, a fraction.
-
-    Notes
-    -----
-    Tails at Phi(z0 + (z0 + z)/(1 - a (z0 + z))), eq. 14.10 of [1]_, with the acceleration a of two samples
-    from their third moments. The skewness of five to ten values is mostly noise, so the correction covers
-    less than the plain percentile. Welch's below five seeds per side.
-
-    References
-    ----------
-    .. [1] B. Efron and R. J. Tibshirani, An Introduction to the Bootstrap, Chapman & Hall (1993).
-       DOI 10.1201/9780429246593
+    Tails at Phi(z0 + (z0 + z)/(1 - a (z0 + z))), eq. 14.10 of Efron and Tibshirani (1993), with the
+    acceleration a of two samples. The skewness of five to ten values is mostly noise, so the correction
+    covers less than the plain percentile. Welch's below five seeds per side.
     """
     z = special.ndtri((1 - level) / 2)
 
@@ -69,13 +71,21 @@ def bca(samples: TwoSample, *, level: float) -> Interval:
     return _bootstrap(samples, tails, level=level)
 
 
-def _bootstrap(samples: TwoSample, tails: Callable[[Group], Floats], *, level: float) -> Interval:
-    """Return quantiles of the bootstrap distribution at the tails of a method."""
+def _bootstrap(
+    samples: TwoSample, tails: Callable[[Group], Floats], *, level: float, hull_below: int = 0
+) -> Interval:
+    """Return quantiles of the bootstrap distribution at the tails of a method.
+
+    With fewer than ``hull_below`` seeds on either side, the interval includes Welch's.
+    """
     closed = welch(samples, level=level)
     low, high = closed.low.copy(), closed.high.copy()
     for group in samples.groups(at_least=FEWEST_FOR_BOOTSTRAP):
         index, errors = group.index, error_quantiles(group, tails(group))
-        low[index], high[index] = closed.difference[index] + errors[0], closed.difference[index] + errors[1]
+        bounds = closed.difference[index] + errors[0], closed.difference[index] + errors[1]
+        if min(group.first.shape[1], group.second.shape[1]) < hull_below:
+            bounds = np.minimum(bounds[0], low[index]), np.maximum(bounds[1], high[index])
+        low[index], high[index] = bounds
     return Interval(difference=closed.difference, low=low, high=high, level=level)
 
 

@@ -13,9 +13,40 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import fft, special
 
-from abtune.stats.resampling.orientation import orientation, oriented_ends, residuals
 from abtune.stats.two_sample import Booleans, Floats, Group
 from abtune.stats.variance import floored, moments
+
+
+def residuals(samples: Floats) -> Floats:
+    """Return deviations from the mean; exactly zero for a constant sample."""
+    constant = samples[:, :1] == samples[:, -1:]
+    residuals: Floats = np.where(constant, 0.0, samples - samples.mean(axis=1, keepdims=True))
+    return residuals
+
+
+def orientation(first: Floats, second: Floats) -> Floats:
+    """Return 1 where the sides are to be exchanged, 0 where they are equal, else -1; takes residuals.
+
+    The data fix this order, so that exchanging the sides negates a result bit for bit. Otherwise rounding, or
+    the random numbers of each side, would depend on which side is called first.
+    """
+    if first.shape[1] != second.shape[1]:
+        return np.full(len(first), 1.0 if first.shape[1] > second.shape[1] else -1.0)
+    difference = np.sign(first - second)
+    leading = np.argmax(difference != 0, axis=1)
+    sign: Floats = np.take_along_axis(difference, leading[:, np.newaxis], axis=1)[:, 0]
+    return sign
+
+
+def oriented_ends(low: Floats, high: Floats, turn: Floats) -> tuple[Floats, Floats]:
+    """Return quantiles turned back to the sides as they were given.
+
+    Where both sides are the same, the distribution is symmetric.
+    """
+    even = (high - low) / 2
+    low, high = np.where(turn == 0, -even, low), np.where(turn == 0, even, high)
+    return np.where(turn > 0, -high, low), np.where(turn > 0, -low, high)
+
 
 _CELLS = 2048
 _CELLS_PER_SEED = 128
@@ -35,53 +66,25 @@ class _Oriented:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Lattice:
-    """The bootstrap distribution of some shapes on a grid.
+    """The bootstrap distribution of some shapes on a grid."""
 
-    Attributes
-    ----------
-    rows : slice
-        Which members of the group.
-    mass : ndarray, shape (shapes, cells)
-        Probability of each cell.
-    origin, step : ndarray, shape (shapes,)
-        Position of the first cell, and the width of a cell.
-    constant : ndarray of bool, shape (shapes,)
-        Where nothing varies.
-    """
-
-    rows: slice
-    mass: Floats
-    origin: Floats
-    step: Floats
-    constant: Booleans
+    rows: slice  # which members of the group
+    mass: Floats  # probability of each cell, shape (shapes, cells)
+    origin: Floats  # position of the first cell
+    step: Floats  # width of a cell
+    constant: Booleans  # where nothing varies
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Smoothing:
-    """A smoothed bootstrap of one side: it allows for a measurement variance above the seeds' own.
+    """A smoothed bootstrap of one side: it allows for a measurement variance above the seeds' own."""
 
-    Attributes
-    ----------
-    variance : ndarray, shape (members,)
-        Variance of the bootstrap mean.
-    smear : ndarray, shape (members,)
-        Standard deviation of the normal error that is added to the mean; 0 for the plain bootstrap.
-    """
-
-    variance: Floats
-    smear: Floats
+    variance: Floats  # of the bootstrap mean
+    smear: Floats  # standard deviation of the normal error that is added; 0 for the plain bootstrap
 
 
 def smoothing(samples: Floats, floor: Floats) -> Smoothing:
-    """Return how the bootstrap of one side is smoothed.
-
-    Parameters
-    ----------
-    samples : ndarray, shape (members, seeds)
-        Without NaN.
-    floor : ndarray, shape (members,)
-        Measurement variance of a seed value; NaN where unknown.
-    """
+    """Return how the bootstrap of one side is smoothed."""
     n = samples.shape[1]
     variance = moments(samples).variance
     lacking = floored(variance, floor) - variance
@@ -94,32 +97,12 @@ def both_smoothings(group: Group) -> tuple[Smoothing, Smoothing]:
 
 
 def error_quantiles(group: Group, tails: Floats) -> tuple[Floats, Floats]:
-    """Return quantiles of the bootstrap error of ``mean(first) - mean(second)``.
+    """Return the lower and upper quantile of (bootstrap difference - observed difference).
 
-    Parameters
-    ----------
-    group : Group
-        Shapes with the same numbers of seeds.
-    tails : ndarray, shape (members, 2)
-        Probability below the lower and above the upper quantile.
-
-    Returns
-    -------
-    low, high : ndarray, shape (members,)
-        The lower and upper quantile of (bootstrap difference - observed difference).
-
-    Notes
-    -----
-    Values lie on a grid of 2,048 cells or more over the whole support. Each is shared between its two
-    neighbours so that the mean is kept. A finer grid moves the bounds by 0.01 % of the interval's width, or
-    by 0.4 % where heavy ties make the distribution a comb. Exchanging the sides exchanges and negates the
-    quantiles bit for bit: the calculation uses an orientation that the data fix, and turns the result.
-
-    References
-    ----------
-    .. [1] A. C. Davison and D. V. Hinkley, Saddlepoint approximations in resampling methods, Biometrika 75,
-       417-431 (1988), which approximates the same distribution without resampling.
-       DOI 10.1093/biomet/75.3.417
+    ``tails``, shape (members, 2), is the probability below the lower and above the upper one. Values lie on a
+    grid of 2,048 cells or more, each shared between its two neighbours so that the mean is kept. A finer grid
+    moves the bounds by 0.01 % of the interval's width, or by 0.4 % where heavy ties make the distribution a
+    comb. Exchanging the sides exchanges and negates the quantiles bit for bit.
     """
     sides = _orient(group)
     turn = sides.turn
@@ -135,18 +118,7 @@ def error_quantiles(group: Group, tails: Floats) -> tuple[Floats, Floats]:
 
 
 def error_bias(group: Group) -> Floats:
-    """Return the normal score of the share of bootstrap differences below the observed one.
-
-    Parameters
-    ----------
-    group : Group
-        Shapes with the same numbers of seeds.
-
-    Returns
-    -------
-    ndarray, shape (members,)
-        Zero where both samples are the same or nothing varies; at most 6 in size.
-    """
+    """Return the normal score of the share of bootstrap differences below the observed one."""
     sides = _orient(group)
     share = np.full(len(sides.turn), 0.5)
     for lattice in _lattices(sides):

@@ -1,8 +1,9 @@
 """Counts of the splits of a pooled sample that are at least as extreme as the observed one.
 
-Equal numbers of seeds are counted by meeting in the middle, which needs 2 x 2^n partial sums instead of
-C(2n, n) splits. Unequal numbers need the studentised statistic, a function of sum and sum of squares: every
-split counts, a block of pairs of partial sums at a time. Where there are too many splits, they are sampled.
+Equal numbers of seeds are counted by meeting in the middle (Horowitz and Sahni 1974, DOI
+10.1145/321812.321823), which needs 2 x 2^n partial sums instead of C(2n, n) splits. Unequal numbers need the
+studentised statistic, a function of sum and sum of squares: every split counts, a block of pairs of partial
+sums at a time. Where there are too many splits, they are sampled.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from abtune.stats.resampling.products import blocked_product
 from abtune.stats.two_sample import Floats, Integers
 
+# OpenBLAS uses threads beyond this number of multiplications. They wait longer than such products take.
+_MULTIPLICATIONS = 1 << 18
 RESAMPLES = 99_999
 _LARGEST_HALF = 15
 _MOST_SPLITS = 2_704_156  # 12 + 12 seeds
@@ -27,6 +29,18 @@ _ELEMENTS = 2_000_000
 _FEW_SPLITS = 184_756  # 10 + 10 seeds
 _FEW_UNEQUAL = 20_000
 _FEW_RANDOM = 9_999
+
+
+def blocked_product(left: Floats, right: Floats) -> Floats:
+    """Return ``left @ right``, computed a block of rows at a time.
+
+    For 9,999 resamples of 20 seeds and 29 shapes it takes a fifth of the time of the plain product.
+    """
+    product = np.empty((left.shape[0], right.shape[1]))
+    rows = max(1, _MULTIPLICATIONS // max(right.size, 1))
+    for start in range(0, len(left), rows):
+        np.matmul(left[start : start + rows], right, out=product[start : start + rows])
+    return product
 
 
 def is_exact(n_first: int, n_second: int) -> bool:
@@ -99,12 +113,7 @@ def sampled(pooled: Floats, small: int, rng: np.random.Generator) -> Floats:
 class Splits:
     """Splits that are used repeatedly, for many shifts: all of them, or 9,999 random ones.
 
-    Parameters
-    ----------
-    n_first, n_second : int
-        Numbers of seeds.
-    root : int
-        Random splits follow from this and the numbers of seeds.
+    Random splits follow from ``root`` and the numbers of seeds.
     """
 
     __slots__ = ("_chosen", "_count", "_small")
@@ -131,15 +140,7 @@ class Splits:
         return (rule.count(sums, squares) + 1) / self._count
 
     def crossings(self, first: Floats, second: Floats) -> Floats:
-        """Return the shift of the first side at which each split becomes as extreme as the data.
-
-        For equal numbers of seeds only.
-
-        Returns
-        -------
-        ndarray, shape (members, splits)
-            mean(I) - mean(J), for the split that exchanges I of the first side with J of the second.
-        """
+        """Return the shift at which each split becomes as extreme as the data: mean(I) - mean(J)."""
         kept, taken = self._chosen[:, : self._small], self._chosen[:, self._small :]
         exchanged = np.maximum(taken.sum(axis=1), 1)
         shifts: Floats = ((first @ (1 - kept).T) - (second @ taken.T)) / exchanged

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from abtune.stats.difference.standard_error import quantile
+from abtune.stats.estimates import quantile
 from abtune.stats.two_sample import Floats
 
 # Ratios that differ by rounding alone have no spread, and share a rank.
@@ -34,32 +34,17 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoiseBound:
-    """The search noise that the spread of log ratios allows.
+    """The search noise that the spread of log ratios allows."""
 
-    Attributes
-    ----------
-    spread : float
-        Standard deviation of the log ratios.
-    noise, limit : float
-        Upper bound of the root mean square of both sides' noise: estimate and one-sided upper limit.
-    """
-
-    spread: float
-    noise: float
-    limit: float
+    spread: float  # standard deviation of the log ratios
+    noise: float  # upper bound of the root mean square of both sides' noise
+    limit: float  # its one-sided upper limit
 
 
 def without_rounding(log_ratio: npt.ArrayLike) -> Floats:
     """Return log ratios without rounding errors: equal sizes where they differ by rounding alone, or zero.
 
-    Parameters
-    ----------
-    log_ratio : array_like, shape (shapes,)
-
-    Returns
-    -------
-    ndarray, shape (shapes,)
-        Equal and inverse ratios have exactly the same size, for any unit of the times.
+    Equal and inverse ratios then have exactly the same size, for any unit of the times.
     """
     values = np.asarray(log_ratio, dtype=np.float64)
     order = np.argsort(np.abs(values))
@@ -73,14 +58,6 @@ def without_rounding(log_ratio: npt.ArrayLike) -> Floats:
 def student(log_ratio: npt.ArrayLike, *, level: float) -> Estimate:
     """Return an estimate of the mean log ratio of a population of shapes, with Student's t.
 
-    Parameters
-    ----------
-    log_ratio : array_like, shape (shapes,)
-    level : float
-        Confidence level, a fraction.
-
-    Notes
-    -----
     Covers .947 with normal effects and .936 with exponential ones (29 shapes, 3 % search noise). It is too
     wide for the mean of exactly these shapes.
     """
@@ -99,28 +76,10 @@ def student(log_ratio: npt.ArrayLike, *, level: float) -> Estimate:
 def signed_rank(log_ratio: npt.ArrayLike, *, level: float) -> Estimate:
     """Return the Hodges-Lehmann estimate of log ratios, with Wilcoxon's signed-rank test.
 
-    Parameters
-    ----------
-    log_ratio : array_like, shape (shapes,)
-    level : float
-        Confidence level, a fraction.
-
-    Returns
-    -------
-    Estimate
-        Median of the means of all pairs [1]_. The interval is NaN if the shapes are too few for the level.
-
-    Notes
-    -----
-    Assumes effects that are symmetric about the pseudo-median: with exponential ones it covers .89. The test
-    leaves out zeros. Ratios that are equal or inverse up to rounding tie. Interval and test are exact without
-    ties; with ties the interval is too wide. The interval is normal beyond 100 shapes, the test beyond 50,
-    and with ties or zeros beyond 13.
-
-    References
-    ----------
-    .. [1] J. L. Hodges and E. L. Lehmann, Estimates of location based on rank tests, Annals of Mathematical
-       Statistics 34, 598-611 (1963). DOI 10.1214/aoms/1177704172
+    The median of the means of all pairs (DOI 10.1214/aoms/1177704172); the interval is NaN if the shapes are
+    too few for the level. Assumes effects that are symmetric about it: with exponential ones it covers .89.
+    The test leaves out zeros; with ties the interval is too wide. The interval is normal beyond 100 shapes,
+    the test beyond 50, and with ties or zeros beyond 13.
     """
     from scipy import stats  # its import takes half a second
 
@@ -139,20 +98,7 @@ def signed_rank(log_ratio: npt.ArrayLike, *, level: float) -> Estimate:
 def sign(log_ratio: npt.ArrayLike, *, level: float) -> Estimate:
     """Return the share of shapes whose ratio is above one, with the sign test; zeros are left out.
 
-    Parameters
-    ----------
-    log_ratio : array_like, shape (shapes,)
-    level : float
-        Confidence level, a fraction.
-
-    Notes
-    -----
-    Binomial test of one half, with the interval of [1]_, which covers at least the level.
-
-    References
-    ----------
-    .. [1] C. J. Clopper and E. S. Pearson, The use of confidence or fiducial limits illustrated in the case
-       of the binomial, Biometrika 26, 404-413 (1934). DOI 10.1093/biomet/26.4.404
+    The interval is Clopper and Pearson's (DOI 10.1093/biomet/26.4.404), which covers at least the level.
     """
     from scipy import stats  # its import takes half a second
 
@@ -166,20 +112,11 @@ def sign(log_ratio: npt.ArrayLike, *, level: float) -> Estimate:
 
 
 def noise_bound(log_ratio: npt.ArrayLike, *, level: float) -> NoiseBound:
-    """Return the largest search noise that the spread of the log ratios allows.
+    """Return the largest search noise that the spread of the log ratios allows; NaN without a spread.
 
-    Parameters
-    ----------
-    log_ratio : array_like, shape (shapes,)
-    level : float
-        Of the one-sided limit, a fraction.
-
-    Notes
-    -----
-    The variance of a log ratio is the variance of the true effects plus the variances of both runs. So the
-    root mean square of the two runs' noise is at most SD/sqrt(2), if effect and noise are independent. The
-    limit uses a quantile of chi-square and so assumes normal ratios. NaN for fewer than two shapes, or ratios
-    without spread.
+    The variance of a log ratio is the variance of the true effects plus the variances of both runs, so the
+    root mean square of their noise is at most SD/sqrt(2). The one-sided limit uses chi-square, so assumes
+    normal ratios.
     """
     values = np.asarray(log_ratio, dtype=np.float64)
     if len(values) < 2 or np.ptp(values) <= _TIE:

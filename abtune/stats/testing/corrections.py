@@ -93,14 +93,8 @@ class Correction:
     def adjust_difference(self, p: Floats, samples: TwoSample, *, rng: np.random.Generator) -> Floats:
         """Return the p-values of the tests of a difference adjusted.
 
-        Parameters
-        ----------
-        p : ndarray, shape (shapes,)
-            As the test gives them.
-        samples : TwoSample
-            The samples that were tested; a column per seed.
-        rng : numpy.random.Generator
-            Used if the correction resamples.
+        ``samples`` are those that were tested, a column per seed; ``rng`` is used if the correction
+        resamples.
         """
         if self.joint is None:
             return self.adjust(p)

@@ -16,7 +16,7 @@ from abtune.stats.estimand import Estimand
 if TYPE_CHECKING:
     import numpy as np
 
-    from abtune.stats.difference.standard_error import StandardError
+    from abtune.stats.estimates import StandardError
     from abtune.stats.two_sample import Floats, TwoSample
 
 
@@ -50,26 +50,18 @@ class DifferenceTest:
     """
 
     name: str
-    estimand: str
     words: str
     function: Function
     error: Function
     counts_splits: bool
     confirmed_by: str
+    estimand: str = Estimand.GEOMETRIC_MEAN
     across_shapes: bool = False
     slow: bool = False
     hint: str = ""
 
     def p_values(self, samples: TwoSample, *, rng: np.random.Generator) -> Floats:
-        """Return p-values that no shape differs, shape (shapes,), not adjusted.
-
-        Parameters
-        ----------
-        samples : TwoSample
-            Seeds of both sides.
-        rng : numpy.random.Generator
-            Used where there are too many splits to count.
-        """
+        """Return p-values that no shape differs, not adjusted; ``rng`` is used where splits are too many."""
         more = {"rng": rng} if self.counts_splits else {}
         return cast("Floats", load(self.function)(samples, **more))
 
@@ -84,19 +76,17 @@ TESTS: Mapping[tuple[str, str], DifferenceTest] = {
     for test in (
         DifferenceTest(
             name="permutation",
-            estimand=Estimand.GEOMETRIC_MEAN,
             words="permutation test of mean log latency, confirmed by Welch's t-test",
             function="abtune.stats.testing.significance:permutation_test",
-            error="abtune.stats.difference.conservative:conservative_welch",
+            error="abtune.stats.estimates:conservative_welch",
             counts_splits=True,
             confirmed_by="Welch's t-test",
         ),
         DifferenceTest(
             name="moderated",
-            estimand=Estimand.GEOMETRIC_MEAN,
             words="t test of mean log latency with variances moderated over the shapes",
             function="abtune.stats.testing.significance:moderated_test",
-            error="abtune.stats.difference.moderated:moderated_error",
+            error="abtune.stats.moderated:moderated_error",
             counts_splits=False,
             confirmed_by="",
             across_shapes=True,
@@ -106,8 +96,8 @@ TESTS: Mapping[tuple[str, str], DifferenceTest] = {
             name="permutation",
             estimand=Estimand.MEDIAN,
             words="permutation test of median latency, confirmed by Price-Bonett's test",
-            function="abtune.stats.testing.medians_test:median_permutation_test",
-            error="abtune.stats.difference.median_error:median_error",
+            function="abtune.stats.testing.robust_tests:median_permutation_test",
+            error="abtune.stats.estimates:median_error",
             counts_splits=True,
             confirmed_by="Price-Bonett's test",
             slow=True,

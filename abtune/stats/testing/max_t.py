@@ -12,8 +12,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from abtune.stats.resampling.products import blocked_product
-from abtune.stats.resampling.splits import random_splits, subsets
+from abtune.stats.resampling.splits import blocked_product, random_splits, subsets
 from abtune.stats.two_sample import Floats, TwoSample
 
 _MOST_SPLITS = 20_000
@@ -25,32 +24,12 @@ _TIE = 1e-9
 def max_t(samples: TwoSample, *, rng: np.random.Generator) -> Floats:
     """Return p-values adjusted by the distribution of the largest statistic over the shapes.
 
-    Parameters
-    ----------
-    samples : TwoSample
-        Seeds of both sides, **a column per seed**: whole columns are exchanged. The floor of a shape is
-        the mean of both sides.
-    rng : numpy.random.Generator
-        Used with more than 20,000 splits of the columns. One number is drawn from it in any case.
-
-    Returns
-    -------
-    ndarray, shape (shapes,)
-        Adjusted p-values, never zero; NaN if either side has fewer than two values.
-
-    Notes
-    -----
-    The statistic is Welch's t, so unequal numbers of seeds and unequal spread do little harm. Algorithm 4.1
-    of [1]_ steps down. Missing values travel with their columns. If a split leaves either side of a shape
-    fewer than two values, that shape counts as unremarkable. The test is exact if both sides have the same
-    distribution wherever they do not differ. With few seeds of very unequal spread it needs Welch's
-    confirmation.
-
-    References
-    ----------
-    .. [1] P. H. Westfall and S. S. Young, Resampling-Based Multiple Testing, Wiley (1993).
-    .. [2] Y. Ge, S. Dudoit and T. P. Speed, Resampling-based multiple testing for microarray data analysis,
-       Test 12, 1-77 (2003). DOI 10.1007/BF02595811
+    Takes **a column per seed**: whole columns are exchanged, and missing values travel with them. The
+    statistic is Welch's t, with the mean floor of both sides; algorithm 4.1 of Westfall and Young
+    (Resampling-Based Multiple Testing, 1993) steps down. A split that leaves either side of a shape fewer
+    than two values makes that shape unremarkable. Exact if both sides have the same distribution wherever
+    they do not differ; with few seeds of very unequal spread it needs Welch's confirmation. One number is
+    drawn from ``rng``.
     """
     one, two = _columns(samples.first), _columns(samples.second)
     known = np.count_nonzero(~np.isnan(samples.floor), axis=1)

@@ -18,27 +18,12 @@ def unadjusted(p: npt.ArrayLike) -> Floats:
 
 
 def holm(p: npt.ArrayLike) -> Floats:
-    """Return p-values adjusted to control the family-wise error rate.
+    """Return p-values adjusted to control the family-wise error rate; NaN are no tests and stay NaN.
 
-    Parameters
-    ----------
-    p : array_like, shape (shapes,)
-        One family of p-values. NaN are no tests: they do not count, and stay NaN.
-
-    Returns
-    -------
-    ndarray, shape (shapes,)
-        max over j <= i of min(1, (m - j + 1) p_(j)), for the i-th smallest of m.
-
-    Notes
-    -----
-    Difference and equivalence tests are two families. One Holm over the smaller of both p-values rejects
-    falsely in 11 % instead of 5 % of reports, because a true equivalence eases the threshold for the others.
-
-    References
-    ----------
-    .. [1] S. Holm, A simple sequentially rejective multiple test procedure, Scandinavian Journal of
-       Statistics 6, 65-70 (1979). https://www.jstor.org/stable/4615733
+    max over j <= i of min(1, (m - j + 1) p_(j)), for the i-th smallest of m
+    (https://www.jstor.org/stable/4615733). Difference and equivalence tests are two families. One Holm over
+    the smaller of both p-values rejects falsely in 11 % instead of 5 % of reports, because a true equivalence
+    eases the threshold for the others.
     """
     raw = np.asarray(p, dtype=np.float64)
     adjusted = np.full(raw.shape, np.nan)
@@ -49,26 +34,10 @@ def holm(p: npt.ArrayLike) -> Floats:
 
 
 def benjamini_hochberg(p: npt.ArrayLike) -> Floats:
-    """Return p-values adjusted to control the false discovery rate.
+    """Return p-values adjusted to control the false discovery rate; NaN are no tests and stay NaN.
 
-    Parameters
-    ----------
-    p : array_like, shape (shapes,)
-        One family of p-values, independent or positively dependent. NaN are no tests.
-
-    Returns
-    -------
-    ndarray, shape (shapes,)
-        min over j >= i of min(1, m p_(j)/j), for the i-th smallest of m.
-
-    Notes
-    -----
+    min over j >= i of min(1, m p_(j)/j), for the i-th smallest of m (DOI 10.1111/j.2517-6161.1995.tb02031.x).
     A screen: if 15 of 29 shapes truly differ, a quarter of reports make some false claim.
-
-    References
-    ----------
-    .. [1] Y. Benjamini and Y. Hochberg, Controlling the false discovery rate, Journal of the Royal
-       Statistical Society B 57, 289-300 (1995). DOI 10.1111/j.2517-6161.1995.tb02031.x
     """
     raw = np.asarray(p, dtype=np.float64)
     adjusted = np.full(raw.shape, np.nan)

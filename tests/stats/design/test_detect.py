@@ -17,7 +17,7 @@ from abtune.stats.design.detect import (
     seeds_needed,
     smallest_p,
 )
-from abtune.stats.difference.conservative import conservative_welch
+from abtune.stats.estimates import conservative_welch
 from abtune.stats.testing.significance import difference_p, permutation_test, split_share
 from abtune.stats.two_sample import TwoSample
 

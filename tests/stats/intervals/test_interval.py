@@ -8,9 +8,8 @@ from hypothesis.extra import numpy as arrays
 from scipy import stats
 
 from abtune.simulate.noise_kinds import ALIKE, Array
-from abtune.stats.difference.standard_error import standard_error
-from abtune.stats.intervals.expanded import expanded_percentile
-from abtune.stats.intervals.interval import Interval, welch
+from abtune.stats.estimates import Interval, standard_error, welch
+from abtune.stats.intervals.percentile import expanded_percentile
 from abtune.stats.two_sample import TwoSample
 
 METHODS = [expanded_percentile, welch]

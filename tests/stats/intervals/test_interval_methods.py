@@ -8,9 +8,8 @@ import pytest
 from scipy import stats
 
 from abtune.simulate.noise_kinds import ALIKE, Array
-from abtune.stats.difference.median_error import median_error
 from abtune.stats.estimand import Estimand
-from abtune.stats.intervals.interval import Interval
+from abtune.stats.estimates import Interval, median_error
 from abtune.stats.intervals.interval_methods import METHODS, methods_for
 from abtune.stats.testing.significance import permutation_test
 from abtune.stats.two_sample import TwoSample

@@ -5,10 +5,14 @@ import pytest
 from scipy import stats
 
 from abtune.simulate.noise_kinds import ALIKE, Array, lognormal, skewed
-from abtune.stats.difference.conservative import conservative_welch
-from abtune.stats.difference.standard_error import quantile, standard_error
-from abtune.stats.intervals.bootstrap_t import RESAMPLES, resampled
-from abtune.stats.intervals.simultaneous import critical_value, resample_tails, simultaneous
+from abtune.stats.estimates import conservative_welch, quantile, standard_error
+from abtune.stats.intervals.bootstrap_t import (
+    RESAMPLES,
+    critical_value,
+    resample_tails,
+    resampled,
+    simultaneous,
+)
 from abtune.stats.two_sample import TwoSample
 
 SHAPES = 29

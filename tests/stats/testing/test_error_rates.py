@@ -13,9 +13,8 @@ from closed_forms import equivalence_test, welch_test
 from abtune.compare.settings import Settings
 from abtune.compare.tests import run_tests
 from abtune.simulate.noise_kinds import ALIKE, Noise, lognormal, skewed
-from abtune.stats.difference.conservative import conservative_welch
-from abtune.stats.intervals.expanded import expanded_percentile
-from abtune.stats.intervals.interval import welch
+from abtune.stats.estimates import conservative_welch, welch
+from abtune.stats.intervals.percentile import expanded_percentile
 from abtune.stats.testing.significance import equivalence_p, permutation_test, split_share
 from abtune.stats.testing.step_procedures import holm
 from abtune.stats.two_sample import TwoSample

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from abtune.simulate.noise_kinds import tied
-from abtune.stats.testing.mann_whitney import mann_whitney_test
+from abtune.stats.testing.robust_tests import mann_whitney_test
 from abtune.stats.two_sample import TwoSample
 
 pair = TwoSample.without_floor

@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 
 from abtune.simulate.noise_kinds import Array
-from abtune.stats.difference.median_error import median_error
-from abtune.stats.testing.medians_test import median_permutation_test
+from abtune.stats.estimates import median_error
+from abtune.stats.testing.robust_tests import median_permutation_test
 from abtune.stats.two_sample import TwoSample
 
 

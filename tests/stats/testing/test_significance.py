@@ -15,7 +15,7 @@ from scipy import stats
 from statsmodels.stats.weightstats import ttost_ind
 
 from abtune.simulate.noise_kinds import ALIKE, Array, tied
-from abtune.stats.intervals.interval import welch
+from abtune.stats.estimates import welch
 from abtune.stats.resampling import splits
 from abtune.stats.resampling.splits import RESAMPLES, counted_in_blocks, counted_in_halves, is_exact, sampled
 from abtune.stats.testing.significance import moderated_test, permutation_test, split_share

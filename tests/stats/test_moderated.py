@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from abtune.stats.difference.conservative import conservative_welch
-from abtune.stats.difference.moderated import fit_prior, moderate, moderated, moderated_error
+from abtune.stats.estimates import conservative_welch
+from abtune.stats.moderated import fit_prior, moderate, moderated, moderated_error
 from abtune.stats.testing.significance import moderated_test
 from abtune.stats.testing.step_procedures import holm
 from abtune.stats.two_sample import TwoSample

@@ -10,8 +10,16 @@ from scipy import stats
 from torchvision_dump import dumped_series
 
 from abtune.simulate.series_kinds import SERIES, autoregressive
-from abtune.stats.series.autocorrelation import autocorrelations, default_lags, integrated_time, ljung_box
-from abtune.stats.series.long_run import cosine_mean, half_width, independent_mean, mean_difference
+from abtune.stats.time_series import (
+    autocorrelations,
+    cosine_mean,
+    default_lags,
+    half_width,
+    independent_mean,
+    integrated_time,
+    ljung_box,
+    mean_difference,
+)
 
 # Of the published dump in seconds, computed without abtune: autocorrelation at lags 1, 2, 4, 8; p of Ljung
 # and Box over 10 lags; integrated autocorrelation time; half of the 95 % interval by equally weighted

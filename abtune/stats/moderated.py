@@ -1,7 +1,8 @@
 """Variances drawn towards the common level of all shapes, and the t statistics that use them.
 
 Five seeds give a variance to within a factor of about two; 29 shapes together show what is usual. This pays
-where shapes have noise of one kind. It cannot repair a failure that no seed has shown.
+where shapes have noise of one kind. It cannot repair a failure that no seed has shown. Source: Smyth (2004),
+DOI 10.2202/1544-6115.1027.
 """
 
 from __future__ import annotations
@@ -12,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from abtune.stats.difference.conservative import conservative_freedom
-from abtune.stats.difference.standard_error import StandardError
+from abtune.stats.estimates import StandardError, conservative_freedom
 from abtune.stats.two_sample import Floats, TwoSample
 from abtune.stats.variance import floored, moments, welch_freedom
 
@@ -22,14 +22,7 @@ _WIDENING = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moderation:
-    """Posterior variances and their degrees of freedom.
-
-    Attributes
-    ----------
-    variance : ndarray, shape (shapes,)
-    freedom : ndarray, shape (shapes,)
-        Own plus prior degrees of freedom, at most the sum over all shapes.
-    """
+    """Posterior variances and their degrees of freedom, shape (shapes,)."""
 
     variance: Floats
     freedom: Floats
@@ -37,45 +30,18 @@ class Moderation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prior:
-    """The distribution of the variances of shapes: ``variance`` times ``freedom`` over a chi-square variable.
+    """The distribution of variances of shapes: ``variance`` times ``freedom`` over a chi-square variable."""
 
-    Attributes
-    ----------
-    variance : float
-        The common level s0^2; NaN if fewer than three variances are positive.
-    freedom : float
-        d0, how well the shapes agree. Infinite if their variances differ no more than by their own error; 0
-        if that is unknown.
-    """
-
-    variance: float
-    freedom: float
+    variance: float  # the common level s0^2; NaN if fewer than three variances are positive
+    freedom: float  # d0, how well shapes agree: infinite if they differ by error alone, 0 if unknown
 
 
 def fit_prior(variance: Floats, freedom: npt.ArrayLike, *, widening: float) -> Prior:
     """Return the distribution that the variances of many shapes come from, by the moments of log s^2.
 
-    Parameters
-    ----------
-    variance : ndarray, shape (shapes,)
-        Sample variances; NaN where unknown.
-    freedom : array_like, shape (shapes,)
-        Their degrees of freedom.
-    widening : float
-        Number of standard errors to add to the spread of the log variances. 0 gives the estimate of [1]_; a
-        wider spread draws the variances less far.
-
-    Notes
-    -----
-    If the log variances spread no more than one common variance explains, the common variance is their mean,
-    weighted by degrees of freedom, as in limma since 2017. The limit of the other case, exp of the mean log,
-    is too large on average, above all for few shapes.
-
-    References
-    ----------
-    .. [1] G. K. Smyth, Linear models and empirical Bayes methods for assessing differential expression in
-       microarray experiments, Statistical Applications in Genetics and Molecular Biology 3, 3 (2004).
-       DOI 10.2202/1544-6115.1027
+    ``widening`` standard errors are added to the spread of the log variances: a wider spread draws them less
+    far. If they spread no more than one common variance explains, that is their mean weighted by degrees of
+    freedom, as in limma since 2017; the limit of the other case is too large on average.
     """
     own = np.asarray(freedom, dtype=np.float64)
     usable = (variance > 0) & (own > 0)
@@ -93,23 +59,10 @@ def fit_prior(variance: Floats, freedom: npt.ArrayLike, *, widening: float) -> P
 
 
 def moderate(variance: Floats, freedom: npt.ArrayLike, *, widening: float) -> Moderation:
-    """Return the variances of many shapes drawn towards their common level.
+    """Return the posterior variances (d0 s0^2 + d s^2)/(d0 + d) with d0 + d degrees of freedom.
 
-    Parameters
-    ----------
-    variance : ndarray, shape (shapes,)
-        Sample variances; NaN where unknown.
-    freedom : array_like, shape (shapes,)
-        Their degrees of freedom.
-    widening : float
-        As :func:`fit_prior` takes it.
-
-    Returns
-    -------
-    Moderation
-        (d0 s0^2 + d s^2)/(d0 + d) with d0 + d degrees of freedom, the posterior of Smyth (2004), but no more
-        degrees of freedom than all positive variances have in sum. Unchanged if fewer than three are
-        positive.
+    No more degrees of freedom than all positive variances have in sum. Unchanged if fewer than three are
+    positive.
     """
     own = np.asarray(freedom, dtype=np.float64)
     prior = fit_prior(variance, own, widening=widening)
@@ -124,10 +77,8 @@ def moderate(variance: Floats, freedom: npt.ArrayLike, *, widening: float) -> Mo
 
 
 def moderated(variance: Floats, freedom: npt.ArrayLike) -> Floats:
-    """Return the posterior variances of :func:`moderate` alone, for planning.
+    """Return the posterior variances alone, for planning.
 
-    Notes
-    -----
     Planned with the variance of five seeds alone, one design in ten that is meant for 80 % power has 34-45 %.
     """
     return moderate(variance, freedom, widening=0.0).variance
@@ -136,18 +87,9 @@ def moderated(variance: Floats, freedom: npt.ArrayLike) -> Floats:
 def moderated_error(samples: TwoSample) -> StandardError:
     """Return the difference of means with Welch's standard error from moderated variances.
 
-    Parameters
-    ----------
-    samples : TwoSample
-        Seeds of both sides. The variances of each side are moderated separately.
-
-    Notes
-    -----
-    Assumes that the variances of a side come from one scaled inverse chi-squared distribution. 29 shapes show
-    only roughly how far they agree, and overestimating it makes false alarms at strict levels. So their
-    spread is widened by one standard error. Degrees of freedom come from
-    :func:`abtune.stats.difference.conservative.conservative_freedom`. Unlike with every other method, the
-    result of a shape depends on the other shapes.
+    Each side is moderated separately. 29 shapes show only roughly how far their variances agree, and
+    overestimating it makes false alarms at strict levels, so their spread is widened by one standard error.
+    Unlike with every other method, the result of a shape depends on the other shapes.
     """
     one, two = moments(samples.first), moments(samples.second)
     known = [

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.regression.mixed_linear_model import MixedLM
 
-from abtune.stats.noise.components import components
+from abtune.stats.spread import components
 
 
 def timings(

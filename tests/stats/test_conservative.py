@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from abtune.stats.difference.conservative import conservative_welch
-from abtune.stats.difference.standard_error import standard_error
+from abtune.stats.estimates import conservative_welch, standard_error
 from abtune.stats.testing.significance import difference_p, split_share
 from abtune.stats.two_sample import TwoSample
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from abtune.simulate.noise_kinds import Noise, bimodal, lognormal, skewed
-from abtune.stats.noise.spread import pooled_spread, spread_intervals
+from abtune.stats.spread import pooled_spread, spread_intervals
 
 SPREADS = np.array([1.0, 1.0, 2.0, 2.0, 5.0, 5.0])
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from abtune.stats.resampling import products
-from abtune.stats.resampling.products import blocked_product
+from abtune.stats.resampling import splits
+from abtune.stats.resampling.splits import blocked_product
 
 
 @pytest.mark.parametrize("limit", [1, 40, 1 << 18])
@@ -13,7 +13,7 @@ def test_it_is_the_product(
     rows: int, n: int, columns: int, limit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The size of a block does not matter."""
-    monkeypatch.setattr(products, "_MULTIPLICATIONS", limit)
+    monkeypatch.setattr(splits, "_MULTIPLICATIONS", limit)
     rng = np.random.default_rng(0)
     left, right = rng.normal(size=(rows, n)), rng.normal(size=(n, columns))
     np.testing.assert_allclose(blocked_product(left, right), left @ right, rtol=1e-12)

@@ -1,1 +1,0 @@
-"""Differences of two samples with their standard errors."""

@@ -1,0 +1,168 @@
+"""Differences of two means or medians with their standard errors, and their t intervals.
+
+Equal variances are never assumed: a baseline and a candidate rarely have the same noise.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from abtune.stats.two_sample import Floats, Integers, TwoSample
+from abtune.stats.variance import floored, moments, welch_freedom
+
+# With fewer seeds on either side nothing is resampled: the bounds would lie beyond the most extreme resample.
+FEWEST_FOR_BOOTSTRAP = 5
+# Upper confidence limits of one side's variance, for conservative degrees of freedom.
+_SMALLER, _NOISIER = 0.95, 0.75
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandardError:
+    """A difference with its standard error; from it follow a t interval and the closed-form tests."""
+
+    difference: Floats  # the first side minus the second, log scale, shape (shapes,)
+    error: Floats
+    freedom: Floats  # degrees of freedom of the error; infinite for a normal distribution
+
+
+def standard_error(samples: TwoSample) -> StandardError:
+    """Return the difference of means with Welch's standard error: se^2 = s1^2/n1 + s2^2/n2.
+
+    Each variance is at least the floor.
+    """
+    one, two = moments(samples.first), moments(samples.second)
+    first, second = variances_of_means(samples)
+    freedom = welch_freedom(first, second, one.n, two.n)
+    return StandardError(difference=one.mean - two.mean, error=np.sqrt(first + second), freedom=freedom)
+
+
+def variances_of_means(samples: TwoSample) -> tuple[Floats, Floats]:
+    """Return the variance of the mean of each side, shape (shapes,); NaN below two seeds."""
+    one, two = (
+        floored(side.variance, floor) / np.maximum(side.n, 1)
+        for side, floor in zip(
+            (moments(samples.first), moments(samples.second)), samples.floor.T, strict=True
+        )
+    )
+    return one, two
+
+
+def quantile(freedom: Floats, level: float) -> Floats:
+    """Return the upper two-sided quantile of Student's t."""
+    upper: Floats = special.stdtrit(freedom, 0.5 + level / 2)
+    return upper
+
+
+def conservative_welch(samples: TwoSample) -> StandardError:
+    """Return the difference of means with Welch's standard error and fewer degrees of freedom.
+
+    Welch's own are largest where the noisier side varies little by chance, and there t is too large. At 5 %
+    this does not matter; at 5 % divided by 29 shapes, up to 12 instead of 5 % of reports become wrong, and 8
+    to 10 instead of 5 % of tests of equivalence (analysis/degrees_of_freedom.py). These err in 5 to 6 %, for
+    two points of power at 7 + 7 and 10 + 10 seeds of equal spread.
+    """
+    plain, sizes = standard_error(samples), samples.sizes
+    own = np.maximum(sizes - 1, 1).astype(np.float64)
+    freedom = conservative_freedom(
+        plain.freedom, variances_of_means(samples), (own[:, 0], own[:, 1]), sizes[:, 0] - sizes[:, 1]
+    )
+    return StandardError(difference=plain.difference, error=plain.error, freedom=freedom)
+
+
+def conservative_freedom(
+    freedom: Floats, variances: tuple[Floats, Floats], own: tuple[Floats, Floats], more: Integers
+) -> Floats:
+    """Return the fewest degrees of freedom that the data are compatible with, at most Welch's.
+
+    ``own`` are the degrees of freedom of the two variances, ``more`` the seeds of the first side minus the
+    second. One variance is raised to its one-sided upper confidence limit, given the other, by the F
+    distribution of their ratio: to 95 % for the smaller sample, or to 75 % for the larger variance if the
+    samples are equally large. Taking a nuisance parameter at its worst is from Berger and Boos (1994), DOI
+    10.1080/01621459.1994.10476836; simulation chose the limits.
+    """
+    share = np.where(more == 0, _NOISIER, _SMALLER)
+    limits = special.fdtri(own[0], own[1], share), special.fdtri(own[1], own[0], share)
+    raises_first = np.where(more == 0, variances[0] >= variances[1], more < 0)
+    worst = (
+        np.where(raises_first, limits[0], 1.0) * variances[0],
+        np.where(raises_first, 1.0, limits[1]) * variances[1],
+    )
+    fewest = np.fmin(freedom, welch_freedom(*worst, own[0] + 1, own[1] + 1))
+    known: Floats = np.where(np.isnan(freedom), np.nan, fewest)
+    return known
+
+
+def median_error(samples: TwoSample) -> StandardError:
+    """Return the difference of medians with Price and Bonett's standard error.
+
+    Var = ((x_(n-c+1) - x_(c))/(2 z))^2 with c = (n + 1)/2 - sqrt(n), at least 1, and the z that the binomial
+    distribution gives to that pair (DOI 10.1080/00949650212140); at least pi/2 of the floor over n. Degrees
+    of freedom are infinite. At 5 seeds, with one search in five failing, the interval covers 88.5 %.
+    """
+    shape = (2, len(samples))
+    middle, variance = np.full(shape, np.nan), np.full(shape, np.nan)
+    for group in samples.groups(at_least=1):
+        for side, values in enumerate((group.first, group.second)):
+            order = order_statistics(values.shape[1])
+            middle[side, group.index] = values[:, list(order.middle)].mean(axis=1)
+            spread = values[:, order.upper] - values[:, order.lower]
+            least = np.nan_to_num(group.floor[:, side]) * np.pi / 2 / values.shape[1]
+            if values.shape[1] > 1:
+                variance[side, group.index] = np.maximum((spread / order.widths) ** 2, least)
+    error = np.sqrt(variance.sum(axis=0))
+    freedom = np.where(np.isnan(error), np.nan, np.inf)
+    return StandardError(difference=middle[0] - middle[1], error=error, freedom=freedom)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrderStatistics:
+    """Positions, from 0, of the sorted values that give a median and its error."""
+
+    middle: tuple[int, int]  # their mean is the median; equal for an odd number of values
+    lower: int
+    upper: int  # the distance between lower and upper gives the error
+    widths: float  # that distance in standard errors: twice the z of the pair
+
+
+@functools.lru_cache(maxsize=256)
+def order_statistics(n: int) -> OrderStatistics:
+    """Return the order statistics of n values that :func:`median_error` rests on."""
+    c = max(round((n + 1) / 2 - math.sqrt(n)), 1)
+    outside = sum(math.comb(n, i) for i in range(c)) / 2 ** (n - 1)
+    return OrderStatistics(
+        middle=((n - 1) // 2, n // 2),
+        lower=c - 1,
+        upper=n - c,
+        widths=2 * float(special.ndtri(1 - min(outside, 0.999) / 2)),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """Intervals of many shapes; log scale, arrays of shape (shapes,)."""
+
+    difference: Floats  # the first side minus the second; NaN if either side is empty
+    low: Floats  # NaN, as high is, if either side has fewer than two values
+    high: Floats
+    level: float  # nominal confidence level, a fraction
+
+
+def welch(samples: TwoSample, *, level: float) -> Interval:
+    """Return Welch's t interval."""
+    return t_interval(standard_error(samples), level=level)
+
+
+def t_interval(estimate: StandardError, *, level: float) -> Interval:
+    """Return the difference plus and minus a quantile of Student's t times the standard error."""
+    half = quantile(estimate.freedom, level) * estimate.error
+    return Interval(
+        difference=estimate.difference,
+        low=estimate.difference - half,
+        high=estimate.difference + half,
+        level=level,
+    )

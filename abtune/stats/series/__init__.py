@@ -1,1 +1,0 @@
-"""Series of consecutive timings of one process, which depend on each other."""

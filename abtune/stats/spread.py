@@ -1,0 +1,179 @@
+"""How large the noise is: intervals of standard deviations, and variance components.
+
+The components are for description only: no interval or test of a boost uses them. They are moments of the raw
+timings, spikes included, whereas the value of a seed is a mean of medians.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from abtune.stats.two_sample import Floats, Integers, ascending, sizes
+from abtune.stats.variance import moments
+
+_LARGEST_LOG = 700.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpreadIntervals:
+    """Intervals of standard deviations, shape (samples,); NaN below two values, high may be infinite."""
+
+    low: Floats
+    high: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PooledSpread:
+    """Root mean square of standard deviations, weighted by degrees of freedom, with its interval."""
+
+    spread: float
+    low: float
+    high: float
+
+
+def spread_intervals(values: npt.ArrayLike, *, level: float) -> SpreadIntervals:
+    """Return intervals of the standard deviations of samples that may be skewed but share their kurtosis.
+
+    The hull of the chi-square interval, right for normal noise only, and of Bonett's (DOI
+    10.1016/j.csda.2004.10.003), whose standard error of the log variance is c sqrt((g - (n - 3)/n)/(n - 1))
+    with c = n/(n - z) and the mean kurtosis g. Coverage of nominal 95 % with six samples of 5, 10, 20 seeds:
+    normal noise .997, .976, .964; gamma(2) .994, .955, .940; exponential .983, .936, .917; one search in five
+    10 % slower .794, .892, .986.
+    """
+    samples = ascending(values)
+    n = sizes(samples)
+    freedom = np.maximum(n - 1, 1)
+    variance = moments(samples).variance
+    z = float(special.ndtri(0.5 + level / 2))
+    factor = np.where(n > z, n / np.where(n > z, n - z, 1.0), np.inf)
+    reach = z * factor * _relative_error(samples, n)
+    normal = [freedom / special.chdtri(freedom, 0.5 + sign * level / 2) for sign in (-1, 1)]
+    bounded = np.isfinite(factor)
+    centre, reach = np.log(np.where(bounded, factor, 1.0)), np.where(bounded, reach, _LARGEST_LOG)
+    low = np.minimum(normal[0], np.exp(np.maximum(centre - reach, -_LARGEST_LOG)))
+    high = np.maximum(normal[1], np.exp(np.minimum(centre + reach, _LARGEST_LOG)))
+    return SpreadIntervals(
+        low=np.sqrt(variance * np.where(bounded, low, 0.0)),
+        high=np.where(bounded | np.isnan(variance), np.sqrt(variance * high), np.inf),
+    )
+
+
+def pooled_spread(values: npt.ArrayLike, *, level: float) -> PooledSpread:
+    """Return the pooled standard deviation of samples, with an interval for exactly these samples.
+
+    The log of the pooled variance plus and minus z times its standard error, from those of
+    :func:`spread_intervals`. Coverage of nominal 95 % with six samples of 5, 10, 20 seeds: normal noise .997,
+    .977, .965; exponential .982, .932, .919.
+    """
+    samples = ascending(values)
+    samples = samples[sizes(samples) >= 2]
+    if not len(samples):
+        return PooledSpread(spread=math.nan, low=math.nan, high=math.nan)
+    n, variance = sizes(samples), moments(samples).variance
+    weight = (n - 1) / (n - 1).sum()
+    pooled = float(weight @ variance)
+    if len(samples) == 1 or pooled == 0:
+        own = spread_intervals(samples, level=level)
+        low, high = float(own.low[0]), float(own.high[0])
+        return PooledSpread(spread=math.sqrt(pooled), low=low, high=high)
+    share = weight * variance / pooled
+    z = float(special.ndtri(0.5 + level / 2))
+    factor = n / np.maximum(n - z, 0.5)
+    error = math.sqrt(float(((share * factor * _relative_error(samples, n)) ** 2).sum()))
+    reach = min(z * error, _LARGEST_LOG) / 2
+    spread = math.sqrt(pooled)
+    return PooledSpread(spread=spread, low=spread * math.exp(-reach), high=spread * math.exp(reach))
+
+
+def _relative_error(samples: Floats, n: Integers) -> Floats:
+    """Return the relative standard error of the sample variances, from the kurtosis that samples share."""
+    kurtosis = _shared_kurtosis(samples, n)
+    error: Floats = np.sqrt(np.maximum(kurtosis - (n - 3) / np.maximum(n, 1), 0.0) / np.maximum(n - 1, 1))
+    return error
+
+
+def _shared_kurtosis(samples: Floats, n: Integers) -> float:
+    """Return the mean over samples of n sum (x - m)^4/(sum (x - mean)^2)^2; 3 if none has five values.
+
+    m is the mean trimmed by 1/(2 sqrt(n - 4)).
+    """
+    kurtosis = []
+    for row, size in zip(samples, n.tolist(), strict=True):
+        values = row[:size]
+        squares = float(((values - values.mean()) ** 2).sum()) if size > 4 else 0.0
+        if squares > 0 and values[0] < values[-1]:
+            cut = int(size / (2 * math.sqrt(size - 4)))
+            kept = values[cut : size - cut] if size > 2 * cut else values
+            kurtosis.append(size * float(((values - kept.mean()) ** 4).sum()) / squares**2)
+    return float(np.mean(kurtosis)) if kurtosis else 3.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Components:
+    """Variance components of many samples; log scale."""
+
+    search: Floats  # between seeds; with one round it includes the session, with one timing also the timing
+    session: Floats  # between rounds of one winner; NaN if no winner was timed in two rounds
+    timing: Floats  # within a round; NaN if no round has two timings
+
+    @property
+    def correlation(self) -> Floats:
+        """Intraclass correlation: the correlation of two timings of one winner in different rounds."""
+        total = self.search + np.nan_to_num(self.session) + np.nan_to_num(self.timing)
+        known = ~(np.isnan(self.session) & np.isnan(self.timing)) & (total > 0)
+        share: Floats = np.where(known, self.search / np.where(total > 0, total, 1.0), np.nan)
+        return share
+
+
+def components(log_latency: npt.ArrayLike) -> Components:
+    """Return the variance between seeds, between rounds within seeds, and between timings within rounds.
+
+    Takes log seconds, shape (..., seeds, rounds, repeats), NaN where there is no timing. Method of moments on
+    the nested sums of squares, with the coefficients for unequal numbers (Henderson's method 1, DOI
+    10.2307/3001853). A negative estimate becomes zero. For equal numbers it is the restricted maximum
+    likelihood estimate, which ``statsmodels`` finds by iteration, one sample at a time.
+    """
+    timings = np.asarray(log_latency, dtype=np.float64)
+    timings = timings - _grand_mean(timings)
+    in_round = np.count_nonzero(~np.isnan(timings), axis=-1)
+    in_seed = in_round.sum(axis=-1)
+    total = in_seed.sum(axis=-1)
+    sums = np.nansum(timings, axis=-1)
+    by_round = _ratio(sums**2, in_round).sum(axis=(-1, -2))
+    by_seed = _ratio(sums.sum(axis=-1) ** 2, in_seed).sum(axis=-1)
+    overall = _ratio(sums.sum(axis=(-1, -2)) ** 2, total)
+    rounds, seeds = np.count_nonzero(in_round, axis=(-1, -2)), np.count_nonzero(in_seed, axis=-1)
+    timing = _component(np.nansum(timings**2, axis=(-1, -2, -3)) - by_round, total - rounds, total - rounds)
+    own_timing = np.nan_to_num(timing)
+    shared = _ratio((in_round**2).sum(axis=-1), in_seed).sum(axis=-1)  # sum over seeds of sum n_ij^2/n_i
+    rest = by_round - by_seed - (rounds - seeds) * own_timing
+    session = _component(rest, rounds - seeds, total - shared)
+    own_session = np.nan_to_num(session)
+    rest = by_seed - overall - (seeds - 1) * own_timing
+    rest -= (shared - _ratio((in_round**2).sum(axis=(-1, -2)), total)) * own_session
+    search = _component(rest, seeds - 1, total - _ratio((in_seed**2).sum(axis=-1), total))
+    return Components(search=search, session=session, timing=timing)
+
+
+def _component(rest: Floats, freedom: npt.NDArray[np.int64], factor: Floats) -> Floats:
+    """Return a component; NaN without degrees of freedom, zero for a negative estimate."""
+    known = (freedom > 0) & (factor > 0)
+    return np.where(known, np.maximum(rest / np.where(known, factor, 1.0), 0.0), np.nan)
+
+
+def _ratio(numerator: npt.ArrayLike, count: npt.ArrayLike) -> Floats:
+    """Return a quotient, with 0 for 0/0."""
+    ratio: Floats = np.asarray(numerator, dtype=np.float64) / np.maximum(count, 1)
+    return ratio
+
+
+def _grand_mean(timings: Floats) -> Floats:
+    """Return the mean of each sample. Without it, sums of squares of logs near -9 would lose digits."""
+    axes = (-1, -2, -3)
+    count = np.count_nonzero(~np.isnan(timings), axis=axes, keepdims=True)
+    return _ratio(np.nansum(timings, axis=axes, keepdims=True), count)
