@@ -244,7 +244,7 @@ def section(rows: Sequence[Row], population: int, command: str) -> str:
             "",
             "For CUDA, abtune refuses schedules before they are lowered, and MetaSchedule's `VerifyGPUCode`",
             "checks the candidates that are picked. Each row is one search: iterations 1 and 3,",
-            f"population {population}, {COUNT} candidates each, made-up latencies between them. *Differ* counts",
+            f"population {population}, {COUNT} candidates each, latencies made up. *Differ* counts",
             "schedules that only one of both refuses. *Same* says whether all records, module hashes and the",
             "cost model are those of stock. CPU seconds depend on how busy the machine was.",
             "",
