@@ -17,6 +17,8 @@ import concurrent.futures
 import json
 import multiprocessing
 import os
+import shlex
+import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -37,6 +39,8 @@ from abtune.shapes import parse_shape
 
 STUDY = Path(__file__).resolve().parent.parent / "data" / "h200-tvm14009.nc"
 COUNT = 64
+# MetaSchedule's default.
+POPULATION = 512
 ITERATIONS = 3
 COMPARED = (1, 3)
 HEADING = "## Refused early"
@@ -229,7 +233,7 @@ def judged(rows: Sequence[Row]) -> int:
     return differ(rows) + int(total(rows, "passed_by_both", "refused_by_both"))
 
 
-def section(rows: Sequence[Row]) -> str:
+def section(rows: Sequence[Row], population: int, command: str) -> str:
     """Return the section of docs/same-search.md."""
     searches = {(row["shape"], row["config"]) for row in rows}
     same = sum(row["same"] for row in rows)
@@ -239,8 +243,8 @@ def section(rows: Sequence[Row]) -> str:
             HEADING,
             "",
             "For CUDA, abtune refuses schedules before they are lowered, and MetaSchedule's `VerifyGPUCode`",
-            "checks the candidates that are picked. Each row is one search: iterations 1 and 3 at the full",
-            f"population, {COUNT} candidates each, with made-up latencies between them. *Differ* counts the",
+            "checks the candidates that are picked. Each row is one search: iterations 1 and 3,",
+            f"population {population}, {COUNT} candidates each, latencies made up. *Differ* counts",
             "schedules that only one of both refuses. *Same* says whether all records, module hashes and the",
             "cost model are those of stock. CPU seconds depend on how busy the machine was.",
             "",
@@ -251,7 +255,7 @@ def section(rows: Sequence[Row]) -> str:
             f"iterations propose the same. {total(rows, 'repeated')} iterations were repeated as stock. "
             f"Early refusal takes {100 * early / stock:.0f} % of the CPU time.",
             "",
-            "`python analysis/early_refusal.py --out early-refusal.json` prints this section.",
+            f"`{command}` prints this section.",
             "",
         ]
     )
@@ -282,7 +286,8 @@ def main() -> None:
     compare_all([search for search in wanted if search not in done], target, options, found, arguments)
     rows = [row for search in wanted for row in found if (row["shape"], row["config"]) == search]
     if rows:
-        print(section(rows))
+        population = options.get("population_size", POPULATION)
+        print(section(rows, population, shlex.join(["python", "analysis/early_refusal.py", *sys.argv[1:]])))
     if differ(rows) or not all(row["same"] for row in rows):
         raise SystemExit("early refusal is not exact")
 

@@ -45,8 +45,8 @@ def test_threads_reach_the_search(room: Any, cpu: str, monkeypatch: pytest.Monke
     contexts: list[Any] = []
     original = room.propose.search_context
 
-    def note(*args: Any) -> Any:
-        contexts.append(original(*args))
+    def note(*args: Any, **options: Any) -> Any:
+        contexts.append(original(*args, **options))
         return contexts[-1]
 
     monkeypatch.setattr(room.propose, "search_context", note)
