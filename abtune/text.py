@@ -71,6 +71,14 @@ def percent_cell(fraction: float, decimals: int, *, signed: bool = True) -> str:
     return f"+{digits}" if signed and float(digits) > 0 else digits
 
 
+def limit_cell(fraction: float, decimals: int) -> str:
+    """Return a limit of an interval for a table; one that rounds to zero keeps its sign, which may decide."""
+    text = percent_cell(fraction, decimals)
+    if fraction and text.strip("0.") == "":
+        return f"{'+' if fraction > 0 else '-'}{text}"
+    return text
+
+
 def plain_percent(fraction: float) -> str:
     """Return a setting such as a level of 0.95 or a margin of 0.02 as it was typed: ``95%``, ``2%``."""
     return f"{100 * fraction:.6g}%"

@@ -86,6 +86,21 @@ def of_design(sides: tuple[Samples, Samples], rows: Sequence[Comparison], settin
     ]
 
 
+def of_what_is_left_out(dataset: xr.Dataset, shapes: int, settings: Settings) -> Iterator[str]:
+    """Yield which shapes and configurations of a dataset the analysis is not about."""
+    if shapes < dataset.sizes["shape"]:
+        these = "this 1" if shapes == 1 else f"these {shapes}"
+        yield (
+            f"{shapes} of the dataset's {dataset.sizes['shape']} shapes: tests are corrected over {these} "
+            "only. --show selects shapes for display and corrects over all."
+        )
+    names = {str(name) for name in dataset["config"].values.tolist()}
+    others = sorted(names - {settings.baseline, settings.candidate})
+    if others:
+        listed = ", ".join(others)
+        yield f"The dataset also has {listed}. --candidate {others[0]} compares it with {settings.baseline}."
+
+
 def of_search_times(dataset: xr.Dataset) -> Iterator[str]:
     """Yield the weakness of times by which winners were picked."""
     if of_searches(dataset):

@@ -19,7 +19,7 @@ from abtune.stats.clustered import shared_covariance
 from abtune.stats.shapes.across_shapes import at_least
 from abtune.stats.testing.significance import OneSided
 from abtune.stats.two_sample import Booleans, Floats, TwoSample
-from abtune.text import count, percent_cell, plain_percent
+from abtune.text import count, limit_cell, percent_cell, plain_percent
 
 FASTER, NOT_SLOWER, SLOWER = "faster", "not slower", "slower"
 # Slowdowns that are looked at beside the tolerance.
@@ -147,7 +147,7 @@ def _over_all(overall: Aggregate, rows: Sequence[Comparison], settings: Settings
     only = rows[0].verdict if len(rows) == 1 else None
     numbers = f"{percent_cell(overall.boost, 1)}%"
     if not math.isnan(low):
-        interval = f"{percent_cell(low, 1)} to {percent_cell(high, 1)}"
+        interval = f"{limit_cell(low, 1)} to {limit_cell(high, 1)}"
         numbers += f" ({plain_percent(settings.level)} interval {interval})"
     if only is Verdict.IMPROVED or (only is None and low > 0):
         start = f"{names[0]} is faster {where}"

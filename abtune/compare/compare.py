@@ -116,7 +116,8 @@ def analyze(
         require_margin=require_margin,
     )
     analysis = compare(restrict(dataset, shapes), settings)
-    return replace(analysis, shapes_in_dataset=dataset.sizes["shape"])
+    left_out = caveats.of_what_is_left_out(dataset, len(analysis.comparisons), settings)
+    return replace(analysis, shapes_in_dataset=dataset.sizes["shape"], caveats=(*left_out, *analysis.caveats))
 
 
 def compare(dataset: xr.Dataset, settings: Settings) -> Analysis:

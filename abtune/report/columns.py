@@ -12,6 +12,7 @@ from abtune.text import (
     NOTHING,
     boost_decimals,
     bound_percent,
+    limit_cell,
     p_value,
     percent_cell,
     plain_percent,
@@ -110,7 +111,7 @@ def shape_columns(analysis: Analysis, notes: Sequence[tuple[int, ...]]) -> tuple
 
 def intervals(bounds: Sequence[tuple[float, float]], decimals: int) -> tuple[str, ...]:
     """Return intervals in percent, with lower and upper limits lined up below each other."""
-    texts = [tuple(percent_cell(bound, decimals) for bound in ends) for ends in bounds]
+    texts = [tuple(limit_cell(bound, decimals) for bound in ends) for ends in bounds]
     known = [(low, high) for low, high in texts if NOTHING not in {low, high}]
     low_width = max((len(low) for low, _ in known), default=0)
     high_width = max((len(high) for _, high in known), default=0)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _SIZE = 8.0  # points of letters
 _LABEL = 34  # letters in a line of a label
-_ROW, _PLOT = 0.3, 4.6  # inches
+_ROW, _PLOT, _LEGEND = 0.3, 4.6, 0.5  # inches
 _TICKS = (-75, -50, -30, -20, -10, 0, 10, 20, 30, 50, 100, 200, 400, 900)
 _MARKERS = ("o", "D")
 _FAR = 0.98  # the axis holds this share of the schedules; the others stand at its ends
@@ -72,7 +72,10 @@ def draw_same_schedule(dataset: xr.Dataset, found: SameSchedule) -> Figure:
     for y, index in zip(middles.tolist(), order, strict=True):
         _draw_row(axis, y, found.shapes[index], [effects(side, index) for side in sides])
     marks, words = _legend(axis, found)
-    figure.legend(marks, words, loc="outside lower center", ncols=2, fontsize=_SIZE, frameon=False)
+    below = -_LEGEND / (_ROW * float(tops[-1]))
+    axis.legend(
+        marks, words, loc="upper right", bbox_to_anchor=(1, below), ncols=2, fontsize=_SIZE, frameon=False
+    )
     axis.set_title(_title(found, labels.shared), fontsize=9, loc="left")
     return figure
 

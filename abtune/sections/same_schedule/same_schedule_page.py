@@ -30,7 +30,7 @@ from abtune.sections.same_schedule.same_schedule import (
     describe_same_schedule,
 )
 from abtune.sections.section_registry import Context
-from abtune.text import NOTHING, percent_cell, plain_percent
+from abtune.text import NOTHING, limit_cell, percent_cell, plain_percent
 
 # The verdict whose colour a reading has.
 _TONES = {Reading.FASTER: "improved", Reading.SLOWER: "regressed", Reading.SAME: "equivalent"}
@@ -184,7 +184,7 @@ def _interval(side: Direction) -> Interval:
 def _bounds(side: Direction) -> str:
     if math.isnan(side.low):
         return NOTHING
-    return f"{percent_cell(side.low, 0)} to {percent_cell(side.high, 0)}"
+    return f"{limit_cell(side.low, 0)} to {limit_cell(side.high, 0)}"
 
 
 def _tried(side: Direction) -> int:
