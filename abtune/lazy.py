@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 Function: TypeAlias = str | Callable[..., Any]
 
 
-def load(function: Function) -> Callable[..., Any]:
+def load(function: Function) -> Any:
     """Return a function, imported if need be.
 
     Parameters
@@ -24,5 +24,4 @@ def load(function: Function) -> Callable[..., Any]:
     if not isinstance(function, str):
         return function
     module, _, name = function.partition(":")
-    loaded: Callable[..., Any] = getattr(importlib.import_module(module), name)
-    return loaded
+    return getattr(importlib.import_module(module), name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,22 +20,14 @@ from abtune.commands.common.options import (
     shapes_option,
 )
 from abtune.errors import InputError
+from abtune.sections.figure_kinds import FIGURES, FigureKind
 
 if TYPE_CHECKING:
-    import xarray as xr
     from matplotlib.figure import Figure
 
     from abtune.compare.results import Analysis
 
-KINDS = ("forest", "seeds", "trials", "same-schedule")
 _JUDGING = ("level", "margin", "rng_seed", "estimand", "method", "test", "correction")
-# Parameters that would change nothing in a figure of this kind.
-_WITHOUT: Mapping[str, tuple[str, ...]] = {
-    "forest": (),
-    "seeds": ("beside",),
-    "trials": ("beside", *_JUDGING),
-    "same-schedule": ("beside",),
-}
 
 
 @click.command(
@@ -58,11 +49,10 @@ Examples:
 )
 @click.option(
     "--kind",
-    type=click.Choice(KINDS),
-    default=KINDS[0],
+    type=click.Choice(list(FIGURES)),
+    default=next(iter(FIGURES)),
     show_default=True,
-    help="Boosts with their intervals, every seed, the best so far by number of trials, or each schedule "
-    "under both configurations.",
+    help=f"What to draw: {'; '.join(f'{kind.name}, {kind.words}' for kind in FIGURES.values())}.",
 )
 @baseline_option()
 @candidate_option()
@@ -103,7 +93,7 @@ def plot(
     from abtune.report.report_files import check_place
     from abtune.text import count
 
-    _check(kind)
+    _check(FIGURES[kind])
     require_matplotlib()
     source = dataset or default_dataset()
     check_place(out, filter(None, [source, beside]))
@@ -118,43 +108,24 @@ def plot(
         rng_seed=rng_seed,
         **how,
     )
-    save_figure(_draw(kind, opened, analysis, beside), out)
+    save_figure(analysis.plot(kind) if beside is None else _with_another(analysis, beside), out)
     emit(f"{out}: {count(len(analysis.comparisons), 'shape')}\n")
 
 
-def _check(kind: str) -> None:
+def _check(kind: FigureKind) -> None:
     """Refuse options that would change nothing."""
+    useless = [*([] if kind.beside else ["beside"]), *([] if kind.judges else _JUDGING)]
     context = click.get_current_context()
     for parameter in context.command.params:
         given = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
-        if given and parameter.name in _WITHOUT[kind]:
-            raise InputError(f"{parameter.opts[0]} changes nothing in --kind {kind}; leave it out")
+        if given and parameter.name in useless:
+            raise InputError(f"{parameter.opts[0]} changes nothing in --kind {kind.name}; leave it out")
 
 
-def _draw(kind: str, opened: xr.Dataset, analysis: Analysis, beside: str | None) -> Figure:
-    names = analysis.baseline, analysis.candidate
-    part = opened.sel(shape=[row.shape for row in analysis.comparisons])
-    if kind == "seeds":
-        from abtune.report.figures.seeds import draw_seeds
-        from abtune.samples.samples import extract
-
-        first, second = (extract(part, name) for name in names)
-        return draw_seeds(analysis, first, second)
-    if kind == "trials":
-        from abtune.sections.curve.curve import searches_so_far
-        from abtune.sections.curve.curve_figures import draw_trials
-
-        best = searches_so_far(part.sel(config=list(names)))
-        return draw_trials(analysis, best[:, 0], best[:, 1])
-    if kind == "same-schedule":
-        from abtune.sections.same_schedule.same_schedule import describe_same_schedule
-        from abtune.sections.same_schedule.same_schedule_figure import draw_same_schedule
-
-        return draw_same_schedule(opened, describe_same_schedule(opened, analysis))
+def _with_another(analysis: Analysis, beside: str) -> Figure:
+    """Draw the boosts of another dataset, too."""
     from abtune.report.figures.forest import draw_forest
 
-    if beside is None:
-        return draw_forest(analysis)
     return draw_forest(analysis, _boosts(beside, analysis), Path(beside).name)
 
 

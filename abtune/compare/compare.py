@@ -115,9 +115,15 @@ def analyze(
         rank_test=rank_test,
         require_margin=require_margin,
     )
-    analysis = compare(restrict(dataset, shapes), settings)
+    part = restrict(dataset, shapes)
+    analysis = compare(part, settings)
     left_out = caveats.of_what_is_left_out(dataset, len(analysis.comparisons), settings)
-    return replace(analysis, shapes_in_dataset=dataset.sizes["shape"], caveats=(*left_out, *analysis.caveats))
+    return replace(
+        analysis,
+        dataset=part,
+        shapes_in_dataset=dataset.sizes["shape"],
+        caveats=(*left_out, *analysis.caveats),
+    )
 
 
 def compare(dataset: xr.Dataset, settings: Settings) -> Analysis:

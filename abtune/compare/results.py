@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING, Any
 
 from abtune.compare.settings import Settings
+from abtune.errors import InputError
+from abtune.lazy import load
 from abtune.stats.shapes.across_shapes import Heterogeneity
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+    from matplotlib.figure import Figure
 
 
 class Verdict(StrEnum):
@@ -377,6 +386,13 @@ class Analysis:
         Weaknesses of the whole design, each one sentence.
     shapes_in_dataset : int
         Shapes that the dataset has; some may have been left out.
+    dataset : xarray.Dataset or None
+        What was analysed, restricted to these shapes.
+
+    Notes
+    -----
+    :meth:`report`, :meth:`plot` and :attr:`same_schedule` are loaded when they are used: they live in rooms
+    that are built on this one.
     """
 
     settings: Settings
@@ -391,6 +407,68 @@ class Analysis:
     sentence: str
     caveats: tuple[str, ...]
     shapes_in_dataset: int
+    dataset: xr.Dataset | None = field(default=None, repr=False, compare=False)
+
+    def __str__(self) -> str:
+        """Return the sentence."""
+        return self.sentence
+
+    def _repr_html_(self) -> str:
+        """Return the report for a notebook, in a frame of its own."""
+        return f'<iframe srcdoc="{html.escape(self.report("html"))}" width="100%" height="600"></iframe>'
+
+    def report(self, form: str = "table") -> str:
+        """Return the report as ``abtune analyze`` writes it.
+
+        Parameters
+        ----------
+        form : str
+            table, markdown, html, json, csv or sentence.
+
+        Raises
+        ------
+        InputError
+            If there is no such format.
+        """
+        forms: dict[str, Any] = load("abtune.report.formats.format_registry:FORMATS")
+        if form not in forms:
+            raise InputError(f"there is no format {form!r}; there are: {', '.join(forms)}")
+        text: str = forms[form].render(load("abtune.report.summary:analysis_report")(self), None)
+        return text
+
+    def plot(self, kind: str = "forest") -> Figure:
+        """Return a matplotlib figure.
+
+        Parameters
+        ----------
+        kind : str
+            forest, seeds, trials or same-schedule, as ``abtune plot --kind`` has them.
+
+        Raises
+        ------
+        InputError
+            If there is no such kind, the data for it are missing, or matplotlib is not installed.
+        """
+        kinds: dict[str, Any] = load("abtune.sections.figure_kinds:FIGURES")
+        if kind not in kinds:
+            raise InputError(f"there is no figure {kind!r}; there are: {', '.join(kinds)}")
+        figure: Figure = load(kinds[kind].draw)(self.dataset, self)
+        return figure
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """Return a row for each shape, with the columns of CSV; boosts are fractions."""
+        import pandas as pd
+
+        record = load("abtune.report.fields:comparison_record")
+        return pd.DataFrame([record(row) for row in self.comparisons]).set_index("shape")
+
+    @property
+    def same_schedule(self) -> Any:
+        """What the same schedules show: a :class:`SameSchedule`; None for a dataset without transfers."""
+        if self.dataset is None or "transfer_latency" not in self.dataset:
+            return None
+        describe = load("abtune.sections.same_schedule.same_schedule:describe_same_schedule")
+        return describe(self.dataset, self)
 
     @property
     def baseline(self) -> str:

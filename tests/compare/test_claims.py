@@ -1,0 +1,205 @@
+"""Claims over shapes, the worst shape, the verdict not slower, and the sentence."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import xarray as xr
+from compare_builders import make_sweep
+from scipy import stats
+
+import abtune
+from abtune.compare.results import Analysis, Verdict
+from abtune.errors import InputError
+from abtune.stats.shapes.across_shapes import at_least
+
+
+def claimed(analysis: Analysis, name: str, beyond: float = 0.0) -> int:
+    (claim,) = (
+        claim
+        for claim in analysis.claims
+        if (claim.claim, claim.beyond, claim.workload) == (name, beyond, None)
+    )
+    return claim.at_least
+
+
+def test_the_bound_is_that_of_fishers_combinations() -> None:
+    """Independent tests: the number of shapes minus the largest set that Fisher's test does not reject."""
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        p = rng.uniform(size=7) ** rng.integers(1, 8)
+        largest = np.sort(p)[::-1]
+        kept = [k for k in range(1, 8) if stats.combine_pvalues(largest[:k]).pvalue > 0.05]
+        assert at_least(p, correlation=0.0, alpha=0.05) == 7 - max(kept, default=0)
+
+
+def test_correlated_tests_claim_less() -> None:
+    """What the runs of a seed share is not counted twice."""
+    p = np.full(20, 0.2)
+    assert at_least(p, correlation=0.0, alpha=0.05) > at_least(p, correlation=0.5, alpha=0.05)
+
+
+def test_an_unknown_shape_counts_against_the_claim() -> None:
+    assert at_least(np.array([1e-9, np.nan]), correlation=0.0, alpha=0.05) == 1
+    assert at_least(np.array([np.nan, np.nan]), correlation=0.0, alpha=0.05) == 0
+
+
+def test_many_small_boosts_are_counted_together() -> None:
+    """No shape passes by itself, and most are faster all the same."""
+    analysis = abtune.analyze(make_sweep(np.full(29, 0.06), n=10, noise=0.06, seed=3))
+    assert sum(row.verdict is Verdict.IMPROVED for row in analysis.comparisons) < 8
+    assert claimed(analysis, "faster") > 15
+    assert claimed(analysis, "slower") == 0
+    kept = claimed(analysis, "not slower", 0.05)
+    assert claimed(analysis, "faster") < kept < 29
+    counts = f"At least {claimed(analysis, 'faster')} are faster, at least {kept} lose no more than 5%"
+    assert counts in analysis.sentence
+
+
+def test_claims_mirror_when_the_sides_are_swapped() -> None:
+    dataset = make_sweep([0.2, 0.1, 0.0, -0.1], n=8, noise=0.03)
+    there = abtune.analyze(dataset)
+    back = abtune.analyze(dataset, baseline="async", candidate="mainline")
+    assert claimed(there, "faster") == claimed(back, "slower") > 0
+    assert claimed(there, "slower") == claimed(back, "faster") > 0
+
+
+def test_claims_never_say_less_than_the_verdicts() -> None:
+    """Single shapes that are shown count, whatever the others do."""
+    analysis = abtune.analyze(make_sweep([0.5, -0.5, *np.zeros(8)], n=8, noise=0.03, seed=2))
+    verdicts = [row.verdict for row in analysis.comparisons]
+    assert claimed(analysis, "faster") >= verdicts.count(Verdict.IMPROVED) == 1
+    assert claimed(analysis, "slower") >= verdicts.count(Verdict.REGRESSED) == 1
+
+
+def test_kinds_of_workload_have_their_own_claims() -> None:
+    dataset = make_sweep([0.3, 0.3, 0.0, 0.0], n=8, noise=0.03)
+    dataset["workload"][:] = ["conv", "conv", "gemm", "gemm"]
+    found = {
+        claim.workload: (claim.at_least, claim.of)
+        for claim in abtune.analyze(dataset).claims
+        if claim.claim == "faster"
+    }
+    assert found == {None: (2, 4), "conv": (2, 2), "gemm": (0, 2)}
+
+
+def test_the_worst_shape_has_the_lowest_bound() -> None:
+    """It is a one-sided interval of one shape, and no claim is made where a shape has no verdict."""
+    dataset = make_sweep([0.1, -0.05, 0.1], n=8, noise=0.02)
+    analysis = abtune.analyze(dataset)
+    assert analysis.worst is not None
+    assert analysis.worst.shape == analysis.comparisons[1].shape
+    row = analysis.comparisons[1]
+    assert row.boost_low < analysis.worst.boost_low < row.boost
+    dataset["latency"][0, 1, 1:] = np.nan
+    assert abtune.analyze(dataset).worst is None
+
+
+def test_not_slower_follows_the_tolerance() -> None:
+    """The verdict turns where the tolerance passes the bound; a difference comes first."""
+    dataset = make_sweep([0.0, 0.3], n=8, noise=0.05, seed=2)
+    bound = -abtune.analyze(dataset).comparisons[0].boost_at_least
+    assert 0 < bound < 0.2
+    for tolerance, verdict in ((1.01 * bound, Verdict.NOT_SLOWER), (0.99 * bound, Verdict.INCONCLUSIVE)):
+        rows = abtune.analyze(dataset, tolerance=tolerance).comparisons
+        assert [row.verdict for row in rows] == [verdict, Verdict.IMPROVED]
+
+
+@pytest.mark.parametrize("tolerance", [0.0, -1.0, 1.0, math.nan, "5", True])
+def test_a_tolerance_is_a_fraction(tolerance: object) -> None:
+    with pytest.raises(InputError, match="tolerance is a fraction"):
+        abtune.analyze(make_sweep([0.0], n=4), tolerance=tolerance)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("boosts", "options", "start", "end"),
+    [
+        ([0.5], {"n": 8, "noise": 0.02}, "async is faster on shape0: ", ")."),
+        ([-0.5], {"n": 8, "noise": 0.02}, "async is slower on shape0: ", ")."),
+        (
+            [0.0],
+            {"n": 8, "noise": 0.002, "seed": 2},
+            "async is as fast as mainline on shape0, within 2%: ",
+            ").",
+        ),
+        ([0.0], {"n": 8, "noise": 0.03, "seed": 2}, "async loses at most 5% on shape0: ", ")."),
+        (
+            [0.0],
+            {"n": 8, "noise": 0.3, "seed": 2},
+            "async and mainline are not shown to differ on shape0: ",
+            ").",
+        ),
+        ([0.1, 0.2], {"n": 1}, "There is no verdict on any of 2 shapes.", "supports no verdict."),
+        (
+            [0.0, 0.0],
+            {"n": 8, "noise": 0.002, "seed": 2},
+            "async is as fast as mainline over these 2 shapes, within 2%: ",
+            "None is shown faster, all 2 lose no more than 5%, none is shown slower.",
+        ),
+        (
+            [0.5, -1 / 3],
+            {"n": 8, "noise": 0.02, "seed": 2},
+            "async and mainline are not shown to differ over these 2 shapes: ",
+            "1 is shown faster, at least 1 loses no more than 5%, 1 is shown slower.",
+        ),
+    ],
+)
+def test_the_sentence(boosts: list[float], options: dict[str, float], start: str, end: str) -> None:
+    """It says what the verdicts, the interval and the claims say, for every kind of data."""
+    sentence = abtune.analyze(make_sweep(boosts, **options)).sentence  # type: ignore[arg-type]
+    assert sentence.startswith(start)
+    assert sentence.endswith(end)
+
+
+def test_what_is_left_out_is_said() -> None:
+    """A subset of the shapes, and a configuration beyond the two that are compared."""
+    dataset = make_sweep([0.1, 0.0, 0.0], n=5)
+    notes = abtune.analyze(dataset, shapes=["shape0"]).caveats
+    assert any(note.startswith("1 of the dataset's 3 shapes") for note in notes)
+    assert not any("of the dataset's" in note for note in abtune.analyze(dataset).caveats)
+    third = dataset.isel(config=[0]).assign_coords(config=["random"])
+    both = xr.concat([dataset, third], dim="config", data_vars="minimal")
+    assert "The dataset also has random. --candidate random compares it with mainline." in (
+        abtune.analyze(both).caveats
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("noise", [0.05, (0.08, 0.02)])
+def test_false_claims_are_rare(noise: float | tuple[float, float]) -> None:
+    """Where nothing differs, each kind of claim is made in about one report of twenty at most."""
+    reports, wrong = 150, np.zeros(4)
+    for seed in range(reports):
+        analysis = abtune.analyze(make_sweep(np.zeros(10), n=8, noise=noise, seed=seed))
+        slower = math.log(1 / 0.95)
+        at_limit = abtune.analyze(
+            make_sweep(np.full(10, -1 + math.exp(-slower)), n=8, noise=noise, seed=seed)
+        )
+        assert analysis.worst is not None
+        wrong += [
+            claimed(analysis, "faster") > 0,
+            claimed(analysis, "slower") > 0,
+            claimed(at_limit, "not slower", 0.05) > 0,
+            analysis.worst.boost_low > 0,
+        ]
+    assert (wrong / reports <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / reports)).all()
+
+
+def test_an_analysis_shows_itself() -> None:
+    """The sentence, the report in each format, a table and figures, without the command line."""
+    dataset = make_sweep([0.1, 0.0], n=5)
+    analysis = abtune.analyze(dataset)
+    assert str(analysis) == analysis.sentence
+    assert analysis.report("sentence").strip() == analysis.sentence
+    assert analysis.sentence.split(":")[0] in analysis.report("markdown")
+    assert "<iframe" in analysis._repr_html_()
+    table = analysis.to_dataframe()
+    assert table["boost"].tolist() == [row.boost for row in analysis.comparisons]
+    assert analysis.same_schedule is None
+    assert analysis.plot().axes
+    with pytest.raises(InputError, match="no format 'docx'"):
+        analysis.report("docx")
+    with pytest.raises(InputError, match="no figure 'pie'"):
+        analysis.plot("pie")
