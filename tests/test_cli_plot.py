@@ -184,8 +184,8 @@ def test_html_has_the_further_pages(run: Run) -> None:
 def test_html_tells_the_story_of_one_shape(run: Run) -> None:
     """The story stands in place of the report, its samples drawn."""
     outcome = run("analyze", PILOT, "--explain", "M=896*", "--format", "html", "--fail-on", "inconclusive")
-    assert outcome.code == 1
-    assert "<h1>M=896_<wbr>N=896_<wbr>K=896 (gemm_<wbr>nn): inconclusive</h1>" in outcome.out
+    assert outcome.code == 1  # another shape is
+    assert "<h1>M=896_<wbr>N=896_<wbr>K=896 (gemm_<wbr>nn): not slower</h1>" in outcome.out
     assert outcome.out.count('class="dot"') == 20
     assert outcome.out.count("<h1>") == 1
 

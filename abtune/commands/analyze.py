@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
@@ -195,7 +196,11 @@ def _sections(dataset: xr.Dataset, analysis: Analysis, wanted: Wanted, view: Vie
         yield dataclasses.replace(section, page=()) if hidden else section
     context = Context(dataset=dataset, analysis=analysis, values=wanted.values)
     for kind in wanted.kinds if view.brief else wanted.with_those_of(dataset):
-        yield dataclasses.replace(kind.section(context), unasked=kind not in wanted.kinds)
+        if kind in wanted.kinds:
+            yield kind.section(context)
+            continue
+        with contextlib.suppress(InputError):  # these two configurations lack what another pair has
+            yield dataclasses.replace(kind.section(context), unasked=True)
 
 
 def _is_single(dataset: xr.Dataset, wanted: Wanted, options: dict[str, Any]) -> bool:

@@ -134,9 +134,6 @@ def _validate_transfers(dataset: xr.Dataset) -> None:
     _validate_coordinate("origin", "U", dataset)
     if "transfer_status" not in dataset.variables:
         raise DatasetError("variable 'transfer_latency' needs 'transfer_status', which says which fit")
-    unknown = set(dataset["origin"].values.tolist()) - set(dataset["config"].values.tolist())
-    if unknown:
-        raise DatasetError(f"coordinate 'origin' lists {min(unknown)!r}, which is no configuration")
 
 
 def _validate_numbers(name: str, dataset: xr.Dataset) -> None:

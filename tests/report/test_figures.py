@@ -128,9 +128,9 @@ def test_forest_has_a_row_for_each_shape_and_the_overall_boosts() -> None:
     rows = forest_rows(typical_analysis())
     assert [row.verdict for row in rows if row.shape] == [
         *(Verdict.IMPROVED, Verdict.REGRESSED, Verdict.EQUIVALENT),
-        *(Verdict.INCONCLUSIVE, Verdict.INVALID),
+        *(Verdict.INCONCLUSIVE, Verdict.NOT_SLOWER, Verdict.INVALID),
     ]
-    assert [row.label for row in rows[-3:]] == ["overall", "these 5 shapes", "shapes like these"]
+    assert [row.label for row in rows[-3:]] == ["overall", "these 6 shapes", "shapes like these"]
     ends = [(row.y - (row.height - 1) / 2, row.height) for row in rows]
     assert all(two >= one + size - 1e-9 for (one, size), (two, _) in itertools.pairwise(ends))
 
@@ -176,7 +176,7 @@ def test_an_overall_boost_without_interval_is_hollow() -> None:
     overall = replace(analysis.overall, these_shapes=lone)
     analysis = replace(analysis, overall=overall)
     axis = forest(analysis)
-    (row,) = (row for row in forest_rows(analysis) if row.label == "these 5 shapes")
+    (row,) = (row for row in forest_rows(analysis) if row.label == "these 6 shapes")
     (drawn,) = (line for line in lines_at(axis, row.y) if line.get_marker() == "D")
     assert drawn.get_markerfacecolor() == "white"
     assert len(axis.patches) == 1

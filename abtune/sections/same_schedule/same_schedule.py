@@ -148,8 +148,11 @@ def describe_same_schedule(dataset: xr.Dataset, analysis: Analysis) -> SameSched
             "the dataset has no transfers; abtune measure DATASET --transfer --out NEW.nc rebuilds its "
             "winners under both configurations"
         )
-    dataset = dataset.sel(shape=[row.shape for row in analysis.comparisons])
     names = analysis.baseline, analysis.candidate
+    missing = set(names) - set(map(str, dataset["origin"].values.tolist()))
+    if missing:
+        raise InputError(f"no winner of {min(missing)} was rebuilt under another configuration")
+    dataset = dataset.sel(shape=[row.shape for row in analysis.comparisons])
     sides = [extract_transfers(dataset, name, *names) for name in names]
     directions = [list(_directions(side, analysis.level)) for side in sides]
     readings = _readings(directions, sides, analysis)
