@@ -25,6 +25,7 @@ from simulated_reports import (
     simultaneous_table,
     table,
 )
+from simulated_claims import claims_table
 from simulated_series import series_table, worth_table
 from unseen_noise import both_kinds_table, few_table, gaps_table, sessions_table, unseen_table
 
@@ -154,6 +155,7 @@ def main() -> None:
             "simultaneous": (simultaneous_table, [analyses // 2]),
             "family": (family_table, [analyses]),
             "conservative": (conservative_table, [50 * analyses]),
+            "claims": (claims_table, [analyses // 2]),
             "unseen": (unseen_table, [2 * analyses]),
             "both kinds": (both_kinds_table, [3 * analyses // 2]),
             "sessions": (sessions_table, [replications]),

@@ -1,0 +1,66 @@
+"""How often the claims over shapes say too much, by simulation: for calibrate_methods.py."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from simulated_reports import ALPHA, SHAPES, table
+
+import abtune
+from abtune.compare.results import Analysis, Verdict
+from abtune.simulate.noise_kinds import Array, Noise, bimodal, lognormal, skewed
+
+TOLERANCE = 0.05
+PAIRS: Mapping[str, tuple[Noise, Noise]] = {
+    "normal 10 %": (lognormal(0.1), lognormal(0.1)),
+    "spreads 4:1": (lognormal(0.12), lognormal(0.03)),
+    "skewed candidate": (lognormal(0.05), skewed(1, 0.1)),
+    "skewed baseline": (skewed(1, 0.1), lognormal(0.05)),
+    "one in five is 10 % slower": (bimodal, bimodal),
+    "sessions share half of the variance": (lognormal(0.07), lognormal(0.07)),
+}
+HEADS = ("faster", "slower", "not slower, count", "not slower, verdict", "worst shape")
+
+
+def claims_table(reports: int) -> str:
+    """Lay out how many reports make a false claim of each kind."""
+    rows = []
+    for name, pair in PAIRS.items():
+        row = [name]
+        for n in (5, 10, 20):
+            rng = np.random.default_rng([17, n])
+            wrong = np.zeros(len(HEADS))
+            for _ in range(reports):
+                wrong += _wrong(pair, n, rng, shared=name.startswith("sessions"))
+            row.append(" / ".join(f"{100 * share / reports:.1f}" for share in wrong))
+        rows.append(row)
+    return table(["noise", *(f"{n}+{n}" for n in (5, 10, 20))], rows)
+
+
+def _wrong(pair: tuple[Noise, Noise], n: int, rng: np.random.Generator, *, shared: bool) -> list[bool]:
+    """Return which claims are false where nothing differs, or where every shape is at the tolerance."""
+    logs = np.stack([noise(rng, (SHAPES, n)) for noise in pair], axis=1)
+    if shared:
+        logs = logs + rng.normal(0, 0.07, (1, 2, n))
+    same, limit = _analysis(logs), _analysis(logs + np.array([0.0, -np.log1p(-TOLERANCE)])[:, np.newaxis])
+    assert same.worst is not None  # noqa: S101 - every shape has seeds
+    return [
+        _claimed(same, "faster", 0.0) > 0,
+        _claimed(same, "slower", 0.0) > 0,
+        _claimed(limit, "not slower", TOLERANCE) > 0,
+        any(row.verdict is Verdict.NOT_SLOWER for row in limit.comparisons),
+        same.worst.boost_low > 0,
+    ]
+
+
+def _analysis(logs: Array) -> Analysis:
+    seconds = np.exp(logs - 8)[..., np.newaxis, np.newaxis]
+    labels = [f"s{number}" for number in range(SHAPES)]
+    dataset = abtune.make_dataset(seconds, shapes=labels, configs=["a", "b"])
+    return abtune.analyze(dataset, level=1 - ALPHA, tolerance=TOLERANCE)
+
+
+def _claimed(analysis: Analysis, name: str, beyond: float) -> int:
+    found = (claim for claim in analysis.claims if (claim.claim, claim.beyond) == (name, beyond))
+    return next(claim.at_least for claim in found if claim.workload is None)
