@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from os.path import commonprefix
 
 import numpy as np
 import xarray as xr
@@ -160,8 +161,8 @@ def compare_datasets(
     Notes
     -----
     The log boost of a dataset is the difference of the mean log latencies of its seeds. The change is
-    the difference of two log boosts, of four independent samples. Its error is sqrt(sum of s_i^2/n_i). Its degrees
-    of freedom are those of Welch and Satterthwaite (1946, DOI 10.2307/3002019), reduced as
+    the difference of two log boosts, of four independent samples. Its error is sqrt(sum of s_i^2/n_i).
+    Its degrees of freedom are those of Welch and Satterthwaite (1946, DOI 10.2307/3002019), reduced as
     :func:`abtune.analyze` reduces them: within each dataset, and again between the two.
     """
     for dataset in (a, b):
@@ -193,11 +194,7 @@ def compare_datasets(
         overall=_mean_change(sides, log_change, usable, level),
         only_a=tuple(label for label in labels[0] if label not in common),
         only_b=tuple(label for label in labels[1] if label not in common),
-        mismatches=tuple(
-            Mismatch(what=what, a=shortened(known[0].get(what, "")), b=shortened(known[1].get(what, "")))
-            for what in dict.fromkeys([*known[0], *known[1]])
-            if known[0].get(what) != known[1].get(what)
-        ),
+        mismatches=tuple(_mismatches(*known)),
         caveats=(*shared, *_lost(sides, usable)),
     )
 
@@ -232,13 +229,13 @@ def _check_apart(parts: Sequence[xr.Dataset], configs: tuple[Names, Names]) -> I
     for variable in ("latency", "winner"):
         if all(variable in part for part in parts):
             a, b = (_runs(part[variable], names) for part, names in zip(parts, configs, strict=True))
-            if a == b and variable == "latency":
-                raise InputError("both datasets have the same timings; name two different datasets")
+            if a and a == b and variable == "latency":
+                raise InputError("both datasets have the same timings of every common shape; name two others")
             shared = max(shared, (a & b).total())
     if shared:
         yield (
-            f"{count(shared, 'run')} of B {'has' if shared == 1 else 'have'} the timings or the winner of a run "
-            "of A. The datasets may depend on each other, and the intervals are then too wide."
+            f"{count(shared, 'run')} of B {'has' if shared == 1 else 'have'} the timings or the winner of "
+            "a run of A. The datasets may depend on each other, and the intervals are then too wide."
         )
 
 
@@ -327,17 +324,33 @@ def _variance(pair: Sequence[Samples], weight: Floats) -> ClusteredVariance:
 def _conditions(dataset: xr.Dataset, configs: Names) -> Iterator[tuple[str, str]]:
     """Yield under what conditions a dataset was made, as far as it says so."""
     attrs, meanings = dataset.attrs, configurations_of(dataset.attrs)
-    known = {
+    known: dict[str, object] = {
         "device": provenance.hardware(dataset),
         "TVM": provenance.tuner(dataset).removeprefix("TVM "),
-        "trials": provenance.trials(dataset),
-        **{name: attrs.get(name) for name in ("target", "cuda_version", "driver_version", "latency_source")},
-        "first trials compared": attrs.get(AT_TRIALS),
+        "trials": provenance.trials(dataset) or "",
+        **{
+            name: attrs.get(name, "")
+            for name in ("target", "cuda_version", "driver_version", "latency_source")
+        },
+        "first trials compared": attrs.get(AT_TRIALS, ""),
         **{name: value for name, value in provenance.settings(dataset).items() if name not in _ELSEWHERE},
         "configurations": listed(sorted(map(str, dataset["config"].values.tolist()))),
-        **{f"definition of configuration {at + 1}": meanings.get(name) for at, name in enumerate(configs)},
     }
-    yield from ((what.replace("_", " "), str(value)) for what, value in known.items() if value)
+    for role, name in zip(("baseline", "candidate")[-len(configs) :], configs, strict=True):
+        known |= {
+            f"{role} {key}": repr(value) for key, value in meanings.get(name, {}).items() if key != "name"
+        }
+    yield from ((what.replace("_", " "), str(value)) for what, value in known.items())
+
+
+def _mismatches(a: Mapping[str, str], b: Mapping[str, str]) -> Iterator[Mismatch]:
+    """Yield the conditions that differ; of long ones, the part from shortly before the difference."""
+    for what in dict.fromkeys([*a, *b]):
+        one, two = a.get(what, ""), b.get(what, "")
+        same = len(commonprefix([one, two]))  # noqa: RUF071 - of texts, not of paths
+        start = max(same - 20, 0) if max(len(one), len(two)) > 40 else 0
+        if one != two:
+            yield Mismatch(what=what, a=shortened(one[start:]), b=shortened(two[start:]))
 
 
 def _lost(sides: Sequence[Sequence[Samples]], usable: Booleans) -> Iterator[str]:

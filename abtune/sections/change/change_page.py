@@ -119,7 +119,7 @@ def _notes(change: Change) -> Iterator[str]:
     if known:
         named = "; ".join(f"{row.what} ({row.a} / {row.b})" for row in known)
         which = "one of these" if len(known) > 1 else "this"
-        yield f"Not the same in A and B: {named}. A change may come from {which}, or from what is not recorded."
+        yield f"Not the same in A and B: {named}. A change may come from {which} or from another cause."
     else:
         yield "No recorded condition differs. A change has another cause, such as the day or the host."
     if unknown:
