@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from compare_builders import make_sweep
-from scipy import stats
+from scipy import optimize, stats
 
 import abtune
 from abtune.errors import InputError
@@ -21,7 +21,7 @@ def single(dataset: xr.Dataset, config: str = "mainline") -> xr.Dataset:
 
 
 def test_numbers_are_those_of_four_samples() -> None:
-    """Estimate, error and p follow from the means and variances; the interval is at most Welch's too wide."""
+    """Estimate, error and p follow from the means and variances; degrees of freedom are at most Welch's."""
     first = make_sweep([0.1], n=6, m=8, noise=(0.02, 0.05), seed=1)
     second = make_sweep([0.3], n=7, m=5, noise=(0.03, 0.01), seed=2)
     logs = [np.log(d["latency"].values[0, side]).ravel() for d in (first, second) for side in (0, 1)]
@@ -39,9 +39,9 @@ def test_numbers_are_those_of_four_samples() -> None:
     assert row.change == pytest.approx((1 + row.b) / (1 + row.a) - 1)
     quantile = (math.log1p(row.high) - change) / error
     assert quantile == pytest.approx((change - math.log1p(row.low)) / error)
-    freedom = next(f for f in np.arange(1, 40, 0.001) if stats.t.ppf(0.975, f) <= quantile)
+    freedom = optimize.brentq(lambda f: stats.t.ppf(0.975, f) - quantile, 1, 100)
     assert 4 <= freedom <= welch
-    assert row.p == pytest.approx(2 * stats.t.sf(abs(change) / error, freedom), rel=1e-2)
+    assert row.p == pytest.approx(2 * stats.t.sf(abs(change) / error, freedom))
     overall = abtune.compare_datasets(first, second).overall
     half = stats.t.ppf(0.975, welch) * error
     assert (overall.change, overall.shapes) == (pytest.approx(row.change), 1)
@@ -95,9 +95,9 @@ def test_the_interval_covers_and_false_changes_are_rare() -> None:
     assert not any(row.verdict is ChangeVerdict.CHANGED for row in found.shapes)
     means = [
         abtune.compare_datasets(*(make_sweep([0.2] * 3, n=5, seed=seed + add) for add in (0, 1000))).overall
-        for seed in range(100)
+        for seed in range(60)
     ]
-    assert sum(mean.low <= 0 <= mean.high for mean in means) >= 88
+    assert sum(mean.low <= 0 <= mean.high for mean in means) >= 51
 
 
 def test_errors_that_shapes_share_widen_the_mean() -> None:

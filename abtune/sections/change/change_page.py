@@ -121,7 +121,7 @@ def _notes(change: Change) -> Iterator[str]:
         which = "one of these" if len(known) > 1 else "this"
         yield f"Not the same in A and B: {named}. A change may come from {which} or from another cause."
     else:
-        yield "No recorded condition differs. A change has another cause, such as the day or the host."
+        yield "No recorded condition differs. A change would have another cause, such as the day or the host."
     if unknown:
         yield f"Recorded in one dataset only, so it may differ: {listed(row.what for row in unknown)}."
 
