@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from abtune.dataset.netcdf import open_dataset, save_dataset
     from abtune.dataset.schema import RunStatus, TrialStatus
     from abtune.errors import AbtuneError
+    from abtune.sections.change.change import Change, compare_datasets
 
 __all__ = [
     "AbtuneError",
     "Analysis",
+    "Change",
     "Comparison",
     "Configuration",
     "RunStatus",
@@ -31,6 +33,7 @@ __all__ = [
     "__version__",
     "add_variables",
     "analyze",
+    "compare_datasets",
     "make_dataset",
     "open_dataset",
     "save_dataset",
@@ -40,6 +43,7 @@ __all__ = [
 _HOME = {
     "AbtuneError": "abtune.errors",
     "Analysis": "abtune.compare",
+    "Change": "abtune.sections.change.change",
     "Comparison": "abtune.compare",
     "Configuration": "abtune.configurations",
     "RunStatus": "abtune.dataset.schema",
@@ -47,6 +51,7 @@ _HOME = {
     "Verdict": "abtune.compare",
     "add_variables": "abtune.dataset.build",
     "analyze": "abtune.compare",
+    "compare_datasets": "abtune.sections.change.change",
     "make_dataset": "abtune.dataset.build",
     "open_dataset": "abtune.dataset.netcdf",
     "save_dataset": "abtune.dataset.netcdf",

@@ -27,6 +27,7 @@ COMMANDS: Mapping[str, str] = {
     "measure": "abtune.commands.measure:measure",
     "analyze": "abtune.commands.analyze:analyze",
     "plot": "abtune.commands.plot:plot",
+    "compare": "abtune.commands.comparing:compare",
     "power": "abtune.commands.power:power",
     "calibrate": "abtune.commands.calibrate:calibrate",
     "import": "abtune.commands.importing:import_",

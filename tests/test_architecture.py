@@ -43,7 +43,7 @@ MAY_IMPORT = {
     "abtune.commands": {*ANALYSIS, "abtune.ingest", "abtune.measure"},
     "abtune.cli": {*GROUND, "abtune.commands"},
     "abtune.__main__": {"abtune.cli"},
-    "abtune": {*GROUND, "abtune.compare"},
+    "abtune": {*GROUND, "abtune.compare", "abtune.sections"},
 }
 STATS_NEEDS = {"numpy", "scipy", "statsmodels"}
 MOST_FILES = 12

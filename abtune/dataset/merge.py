@@ -203,7 +203,7 @@ def _facts(attrs: _Attrs) -> Iterator[tuple[str, Any]]:
     settings = _parsed(attrs, "settings")
     if isinstance(settings, dict):
         yield from ((f"setting {key}", value) for key, value in settings.items() if key not in _MAY_DIFFER)
-    yield from ((f"configuration {name}", meaning) for name, meaning in _configurations(attrs).items())
+    yield from ((f"configuration {name}", meaning) for name, meaning in configurations_of(attrs).items())
 
 
 def _shared(members: Sequence[_Attrs]) -> dict[str, Any]:
@@ -216,13 +216,13 @@ def _shared(members: Sequence[_Attrs]) -> dict[str, Any]:
     }
     if all("settings" in attrs for attrs in members):  # they differ in nothing that was measured
         shared["settings"] = first["settings"]
-    if all(map(_configurations, members)):
-        union = {name: meaning for attrs in members for name, meaning in _configurations(attrs).items()}
+    if all(map(configurations_of, members)):
+        union = {name: meaning for attrs in members for name, meaning in configurations_of(attrs).items()}
         shared["configurations"] = json.dumps(list(union.values()))
     return shared
 
 
-def _configurations(attrs: _Attrs) -> dict[str, Any]:
+def configurations_of(attrs: _Attrs) -> dict[str, Any]:
     """Return the meaning of each configuration, by its name; empty if unknown."""
     meanings = _parsed(attrs, "configurations")
     if not isinstance(meanings, list):

@@ -1,0 +1,366 @@
+"""Whether the boost changed between two datasets: two versions of TVM, two devices, two days.
+
+The seeds of the two datasets count as independent samples, also where they have the same numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from os.path import commonprefix
+
+import numpy as np
+import xarray as xr
+
+from abtune.compare.settings import Settings, make_settings
+from abtune.dataset import provenance
+from abtune.dataset.check import validate
+from abtune.dataset.merge import configurations_of
+from abtune.errors import InputError, unknown_name
+from abtune.samples.samples import AT_TRIALS, Samples, extract, two_sample
+from abtune.stats.boost import from_log
+from abtune.stats.clustered import ClusteredVariance, clustered_variance, half_width
+from abtune.stats.estimates import StandardError, conservative_freedom, conservative_welch, t_interval
+from abtune.stats.testing.significance import difference_p, equivalence_p, split_share
+from abtune.stats.testing.step_procedures import holm
+from abtune.stats.two_sample import Booleans, Floats
+from abtune.stats.variance import welch_freedom
+from abtune.text import count, listed, shortened
+
+# Settings that are compared under another name, or whose values mean nothing across sweeps.
+_ELSEWHERE = {"target", "trials", "rng_seed"}
+Names = tuple[str, ...]
+
+
+class ChangeVerdict(StrEnum):
+    """What two datasets say about one shape."""
+
+    CHANGED = "changed"
+    UNCHANGED = "unchanged"
+    NOT_SETTLED = "not settled"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShapeChange:
+    """The change of one shape; fractions and p-values, NaN where a sample has fewer than two seeds."""
+
+    shape: str
+    a: float  # boost (fraction) or geometric mean latency (seconds) in the first dataset
+    b: float
+    seeds: tuple[int, ...]  # baseline and candidate of the first dataset, then of the second
+    change: float  # ratio of b to a, of 1 + boost or of latency, minus 1
+    low: float
+    high: float
+    p: float  # no change
+    p_adjusted: float  # by Holm over the shapes
+    p_unchanged: float  # a change of at least the tolerance; by Holm over the shapes, too
+    verdict: ChangeVerdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeanChange:
+    """The geometric mean of the changes of the shapes that have an interval; its error from the seeds."""
+
+    change: float
+    low: float
+    high: float
+    shapes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mismatch:
+    """A condition that the datasets do not share; empty text where a dataset does not record it."""
+
+    what: str
+    a: str
+    b: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What changed from one dataset (A) to another (B).
+
+    Attributes
+    ----------
+    datasets : tuple of str
+        Names of A and B.
+    quantity : str
+        What is compared: ``boost``, or ``latency`` for a single configuration.
+    configs_a, configs_b : tuple of str
+        Baseline and candidate, or the single configuration, of each dataset.
+    level, tolerance : float
+        As given; fractions.
+    shapes : tuple of ShapeChange
+        The shapes that both datasets have, in the order of A.
+    overall : MeanChange
+        All of them together.
+    only_a, only_b : tuple of str
+        Labels of the shapes that one dataset has.
+    mismatches : tuple of Mismatch
+        Conditions that differ or are not recorded in one dataset.
+    caveats : tuple of str
+        Sentences about what weakens the comparison.
+    """
+
+    datasets: tuple[str, str] = ("A", "B")
+    quantity: str
+    configs_a: tuple[str, ...]
+    configs_b: tuple[str, ...]
+    level: float
+    tolerance: float
+    shapes: tuple[ShapeChange, ...]
+    overall: MeanChange
+    only_a: tuple[str, ...]
+    only_b: tuple[str, ...]
+    mismatches: tuple[Mismatch, ...]
+    caveats: tuple[str, ...]
+
+
+def compare_datasets(
+    a: xr.Dataset,
+    b: xr.Dataset,
+    *,
+    baseline: str | None = None,
+    candidate: str | None = None,
+    config: str | None = None,
+    level: float = 0.95,
+    tolerance: float = 0.05,
+) -> Change:
+    """Say whether the boost of each shape changed between two datasets.
+
+    Parameters
+    ----------
+    a, b : xarray.Dataset
+        As :func:`abtune.open_dataset` returns them. The change is that from ``a`` to ``b``.
+    baseline, candidate : str, optional
+        Names of configurations that both have. By default the first two that both have, in the order of
+        ``a``.
+    config : str, optional
+        Compare the latencies of this one configuration instead. This is the default if each dataset has a
+        single configuration.
+    level : float
+        Confidence level of the intervals; tests are at 1 - ``level``, each family corrected over the shapes.
+    tolerance : float
+        The largest change, a fraction, that still counts as unchanged. A fall by the same ratio counts as
+        equally large.
+
+    Returns
+    -------
+    Change
+        Changes are fractions, latencies are seconds.
+
+    Raises
+    ------
+    InputError
+        If the datasets are the same, have no shape or too few configurations in common, have fewer than two
+        seeds in every common shape, or an argument cannot be used.
+
+    Notes
+    -----
+    The log boost of a dataset is the difference of the mean log latencies of its seeds. The change is
+    the difference of two log boosts, of four independent samples. Its error is sqrt(sum of s_i^2/n_i).
+    Its degrees of freedom are those of Welch and Satterthwaite (1946, DOI 10.2307/3002019), reduced as
+    :func:`abtune.analyze` reduces them: within each dataset, and again between the two.
+    """
+    for dataset in (a, b):
+        validate(dataset)
+    configs = _chosen(a, b, baseline, candidate, config)
+    settings = Settings(baseline=configs[0][0], candidate=configs[0][-1], level=level, tolerance=tolerance)
+    labels = [[str(label) for label in dataset["shape"].values.tolist()] for dataset in (a, b)]
+    common = [label for label in labels[0] if label in set(labels[1])]
+    if not common:
+        raise InputError("the datasets have no shape in common, so there is nothing to compare")
+    parts = a.sel(shape=common), b.sel(shape=common)
+    shared = list(_check_apart(parts, configs))
+    sides = [[extract(part, name) for name in names] for part, names in zip(parts, configs, strict=True)]
+    usable = np.min([side.n for pair in sides for side in pair], axis=0) >= 2
+    if not usable.any():
+        raise InputError(
+            "no common shape has two seeds of each configuration in both datasets; a change cannot be told "
+            "from search noise without repeated seeds"
+        )
+    rows, log_change = _shape_changes(sides, common, settings)
+    known = [dict(_conditions(*pair)) for pair in zip((a, b), configs, strict=True)]
+    return Change(
+        quantity="boost" if len(configs[0]) == 2 else "latency",
+        configs_a=configs[0],
+        configs_b=configs[1],
+        level=level,
+        tolerance=tolerance,
+        shapes=rows,
+        overall=_mean_change(sides, log_change, usable, level),
+        only_a=tuple(label for label in labels[0] if label not in common),
+        only_b=tuple(label for label in labels[1] if label not in common),
+        mismatches=tuple(_mismatches(*known)),
+        caveats=(*shared, *_lost(sides, usable)),
+    )
+
+
+def _chosen(a: xr.Dataset, b: xr.Dataset, *roles: str | None) -> tuple[Names, Names]:
+    """Return the configurations to compare, by the names given as baseline, candidate or only one."""
+    first, second = ([str(name) for name in dataset["config"].values.tolist()] for dataset in (a, b))
+    baseline, candidate, config = roles
+    if config is not None and (baseline is not None or candidate is not None):
+        raise InputError("--config is instead of --baseline and --candidate; give one or the other")
+    for which, known in (("first", first), ("second", second)):
+        for name in roles:
+            if name is not None and name not in known:
+                raise InputError(f"{which} dataset: {unknown_name('configuration', str(name), known)}")
+    if config is not None:
+        return (config,), (config,)
+    if len(first) == len(second) == 1 and baseline is None and candidate is None:
+        return tuple(first), tuple(second)
+    both = [name for name in first if name in second]
+    if len(both) < 2:
+        raise InputError(
+            f"a boost takes two configurations of both datasets; they share {', '.join(both) or 'none'}; "
+            "--config compares the latencies of one"
+        )
+    chosen = make_settings(a.sel(config=both), baseline=baseline, candidate=candidate)
+    return ((chosen.baseline, chosen.candidate),) * 2
+
+
+def _check_apart(parts: Sequence[xr.Dataset], configs: tuple[Names, Names]) -> Iterator[str]:
+    """Refuse a dataset with itself; yield a caveat if some runs or winners are in both."""
+    shared = 0
+    for variable in ("latency", "winner"):
+        if all(variable in part for part in parts):
+            a, b = (_runs(part[variable], names) for part, names in zip(parts, configs, strict=True))
+            if a and a == b and variable == "latency":
+                raise InputError("both datasets have the same timings of every common shape; name two others")
+            shared = max(shared, (a & b).total())
+    if shared:
+        yield (
+            f"{count(shared, 'run')} of B {'has' if shared == 1 else 'have'} the timings or the winner of "
+            "a run of A. The datasets may depend on each other, and the intervals are then too wide."
+        )
+
+
+def _runs(variable: xr.DataArray, configs: Names) -> Counter[tuple[object, ...]]:
+    """Count what the runs of some configurations have, by shape and position of the configuration."""
+    values = variable.sel(config=list(configs)).transpose("shape", "config", "seed", ...).values
+    values = values.reshape(*values.shape[:3], -1)
+    runs = ((*index[:2], *filter(_known, values[index].tolist())) for index in np.ndindex(*values.shape[:3]))
+    return Counter(run for run in runs if len(run) > 2)
+
+
+def _known(value: object) -> bool:
+    """Tell whether a timing or the text of a winner is there."""
+    return value == value and value != ""  # noqa: PLR0124 - NaN is not itself
+
+
+def _shape_changes(
+    sides: Sequence[Sequence[Samples]], labels: Sequence[str], settings: Settings
+) -> tuple[tuple[ShapeChange, ...], Floats]:
+    """Return the rows of the shapes and their log changes."""
+    estimate, one_split = _estimate(sides)
+    found = t_interval(estimate, level=settings.level)
+    p = difference_p(estimate, one_split)
+    p_unchanged = holm(equivalence_p(estimate, one_split, margin=math.log1p(settings.tolerance)))
+    log = {"change": found.difference, "low": found.low, "high": found.high}
+    tests = {"p": p, "p_adjusted": holm(p), "p_unchanged": p_unchanged}
+    rows = []
+    for at, label in enumerate(labels):
+        a, b = (_value([float(side.latency[at]) for side in pair]) for pair in sides)
+        verdict = ChangeVerdict.NOT_SETTLED
+        if tests["p_adjusted"][at] <= settings.alpha:
+            verdict = ChangeVerdict.CHANGED
+        elif p_unchanged[at] <= settings.alpha:
+            verdict = ChangeVerdict.UNCHANGED
+        seeds = tuple(int(side.n[at]) for pair in sides for side in pair)
+        numbers = {name: from_log(values[at]) for name, values in log.items()}
+        numbers |= {name: float(values[at]) for name, values in tests.items()}
+        rows.append(ShapeChange(shape=label, a=a, b=b, seeds=seeds, verdict=verdict, **numbers))
+    return tuple(rows), found.difference
+
+
+def _value(latencies: Sequence[float]) -> float:
+    return latencies[0] / latencies[1] - 1 if len(latencies) == 2 else latencies[0]
+
+
+def _estimate(sides: Sequence[Sequence[Samples]]) -> tuple[StandardError, Floats]:
+    """Return the log change of every shape, and the share of one split of its seeds.
+
+    With plain degrees of freedom up to 26 instead of 5 in 100 reports of 29 shapes have a false change; with
+    these, up to 8 (analysis/change_freedom.py).
+    """
+    if len(sides[0]) == 1:
+        both = two_sample(sides[1][0], sides[0][0])
+        return conservative_welch(both), split_share(both)
+    pairs = [two_sample(*pair) for pair in sides]
+    a, b = (conservative_welch(pair) for pair in pairs)
+    variances = a.error**2, b.error**2
+    # With the degrees of freedom of both boosts, Welch's formula is that of four terms.
+    freedom = welch_freedom(*variances, a.freedom + 1, b.freedom + 1)
+    equally_many = np.zeros(len(freedom), dtype=np.int64)
+    estimate = StandardError(
+        difference=b.difference - a.difference,
+        error=np.sqrt(sum(variances)),
+        freedom=conservative_freedom(freedom, variances, (a.freedom, b.freedom), equally_many),
+    )
+    return estimate, np.maximum(*map(split_share, pairs))
+
+
+def _mean_change(
+    sides: Sequence[Sequence[Samples]], log_change: Floats, usable: Booleans, level: float
+) -> MeanChange:
+    """Return the mean change with Welch's t interval on seed blocks: shapes of a seed may share errors."""
+    weight = usable / np.count_nonzero(usable)
+    half = half_width([_variance(pair, weight) for pair in sides], level)
+    mean = float(log_change[usable].mean())
+    low, change, high = map(from_log, (mean - half, mean, mean + half))
+    return MeanChange(change=change, low=low, high=high, shapes=int(np.count_nonzero(usable)))
+
+
+def _variance(pair: Sequence[Samples], weight: Floats) -> ClusteredVariance:
+    """Return the variance of the mean log boost of a dataset, or of its mean log latency."""
+    parts = [clustered_variance(side.value, weight, side.floor) for side in pair]
+    if len(parts) == 1:
+        return parts[0]
+    one, two = parts
+    freedom = welch_freedom(one.variance, two.variance, one.freedom + 1, two.freedom + 1)
+    return ClusteredVariance(variance=one.variance + two.variance, freedom=float(freedom))
+
+
+def _conditions(dataset: xr.Dataset, configs: Names) -> Iterator[tuple[str, str]]:
+    """Yield under what conditions a dataset was made, as far as it says so."""
+    attrs, meanings = dataset.attrs, configurations_of(dataset.attrs)
+    known: dict[str, object] = {
+        "device": provenance.hardware(dataset),
+        "TVM": provenance.tuner(dataset).removeprefix("TVM "),
+        "trials": provenance.trials(dataset) or "",
+        **{
+            name: attrs.get(name, "")
+            for name in ("target", "cuda_version", "driver_version", "latency_source")
+        },
+        "first trials compared": attrs.get(AT_TRIALS, ""),
+        **{name: value for name, value in provenance.settings(dataset).items() if name not in _ELSEWHERE},
+        "configurations": listed(sorted(map(str, dataset["config"].values.tolist()))),
+    }
+    for role, name in zip(("baseline", "candidate")[-len(configs) :], configs, strict=True):
+        known |= {
+            f"{role} {key}": repr(value) for key, value in meanings.get(name, {}).items() if key != "name"
+        }
+    yield from ((what.replace("_", " "), str(value)) for what, value in known.items())
+
+
+def _mismatches(a: Mapping[str, str], b: Mapping[str, str]) -> Iterator[Mismatch]:
+    """Yield the conditions that differ; of long ones, the part from shortly before the difference."""
+    for what in dict.fromkeys([*a, *b]):
+        one, two = a.get(what, ""), b.get(what, "")
+        same = len(commonprefix([one, two]))  # noqa: RUF071 - of texts, not of paths
+        start = max(same - 20, 0) if max(len(one), len(two)) > 40 else 0
+        if one != two:
+            yield Mismatch(what=what, a=shortened(one[start:]), b=shortened(two[start:]))
+
+
+def _lost(sides: Sequence[Sequence[Samples]], usable: Booleans) -> Iterator[str]:
+    """Yield what is missing in the samples."""
+    if single := int(np.count_nonzero(~usable)):
+        yield f"{count(single, 'common shape')} without two seeds in every sample: no interval, no test."
+    failed = sum(int(side.failed.sum()) for pair in sides for side in pair)
+    if failed:
+        yield f"{count(failed, 'failed run')} of the common shapes left out."

@@ -1,0 +1,142 @@
+"""The page about what changed between two datasets."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict
+
+from abtune.report.columns import OVERALL, intervals
+from abtune.report.page import SHAPE, Bullets, Cell, Grid, Heading, Part, Prose, Section, Tally, column
+from abtune.sections.change.change import Change, ChangeVerdict, MeanChange, Mismatch, ShapeChange
+from abtune.text import (
+    NOTHING,
+    boost_decimals,
+    count,
+    listed,
+    microseconds,
+    p_value,
+    percent_cell,
+    plain_percent,
+)
+
+_FEW = 3
+# As they are shown; colours are those of similar verdicts of abtune analyze.
+_VERDICTS = {
+    ChangeVerdict.CHANGED: Cell(text="changed", tone=OVERALL),
+    ChangeVerdict.UNCHANGED: Cell(text="unchanged", tone="equivalent"),
+    ChangeVerdict.NOT_SETTLED: Cell(text="not settled", tone="inconclusive"),
+}
+
+
+def change_section(change: Change, sources: tuple[str, str]) -> Section:
+    """Return the report; ``sources`` say in words where the numbers of A and B come from."""
+    rows = tuple(
+        {**asdict(row), "quantity": change.quantity, "seeds": _seeds(row), "verdict": row.verdict.value}
+        for row in change.shapes
+    )
+    page = _page(change, sources)
+    return Section(name="", page=page, result=change, rows=rows, sentence=_sentence(change))
+
+
+def _page(change: Change, sources: tuple[str, str]) -> tuple[Part, ...]:
+    lines = [
+        f"{side}: {' '.join(filter(None, [name, source and f'({source})']))}."
+        for side, name, source in zip("AB", change.datasets, sources, strict=True)
+    ]
+    return (
+        Heading(text="compare", minor=False),
+        Prose(text=f"{' '.join(lines)} {_compared(change)}", remark=False),
+        _table(change),
+        Tally(cells=tuple(Cell(text=text) for text in _numbers(change))),
+        Prose(text=_meaning(change), remark=True),
+        Bullets(items=tuple(_notes(change))),
+    )
+
+
+def _compared(change: Change) -> str:
+    first, second = (names[::-1] for names in (change.configs_a, change.configs_b))
+    what = f"Compared: the {change.quantity} of {' against '.join(first)}"
+    return f"{what}{'' if first == second else f' with that of {second[0]}'}."
+
+
+def _table(change: Change) -> Grid:
+    rows, mean = change.shapes, change.overall
+    every: list[ShapeChange | MeanChange] = [*rows, mean]
+    decimals = boost_decimals((row.high - row.low) / 2 for row in every)
+    unit = "%" if change.quantity == "boost" else "us"
+
+    def value(number: float) -> str:
+        return microseconds(number) if unit == "us" else percent_cell(number, decimals)
+
+    return Grid(
+        stub=SHAPE,
+        labels=(*(row.shape for row in rows), OVERALL),
+        columns=(
+            column(f"A {unit}", [*(value(row.a) for row in rows), NOTHING], gives_way=3),
+            column(f"B {unit}", [*(value(row.b) for row in rows), NOTHING], gives_way=2),
+            column("change %", [percent_cell(row.change, decimals) for row in every]),
+            column(
+                f"{plain_percent(change.level)} interval",
+                intervals([(row.low, row.high) for row in every], decimals),
+                gives_way=1,
+            ),
+            column("adj. p", [*(p_value(row.p_adjusted) for row in rows), NOTHING], gives_way=4),
+            column("verdict", [*(_VERDICTS[row.verdict] for row in rows), ""], kind="word"),
+            column("seeds", [*map(_seeds, rows), ""], gives_way=5),
+        ),
+    )
+
+
+def _seeds(row: ShapeChange) -> str:
+    return "+".join(map(str, row.seeds))
+
+
+def _numbers(change: Change) -> list[str]:
+    """Return the number of shapes with each verdict."""
+    numbers = Counter(row.verdict for row in change.shapes)
+    return [f"{numbers[kind]} {kind.value}" for kind in ChangeVerdict]
+
+
+def _meaning(change: Change) -> str:
+    ratio = "(1 + boost of B)/(1 + boost of A)" if change.quantity == "boost" else "latency of B/latency of A"
+    alpha, tolerance = plain_percent(round(1 - change.level, 12)), plain_percent(change.tolerance)
+    return (
+        f"change: {ratio} - 1. changed: the adjusted p is at most {alpha} (Holm over the shapes); the change "
+        "may be small. unchanged: two one-sided tests, corrected in the same way, exclude a change of "
+        f"{tolerance} or more. overall: geometric mean over {count(change.overall.shapes, 'shape')}, error "
+        "from the seeds."
+    )
+
+
+def _notes(change: Change) -> Iterator[str]:
+    for side, labels in (("A", change.only_a), ("B", change.only_b)):
+        if labels:
+            named = f": {', '.join(labels)}" if len(labels) <= _FEW else ""
+            yield f"{count(len(labels), 'shape')} only in {side}, not compared{named}."
+    yield from change.caveats
+    known, unknown = _mismatches(change)
+    if known:
+        named = "; ".join(f"{row.what} ({row.a} / {row.b})" for row in known)
+        which = "one of these" if len(known) > 1 else "this"
+        yield f"Not the same in A and B: {named}. A change may come from {which} or from another cause."
+    else:
+        yield "No recorded condition differs. A change would have another cause, such as the day or the host."
+    if unknown:
+        yield f"Recorded in one dataset only, so it may differ: {listed(row.what for row in unknown)}."
+
+
+def _mismatches(change: Change) -> tuple[list[Mismatch], list[Mismatch]]:
+    """Return the conditions that differ, and those that one dataset does not record."""
+    known = [row for row in change.mismatches if row.a and row.b]
+    return known, [row for row in change.mismatches if row not in known]
+
+
+def _sentence(change: Change) -> str:
+    mean, differing = change.overall, listed([row.what for row in _mismatches(change)[0]] or [""])
+    low, value, high = (f"{percent_cell(part, 1)}%" for part in (mean.low, mean.change, mean.high))
+    return (
+        f"{change.quantity.capitalize()} of {count(len(change.shapes), 'common shape')}: "
+        f"{listed(_numbers(change))}; mean change {value} ({low} to {high})."
+        f"{differing and f' Not the same in both datasets: {differing}.'}"
+    )

@@ -1,0 +1,243 @@
+"""The change of boosts between two datasets."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+import xarray as xr
+from compare_builders import make_sweep
+from scipy import optimize, stats
+
+import abtune
+from abtune.errors import InputError
+from abtune.sections.change.change import ChangeVerdict
+
+
+def single(dataset: xr.Dataset, config: str = "mainline") -> xr.Dataset:
+    return dataset.sel(config=[config])
+
+
+def test_numbers_are_those_of_four_samples() -> None:
+    """Estimate, error and p follow from the means and variances; degrees of freedom are at most Welch's."""
+    first = make_sweep([0.1], n=6, m=8, noise=(0.02, 0.05), seed=1)
+    second = make_sweep([0.3], n=7, m=5, noise=(0.03, 0.01), seed=2)
+    logs = [np.log(d["latency"].values[0, side]).ravel() for d in (first, second) for side in (0, 1)]
+    samples = [values[~np.isnan(values)] for values in logs]
+    means = [values.mean() for values in samples]
+    change = (means[2] - means[3]) - (means[0] - means[1])
+    shares = [values.var(ddof=1) / len(values) for values in samples]
+    error = math.sqrt(sum(shares))
+    welch = sum(shares) ** 2 / sum(v**2 / (len(s) - 1) for v, s in zip(shares, samples, strict=True))
+    (row,) = abtune.compare_datasets(first, second).shapes
+    assert row.seeds == (6, 8, 7, 5)
+    assert row.a == pytest.approx(math.expm1(means[0] - means[1]))
+    assert row.b == pytest.approx(math.expm1(means[2] - means[3]))
+    assert row.change == pytest.approx(math.expm1(change))
+    assert row.change == pytest.approx((1 + row.b) / (1 + row.a) - 1)
+    quantile = (math.log1p(row.high) - change) / error
+    assert quantile == pytest.approx((change - math.log1p(row.low)) / error)
+    freedom = optimize.brentq(lambda f: stats.t.ppf(0.975, f) - quantile, 1, 100)
+    assert 4 <= freedom <= welch
+    assert row.p == pytest.approx(2 * stats.t.sf(abs(change) / error, freedom))
+    overall = abtune.compare_datasets(first, second).overall
+    half = stats.t.ppf(0.975, welch) * error
+    assert (overall.change, overall.shapes) == (pytest.approx(row.change), 1)
+    assert overall.high == pytest.approx(math.expm1(change + half))
+
+
+def test_swapping_the_datasets_mirrors_the_change() -> None:
+    """From B to A every change is the inverse ratio, with the same p-values and verdicts."""
+    pair = make_sweep([0.0, 0.1, 0.5], seed=1), make_sweep([0.0, 0.4, 0.5], noise=0.05, seed=2)
+    there, back = abtune.compare_datasets(*pair), abtune.compare_datasets(*pair[::-1])
+    for one, two in zip([*there.shapes, there.overall], [*back.shapes, back.overall], strict=True):
+        assert (1 + one.change) * (1 + two.change) == pytest.approx(1)
+        assert (1 + one.low) * (1 + two.high) == pytest.approx(1)
+    for one, two in zip(there.shapes, back.shapes, strict=True):
+        assert (one.p, one.p_unchanged, one.verdict) == (
+            pytest.approx(two.p),
+            pytest.approx(two.p_unchanged),
+            two.verdict,
+        )
+
+
+def test_verdicts() -> None:
+    """A large change, none, and one that the noise hides; each family of tests is corrected by Holm."""
+    first = xr.concat([make_sweep([0.0, 0.3], noise=0.01, seed=1), _named(0.3, 0.4, 3)], "shape")
+    second = xr.concat([make_sweep([0.2, 0.3], noise=0.01, seed=2), _named(0.4, 0.4, 4)], "shape")
+    found = abtune.compare_datasets(first, second)
+    assert [row.verdict for row in found.shapes] == [
+        ChangeVerdict.CHANGED,
+        ChangeVerdict.UNCHANGED,
+        ChangeVerdict.NOT_SETTLED,
+    ]
+    ordered = sorted(found.shapes, key=lambda row: row.p)
+    assert ordered[0].p_adjusted == pytest.approx(3 * ordered[0].p)
+    assert (
+        abtune.compare_datasets(first, second, tolerance=0.001).shapes[1].verdict is ChangeVerdict.NOT_SETTLED
+    )
+
+
+def _named(boost: float, noise: float, seed: int) -> xr.Dataset:
+    return make_sweep([boost], noise=noise, seed=seed).assign_coords(shape=["noisy"])
+
+
+def test_the_interval_covers_and_false_changes_are_rare() -> None:
+    """Of 1,000 shapes without a change the interval covers about 95 %, with unequal noise and few seeds."""
+    first = make_sweep(np.full(1000, 0.2), n=5, m=8, noise=(0.05, 0.02), seed=5)
+    second = make_sweep(np.full(1000, 0.2), n=10, m=5, noise=(0.02, 0.02), seed=6)
+    found = abtune.compare_datasets(first, second)
+    covered = sum(row.low <= 0 <= row.high for row in found.shapes)
+    assert 936 <= covered <= 975
+    assert sum(row.p <= 0.05 for row in found.shapes) == 1000 - covered
+    assert not any(row.verdict is ChangeVerdict.CHANGED for row in found.shapes)
+    means = [
+        abtune.compare_datasets(*(make_sweep([0.2] * 3, n=5, seed=seed + add) for add in (0, 1000))).overall
+        for seed in range(60)
+    ]
+    assert sum(mean.low <= 0 <= mean.high for mean in means) >= 51
+
+
+def test_errors_that_shapes_share_widen_the_mean() -> None:
+    """What moves all shapes of a seed together does not average out over the shapes."""
+    rng = np.random.default_rng(0)
+    pair = [make_sweep([0.1] * 10, noise=0.01, seed=seed) for seed in (1, 2)]
+    shared = [
+        dataset.assign(latency=dataset["latency"] * np.exp(rng.normal(0, 0.1, (1, 2, 10, 1, 1))))
+        for dataset in pair
+    ]
+    apart, together = (abtune.compare_datasets(*datasets) for datasets in (pair, shared))
+    one_shape = together.shapes[0]
+    assert apart.overall.high - apart.overall.low < 0.5 * (apart.shapes[0].high - apart.shapes[0].low)
+    assert together.overall.high - together.overall.low > 0.7 * (one_shape.high - one_shape.low)
+
+
+def test_one_configuration_compares_latencies() -> None:
+    """A single configuration gives a ratio of latencies: chosen by name, or because there is no other."""
+    first, second = make_sweep([0.0, 0.1], seed=1), make_sweep([0.0, 0.1], seed=2)
+    second["latency"] = second["latency"] * 1.3
+    found = abtune.compare_datasets(first, second, config="mainline")
+    assert (found.quantity, found.configs_a) == ("latency", ("mainline",))
+    row = found.shapes[1]
+    assert row.change == pytest.approx(row.b / row.a - 1) == pytest.approx(0.3, abs=0.05)
+    assert row.verdict is ChangeVerdict.CHANGED
+    assert row.seeds == (10, 10)
+    own = abtune.compare_datasets(single(first), single(second))
+    assert own.shapes == found.shapes
+    renamed = single(second).assign_coords(config=["newer"])
+    assert abtune.compare_datasets(single(first), renamed).configs_b == ("newer",)
+
+
+def test_the_order_of_configurations_and_shapes_is_that_of_the_first() -> None:
+    """Labels decide, not positions."""
+    first, second = make_sweep([0.0, 0.3], seed=1), make_sweep([0.0, 0.3], seed=2)
+    turned = second.isel(shape=[1, 0], config=[1, 0])
+    assert abtune.compare_datasets(first, turned).shapes == abtune.compare_datasets(first, second).shapes
+
+
+def with_settings(dataset: xr.Dataset, **attrs: object) -> xr.Dataset:
+    settings = {"trials": attrs.pop("trials", 64), "rng_seed": attrs.pop("rng_seed", 0)}
+    return dataset.assign_attrs(settings=json.dumps(settings), **attrs)
+
+
+def test_conditions_that_differ_are_listed() -> None:
+    """Device, version, trials and definitions; the seed of the random numbers is none of them."""
+    long = "x" * 60
+    strategies = [
+        json.dumps([{"name": "async", "pass_config": {"copy": value}, "strategy": "evolutionary"}])
+        for value in (0, 1)
+    ]
+    first = with_settings(
+        make_sweep([0.1], seed=1), device="H200", target=f"{long}90", configurations=strategies[0]
+    )
+    second = with_settings(
+        make_sweep([0.1], seed=2),
+        trials=128,
+        rng_seed=7,
+        device="H100",
+        target=f"{long}80",
+        configurations=strategies[1],
+        tvm_version="0.27",
+    )
+    found = abtune.compare_datasets(first, second).mismatches
+    assert {row.what: (row.a, row.b) for row in found} == {
+        "device": ("H200", "H100"),
+        "TVM": ("", "0.27"),
+        "trials": ("64", "128"),
+        "target": ("x" * 20 + "90", "x" * 20 + "80"),
+        "candidate pass config": ("{'copy': 0}", "{'copy': 1}"),
+    }
+
+
+def caveats(first: xr.Dataset, second: xr.Dataset) -> tuple[str, ...]:
+    return abtune.compare_datasets(first, second).caveats
+
+
+def test_shared_runs_are_told() -> None:
+    """Runs that are in both datasets make them depend on each other; a seed number says nothing."""
+    first, second = make_sweep([0.1], seed=1), make_sweep([0.1], seed=2)
+    assert not caveats(first, second)
+    mixed = second.copy(deep=True)
+    mixed["latency"][0, 1, 3] = first["latency"][0, 1, 5]
+    assert caveats(first, mixed)[0].startswith("1 run of B has the timings or the winner of a run of A.")
+
+
+def test_shapes_without_seeds_have_no_interval() -> None:
+    """A shape with one seed in a sample keeps its change, but has neither interval nor verdict."""
+    first, second = make_sweep([0.1, 0.1], seed=1), make_sweep([0.1, 0.1], seed=2)
+    second["latency"][0, 1, 1:] = np.nan
+    second["run_status"][0, 1, 1:] = abtune.RunStatus.MISSING
+    found = abtune.compare_datasets(first, second)
+    assert math.isfinite(found.shapes[0].change)
+    assert math.isnan(found.shapes[0].low)
+    assert math.isnan(found.shapes[0].p_adjusted)
+    assert found.shapes[0].verdict is ChangeVerdict.NOT_SETTLED
+    assert found.overall.shapes == 1
+    assert "1 common shape without two seeds in every sample" in found.caveats[0]
+
+
+def test_constant_samples_claim_no_more_than_their_number_shows() -> None:
+    """Without any scatter p is that of one split of the seeds, not zero."""
+    first, second = make_sweep([0.1], n=3, noise=0.0), make_sweep([0.5], n=3, noise=0.0)
+    (row,) = abtune.compare_datasets(first, second).shapes
+    assert row.p == pytest.approx(2 / 20)
+    assert row.verdict is ChangeVerdict.NOT_SETTLED
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"level": 95}, "level is a fraction"),
+        ({"tolerance": 0}, "tolerance is a fraction"),
+        ({"config": "asink"}, "first dataset: unknown configuration 'asink'; did you mean: async"),
+        ({"candidate": "mainline", "baseline": "mainline"}, "name two configurations"),
+        ({"config": "async", "baseline": "mainline"}, "instead of --baseline and --candidate"),
+    ],
+)
+def test_bad_arguments_are_refused(options: dict[str, object], said: str) -> None:
+    """What cannot be compared is one line."""
+    pair = make_sweep([0.1], seed=1), make_sweep([0.1], seed=2)
+    with pytest.raises(InputError, match=said):
+        abtune.compare_datasets(*pair, **options)  # type: ignore[arg-type]
+
+
+def test_datasets_that_cannot_be_compared_are_refused() -> None:
+    """The same runs, no common shape, no repeated seeds, too few common configurations."""
+    first, second = make_sweep([0.1], seed=1), make_sweep([0.1], seed=2)
+    longer = make_sweep([0.1, 0.1], seed=3)
+    renamed = second.assign_coords(config=["mainline", "other"])
+    longer["latency"][0] = first["latency"][0]
+    for said, other in {
+        "the same timings": first.isel(seed=slice(None, None, -1)),
+        "the same timings of every common shape": longer,
+        "no shape in common": second.assign_coords(shape=["other"]),
+        "no common shape has two seeds": second.isel(seed=[0]),
+        "they share mainline; --config": renamed,
+        "they share none": second.assign_coords(config=["x", "y"]),
+    }.items():
+        with pytest.raises(InputError, match=said):
+            abtune.compare_datasets(first, other)
+    with pytest.raises(InputError, match="second dataset: unknown configuration 'async'"):
+        abtune.compare_datasets(first, renamed, candidate="async")
