@@ -72,6 +72,7 @@ Examples:
   abtune analyze --noise --overall            more of the noise, and of all shapes together
   abtune analyze --explain 'M=512_*'          the whole story of one shape
   abtune analyze --curve                      the boost by number of trials
+  abtune analyze --winners                    what the schedules of the winners use
   abtune analyze table.nc --single-run        what one run per cell supports
   abtune analyze dump.nc --timings            raw timings of one process for each configuration
 """,

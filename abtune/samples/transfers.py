@@ -10,7 +10,7 @@ import xarray as xr
 
 from abtune.dataset.schema import TransferStatus
 from abtune.stats.two_sample import Floats, Integers
-from abtune.stats.variance import seed_values
+from abtune.stats.variance import moments, seed_values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,15 +37,18 @@ def has_transfers(dataset: xr.Dataset) -> bool:
 
 def extract_transfers(dataset: xr.Dataset, origin: str, baseline: str, candidate: str) -> Transfers:
     """Return the schedules that one configuration found, under both."""
+    if origin not in dataset["origin"].values:
+        none = {"transfer_status": TransferStatus.MISSING, "transfer_kernel": ""}
+        dataset = dataset.reindex(origin=[origin], fill_value=none)
     found = dataset[["transfer_latency", "transfer_status"]].sel(origin=origin)
     other = candidate if origin == baseline else baseline
     sides = [seed_values(np.log(_latency(found, config))) for config in (baseline, candidate)]
-    variance = np.nanmean(np.stack([side.measurement_variance for side in sides]), axis=(0, 2))
+    variances = np.concatenate([side.measurement_variance for side in sides], axis=1)
     return Transfers(
         origin=origin,
         baseline=sides[0].value,
         candidate=sides[1].value,
-        error=np.sqrt(2 * variance),
+        error=np.sqrt(2 * moments(variances).mean),
         schedule=_hashes(dataset, origin),
         status=found["transfer_status"].sel(config=other).transpose("shape", "seed").values.astype(np.int64),
     )

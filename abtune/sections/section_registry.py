@@ -134,6 +134,11 @@ SECTIONS: dict[str, SectionKind] = {
             shown_with="transfer_latency",
         ),
         SectionKind(
+            name="winners",
+            help="What the schedules of the winners use, such as software pipelines and vector widths.",
+            make="abtune.sections.winner_traits.winner_traits_page:winners_section",
+        ),
+        SectionKind(
             name="noise",
             help="Where the noise comes from, and which trials failed.",
             make="abtune.sections.noise.noise_page:noise_section",

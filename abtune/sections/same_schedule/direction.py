@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 from scipy import special
 
 from abtune.dataset.schema import TransferStatus
 from abtune.samples.transfers import Transfers
 from abtune.stats.boost import from_log
 from abtune.stats.testing.step_procedures import holm
-from abtune.stats.two_sample import Floats
+from abtune.stats.two_sample import Booleans, Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,8 +30,8 @@ class Direction:
     fitting : int
         Distinct schedules that both configurations can build, as different kernels.
     does_not_fit, failed, same : int
-        Runs whose schedule the other configuration refuses, fails to build or time, or builds as the same
-        kernel.
+        Distinct schedules that the other configuration refuses, fails to build or time, or builds as the
+        same kernel.
     effect, low, high : float
         Mean boost of the candidate on the fitting schedules, with Student's t interval over schedules.
     faster : float
@@ -93,18 +94,31 @@ def describe_direction(side: Transfers, index: int, effects: Floats, *, level: f
     level : float
         Confidence level, a fraction.
     """
-    status = side.status[index]
-    kernels = [kernel for kernel in side.schedule[index].tolist() if kernel]
-    made = int(np.count_nonzero(status != TransferStatus.MISSING))
+    status, kernels = side.status[index], side.schedule[index]
+    fits = status == TransferStatus.OK
+    # A schedule that one seed's run built did not fail for another seed.
+    others = ~fits & ~(np.isin(kernels, kernels[fits]) & (kernels != ""))
+
+    def number(kind: TransferStatus) -> int:
+        return len(distinct(kernels, others & (status == kind)))
+
     return Direction(
         origin=side.origin,
-        schedules=len(set(kernels)) if kernels else made,
+        schedules=len(distinct(kernels, status != TransferStatus.MISSING)),
         fitting=len(effects),
-        does_not_fit=int(np.count_nonzero(status == TransferStatus.DOES_NOT_FIT)),
-        failed=int(np.count_nonzero(status == TransferStatus.FAILED)),
-        same=int(np.count_nonzero(status == TransferStatus.SAME_KERNEL)),
+        does_not_fit=number(TransferStatus.DOES_NOT_FIT),
+        failed=number(TransferStatus.FAILED),
+        same=number(TransferStatus.SAME_KERNEL),
         **_student(effects, level=level),
     )
+
+
+def distinct(kernels: npt.NDArray[np.object_], which: Booleans) -> list[int]:
+    """Return the first seed of each kernel among some; seeds without a hash count each."""
+    first: dict[object, int] = {}
+    for seed in np.flatnonzero(which).tolist():
+        first.setdefault(kernels[seed] or seed, seed)
+    return list(first.values())
 
 
 def holm_p(p: Sequence[float]) -> Floats:

@@ -21,7 +21,7 @@ from abtune.compare.results import Analysis, Claim, Comparison
 from abtune.dataset.schema import TransferStatus
 from abtune.errors import InputError
 from abtune.samples.transfers import Transfers, extract_transfers, has_transfers
-from abtune.sections.same_schedule.direction import Direction, describe_direction, holm_p
+from abtune.sections.same_schedule.direction import Direction, describe_direction, distinct, holm_p
 from abtune.stats.shapes.across_shapes import at_least
 from abtune.stats.two_sample import Floats
 from abtune.text import percent
@@ -181,13 +181,9 @@ def describe_same_schedule(dataset: xr.Dataset, analysis: Analysis) -> SameSched
 def effects(side: Transfers, index: int) -> Floats:
     """Return the log effect of the candidate on each distinct schedule of a shape that fits; shape (any,)."""
     effect = side.baseline[index] - side.candidate[index]
-    kernels = side.schedule[index]
-    known = np.flatnonzero(~np.isnan(effect) & (side.status[index] == TransferStatus.OK))
-    first: dict[object, int] = {}
-    for seed in known.tolist():
-        first.setdefault(kernels[seed] or seed, seed)
-    distinct: Floats = effect[sorted(first.values())]
-    return distinct
+    known = ~np.isnan(effect) & (side.status[index] == TransferStatus.OK)
+    each: Floats = effect[distinct(side.schedule[index], known)]
+    return each
 
 
 def _directions(side: Transfers, level: float) -> Iterator[Direction]:
@@ -264,7 +260,7 @@ def _sentence(row: Comparison, directions: tuple[Direction, Direction], reading:
     """Return what the same schedules say about the boost that the searches show; empty for nothing."""
     known = [direction.effect for direction in directions if not math.isnan(direction.effect)]
     means = _means(row.boost < 0, known, reading)
-    if not known or not means:
+    if not known or not means or math.isnan(row.boost):
         return ""
     search = f"{percent(row.boost, signed=True)} by search, {row.verdict.words}"
     both = " and ".join(percent(effect, signed=True) for effect in known)

@@ -1,0 +1,1 @@
+"""What the schedules of winners have, from their traces."""

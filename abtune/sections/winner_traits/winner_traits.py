@@ -1,0 +1,251 @@
+"""Traits of the winners' schedules: how many have each, and how fast these are. Nothing here is causal."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+import xarray as xr
+
+from abtune.compare.results import Analysis
+from abtune.dataset.schema import RunStatus
+from abtune.errors import DatasetError, InputError
+from abtune.samples.samples import AT_TRIALS, extract
+from abtune.stats.boost import from_log
+from abtune.stats.two_sample import Floats
+from abtune.text import count
+from abtune.traces.pipelines import COPY, pipeline_stage
+from abtune.traces.trace import Trace, read_trace
+
+NONE = "none"
+_STAGES_BEFORE = 2  # two copies, each a stage, stand before the computation in MetaSchedule's pipelines
+_TILES = 5  # factors of a spatial loop on a GPU: block, virtual thread, thread, and two within the thread
+_THREAD = 2  # place of the threads among them
+
+# The values that one winner has of each kind of trait; several where it annotates several blocks.
+_Values = Mapping[str, frozenset[str]]
+_Cells = Sequence[_Values | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """How many winners of one configuration have a value: ``winners`` of ``of``; NaN of none."""
+
+    winners: int
+    of: int
+    share: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShapeTrait:
+    """One value in one shape: the shares of both sides, and the boost of the candidate's winners.
+
+    ``boost_with`` and ``boost_without`` compare the candidate's winners with and without the value to all
+    runs of the baseline; NaN unless there are both kinds.
+    """
+
+    shape: str
+    baseline: Share
+    candidate: Share
+    boost_with: float
+    boost_without: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraitValue:
+    """One value over all shapes.
+
+    Attributes
+    ----------
+    value : str
+        Such as ``"4 stages"``.
+    baseline, candidate : Share
+        Of all winners.
+    boost_with, boost_without : float
+        Geometric means over the shapes whose candidate has winners of both kinds; not causal.
+    shapes, faster : int
+        How many such shapes there are, and in how many of them winners with the value are faster.
+    by_shape : tuple of ShapeTrait
+        In the order of the report.
+    """
+
+    value: str
+    baseline: Share
+    candidate: Share
+    boost_with: float
+    boost_without: float
+    shapes: int
+    faster: int
+    by_shape: tuple[ShapeTrait, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trait:
+    """One kind of trait and the values that winners have of it; a kind that no winner has is left out."""
+
+    name: str
+    values: tuple[TraitValue, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WinnerTraits:
+    """What winners use: two configurations, each kind of trait, and what the numbers cannot say."""
+
+    baseline: str
+    candidate: str
+    traits: tuple[Trait, ...]
+    caveats: tuple[str, ...]
+
+
+def describe_winners(dataset: xr.Dataset, analysis: Analysis) -> WinnerTraits:
+    """Return what the winners of both configurations use; InputError if no winner is stored."""
+    if AT_TRIALS in dataset.attrs:
+        raise InputError("the stored winners are those of all trials; leave out --at-trials")
+    shapes = [row.shape for row in analysis.comparisons]
+    dataset = dataset.sel(shape=shapes)
+    names = analysis.baseline, analysis.candidate
+    cells = [list(_cells(dataset, name)) for name in names]
+    found = [values for side in cells for row in side for values in row if values]
+    if not found:
+        raise InputError("the dataset has no schedules of winners; abtune sweep stores them")
+    logs = [extract(dataset, name).value for name in names]
+    traits = [
+        Trait(
+            name=kind,
+            values=tuple(_value(kind, value, shapes, cells, logs) for value in sorted(values, key=_natural)),
+        )
+        for kind in found[0]
+        if (values := frozenset().union(*(row[kind] for row in found))) != {NONE}
+    ]
+    return WinnerTraits(
+        baseline=names[0], candidate=names[1], traits=tuple(traits), caveats=tuple(_caveats(cells, names))
+    )
+
+
+def traits_of(trace: Trace) -> _Values:
+    """Return the values of one schedule, by the kind of trait."""
+    sampled = trace.values()
+
+    def annotated(*keys: str) -> frozenset[str]:
+        values = (step.inputs[1] for key in keys for step in trace.annotated(key))
+        known = {str(sampled.get(value, value) if isinstance(value, str) else value) for value in values}
+        return frozenset(known) or frozenset({NONE})
+
+    stage = pipeline_stage(trace)
+    tilings = annotated("meta_schedule.tiling_structure")
+    rfactor = " with rfactor" if any(step.name == "RFactor" for step in trace.instructions) else ""
+    tiles = [
+        sampled[step.outputs[_THREAD]]
+        for step in trace.instructions
+        if step.name == "SamplePerfectTile" and len(step.outputs) == _TILES
+    ]
+    unrolled = {
+        f"{most}{kind}"
+        for key, kind in (("explicit", ""), ("implicit", " implicit"))
+        for most in annotated(f"meta_schedule.unroll_{key}") - {NONE, "0"}
+    }
+    return MappingProxyType(
+        {
+            "software pipeline": frozenset({NONE if stage is None else f"{stage + _STAGES_BEFORE} stages"}),
+            "vectorised copies": annotated(COPY),
+            "unrolling": frozenset(unrolled) or frozenset({NONE}),
+            "parallel loops": annotated("meta_schedule.parallel"),
+            "vectorised loops": annotated("meta_schedule.vectorize"),
+            "threads per block": frozenset({_threads(math.prod(tiles)) if tiles else NONE}),
+            "sketch": frozenset(tiling.strip('"') + rfactor for tiling in tilings),
+        }
+    )
+
+
+def _threads(number: int) -> str:
+    """Return the class of a number of threads; classes end at powers of two."""
+    power = (number - 1).bit_length()
+    return str(number) if power < 2 else f"{2 ** (power - 1) + 1} to {2**power}"
+
+
+def _cells(dataset: xr.Dataset, config: str) -> Iterator[_Cells]:
+    """Yield, for each shape, the values of each seed's winner; None without one."""
+    if "winner" not in dataset:
+        return
+    part = dataset[["winner", "run_status"]].sel(config=[config]).transpose("config", "shape", "seed")
+    for texts, states in zip(part["winner"].values[0], part["run_status"].values[0], strict=True):
+        yield [
+            _read(str(text)) if text and status == RunStatus.COMPLETE else None
+            for text, status in zip(texts, states, strict=True)
+        ]
+
+
+def _read(text: str) -> _Values:
+    try:
+        return traits_of(read_trace(json.loads(text)[0]))
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
+        raise DatasetError("a winner holds something that is no schedule trace") from None
+
+
+def _natural(value: str) -> tuple[bool, list[int], str]:
+    return value != NONE, [int(digits) for digits in re.findall(r"\d+", value)], value
+
+
+def _value(
+    kind: str, value: str, shapes: Sequence[str], cells: Sequence[Sequence[_Cells]], logs: Sequence[Floats]
+) -> TraitValue:
+    has = [
+        [[None if row is None else value in row[kind] for row in shape] for shape in side] for side in cells
+    ]
+    by_shape, effects = [], []
+    for index, shape in enumerate(shapes):
+        sides = [_share(side[index]) for side in has]
+        effect = _effects(has[1][index], logs[0][index], logs[1][index])
+        by_shape.append(
+            ShapeTrait(
+                shape=shape,
+                baseline=sides[0],
+                candidate=sides[1],
+                boost_with=from_log(effect[0]),
+                boost_without=from_log(effect[1]),
+            )
+        )
+        effects.append(effect)
+    known = np.array([effect for effect in effects if not math.isnan(effect[0])]).reshape(-1, 2)
+    means = known.mean(axis=0) if len(known) else np.full(2, np.nan)
+    totals = [_share([row for shape in side for row in shape]) for side in has]
+    return TraitValue(
+        value=value,
+        baseline=totals[0],
+        candidate=totals[1],
+        boost_with=from_log(means[0]),
+        boost_without=from_log(means[1]),
+        shapes=len(known),
+        faster=int(np.count_nonzero(known[:, 0] > known[:, 1])),
+        by_shape=tuple(by_shape),
+    )
+
+
+def _share(has: Sequence[bool | None]) -> Share:
+    known = [row for row in has if row is not None]
+    return Share(winners=sum(known), of=len(known), share=sum(known) / len(known) if known else math.nan)
+
+
+def _effects(has: Sequence[bool | None], baseline: Floats, candidate: Floats) -> tuple[float, float]:
+    """Return the log boosts of the candidate's winners with and without a value; NaN unless it has both."""
+    timed = ~np.isnan(candidate)
+    groups = [candidate[[row is kind for row in has] & timed] for kind in (True, False)]
+    if not all(map(len, groups)) or np.isnan(baseline).all():
+        return math.nan, math.nan
+    mean = float(np.nanmean(baseline))
+    return mean - float(groups[0].mean()), mean - float(groups[1].mean())
+
+
+def _caveats(cells: Sequence[Sequence[_Cells]], names: Sequence[str]) -> Iterator[str]:
+    yield (
+        "These boosts are not causal. A search chose each value together with the rest of the schedule. "
+        "abtune measure --transfer compares the same schedules."
+    )
+    for name, side in zip(names, cells, strict=True):
+        if lost := sum(row is None for shape in side for row in shape):
+            yield f"{name}: {count(lost, 'run')} without a stored winner, left out."

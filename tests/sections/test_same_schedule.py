@@ -1,0 +1,402 @@
+"""The same schedules under both configurations, on made-up transfers whose effects are known."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+from compare_builders import NAN, make_sweep
+from running import Run
+from scipy import stats
+
+import abtune
+from abtune.compare.results import Analysis
+from abtune.dataset.schema import TransferStatus
+from abtune.errors import InputError
+from abtune.report.formats.machine import plain
+from abtune.report.page import Bullets, Grid, Prose
+from abtune.sections.same_schedule.same_schedule import (
+    Reading,
+    SameSchedule,
+    describe_same_schedule,
+)
+from abtune.sections.same_schedule.same_schedule_page import same_schedule_page
+
+# What stands in a list of log effects for a schedule that has none.
+FIT, FAILED, SAME = "does not fit", "failed", "same kernel"
+_STATUS = {FIT: TransferStatus.DOES_NOT_FIT, FAILED: TransferStatus.FAILED, SAME: TransferStatus.SAME_KERNEL}
+_OFFSET = 0.001  # of the two rounds, on either side: the measurement variance of a value is its square
+Effects = Sequence[Sequence[float | str | None]]
+
+
+def with_transfers(
+    dataset: xr.Dataset, of_baseline: Effects, of_candidate: Effects, kernels: Any = None
+) -> xr.Dataset:
+    """Return a dataset with schedules of each side's searches, by their log effects; None was never made."""
+    sizes = {name: dataset.sizes[name] for name in ("shape", "config", "seed")}
+    cells = (sizes["shape"], 2, 2, sizes["seed"])
+    latency = np.full((*cells, 2, 1), NAN)
+    status = np.full(cells, TransferStatus.MISSING)
+    names = np.full(cells, "", dtype=object)
+    for origin, effects in enumerate((of_baseline, of_candidate)):
+        for (shape, seed), effect in _cells(effects):
+            if effect is None:
+                continue
+            logs = {0: 0.01 * seed, 1: 0.01 * seed - (effect if isinstance(effect, float) else 0.0)}
+            for config, log in logs.items():
+                own = config == origin
+                made = TransferStatus.OK if own or isinstance(effect, float) else _STATUS[effect]
+                status[shape, config, origin, seed] = made
+                if made in {TransferStatus.OK, TransferStatus.SAME_KERNEL}:
+                    times = np.exp(log - 8 + np.array([_OFFSET, -_OFFSET]))
+                    latency[shape, config, origin, seed, :, 0] = times
+            name = f"k{shape}-{seed}" if kernels is None else kernels[origin][shape][seed]
+            names[shape, :, origin, seed] = name
+    return abtune.add_variables(
+        dataset, transfer_latency=latency, transfer_status=status, transfer_kernel=names
+    )
+
+
+def _cells(effects: Effects) -> Iterator[tuple[tuple[int, int], float | str | None]]:
+    return (((i, j), effect) for i, row in enumerate(effects) for j, effect in enumerate(row))
+
+
+def sweep(shapes: int = 1, seeds: int = 3) -> xr.Dataset:
+    return make_sweep([0.0] * shapes, n=seeds, rounds=2, timing_noise=0.001)
+
+
+def described(of_baseline: Effects, of_candidate: Effects, kernels: Any = None) -> SameSchedule:
+    dataset = sweep(len(of_baseline), len(of_baseline[0]))
+    dataset = with_transfers(dataset, of_baseline, of_candidate, kernels)
+    return describe_same_schedule(dataset, abtune.analyze(dataset))
+
+
+def readings(*pairs: tuple[Sequence[float | str | None], Sequence[float | str | None]]) -> list[Reading]:
+    found = described([one for one, _ in pairs], [two for _, two in pairs])
+    return [row.reading for row in found.shapes]
+
+
+def test_effects_are_those_that_were_put_in() -> None:
+    """The mean effect of each direction is the boost of its schedules, with their t interval."""
+    found = described([[0.1, 0.2, 0.3]], [[0.4, 0.4, 0.7]])
+    one, two = found.shapes[0].of_baseline, found.shapes[0].of_candidate
+    half = 4.302652729911275 * 0.1 / math.sqrt(3)  # 97.5 % quantile of t with 2 degrees of freedom
+    expected = [math.expm1(value) for value in (0.2, 0.2 - half, 0.2 + half)]
+    assert [one.effect, one.low, one.high] == pytest.approx(expected)
+    assert one.spread == pytest.approx(0.1)
+    assert one.faster == 1.0
+    test = stats.ttest_1samp([0.1, 0.2, 0.3], 0.0, alternative="greater")
+    assert one.p_faster == pytest.approx(test.pvalue)
+    assert one.p_slower == pytest.approx(1 - test.pvalue)
+    assert two.effect == pytest.approx(math.expm1(0.5))
+    interval = stats.ttest_1samp([0.4, 0.4, 0.7], 0.0).confidence_interval(0.95)
+    assert [two.low, two.high] == pytest.approx(np.expm1(interval).tolist())
+
+
+def test_over_shapes_the_shapes_are_the_sample() -> None:
+    """The mean over shapes is that of their means, whatever the number of schedules behind each."""
+    found = described([[0.1, 0.1, 0.1], [0.3, FIT, FIT], [FIT, FIT, FIT]], [[0.0, 0.2, 0.4]] * 3)
+    assert found.of_baseline.effect == pytest.approx(math.expm1(0.2))
+    interval = stats.ttest_1samp([0.1, 0.3], 0.0).confidence_interval(0.95)
+    assert [found.of_baseline.low, found.of_baseline.high] == pytest.approx(np.expm1(interval).tolist())
+    assert (found.of_baseline.fitting, found.of_baseline.does_not_fit) == (4, 5)
+
+
+def test_a_kernel_that_two_seeds_found_counts_once() -> None:
+    """Distinct schedules are the units: of effects, of tests, and of what fits, fails or stays the same."""
+    twice = [[["a", "a", "b", "c", "c", "d", "d", "e", "e"]]] * 2
+    row = [0.1, 0.1, 0.3, FIT, FIT, FAILED, FAILED, SAME, SAME]
+    found = described([row], [row], twice).shapes[0]
+    for side in (found.of_baseline, found.of_candidate):
+        assert (side.schedules, side.fitting) == (5, 2)
+        assert (side.does_not_fit, side.failed, side.same) == (1, 1, 1)
+        assert side.effect == pytest.approx(math.expm1(0.2))
+        assert side.p_faster == pytest.approx(stats.ttest_1samp([0.1, 0.3], 0, alternative="greater").pvalue)
+        assert side.share_fitting == pytest.approx(2 / 4)
+    assert found.best.schedules == 5
+
+
+def test_kernels_without_hashes_count_each() -> None:
+    """Without hashes nothing says which schedules are the same, and a caveat says so."""
+    row = [0.1, 0.1, FIT]
+    found = described([row], [row], [[[""] * 3]] * 2)
+    side = found.shapes[0].of_baseline
+    assert (side.schedules, side.fitting, side.does_not_fit) == (3, 2, 1)
+    assert any("no hashes" in caveat for caveat in found.caveats)
+
+
+def test_a_kernel_that_was_timed_once_did_not_fail() -> None:
+    """Where one seed's build failed and another's did not, the schedule fits."""
+    found = described([[0.1, FAILED, 0.2]], [[0.1, 0.2, 0.3]], [[["a", "a", "b"]], [["c", "d", "e"]]])
+    side = found.shapes[0].of_baseline
+    assert (side.schedules, side.fitting, side.failed) == (2, 2, 0)
+
+
+def test_what_does_not_fit_is_a_result() -> None:
+    """The share that fits is of the schedules tried; those that stay the same kernel are left out."""
+    found = described([[0.1, FIT, FIT, SAME]], [[0.1, 0.2, 0.3, FIT]]).shapes[0]
+    assert found.of_baseline.share_fitting == pytest.approx(1 / 3)
+    assert found.of_candidate.share_fitting == pytest.approx(3 / 4)
+    assert math.isnan(described([[SAME] * 3], [[SAME] * 3]).shapes[0].of_baseline.share_fitting)
+
+
+def test_every_reading_occurs() -> None:
+    """Each reading is given to data made for it."""
+    steady, mixed = [0.20, 0.21, 0.19, 0.20], [0.2, -0.2, 0.1, -0.1]
+    negative = [-effect for effect in steady]
+    none = [0.001, -0.001, 0.002, -0.002]
+    open_ones = [0.1, 0.3, 0.001, 0.0]
+    pairs: list[Any] = [
+        (steady, mixed),
+        (mixed, negative),
+        (none, none),
+        (mixed, mixed),
+        ([FIT] * 4, [FIT] * 4),
+        ([SAME] * 4, [SAME] * 4),
+        ([FIT, FIT, FIT, 0.1], open_ones),
+        ([FIT] * 4, [SAME] * 4),
+        ([None] * 4, [None] * 4),
+    ]
+    assert readings(*pairs) == [
+        Reading.FASTER,
+        Reading.SLOWER,
+        Reading.SAME,
+        Reading.MIXED,
+        Reading.NOTHING_FITS,
+        Reading.SAME_KERNEL,
+        Reading.OPEN,
+        Reading.NOTHING_FITS,
+        Reading.OPEN,
+    ]
+
+
+def test_only_evidence_against_the_bias_counts() -> None:
+    """A gain on the candidate's own schedules, or a loss on the baseline's, settles nothing."""
+    gain, loss = [0.20, 0.21, 0.19], [-0.20, -0.21, -0.19]
+    assert readings((loss, gain), ([FIT] * 3, gain), (loss, [FIT] * 3)) == [
+        Reading.MIXED,
+        Reading.OPEN,
+        Reading.OPEN,
+    ]
+    found = described([loss], [gain])
+    assert [claim.at_least for claim in found.claims] == [0, 0]
+
+
+def test_effects_within_the_noise_of_measuring_are_not_of_both_signs() -> None:
+    """Effects count as real from three standard errors on: 3 * sqrt(2) * the offset of the rounds."""
+    limit = 3 * math.sqrt(2) * _OFFSET
+    below, above = 0.98 * limit, 1.02 * limit
+    spoilt = [0.3, 0.0, 0.1]
+    assert readings((spoilt, [-below, 0.1, 0.0])) == [Reading.OPEN]
+    assert readings((spoilt, [-above, 0.1, 0.0])) == [Reading.MIXED]
+
+
+def test_readings_are_corrected_over_the_shapes() -> None:
+    """What is shown alone is not shown among nineteen shapes without an effect."""
+    gain, nothing = [0.10, 0.14, 0.12], [0.1, -0.1, 0.0]
+    assert readings((gain, gain)) == [Reading.FASTER]
+    assert readings((gain, gain), *[(nothing, nothing)] * 19)[0] is Reading.OPEN
+
+
+def test_the_two_directions_are_never_averaged() -> None:
+    """Neither direction depends on the other, and no number of the result is their mean."""
+    found = described([[0.1, 0.2, 0.3]], [[0.6, 0.8, 1.0]])
+    other = described([[0.1, 0.2, 0.3]], [[-0.6, -0.8, -1.0]])
+    assert found.shapes[0].of_baseline == other.shapes[0].of_baseline
+    assert found.shapes[0].of_candidate != other.shapes[0].of_candidate
+    mean = [math.expm1(0.5), (math.expm1(0.2) + math.expm1(0.8)) / 2]
+    numbers = list(_numbers(plain(found)))
+    assert math.expm1(0.2) == pytest.approx(min(numbers, key=lambda value: abs(value - math.expm1(0.2))))
+    assert not [value for value in numbers for average in mean if value == pytest.approx(average)]
+
+
+def _numbers(value: Any) -> Iterator[float]:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        for item in value:
+            yield from _numbers(item)
+    elif isinstance(value, float):
+        yield value
+
+
+def test_best_known_kernels_are_over_the_schedules_of_both() -> None:
+    """The candidate's best is of schedules that it changes; kernels that stay the same are the baseline's."""
+    # Schedules of seed k take exp(k/100 - 8) s as the baseline builds them.
+    row = described([[FIT, 0.0, 0.5]], [[SAME, 0.3, 0.0]]).shapes[0].best
+    assert row.baseline == pytest.approx(math.exp(-8))
+    assert row.candidate == pytest.approx(math.exp(0.02 - 0.5 - 8))
+    assert row.boost == pytest.approx(math.expm1(0.48))
+
+
+def test_claims_never_exceed_the_shapes_that_show_it() -> None:
+    """With sure gains everywhere all shapes are claimed, and those without schedules never are."""
+    gain, loss = [0.20, 0.21, 0.19], [-0.20, -0.21, -0.19]
+    everywhere = described([gain] * 5, [loss] * 5)
+    assert [(claim.claim, claim.at_least, claim.of) for claim in everywhere.claims] == [
+        ("faster", 5, 5),
+        ("slower", 5, 5),
+    ]
+    part = described([gain] * 3 + [[FIT] * 3] * 2, [[SAME] * 3] * 5)
+    assert [(claim.at_least, claim.of) for claim in part.claims] == [(3, 5), (0, 5)]
+    assert "at least 3 of 5 shapes gain" in _words(part)
+
+
+def test_without_an_effect_claims_are_rare() -> None:
+    """Where schedules gain as often as they lose, each claim and each list of readings errs in 5 percent."""
+    rng = np.random.default_rng(7)
+    shapes, seeds, times = 4, 5, 400
+    dataset = sweep(shapes, seeds)
+    analysis = abtune.analyze(dataset)
+    wrong = np.zeros(4, dtype=int)
+    for _ in range(times):
+        effects: Any = rng.normal(0, 0.1, (2, shapes, seeds)).tolist()
+        found = describe_same_schedule(with_transfers(dataset, *effects), analysis)
+        said = {row.reading for row in found.shapes}
+        claimed = [claim.at_least > 0 for claim in found.claims]
+        wrong += [*claimed, Reading.FASTER in said, Reading.SLOWER in said]
+    assert (wrong <= stats.binom.ppf(0.999, times, 0.05)).all()
+    assert (wrong > 0).all()
+
+
+def test_shapes_are_those_of_the_analysis() -> None:
+    """Shapes that were left out of the analysis are left out here, and the order is that of the report."""
+    dataset = with_transfers(sweep(3), [[0.1] * 3, [0.2] * 3, [0.3] * 3], [[FIT] * 3] * 3)
+    analysis = abtune.analyze(dataset, shapes=["shape2", "shape0"])
+    found = describe_same_schedule(dataset, analysis)
+    assert [row.shape for row in found.shapes] == [row.shape for row in analysis.comparisons]
+    effects = {row.shape: row.of_baseline.effect for row in found.shapes}
+    assert effects == pytest.approx({"shape0": math.expm1(0.1), "shape2": math.expm1(0.3)})
+
+
+def test_one_timing_of_each_kernel_is_enough() -> None:
+    """Without a second timing the noise of measuring is unknown; effects are still there."""
+    dataset = with_transfers(sweep(2), [[0.1, 0.2, -0.3]] * 2, [[0.1, 0.2, -0.3], [FIT] * 3])
+    dataset = dataset.isel(round=[0])
+    found = describe_same_schedule(dataset, abtune.analyze(dataset))
+    assert found.shapes[0].of_baseline.fitting == 3
+    assert [row.reading for row in found.shapes] == [Reading.OPEN] * 2
+
+
+def test_a_direction_that_was_never_tried_is_empty() -> None:
+    """A dataset may have the schedules of one configuration only."""
+    dataset = with_transfers(sweep(), [[0.20, 0.21, 0.19]], [[None] * 3])
+    for part in (dataset, dataset.sel(origin=["mainline"])):
+        found = describe_same_schedule(part, abtune.analyze(part))
+        assert found.shapes[0].reading is Reading.FASTER
+        assert (found.of_candidate.schedules, found.of_candidate.fitting) == (0, 0)
+        assert math.isnan(found.of_candidate.effect)
+        assert "nan" not in _words(found)
+
+
+def test_a_shape_whose_searches_cannot_be_compared_has_no_sentence() -> None:
+    """Without a boost of the searches there is nothing that the schedules could explain."""
+    dataset = with_transfers(sweep(2), [[0.20, 0.21, 0.19]] * 2, [[0.1, 0.2, 0.3]] * 2)
+    dataset["latency"][1, 1] = NAN
+    found = describe_same_schedule(dataset, abtune.analyze(dataset))
+    assert found.shapes[0].sentence
+    assert found.shapes[1].sentence == ""
+    assert "nan" not in _words(found)
+
+
+def test_sentences_say_what_the_searches_show() -> None:
+    """A loss by search beside a gain of the code is luck or effort; a gain is explained."""
+    dataset = with_transfers(sweep(2), [[0.20, 0.21, 0.19]] * 2, [[0.1, 0.2, 0.3]] * 2)
+    analysis = abtune.analyze(dataset)
+    rows = [
+        dataclasses.replace(row, boost=boost)
+        for row, boost in zip(analysis.comparisons, (-0.1, 0.1), strict=True)
+    ]
+    found = describe_same_schedule(dataset, _with_rows(analysis, rows))
+    first, second = (row.sentence for row in found.shapes)
+    assert first.startswith("-10% by search, ")
+    assert first.endswith("+22% and +22% with the same schedules: the loss is luck or effort, not code.")
+    assert second.endswith("the code explains a gain.")
+
+
+def _with_rows(analysis: Analysis, rows: Sequence[Any]) -> Analysis:
+    return dataclasses.replace(analysis, comparisons=tuple(rows))
+
+
+def _words(found: SameSchedule) -> str:
+    page = same_schedule_page(found)
+    cells = [cell.text for part in page if isinstance(part, Grid) for c in part.columns for cell in _of(c)]
+    prose = [part.text for part in page if isinstance(part, Prose)]
+    return "\n".join(
+        [*cells, *prose, *(item for part in page if isinstance(part, Bullets) for item in part.items)]
+    )
+
+
+def _of(column: Any) -> Sequence[Any]:
+    return getattr(column, "cells", ())
+
+
+def test_a_dataset_without_transfers_is_refused() -> None:
+    """One line says what makes them."""
+    dataset = sweep()
+    with pytest.raises(InputError, match="abtune measure DATASET --transfer --out NEW"):
+        describe_same_schedule(dataset, abtune.analyze(dataset))
+
+
+# From the command line
+
+
+@pytest.fixture
+def transferred(empty_folder: Path) -> str:
+    """Write a dataset with transfers and return its name."""
+    dataset = with_transfers(sweep(2), [[0.20, 0.21, 0.19], [FIT] * 3], [[0.1, 0.2, 0.3]] * 2)
+    abtune.save_dataset(dataset, "both.nc")
+    return "both.nc"
+
+
+@pytest.mark.usefixtures("plain_environment")
+def test_the_section_appears_where_the_dataset_has_it(run: Run, transferred: str) -> None:
+    """It is shown unasked below the report, not in a brief one, and in JSON by its name."""
+    title = "the same schedules under both configurations"
+    assert title in run("analyze", transferred).out
+    assert title not in run("analyze", transferred, "--brief").out
+    assert title in run("analyze", transferred, "--brief", "--same-schedule").out
+    document = json.loads(run("analyze", transferred, "--format", "json").out)
+    assert [row["reading"] for row in document["same_schedule"]["shapes"]] == [
+        "the code is faster",
+        "not settled",
+    ]
+    abtune.save_dataset(sweep(), "plain.nc")
+    assert title not in run("analyze", "plain.nc").out
+    refused = run("analyze", "plain.nc", "--same-schedule")
+    assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1)
+    assert "abtune measure DATASET --transfer" in refused.err
+
+
+@pytest.mark.usefixtures("plain_environment")
+def test_csv_has_one_table(run: Run, transferred: str) -> None:
+    """Unasked, CSV has the comparisons only; the section alone has rows of its own."""
+    report = run("analyze", transferred, "--format", "csv")
+    assert (report.code, report.err) == (0, "")
+    lines = report.out.splitlines()
+    assert len(lines) == 3
+    assert "verdict" in lines[0]
+    assert "reading" not in lines[0]
+    alone = run("analyze", transferred, "--section", "same-schedule", "--format", "csv").out.splitlines()
+    assert len(alone) == 3
+    assert alone[0].startswith("shape,workload,boost,effect_of_baseline")
+    assert alone[1].endswith("the code is faster")
+
+
+@pytest.mark.usefixtures("plain_environment")
+def test_the_figure_is_written(run: Run, transferred: str) -> None:
+    """`abtune plot --kind same-schedule` draws a dataset with transfers and refuses one without."""
+    pytest.importorskip("matplotlib")
+    outcome = run("plot", transferred, "--kind", "same-schedule", "--out", "f.png")
+    assert (outcome.code, outcome.out, outcome.err) == (0, "f.png: 2 shapes\n", "")
+    assert Path("f.png").read_bytes().startswith(b"\x89PNG")
+    abtune.save_dataset(sweep(), "plain.nc")
+    refused = run("plot", "plain.nc", "--kind", "same-schedule", "--out", "g.png")
+    assert (refused.code, refused.err.count("\n"), Path("g.png").exists()) == (2, 1, False)
