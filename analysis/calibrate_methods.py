@@ -12,6 +12,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
+from simulated_claims import claims_table
 from simulated_reports import (
     ALPHA,
     PAIRS,
@@ -25,7 +26,6 @@ from simulated_reports import (
     simultaneous_table,
     table,
 )
-from simulated_claims import claims_table
 from simulated_series import series_table, worth_table
 from unseen_noise import both_kinds_table, few_table, gaps_table, sessions_table, unseen_table
 
