@@ -32,8 +32,6 @@ from abtune.report.figures.forest import draw_forest
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 NAME = "h200-tvm14009"
-# What stands between these lines of the README is written here.
-BEGIN, END = f"<!-- begin: {NAME} -->", f"<!-- end: {NAME} -->"
 
 
 def findings(dataset: xr.Dataset, analysis: abtune.Analysis, claims: dict[str, float]) -> list[str]:
@@ -124,38 +122,13 @@ def report(dataset: xr.Dataset, analysis: abtune.Analysis, claims: dict[str, flo
     return "\n".join(parts)
 
 
-def readme_part(analysis: abtune.Analysis, claims: dict[str, float]) -> str:
-    """Compose what the README says of these data."""
-    rows, here = list(analysis.comparisons), analysis.overall.these_shapes
-    seeds, counts = seeds_a_side(analysis), verdict_counts(analysis)
-    parts = [
-        f"![Boosts of async over mainline in {len(rows)} shapes, with intervals](docs/{NAME}.png)",
-        "",
-        f"`abtune analyze {NAME}`: {seeds} seeds a side, {counts}; over all shapes {percent(here.boost)},",
-        f"95 % interval {span(here)}. Crosses are the published boosts of one run a side, from another GPU.",
-        f"[What is known of each shape, and what would settle more](docs/{NAME}.md).",
-        "",
-        "<details><summary>The table</summary>",
-        "",
-        *boost_table(rows, claims),
-        "",
-        "</details>",
-    ]
-    return "\n".join(parts)
-
-
 def main() -> None:
-    """Write the page, the figure, and their part of the README."""
+    """Write the page and the figure."""
     dataset = abtune.open_dataset(NAME)
     analysis = abtune.analyze(dataset)
     claims = published_boosts()
     save_figure(draw_forest(analysis, claims, "tvm14009-rtx3080"), DOCS / f"{NAME}.png")
     (DOCS / f"{NAME}.md").write_text(report(dataset, analysis, claims), encoding="utf-8")
-    readme = ROOT / "README.md"
-    before, rest = readme.read_text(encoding="utf-8").split(BEGIN)
-    after = rest.split(END)[1]
-    text = "\n".join([BEGIN, readme_part(analysis, claims), END])
-    readme.write_text(before + text + after, encoding="utf-8")
 
 
 if __name__ == "__main__":
