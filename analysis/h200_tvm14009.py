@@ -44,15 +44,14 @@ def findings(dataset: xr.Dataset, analysis: abtune.Analysis, claims: dict[str, f
     rank = stats.spearmanr([claims[row.shape] for row in rows], [row.boost for row in rows])
     widths = np.median([row.boost_high - row.boost_low for row in rows])
     return [
-        f"- **Shape by shape**: {verdict_counts(analysis)}, with {seeds_a_side(analysis)} seeds a side. The"
+        f"- **Shape by shape**: {verdict_counts(analysis)}, with {seeds_a_side(analysis)} seeds per side. The"
         f" median interval is {100 * widths:.0f} points wide.",
         f"- **Overall**: over exactly these {len(rows)} shapes async is faster by {percent(here.boost)}, 95 %"
-        f" interval {span(here)}; of shapes like these, of which they are a sample,"
-        f" {span(there)}.",
+        f" interval {span(here)};"
+        f" expected for other shapes of this kind: {span(there)}.",
         f"- **The published table**: {inside} of its {len(rows)} boosts lie within the intervals found here;"
         f" Spearman's rank correlation of the two is {rank.statistic:.2f} (p {rank.pvalue:.2g}). It was made"
-        " on another GPU (RTX 3080), with another TVM and 5,000 trials a run, so agreement is not to be"
-        " expected to the digit.",
+        " on another GPU (RTX 3080), with another TVM and 5,000 trials a run, so the numbers may differ.",
         f"- **Its regressions**: {len(negative)} of the published boosts are below zero ("
         + ", ".join(f"`{row.shape}` {percent(claims[row.shape])}" for row in negative)
         + f"). {len(worse) if worse else 'None'} of these shapes"
@@ -88,7 +87,7 @@ def report(dataset: xr.Dataset, analysis: abtune.Analysis, claims: dict[str, flo
         "",
         *reasons(list(analysis.comparisons)),
         "",
-        "## How far the verdicts hang on the method",
+        "## How far the verdicts depend on the method",
         "",
         "The default of the report was fixed before these data. Others would have called different:",
         "",
@@ -113,7 +112,7 @@ def report(dataset: xr.Dataset, analysis: abtune.Analysis, claims: dict[str, flo
         "",
         *trials_table(dataset, 32),
         "",
-        "## What became of the trials",
+        "## Outcomes of the trials",
         "",
         *failure_table(dataset),
         "",
