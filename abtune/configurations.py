@@ -155,7 +155,7 @@ DEFAULT_PAIR: Mapping[str, tuple[str, str]] = MappingProxyType(
 
 
 def find_configuration(name: str) -> Configuration:
-    """Return a configuration by its name, or one's own as ``module:attribute``.
+    """Return a configuration by its name, or your own as ``module:attribute``.
 
     Raises
     ------

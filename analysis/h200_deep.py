@@ -102,7 +102,7 @@ def progress_table(dataset: xr.Dataset, reference: xr.Dataset) -> list[str]:
     """How good, how noisy and how misleading single searches are after so many trials."""
     lines = [
         "| trials | slower than at the end | noise of the search | the same, reference dataset "
-        "| boost | async slower in one run a side |",
+        "| boost | async slower in one run per side |",
         "| ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     end = best_after(dataset, dataset.sizes["trial"])
@@ -134,7 +134,7 @@ def budget_table(dataset: xr.Dataset) -> list[str]:
     """Say what the same number of trials would buy, as few long or as many short searches."""
     total = 10 * dataset.sizes["trial"]
     lines = [
-        "| trials a run | runs a side | standard error of a shape's boost |",
+        "| trials a run | runs per side | standard error of a shape's boost |",
         "| ---: | ---: | ---: |",
     ]
     for trials in (64, 128, 256, dataset.sizes["trial"]):
@@ -162,7 +162,7 @@ def findings(
         f"- **{scatter(longer, shorter)}**: the standard deviation of the log latency between seeds is"
         f" {noise_with_interval(longer)} after {trials} trials, and {noise_with_interval(shorter)} after"
         f" {before} in the {reference.sizes['seed']} seeds of `{REFERENCE}`: {noise_ratio(longer, shorter)}.",
-        f"- **One run a side misleads**: of all pairs of one search of each side, async is the slower in"
+        f"- **One run per side misleads**: of all pairs of one search of each side, async is the slower in"
         f" {100 * upsets(early):.0f} % after {before} trials and in {100 * upsets(longer):.0f} % after"
         f" {trials}, mean over the shapes.",
         "- **The published regressions**: "
@@ -181,8 +181,8 @@ def scatter(longer: np.ndarray, shorter: np.ndarray) -> str:
     (above, first), (below, second) = noise(longer), noise(shorter)
     low, high = (above / below) ** 2 / stats.f.ppf([0.975, 0.025], first, second)
     if high < 1:
-        return "Their outcomes scatter less"
-    return "Their outcomes scatter more" if low > 1 else "That their outcomes scatter less is not shown"
+        return "Their outcomes vary less"
+    return "Their outcomes vary more" if low > 1 else "Whether their outcomes vary less is open"
 
 
 def regressions(rows: list[abtune.Comparison], claims: dict[str, float]) -> str:
@@ -315,7 +315,7 @@ def report(dataset: xr.Dataset, reference: xr.Dataset, claims: dict[str, float])
         f"was made. In the terminal: `abtune analyze {NAME} --curve`.",
         "",
         f"The three published shapes with a negative boost and the two with the largest, "
-        f"{seeds_in(dataset)} seeds a side of {dataset.sizes['trial']} trials,",
+        f"{seeds_in(dataset)} seeds per side of {dataset.sizes['trial']} trials,",
         f"{int((dataset['run_status'] == RunStatus.COMPLETE).sum())} runs, {hours:.0f} hours of run time.",
         "",
         f"![Searches, their noise, and boosts beside the published ones]({NAME}.png)",
@@ -327,7 +327,7 @@ def report(dataset: xr.Dataset, reference: xr.Dataset, claims: dict[str, float])
         "",
         *findings(dataset, analysis, reference, claims),
         "",
-        "## After so many trials",
+        "## By number of trials",
         "",
         "By the searches' own timings, geometric means over shapes and seeds; noise is the standard",
         f"deviation of the log latency between seeds, pooled over the {cells} cells, with a 95 % interval",
@@ -344,7 +344,7 @@ def report(dataset: xr.Dataset, reference: xr.Dataset, claims: dict[str, float])
         "",
         "## Few long searches or many short ones",
         "",
-        f"What {10 * dataset.sizes['trial']:,} trials a side would buy a shape, with the noise of the table:",
+        f"What {10 * dataset.sizes['trial']:,} trials per side buy, with the noise of the table:",
         "",
         *budget_table(dataset),
         "",
@@ -369,7 +369,7 @@ def report(dataset: xr.Dataset, reference: xr.Dataset, claims: dict[str, float])
         "",
         *noise_table(dataset),
         "",
-        "## What became of the trials",
+        "## Outcomes of the trials",
         "",
         *failure_table(dataset),
         "",

@@ -139,11 +139,11 @@ def report(dataset: xr.Dataset, published: abtune.Analysis) -> str:
         "The search's own time of its winner differs from the one measured again by a median of "
         f"{optimism(dataset):+.2f} %.",
         "",
-        "## What became of the trials",
+        "## Outcomes of the trials",
         "",
         *failure_table(dataset),
         "",
-        "## Best latency after so many trials",
+        "## Best latency by number of trials",
         "",
         "Median over seeds.",
         "",

@@ -110,7 +110,7 @@ def seeds_table(dataset: xr.Dataset) -> list[str]:
     baseline, candidate = dataset["config"].values
     plan = plan_from_dataset(dataset, (baseline, candidate), goal, level=0.95)
     lines = [
-        "| seeds a side | boost found in 80 % of sweeps | chance to find 5 % | 10 % | 20 % |",
+        "| seeds per side | boost found in 80 % of sweeps | chance to find 5 % | 10 % | 20 % |",
         "| ---: | ---: | ---: | ---: | ---: |",
     ]
     for reach in plan.reaches:
@@ -162,7 +162,7 @@ def boost_table(rows: list[abtune.Comparison], claims: dict[str, float]) -> list
     ]
     lines += [
         f"| `{row.shape}` | {percent(claims[row.shape])} | {percent(row.boost)} | {span(row)} "
-        f"| {holds(row, claims[row.shape])} | {row.verdict} |"
+        f"| {holds(row, claims[row.shape])} | {row.verdict.words} |"
         for row in rows
     ]
     return lines
@@ -220,13 +220,13 @@ def launches(dataset: xr.Dataset, rounds: xr.DataArray) -> list[str]:
         " both configurations:",
         "a call that short ends before the host has launched the next, so that launching is timed, which is",
         "the slower the more else the host does; what that was is not recorded. The report notes it as well:",
-        "seeds scatter less than repeated timings of one winner.",
+        "seeds vary less than repeated timings of one winner.",
     ]
 
 
 def verdict_counts(analysis: abtune.Analysis) -> str:
     """Count the verdicts."""
-    verdicts = [str(row.verdict) for row in analysis.comparisons]
+    verdicts = [row.verdict.words for row in analysis.comparisons]
     return ", ".join(f"{verdicts.count(each)} {each}" for each in sorted(set(verdicts)))
 
 

@@ -32,8 +32,6 @@ from abtune.report.figures.forest import draw_forest
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 NAME = "h200-tvm14009"
-# What stands between these lines of the README is written here.
-BEGIN, END = f"<!-- begin: {NAME} -->", f"<!-- end: {NAME} -->"
 
 
 def findings(dataset: xr.Dataset, analysis: abtune.Analysis, claims: dict[str, float]) -> list[str]:
@@ -46,15 +44,14 @@ def findings(dataset: xr.Dataset, analysis: abtune.Analysis, claims: dict[str, f
     rank = stats.spearmanr([claims[row.shape] for row in rows], [row.boost for row in rows])
     widths = np.median([row.boost_high - row.boost_low for row in rows])
     return [
-        f"- **Shape by shape**: {verdict_counts(analysis)}, with {seeds_a_side(analysis)} seeds a side. The"
+        f"- **Shape by shape**: {verdict_counts(analysis)}, with {seeds_a_side(analysis)} seeds per side. The"
         f" median interval is {100 * widths:.0f} points wide.",
         f"- **Overall**: over exactly these {len(rows)} shapes async is faster by {percent(here.boost)}, 95 %"
-        f" interval {span(here)}; of shapes like these, of which they are a sample,"
-        f" {span(there)}.",
+        f" interval {span(here)};"
+        f" expected for other shapes of this kind: {span(there)}.",
         f"- **The published table**: {inside} of its {len(rows)} boosts lie within the intervals found here;"
         f" Spearman's rank correlation of the two is {rank.statistic:.2f} (p {rank.pvalue:.2g}). It was made"
-        " on another GPU (RTX 3080), with another TVM and 5,000 trials a run, so agreement is not to be"
-        " expected to the digit.",
+        " on another GPU (RTX 3080), with another TVM and 5,000 trials a run, so the numbers may differ.",
         f"- **Its regressions**: {len(negative)} of the published boosts are below zero ("
         + ", ".join(f"`{row.shape}` {percent(claims[row.shape])}" for row in negative)
         + f"). {len(worse) if worse else 'None'} of these shapes"
@@ -90,7 +87,7 @@ def report(dataset: xr.Dataset, analysis: abtune.Analysis, claims: dict[str, flo
         "",
         *reasons(list(analysis.comparisons)),
         "",
-        "## How far the verdicts hang on the method",
+        "## How far the verdicts depend on the method",
         "",
         "The default of the report was fixed before these data. Others would have called different:",
         "",
@@ -115,7 +112,7 @@ def report(dataset: xr.Dataset, analysis: abtune.Analysis, claims: dict[str, flo
         "",
         *trials_table(dataset, 32),
         "",
-        "## What became of the trials",
+        "## Outcomes of the trials",
         "",
         *failure_table(dataset),
         "",
@@ -124,38 +121,13 @@ def report(dataset: xr.Dataset, analysis: abtune.Analysis, claims: dict[str, flo
     return "\n".join(parts)
 
 
-def readme_part(analysis: abtune.Analysis, claims: dict[str, float]) -> str:
-    """Compose what the README says of these data."""
-    rows, here = list(analysis.comparisons), analysis.overall.these_shapes
-    seeds, counts = seeds_a_side(analysis), verdict_counts(analysis)
-    parts = [
-        f"![Boosts of async over mainline in {len(rows)} shapes, with intervals](docs/{NAME}.png)",
-        "",
-        f"`abtune analyze {NAME}`: {seeds} seeds a side, {counts}; over all shapes {percent(here.boost)},",
-        f"95 % interval {span(here)}. Crosses are the published boosts of one run a side, from another GPU.",
-        f"[What is known of each shape, and what would settle more](docs/{NAME}.md).",
-        "",
-        "<details><summary>The table</summary>",
-        "",
-        *boost_table(rows, claims),
-        "",
-        "</details>",
-    ]
-    return "\n".join(parts)
-
-
 def main() -> None:
-    """Write the page, the figure, and their part of the README."""
+    """Write the page and the figure."""
     dataset = abtune.open_dataset(NAME)
     analysis = abtune.analyze(dataset)
     claims = published_boosts()
     save_figure(draw_forest(analysis, claims, "tvm14009-rtx3080"), DOCS / f"{NAME}.png")
     (DOCS / f"{NAME}.md").write_text(report(dataset, analysis, claims), encoding="utf-8")
-    readme = ROOT / "README.md"
-    before, rest = readme.read_text(encoding="utf-8").split(BEGIN)
-    after = rest.split(END)[1]
-    text = "\n".join([BEGIN, readme_part(analysis, claims), END])
-    readme.write_text(before + text + after, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -175,12 +175,12 @@ question whether a *configuration* is faster. Tools without an interface for Pyt
 scipy's version of their test."""
 _ONE_RUN = """\
 Two runs of the same configuration in each of 29 shapes of `h200-tvm14009`, 25 timings of each winner; 40
-reports. Nothing differs but the seed. abtune judges none of them: one run a side supports no verdict."""
+reports. Nothing differs but the seed. abtune judges none of them: one run per side supports no verdict."""
 _THREE_RUNS = """\
-The same with three seeds a side, too few for any test that is corrected over 29 shapes."""
+The same with three seeds per side, too few for any test that is corrected over 29 shapes."""
 _TEN_RUNS = """\
 Simulated, so that it is known what is true: 29 shapes, 10 + 10 seeds, 5 % noise of the search, 25
-timings of each winner that scatter by 0.3 %; 9 shapes are 10 % faster, 20 the same; 100 reports."""
+timings of each winner that vary by 0.3 %; 9 shapes are 10 % faster, 20 the same; 100 reports."""
 _MEANING = """\
 A test of one value a seed calls one shape in twenty different by design, and with 29 shapes that makes a
 false call in many reports; corrected over the shapes it makes next to none, and misses some boosts. What
@@ -196,11 +196,11 @@ def page() -> Iterator[str]:
     yield "# The same timings, other tools\n"
     yield f"Written by `python analysis/peers.py` with {versions}.\n"
     yield _INTRODUCTION
-    yield f"\n## One tuning run a side\n\n{_ONE_RUN}\n"
+    yield f"\n## One tuning run per side\n\n{_ONE_RUN}\n"
     yield from table(functools.partial(split_seeds, "h200-tvm14009", 1, 20), none)
-    yield f"\n## Three tuning runs a side\n\n{_THREE_RUNS}\n"
+    yield f"\n## Three tuning runs per side\n\n{_THREE_RUNS}\n"
     yield from table(functools.partial(split_seeds, "h200-tvm14009", 3, 20), none)
-    yield f"\n## Ten tuning runs a side, some of them different\n\n{_TEN_RUNS}\n"
+    yield f"\n## Ten tuning runs per side, some of them different\n\n{_TEN_RUNS}\n"
     yield from table(functools.partial(simulated, some, 0.1, 100), some)
     yield f"\n{_MEANING}"
 

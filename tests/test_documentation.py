@@ -162,3 +162,34 @@ def test_blocks_are_found_with_their_comments() -> None:
     assert [block["word"] for block in blocks] == ["not run", None]
     (step,) = steps(blocks[0]["body"])
     assert (step.words, step.shown) == (["abtune", "sweep"], "done\n")
+
+
+# A file or folder of the repository, and maybe a name that the file defines: `abtune/cli.py:main`.
+NAMED = re.compile(r"`((?:abtune|tests|docs|analysis|data)/[\w./-]*)(?::(\w+))?`")
+
+
+@pytest.mark.parametrize("document", [ROOT / "docs" / "architecture.md", ROOT / "CONTRIBUTING.md"])
+def test_paths_of_a_document_exist(document: Path) -> None:
+    """Every path exists, and every name after a colon is defined at the top level of its file."""
+    named = NAMED.findall(document.read_text(encoding="utf-8"))
+    assert named
+    assert not [path for path, _ in named if not (ROOT / path).exists()]
+    wrong = [
+        f"{path}:{name}"
+        for path, name in named
+        if name
+        and not re.search(
+            rf"^(?:(?:async )?def |class )?{name}\b[^\n]*", (ROOT / path).read_text(encoding="utf-8"), re.M
+        )
+    ]
+    assert not wrong
+
+
+def test_every_room_is_in_the_architecture() -> None:
+    """No folder or module at the top of abtune, and no room of the measuring half, is left out."""
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    package = ROOT / "abtune"
+    rooms = [path for path in package.iterdir() if path.suffix == ".py" and not path.stem.startswith("__")]
+    rooms += [path.parent for part in (package, package / "measure") for path in part.glob("*/__init__.py")]
+    left_out = {str(path.relative_to(ROOT)) for path in rooms if f"`{path.relative_to(ROOT)}" not in text}
+    assert not left_out

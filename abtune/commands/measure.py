@@ -98,7 +98,7 @@ def measure(dataset: str, out: Path, **options: Any) -> int:
 
 
 def _words(outcome: Outcome, store: Store, done: str) -> Iterator[str]:
-    """Yield what was measured, what became of the transfers, and what to do next."""
+    """Yield what was measured, the outcome of the transfers, and what to do next."""
     from abtune.text import count
 
     measured = store.rounds()

@@ -266,7 +266,7 @@ def _lost(side: Side) -> str:
 
 
 def _fate(side: Side) -> str:
-    """Return what became of the runs of a configuration without timings."""
+    """Return what happened to the runs of a configuration without timings."""
     fates = [f"{count(side.failed, 'run')} failed"] if side.failed else []
     if side.found_nothing:
         fates.append(f"{count(side.found_nothing, 'run')} {found_nothing(side.trials)}")

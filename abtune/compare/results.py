@@ -322,7 +322,7 @@ class Overall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """At least so many shapes are faster, or not much slower; by itself true with the level's probability.
+    """At least this many shapes are faster, or not much slower; by itself true with the level's probability.
 
     Attributes
     ----------

@@ -26,7 +26,7 @@ TRANSFER = ("shape", "config", "origin", "seed")
 
 
 class RunStatus(IntEnum):
-    """What became of one tuning run."""
+    """Outcome of one tuning run."""
 
     COMPLETE = 0
     FAILED = 1
@@ -34,7 +34,7 @@ class RunStatus(IntEnum):
 
 
 class TrialStatus(IntEnum):
-    """What became of one candidate schedule within a run."""
+    """Outcome of one candidate schedule within a run."""
 
     OK = 0
     BUILD_FAILED = 1
@@ -45,7 +45,7 @@ class TrialStatus(IntEnum):
 
 
 class TransferStatus(IntEnum):
-    """What became of a winner that was rebuilt under another configuration."""
+    """Outcome of a winner that was rebuilt under another configuration."""
 
     OK = 0
     DOES_NOT_FIT = 1
@@ -116,12 +116,12 @@ VARIABLES: Mapping[str, Variable] = {
     "latency": _variable(
         REPEAT, "f", "s", "time of one call of the winner, measured again after the search", required=True
     ),
-    "run_status": _variable(RUN, "i", "1", "what became of the tuning run", flags=RunStatus, required=True),
+    "run_status": _variable(RUN, "i", "1", "outcome of the tuning run", flags=RunStatus, required=True),
     "workload": _variable(("shape",), "U", "1", "kind of tensor workload", required=True),
     "flop": _variable(("shape",), "f", "1", "floating-point operations of one call"),
     "search_latency": _variable(RUN, "f", "s", "time of the winner as the search itself measured it"),
     "trial_latency": _variable(TRIAL, "f", "s", "time of each candidate, in the order of the search"),
-    "trial_status": _variable(TRIAL, "i", "1", "what became of each candidate", flags=TrialStatus),
+    "trial_status": _variable(TRIAL, "i", "1", "outcome of each candidate", flags=TrialStatus),
     "tuning_time": _variable(RUN, "f", "s", "time spent on the run: searching, building and measuring"),
     "started": _variable(RUN, "M", "milliseconds since 1970-01-01", "start of the run (UTC)"),
     "finished": _variable(RUN, "M", "milliseconds since 1970-01-01", "end of the run (UTC)"),
@@ -138,7 +138,7 @@ VARIABLES: Mapping[str, Variable] = {
         (*TRANSFER, "round", "repeat"), "f", "s", "time of one call of a winner of origin, built as config"
     ),
     "transfer_status": _variable(
-        TRANSFER, "i", "1", "what became of a winner of origin, built as config", flags=TransferStatus
+        TRANSFER, "i", "1", "outcome of a winner of origin, built as config", flags=TransferStatus
     ),
     "transfer_kernel": _variable(TRANSFER, "U", "1", "hash of the kernel that was timed"),
 }

@@ -17,7 +17,7 @@ _WORTH_SAYING = 0.005
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trials:
-    """What became of the trials of one configuration."""
+    """Outcomes of the trials of one configuration."""
 
     config: str  # its name
     tried: int  # trials that were made
@@ -26,7 +26,7 @@ class Trials:
 
 
 def count_trials(dataset: xr.Dataset, config: str) -> Trials | None:
-    """Count what became of the trials of a configuration; None where the dataset does not say."""
+    """Count the outcomes of the trials of a configuration; None where the dataset does not say."""
     if "trial_status" not in dataset:
         return None
     found = dataset["trial_status"].sel(config=[config]).values  # a list: a name alone loads dask
@@ -54,8 +54,8 @@ def caveats(dataset: xr.Dataset, baseline: str, candidate: str) -> list[str]:
     if more.lost_share - less.lost_share < _WORTH_SAYING:
         return []
     return [
-        f"{more.config} lost {_percent(more.lost_share)} of its trials to failures, {less.config} "
-        f"{_percent(less.lost_share)}: of equally many, fewer of its candidates could win."
+        f"{_percent(more.lost_share)} of {more.config}'s trials failed ({less.config}: "
+        f"{_percent(less.lost_share)}), so {more.config} had fewer candidates to choose from."
     ]
 
 

@@ -105,7 +105,7 @@ class Group:
         return variance
 
     def blocks(self, most: int) -> Iterator[Group]:
-        """Yield the members at most so many at a time."""
+        """Yield the members, at most ``most`` at a time."""
         for start in range(0, len(self.index), most):
             rows = slice(start, start + most)
             yield Group(

@@ -76,7 +76,7 @@ def _search(document: Any, label: str, path: str) -> Search:
 
 
 def _trial(result: Any, where: str) -> tuple[TrialStatus, float]:
-    """Return what became of a configuration, and its time in seconds."""
+    """Return the outcome of a configuration, and its time in seconds."""
     invalidity = result.get("invalidity") if isinstance(result, dict) else None
     if not isinstance(invalidity, str) or invalidity not in _STATUS:
         known = ", ".join(_STATUS)

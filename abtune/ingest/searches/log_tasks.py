@@ -78,7 +78,7 @@ class Task:
         """Return what the log says of every trial, in order.
 
         A table tells the best time after each batch. It stands at the last trial of the batch that improved
-        it; what became of the other trials is unknown.
+        it; the outcome of the other trials is unknown.
         """
         if self.trials:
             return self.trials

@@ -1,8 +1,8 @@
 """Searches from elsewhere as a dataset: every trial in order, and the winner by the search's own time.
 
 Nobody measured these winners again, so the search's own time stands in for that. It is the least of many
-noisy timings and therefore too good. The bias is alike for two configurations only if they made equally many
-trials. The dataset says so in ``latency_source`` and ``comment``.
+noisy timings and therefore too good. The bias is alike for two configurations only if they made the same
+number of trials. The dataset says so in ``latency_source`` and ``comment``.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Search:
     trial_latency : sequence of float, seconds
         Time of every trial in order, NaN where it failed or is unknown; empty if nothing is known.
     trial_status : sequence of TrialStatus
-        What became of each trial.
+        Outcome of each trial.
     flop : float
         Floating-point operations as the file says; NaN if it does not.
     winner : str

@@ -9,7 +9,7 @@ moves the initialization of the sum before the first loop that sums. That is a l
 so the pipeline has one statement more than its annotation names, and ``InjectSoftwarePipeline`` fails.
 
 This changes no random number: ``ThreadedTraceApply`` in MetaSchedule's ``utils.h`` draws one seed for each
-schedule, whatever comes of it. So a search proposes the same candidates with either.
+schedule, whatever happens to it. So a search proposes the same candidates with either.
 """
 
 from __future__ import annotations

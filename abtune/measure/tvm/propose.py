@@ -35,7 +35,7 @@ def check(problem: Problem) -> None:
     """Set up the search of a problem, which fails at once where its options or its space do.
 
     Some options of a strategy fail only when it proposes. It does so here for a small product: a design
-    space of one's own may be large, or made for other workloads.
+    space of the user may be large, or made for other workloads.
 
     Raises
     ------

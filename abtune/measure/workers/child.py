@@ -134,7 +134,7 @@ class Slot:
         self._resumed_after = 0  # interruptions; one that comes while a slot is resumed still counts
 
     def start(self) -> None:
-        """Start a child now, so that the first call need not wait for all of its start."""
+        """Start a child now, so that the first call does not have to wait for all of its start."""
         with self._lock, contextlib.suppress(ChildError):  # the first call will say why it cannot start
             if not self._refusal and self._child is None:
                 self._child = self._next()

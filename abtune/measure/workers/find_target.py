@@ -52,7 +52,7 @@ def find_target(spec: str, remote: str = "") -> TargetFacts:
 
 
 def find_target_at(scheduler: str, spec: str, remote: str = "") -> TargetFacts:
-    """Return the facts about a target where a cluster measures; this machine need not have such a device."""
+    """Return the facts about a target where a cluster measures; this machine may have no such device."""
     from abtune.measure.workers.cluster import connected  # dask takes a second to import
 
     async def ask() -> TargetFacts:

@@ -40,7 +40,7 @@ _SUPERSCRIPTS = str.maketrans("0123456789,", "⁰¹²³⁴⁵⁶⁷⁸⁹ ")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fit:
-    """The columns of a table that fit, and what becomes of the others.
+    """The columns of a table that fit, and what happens to the others.
 
     Attributes
     ----------

@@ -16,7 +16,7 @@ _SIMULATED = (
 _RESPLIT = (
     "The seeds of one configuration are dealt to two sides, so there is no difference. The columns say how "
     "often the interval excludes zero, how often each test rejects, and how often all agree, so that a "
-    "difference is called. The permutation test keeps its level by construction; the others need not."
+    "difference is called. The permutation test keeps its level by construction; the others may not."
 )
 
 

@@ -1,4 +1,4 @@
-"""Where the scatter comes from, what timings counted as seeds would pretend, and what became of the trials.
+"""Where the noise comes from, what timings counted as seeds would claim, and the outcomes of the trials.
 
 Nothing here judges a shape. It says what a sweep has to fight: the noise between seeds, which more seeds
 average out and more timings do not.

@@ -1,4 +1,4 @@
-"""The page about noise: its sources, the search's optimism, the naive interval, what became of trials."""
+"""The page about noise: its sources, the search's optimism, the naive interval, outcomes of trials."""
 
 from __future__ import annotations
 

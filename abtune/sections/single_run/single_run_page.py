@@ -1,4 +1,4 @@
-"""The page about a table with one run per cell: the table as a whole, then what each boost would bear."""
+"""The page about a table with one run per cell: the table, then how much noise makes each boost luck."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _LENDERS = (
     "intervals."
 )
 _TIPPING = (
-    "tips at: if the search noise is above this, two runs of one configuration differ as much in one case "
+    "tips at: if the search noise is above this, two runs of one configuration differ as much in 1 case "
     "of {odds}, so the boost could be luck. for all: the same for all shapes at once (Bonferroni). Trust a "
     "boost only if the noise is known to be less."
 )

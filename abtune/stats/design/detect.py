@@ -76,7 +76,7 @@ def broadcast(*arrays: npt.ArrayLike) -> list[Floats]:
 
 
 def _quantiles(n_first: Floats, n_second: Floats) -> tuple[Floats, Floats]:
-    """Return quantiles of the first side's share in the scatter, and of its size, at the nodes."""
+    """Return quantiles of the first side's share in the variance, and of its size, at the nodes."""
     pairs = np.stack([n_first.ravel(), n_second.ravel()], axis=1)
     unique, position = np.unique(pairs, axis=0, return_inverse=True)
     half = (unique[..., np.newaxis] - 1) / 2

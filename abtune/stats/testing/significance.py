@@ -99,7 +99,7 @@ def _all_equal(group: Group) -> Booleans:
 class OneSided:
     """One-sided tests and lower bounds: claims that a shape is faster, or not much slower.
 
-    A one-sided t-test errs in 8 to 11 % of reports, in place of 5 %, if the candidate is skewed or scatters
+    A one-sided t-test errs in 8 to 11 % of reports, in place of 5 %, if the candidate is skewed or varies
     more (docs/statistics.md). So t is also compared with its resamples, pooled over the shapes, and the more
     careful of both decides.
     """

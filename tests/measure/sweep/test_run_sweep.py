@@ -234,7 +234,7 @@ def test_the_report_counts_failures_by_kind_and_configuration(store: Store, run:
     plan = small_plan(SMALL, configs=(PLAIN, faulty), trials_per_iteration=4, build_timeout=0.5)
     run_sweep(plan, store)
     said = run("analyze", str(store.dataset))
-    assert "faulty lost 50% of its trials to failures, plain none" in " ".join(said.out.split())
+    assert "50% of faulty's trials failed (plain: none)" in " ".join(said.out.split())
     counted = [line.split() for line in run("analyze", str(store.dataset), "--noise").out.splitlines()]
     assert ["configuration", "ok", "build", "failed", "run", "failed", "timed", "out", "lost", "%"] in counted
     assert ["plain", "8", "0", "0", "0", "0.00"] in counted
