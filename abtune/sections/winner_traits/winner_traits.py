@@ -123,7 +123,10 @@ def describe_winners(dataset: xr.Dataset, analysis: Analysis) -> WinnerTraits:
         if (values := frozenset().union(*(row[kind] for row in found))) != {NONE}
     ]
     return WinnerTraits(
-        baseline=names[0], candidate=names[1], traits=tuple(traits), caveats=tuple(_caveats(cells, names))
+        baseline=names[0],
+        candidate=names[1],
+        traits=tuple(traits),
+        caveats=tuple(_caveats(dataset, cells, names)),
     )
 
 
@@ -241,11 +244,12 @@ def _effects(has: Sequence[bool | None], baseline: Floats, candidate: Floats) ->
     return mean - float(groups[0].mean()), mean - float(groups[1].mean())
 
 
-def _caveats(cells: Sequence[Sequence[_Cells]], names: Sequence[str]) -> Iterator[str]:
+def _caveats(dataset: xr.Dataset, cells: Sequence[Sequence[_Cells]], names: Sequence[str]) -> Iterator[str]:
     yield (
         "These boosts are not causal. A search chose each value together with the rest of the schedule. "
         "abtune measure --transfer compares the same schedules."
     )
     for name, side in zip(names, cells, strict=True):
-        if lost := sum(row is None for shape in side for row in shape):
-            yield f"{name}: {count(lost, 'run')} without a stored winner, left out."
+        made = int((dataset["run_status"].sel(config=[name]) != RunStatus.MISSING).sum())
+        if lost := made - sum(row is not None for shape in side for row in shape):
+            yield f"{name}: {count(lost, 'run')} failed or without a stored winner, left out."
