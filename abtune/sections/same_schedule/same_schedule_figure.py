@@ -61,7 +61,7 @@ def draw_same_schedule(dataset: xr.Dataset, found: SameSchedule) -> Figure:
     heights = [max(1.0, 0.55 * len(lines)) for lines in labels.lines]
     tops = np.concatenate([[0.0], np.cumsum(heights)])
     left = max(text_width(text, _SIZE) for text in texts) + 8
-    figure, (axis,) = new_figure(1, _PLOT + left / 72, 1.2 + _ROW * float(tops[-1]))
+    figure, (axis,) = new_figure(1, _PLOT + left / 72, 2.0 + _ROW * max(float(tops[-1]), 3.0))
     _set_up(axis, sides, found)
     axis.set_ylim(float(tops[-1]) + 0.1, -0.1)
     middles = (tops[:-1] + tops[1:]) / 2
