@@ -60,8 +60,9 @@ def draw_same_schedule(dataset: xr.Dataset, found: SameSchedule) -> Figure:
     texts = ["\n".join(map(plain, lines)) for lines in labels.lines]
     heights = [max(1.0, 0.55 * len(lines)) for lines in labels.lines]
     tops = np.concatenate([[0.0], np.cumsum(heights)])
+    height = _ROW * max(float(tops[-1]), 3.0)
     left = max(text_width(text, _SIZE) for text in texts) + 8
-    figure, (axis,) = new_figure(1, _PLOT + left / 72, 2.0 + _ROW * max(float(tops[-1]), 3.0))
+    figure, (axis,) = new_figure(1, _PLOT + left / 72, 2.0 + height)
     _set_up(axis, sides, found)
     axis.set_ylim(float(tops[-1]) + 0.1, -0.1)
     middles = (tops[:-1] + tops[1:]) / 2
@@ -72,7 +73,7 @@ def draw_same_schedule(dataset: xr.Dataset, found: SameSchedule) -> Figure:
     for y, index in zip(middles.tolist(), order, strict=True):
         _draw_row(axis, y, found.shapes[index], [effects(side, index) for side in sides])
     marks, words = _legend(axis, found)
-    below = -_LEGEND / (_ROW * float(tops[-1]))
+    below = -_LEGEND / height
     axis.legend(
         marks, words, loc="upper right", bbox_to_anchor=(1, below), ncols=2, fontsize=_SIZE, frameon=False
     )
