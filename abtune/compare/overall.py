@@ -10,6 +10,7 @@ time of a whole program.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +21,7 @@ from abtune.compare.settings import Settings
 from abtune.compare.weights import Weights
 from abtune.errors import InputError, unknown_name
 from abtune.samples.samples import Samples, two_sample
+from abtune.stats.best_of import best_of
 from abtune.stats.boost import from_log
 from abtune.stats.clustered import clustered_variance, half_width, shared_covariance, t_quantile
 from abtune.stats.estimates import standard_error
@@ -30,6 +32,8 @@ from abtune.text import count
 
 THESE = "geometric mean over exactly these shapes (error from the seeds)"
 WINS = "chance that a run of the candidate beats one of the baseline, mean over these shapes"
+BEST_OF = (2, 3)
+_ENOUGH_FOR_BEST = 10  # with fewer seeds the intervals of the best of 3 are too narrow
 LIKE_THESE = "expected for other shapes of this kind (wider, because shapes differ)"
 
 
@@ -88,6 +92,7 @@ def overall(
             improvement=_improvement(baseline, candidate, used, level),
             heterogeneity=_heterogeneity(baseline, candidate, replicated),
             weighted=_program_time(sides, shapes, settings.weights, level) if settings.weights else None,
+            best_of=tuple(_best_of(baseline, candidate, replicated, level)),
         ),
         caveats=tuple(caveats),
     )
@@ -99,6 +104,23 @@ def _half_over_seeds(
     """Half of Welch's t interval on seed blocks: the aggregate of a seed over shapes is one observation."""
     sides = [clustered_variance(side.value, _even(used), side.floor) for side in (baseline, candidate)]
     return half_width(sides, level)
+
+
+def _best_of(
+    baseline: Samples, candidate: Samples, used: npt.NDArray[np.bool_], level: float
+) -> Iterator[Aggregate]:
+    """Yield the mean boost if each shape is tuned k times and the best is kept."""
+    if not used.any() or min(baseline.n[used].min(), candidate.n[used].min()) < _ENOUGH_FOR_BEST:
+        return
+    for k in BEST_OF:
+        kept = [best_of(side.value, k) for side in (baseline, candidate)]
+        means = [np.nanmean(values[used], axis=1) for values in kept]
+        spreads = [
+            clustered_variance(values, _even(used), side.floor)
+            for values, side in zip(kept, (baseline, candidate), strict=True)
+        ]
+        meaning = f"each shape tuned {k} times, the best kept (error from the seeds)"
+        yield _aggregate(means[0] - means[1], half_width(spreads, level), meaning)
 
 
 def _half_over_shapes(

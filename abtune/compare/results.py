@@ -309,6 +309,9 @@ class Overall:
         Whether the shapes differ in their boost; log scale, NaN for fewer than two shapes with seeds.
     weighted : Weighted or None
         The time of a program, if weights were given.
+    best_of : tuple of Aggregate
+        The mean boost over these shapes if each is tuned twice, or three times, and the best is kept; empty
+        below 10 seeds, where the intervals would be too narrow.
     """
 
     these_shapes: Aggregate
@@ -318,6 +321,7 @@ class Overall:
     improvement: Improvement
     heterogeneity: Heterogeneity
     weighted: Weighted | None
+    best_of: tuple[Aggregate, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

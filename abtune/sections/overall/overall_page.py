@@ -13,7 +13,8 @@ from abtune.sections.section_registry import Context
 from abtune.text import count, microseconds, p_value, percent_cell
 
 _MEANING = (
-    "these shapes, shapes like these: as in the report. without: mean over the other shapes, for the shape "
+    "these shapes, shapes like these: as in the report. best of k: each shape is tuned k times, and the "
+    "best is kept. without: mean over the other shapes, for the shape "
     "whose absence lowers the mean most and the one whose absence raises it most. time: all calls of a "
     "program, each shape's geometric mean latency times its calls."
 )
@@ -45,6 +46,8 @@ def _boosts(analysis: Analysis) -> Grid:
         "these shapes": overall_interval(overall.these_shapes),
         "shapes like these": overall_interval(overall.shapes_like_these),
     }
+    for k, line in enumerate(overall.best_of, start=2):
+        rows[f"best of {k} searches"] = overall_interval(line)
     if overall.weighted is not None:
         time = overall.weighted
         rows[f"time of {time.name}"] = Interval(
