@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import hypothesis
 import pytest
 import xarray as xr
 from running import Outcome, Run
@@ -15,6 +16,9 @@ from abtune.cli import main
 ROOT = Path(__file__).parent.parent
 # pytest-xdist gives its workers a width, and tests expect that of a process without a terminal.
 os.environ.pop("COLUMNS", None)
+# How long an example takes depends on what else the machine does.
+hypothesis.settings.register_profile("no deadline", deadline=None)
+hypothesis.settings.load_profile("no deadline")
 
 
 @pytest.fixture

@@ -88,7 +88,7 @@ def test_swapping_the_sides_inverts_every_boost() -> None:
     ]
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(factor=st.floats(1e-9, 1e9))
 def test_units_do_not_matter(factor: float) -> None:
     """Microseconds or minutes: the same report."""

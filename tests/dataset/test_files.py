@@ -61,7 +61,7 @@ def names_in(folder: str = ".") -> list[str]:
 
 
 @given(dataset=datasets())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_round_trip_is_identity(dataset: xr.Dataset) -> None:
     """What is saved and opened again is identical: values, gaps, text, times, attributes."""
     with tempfile.TemporaryDirectory() as folder:

@@ -246,7 +246,7 @@ def test_names_cannot_act_as_html() -> None:
     assert [row[0] for row in tree.rows].count(EVIL) == 2  # of the comparisons, and of the reasons
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.text(min_size=1), st.text(), st.text())
 def test_any_text_gives_a_document(shape: str, reason: str, config: str) -> None:
     """Whatever names and reasons hold, the document is well formed."""

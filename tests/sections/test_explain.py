@@ -55,7 +55,7 @@ def test_the_gate_of_the_margin_takes_the_interval_of_all_shapes() -> None:
     seed=st.integers(0, 5),
     require_margin=st.booleans(),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_gates_are_those_of_the_verdict(
     boosts: list[float],
     n: int,

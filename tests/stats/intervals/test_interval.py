@@ -63,7 +63,7 @@ def test_swapping_the_sides_negates_the_interval_exactly(method, n: int, m: int)
         assert np.array_equal(there.difference, -back.difference)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     data=arrays.arrays(np.float64, (2, 6), elements=st.floats(-1, 1, width=32)),
     shift=st.floats(-30, 30),

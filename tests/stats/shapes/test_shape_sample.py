@@ -16,7 +16,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -72,7 +72,6 @@ def test_ratios_that_are_equal_but_for_rounding_tie(unit: float, inverse: bool) 
 
 
 @given(st.lists(st.sampled_from([0.5, 0.8, 1.0, 1.25, 2.0, 3.0]), min_size=2, max_size=8))
-@settings(deadline=None)
 def test_the_signed_rank_test_with_ties_is_enumerated(ratios: list[float]) -> None:
     """With ties, p of few shapes counts all signs of the midranks, without the zeros."""
     values = np.log(3e-5 * np.array(ratios)) - np.log(3e-5)
@@ -98,7 +97,6 @@ def test_many_shapes_take_the_normal_distribution() -> None:
 
 
 @given(RATIOS)
-@settings(deadline=None)  # with ties, few shapes have their signs enumerated
 def test_swapped_sides_negate(ratios: list[float]) -> None:
     """With the sides swapped, estimates and intervals of the boost change their sign, p stays."""
     values = np.array(ratios)

@@ -148,7 +148,7 @@ def test_swapping_the_sides_keeps_every_p(n: int, m: int) -> None:
         assert np.array_equal(test(here), test(there))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     data=arrays.arrays(np.int64, (2, 6), elements=st.integers(-5, 5)),
     shift=st.integers(-8, 8),
