@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,9 @@ from running import Run
 
 import abtune
 from abtune.compare.weights import built_in_weights
+from abtune.report.page import Prose, Section
+from abtune.sections.figure_kinds import FIGURES
+from abtune.sections.section_registry import SECTIONS, Context, SectionKind, SectionOption
 
 pytestmark = pytest.mark.usefixtures("empty_folder", "plain_environment")
 
@@ -393,3 +397,31 @@ def test_pages_fit_the_console(run: Run, monkeypatch: pytest.MonkeyPatch, width:
             assert max(map(len, text.splitlines())) <= width, (name, options)
     noise = section(run("analyze", "long.nc", "--noise").out, "noise")
     assert noise.count("c") > 200 * (1 + 3)  # once for all shapes, and once for each
+
+
+def toy_section(context: Context) -> Section:
+    """Count shapes, and say what its option holds."""
+    said = f"{len(context.analysis.comparisons)} shapes, {context.values['toy_word']}"
+    return Section(name="toy", page=(Prose(text=said, remark=False),), result={"said": said}, sentence=said)
+
+
+def test_one_entry_adds_a_section(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its option, its further option, its help, its field in JSON, and its name for --section."""
+    word = SectionOption(name="toy_word", metavar="WORD", help="Any word.", kind="text")
+    toy = SectionKind(name="toy", help="Count the shapes.", make=toy_section, options=(word,))
+    monkeypatch.setitem(SECTIONS, "toy", toy)
+    assert "3 shapes, hello" in run("analyze", PILOT, "--toy", "--toy-word", "hello").out
+    assert run("analyze", PILOT, "--section", "toy", "--format", "sentence").out == "3 shapes, None\n"
+    document = json.loads(run("analyze", PILOT, "--toy", "--format", "json").out)
+    assert document["toy"] == {"said": "3 shapes, None"}
+    assert "Count the shapes." in run("analyze", "--help").out
+    refused = run("analyze", PILOT, "--toy-word", "hello")
+    assert (refused.code, refused.err) == (2, "abtune: --toy-word belongs to --toy; add it\n")
+
+
+def test_one_entry_adds_a_figure(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its name, in the help, and from Python."""
+    pytest.importorskip("matplotlib")
+    forest = FIGURES["forest"]
+    monkeypatch.setitem(FIGURES, "toy", replace(forest, name="toy", words="a toy"))
+    assert abtune.analyze(abtune.open_dataset(PILOT)).plot("toy").axes
