@@ -111,7 +111,8 @@ def hints(analysis: Analysis) -> tuple[str, ...]:
 
 
 def _parts(analysis: Analysis, view: View) -> Iterator[Part]:
-    notes = collect_notes(analysis)
+    shown = tuple(range(len(analysis.comparisons))) if view.rows is None else view.rows
+    notes = collect_notes(analysis, shown)
     yield Heading(text=title(analysis), minor=False)
     yield Prose(text=analysis.sentence, remark=False)
     yield Prose(text=" ".join(filter(None, [view.provenance, design(analysis)])), remark=True)
@@ -131,7 +132,7 @@ def _parts(analysis: Analysis, view: View) -> Iterator[Part]:
     if not view.brief:
         yield from _shapes(analysis, notes, view.rows)
         yield Bullets(items=(*notes.general, *view.hints), footnotes=notes.numbered)
-        reasons = (_reasons(analysis),)
+        reasons = (_reasons(analysis, shown),)
         yield Folded(summary="Why, shape by shape", option="--why", unfolded=view.why, parts=reasons)
         yield Prose(text=f"{analysis.definition} {methods(analysis)}", remark=True)
 
@@ -143,7 +144,9 @@ def _shapes(analysis: Analysis, notes: Notes, shown: tuple[int, ...] | None) -> 
         by_kind = group_by_workload(analysis.comparisons)
         groups = {group_heading(kind, len(rows)): rows for kind, rows in by_kind.items()}
     else:
-        groups = {f"{len(shown)} of {count(len(analysis.comparisons), 'shape')} shown": list(shown)}
+        every = count(len(analysis.comparisons), "shape")
+        some = len(shown) < len(analysis.comparisons)
+        groups = {f"{len(shown)} of {every} shown" if some else every: list(shown)}
     for heading, rows in groups.items():
         yield Heading(text=heading, minor=True)
         labels = tuple(analysis.comparisons[row].shape for row in rows)
@@ -178,7 +181,7 @@ def _claim_words(claim: Claim) -> str:
     return f"{claim.claim} by more than {plain_percent(claim.beyond)}" if claim.beyond else claim.claim
 
 
-def collect_notes(analysis: Analysis) -> Notes:
+def collect_notes(analysis: Analysis, shown: Sequence[int]) -> Notes:
     """Return the caveats with their numbers; one that every shape shares becomes a general one.
 
     The reason of an invalid comparison is a footnote too: without it the row would say nothing.
@@ -192,8 +195,8 @@ def collect_notes(analysis: Analysis) -> Notes:
     if len(rows) > 1:
         general.update(dict.fromkeys(note for note in uses if uses[note] == len(rows)))
     numbers: dict[str, int] = {}
-    for row in rows:
-        for note in row:
+    for index in shown:
+        for note in rows[index]:
             if note not in general:
                 numbers.setdefault(note, len(numbers) + 1)
     marks = tuple(tuple(sorted(numbers[note] for note in row if note in numbers)) for row in rows)
@@ -271,8 +274,8 @@ def _overall(analysis: Analysis) -> Grid:
     )
 
 
-def _reasons(analysis: Analysis) -> Grid:
-    rows = analysis.comparisons
+def _reasons(analysis: Analysis, shown: Sequence[int]) -> Grid:
+    rows = [analysis.comparisons[index] for index in shown]
     verdicts = [Cell(text=row.verdict.words, tone=row.verdict.value) for row in rows]
     return Grid(
         stub=SHAPE,

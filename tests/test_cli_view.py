@@ -1,0 +1,59 @@
+"""What of a report is shown: --brief, --show, --verdict, --sort; nothing of it changes a number."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from running import Run
+
+pytestmark = pytest.mark.usefixtures("empty_folder", "plain_environment")
+PILOT = "h200-pilot"
+
+
+def labels(text: str) -> list[str]:
+    """Return the shapes of the table in their order."""
+    starts = ("M=512_N=3072", "M=896", "N=1_H=14", "N=1 H=14")
+    return [line.split()[0] for line in text.splitlines() if line.startswith(starts) and " to " in line]
+
+
+def test_brief_leaves_out_the_table(run: Run) -> None:
+    whole, brief = run("analyze", PILOT).out, run("analyze", PILOT, "--brief").out
+    assert labels(whole)
+    assert not labels(brief)
+    assert brief.splitlines()[:5] == whole.splitlines()[:5]
+
+
+@pytest.mark.parametrize("options", [["--show", "M=896*"], ["--verdict", "inconclusive"]])
+def test_what_is_shown_is_judged_with_all(run: Run, options: list[str]) -> None:
+    """One row of three, whose adjusted p is that of all three shapes; JSON keeps every shape."""
+    shown = run("analyze", PILOT, *options).out
+    assert len(labels(shown)) == 1
+    assert "1 of 3 shapes shown" in shown
+    documents = [json.loads(run("analyze", PILOT, *given, "--format", "json").out) for given in ([], options)]
+    assert documents[0] == documents[1]
+
+
+def test_reasons_and_footnotes_are_those_of_shown_shapes(run: Run) -> None:
+    text = run("analyze", PILOT, "--show", "M=896*", "--why").out
+    why = text[text.index("Why, shape by shape") :]
+    assert "M=896" in why
+    assert "M=512" not in why
+    assert "¹" not in text
+
+
+def test_rows_are_sorted(run: Run) -> None:
+    """The largest boost or the smallest p first; names by the alphabet."""
+    rows = json.loads(run("analyze", PILOT, "--format", "json").out)["comparisons"]
+    orders = {"boost": lambda row: -row["boost"], "name": lambda row: row["shape"], "p": lambda row: row["p"]}
+    for order, key in orders.items():
+        found = labels(run("analyze", PILOT, "--sort", order).out)
+        wanted = [row["shape"] for row in sorted(rows, key=key)]
+        assert [label.replace(" ", "_") for label in found] == wanted
+
+
+def test_unknown_names_are_one_line(run: Run) -> None:
+    for options in (["--verdict", "better"], ["--show", "absent"], ["--sort", "size"]):
+        refused = run("analyze", PILOT, *options)
+        assert (refused.code, refused.out) == (2, "")
+        assert refused.err.startswith("abtune: ")
