@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -40,9 +41,9 @@ def extract_transfers(dataset: xr.Dataset, origin: str, baseline: str, candidate
     if origin not in dataset["origin"].values:
         none = {"transfer_status": TransferStatus.MISSING, "transfer_kernel": ""}
         dataset = dataset.reindex(origin=[origin], fill_value=none)
-    found = dataset[["transfer_latency", "transfer_status"]].sel(origin=origin)
     other = candidate if origin == baseline else baseline
-    sides = [seed_values(np.log(_latency(found, config))) for config in (baseline, candidate)]
+    logs = (np.log(_latency(dataset, origin, config)) for config in (baseline, candidate))
+    sides = [seed_values(values) for values in logs]
     variances = np.concatenate([side.measurement_variance for side in sides], axis=1)
     return Transfers(
         origin=origin,
@@ -50,15 +51,21 @@ def extract_transfers(dataset: xr.Dataset, origin: str, baseline: str, candidate
         candidate=sides[1].value,
         error=np.sqrt(2 * moments(variances).mean),
         schedule=_hashes(dataset, origin),
-        status=found["transfer_status"].sel(config=other).transpose("shape", "seed").values.astype(np.int64),
+        status=_values(dataset, "transfer_status", origin, other).astype(np.int64),
     )
 
 
-def _latency(found: xr.Dataset, config: str) -> Floats:
+def _values(dataset: xr.Dataset, name: str, origin: str, config: str) -> npt.NDArray[Any]:
+    """Return a variable of the schedules of one configuration as another builds them, by shape and seed."""
+    found = dataset[name].sel(origin=[origin], config=[config])  # lists: a name alone loads dask
+    values: npt.NDArray[Any] = found.transpose("shape", "config", "origin", "seed", ...).values[:, 0, 0]
+    return values
+
+
+def _latency(dataset: xr.Dataset, origin: str, config: str) -> Floats:
     """Return the timings of schedules that fit, shape (shapes, seeds, rounds, repeats)."""
-    built = found.sel(config=config)
-    seconds = built["transfer_latency"].transpose("shape", "seed", "round", "repeat").values
-    status = built["transfer_status"].transpose("shape", "seed").values
+    seconds = _values(dataset, "transfer_latency", origin, config)
+    status = _values(dataset, "transfer_status", origin, config)
     fits = (status == TransferStatus.OK) | (status == TransferStatus.SAME_KERNEL)
     return np.where(fits[:, :, np.newaxis, np.newaxis], seconds.astype(np.float64), np.nan)
 
@@ -67,6 +74,4 @@ def _hashes(dataset: xr.Dataset, origin: str) -> npt.NDArray[np.object_]:
     """Return the hashes of the kernels that the runs of a configuration won with."""
     if "transfer_kernel" not in dataset:
         return np.full((dataset.sizes["shape"], dataset.sizes["seed"]), "", dtype=object)
-    own = dataset["transfer_kernel"].sel(origin=origin, config=origin).transpose("shape", "seed").values
-    hashes: npt.NDArray[np.object_] = own.astype(object)
-    return hashes
+    return _values(dataset, "transfer_kernel", origin, origin).astype(object)
