@@ -122,11 +122,10 @@ def report() -> str:
         f"- `{STUDIES[1]}` (512 trials). {summarise(deep)}",
         f"  On mainline's schedules the mean effect is {percent(deep.of_baseline.effect)}, on async's "
         f"{percent(deep.of_candidate.effect)}.",
-        f"- {main.of_baseline.does_not_fit} of {main.of_baseline.schedules} schedules of mainline have no room for a "
-        "pipeline;",
-        f"  after longer searches {deep.of_baseline.does_not_fit} of {deep.of_baseline.schedules}.",
-        f"- {main.of_candidate.same} of {main.of_candidate.schedules} schedules of async have no pipeline, so that",
-        "  both configurations build the same kernel.",
+        f"- {unfitting(main)} schedules of mainline have no room for a pipeline;",
+        f"  after longer searches {unfitting(deep)}.",
+        f"- {main.of_candidate.same} of {main.of_candidate.schedules} schedules of async have no pipeline,",
+        "  so that both configurations build the same kernel.",
         "- Both directions are biased: mainline's schedules were chosen without a pipeline, async's mostly",
         "  with one. The effect on a schedule that nobody selected lies between.",
         "",
@@ -156,6 +155,11 @@ def report() -> str:
         "",
     ]
     return "\n".join(parts)
+
+
+def unfitting(found: SameSchedule) -> str:
+    """Count the schedules of the baseline that the candidate has no room for."""
+    return f"{found.of_baseline.does_not_fit} of {found.of_baseline.schedules}"
 
 
 if __name__ == "__main__":
