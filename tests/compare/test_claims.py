@@ -203,3 +203,26 @@ def test_an_analysis_shows_itself() -> None:
         analysis.report("docx")
     with pytest.raises(InputError, match="no figure 'pie'"):
         analysis.plot("pie")
+
+
+@pytest.mark.parametrize(
+    ("baseline", "candidate", "said"),
+    [
+        (False, True, "How many shapes are faster or not slower is then overstated"),
+        (True, False, "How many shapes are slower is then overstated"),
+        (True, True, ""),
+        (False, False, ""),
+    ],
+)
+def test_a_skewed_side_is_said(baseline: bool, candidate: bool, said: str) -> None:  # noqa: FBT001
+    """The count of shapes breaks its promise where one side alone is skewed."""
+    rng = np.random.default_rng(4)
+    sides = [
+        0.1 * (rng.standard_exponential if skewed else rng.standard_normal)((29, 10))
+        for skewed in (baseline, candidate)
+    ]
+    seconds = np.exp(np.stack(sides, axis=1) - 8)[..., np.newaxis, np.newaxis]
+    dataset = abtune.make_dataset(seconds, shapes=[f"s{at}" for at in range(29)], configs=["old", "new"])
+    notes = [note for note in abtune.analyze(dataset).caveats if "skewed" in note]
+    assert len(notes) == bool(said)
+    assert all(said in note for note in notes)
