@@ -14,6 +14,7 @@ from abtune.text import count
 
 if TYPE_CHECKING:
     from abtune.measure.plan.plan import Plan
+    from abtune.measure.plan.problem import Settings
     from abtune.measure.plan.records import RunRecord
     from abtune.measure.plan.target import TargetFacts, Workplace
     from abtune.measure.sweep.run_sweep import Outcome
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 # Numbers of seeds below this one are tried to find one that is enough.
 _MANY_SEEDS = 100
+# MetaSchedule's cost model predicts at random in the first iterations.
+_FEW_GUIDED = 2
 
 
 def plan_words(plan: Plan, workplace: Workplace, done: Sequence[RunRecord]) -> str:
@@ -40,10 +43,20 @@ def plan_words(plan: Plan, workplace: Workplace, done: Sequence[RunRecord]) -> s
         f"compare   {plan.configs[1].name} (candidate) with {plan.configs[0].name} (baseline)",
         f"runs      {count(len(plan.shapes), 'shape')} x 2 configurations x {count(len(plan.seeds), 'seed')}"
         f" = {len(plan.runs)}, {cost.runs} left",
-        f"a run     {settings.trials} trials in iterations of {settings.trials_per_iteration}",
+        f"a run     {settings.trials} trials in iterations of {settings.trials_per_iteration}"
+        f"{_guided(settings)}",
         f"cost      about {time} ({basis})",
     ]
     return "\n".join(lines)
+
+
+def _guided(settings: Settings) -> str:
+    """Return how many iterations the cost model guides; fewer than two are mostly luck."""
+    if settings.guided >= _FEW_GUIDED:
+        return f", {settings.guided} of them guided by the cost model"
+    few = settings.guided or "none"
+    enough = settings.trials_with(_FEW_GUIDED)
+    return f"; the cost model guides {few} of them (--trials {enough}: {_FEW_GUIDED})"
 
 
 def power_words(plan: Plan, *, until_settled: bool) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from abtune.configurations import Configuration
@@ -45,6 +46,10 @@ COLD_CALLS = 20
 FLUSH_SECONDS = 0.005
 
 
+# Trials that MetaSchedule's cost model learns from before it predicts (``num_warmup_samples``).
+WARM_UP = 100
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Everything that decides what a run does, beside its shape, configuration and seed."""
@@ -65,6 +70,16 @@ class Settings:
     rng_seed: int  # root of all random numbers that abtune chooses
     # state of the device's caches when a kernel is timed: "warm" or "cold", see Timing
     cache: str = "warm"  # the meaning of old datasets, which have no such setting
+
+    @property
+    def guided(self) -> int:
+        """Number of iterations that the cost model guides: those after its first hundred trials."""
+        iterations = math.ceil(self.trials / self.trials_per_iteration)
+        return max(iterations - math.ceil(WARM_UP / self.trials_per_iteration), 0)
+
+    def trials_with(self, guided: int) -> int:
+        """Return the number of trials that has some guided iterations."""
+        return self.trials_per_iteration * (math.ceil(WARM_UP / self.trials_per_iteration) + guided)
 
     @property
     def search_timing(self) -> Timing:

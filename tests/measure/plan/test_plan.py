@@ -99,3 +99,15 @@ def test_streams_do_not_depend_on_the_order_of_use() -> None:
     alone = rng_for(0, "a").random(3)
     rng_for(0, "b").random(100)
     assert np.array_equal(rng_for(0, "a").random(3), alone)
+
+
+@pytest.mark.parametrize(
+    ("trials", "size", "guided"),
+    [(128, 64, 0), (192, 64, 1), (512, 64, 6), (24, 12, 0), (120, 12, 1), (7, 3, 0)],
+)
+def test_iterations_after_the_first_hundred_trials_are_guided(trials: int, size: int, guided: int) -> None:
+    """MetaSchedule's cost model predicts at random until it has learned a hundred trials."""
+    settings = replace(small_plan(SMALL).settings, trials=trials, trials_per_iteration=size)
+    assert settings.guided == guided
+    more = replace(settings, trials=settings.trials_with(2))
+    assert more.guided == 2
