@@ -30,7 +30,7 @@ CPU = replace(GPU, kind="llvm", target=json.dumps({"kind": "llvm"}), arch=0, dev
 @pytest.mark.parametrize(
     ("facts", "preset", "names", "trials"),
     [
-        (GPU, "tvm14009", ["mainline", "async"], (128, 64)),
+        (GPU, "tvm14009", ["mainline", "async"], (320, 64)),
         (CPU, "quick", ["random", "evolutionary"], (24, 12)),
     ],
     ids=["gpu", "cpu"],
