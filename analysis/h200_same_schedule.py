@@ -42,7 +42,7 @@ def effect_table(found: SameSchedule, claims: dict[str, float]) -> Iterator[str]
         mainline, other = row.of_baseline, row.of_candidate
         yield (
             f"| {short(row.shape)} | {percent(claims[row.shape])} | {percent(row.boost)} "
-            f"| {known(mainline.effect)} | {mainline.fitting} of {mainline.fitting + mainline.does_not_fit} "
+            f"| {known(mainline.effect)} | {mainline.fitting} of {mainline.tried} "
             f"| {known(other.effect)} | {known(row.best.boost)} | {row.reading} |"
         )
 

@@ -30,7 +30,7 @@ _MANY_TIMES = 2
 _RARE = 0.1
 _RARE_IS_SEEN = 0.05
 
-# Skewness of one side beyond that of the other from which simulated counts break their promise.
+# The skewness of the two sides may differ by this much. Beyond, counts of shapes are overstated.
 _SKEWED = 0.5
 _SHAPES_FOR_SKEW, _SEEDS_FOR_SKEW = 5, 5
 
@@ -147,7 +147,7 @@ def _about_skew(sides: tuple[Samples, Samples]) -> Iterator[str]:
     claims = "faster or not slower" if mean > 0 else "slower"
     yield (
         f"The runs of {skewed.config} are more skewed than those of {other.config}. How many shapes are "
-        f"{claims} is then overstated in up to 20% of reports (simulated, docs/statistics.md)."
+        f"{claims} is then overstated in about one report of five (simulated, docs/statistics.md)."
     )
 
 
@@ -175,7 +175,7 @@ def _about_test(settings: Settings, fewest: int) -> Iterator[str]:
 
 def _about_estimand(settings: Settings) -> Iterator[str]:
     if settings.estimand == Estimand.MEDIAN:
-        yield "The overall boosts compare geometric means, those of the shapes compare medians."
+        yield "The boosts of shapes compare medians. The overall boosts compare geometric means."
         yield "A median does not see a failure that hits fewer than half of the searches."
 
 

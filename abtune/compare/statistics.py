@@ -183,7 +183,7 @@ def seeds_to_find(
 
 
 def lent_noise(side: Samples) -> Floats:
-    """Noise of each shape to plan with: at least that of the measurement, and drawn towards the shapes'."""
+    """Return each shape's noise for planning: moderated over shapes, and no less than the timing noise."""
     noise: Floats = np.sqrt(moderated(floored(side.noise**2, side.floor), side.n - 1))
     return noise
 

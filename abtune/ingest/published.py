@@ -116,7 +116,7 @@ def read_published(path: Path, *, unit: str = "") -> xr.Dataset:
 def parse_published(text: str, *, unit: str = "", attrs: dict[str, Any] | None = None) -> xr.Dataset:
     """Return the markdown tables of a text as a dataset with one seed, one round and one repeat.
 
-    The attribute ``assumed_unit`` is there if neither a heading nor ``unit`` says the unit.
+    If neither a heading nor ``unit`` gives the unit, the attribute ``assumed_unit`` names it.
     """
     if unit and unit not in UNITS:
         raise unknown_name("unit", unit, UNITS)
@@ -181,7 +181,7 @@ def _bare(cell: str) -> str:
 
 
 def _read_columns(cells: Sequence[str], line: int, unit: str) -> _Columns:
-    """Return the columns that a heading names; ``unit`` is that of the columns that name none."""
+    """Return the columns of a heading. A column without a unit of its own has ``unit``."""
     try:
         headings = [read_heading(cell, (*UNITS, "%")) for cell in cells[1:] if cell]
     except InputError as error:

@@ -83,6 +83,16 @@ def readings(*pairs: tuple[Sequence[float | str | None], Sequence[float | str | 
     return [row.reading for row in found.shapes]
 
 
+def test_an_analysis_has_it() -> None:
+    """``analysis.same_schedule`` is what the section shows; the rows are those that were analysed."""
+    effects = [[0.1, 0.2, 0.3], [0.0, 0.1, FIT]]
+    dataset = with_transfers(sweep(2), effects, effects)
+    analysis = abtune.analyze(dataset, shapes=[str(dataset["shape"].values[1])])
+    (row,) = analysis.same_schedule.shapes
+    assert row.of_baseline == describe_same_schedule(dataset, analysis).shapes[0].of_baseline
+    assert (row.shape, row.of_baseline.fitting) == (analysis.comparisons[0].shape, 2)
+
+
 def test_effects_are_those_that_were_put_in() -> None:
     """The mean effect of each direction is the boost of its schedules, with their t interval."""
     found = described([[0.1, 0.2, 0.3]], [[0.4, 0.4, 0.7]])
@@ -119,7 +129,7 @@ def test_a_kernel_that_two_seeds_found_counts_once() -> None:
         assert (side.does_not_fit, side.failed, side.same) == (1, 1, 1)
         assert side.effect == pytest.approx(math.expm1(0.2))
         assert side.p_faster == pytest.approx(stats.ttest_1samp([0.1, 0.3], 0, alternative="greater").pvalue)
-        assert side.share_fitting == pytest.approx(2 / 4)
+        assert side.tried == 4
     assert found.best.schedules == 5
 
 
@@ -140,11 +150,11 @@ def test_a_kernel_that_was_timed_once_did_not_fail() -> None:
 
 
 def test_what_does_not_fit_is_a_result() -> None:
-    """The share that fits is of the schedules tried; those that stay the same kernel are left out."""
+    """What fits is of the schedules tried; those that stay the same kernel are left out."""
     found = described([[0.1, FIT, FIT, SAME]], [[0.1, 0.2, 0.3, FIT]]).shapes[0]
-    assert found.of_baseline.share_fitting == pytest.approx(1 / 3)
-    assert found.of_candidate.share_fitting == pytest.approx(3 / 4)
-    assert math.isnan(described([[SAME] * 3], [[SAME] * 3]).shapes[0].of_baseline.share_fitting)
+    assert (found.of_baseline.fitting, found.of_baseline.tried) == (1, 3)
+    assert (found.of_candidate.fitting, found.of_candidate.tried) == (3, 4)
+    assert described([[SAME] * 3], [[SAME] * 3]).shapes[0].of_baseline.tried == 0
 
 
 def test_every_reading_occurs() -> None:

@@ -56,7 +56,7 @@ class SectionCommand(click.Command):
     """A command with the options of all sections, which it receives together as ``wanted``."""
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """Return the options of the command, then those of the sections."""
+        """Return the command's own options, then the options of all sections."""
         *own, last = super().get_params(ctx)  # the last one is --help
         return [*own, *_section_params(), last]
 

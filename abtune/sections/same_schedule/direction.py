@@ -57,10 +57,9 @@ class Direction:
     p_slower: float
 
     @property
-    def share_fitting(self) -> float:
-        """Share of the schedules that fit, those that stay the same kernel left out; NaN without any."""
-        tried = self.fitting + self.does_not_fit + self.failed
-        return self.fitting / tried if tried else math.nan
+    def tried(self) -> int:
+        """Schedules that could fit: those that stay the same kernel are left out."""
+        return self.fitting + self.does_not_fit + self.failed
 
     def within(self, tolerance: float) -> bool:
         """Return whether the interval lies within a tolerance."""

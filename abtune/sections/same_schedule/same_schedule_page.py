@@ -164,7 +164,7 @@ def _shapes(found: SameSchedule) -> Grid:
 def _side_columns(origin: str, sides: list[Direction], gives_way: int) -> Iterator[Column]:
     yield column(f"{origin}'s %", [percent_cell(side.effect, 1) for side in sides])
     yield column("interval", [_bounds(side) for side in sides], gives_way=7 - gives_way)
-    yield column("fit", [f"{side.fitting}/{_tried(side)}" for side in sides], gives_way=gives_way)
+    yield column("fit", [f"{side.fitting}/{side.tried}" for side in sides], gives_way=gives_way)
 
 
 def _explain(found: SameSchedule) -> str:
@@ -185,10 +185,6 @@ def _bounds(side: Direction) -> str:
     if math.isnan(side.low):
         return NOTHING
     return f"{limit_cell(side.low, 0)} to {limit_cell(side.high, 0)}"
-
-
-def _tried(side: Direction) -> int:
-    return side.fitting + side.does_not_fit + side.failed
 
 
 def _known(effects: list[float]) -> int:

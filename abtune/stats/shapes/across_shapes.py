@@ -19,8 +19,8 @@ def at_least(p: Floats, *, correlation: float, alpha: float) -> int:
     k null hypotheses are true, so are those of some k + 1 shapes, and their p-values are at most the k + 1
     largest. So the bound is the number of shapes minus the largest k whose k largest p-values Fisher's
     combination does not reject (Goeman and Solari 2011, DOI 10.1214/11-STS356). Brown's approximation (1975,
-    DOI 10.2307/2529826) allows for the correlation: without it, sessions that share 30 % of the variance make
-    the bound err in 24 % of reports, with it in 7 % (docs/statistics.md).
+    DOI 10.2307/2529826) allows for the correlation, as between shapes that share sessions. docs/statistics.md
+    has the error with it and without it.
     """
     known = np.where(np.isnan(p), 1.0, np.asarray(p, dtype=np.float64))
     largest_first = np.sort(known)[::-1]
