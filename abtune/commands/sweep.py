@@ -84,6 +84,11 @@ Examples:
 @click.option(
     "--transfer", is_flag=True, help="At the end, rebuild each winner under the other configuration."
 )
+@click.option(
+    "--share",
+    is_flag=True,
+    help="Have the two searches of a seed exchange their fastest schedules: the boost at equal knowledge.",
+)
 @time_limit_option
 @rng_seed_option("Seed of all random numbers.")
 @workplace_options("Searches to run side by side.")

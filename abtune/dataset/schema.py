@@ -44,6 +44,14 @@ class TrialStatus(IntEnum):
     UNKNOWN = 5  # it was made, and nothing says how it ended: a log that tells the best time only
 
 
+class TrialOrigin(IntEnum):
+    """Whose search found the schedule of a trial, where searches share what they find."""
+
+    OWN = 0
+    CARRIED_OVER = 1
+    MISSING = 2
+
+
 class TransferStatus(IntEnum):
     """Outcome of a winner that was rebuilt under another configuration."""
 
@@ -122,6 +130,9 @@ VARIABLES: Mapping[str, Variable] = {
     "search_latency": _variable(RUN, "f", "s", "time of the winner as the search itself measured it"),
     "trial_latency": _variable(TRIAL, "f", "s", "time of each candidate, in the order of the search"),
     "trial_status": _variable(TRIAL, "i", "1", "outcome of each candidate", flags=TrialStatus),
+    "trial_origin": _variable(
+        TRIAL, "i", "1", "whose search found the schedule of each candidate", flags=TrialOrigin
+    ),
     "tuning_time": _variable(RUN, "f", "s", "time spent on the run: searching, building and measuring"),
     "started": _variable(RUN, "M", "milliseconds since 1970-01-01", "start of the run (UTC)"),
     "finished": _variable(RUN, "M", "milliseconds since 1970-01-01", "end of the run (UTC)"),

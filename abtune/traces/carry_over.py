@@ -31,6 +31,14 @@ def carry_over(config: Configuration, trace: Trace) -> list[Trace]:
     return variants
 
 
+def adopted(config: Configuration, trace: Trace) -> list[Trace]:
+    """Return the variants of a schedule that a configuration would search: the schedule as it is, too."""
+    skipped = config.skipped_annotation
+    as_it_is = [] if skipped and any(trace.annotated(skipped)) else [trace]
+    carried = carry_over(config, trace) if config.transfer else []
+    return as_it_is + [variant for variant in carried if variant not in as_it_is]
+
+
 def synchronous(trace: list[Any]) -> list[list[Any]]:
     """Return the schedule without its software pipeline."""
     return [write_trace(without_pipeline(read_trace(trace)))]

@@ -45,6 +45,7 @@ def plan_words(plan: Plan, workplace: Workplace, done: Sequence[RunRecord]) -> s
         f" = {len(plan.runs)}, {cost.runs} left",
         f"a run     {settings.trials} trials in iterations of {settings.trials_per_iteration}"
         f"{_guided(settings)}",
+        *_shared(settings),
         f"cost      about {time} ({basis})",
     ]
     return "\n".join(lines)
@@ -57,6 +58,16 @@ def _guided(settings: Settings) -> str:
     few = settings.guided or "none"
     enough = settings.trials_with(_FEW_GUIDED)
     return f"; the cost model guides {few} of them (--trials {enough}: {_FEW_GUIDED})"
+
+
+def _shared(settings: Settings) -> list[str]:
+    """Return what searches exchange, if they do."""
+    if not settings.exchanged:
+        return []
+    return [
+        f"share     {settings.exchanged} of {settings.trials_per_iteration} trials try schedules of the "
+        "partner, which is the search of the same seed"
+    ]
 
 
 def power_words(plan: Plan, *, until_settled: bool) -> str:

@@ -13,6 +13,8 @@ from types import MappingProxyType
 # Of 320 trials the cost model guides three iterations. In h200-deep the best kernels after 320 are 3 % slower
 # than after 512, and after 128 they are 43 % slower (docs/h200-deep.md).
 TRIALS: Mapping[str, tuple[int, int]] = MappingProxyType({"cuda": (320, 64), "llvm": (24, 12)})
+# Share of the trials of an iteration that are schedules of the partner's search, with --share.
+SHARE = 0.25
 SHAPES: Mapping[str, str] = MappingProxyType({"cuda": "tvm14009", "llvm": "quick"})
 SEEDS = 10
 SEEDS_UNTIL_SETTLED = 20

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -57,9 +56,8 @@ def _known_costs(done: Sequence[RunRecord]) -> dict[str, float]:
 def _typical_cost(run: Run, plan: Plan, kind: str) -> float:
     """Return the core seconds of a run by typical numbers."""
     evolving, sampling, candidate = _TYPICAL[kind]
-    iterations = math.ceil(plan.settings.trials / plan.settings.trials_per_iteration)
     search = evolving if run.config.strategy == "evolutionary" else sampling
-    return iterations * search + plan.settings.trials * candidate
+    return plan.settings.iterations * search + plan.settings.trials * candidate
 
 
 def _measuring(plan: Plan, done: Sequence[RunRecord]) -> float:

@@ -74,8 +74,11 @@ class Plan:
     def identity(self) -> dict[str, Any]:
         """Return what must agree for runs to belong into one dataset."""
         # Shapes and seeds may be added later. Settings and the meaning of a configuration may not change.
+        settings = asdict(self.settings)
+        if not self.settings.exchanged:  # earlier versions have no such setting
+            del settings["exchanged"]
         return {
-            "settings": asdict(self.settings),
+            "settings": settings,
             "machine": self.machine,
             "configs": [config.settings() for config in self.configs],
         }
@@ -128,6 +131,7 @@ class Request:
     repeats: int = defaults.REPEATS
     cache: str = defaults.CACHE  # "warm" or "cold", see Timing
     transfer: bool = False  # whether to rebuild winners under the other configurations at the end
+    share: bool = False  # whether the two searches of a seed exchange their fastest schedules
     rng_seed: int = defaults.RNG_SEED  # root of all random numbers that abtune chooses
 
     def check_names(self) -> None:
@@ -154,10 +158,14 @@ class Request:
     def _settings(self, facts: TargetFacts) -> Settings:
         default_trials, default_per_iteration = defaults.TRIALS[facts.kind]
         trials = self.trials or default_trials
+        per_iteration = min(self.trials_per_iteration or default_per_iteration, trials)
+        if self.share and per_iteration < 2:
+            raise InputError("--share needs at least 2 trials in an iteration: its own and the partner's")
         return Settings(
             target=facts.target,
             trials=trials,
-            trials_per_iteration=min(self.trials_per_iteration or default_per_iteration, trials),
+            trials_per_iteration=per_iteration,
+            exchanged=max(round(defaults.SHARE * per_iteration), 1) if self.share else 0,
             search_repeats=defaults.SEARCH_REPEATS,
             search_repeat_ms=defaults.REPEAT_MS,
             rounds=self.rounds,

@@ -70,12 +70,18 @@ class Settings:
     rng_seed: int  # root of all random numbers that abtune chooses
     # state of the device's caches when a kernel is timed: "warm" or "cold", see Timing
     cache: str = "warm"  # the meaning of old datasets, which have no such setting
+    # trials of an iteration that are schedules of the partner's search; zero if searches are independent
+    exchanged: int = 0
+
+    @property
+    def iterations(self) -> int:
+        """Number of iterations that spend the trials."""
+        return math.ceil(self.trials / self.trials_per_iteration)
 
     @property
     def guided(self) -> int:
         """Number of iterations that the cost model guides: those after its first hundred trials."""
-        iterations = math.ceil(self.trials / self.trials_per_iteration)
-        return max(iterations - math.ceil(WARM_UP / self.trials_per_iteration), 0)
+        return max(self.iterations - math.ceil(WARM_UP / self.trials_per_iteration), 0)
 
     def trials_with(self, guided: int) -> int:
         """Return the number of trials that has some guided iterations."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from abtune.dataset.schema import RunStatus, TransferStatus, TrialStatus
+from abtune.dataset.schema import RunStatus, TransferStatus, TrialOrigin, TrialStatus
 
 
 def run_key(shape: str, config: str, seed: int) -> str:
@@ -30,6 +30,8 @@ class RunRecord:
     started: str  # UTC, ISO 8601
     finished: str
     host: str  # machine that drove the run
+    # whose search found each trial's schedule; empty if the searches are independent
+    trial_origin: list[TrialOrigin] = field(default_factory=list)
 
     @property
     def key(self) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 import xarray as xr
 
 from abtune.configurations import CONFIGURATIONS, Configuration
-from abtune.dataset.schema import RUN, TRANSFER, RunStatus, TransferStatus, TrialStatus
+from abtune.dataset.schema import RUN, TRANSFER, RunStatus, TransferStatus, TrialOrigin, TrialStatus
 from abtune.errors import DatasetError, InputError
 from abtune.measure.plan.plan import Plan, make_plan
 from abtune.measure.plan.problem import Settings
@@ -146,6 +146,9 @@ def _record(cell: xr.Dataset) -> RunRecord:
         started=_iso(cell["started"]),
         finished=_iso(cell["finished"]),
         host=str(cell["host"].item()),
+        trial_origin=[TrialOrigin(int(origin)) for origin in cell["trial_origin"].values[tried]]
+        if "trial_origin" in cell
+        else [],
     )
 
 

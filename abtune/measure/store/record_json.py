@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from abtune.dataset.schema import RunStatus, TransferStatus, TrialStatus
+from abtune.dataset.schema import RunStatus, TransferStatus, TrialOrigin, TrialStatus
 from abtune.measure.plan.records import Rounds, RunRecord, TransferTimes, WinnerTimes
 from abtune.measure.plan.trials import Candidate, History, Trial
 
@@ -22,6 +22,7 @@ def record_from_json(content: dict[str, Any]) -> RunRecord:
     # Without the checks a damaged file would be noticed only when the dataset is built.
     content["status"] = RunStatus(content["status"])
     content["trial_status"] = [TrialStatus(status) for status in content["trial_status"]]
+    content["trial_origin"] = [TrialOrigin(origin) for origin in content.get("trial_origin", ())]
     record = RunRecord(**content)
     for name in _TEXTS:
         _require(name, getattr(record, name), str)
@@ -36,6 +37,8 @@ def record_from_json(content: dict[str, Any]) -> RunRecord:
         raise ValueError(
             f"it has {len(record.trial_latency)} latencies for {len(record.trial_status)} trials"
         )
+    if record.trial_origin and len(record.trial_origin) != len(record.trial_status):
+        raise ValueError(f"it has {len(record.trial_origin)} origins for {len(record.trial_status)} trials")
     if isinstance(record.winner, list) is not (record.status is RunStatus.COMPLETE):
         raise ValueError(f"status {record.status.name} and its winner do not go together")
     return record
@@ -82,5 +85,6 @@ def history_from_json(content: dict[str, Any]) -> tuple[History, str]:
     content["trials"] = tuple(Trial(**trial) for trial in content["trials"])
     content["pending"] = tuple(Candidate(**candidate) for candidate in content["pending"])
     content["cost_model"] = base64.b64decode(content["cost_model"])
+    content["exchanged_at"] = tuple(content.get("exchanged_at", ()))  # unknown to earlier versions
     history = History(**{field.name: content[field.name] for field in fields(History)})
     return history, str(content["started"])

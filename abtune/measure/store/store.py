@@ -90,6 +90,13 @@ class Store:
                 f"{self.folder} holds runs, but {self.description.name}, which says with which "
                 "settings they were made, is gone; remove the folder to begin anew, or give another --out"
             )
+        shared = bool(known["settings"].get("exchanged"))
+        if shared != bool(plan.settings.exchanged):
+            has = "searches that share what they find" if shared else "independent searches"
+            raise StoreError(
+                f"{self.dataset} has {has}; go on {'with' if shared else 'without'} --share, "
+                "or give another --out"
+            )
         difference = first_difference(known, plan_identity(plan))
         if difference:
             raise StoreError(
@@ -193,10 +200,9 @@ class Store:
         write_json(self._path("runs", record.key), record)
 
     def save_record(self, run: Run, record: RunRecord) -> None:
-        """Write a finished run; remove its search in progress, and the timings of an earlier winner."""
+        """Write a finished run, and remove the timings of an earlier winner."""
         self._forget_times(run)
         write_json(self._path("runs", run.key), record)
-        self._path("searches", run.key).unlink(missing_ok=True)
 
     # Searches in progress
 
@@ -209,6 +215,10 @@ class Store:
         """Return a search in progress and when it started; both are empty before the first step."""
         path = self._path("searches", run.key)
         return read_json(path, history_from_json) if path.exists() else (History.empty(), "")
+
+    def forget_search(self, run: Run) -> None:
+        """Remove the search of a run that is over."""
+        self._path("searches", run.key).unlink(missing_ok=True)
 
     # Re-measurements
 

@@ -52,12 +52,13 @@ def records_to_dataset(
             if cell in cells:  # no run has the timings if its file was removed
                 cells[cell] |= _values_of_winner(measured, winner)
     shapes = [parse_shape(label) for label in axes.shapes]
+    shared = plan.settings.exchanged > 0
     dataset = dataset_from_cells(
         cells,
         axes,
-        variables=(*_OF_RUN, *_OF_TRIALS, *STATES),
+        variables=(*_OF_RUN, *_OF_TRIALS, *STATES, *["trial_origin"] * shared),
         shape_values={name: [getattr(shape, name) for shape in shapes] for name in ("workload", "flop")},
-        attrs=attrs,
+        attrs={**attrs, "design": "shared"} if shared else attrs,
     )
     return _add_transfers(dataset, measured_shapes)
 
@@ -74,6 +75,8 @@ def _axes(plan: Plan, records: Sequence[RunRecord]) -> Axes:
 
 def _values_of_run(record: RunRecord) -> dict[str, Any]:
     values = {name: getattr(record, name) for name in (*_OF_RUN, *_OF_TRIALS) if name != "device"}
+    if record.trial_origin:
+        values["trial_origin"] = record.trial_origin
     winner = json.dumps(record.winner) if record.winner is not None else ""
     return {**values, "run_status": record.status, "winner": winner}
 

@@ -20,8 +20,18 @@ from abtune.measure.plan.problem import Problem, Settings
 from abtune.measure.plan.trials import Candidate, History
 from abtune.measure.sweep.session import Clock, Session
 from abtune.measure.workers.cluster import Cluster
-from abtune.measure.workers.fork_server import ChildError
-from abtune.measure.workers.tasks import Batch, Timed, build_batch, check, propose, time_batch
+from abtune.measure.workers.fork_server import CallFailed, ChildError
+from abtune.measure.workers.tasks import (
+    Adopted,
+    Batch,
+    Proposal,
+    Timed,
+    adopt,
+    build_batch,
+    check,
+    propose,
+    time_batch,
+)
 from abtune.shapes import Gemm
 
 # Candidates that are built one after the other. Smaller chunks spread a batch better over cores.
@@ -62,6 +72,8 @@ async def try_candidates(
 # The shape of the kernels, and how many of them are tried.
 SHAPE = Gemm(m=128, n=128, k=128)
 KERNELS = 4
+# Schedules that one configuration must be able to take over from the other, at least one of them.
+SCHEDULES = 16
 
 
 class HealthCheck:
@@ -99,6 +111,42 @@ async def try_out(plan: Plan, cluster: Cluster, clock: Clock) -> None:
             await _set_up(plan, cluster, config)
         if not config.space:  # a space of one's own may be made for other workloads
             await _try_kernels(plan.settings, cluster, clock, config)
+    if plan.settings.exchanged:
+        first, second = plan.configs
+        await _try_exchange(plan, cluster, first, second)
+        await _try_exchange(plan, cluster, second, first)
+
+
+def cannot_take_over(config: Configuration, error: Exception) -> TargetError:
+    """Return the error of a configuration that fails when it takes over a schedule."""
+    return TargetError(
+        f"configuration {config.name!r} cannot take schedules over: {error}; mend that, and the same "
+        "command goes on"
+    )
+
+
+async def _try_exchange(plan: Plan, cluster: Cluster, giver: Configuration, taker: Configuration) -> None:
+    """Have one configuration take over a few schedules of another."""
+    target = plan.settings.target
+    shape = plan.shapes[0]  # a space of one's own may be made for the workloads of this sweep
+    sampling = replace(giver, strategy="replay-trace", strategy_options={})
+    given = Problem(shape=shape, config=sampling, target=target)
+    taken = Problem(shape=shape, config=taker, target=target)
+    try:
+        proposal: Proposal = await cluster.search(
+            propose, given, History.empty(), SCHEDULES, 1, 1, priority=1
+        )
+        records = [candidate.record for candidate in proposal.candidates]
+        adopted: Adopted = await cluster.search(adopt, taken, records, frozenset(), 1, priority=1)
+    except CallFailed as error:
+        raise cannot_take_over(taker, error) from None
+    except ChildError as error:
+        raise TargetError(f"this machine cannot tune {giver.name!r}: {error}") from None
+    if not adopted.candidates:
+        raise TargetError(
+            f"{taker.name!r} can take over none of {len(records)} schedules of {giver.name!r}; "
+            "sweep without --share"
+        )
 
 
 async def _set_up(plan: Plan, cluster: Cluster, config: Configuration) -> None:

@@ -1,4 +1,4 @@
-"""The searches of a sweep, side by side: each is a chain of iterations, whose two steps end in a file."""
+"""The searches of a sweep, side by side: each is a chain of iterations, whose steps end in a file."""
 
 from __future__ import annotations
 
@@ -6,24 +6,30 @@ import asyncio
 import datetime
 import math
 import socket
-from dataclasses import dataclass
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from distributed.scheduler import KilledWorker
 
-from abtune.dataset.schema import RunStatus, TrialStatus
+from abtune.dataset.schema import RunStatus, TrialOrigin, TrialStatus
 from abtune.measure.plan.plan import Run, rng_for
 from abtune.measure.plan.problem import Problem
 from abtune.measure.plan.records import RunRecord
-from abtune.measure.plan.trials import History
-from abtune.measure.sweep.candidates import HealthCheck, try_candidates
+from abtune.measure.plan.trials import History, Step
+from abtune.measure.sweep.candidates import HealthCheck, cannot_take_over, try_candidates
+from abtune.measure.sweep.pairs import Partners, grouped
 from abtune.measure.sweep.session import Session, first_error
-from abtune.measure.workers.fork_server import ChildError
-from abtune.measure.workers.tasks import Proposal, propose
+from abtune.measure.workers.fork_server import CallFailed, ChildError
+from abtune.measure.workers.tasks import Adopted, Proposal, adopt, propose
 
 # A step of a search that dies is tried again. To propose again takes other random numbers.
 ATTEMPTS = 3
 # After this many failed trials in a row the machine may be at fault.
 SUSPICIOUS = 4
+
+# Why a run fails whose partner is finished, if nothing is left of what the partner found.
+PARTNER_GONE = "the search with which it shares what it finds is finished, and its files are gone"
 
 
 @dataclass(slots=True)
@@ -36,28 +42,42 @@ class Search:
     started: str  # when it started: UTC, ISO 8601
     priority: int  # a higher one goes first
     health: HealthCheck  # proves that the machine is fit
+    partners: Partners  # the searches with which it shares what it finds
 
     async def carry_on(self) -> None:
         """Search to the end, or until the time is up."""
         failures = 0  # of the present step
-        while not self.history.is_over(self.session.plan.settings.trials):
-            kind = "try" if self.history.pending else "propose"
-            if not self.session.clock.allows(f"{kind} {self.run.config.name}", self.session.reserve()):
-                self.session.out_of_time = True
+        while step := self.history.next_step(self.session.plan.settings):
+            if not self.session.clock.allows(f"{step} {self.run.config.name}", self.session.reserve()):
+                await self._stop()
                 return
             try:
-                longer = await (self._propose(failures) if kind == "propose" else self._try())
+                longer = await self._do(step, failures)
             except (ChildError, KilledWorker) as error:
                 failures += 1
                 if failures < ATTEMPTS:
                     continue
                 await self._prove(broken=True)
-                self._finish(f"the search could not {kind} candidates, {ATTEMPTS} times: {error}")
+                await self.finish(f"the search could not {step} candidates, {ATTEMPTS} times: {error}")
+                return
+            if longer is None:
+                await self._stop()
                 return
             failures = 0
             await self._prove(broken=self._looks_broken(longer))
             self._keep(longer)
-        self._finish("")
+            await self.partners.publish(self.run.config.name, longer)
+        await self.finish("")
+
+    async def _do(self, step: Step, attempt: int) -> History | None:
+        """Return the history after a step; None if the partner takes that step in a later session."""
+        if step == "propose":
+            return await self._propose(attempt)
+        return await (self._try() if step == "try" else self._exchange())
+
+    async def _stop(self) -> None:
+        self.session.out_of_time = True
+        await self.partners.stop()
 
     async def _prove(self, *, broken: bool) -> None:
         """Wait until the machine has proved fit; have it checked again if it may have broken since."""
@@ -74,8 +94,8 @@ class Search:
 
     async def _propose(self, attempt: int) -> History:
         """Return the history after the first step of an iteration: propose candidates."""
-        settings, history = self.session.plan.settings, self.history
-        count = min(settings.trials_per_iteration, settings.trials - len(history.trials))
+        history = self.history
+        count = history.count(self.session.plan.settings)
         threads = self.session.cluster.threads(self.session.runs_left)
         arguments = (self._problem, history, count, self._rng_seed(attempt), threads)
         proposal: Proposal = await self.session.cluster.search(propose, *arguments, priority=self.priority)
@@ -86,6 +106,24 @@ class Search:
         )
         # An iteration that finds nothing new is over.
         return longer if longer.pending else longer.tried((), seconds=0.0)
+
+    async def _exchange(self) -> History | None:
+        """Return the history after an exchange: the partner's fastest schedules are to be tried."""
+        config, history = self.run.config.name, self.history
+        offer = await self.partners.offer_to(config, len(history.exchanged_at))
+        if offer is None:
+            return None
+        count = history.count(self.session.plan.settings)
+        known = frozenset(trial.candidate.module_hash for trial in history.trials)
+        records = [trial.candidate.record for trial in offer]
+        try:
+            adopted: Adopted = await self.session.cluster.search(
+                adopt, self._problem, records, known, count, priority=self.priority
+            )
+        except CallFailed as error:
+            raise cannot_take_over(self.run.config, error) from None
+        self.session.clock.note(f"exchange {config}", adopted.seconds)
+        return history.exchanged(adopted.candidates, seconds=adopted.seconds)
 
     @property
     def _problem(self) -> Problem:
@@ -119,11 +157,17 @@ class Search:
         self.session.progress.advance(len(history.trials) - len(self.history.trials))
         self.history = history
 
-    def _finish(self, failure: str) -> None:
+    async def finish(self, failure: str) -> None:
+        """End the run, with the reason if it has failed."""
+        settings, store = self.session.plan.settings, self.session.store
         record = _record(self.run, self.history, self.started, failure=failure)
-        self.session.store.save_record(self.run, record)
+        if settings.exchanged:
+            origins = [TrialOrigin(trial.candidate.carried_over) for trial in self.history.trials]
+            record = replace(record, trial_origin=origins)
+        store.save_record(self.run, record)
         self.session.note_record(record)
-        self.session.progress.advance(self.session.plan.settings.trials - len(self.history.trials))
+        self.session.progress.advance(settings.trials - len(self.history.trials))
+        await self.partners.publish(self.run.config.name, self.history, finished=True)
 
 
 def _record(run: Run, history: History, started: str, *, failure: str) -> RunRecord:
@@ -163,18 +207,43 @@ async def search_all(session: Session) -> None:
         return
     left = [run for run in plan.runs if not store.is_finished(run)]
     trials = plan.settings.trials
-    histories = {run.key: store.history(run) for run in left}
+    groups = [
+        group
+        for group in grouped(plan.runs, shared=plan.settings.exchanged > 0)
+        if not all(map(store.is_finished, group))
+    ]
+    histories = {run.key: store.history(run) for group in groups for run in group}
     done = (len(plan.runs) - len(left)) * trials
-    done += sum(len(history.trials) for history, _ in histories.values())
+    done += sum(len(histories[run.key][0].trials) for run in left)
     session.progress.begin("tuning", len(plan.runs) * trials, done)
     # Two runs per slot, so that cores search for one half while devices time the other half.
-    slots = asyncio.Semaphore(2 * session.cluster.searchers + session.cluster.devices)
+    together = max(map(len, groups), default=1)
+    slots = asyncio.Semaphore((2 * session.cluster.searchers + session.cluster.devices) // together)
     health = HealthCheck(session)
 
-    async def search(run: Run, priority: int) -> None:
+    async def search(group: Sequence[Run], priority: int) -> None:
         async with slots:
-            history, started = histories.pop(run.key)
-            await Search(session, run, history, started or now(), priority, health).carry_on()
+            found = {run.config.name: histories.pop(run.key) for run in group}
+            finished = {run.config.name for run in group if store.is_finished(run)}
+            partners = Partners({name: history for name, (history, _) in found.items()}, finished)
+            searches = [
+                Search(
+                    session=session,
+                    run=run,
+                    history=found[run.config.name][0],
+                    started=found[run.config.name][1] or now(),
+                    priority=priority,
+                    health=health,
+                    partners=partners,
+                )
+                for run in group
+                if run.config.name not in finished
+            ]
+            is_gone = any(not found[name][0].trials for name in finished)
+            await _all([each.finish(PARTNER_GONE) if is_gone else each.carry_on() for each in searches])
+            if partners.all_finished:
+                for run in group:
+                    store.forget_search(run)
             if not limit.expired():
                 limit.reschedule(_deadline(session))
 
@@ -182,13 +251,19 @@ async def search_all(session: Session) -> None:
         async with asyncio.timeout_at(_deadline(session)) as limit, asyncio.TaskGroup() as group:
             if left:
                 group.create_task(health.run())
-            for index, run in enumerate(left):
-                group.create_task(search(run, -index))
+            for index, runs in enumerate(groups):
+                group.create_task(search(runs, -index))
     except TimeoutError:
         session.out_of_time = True
         await session.cluster.interrupt()
     except BaseExceptionGroup as group_error:
         raise first_error(group_error) from None
+
+
+async def _all(steps: Sequence[Coroutine[Any, Any, None]]) -> None:
+    async with asyncio.TaskGroup() as group:
+        for step in steps:
+            group.create_task(step)
 
 
 def _deadline(session: Session) -> float | None:

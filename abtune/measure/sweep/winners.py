@@ -12,10 +12,9 @@ from dataclasses import replace
 from typing import Any, TypeAlias, TypeVar
 
 from abtune.dataset.schema import RunStatus, TransferStatus
-from abtune.errors import TargetError
 from abtune.measure.plan.plan import Run, rng_for
 from abtune.measure.plan.records import Rounds, RunRecord, TransferTimes, WinnerTimes
-from abtune.measure.sweep.candidates import HealthCheck
+from abtune.measure.sweep.candidates import HealthCheck, cannot_take_over
 from abtune.measure.sweep.session import SLACK, Session, first_error
 from abtune.measure.workers.fork_server import CallFailed
 from abtune.measure.workers.winner_tasks import (
@@ -166,10 +165,7 @@ async def _carry_over(session: Session, run: Run, won: RunRecord, priority: int)
             build_transfer, run, settings, won, priority=priority
         )
     except CallFailed as error:
-        raise TargetError(
-            f"configuration {run.config.name!r} cannot take schedules over: {error}; mend that, and the same "
-            "command goes on"
-        ) from None
+        raise cannot_take_over(run.config, error) from None
     return built
 
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 from abtune.measure.plan.problem import Problem
+from abtune.measure.plan.trials import Candidate
 from abtune.measure.tvm.cuda import nvrtc
-from abtune.measure.tvm.load_tvm import ms, tvm
+from abtune.measure.tvm.load_tvm import ms, shash2hex, tvm
 from abtune.measure.tvm.search_context import search_context
 from abtune.measure.tvm.tensor_programs import tensor_program
 from abtune.measure.tvm.tvm_devices import tvm_target
 from abtune.traces.allowed import require_allowed
+from abtune.traces.carry_over import adopted
 from abtune.traces.carry_over import carry_over as carried_over
 from abtune.traces.trace import Trace, read_trace, write_trace
 
@@ -54,15 +57,55 @@ def carry_over(problem: Problem, record: list[Any]) -> list[list[Any]]:
     InputError
         If the configuration's own function fails.
     """
+    variants = carried_over(problem.config, _before_postprocessing(problem, record))
+    fitting = (_fit(problem, variant) for variant in variants)
+    return [_record(problem, schedule, record) for schedule in fitting if schedule is not None]
+
+
+def adopt(
+    problem: Problem, records: Sequence[list[Any]], known: Collection[str], count: int
+) -> tuple[Candidate, ...]:
+    """Return candidates that another configuration found, as this one builds them.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is computed, by which configuration, and for which target.
+    records : sequence of list
+        Tuning records that a search of another configuration found, as JSON, the best first.
+    known : collection of str
+        Hashes of modules that are no candidates, because they were tried before.
+    count : int
+        Number of candidates wanted.
+
+    Returns
+    -------
+    tuple of Candidate
+        At most `count`; of each schedule all variants that fit.
+    """
+    found: dict[str, Candidate] = {}
+    for record in records:
+        for variant in adopted(problem.config, _before_postprocessing(problem, record)):
+            if len(found) >= count:
+                return tuple(found.values())
+            schedule = _fit(problem, variant)
+            name = shash2hex(schedule.mod) if schedule is not None else ""
+            if name and name not in known:
+                candidate = Candidate(
+                    record=_record(problem, schedule, record), module_hash=name, carried_over=True
+                )
+                found.setdefault(name, candidate)
+    return tuple(found.values())
+
+
+def _before_postprocessing(problem: Problem, record: list[Any]) -> Trace:
     trace = read_trace(record[0])
     require_own_trace(problem, trace)
-    variants = carried_over(problem.config, trace.before_postprocessing())
-    fitting = (_fit(problem, variant) for variant in variants)
-    return [[trace, *record[1:]] for trace in fitting if trace is not None]
+    return trace.before_postprocessing()
 
 
-def _fit(problem: Problem, trace: Trace) -> list[Any] | None:
-    """Return a trace with the postprocessing of a target; None if a postprocessor refuses it."""
+def _fit(problem: Problem, trace: Trace) -> Any | None:
+    """Return a schedule after the postprocessing of a target; None if a postprocessor refuses it."""
     schedule = tvm.s_tir.Schedule(tensor_program(problem.shape), error_render_level="none")
     try:
         tvm.s_tir.schedule.Trace.apply_json_to_schedule(write_trace(trace), schedule)
@@ -72,9 +115,15 @@ def _fit(problem: Problem, trace: Trace) -> list[Any] | None:
     generator = search_context(problem, rng_seed=1).space_generator
     if not all(postprocessor.apply(schedule) for postprocessor in generator.postprocs or ()):
         return None
+    return schedule
+
+
+def _record(problem: Problem, schedule: Any, found: list[Any]) -> list[Any]:
+    """Return the tuning record of a schedule, without a timing, from the one that a search found."""
     workload = ms.database.Workload(schedule.mod)
     record = ms.database.TuningRecord(schedule.trace, workload, None, tvm_target(problem.target), None)
-    return json.loads(json.dumps(record.as_json()))[0]  # type: ignore[no-any-return]
+    trace, times, *_ = json.loads(json.dumps(record.as_json()))
+    return [trace, times, *found[2:]]
 
 
 def scheduled_module(problem: Problem, record: list[Any]) -> Any:

@@ -6,7 +6,7 @@ function for a child is written in a module beside this one and listed here.
 
 from __future__ import annotations
 
-from abtune.measure.tvm.build_kernel import build, carry_over
+from abtune.measure.tvm.build_kernel import adopt, build, carry_over
 from abtune.measure.tvm.propose import check, propose
 from abtune.measure.tvm.time_kernel import (
     check_kernel,
@@ -18,6 +18,7 @@ from abtune.measure.tvm.time_kernel import (
 from abtune.measure.tvm.tvm_devices import describe_target, device_name
 
 __all__ = [
+    "adopt",
     "build",
     "carry_over",
     "check",

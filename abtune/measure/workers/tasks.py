@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from dask.system import cpu_count
 
@@ -75,6 +76,24 @@ def propose(
         threads=threads,
         repeated=repeated,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adopted:
+    """Schedules of the partner's search as a configuration builds them."""
+
+    candidates: tuple[Candidate, ...]  # to be tried
+    seconds: float  # duration of carrying them over
+
+
+def adopt(
+    pool: ProcessPool, problem: Problem, records: Sequence[list[Any]], known: Collection[str], count: int
+) -> Adopted:
+    """Return the first candidates that schedules of the partner's search give, and that are not known."""
+    started = time.monotonic()
+    with pool.searcher() as slot:
+        candidates = slot.call("adopt", problem, records, known, count, timeout=SEARCH_TIMEOUT)
+    return Adopted(candidates=candidates, seconds=time.monotonic() - started)
 
 
 def build_batch(

@@ -161,6 +161,23 @@ def carry_over(problem: Problem, record: list[Any]) -> list[list[Any]]:
     return [[f"{trace} as {name}.{number}", changed] for number in range(int(variants))]
 
 
+def adopt(
+    problem: Problem, records: list[list[Any]], known: frozenset[str], count: int
+) -> tuple[Candidate, ...]:
+    """Take each schedule over as one candidate, which is another kernel; none where ``variants`` is 0."""
+    faults, name = _faults(problem), problem.config.name
+    _log("adopt", problem.shape.label, name, [trace for trace, _ in records], sorted(known), count)
+    _meet(faults, "adopt", problem.shape.label, 0)
+    found = [(f"{trace} as {name}", about) for trace, about in records if faults.get("variants") != "0"]
+    return tuple(
+        Candidate(
+            record=[trace, {**about, "faults": faults, "config": name}], module_hash=trace, carried_over=True
+        )
+        for trace, about in found
+        if trace not in known
+    )[:count]
+
+
 def time_candidate(kernel: Kernel, timing: Timing) -> list[float]:
     """Time a candidate within a search."""
     return _time("time_candidate", kernel.library, timing.repeats)

@@ -61,6 +61,19 @@ def test_seeds_are_ten_or_what_is_asked(asked: dict[str, int], planned: int) -> 
     assert replace(OPEN, **asked).plan_for(CPU).seeds == tuple(range(planned))
 
 
+@pytest.mark.parametrize(("trials", "exchanged"), [(None, 16), (24, 6), (3, 1)])
+def test_searches_that_share_exchange_a_quarter_of_an_iteration(trials: int | None, exchanged: int) -> None:
+    """A quarter of the candidates are the partner's, at least one; without --share none is."""
+    assert replace(OPEN, trials=trials).plan_for(GPU).settings.exchanged == 0
+    assert replace(OPEN, trials=trials, share=True).plan_for(GPU).settings.exchanged == exchanged
+
+
+def test_an_iteration_of_one_trial_cannot_be_shared() -> None:
+    """An iteration needs a candidate of its own and one of the partner."""
+    with pytest.raises(InputError, match="--share needs at least 2 trials in an iteration"):
+        replace(OPEN, trials=1, share=True).plan_for(GPU)
+
+
 def test_what_is_asked_is_planned() -> None:
     """Every given value is planned; an iteration is at most as long as its run."""
     request = Request(

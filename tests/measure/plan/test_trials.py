@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from measure_builders import make_history, make_trial
+from measure_builders import make_history, make_settings, make_trial
 
 from abtune.dataset.schema import TrialStatus
 from abtune.measure.plan.trials import MAX_EMPTY_ITERATIONS, Candidate, History, failed
@@ -28,21 +28,80 @@ def test_without_a_timing_there_is_no_winner(latencies: tuple[float, ...]) -> No
 def test_a_search_is_over_when_its_budget_is_spent() -> None:
     """Failed trials count against the budget, and the last trial ends the search."""
     history = make_history(1.0, NAN)
-    assert not history.is_over(3)
-    assert history.is_over(2)
-    assert history.is_over(1)
+    steps = {trials: history.next_step(make_settings(trials=trials)) for trials in (3, 2, 1)}
+    assert steps == {3: "propose", 2: None, 1: None}
 
 
 def test_a_search_is_over_when_nothing_new_comes() -> None:
     """Five empty iterations in a row end a search; an iteration with trials resets the count."""
+    settings = make_settings(trials=100)
     history = make_history(1.0)
     for _ in range(MAX_EMPTY_ITERATIONS - 1):
         history = history.proposed((), cost_model=b"", seconds=0.0).tried((), seconds=0.0)
-    assert not history.is_over(100)
-    assert history.proposed((), cost_model=b"", seconds=0.0).tried((), seconds=0.0).is_over(100)
+    assert history.next_step(settings) == "propose"
+    over = history.proposed((), cost_model=b"", seconds=0.0).tried((), seconds=0.0)
+    assert over.next_step(settings) is None
     resumed = history.proposed((), cost_model=b"", seconds=0.0).tried((make_trial(),), seconds=0.0)
     assert resumed.empty_iterations == 0
-    assert not resumed.proposed((), cost_model=b"", seconds=0.0).tried((), seconds=0.0).is_over(100)
+    longer = resumed.proposed((), cost_model=b"", seconds=0.0).tried((), seconds=0.0)
+    assert longer.next_step(settings) == "propose"
+
+
+def share(trials: int, per_iteration: int, exchanged: int, *, found: int = 99) -> list[tuple[str, int]]:
+    """Return the steps of a search that shares, and their numbers of candidates, at most `found`."""
+    settings = make_settings(trials=trials, trials_per_iteration=per_iteration, exchanged=exchanged)
+    history, steps = History.empty(), []
+    while (step := history.next_step(settings)) is not None:
+        count = min(history.count(settings), found)
+        steps.append((step, count))
+        carried = Candidate(record=[], module_hash="", carried_over=step == "exchange")
+        candidates = (carried,) * count
+        if step == "propose":
+            history = history.proposed(candidates, cost_model=b"", seconds=0.0)
+        else:
+            history = history.exchanged(candidates, seconds=0.0)
+        tried = tuple(make_trial(candidate=candidate) for candidate in candidates)
+        if tried or step == "propose":
+            history = history.tried(tried, seconds=0.0)
+    return steps
+
+
+@pytest.mark.parametrize(
+    ("budget", "counts"),
+    [
+        ((192, 64, 16), [48, 16, 48, 16, 48, 16]),
+        ((24, 12, 3), [9, 3, 9, 3]),
+        ((20, 16, 4), [12, 4, 1, 3]),
+        ((4, 4, 1), [3, 1]),
+        ((17, 16, 4), [12, 4, 1, 0]),
+    ],
+)
+def test_an_iteration_ends_with_an_exchange(budget: tuple[int, int, int], counts: list[int]) -> None:
+    """Own candidates and those of the partner take turns and spend the budget together."""
+    steps = share(*budget)
+    assert [count for _, count in steps] == counts
+    assert {step for step, _ in steps[::2]} == {"propose"}
+    assert {step for step, _ in steps[1::2]} <= {"exchange"}
+    assert sum(counts) == budget[0]
+
+
+def test_partners_have_the_same_number_of_exchanges() -> None:
+    """A search that finds little still meets its partner at every exchange, and asks for what is left."""
+    assert [step for step, _ in share(12, 4, 1, found=0)] == ["propose", "exchange"] * 3
+    assert share(12, 4, 1, found=2) == [("propose", 2), ("exchange", 2)] * 3
+
+
+def test_a_search_offers_its_own_fastest_schedules() -> None:
+    """An offer has the timed schedules that a search found itself, as they were at that exchange."""
+    own = tuple(make_trial(latency, number=number) for number, latency in enumerate((3.0, NAN, 1.0)))
+    taken = Candidate(record=[], module_hash="taken", carried_over=True)
+    first = History.empty().proposed((), cost_model=b"", seconds=0.0).tried(own, seconds=0.0)
+    assert first.offer(0) == [own[2], own[0]]
+    later = first.exchanged((taken,), seconds=0.0).tried((make_trial(0.5, candidate=taken),), seconds=0.0)
+    best = make_trial(0.1, number=9)
+    longer = later.proposed((best.candidate,), cost_model=b"", seconds=0.0).tried((best,), seconds=0.0)
+    assert longer.offer(0) == [own[2], own[0]]
+    assert longer.offer(1) == [best, own[2], own[0]]
 
 
 def test_an_iteration_extends_a_history() -> None:

@@ -93,13 +93,15 @@ def test_rounds_survive_their_file(store: Store, plan: Plan) -> None:
 
 
 def test_a_finished_run_ends_its_search(store: Store, plan: Plan) -> None:
-    """Once a run is on disk it is finished, and its search in progress is gone."""
+    """Once a run is on disk it is finished; its search stays until its partner is finished, too."""
     run = plan.runs[0]
     with store.opened(plan, ABOUT):
         store.save_history(run, make_history(1e-3), "then")
         assert not store.is_finished(run)
         store.save_record(run, make_record(run))
     assert store.is_finished(run)
+    assert store.history(run)[0].trials  # its partner may ask for them
+    store.forget_search(run)
     assert store.history(run) == (History.empty(), "")
 
 

@@ -104,8 +104,9 @@ def proposed_on_disk(store: Store) -> set[int]:
 
 @pytest.mark.kills
 @pytest.mark.parametrize(("kills", "seeds"), [(6, 3), pytest.param(20, 5, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("share", [[], ["--share"]], ids=["alone", "shared"])
 def test_a_sweep_that_is_killed_many_times_is_the_same(
-    start: Start, sweep_here: SweepHere, log: Path, kills: int, seeds: int
+    start: Start, sweep_here: SweepHere, log: Path, kills: int, seeds: int, share: list[str]
 ) -> None:
     """A sweep that is killed at random moments loses only steps in flight, and ends the same."""
     rng = np.random.default_rng(5)
@@ -113,7 +114,7 @@ def test_a_sweep_that_is_killed_many_times_is_the_same(
     finished, kept = {}, set()
     for _ in range(kills):
         before = len(calls(log))
-        with start(seeds=seeds) as process:
+        with start(*share, seeds=seeds) as process:
             wait_for_work(log, process, int(rng.integers(1, 25)))
             assert process.poll() is None, "the sweep was over before it was killed often enough"
             process.kill()
@@ -124,12 +125,12 @@ def test_a_sweep_that_is_killed_many_times_is_the_same(
         kept |= proposed_on_disk(store)
         store.records()
         store.rounds()
-    code, said = sweep_here(seeds=seeds)
+    code, said = sweep_here(*share, seeds=seeds)
     assert (code, said[-1]) == (0, f"abtune.nc: {runs} of {runs} runs done")
     assert unchanged(finished)
     # Each run has 2 iterations; at most 5 runs are in flight at 2 cores and 1 device.
     assert 2 * runs <= proposals(log) <= 2 * runs + 5 * kills
-    assert sweep_here(seeds=seeds, out="whole.nc")[0] == 0
+    assert sweep_here(*share, seeds=seeds, out="whole.nc")[0] == 0
     whole, killed = (abtune.open_dataset(name) for name in ("whole.nc", "abtune.nc"))
     assert (killed["run_status"] == OK).all()
     xr.testing.assert_identical(without_circumstances(killed), without_circumstances(whole))

@@ -45,6 +45,28 @@ def test_mainline_proposes_no_asynchronous_copies(proposals: dict[str, tuple[Can
     assert any(marked["async"])
 
 
+def test_each_configuration_takes_over_what_it_could_have_found(
+    room: Any, proposals: dict[str, tuple[Candidate, ...]]
+) -> None:
+    """Mainline takes the other's schedules without a pipeline; async takes them as they are, and with one."""
+    adopt, shape = room.build_kernel.adopt, LARGE
+    of_async = [each.record for each in proposals["async"]]
+    taken = adopt(problem(shape, MAINLINE, CUDA), of_async, frozenset(), 99)
+    assert taken
+    assert not any(PIPELINE in trace(each) for each in taken)
+    of_mainline = [each.record for each in proposals["mainline"]]
+    taken = adopt(problem(shape, ASYNC, CUDA), of_mainline, frozenset(), 99)
+    as_they_are = [each for each in taken if PIPELINE not in trace(each)]
+    hashes = [each.module_hash for each in proposals["mainline"]]
+    assert [each.module_hash for each in as_they_are] == hashes
+    assert len(taken) > len(as_they_are)
+    assert all(each.carried_over for each in taken)
+    known = frozenset(hashes[:4])
+    some = adopt(problem(shape, ASYNC, CUDA), of_mainline, known, 3)
+    assert len(some) == 3
+    assert not known & {each.module_hash for each in some}
+
+
 def machine_code(elf: bytes) -> dict[str, bytes]:
     """Return the machine code of an ELF file by the name of its section."""
     (table,) = struct.unpack_from("<Q", elf, 0x28)
