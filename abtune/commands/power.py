@@ -133,7 +133,7 @@ def _from_dataset(
 
     import abtune
     from abtune.compare.settings import make_settings
-    from abtune.samples.samples import extract
+    from abtune.samples.samples import extract_both
     from abtune.sections.power.seed_plan import plan_from_dataset
 
     name = name or default_dataset()
@@ -142,6 +142,6 @@ def _from_dataset(
     chosen = settings.baseline, settings.candidate
     goal = dataclasses.replace(goal, shapes=shapes or opened.sizes["shape"])
     plan = plan_from_dataset(opened, chosen, goal, level=level)
-    seeds = np.maximum(*(extract(opened, config).n for config in chosen))
+    seeds = np.maximum(*(side.n for side in extract_both(opened, *chosen)))
     pooled = int(np.count_nonzero(seeds >= 2))
     return plan, f"pooled over {pooled} shape{'' if pooled == 1 else 's'} of {name}"
