@@ -80,9 +80,9 @@ def test_swapping_the_sides_negates_the_interval(name: str, n: int) -> None:
     np.testing.assert_allclose(found[0].low, found[2].low, rtol=1e-12)
 
 
-def test_the_default_is_widened_to_the_paired_t_below_ten_pairs() -> None:
-    """At nine pairs it is no narrower; below five it is the paired t."""
-    for n in (3, 4, 7, 9):
+def test_the_default_is_widened_to_the_paired_t_below_twenty_pairs() -> None:
+    """At nineteen pairs it is no narrower; below five it is the paired t."""
+    for n in (3, 4, 7, 19):
         samples = of_pairs(*sides(n=n, seed=n))
         ours, closed = expanded_percentile(samples, level=0.95), welch(samples, level=0.95)
         assert (ours.low <= closed.low).all()
@@ -93,11 +93,11 @@ def test_the_default_is_widened_to_the_paired_t_below_ten_pairs() -> None:
 
 def test_the_bootstrap_is_that_of_resampled_pairs() -> None:
     """Percentiles of the mean of resampled differences, expanded by Hesterberg's tails."""
-    first, second = sides(shapes=1, n=12, seed=5)
+    first, second = sides(shapes=1, n=20, seed=5)
     difference = (first - second)[0]
     rng = np.random.default_rng(0)
-    means = rng.choice(difference, (200_000, 12)).mean(axis=1)
-    tail = special.ndtr(-math.sqrt(12 / 11) * stats.t.ppf(0.975, 11))
+    means = rng.choice(difference, (200_000, 20)).mean(axis=1)
+    tail = special.ndtr(-math.sqrt(20 / 19) * stats.t.ppf(0.975, 19))
     low, high = np.quantile(means, [tail, 1 - tail])
     found = expanded_percentile(of_pairs(first, second), level=0.95)
     width = high - low

@@ -138,7 +138,7 @@ METHODS: Mapping[tuple[str, str], Method] = {
         Method(
             name="paired-bootstrap",
             paired=True,
-            words="expanded percentile bootstrap of the mean difference of pairs, with the paired t below 10 "
+            words="expanded percentile bootstrap of the mean difference of pairs, with the paired t below 20 "
             "pairs",
             coverage=(0.950, 0.950, 0.950),
             function=f"{_HOME}.percentile:expanded_percentile",
