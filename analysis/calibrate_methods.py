@@ -12,7 +12,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
-from simulated_claims import claims_table
+from simulated_claims import claims_table, pair_claims_table
 from simulated_pairs import pair_coverage_table, pair_reports_table, pair_worth_table, pairs_table
 from simulated_reports import (
     ALPHA,
@@ -173,6 +173,7 @@ def main() -> None:
             "coverage pairs": (pair_coverage_table, [replications]),
             "pairs": (pairs_table, [2 * replications]),
             "pair reports": (pair_reports_table, [analyses]),
+            "pair claims": (pair_claims_table, [analyses // 2]),
             "pair worth": (pair_worth_table, [replications]),
         }
         wanted = [arguments.only] if arguments.only else list(makers)

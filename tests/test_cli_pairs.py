@@ -232,3 +232,31 @@ def test_all_shapes_together(run: Run) -> None:
     text = words(run, "analyze", "shared.nc", "--overall")
     assert "The candidate is faster in " in text
     assert "of the pairs, mean over these shapes" in text
+
+
+def test_pairs_are_planned_with_the_noise_of_separate_runs(run: Run) -> None:
+    """The variance of a difference is s1^2 + s2^2 - 2 r s1 s2; a shared dataset shows its own."""
+    spread = np.sqrt(np.log1p(0.15**2))
+    plan = read(run, "power", "--cv", "15", "--correlation", "0.7")
+    assert plan["baseline"]["spread"] == pytest.approx(spread * np.sqrt(2 * 0.3))
+    assert plan["fewest"] == 6
+    separate = read(run, "power", "separate.nc")
+    found = read(run, "power", "separate.nc", "--correlation", "0.5")
+    one, two = (separate[side]["spread"] for side in ("baseline", "candidate"))
+    assert found["baseline"]["spread"] == pytest.approx(np.sqrt(one**2 + two**2 - one * two))
+    row, other = found["shapes"][0], separate["shapes"][0]
+    one, two = other["baseline"], other["candidate"]
+    assert row["baseline"] == pytest.approx(np.sqrt(one**2 + two**2 - one * two))
+    assert row["seeds"][3] < other["seeds"][3]
+    assert "a correlation of 0.5. No dataset shows it." in words(
+        run, "power", "separate.nc", "--correlation", "0.5"
+    )
+    refused = run("power", "shared.nc", "--correlation", "0.5")
+    assert refused.err == "abtune: the dataset has pairs, which show their own correlation; leave it out\n"
+
+
+def test_the_seeds_are_drawn_of_whole_pairs(run: Run) -> None:
+    """A figure has the runs that the report judges."""
+    pytest.importorskip("matplotlib")
+    for kind in ("seeds", "forest", "trials"):
+        assert run("plot", "shared.nc", "--kind", kind, "--out", f"{kind}.svg").code == 0

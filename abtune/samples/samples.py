@@ -68,7 +68,7 @@ def _only(dataset: xr.Dataset, whole: npt.NDArray[np.bool_]) -> xr.Dataset:
 
 
 def _whole_pairs(every: Samples, kept: Samples, whole: npt.NDArray[np.bool_]) -> Samples:
-    """Return the seeds of whole pairs, and what became of all runs."""
+    """Return the seeds of whole pairs, and the outcome of all runs."""
     left_out = _count(~np.isnan(every.value) & ~whole)
     fates = {name: getattr(every, name) for name in ("failed", "missing", "untimed", "found_nothing")}
     return replace(kept, **fates, paired=True, unpaired=left_out)

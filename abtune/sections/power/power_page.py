@@ -101,6 +101,8 @@ def _shapes(plan: SeedPlan) -> Grid:
 
 def _notes(plan: SeedPlan) -> Iterator[str]:
     yield from plan.caveats
+    if plan.goal.correlation is not None:
+        yield f"Pairs are taken to have a correlation of {plan.goal.correlation:g}. No dataset shows it."
     boosts = ", ".join(plain_percent(boost) for boost in plan.goal.boosts)
     yield f"Columns {boosts}: power in percent to find a true boost of that size."
     yield (

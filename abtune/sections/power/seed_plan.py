@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 import xarray as xr
 
 from abtune.compare.statistics import lent_noise
@@ -68,6 +69,7 @@ class Goal:
     boosts: tuple[float, ...]  # true boosts to plan for, fractions
     seeds: tuple[int, ...]  # numbers per side to look at
     paired: bool = False  # seeds are pairs
+    correlation: float | None = None  # of the runs of a pair, to plan pairs with the noise of separate runs
 
     @property
     def requirement(self) -> Requirement:
@@ -130,10 +132,18 @@ def plan_from_noise(noise: float, goal: Goal) -> SeedPlan:
     return _plan([SideNoise(config=name, spread=spread) for name in ("baseline", "candidate")], goal)
 
 
+def _of_differences(first: npt.ArrayLike, second: npt.ArrayLike, goal: Goal) -> Floats:
+    """Return the noise of the differences of pairs from that of both sides."""
+    one, two = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    return np.sqrt(one**2 + two**2 - 2 * (goal.correlation or 0.0) * one * two)
+
+
 def plan_from_dataset(dataset: xr.Dataset, configs: tuple[str, str], goal: Goal, *, level: float) -> SeedPlan:
     """Return a plan for the noise of a dataset, pooled over its shapes."""
     sides, noise, caveats = what_varies(*extract_both(dataset, *configs)), [], []
     if is_paired(dataset):
+        if goal.correlation is not None:
+            raise InputError("the dataset has pairs, which show their own correlation; leave it out")
         goal = replace(goal, paired=True)
         sides = replace(sides[0], config=DIFFERENCES), sides[1]
     for side in sides[:1] if goal.paired else sides:
@@ -155,6 +165,9 @@ def plan_from_dataset(dataset: xr.Dataset, configs: tuple[str, str], goal: Goal,
 
 def _plan(sides: Sequence[SideNoise], goal: Goal, cost: RunCost | None = None) -> SeedPlan:
     """Return a plan without the shapes."""
+    if goal.correlation is not None:
+        spread = float(_of_differences(sides[0].spread, sides[1].spread, goal))
+        sides, goal = [SideNoise(config=DIFFERENCES, spread=spread)], replace(goal, paired=True)
     noise = sides[0].spread, 0.0 if goal.paired else sides[1].spread
     smallest = smallest_paired_p(MOST_SEEDS) if goal.paired else smallest_p(MOST_SEEDS, MOST_SEEDS)
     needed = seeds_needed(goal.boosts, *noise, goal.requirement)
@@ -198,6 +211,8 @@ def _plan(sides: Sequence[SideNoise], goal: Goal, cost: RunCost | None = None) -
 
 def _by_shape(sides: Sequence[Samples], labels: Sequence[str], goal: Goal) -> Iterator[ShapeNeed]:
     first, second = (lent_noise(side) for side in sides)
+    if goal.correlation is not None:
+        first, second, goal = _of_differences(first, second, goal), 0 * second, replace(goal, paired=True)
     boosts = np.array(goal.boosts)[np.newaxis]
     needed = seeds_needed(boosts, first[:, np.newaxis], second[:, np.newaxis], goal.requirement)
     for label, baseline, candidate, seeds in zip(
