@@ -173,7 +173,7 @@ def main() -> None:
             "coverage pairs": (pair_coverage_table, [replications]),
             "pairs": (pairs_table, [2 * replications]),
             "pair reports": (pair_reports_table, [analyses]),
-            "pair claims": (pair_claims_table, [analyses // 2]),
+            "pair claims": (pair_claims_table, [analyses // 4]),
             "pair worth": (pair_worth_table, [replications]),
         }
         wanted = [arguments.only] if arguments.only else list(makers)

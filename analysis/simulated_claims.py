@@ -27,7 +27,7 @@ PAIRS: Mapping[str, tuple[Noise, Noise]] = {
 HEADS = ("faster", "slower", "not slower, count", "not slower, verdict", "worst shape")
 
 
-OF_PAIRS = ("normal 10 %", "spreads 4:1", "skewed candidate", "sessions share half of the variance")
+OF_PAIRS = ("normal 10 %", "skewed candidate", "sessions share half of the variance")
 
 
 def pair_claims_table(reports: int) -> str:

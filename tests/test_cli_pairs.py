@@ -260,3 +260,33 @@ def test_the_seeds_are_drawn_of_whole_pairs(run: Run) -> None:
     pytest.importorskip("matplotlib")
     for kind in ("seeds", "forest", "trials"):
         assert run("plot", "shared.nc", "--kind", kind, "--out", f"{kind}.svg").code == 0
+
+
+def test_datasets_without_enough_pairs_say_so(run: Run) -> None:
+    """One pair, no pair, or all runs failed: every command has an answer or one line."""
+    fields: dict[str, Any] = {
+        "shapes": ["s0", "s1", "s2"],
+        "configs": ["mainline", "async"],
+        "design": "shared",
+    }
+    latency = np.exp(log_latency(5, 0.5))[..., :2]
+    status = np.zeros(latency.shape, dtype=int)
+    status[0, 0, 0] = status[1, 0, 0] = status[1, 1, 1] = abtune.RunStatus.FAILED
+    status[2] = abtune.RunStatus.FAILED
+    abtune.save_dataset(abtune.make_dataset(latency, run_status=status, **fields), "few.nc")
+    found = read(run, "analyze", "few.nc")
+    assert [row["verdict"] for row in found["comparisons"]] == ["invalid"] * 3
+    assert [row["n_baseline"] for row in found["comparisons"]] == [1, 0, 0]
+    assert "One pair supports no verdict." in found["sentence"]
+    assert "One pair supports no verdict." in found["caveats"]
+    assert any(note.endswith("has no interval: no shape has two whole pairs.") for note in found["caveats"])
+    for shape in fields["shapes"]:
+        assert "Whole pairs; nothing else." in words(run, "analyze", "few.nc", "--explain", shape)
+    for command, said in (
+        (["power", "few.nc"], "no shape has two whole pairs, so its noise is unknown; give --cv"),
+        (["calibrate", "few.nc"], "no shape has three whole pairs, so there is no noise to calibrate with"),
+        (["compare", "few.nc", "other.nc"], "no common shape has two seeds of each configuration"),
+    ):
+        refused = run(*command)
+        assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1)
+        assert said in refused.err

@@ -258,7 +258,7 @@ def _side(samples: Samples, index: int) -> Side:
         failed=int(samples.failed[index]),
         found_nothing=int(samples.found_nothing[index]),
         trials=samples.trials,
-        failed_pairs=int(np.broadcast_to(samples.failed_pairs, samples.n.shape)[index]),
+        failed_pairs=int(samples.failed_pairs[index]),
         latency=float(samples.latency[index]),
         noise=float(samples.noise[index]),
     )

@@ -75,16 +75,14 @@ def overall(
     matched = ~np.isnan(log_boost)
     replicated = matched & (np.minimum(baseline.n, candidate.n) >= 2)
     used = replicated if replicated.any() else matched
-    caveats = []
+    caveats, two = [], "two whole pairs" if settings.paired else "two seeds per configuration"
     if not replicated.any() and matched.any():
-        caveats.append(
-            "The boost over these shapes has no interval: no shape has two seeds per configuration."
-        )
+        caveats.append(f"The boost over these shapes has no interval: no shape has {two}.")
     elif (used != matched).any():
         left_out = np.count_nonzero(used != matched)
         caveats.append(
-            f"The boost over these shapes leaves out {count(int(left_out), 'shape')} with fewer than two "
-            "seeds per configuration. The boost of shapes like these includes them."
+            f"The boost over these shapes leaves out {count(int(left_out), 'shape')} with fewer than {two}. "
+            "The boost of shapes like these includes them."
         )
     if np.count_nonzero(matched) == 1:
         caveats.append("One shape says nothing about other shapes.")

@@ -37,11 +37,9 @@ class Samples:
         Integers  # (shapes,): complete runs that found nothing within the first trials, if compared
     )
     trials: int  # how many trials these are; 0 where winners are compared
-    paired: bool = False  # whether a seed is a pair with that of the other side; only whole pairs have values
-    unpaired: int | Integers = (
-        0  # (shapes,): timed runs left out because the other run of the pair has no timing
-    )
-    failed_pairs: int | Integers = 0  # (shapes,): pairs of which a run failed or found nothing
+    unpaired: Integers  # (shapes,): timed runs left out because the other run of the pair has no timing
+    failed_pairs: Integers  # (shapes,): pairs of which a run failed or found nothing
+    paired: bool = False  # whether a seed is a pair with that of the other side; then all are whole pairs
 
 
 def extract_both(dataset: xr.Dataset, baseline: str, candidate: str) -> tuple[Samples, Samples]:
@@ -101,6 +99,8 @@ def extract(dataset: xr.Dataset, config: str) -> Samples:
         untimed=_count(untimed & ~searched),
         found_nothing=_count(untimed & searched),
         trials=trials,
+        unpaired=np.zeros_like(values.n),
+        failed_pairs=np.zeros_like(values.n),
     )
 
 

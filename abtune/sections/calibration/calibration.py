@@ -75,7 +75,8 @@ def calibrate(
     labels = [str(label) for label in dataset["shape"].values.tolist()]
     usable = np.flatnonzero(np.minimum(sides[0].n, sides[1].n) >= _FEWEST).astype(np.int64)
     if not len(usable):
-        raise InputError("no shape has three seeds per configuration, so there is no noise to calibrate with")
+        three = "three whole pairs" if settings.paired else "three seeds per configuration"
+        raise InputError(f"no shape has {three}, so there is no noise to calibrate with")
     rng = np.random.default_rng(settings.rng_seed)
     pools = [noise_pools(side, usable) for side in what_varies(*sides)]
     simulation = Simulation(pools, two_sample(*sides).floor[usable], settings, replications=replications)

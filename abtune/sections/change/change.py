@@ -174,7 +174,8 @@ def compare_datasets(
     Notes
     -----
     The log boost of a dataset is the difference of the mean log latencies of its seeds. The change is
-    the difference of two log boosts, of four independent samples. Its error is sqrt(sum of s_i^2/n_i).
+    the difference of two log boosts, of four independent samples. Its error is sqrt(sum of s_i^2/n_i); a
+    shared design has one sample, the differences of its pairs.
     Its degrees of freedom are those of Welch and Satterthwaite (1946, DOI 10.2307/3002019), reduced as
     :func:`abtune.analyze` reduces them: within each dataset, and again between the two.
     """

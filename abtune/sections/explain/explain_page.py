@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from statistics import stdev
 
 from abtune.compare.results import Verdict
 from abtune.report.columns import intervals
@@ -88,7 +89,9 @@ def _pairs(story: Explanation) -> Iterator[str]:
     if story.pairs:
         decimals = boost_decimals([(story.comparison.boost_high - story.comparison.boost_low) / 2])
         listed = (f"{percent_cell(pair.boost, decimals)}\xa0({pair.seed})" for pair in story.pairs)
-        yield f"Boosts of the pairs, % (seed): {', '.join(listed)}."
+        logs = [math.log1p(pair.boost) for pair in story.pairs]
+        noise = f"; noise {spread_percent(stdev(logs))}%" if len(logs) > 1 else ""
+        yield f"Boosts of the pairs, % (seed): {', '.join(listed)}{noise}."
 
 
 def _intervals(rows: Sequence[MethodInterval]) -> Grid:
