@@ -94,7 +94,7 @@ class TwoSample:
                 )
 
     def _turned(self) -> TwoSample:
-        """Return pairs whose zeros are on the slower side, so that exchanged sides are exchanged exactly."""
+        """Return pairs whose zeros are on the side with the smaller mean, whichever side is called first."""
         differences = self.first - self.second
         known = np.where(np.isnan(differences), 0.0, differences)
         forward, zeros = known.sum(axis=1) >= 0, np.where(np.isnan(differences), np.nan, 0.0)
