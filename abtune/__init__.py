@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from abtune.configurations import Configuration
     from abtune.dataset.build import add_variables, make_dataset
     from abtune.dataset.netcdf import open_dataset, save_dataset
-    from abtune.dataset.schema import RunStatus, TrialStatus
+    from abtune.dataset.schema import RunStatus, TrialOrigin, TrialStatus
     from abtune.errors import AbtuneError
     from abtune.sections.change.change import Change, compare_datasets
 
@@ -28,6 +28,7 @@ __all__ = [
     "Comparison",
     "Configuration",
     "RunStatus",
+    "TrialOrigin",
     "TrialStatus",
     "Verdict",
     "__version__",
@@ -47,6 +48,7 @@ _HOME = {
     "Comparison": "abtune.compare",
     "Configuration": "abtune.configurations",
     "RunStatus": "abtune.dataset.schema",
+    "TrialOrigin": "abtune.dataset.schema",
     "TrialStatus": "abtune.dataset.schema",
     "Verdict": "abtune.compare",
     "add_variables": "abtune.dataset.build",

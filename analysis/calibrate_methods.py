@@ -12,7 +12,8 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
-from simulated_claims import claims_table
+from simulated_claims import claims_table, pair_claims_table
+from simulated_pairs import pair_coverage_table, pair_reports_table, pair_worth_table, pairs_table
 from simulated_reports import (
     ALPHA,
     PAIRS,
@@ -169,6 +170,11 @@ def main() -> None:
             "false alarms": (false_alarm_table, [2 * replications]),
             "shapes together": (all_shapes_table, [replications]),
             "single run": (single_run_table, [replications]),
+            "coverage pairs": (pair_coverage_table, [replications]),
+            "pairs": (pairs_table, [2 * replications]),
+            "pair reports": (pair_reports_table, [analyses]),
+            "pair claims": (pair_claims_table, [analyses // 4]),
+            "pair worth": (pair_worth_table, [replications]),
         }
         wanted = [arguments.only] if arguments.only else list(makers)
         made = {name: pool.submit(makers[name][0], *makers[name][1]) for name in wanted}

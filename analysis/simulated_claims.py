@@ -27,7 +27,15 @@ PAIRS: Mapping[str, tuple[Noise, Noise]] = {
 HEADS = ("faster", "slower", "not slower, count", "not slower, verdict", "worst shape")
 
 
-def claims_table(reports: int, names: Sequence[str] = tuple(PAIRS)) -> str:
+OF_PAIRS = ("normal 10 %", "skewed candidate", "sessions share half of the variance")
+
+
+def pair_claims_table(reports: int) -> str:
+    """Lay out the same for pairs, whose runs share a part as large as the noise of a side."""
+    return claims_table(reports, OF_PAIRS, "shared")
+
+
+def claims_table(reports: int, names: Sequence[str] = tuple(PAIRS), design: str = "independent") -> str:
     """Lay out how many reports make a false claim of each kind."""
     rows = []
     for name in names:
@@ -38,22 +46,27 @@ def claims_table(reports: int, names: Sequence[str] = tuple(PAIRS)) -> str:
             count = _independent if name.endswith("independent") else claims.at_least
             with mock.patch.object(claims, "at_least", count):
                 for _ in range(reports):
-                    wrong += _wrong(pair, n, rng, shared=name.startswith("sessions"))
+                    wrong += _wrong(pair, n, rng, design, shared=name.startswith("sessions"))
             row.append(" / ".join(f"{100 * share / reports:.1f}" for share in wrong))
         rows.append(row)
-    return table(["noise", *(f"{n}+{n}" for n in (5, 10, 20))], rows)
+    return table(["noise", *(f"{n}" if design == "shared" else f"{n}+{n}" for n in (5, 10, 20))], rows)
 
 
 def _independent(p: Array, *, correlation: float, alpha: float) -> int:  # noqa: ARG001 - it is ignored
     return at_least(p, correlation=0.0, alpha=alpha)
 
 
-def _wrong(pair: tuple[Noise, Noise], n: int, rng: np.random.Generator, *, shared: bool) -> list[bool]:
+def _wrong(
+    pair: tuple[Noise, Noise], n: int, rng: np.random.Generator, design: str, *, shared: bool
+) -> list[bool]:
     """Return which claims are false where nothing differs, or where every shape is at the tolerance."""
     logs = np.stack([noise(rng, (SHAPES, n)) for noise in pair], axis=1)
     if shared:
         logs = logs + rng.normal(0, 0.07, (1, 2, n))
-    same, limit = _analysis(logs), _analysis(logs + np.array([0.0, -np.log1p(-TOLERANCE)])[:, np.newaxis])
+    if design == "shared":
+        logs = logs + rng.normal(0, 0.1, (SHAPES, 1, n))
+    slower = logs + np.array([0.0, -np.log1p(-TOLERANCE)])[:, np.newaxis]
+    same, limit = _analysis(logs, design), _analysis(slower, design)
     assert same.worst is not None  # noqa: S101 - every shape has seeds
     return [
         _claimed(same, "faster", 0.0) > 0,
@@ -64,10 +77,10 @@ def _wrong(pair: tuple[Noise, Noise], n: int, rng: np.random.Generator, *, share
     ]
 
 
-def _analysis(logs: Array) -> Analysis:
+def _analysis(logs: Array, design: str) -> Analysis:
     seconds = np.exp(logs - 8)[..., np.newaxis, np.newaxis]
     labels = [f"s{number}" for number in range(SHAPES)]
-    dataset = abtune.make_dataset(seconds, shapes=labels, configs=["a", "b"])
+    dataset = abtune.make_dataset(seconds, shapes=labels, configs=["a", "b"], design=design)
     return abtune.analyze(dataset, level=1 - ALPHA, tolerance=TOLERANCE)
 
 

@@ -244,5 +244,7 @@ def _samples(value: Array) -> Samples:
         missing=none,
         untimed=none,
         found_nothing=none,
+        unpaired=none,
+        failed_pairs=none,
         trials=0,
     )

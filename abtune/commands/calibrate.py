@@ -79,7 +79,7 @@ def calibrate(
     source = dataset or default_dataset()
     destination.check([source])
     opened = abtune.open_dataset(source)
-    how["method"] = how["method"] or ""
+    how |= {name: how[name] or "" for name in ("method", "test")}
     choices = {**how, "level": level, "margin": margin, "rng_seed": rng_seed}
     settings = make_settings(opened, baseline=baseline, candidate=candidate, **choices)
     found = measure(

@@ -30,6 +30,7 @@ Examples:
   abtune power                          with the noise of the abtune.nc that is here
   abtune power h200-pilot --shapes 29   its noise, for a sweep over 29 shapes
   abtune power --cv 3 --boost 2         with a noise of 3%, for a boost of 2%
+  abtune power --cv 15 --correlation 0.7   pairs, whose searches exchange schedules
 """
 )
 @click.argument("dataset", required=False)
@@ -37,6 +38,12 @@ Examples:
     "--cv",
     type=Percentage(0, 200, example="10"),
     help="Plan with this noise between seeds instead of a dataset's: coefficient of variation in percent.",
+)
+@click.option(
+    "--correlation",
+    type=click.FloatRange(0, 1, max_open=True),
+    metavar="R",
+    help="Plan pairs, whose searches exchange schedules: the correlation of their two runs, such as 0.7.",
 )
 @baseline_option()
 @candidate_option()
@@ -79,6 +86,7 @@ Examples:
 def power(
     dataset: str | None,
     cv: float | None,
+    correlation: float | None,
     baseline: str | None,
     candidate: str | None,
     shapes: int | None,
@@ -109,6 +117,7 @@ def power(
         shapes=shapes or 1,
         boosts=tuple(sorted(set(boosts))) or BOOSTS,
         seeds=tuple(sorted(set(seeds))) or SEEDS,
+        correlation=correlation,
     )
     if cv is None:
         plan, source = _from_dataset(dataset, (baseline, candidate), goal, shapes, level)
@@ -133,7 +142,7 @@ def _from_dataset(
 
     import abtune
     from abtune.compare.settings import make_settings
-    from abtune.samples.samples import extract
+    from abtune.samples.samples import extract_both
     from abtune.sections.power.seed_plan import plan_from_dataset
 
     name = name or default_dataset()
@@ -142,6 +151,6 @@ def _from_dataset(
     chosen = settings.baseline, settings.candidate
     goal = dataclasses.replace(goal, shapes=shapes or opened.sizes["shape"])
     plan = plan_from_dataset(opened, chosen, goal, level=level)
-    seeds = np.maximum(*(extract(opened, config).n for config in chosen))
+    seeds = np.maximum(*(side.n for side in extract_both(opened, *chosen)))
     pooled = int(np.count_nonzero(seeds >= 2))
     return plan, f"pooled over {pooled} shape{'' if pooled == 1 else 's'} of {name}"

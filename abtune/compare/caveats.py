@@ -8,17 +8,18 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import xarray as xr
 
-from abtune.compare.gates import ONE_RUN, found_nothing
+from abtune.compare.gates import ONE_PAIR, ONE_RUN, found_nothing
 from abtune.compare.results import Comparison, Verdict
 from abtune.compare.settings import Settings
 from abtune.compare.statistics import resolution
 from abtune.dataset.provenance import of_searches
-from abtune.samples.samples import Samples
+from abtune.samples.samples import Samples, what_varies
 from abtune.stats.boost import from_log
-from abtune.stats.design.detect import fewest_seeds, smallest_p
+from abtune.stats.design.detect import fewest_seeds, smallest_p, smallest_paired_p
 from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import Interval
 from abtune.stats.resampling.splits import is_exact
+from abtune.stats.testing.sign_flips import MOST_COUNTED
 from abtune.stats.two_sample import Floats
 from abtune.text import count, p_value, percent
 
@@ -42,9 +43,11 @@ def of_side(side: Samples, shape: int) -> Iterator[str]:
     """Yield caveats about one configuration of one shape: runs that are lost, seeds that agree too well."""
     name, n = side.config, int(side.n[shape])
     failed, nothing = int(side.failed[shape]), int(side.found_nothing[shape])
-    missing, untimed = int(side.missing[shape]), int(side.untimed[shape])
-    rest = " The others are compared." if n else ""
-    runs = count(n + failed + nothing, "run")
+    missing, untimed, unpaired = (
+        int(counts[shape]) for counts in (side.missing, side.untimed, side.unpaired)
+    )
+    rest = f" The other{' pairs' if side.paired else 's'} are compared." if n else ""
+    runs = count(n + failed + nothing + unpaired, "run")
     if failed:
         yield f"{name}: {failed} of {runs} failed.{rest}"
     if nothing:
@@ -54,6 +57,15 @@ def of_side(side: Samples, shape: int) -> Iterator[str]:
     if untimed:
         lacking = "history of trials" if side.trials else "timing of the winner"
         yield f"{name}: {count(untimed, 'complete run')} without a {lacking}, left out."
+    if unpaired:
+        yield f"{name}: {count(unpaired, 'run')} left out, because the other run of the pair has no timing."
+    if not side.paired:
+        yield from of_noise(name, side, shape)
+
+
+def of_noise(name: str, side: Samples, shape: int) -> Iterator[str]:
+    """Yield where seeds agree better than they can be measured."""
+    n = int(side.n[shape])
     if n < 2:
         return
     floor, noise = float(side.floor[shape]), float(side.noise[shape])
@@ -77,7 +89,7 @@ def of_design(sides: tuple[Samples, Samples], rows: Sequence[Comparison], settin
     judged = [row for row in rows if row.verdict is not Verdict.INVALID]
     if not judged:
         single = max(max(row.baseline.n, row.candidate.n) for row in rows) == 1
-        return [ONE_RUN] if single else []
+        return [ONE_PAIR if settings.paired else ONE_RUN] if single else []
     fewest = min(min(row.baseline.n, row.candidate.n) for row in judged)
     return [
         *_about_interval(settings, fewest),
@@ -87,7 +99,7 @@ def of_design(sides: tuple[Samples, Samples], rows: Sequence[Comparison], settin
         *_about_resolution(judged, rows, settings),
         *_about_few_against_many(judged, settings),
         *_about_rare_failures(fewest),
-        *_about_skew(sides),
+        *(_about_skew_of_pairs(sides) if settings.paired else _about_skew(sides)),
         *_about_measurement(sides),
         *_about_splits(judged, settings),
     ]
@@ -136,12 +148,8 @@ def _about_correction(settings: Settings, shapes: int) -> Iterator[str]:
 def _about_skew(sides: tuple[Samples, Samples]) -> Iterator[str]:
     """Yield that one side is skewed and the other is not, which the count of shapes does not bear."""
     skews = [_skewness(side) for side in sides]
-    both = ~np.isnan(skews[0] + skews[1])
-    if np.count_nonzero(both) < _SHAPES_FOR_SKEW:
-        return
-    difference = (skews[1] - skews[0])[both]
-    mean, error = float(difference.mean()), float(difference.std(ddof=1)) / math.sqrt(len(difference))
-    if abs(mean) <= max(_SKEWED, 3 * error):
+    mean = _mean_skewness(skews[1] - skews[0])
+    if not mean:
         return
     skewed, other = sides[::-1] if mean > 0 else sides
     claims = "faster or not slower" if mean > 0 else "slower"
@@ -149,6 +157,26 @@ def _about_skew(sides: tuple[Samples, Samples]) -> Iterator[str]:
         f"The runs of {skewed.config} are more skewed than those of {other.config}. How many shapes are "
         f"{claims} is then overstated in about one report of five (simulated, docs/statistics.md)."
     )
+
+
+def _about_skew_of_pairs(sides: tuple[Samples, Samples]) -> Iterator[str]:
+    """Yield that the differences of pairs are skewed, for the same reason."""
+    mean = _mean_skewness(-_skewness(what_varies(*sides)[0]))
+    if mean:
+        side, claims = (sides[1], "faster or not slower") if mean > 0 else (sides[0], "slower")
+        yield (
+            f"The differences of the pairs are skewed: now and then {side.config} is far slower. How many "
+            f"shapes are {claims} is then overstated (simulated, docs/statistics.md)."
+        )
+
+
+def _mean_skewness(difference: Floats) -> float:
+    """Return the mean over shapes of how much more skewed the candidate is; 0 if it does not matter."""
+    known = difference[~np.isnan(difference)]
+    if len(known) < _SHAPES_FOR_SKEW:
+        return 0.0
+    mean, error = float(known.mean()), float(known.std(ddof=1)) / math.sqrt(len(known))
+    return mean if abs(mean) > max(_SKEWED, 3 * error) else 0.0
 
 
 def _skewness(side: Samples) -> Floats:
@@ -185,20 +213,24 @@ def _about_resolution(
     """Yield whether the seeds are too few for any difference to pass the correction."""
     tested = sum(not math.isnan(row.p) for row in rows)
     needed = resolution(settings, max(tested, 1))
-    smallest = min(smallest_p(row.baseline.n, row.candidate.n) for row in judged)
+    if settings.paired:
+        smallest = min(smallest_paired_p(row.baseline.n) for row in judged)
+    else:
+        smallest = min(smallest_p(row.baseline.n, row.candidate.n) for row in judged)
     if smallest <= needed:
         return
-    enough = fewest_seeds(alpha=needed)
+    enough = fewest_seeds(alpha=needed, paired=settings.paired)
     # Benjamini and Hochberg require k times less if k shapes differ together.
     together = math.ceil(smallest / needed - 1e-9)
     limits = (
-        f"The smallest p of these seeds is {p_value(smallest)}; the correction over {count(tested, 'shape')} "
-        f"requires {p_value(needed)}"
+        f"The smallest p of these {'pairs' if settings.paired else 'seeds'} is {p_value(smallest)}; the "
+        f"correction over {count(tested, 'shape')} requires {p_value(needed)}"
     )
     if settings.procedure.step_up and together <= len(judged):
         yield f"Only {together} or more shapes together can be shown to differ. {limits} from one alone."
     else:
-        yield f"No difference can be shown. {limits}. It takes {enough} seeds per configuration."
+        takes = f"{enough} pairs" if settings.paired else f"{enough} seeds per configuration"
+        yield f"No difference can be shown. {limits}. It takes {takes}."
 
 
 def _about_few_against_many(judged: Sequence[Comparison], settings: Settings) -> Iterator[str]:
@@ -228,6 +260,10 @@ def _about_measurement(sides: tuple[Samples, Samples]) -> Iterator[str]:
 
 
 def _about_splits(judged: Sequence[Comparison], settings: Settings) -> Iterator[str]:
+    if settings.paired:
+        if settings.difference_test.counts_splits and any(row.baseline.n > MOST_COUNTED for row in judged):
+            yield "Some shapes have too many pairs to count every flip; 99,999 random flips were drawn."
+        return
     counted = all(is_exact(row.baseline.n, row.candidate.n) for row in judged)
     if settings.difference_test.counts_splits and settings.estimand != Estimand.MEDIAN and not counted:
         yield "Some shapes have too many seeds to count every split; 99,999 random splits were drawn."

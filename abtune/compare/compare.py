@@ -18,10 +18,11 @@ from abtune.compare.sequential import compare_at_looks, recorded_looks
 from abtune.compare.settings import Settings, make_settings, restrict
 from abtune.compare.statistics import Statistics, compute
 from abtune.compare.weights import Weights
+from abtune.configurations import ASYNC, MAINLINE
 from abtune.dataset.check import validate
 from abtune.dataset.provenance import of_searches
 from abtune.samples import lost_trials, throttling
-from abtune.samples.samples import Samples, extract, two_sample
+from abtune.samples.samples import Samples, extract_both, two_sample, what_varies
 from abtune.stats.boost import from_log
 
 
@@ -38,7 +39,7 @@ def analyze(
     weights: Weights | Mapping[str, float] | None = None,
     method: str | None = None,
     estimand: str = "geometric-mean",
-    test: str = "permutation",
+    test: str | None = None,
     correction: str = "holm",
     rank_test: bool = False,
     require_margin: bool = False,
@@ -69,9 +70,10 @@ def analyze(
         The interval, by its name in :mod:`abtune.stats.intervals.interval_methods`.
     estimand : str
         Whose ratio the boost of a shape is: geometric-mean or median.
-    test : str
+    test : str, optional
         Of a difference: permutation, confirmed by Welch's t-test; or moderated, which assumes similar noise
-        in all shapes and so needs fewer seeds.
+        in all shapes and so needs fewer seeds. Of pairs: sign-flip, confirmed by the paired t-test; or
+        paired-moderated.
     correction : str
         Over the shapes: holm; max-t, for fewer than 7 seeds; bh, a screen; none.
     rank_test : bool
@@ -110,7 +112,7 @@ def analyze(
         rng_seed=rng_seed,
         estimand=estimand,
         method=method or "",
-        test=test,
+        test="" if test is None else test,
         correction=correction,
         rank_test=rank_test,
         require_margin=require_margin,
@@ -138,7 +140,7 @@ def compare(dataset: xr.Dataset, settings: Settings) -> Analysis:
 
 
 def _compare_once(dataset: xr.Dataset, settings: Settings) -> Analysis:
-    sides = extract(dataset, settings.baseline), extract(dataset, settings.candidate)
+    sides = extract_both(dataset, settings.baseline, settings.candidate)
     names = settings.baseline, settings.candidate
     statistics = compute(*sides, settings, np.random.default_rng(settings.rng_seed))
     rows = tuple(
@@ -152,7 +154,7 @@ def _compare_once(dataset: xr.Dataset, settings: Settings) -> Analysis:
         interval_method=settings.interval.words,
         test_method=settings.difference_test.words,
         correction=settings.procedure.words,
-        definition=_definition(settings.estimand, dataset),
+        definition=_definition(settings, dataset),
         comparisons=rows,
         overall=all_shapes.overall,
         claims=claims.claims,
@@ -169,15 +171,31 @@ def _compare_once(dataset: xr.Dataset, settings: Settings) -> Analysis:
     )
 
 
-def _definition(estimand: str, dataset: xr.Dataset) -> str:
+def _definition(settings: Settings, dataset: xr.Dataset) -> str:
     """Return what the boost is, and which times it compares."""
-    kind = estimand.replace("-", " ")
-    times = ""
+    kind, times = settings.estimand.replace("-", " "), ""
     if of_searches(dataset):
         times = " The times of the winners are those of their own searches."
     elif "winner" in dataset:
         times = " Each winner was measured again after its search."
-    return f"Boost: {kind} latency of the baseline divided by that of the candidate, minus 1.{times}"
+    name = "Boost at equal knowledge" if settings.paired else "Boost"
+    ratio = f"{name}: {kind} latency of the baseline divided by that of the candidate, minus 1.{times}"
+    return f"{ratio} {_equal_knowledge(settings)}" if settings.paired else ratio
+
+
+def _equal_knowledge(settings: Settings) -> str:
+    """Return what a boost of pairs is, and what it is not."""
+    wider, narrower = ASYNC.name, MAINLINE.name
+    if {settings.baseline, settings.candidate} == {wider, narrower}:
+        contains = (
+            f"The design space of {wider} contains that of {narrower}, so {wider} cannot lose but by noise."
+        )
+    else:
+        contains = "A side whose design space contains that of the other cannot lose but by noise."
+    return (
+        "The two searches of a seed exchanged their best schedules, so both sides know the same schedules. "
+        f"This is not the boost of tuning alone. {contains}"
+    )
 
 
 def _evidence(
@@ -228,6 +246,8 @@ def _comparison(row: Evidence, notes: tuple[str, ...], settings: Settings) -> Co
 def _row_caveats(sides: tuple[Samples, Samples], statistics: Statistics, index: int) -> Iterator[str]:
     for side in sides:
         yield from caveats.of_side(side, index)
+    if sides[0].paired:
+        yield from caveats.of_noise("differences of pairs", what_varies(*sides)[0], index)
     yield from caveats.of_methods(statistics.interval, statistics.welch, index)
 
 
@@ -238,6 +258,7 @@ def _side(samples: Samples, index: int) -> Side:
         failed=int(samples.failed[index]),
         found_nothing=int(samples.found_nothing[index]),
         trials=samples.trials,
+        failed_pairs=int(samples.failed_pairs[index]),
         latency=float(samples.latency[index]),
         noise=float(samples.noise[index]),
     )

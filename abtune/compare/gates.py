@@ -22,6 +22,7 @@ from abtune.compare.settings import Settings
 from abtune.text import NOTHING, bound_percent, count, p_value, percent
 
 ONE_RUN = "One run per configuration supports no verdict."
+ONE_PAIR = "One pair supports no verdict."
 _UNKNOWN = "unknown"
 
 
@@ -46,7 +47,7 @@ def judge(row: Evidence, settings: Settings) -> Judgement:
     the margin.
     """
     gates = (
-        *_for_any(row),
+        *(_for_pairs(row) if settings.paired else _for_any(row)),
         *_for_difference(row, settings),
         *_for_equivalence(row, settings),
         _for_not_slower(row, settings),
@@ -98,7 +99,8 @@ def close_call(row: Evidence, settings: Settings) -> str:
         return ""
     return (
         f"Close call: the {settings.test} test finds a difference, {confirming} just misses "
-        f"(adjusted p {p_value(row.p_welch_adjusted)}). Both are required, because the variances may differ."
+        f"(adjusted p {p_value(row.p_welch_adjusted)}). Both are required, because "
+        f"{'differences may be skewed' if settings.paired else 'the variances may differ'}."
     )
 
 
@@ -123,6 +125,30 @@ def _for_any(row: Evidence) -> Iterator[Gate]:
         passed=all(side.lost <= side.n for side in row.sides),
         otherwise=next((_mostly_lost(side) for side in row.sides if side.lost > side.n), ""),
     )
+
+
+def _for_pairs(row: Evidence) -> Iterator[Gate]:
+    """Yield the conditions that every verdict on pairs has."""
+    n, failed = row.baseline.n, row.baseline.failed_pairs
+    yield Gate(
+        of=Rule.ANY,
+        asks="two whole pairs",
+        found=f"{n}",
+        passed=n >= 2,
+        otherwise=ONE_PAIR if n else f"There is no whole pair{_fates(row)}.",
+    )
+    yield Gate(
+        of=Rule.ANY,
+        asks="at most half of the pairs failed",
+        found=f"{failed} of {n + failed}",
+        passed=failed <= n,
+        otherwise=f"Most pairs failed: {failed} of {n + failed}.",
+    )
+
+
+def _fates(row: Evidence) -> str:
+    told = [f"{side.config}: {fate}" for side in row.sides if (fate := _fate(side).removeprefix(": "))]
+    return f" ({'; '.join(told)})" if told else ""
 
 
 def _for_difference(row: Evidence, settings: Settings) -> Iterator[Gate]:
@@ -199,14 +225,18 @@ def _hopeless(row: Evidence, settings: Settings) -> str:
     """Return why this design can find no difference however large; empty if it can."""
     if not math.isinf(row.detectable):
         return ""
-    seeds = f"{row.baseline.n} + {row.candidate.n} seeds"
+    seeds = _seeds(row, settings)
     if min(row.baseline.n, row.candidate.n) >= row.fewest_seeds:
-        return f"The random splits of {seeds} cannot resolve the small p that the correction requires."
+        drawn = "flips" if settings.paired else "splits"
+        return f"The random {drawn} of {seeds} cannot resolve the small p that the correction requires."
     alone = " by itself" if settings.correction == "bh" else ""
-    return (
-        f"No difference{alone} can pass the correction with {seeds}. It takes {row.fewest_seeds} per "
-        "configuration."
-    )
+    each = "" if settings.paired else " per configuration"
+    return f"No difference{alone} can pass the correction with {seeds}. It takes {row.fewest_seeds}{each}."
+
+
+def _seeds(row: Evidence, settings: Settings) -> str:
+    """Return how many seeds a shape has, in words."""
+    return count(row.baseline.n, "pair") if settings.paired else f"{row.baseline.n} + {row.candidate.n} seeds"
 
 
 def _no_difference(row: Evidence, settings: Settings) -> str:
@@ -239,7 +269,7 @@ def _power(row: Evidence, settings: Settings) -> Iterator[str]:
     """Yield what this design can find, where it can find anything."""
     if math.isinf(row.detectable) or math.isnan(row.detectable):
         return
-    seeds = f"{row.baseline.n} + {row.candidate.n} seeds"
+    seeds = _seeds(row, settings)
     if settings.require_margin:
         beyond = (1 + row.detectable) * (1 + settings.margin) - 1
         yield f"{seeds} show that a boost of {percent(beyond)} is beyond the margin (80% power)."

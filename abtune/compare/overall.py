@@ -10,8 +10,8 @@ time of a whole program.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,14 @@ from abtune.errors import InputError, unknown_name
 from abtune.samples.samples import Samples, two_sample
 from abtune.stats.best_of import best_of
 from abtune.stats.boost import from_log
-from abtune.stats.clustered import clustered_variance, half_width, shared_covariance, t_quantile
+from abtune.stats.clustered import (
+    ClusteredVariance,
+    both_variances,
+    clustered_variance,
+    half_width,
+    shared_covariance,
+    t_quantile,
+)
 from abtune.stats.estimates import standard_error
 from abtune.stats.shapes.across_shapes import Heterogeneity, heterogeneity, placements
 from abtune.stats.two_sample import Floats
@@ -31,7 +38,9 @@ from abtune.stats.variance import welch_freedom
 from abtune.text import count
 
 THESE = "geometric mean over exactly these shapes (error from the seeds)"
+THESE_PAIRS = THESE.replace("seeds", "pairs")
 WINS = "chance that a run of the candidate beats one of the baseline, mean over these shapes"
+WINS_OF_PAIRS = "share of the pairs in which the candidate is faster, mean over these shapes"
 BEST_OF = (2, 3)
 _ENOUGH_FOR_BEST = 10  # with fewer seeds the intervals of the best of 3 are too narrow
 LIKE_THESE = "expected for other shapes of this kind (wider, because shapes differ)"
@@ -66,16 +75,14 @@ def overall(
     matched = ~np.isnan(log_boost)
     replicated = matched & (np.minimum(baseline.n, candidate.n) >= 2)
     used = replicated if replicated.any() else matched
-    caveats = []
+    caveats, two = [], "two whole pairs" if settings.paired else "two seeds per configuration"
     if not replicated.any() and matched.any():
-        caveats.append(
-            "The boost over these shapes has no interval: no shape has two seeds per configuration."
-        )
+        caveats.append(f"The boost over these shapes has no interval: no shape has {two}.")
     elif (used != matched).any():
         left_out = np.count_nonzero(used != matched)
         caveats.append(
-            f"The boost over these shapes leaves out {count(int(left_out), 'shape')} with fewer than two "
-            "seeds per configuration. The boost of shapes like these includes them."
+            f"The boost over these shapes leaves out {count(int(left_out), 'shape')} with fewer than {two}. "
+            "The boost of shapes like these includes them."
         )
     if np.count_nonzero(matched) == 1:
         caveats.append("One shape says nothing about other shapes.")
@@ -85,7 +92,7 @@ def overall(
     of_shapes = _half_over_shapes(baseline, candidate, replicated, log_boost[matched], level)
     return OverallResult(
         overall=Overall(
-            these_shapes=_aggregate(log_boost[used], of_seeds, THESE),
+            these_shapes=_aggregate(log_boost[used], of_seeds, THESE_PAIRS if settings.paired else THESE),
             shapes_like_these=_aggregate(log_boost[matched], _wider(of_shapes, of_seeds), LIKE_THESE),
             unmatched=tuple(label for label, both in zip(shapes, matched, strict=True) if not both),
             leave_one_out=_leave_one_out(shapes, np.where(used, log_boost, np.nan)),
@@ -102,8 +109,7 @@ def _half_over_seeds(
     baseline: Samples, candidate: Samples, used: npt.NDArray[np.bool_], level: float
 ) -> float:
     """Half of Welch's t interval on seed blocks: the aggregate of a seed over shapes is one observation."""
-    sides = [clustered_variance(side.value, _even(used), side.floor) for side in (baseline, candidate)]
-    return half_width(sides, level)
+    return half_width(both_variances(two_sample(baseline, candidate), _even(used)), level)
 
 
 def _best_of(
@@ -113,12 +119,9 @@ def _best_of(
     if not used.any() or min(baseline.n[used].min(), candidate.n[used].min()) < _ENOUGH_FOR_BEST:
         return
     for k in BEST_OF:
-        kept = [best_of(side.value, k) for side in (baseline, candidate)]
-        means = [np.nanmean(values[used], axis=1) for values in kept]
-        spreads = [
-            clustered_variance(values, _even(used), side.floor)
-            for values, side in zip(kept, (baseline, candidate), strict=True)
-        ]
+        kept = [replace(side, value=best_of(side.value, k)) for side in (baseline, candidate)]
+        means = [np.nanmean(side.value[used], axis=1) for side in kept]
+        spreads = both_variances(two_sample(kept[0], kept[1]), _even(used))
         meaning = f"each shape tuned {k} times, the best kept (error from the seeds)"
         yield _aggregate(means[0] - means[1], half_width(spreads, level), meaning)
 
@@ -176,9 +179,11 @@ def _improvement(
     weight, n = _even(used), (np.maximum(candidate.n, 1), np.maximum(baseline.n, 1))
     estimate = _mean(np.array([_mean(row[~np.isnan(row)]) for row in wins[used]]))
     # A shape whose sides do not overlap scatters as if a single pair did.
+    least = [1 / (n[0] * n[1] ** 2), 1 / (n[1] * n[0] ** 2)]
+    if samples.paired:  # all scatter is that of the pairs won
+        least = [np.zeros_like(least[0]), 1 / n[0]]
     sides = [
-        clustered_variance(wins, weight, 1 / (n[0] * n[1] ** 2)),
-        clustered_variance(losses, weight, 1 / (n[1] * n[0] ** 2)),
+        clustered_variance(side, weight, floor) for side, floor in zip((wins, losses), least, strict=True)
     ]
     # Sides that nowhere overlap in the sample give no information about how rarely they do.
     half = half_width(sides, level) if 0 < estimate < 1 else float("nan")
@@ -187,7 +192,7 @@ def _improvement(
         low=float(np.clip(estimate - half, 0, 1)),
         high=float(np.clip(estimate + half, 0, 1)),
         shapes=int(np.count_nonzero(used)),
-        meaning=WINS,
+        meaning=WINS_OF_PAIRS if samples.paired else WINS,
     )
 
 
@@ -237,7 +242,7 @@ def _program_time(
         raise InputError(f"{weights.name}: no shape with a weight has timings of both configurations")
     times = [_Time(side, calls_timed) for side in sides]
     log_boost = math.log(times[0].seconds / times[1].seconds)
-    half = half_width([clustered_variance(time.value, time.share) for time in times], level)
+    half = half_width(_variances_of_times(times, paired=sides[0].paired), level)
     missing = [label for label, w, both in zip(shapes, calls, timed, strict=True) if w > 0 and not both]
     return Weighted(
         name=weights.name,
@@ -252,6 +257,16 @@ def _program_time(
         not_covered=weights.not_covered,
         meaning="time of all calls of the program (error from the seeds)",
     )
+
+
+def _variances_of_times(times: Sequence[_Time], *, paired: bool) -> list[ClusteredVariance]:
+    """Return the variance of the log of each side's time; of pairs, that of their ratio and none."""
+    if not paired:
+        return [clustered_variance(time.value, time.share) for time in times]
+    first, second = times
+    shares = np.concatenate([first.share, second.share])
+    ratio = clustered_variance(np.concatenate([first.value, -second.value]), shares)
+    return [ratio, ClusteredVariance(variance=0.0, freedom=ratio.freedom)]
 
 
 class _Time:

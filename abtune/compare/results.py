@@ -49,7 +49,7 @@ class Side:
     config : str
         Name of the configuration.
     n : int
-        Seeds with a timing.
+        Seeds with a timing; of pairs, whole pairs.
     failed : int
         Runs that failed.
     latency : float
@@ -60,6 +60,8 @@ class Side:
         Runs whose search had found nothing within its first trials; 0 where winners are compared.
     trials : int
         The number of these trials; 0 where winners are compared.
+    failed_pairs : int
+        Pairs of which a run failed or found nothing; 0 where seeds are independent.
     """
 
     config: str
@@ -69,6 +71,7 @@ class Side:
     noise: float
     found_nothing: int = 0
     trials: int = 0
+    failed_pairs: int = 0
 
     @property
     def lost(self) -> int:

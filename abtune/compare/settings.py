@@ -13,6 +13,7 @@ import numpy as np
 import xarray as xr
 
 from abtune.compare.weights import Weights, as_weights
+from abtune.dataset.schema import is_paired
 from abtune.errors import InputError, unknown_name
 from abtune.shapes import select_labels
 from abtune.stats.estimand import Estimand
@@ -41,8 +42,10 @@ class Settings:
         Whose ratio the boost is: geometric-mean or median.
     method : str
         The interval; empty for the default of the estimand.
+    paired : bool
+        Whether seeds with one number are pairs, as the dataset says.
     test : str
-        The test of a difference: permutation or moderated.
+        The test of a difference; empty for the default.
     correction : str
         For the many shapes: holm, max-t, bh or none.
     rank_test : bool
@@ -68,7 +71,8 @@ class Settings:
     rng_seed: int = 0
     estimand: str = Estimand.GEOMETRIC_MEAN.value
     method: str = ""
-    test: str = "permutation"
+    paired: bool = False
+    test: str = ""
     correction: str = "holm"
     rank_test: bool = False
     require_margin: bool = False
@@ -84,21 +88,35 @@ class Settings:
         if self.rng_seed < 0:
             raise InputError(f"rng_seed must not be negative; {self.rng_seed} is")
         _check_name("estimand", self.estimand, [known.value for known in Estimand])
-        _check_name("test", self.test, difference_test_names())
+        if self.test != "":
+            _check_name("test", self.test, difference_test_names())
         _check_name("correction", self.correction, list(CORRECTIONS))
-        methods = list(methods_for(self.estimand))
+        if self.paired and self.estimand != Estimand.GEOMETRIC_MEAN:
+            raise InputError(
+                f"there is no {self.estimand} of pairs, which this dataset has; use {Estimand.GEOMETRIC_MEAN}"
+            )
+        if self.paired and self.rank_test:
+            raise InputError(
+                "the Mann-Whitney test takes independent seeds, and this dataset has pairs; leave it out"
+            )
+        methods = list(methods_for(self.estimand, paired=self.paired))
         if self.method and self.method not in methods:
             raise InputError(
-                f"no interval {_shown(self.method)} of the {self.estimand}; there is {', '.join(methods)}"
+                f"no interval {_shown(self.method)} of the {self._quantity}; there is {', '.join(methods)}"
             )
         object.__setattr__(self, "method", self.method or methods[0])  # as the frozen value is being made
         self._check_together()
 
+    @property
+    def _quantity(self) -> str:
+        return f"{self.estimand} of pairs, which this dataset has" if self.paired else self.estimand
+
     def _check_together(self) -> None:
-        tests = tests_for(self.estimand)
+        tests = tests_for(self.estimand, paired=self.paired)
+        object.__setattr__(self, "test", self.test or next(iter(tests)))
         if self.test not in tests:
             raise InputError(
-                f"there is no {self.test} test of the {self.estimand}; there is {', '.join(tests)}"
+                f"there is no {self.test} test of the {self._quantity}; there is {', '.join(tests)}"
             )
         fitting = [name for name, record in CORRECTIONS.items() if record.fits(self.difference_test)]
         if self.correction not in fitting:
@@ -110,12 +128,12 @@ class Settings:
     @property
     def interval(self) -> Method:
         """The interval."""
-        return methods_for(self.estimand)[self.method]
+        return methods_for(self.estimand, paired=self.paired)[self.method]
 
     @property
     def difference_test(self) -> DifferenceTest:
         """The test of a difference."""
-        return tests_for(self.estimand)[self.test]
+        return tests_for(self.estimand, paired=self.paired)[self.test]
 
     @property
     def procedure(self) -> Correction:
@@ -168,7 +186,8 @@ def make_settings(
     """
     first, second = _configurations(dataset, baseline, candidate)
     calls = None if weights is None else as_weights(weights)
-    return Settings(baseline=first, candidate=second, weights=calls, **choices)  # type: ignore[arg-type]
+    paired = is_paired(dataset)
+    return Settings(baseline=first, candidate=second, weights=calls, paired=paired, **choices)  # type: ignore[arg-type]
 
 
 def restrict(dataset: xr.Dataset, shapes: Sequence[str] | None) -> xr.Dataset:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from abtune.compare.settings import Settings
 from abtune.compare.tests import Tests, run_tests
-from abtune.samples.samples import Samples, two_sample
+from abtune.samples.samples import Samples, two_sample, what_varies
 from abtune.stats.design.detect import Design, Requirement, detectable_boost, fewest_seeds, seeds_needed
 from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import Interval, conservative_welch, median_error, t_interval, welch
@@ -145,15 +145,11 @@ def _hull(wide: Interval, narrow: Interval) -> Interval:
 
 def _plan(baseline: Samples, candidate: Samples, settings: Settings, *, tests: int) -> DesignPower:
     """Return what this design can show, from noise that is shrunk towards the level of all shapes."""
-    design = Design(
-        n_first=baseline.n,
-        n_second=candidate.n,
-        noise_first=lent_noise(baseline),
-        noise_second=lent_noise(candidate),
-    )
+    first, second = map(lent_noise, what_varies(baseline, candidate))
+    design = Design(n_first=baseline.n, n_second=candidate.n, noise_first=first, noise_second=second)
     return DesignPower(
         detectable=detectable_boost(design, _requirement(settings, tests)),
-        fewest=fewest_seeds(alpha=resolution(settings, tests)),
+        fewest=fewest_seeds(alpha=resolution(settings, tests), paired=settings.paired),
     )
 
 
@@ -178,8 +174,8 @@ def seeds_to_find(
     ndarray of int, shape (shapes,)
         0 where the noise of a configuration is unknown.
     """
-    requirement = _requirement(settings, tests)
-    return seeds_needed(boost, lent_noise(baseline), lent_noise(candidate), requirement)
+    first, second = map(lent_noise, what_varies(baseline, candidate))
+    return seeds_needed(boost, first, second, _requirement(settings, tests))
 
 
 def lent_noise(side: Samples) -> Floats:
@@ -190,4 +186,4 @@ def lent_noise(side: Samples) -> Floats:
 
 def _requirement(settings: Settings, tests: int) -> Requirement:
     level = settings.procedure.planning_level(settings.alpha, tests)
-    return Requirement(level=level, resolution=resolution(settings, tests))
+    return Requirement(level=level, resolution=resolution(settings, tests), paired=settings.paired)

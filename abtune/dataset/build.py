@@ -9,7 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from abtune.dataset.check import check_attrs, check_is_dataset, validate, validate_flags
-from abtune.dataset.schema import COORDINATES, REPEAT, RUN, SCHEMA_VERSION, VARIABLES, RunStatus, Variable
+from abtune.dataset.schema import (
+    COORDINATES,
+    DESIGN,
+    REPEAT,
+    RUN,
+    SCHEMA_VERSION,
+    VARIABLES,
+    RunStatus,
+    Variable,
+)
 from abtune.errors import DatasetError, InputError
 from abtune.version import __version__
 
@@ -25,6 +34,7 @@ def make_dataset(
     seeds: Sequence[int] | None = None,
     workloads: Sequence[str] | None = None,
     run_status: npt.ArrayLike | None = None,
+    design: str | None = None,
     attrs: Mapping[str, Any] | None = None,
 ) -> xr.Dataset:
     """Build a valid dataset from an array of timings.
@@ -43,6 +53,9 @@ def make_dataset(
         Kind of each shape, such as ``"conv2d_nhwc"``; empty by default.
     run_status : array_like of int, shape (shape, config, seed), optional
         Values of :class:`RunStatus`. By default a run is complete if it has a timing, else missing.
+    design : str, optional
+        ``"shared"`` if the runs of a seed are a pair, because their searches exchanged schedules, and
+        ``"independent"``, the default, if they are not.
     attrs : mapping, optional
         Further global attributes: device, versions, settings. Texts, numbers, or lists of either.
 
@@ -56,7 +69,8 @@ def make_dataset(
     InputError
         If lengths do not fit, seeds are not whole numbers, or an attribute cannot be kept in a file.
     DatasetError
-        If a latency is zero, negative or infinite, labels repeat, or there is no seed, round or repeat.
+        If a latency is zero, negative or infinite, labels repeat, there is no seed, round or repeat, or the
+        design is unknown.
 
     Examples
     --------
@@ -102,6 +116,7 @@ def make_dataset(
             "schema_version": SCHEMA_VERSION,
             "abtune_version": __version__,
             **(attrs or {}),
+            **({} if design is None else {DESIGN: str(design)}),
         },
     )
     return add_variables(dataset, latency=values, run_status=run_status, workload=workloads)

@@ -14,12 +14,15 @@ import numpy.typing as npt
 
 from abtune.dataset.schema import (
     COORDINATES,
+    DESIGN,
     RUN,
     SCHEMA_VERSION,
     VARIABLES,
     RunStatus,
+    SeedDesign,
     TrialStatus,
     Variable,
+    design_of,
 )
 from abtune.errors import DatasetError, InputError
 
@@ -64,6 +67,9 @@ def validate(dataset: xr.Dataset) -> None:
     """Check that a dataset is what this version of abtune can read and write."""
     check_is_dataset(dataset)
     _validate_version(dataset)
+    if design_of(dataset.attrs) not in set(SeedDesign):
+        known = " and ".join(SeedDesign)
+        raise DatasetError(f"attribute {DESIGN!r} is {dataset.attrs[DESIGN]!r}; this abtune knows {known}")
     for name, variable in VARIABLES.items():
         if name in dataset.variables:
             _validate_variable(name, variable, dataset[name])
@@ -71,6 +77,8 @@ def validate(dataset: xr.Dataset) -> None:
             raise DatasetError(f"the dataset has no variable {name!r}: {variable.long_name}, {variable.dims}")
     if "trial_latency" in dataset.variables and "trial_status" not in dataset.variables:
         raise DatasetError("variable 'trial_latency' needs 'trial_status', which says which trials ran")
+    if "trial_origin" in dataset.variables and "trial_status" not in dataset.variables:
+        raise DatasetError("variable 'trial_origin' needs 'trial_status', which says which trials ran")
     for name in ("seed", "round", "repeat"):
         if not dataset.sizes[name]:
             raise DatasetError(f"dimension {name!r} is empty")

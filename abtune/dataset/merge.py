@@ -18,7 +18,7 @@ import xarray as xr
 
 from abtune.dataset.build import add_variables, make_dataset
 from abtune.dataset.check import validate
-from abtune.dataset.schema import RUN, VARIABLES, RunStatus
+from abtune.dataset.schema import DESIGN, RUN, VARIABLES, RunStatus, SeedDesign, design_of
 from abtune.errors import DatasetError, InputError
 from abtune.text import count
 
@@ -65,6 +65,8 @@ def merge_datasets(named: Mapping[str, xr.Dataset]) -> xr.Dataset:
         name: _aligned(dataset, "run_status", axes) != RunStatus.MISSING for name, dataset in named.items()
     }
     _check_apart(present, axes)
+    if design_of(attrs) == SeedDesign.SHARED:
+        _check_pairs(present, axes)
     values = {name: _merge_runs(name, axes, named, present) for name in names}
     values |= {
         name: _merge_shapes(name, named, axes["shape"])
@@ -135,6 +137,19 @@ def _check_apart(present: Mapping[str, npt.NDArray[np.bool_]], axes: Mapping[str
         owner[made] = number
 
 
+def _check_pairs(present: Mapping[str, npt.NDArray[np.bool_]], axes: Mapping[str, Sequence[Any]]) -> None:
+    """Refuse a pair whose runs are in different datasets: their searches exchanged nothing."""
+    made = np.stack([runs.any(axis=1) for runs in present.values()])  # file, shape, seed
+    mixed = np.argwhere(made.sum(axis=0) > 1)
+    if len(mixed):
+        shape, seed = (axes[axis][at] for axis, at in zip(("shape", "seed"), mixed[0], strict=True))
+        files = " and ".join(name for name, runs in zip(present, made, strict=True) if runs[tuple(mixed[0])])
+        raise DatasetError(
+            f"{files} both have runs of {shape}, seed {seed}, which would become one pair; give one of them "
+            "other seed numbers"
+        )
+
+
 def _merge_runs(
     name: str,
     axes: Mapping[str, Sequence[Any]],
@@ -198,6 +213,7 @@ def _merge_attrs(named: Mapping[str, _Attrs]) -> dict[str, Any]:
 def _facts(attrs: _Attrs) -> Iterator[tuple[str, Any]]:
     """Yield what another dataset may not contradict."""
     yield from ((key, attrs.get(key)) for key in _SAME)
+    yield DESIGN, design_of(attrs)
     conditions = {"target": attrs.get("target"), "device": attrs.get("gpu") or attrs.get("device")}
     yield from ((key, value) for key, value in conditions.items() if value)
     settings = _parsed(attrs, "settings")

@@ -10,12 +10,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import IntEnum
-from typing import Any
+from enum import IntEnum, StrEnum
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+if TYPE_CHECKING:
+    import xarray as xr
+
 SCHEMA_VERSION = 1
+# Attribute of a dataset that says how runs with one seed number belong together.
+DESIGN = "design"
 
 RUN = ("shape", "config", "seed")
 ROUND = (*RUN, "round")
@@ -45,11 +50,28 @@ class TrialStatus(IntEnum):
 
 
 class TrialOrigin(IntEnum):
-    """Whose search found the schedule of a trial, where searches share what they find."""
+    """Where a candidate schedule of a run comes from."""
 
     OWN = 0
-    CARRIED_OVER = 1
+    CARRIED_OVER = 1  # found by the other configuration's search of the same shape and seed
     MISSING = 2
+
+
+class SeedDesign(StrEnum):
+    """How runs with one seed number belong together; the values of the attribute ``design``."""
+
+    INDEPENDENT = "independent"  # also where the attribute is absent
+    SHARED = "shared"  # the searches of a seed exchanged their best schedules, so they are a pair
+
+
+def design_of(attrs: Mapping[str, Any]) -> str:
+    """Return the design that the attributes of a dataset record."""
+    return str(attrs.get(DESIGN, SeedDesign.INDEPENDENT))
+
+
+def is_paired(dataset: xr.Dataset) -> bool:
+    """Return whether seed k of one configuration and seed k of another are a pair."""
+    return design_of(dataset.attrs) == SeedDesign.SHARED
 
 
 class TransferStatus(IntEnum):
@@ -130,9 +152,7 @@ VARIABLES: Mapping[str, Variable] = {
     "search_latency": _variable(RUN, "f", "s", "time of the winner as the search itself measured it"),
     "trial_latency": _variable(TRIAL, "f", "s", "time of each candidate, in the order of the search"),
     "trial_status": _variable(TRIAL, "i", "1", "outcome of each candidate", flags=TrialStatus),
-    "trial_origin": _variable(
-        TRIAL, "i", "1", "whose search found the schedule of each candidate", flags=TrialOrigin
-    ),
+    "trial_origin": _variable(TRIAL, "i", "1", "whose search found each candidate", flags=TrialOrigin),
     "tuning_time": _variable(RUN, "f", "s", "time spent on the run: searching, building and measuring"),
     "started": _variable(RUN, "M", "milliseconds since 1970-01-01", "start of the run (UTC)"),
     "finished": _variable(RUN, "M", "milliseconds since 1970-01-01", "end of the run (UTC)"),
@@ -157,7 +177,7 @@ VARIABLES: Mapping[str, Variable] = {
 COORDINATES = {
     "shape": "label of the tensor workload",
     "config": "configuration that was tuned with",
-    "seed": "number of the replicate; not paired between configurations",
+    "seed": "number of the replicate; paired between configurations if the design is shared",
     "round": "round of re-measurement",
     "repeat": "timing within a round",
     "trial": "candidate within a search",

@@ -103,7 +103,7 @@ def shape_columns(analysis: Analysis, notes: Sequence[tuple[int, ...]]) -> tuple
         column("rank p", list(map(_rank, rows)), gives_way=4),
         column("verdict", verdicts, kind="word"),
         column("noise %", list(map(_noise, rows)), gives_way=6),
-        column("seeds", [f"{row.baseline.n}+{row.candidate.n}" for row in rows], gives_way=4),
+        _seeds(analysis),
         column("failed", [f"{row.baseline.failed}+{row.candidate.failed}" for row in rows], gives_way=7),
     )
     return tuple(column for column in columns if not _empty(column))
@@ -125,6 +125,12 @@ def _empty(column: Column | Drawn) -> bool:
     if isinstance(column, Drawn) or not column.gives_way:
         return False
     return {cell.text for cell in column.cells} <= _EMPTY
+
+
+def _seeds(analysis: Analysis) -> Column:
+    rows, paired = analysis.comparisons, analysis.settings.paired
+    seeds = [f"{row.baseline.n}" if paired else f"{row.baseline.n}+{row.candidate.n}" for row in rows]
+    return column("pairs" if paired else "seeds", seeds, gives_way=4)
 
 
 def _rank(row: Comparison) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from abtune.compare.results import Analysis, Comparison
+from abtune.dataset.schema import SeedDesign
 
 # The fields of a comparison that keep their names, in the order of the columns of CSV.
 _FIELDS = (
@@ -25,6 +26,7 @@ def analysis_record(analysis: Analysis) -> dict[str, Any]:
         "tolerance": settings.tolerance,
         "require_margin": settings.require_margin,
         "rng_seed": analysis.rng_seed,
+        "design": SeedDesign.SHARED.value if settings.paired else SeedDesign.INDEPENDENT.value,
         "estimand": settings.estimand,
         "method": settings.method,
         "test": settings.test,

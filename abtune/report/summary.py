@@ -205,13 +205,14 @@ def collect_notes(analysis: Analysis, shown: Sequence[int]) -> Notes:
 
 def title(analysis: Analysis) -> str:
     """Return what is compared."""
-    return f"{analysis.candidate} against {analysis.baseline}"
+    knowledge = " at equal knowledge" if analysis.settings.paired else ""
+    return f"{analysis.candidate} against {analysis.baseline}{knowledge}"
 
 
 def design(analysis: Analysis) -> str:
     """Return how much was measured and how it is judged, in one line."""
     return (
-        f"{count(len(analysis.comparisons), 'shape')}, {_seeds(analysis)} (baseline + candidate); "
+        f"{count(len(analysis.comparisons), 'shape')}, {_seeds(analysis)}; "
         f"{plain_percent(analysis.level)} confidence, margin {plain_percent(analysis.margin)}, tolerance "
         f"{plain_percent(analysis.settings.tolerance)}."
     )
@@ -256,8 +257,11 @@ def group_heading(workload: str, shapes: int) -> str:
 
 def _seeds(analysis: Analysis) -> str:
     sides = [(row.baseline.n, row.candidate.n) for row in analysis.comparisons]
-    most = "+".join(str(max(ns, default=0)) for ns in zip(*sides, strict=True))
-    return f"{most} seeds per shape" if len(set(sides)) == 1 else f"up to {most} seeds per shape"
+    highest = [max(ns, default=0) for ns in zip(*sides, strict=True)]
+    seeds = f"{'+'.join(map(str, highest))} seeds per shape (baseline + candidate)"
+    if analysis.settings.paired:
+        seeds = f"{count(highest[0], 'pair')} per shape"
+    return seeds if len(set(sides)) == 1 else f"up to {seeds}"
 
 
 def _overall(analysis: Analysis) -> Grid:

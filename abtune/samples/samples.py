@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from abtune.dataset.schema import RunStatus, TrialStatus
+from abtune.dataset.schema import RunStatus, TrialStatus, is_paired
 from abtune.stats.two_sample import Floats, Integers, TwoSample
 from abtune.stats.variance import moments, seed_values
 
@@ -37,6 +37,39 @@ class Samples:
         Integers  # (shapes,): complete runs that found nothing within the first trials, if compared
     )
     trials: int  # how many trials these are; 0 where winners are compared
+    unpaired: Integers  # (shapes,): timed runs left out because the other run of the pair has no timing
+    failed_pairs: Integers  # (shapes,): pairs of which a run failed or found nothing
+    paired: bool = False  # whether a seed is a pair with that of the other side; then all are whole pairs
+
+
+def extract_both(dataset: xr.Dataset, baseline: str, candidate: str) -> tuple[Samples, Samples]:
+    """Reduce the timings of two configurations; of a shared design, only those of whole pairs."""
+    sides = extract(dataset, baseline), extract(dataset, candidate)
+    if not is_paired(dataset):
+        return sides
+    whole = ~np.isnan(sides[0].value + sides[1].value)
+    one, two = (_whole_pairs(side, extract(_only(dataset, whole), side.config), whole) for side in sides)
+    status = (
+        dataset["run_status"].sel(config=[baseline, candidate]).transpose("config", "shape", "seed").values
+    )
+    lost = (status == RunStatus.FAILED).any(axis=0)
+    if one.trials:  # of the first trials, a complete run without a value found nothing
+        complete = status == RunStatus.COMPLETE
+        lost |= (complete & np.isnan(np.stack([side.value for side in sides]))).any(axis=0)
+    return replace(one, failed_pairs=_count(lost)), replace(two, failed_pairs=_count(lost))
+
+
+def _only(dataset: xr.Dataset, whole: npt.NDArray[np.bool_]) -> xr.Dataset:
+    """Return the dataset without the timings of incomplete pairs."""
+    kept = xr.DataArray(whole, dims=("shape", "seed"))
+    return dataset.assign(latency=dataset["latency"].where(kept).transpose(*dataset["latency"].dims))
+
+
+def _whole_pairs(every: Samples, kept: Samples, whole: npt.NDArray[np.bool_]) -> Samples:
+    """Return the seeds of whole pairs, and the outcome of all runs."""
+    left_out = _count(~np.isnan(every.value) & ~whole)
+    fates = {name: getattr(every, name) for name in ("failed", "missing", "untimed", "found_nothing")}
+    return replace(kept, **fates, paired=True, unpaired=left_out)
 
 
 def extract(dataset: xr.Dataset, config: str) -> Samples:
@@ -66,6 +99,8 @@ def extract(dataset: xr.Dataset, config: str) -> Samples:
         untimed=_count(untimed & ~searched),
         found_nothing=_count(untimed & searched),
         trials=trials,
+        unpaired=np.zeros_like(values.n),
+        failed_pairs=np.zeros_like(values.n),
     )
 
 
@@ -79,7 +114,22 @@ def _searched(dataset: xr.Dataset, config: str) -> npt.NDArray[np.bool_]:
 def two_sample(baseline: Samples, candidate: Samples) -> TwoSample:
     """Return both sides as the statistics take them: the baseline first."""
     floor = np.stack([baseline.floor, candidate.floor], axis=1)
-    return TwoSample(baseline.value, candidate.value, floor)
+    make = TwoSample.of_pairs if baseline.paired else TwoSample
+    return make(baseline.value, candidate.value, floor)
+
+
+def what_varies(baseline: Samples, candidate: Samples) -> tuple[Samples, Samples]:
+    """Return the samples whose noise a boost has: both sides, or of pairs the differences and zeros."""
+    if not baseline.paired:
+        return baseline, candidate
+    pairs = two_sample(baseline, candidate)
+    one, two = (
+        replace(side, value=values, noise=np.sqrt(moments(values).variance), floor=floor)
+        for side, values, floor in zip(
+            (baseline, candidate), (pairs.first, pairs.second), pairs.floor.T, strict=True
+        )
+    )
+    return one, two
 
 
 def _geometric_mean(latency: Floats, mean_log: Floats) -> Floats:

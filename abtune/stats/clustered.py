@@ -85,6 +85,14 @@ def shared_covariance(samples: TwoSample) -> ClusteredVariance:
     return ClusteredVariance(variance=covariance, freedom=freedom)
 
 
+def both_variances(samples: TwoSample, weight: Floats) -> list[ClusteredVariance]:
+    """Return the variance of each side's weighted sum over shapes; of pairs, all is the first side's."""
+    return [
+        clustered_variance(values, weight, floor)
+        for values, floor in zip((samples.first, samples.second), samples.floor.T, strict=True)
+    ]
+
+
 def half_width(sides: Sequence[ClusteredVariance], level: float) -> float:
     """Return half of Welch's t interval of a difference or sum of two sides."""
     first, second = sides

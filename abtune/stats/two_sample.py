@@ -1,10 +1,13 @@
-"""The one input of the statistics: two independent samples of each of many shapes.
+"""The one input of the statistics: two samples of each of many shapes, independent or in pairs.
 
 A value is the log latency of one seed. Shapes may differ in their numbers of seeds, so samples are rows of
 an array, padded with NaN. What needs rectangular data works on the groups of :meth:`TwoSample.groups`, whose
 samples are sorted: no result can depend on the order of the seeds or on the padding.
 
-Seeds of the two sides are never paired, not even those with the same number.
+Seeds with the same number are pairs only if the samples say so. Pairs are kept as their differences and as
+many zeros: Welch's standard error and degrees of freedom of these two samples are those of the paired t-test,
+and their bootstrap is that of the mean difference. So what takes two samples takes pairs, except where the
+seeds themselves are dealt to the sides.
 """
 
 from __future__ import annotations
@@ -32,6 +35,7 @@ class TwoSample:
     second: Floats
     # measurement variance of a seed value, shape (shapes, 2), NaN if unknown: the least variance
     floor: Floats
+    paired: bool = False  # first minus second are the differences of pairs, a column per seed
 
     def __post_init__(self) -> None:
         for name in ("first", "second"):
@@ -51,6 +55,14 @@ class TwoSample:
         one, two = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
         return cls(one, two, np.full((len(one), 2), np.nan))
 
+    @classmethod
+    def of_pairs(cls, first: Floats, second: Floats, floor: Floats) -> Self:
+        """Return pairs: a column has both sides of one seed. A pair without either side is left out."""
+        differences = first - second
+        known = np.where(np.isnan(floor).all(axis=1), np.nan, np.nansum(floor, axis=1))
+        floors = np.stack([known, np.full_like(known, np.nan)], axis=1)
+        return cls(differences, np.where(np.isnan(differences), np.nan, 0.0), floors, paired=True)
+
     def __len__(self) -> int:
         return len(self.first)
 
@@ -61,15 +73,16 @@ class TwoSample:
 
     def swapped(self) -> TwoSample:
         """Return the same samples with the sides exchanged."""
-        return TwoSample(self.second, self.first, self.floor[:, ::-1])
+        return TwoSample(self.second, self.first, self.floor[:, ::-1], self.paired)
 
     def rows(self, index: slice | Integers | Booleans) -> TwoSample:
         """Return some of the shapes."""
-        return TwoSample(self.first[index], self.second[index], self.floor[index])
+        return TwoSample(self.first[index], self.second[index], self.floor[index], self.paired)
 
     def groups(self, *, at_least: int) -> Iterator[Group]:
         """Yield the shapes with this many seeds on both sides, in groups with equal numbers of seeds."""
-        first, second, counts = ascending(self.first), ascending(self.second), self.sizes
+        samples = self._turned() if self.paired else self
+        first, second, counts = ascending(samples.first), ascending(samples.second), self.sizes
         for n_first, n_second in np.unique(counts, axis=0).tolist():
             if min(n_first, n_second) >= at_least:
                 index = np.flatnonzero((counts == (n_first, n_second)).all(axis=1))
@@ -77,8 +90,21 @@ class TwoSample:
                     index=index,
                     first=first[index, :n_first],
                     second=second[index, :n_second],
-                    floor=self.floor[index],
+                    floor=samples.floor[index],
                 )
+
+    def _turned(self) -> TwoSample:
+        """Return pairs whose zeros are on the side with the smaller mean, whichever side is called first."""
+        differences = self.first - self.second
+        known = np.where(np.isnan(differences), 0.0, differences)
+        forward, zeros = known.sum(axis=1) >= 0, np.where(np.isnan(differences), np.nan, 0.0)
+        ahead, floor = forward[:, np.newaxis], np.fmax(*self.floor.T)
+        return TwoSample(
+            np.where(ahead, differences, zeros),
+            np.where(ahead, zeros, -differences),
+            np.stack([np.where(forward, floor, np.nan), np.where(forward, np.nan, floor)], axis=1),
+            paired=True,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

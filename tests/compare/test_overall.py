@@ -139,6 +139,8 @@ def test_the_overall_interval_covers_with_sessions_shared_by_shapes(correlation:
                     missing=unused,
                     untimed=unused,
                     found_nothing=unused,
+                    unpaired=unused,
+                    failed_pairs=unused,
                     trials=0,
                 )
             )

@@ -12,7 +12,7 @@ from abtune.commands.common.options import Option
 from abtune.stats.estimand import Estimand
 from abtune.stats.intervals.interval_methods import method_names, methods_for
 from abtune.stats.testing.corrections import CORRECTIONS
-from abtune.stats.testing.difference_tests import TESTS, difference_test_names
+from abtune.stats.testing.difference_tests import TESTS, difference_test_names, tests_for
 
 if TYPE_CHECKING:
     _Choice = click.Choice[str]
@@ -59,7 +59,11 @@ def _hints(hints: Iterable[tuple[str, str]]) -> str:
     return ", ".join(f"{name} {hint}" for name, hint in hints if hint)
 
 
-_DEFAULTS = [next(iter(methods_for(estimand))) for estimand in Estimand]
+_DEFAULTS = [
+    *(next(iter(methods_for(estimand))) for estimand in Estimand),
+    next(iter(methods_for(next(iter(Estimand)), paired=True))),
+]
+_TESTS = [next(iter(tests_for(next(iter(Estimand)), paired=paired))) for paired in (False, True)]
 _CHOICES: Mapping[str, Option] = {
     "estimand": click.option(
         "--estimand",
@@ -71,14 +75,13 @@ _CHOICES: Mapping[str, Option] = {
     "method": click.option(
         "--method",
         type=Registered(method_names),
-        help=f"The interval. [default: {_DEFAULTS[0]}; of medians {_DEFAULTS[1]}]",
+        help=f"The interval. [default: {_DEFAULTS[0]}; of medians {_DEFAULTS[1]}; of pairs {_DEFAULTS[2]}]",
     ),
     "test": click.option(
         "--test",
         type=Registered(difference_test_names),
-        default=difference_test_names()[0],
-        show_default=True,
-        help=f"Test of a difference; {_hints((test.name, test.hint) for test in TESTS.values())}.",
+        help=f"Test of a difference; {_hints((test.name, test.hint) for test in TESTS.values())}. "
+        f"[default: {_TESTS[0]}; of pairs {_TESTS[1]}]",
     ),
     "correction": click.option(
         "--correction",

@@ -12,7 +12,7 @@ import xarray as xr
 
 from abtune.dataset.build import add_variables
 from abtune.dataset.cells import Axes, Cell, dataset_from_cells
-from abtune.dataset.schema import RunStatus, TransferStatus
+from abtune.dataset.schema import DESIGN, RunStatus, SeedDesign, TransferStatus
 from abtune.measure.plan.plan import Plan
 from abtune.measure.plan.records import STATES, Rounds, RunRecord, TransferTimes, WinnerTimes
 from abtune.measure.store.store import Store
@@ -58,7 +58,7 @@ def records_to_dataset(
         axes,
         variables=(*_OF_RUN, *_OF_TRIALS, *STATES, *["trial_origin"] * shared),
         shape_values={name: [getattr(shape, name) for shape in shapes] for name in ("workload", "flop")},
-        attrs={**attrs, "design": "shared"} if shared else attrs,
+        attrs={**attrs, DESIGN: SeedDesign.SHARED.value} if shared else attrs,
     )
     return _add_transfers(dataset, measured_shapes)
 

@@ -14,7 +14,7 @@ from abtune.compare.gates import differs
 from abtune.compare.settings import Settings
 from abtune.compare.tests import run_tests
 from abtune.errors import InputError
-from abtune.samples.samples import Samples, extract, two_sample
+from abtune.samples.samples import Samples, extract_both, two_sample, what_varies
 from abtune.sections.calibration.simulation import Simulation, noise_pools, uncorrected
 from abtune.stats.two_sample import Integers, TwoSample
 
@@ -60,7 +60,7 @@ class Calibration:
     test_method: str
     correction: str
     boosts: tuple[float, ...]  # true boosts at which power was measured
-    # Each shape under both configurations; none for a test that takes all shapes at once.
+    # Each shape under both configurations; none for pairs, and for a test that takes all shapes at once.
     resplits: tuple[Resplit, ...]
     simulated: tuple[Simulated, ...]  # shapes with at least three seeds per side
     any_false_alarm: float  # share of sweeps without a difference in which some shape is called different
@@ -71,16 +71,17 @@ def calibrate(
     dataset: xr.Dataset, settings: Settings, *, boosts: tuple[float, ...], replications: int
 ) -> Calibration:
     """Return how a method performs on data like these; InputError if no shape has three seeds per side."""
-    sides = extract(dataset, settings.baseline), extract(dataset, settings.candidate)
+    sides = extract_both(dataset, settings.baseline, settings.candidate)
     labels = [str(label) for label in dataset["shape"].values.tolist()]
     usable = np.flatnonzero(np.minimum(sides[0].n, sides[1].n) >= _FEWEST).astype(np.int64)
     if not len(usable):
-        raise InputError("no shape has three seeds per configuration, so there is no noise to calibrate with")
+        three = "three whole pairs" if settings.paired else "three seeds per configuration"
+        raise InputError(f"no shape has {three}, so there is no noise to calibrate with")
     rng = np.random.default_rng(settings.rng_seed)
-    pools = [noise_pools(side, usable) for side in sides]
+    pools = [noise_pools(side, usable) for side in what_varies(*sides)]
     simulation = Simulation(pools, two_sample(*sides).floor[usable], settings, replications=replications)
     none, *some = [simulation.run(boost, rng) for boost in (0.0, *boosts)]
-    halves = [] if settings.difference_test.across_shapes else sides
+    halves = [] if settings.difference_test.across_shapes or settings.paired else sides
     return Calibration(
         settings=settings,
         replications=replications,

@@ -54,8 +54,11 @@ def _simulated(found: Calibration) -> Grid:
         labels=tuple(row.shape for row in rows),
         columns=(
             column(
-                "seeds",
-                [f"{row.n_baseline}+{row.n_candidate}" for row in rows],
+                "pairs" if found.settings.paired else "seeds",
+                [
+                    f"{row.n_baseline}" if found.settings.paired else f"{row.n_baseline}+{row.n_candidate}"
+                    for row in rows
+                ],
                 gives_way=len(found.boosts) + 2,
             ),
             column("coverage", [_share(row.coverage) for row in rows]),

@@ -108,7 +108,8 @@ class Simulation:
     def run(self, boost: float, rng: np.random.Generator) -> SimulatedRates:
         """Return rates of simulated sweeps in which every shape has this true boost."""
         truth = math.log1p(boost)
-        samples = TwoSample(self._draw(0, truth, rng), self._draw(1, 0.0, rng), self._floor)
+        drawn = self._draw(0, truth, rng), self._draw(1, 0.0, rng)
+        samples = TwoSample(*drawn, self._floor, paired=self._settings.paired)
         interval = self._settings.interval.compute(samples, level=self._settings.level, rng=rng)
         tests = self._tests(samples, rng)
         confirmed = self._settings.difference_test.confirmed_by

@@ -19,11 +19,18 @@ from abtune.compare.settings import Settings, make_settings
 from abtune.dataset import provenance
 from abtune.dataset.check import validate
 from abtune.dataset.merge import configurations_of
+from abtune.dataset.schema import design_of
 from abtune.errors import InputError, unknown_name
-from abtune.samples.samples import AT_TRIALS, Samples, extract, two_sample
+from abtune.samples.samples import AT_TRIALS, Samples, extract, extract_both, two_sample
 from abtune.stats.boost import from_log
-from abtune.stats.clustered import ClusteredVariance, clustered_variance, half_width
-from abtune.stats.estimates import StandardError, conservative_freedom, conservative_welch, t_interval
+from abtune.stats.clustered import ClusteredVariance, both_variances, clustered_variance, half_width
+from abtune.stats.estimates import (
+    StandardError,
+    conservative_freedom,
+    conservative_welch,
+    standard_error,
+    t_interval,
+)
 from abtune.stats.testing.significance import difference_p, equivalence_p, split_share
 from abtune.stats.testing.step_procedures import holm
 from abtune.stats.two_sample import Booleans, Floats
@@ -97,6 +104,10 @@ class Change:
         The shapes that both datasets have, in the order of A.
     overall : MeanChange
         All of them together.
+    designs : tuple of str
+        Of A and B: ``independent``, or ``shared`` where the runs of a seed are pairs.
+    boosts : tuple of MeanChange
+        The mean boost of each dataset over the shapes of ``overall``; empty for latencies.
     only_a, only_b : tuple of str
         Labels of the shapes that one dataset has.
     mismatches : tuple of Mismatch
@@ -113,6 +124,8 @@ class Change:
     tolerance: float
     shapes: tuple[ShapeChange, ...]
     overall: MeanChange
+    designs: tuple[str, str]
+    boosts: tuple[MeanChange, ...]
     only_a: tuple[str, ...]
     only_b: tuple[str, ...]
     mismatches: tuple[Mismatch, ...]
@@ -161,7 +174,8 @@ def compare_datasets(
     Notes
     -----
     The log boost of a dataset is the difference of the mean log latencies of its seeds. The change is
-    the difference of two log boosts, of four independent samples. Its error is sqrt(sum of s_i^2/n_i).
+    the difference of two log boosts, of four independent samples. Its error is sqrt(sum of s_i^2/n_i); a
+    shared design has one sample, the differences of its pairs.
     Its degrees of freedom are those of Welch and Satterthwaite (1946, DOI 10.2307/3002019), reduced as
     :func:`abtune.analyze` reduces them: within each dataset, and again between the two.
     """
@@ -175,7 +189,7 @@ def compare_datasets(
         raise InputError("the datasets have no shape in common, so there is nothing to compare")
     parts = a.sel(shape=common), b.sel(shape=common)
     shared = list(_check_apart(parts, configs))
-    sides = [[extract(part, name) for name in names] for part, names in zip(parts, configs, strict=True)]
+    sides = [_sides(part, names) for part, names in zip(parts, configs, strict=True)]
     usable = np.min([side.n for pair in sides for side in pair], axis=0) >= 2
     if not usable.any():
         raise InputError(
@@ -192,11 +206,17 @@ def compare_datasets(
         tolerance=tolerance,
         shapes=rows,
         overall=_mean_change(sides, log_change, usable, level),
+        designs=(design_of(a.attrs), design_of(b.attrs)),
+        boosts=tuple(_mean_boost(pair, usable, level) for pair in sides if len(pair) == 2),
         only_a=tuple(label for label in labels[0] if label not in common),
         only_b=tuple(label for label in labels[1] if label not in common),
         mismatches=tuple(_mismatches(*known)),
         caveats=(*shared, *_lost(sides, usable)),
     )
+
+
+def _sides(dataset: xr.Dataset, names: Names) -> Sequence[Samples]:
+    return extract_both(dataset, *names) if len(names) == 2 else [extract(dataset, names[0])]
 
 
 def _chosen(a: xr.Dataset, b: xr.Dataset, *roles: str | None) -> tuple[Names, Names]:
@@ -315,12 +335,20 @@ def _mean_change(
     return MeanChange(change=change, low=low, high=high, shapes=int(np.count_nonzero(usable)))
 
 
+def _mean_boost(pair: Sequence[Samples], usable: Booleans, level: float) -> MeanChange:
+    """Return the mean boost of one dataset."""
+    samples, weight = two_sample(*pair), usable / np.count_nonzero(usable)
+    half = half_width(both_variances(samples, weight), level)
+    mean = float(standard_error(samples).difference[usable].mean())
+    low, boost, high = map(from_log, (mean - half, mean, mean + half))
+    return MeanChange(change=boost, low=low, high=high, shapes=int(np.count_nonzero(usable)))
+
+
 def _variance(pair: Sequence[Samples], weight: Floats) -> ClusteredVariance:
     """Return the variance of the mean log boost of a dataset, or of its mean log latency."""
-    parts = [clustered_variance(side.value, weight, side.floor) for side in pair]
-    if len(parts) == 1:
-        return parts[0]
-    one, two = parts
+    if len(pair) == 1:
+        return clustered_variance(pair[0].value, weight, pair[0].floor)
+    one, two = both_variances(two_sample(*pair), weight)
     freedom = welch_freedom(one.variance, two.variance, one.freedom + 1, two.freedom + 1)
     return ClusteredVariance(variance=one.variance + two.variance, freedom=float(freedom))
 
@@ -331,6 +359,7 @@ def _conditions(dataset: xr.Dataset, configs: Names) -> Iterator[tuple[str, str]
     known: dict[str, object] = {
         "device": provenance.hardware(dataset),
         "TVM": provenance.tuner(dataset).removeprefix("TVM "),
+        "design": design_of(attrs),
         "trials": provenance.trials(dataset) or "",
         **{
             name: attrs.get(name, "")

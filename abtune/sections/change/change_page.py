@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
+from abtune.dataset.schema import SeedDesign
 from abtune.report.columns import OVERALL, intervals
 from abtune.report.page import SHAPE, Bullets, Cell, Grid, Heading, Part, Prose, Section, Tally, column
 from abtune.sections.change.change import Change, ChangeVerdict, MeanChange, Mismatch, ShapeChange
@@ -13,6 +14,7 @@ from abtune.text import (
     NOTHING,
     boost_decimals,
     count,
+    limit_cell,
     listed,
     microseconds,
     p_value,
@@ -49,6 +51,7 @@ def _page(change: Change, sources: tuple[str, str]) -> tuple[Part, ...]:
         Prose(text=f"{' '.join(lines)} {_compared(change)}", remark=False),
         _table(change),
         Tally(cells=tuple(Cell(text=text) for text in _numbers(change))),
+        *(Prose(text=text, remark=False) for text in _designs(change)),
         Prose(text=_meaning(change), remark=True),
         Bullets(items=tuple(_notes(change))),
     )
@@ -96,6 +99,28 @@ def _numbers(change: Change) -> list[str]:
     """Return the number of shapes with each verdict."""
     numbers = Counter(row.verdict for row in change.shapes)
     return [f"{numbers[kind]} {kind.value}" for kind in ChangeVerdict]
+
+
+def _designs(change: Change) -> Iterator[str]:
+    """Yield what the difference of a boost at equal knowledge and a separate one means."""
+    if len(set(change.designs)) == 1 or not change.boosts:
+        return
+    boosts = dict(zip(change.designs, change.boosts, strict=True))
+    separate, shared = (_mean(boosts[design]) for design in (SeedDesign.INDEPENDENT, SeedDesign.SHARED))
+    rest = change.overall
+    if change.designs[0] == SeedDesign.INDEPENDENT:  # the change is that from A to B
+        low, value, high = (1 / (1 + end) - 1 for end in (rest.high, rest.change, rest.low))
+        rest = replace(rest, low=low, change=value, high=high)
+    yield (
+        f"Mean boost of separate searches {separate}, at equal knowledge {shared}. At equal knowledge both "
+        "sides know the same schedules, so what remains is what each side makes of them. The rest of the "
+        f"separate boost, {_mean(rest)}, is luck or effort of the searches: schedules that one side found "
+        "and the other did not."
+    )
+
+
+def _mean(mean: MeanChange) -> str:
+    return f"{percent_cell(mean.change, 1)}% ({limit_cell(mean.low, 1)} to {limit_cell(mean.high, 1)})"
 
 
 def _meaning(change: Change) -> str:

@@ -20,11 +20,11 @@ from abtune.dataset.build import add_variables
 from abtune.dataset.provenance import of_searches
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import InputError
-from abtune.samples.samples import AT_TRIALS, extract
+from abtune.samples.samples import AT_TRIALS, extract_both
 from abtune.stats.boost import from_log
-from abtune.stats.clustered import clustered_variance, half_width
+from abtune.stats.clustered import both_variances, half_width
 from abtune.stats.estimand import Estimand
-from abtune.stats.intervals.interval_methods import METHODS
+from abtune.stats.intervals.interval_methods import methods_for
 from abtune.stats.intervals.percentile import expanded_percentile
 from abtune.stats.two_sample import Booleans, Floats, Integers, TwoSample
 from abtune.stats.variance import moments
@@ -34,6 +34,7 @@ OPTIMISTIC = (
     "These are the searches' own timings, not measured again. The luckiest of many timings wins, so both "
     "configurations look a little faster than they are."
 )
+BEFORE_EXCHANGE = "Until searches first exchange schedules, each side knows its own only."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,14 +98,18 @@ def relabelled(analysis: Analysis, dataset: xr.Dataset, trials: int) -> Analysis
     """Return an analysis of :func:`at_trials` that says what its boost is and what weakens it."""
     made = _tried(dataset.sel(config=[analysis.baseline, analysis.candidate]))
     stopped = int(np.count_nonzero((made > 0) & (made < trials)))
-    notes, kind = [OPTIMISTIC], analysis.settings.estimand.replace("-", " ")
+    knowledge = " at equal knowledge" if analysis.settings.paired else ""
+    notes, kind = (
+        [OPTIMISTIC, *([BEFORE_EXCHANGE] if knowledge else [])],
+        analysis.settings.estimand.replace("-", " "),
+    )
     first = "trial" if trials == 1 else f"{trials} trials"
     if stopped:
         notes.append(f"{count(stopped, 'search')} ended before {trials} trials and had fewer to choose from.")
     return dataclasses.replace(
         analysis,
         definition=(
-            f"Boost: {kind}, over the seeds, of the best latency that each search of the baseline "
+            f"Boost{knowledge}: {kind}, over the seeds, of the best latency that each search of the baseline "
             f"measured itself within its first {first}, over that of the candidate, minus 1."
         ),
         caveats=(*notes, *analysis.caveats),
@@ -121,10 +126,13 @@ def boost_curve(dataset: xr.Dataset, analysis: Analysis) -> Curve:
     best = np.log(best_so_far(dataset))
     names = [str(name) for name in dataset["config"].values.tolist()]
     sides = [best[:, names.index(name)] for name in (analysis.baseline, analysis.candidate)]
+    if paired := analysis.settings.paired:  # only whole pairs count
+        gaps = np.where(np.isnan(sides[0] + sides[1]), np.nan, 0.0)
+        sides = [side + gaps for side in sides]
     steps = {step: [side[..., step - 1] for side in sides] for step in _steps(best.shape[-1])}
     used = _counts([side[..., -1] for side in sides]).min(axis=0) >= 2
-    points = [_points(pair, step, analysis.level) for step, pair in steps.items()]
-    mean = tuple(_overall(pair, step, used, analysis.level) for step, pair in steps.items())
+    points = [_points(pair, step, analysis.level, paired=paired) for step, pair in steps.items()]
+    mean = tuple(_overall(pair, step, used, analysis.level, paired=paired) for step, pair in steps.items())
     measured_again = not of_searches(dataset)
     again = _again(dataset, analysis, used) if measured_again else None
     return Curve(
@@ -136,8 +144,11 @@ def boost_curve(dataset: xr.Dataset, analysis: Analysis) -> Curve:
             ShapeCurve(shape=row.shape, points=tuple(point[index] for point in points))
             for index, row in enumerate(analysis.comparisons)
         ),
-        interval_method=METHODS[Estimand.GEOMETRIC_MEAN, "expanded-percentile"].words,
-        caveats=tuple(_caveats(points, mean, used, lacks_again=measured_again and again is None)),
+        interval_method=next(iter(methods_for(Estimand.GEOMETRIC_MEAN, paired=paired).values())).words,
+        caveats=(
+            *_caveats(points, mean, used, lacks_again=measured_again and again is None),
+            *([BEFORE_EXCHANGE] if paired else []),
+        ),
     )
 
 
@@ -151,7 +162,7 @@ def _again(dataset: xr.Dataset, analysis: Analysis, used: Booleans) -> Aggregate
     if reported.shapes == np.count_nonzero(used):  # with two a side, the report takes all that have
         return reported
     part = dataset.isel(shape=np.flatnonzero(used))
-    sides = extract(part, analysis.baseline), extract(part, analysis.candidate)
+    sides = extract_both(part, analysis.baseline, analysis.candidate)
     means = [moments(side.value).mean for side in sides]
     shapes = tuple(row.shape for row, chosen in zip(rows, used, strict=True) if chosen)
     settings = dataclasses.replace(analysis.settings, weights=None)
@@ -201,9 +212,14 @@ def _counts(sides: Sequence[Floats]) -> Integers:
     return np.array([np.count_nonzero(~np.isnan(side), axis=1) for side in sides])
 
 
-def _points(sides: Sequence[Floats], trials: int, level: float) -> list[Point]:
+def _samples(sides: Sequence[Floats], *, paired: bool) -> TwoSample:
+    unknown = np.full((len(sides[0]), 2), np.nan)
+    return (TwoSample.of_pairs if paired else TwoSample)(sides[0], sides[1], unknown)
+
+
+def _points(sides: Sequence[Floats], trials: int, level: float, *, paired: bool) -> list[Point]:
     """Return the points of all shapes; samples have shape (shapes, seeds), log seconds."""
-    found = expanded_percentile(TwoSample.without_floor(*sides), level=level)
+    found = expanded_percentile(_samples(sides, paired=paired), level=level)
     logs = np.stack([found.difference, found.low, found.high], axis=1)
     return [
         _point(trials, logs[at], [_latency(side[at : at + 1]) for side in sides], n)
@@ -211,7 +227,7 @@ def _points(sides: Sequence[Floats], trials: int, level: float) -> list[Point]:
     ]
 
 
-def _overall(sides: Sequence[Floats], trials: int, used: Booleans, level: float) -> Point:
+def _overall(sides: Sequence[Floats], trials: int, used: Booleans, level: float, *, paired: bool) -> Point:
     """Return the mean over the shapes that all points use; NaN where one has not two seeds per side."""
     counts = _counts(sides)
     complete = bool((counts.min(axis=0) >= 2)[used].all())
@@ -219,7 +235,7 @@ def _overall(sides: Sequence[Floats], trials: int, used: Booleans, level: float)
     weight = np.full(len(chosen[0]), 1 / max(len(chosen[0]), 1))
     latency = [_latency(side) for side in chosen]
     boost = float(np.log(latency[0] / latency[1]))
-    half = half_width([clustered_variance(side, weight) for side in chosen], level)
+    half = half_width(both_variances(_samples(chosen, paired=paired), weight), level)
     return _point(trials, np.array([boost, boost - half, boost + half]), latency, counts.min(axis=1))
 
 

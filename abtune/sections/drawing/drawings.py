@@ -8,7 +8,7 @@ import xarray as xr
 
 from abtune.compare.results import Analysis
 from abtune.report.figures import forest, seeds
-from abtune.samples.samples import extract
+from abtune.samples.samples import extract_both
 from abtune.sections.curve import curve_figures
 from abtune.sections.curve.curve import searches_so_far
 from abtune.sections.same_schedule import same_schedule_figure
@@ -25,7 +25,7 @@ def draw_forest(_: xr.Dataset, analysis: Analysis) -> Figure:
 
 def draw_seeds(dataset: xr.Dataset, analysis: Analysis) -> Figure:
     """Draw every seed of both configurations."""
-    first, second = (extract(dataset, name) for name in (analysis.baseline, analysis.candidate))
+    first, second = extract_both(dataset, analysis.baseline, analysis.candidate)
     return seeds.draw_seeds(analysis, first, second)
 
 

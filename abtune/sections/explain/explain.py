@@ -22,7 +22,7 @@ from abtune.compare.statistics import seeds_to_find
 from abtune.compare.tests import Tests, run_tests
 from abtune.dataset.schema import RunStatus
 from abtune.errors import InputError
-from abtune.samples.samples import Samples, extract, two_sample
+from abtune.samples.samples import Samples, extract_both, two_sample
 from abtune.shapes import select_labels
 from abtune.stats.boost import from_log
 from abtune.stats.design.looks import LOOKS
@@ -42,7 +42,7 @@ _TESTS = "p", "p_welch", "p_equivalence"
 class WithoutSeed:
     """The verdict when one seed is left out."""
 
-    config: str
+    config: str  # empty for a pair
     seed: int
     verdict: Verdict
 
@@ -73,6 +73,14 @@ class Sample:
     seeds: tuple[SeedValue, ...]
     latency: float
     noise: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairBoost:
+    """The boost of one pair, a fraction."""
+
+    seed: int
+    boost: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +116,8 @@ class Explanation:
     margin: float
     baseline: Sample
     candidate: Sample
+    paired: bool
+    pairs: tuple[PairBoost, ...]  # empty where seeds are independent
     intervals: tuple[MethodInterval, ...]
     tests: tuple[MethodTest, ...]
     gates: tuple[Gate, ...]
@@ -118,7 +128,7 @@ def explain(dataset: xr.Dataset, analysis: Analysis, shape: str) -> Explanation:
     """Return the whole story of one shape: a label, or a glob that matches one shape of the analysis."""
     index = _find(analysis, shape)
     dataset = dataset.sel(shape=[row.shape for row in analysis.comparisons])
-    sides = extract(dataset, analysis.baseline), extract(dataset, analysis.candidate)
+    sides = extract_both(dataset, analysis.baseline, analysis.candidate)
     row, seeds = analysis.comparisons[index], dataset["seed"].values
     return Explanation(
         comparison=row,
@@ -129,6 +139,8 @@ def explain(dataset: xr.Dataset, analysis: Analysis, shape: str) -> Explanation:
         margin=analysis.margin,
         baseline=_sample(sides[0], index, seeds),
         candidate=_sample(sides[1], index, seeds),
+        paired=analysis.settings.paired,
+        pairs=tuple(_pairs(sides, index, seeds)) if analysis.settings.paired else (),
         intervals=tuple(_intervals(two_sample(*sides).rows(slice(index, index + 1)), analysis)),
         tests=tuple(_tests(two_sample(*sides), index, analysis)),
         gates=row.gates,
@@ -159,8 +171,16 @@ def _sample(side: Samples, index: int, seeds: Integers) -> Sample:
     )
 
 
+def _pairs(sides: tuple[Samples, Samples], index: int, seeds: Integers) -> Iterator[PairBoost]:
+    """Yield the boosts of whole pairs, the smallest first."""
+    difference = sides[0].value[index] - sides[1].value[index]
+    for at in np.argsort(difference)[: sides[0].n[index]]:
+        yield PairBoost(seed=int(seeds[at]), boost=from_log(difference[at]))
+
+
 def _intervals(samples: TwoSample, analysis: Analysis) -> Iterator[MethodInterval]:
-    for name, method in methods_for(analysis.settings.estimand).items():
+    settings = analysis.settings
+    for name, method in methods_for(settings.estimand, paired=settings.paired).items():
         found = method.compute(
             samples, level=analysis.level, rng=np.random.default_rng(analysis.settings.rng_seed)
         )
@@ -175,10 +195,9 @@ def _intervals(samples: TwoSample, analysis: Analysis) -> Iterator[MethodInterva
 
 def _tests(samples: TwoSample, index: int, analysis: Analysis) -> Iterator[MethodTest]:
     """Yield every test of this shape, corrected over all shapes as the analysis is."""
-    settings = replace(analysis.settings, rank_test=True)
-    kinds = {
-        name: test for name, test in tests_for(settings.estimand).items() if settings.procedure.fits(test)
-    }
+    settings = replace(analysis.settings, rank_test=not analysis.settings.paired)
+    known = tests_for(settings.estimand, paired=settings.paired)
+    kinds = {name: test for name, test in known.items() if settings.procedure.fits(test)}
     made = {
         name: run_tests(samples, replace(settings, test=name), np.random.default_rng(settings.rng_seed))
         for name in kinds
@@ -193,7 +212,8 @@ def _tests(samples: TwoSample, index: int, analysis: Analysis) -> Iterator[Metho
         yield row(name, tests, "p", judged=tests is judging)
         if confirming := kinds[name].confirmed_by:
             yield row(confirming, tests, "p_welch", judged=tests is judging)
-            yield row("Mann-Whitney", tests, "p_rank", judged=False)
+            if settings.rank_test:
+                yield row("Mann-Whitney", tests, "p_rank", judged=False)
             yield row("equivalence", judging, "p_equivalence", judged=True)
 
 
@@ -223,7 +243,7 @@ class _Changes:
             return None
         changed = []
         configs = [str(name) for name in dataset["config"].values.tolist()]
-        for side in self.sides:
+        for side in self.sides[:1] if self.settings.paired else self.sides:
             for number in np.flatnonzero(~np.isnan(side.value[self.index])).tolist():
                 status = dataset["run_status"].copy()
                 run = {"shape": self.index, "config": configs.index(side.config), "seed": number}
@@ -231,7 +251,8 @@ class _Changes:
                 verdict = self._judged(dataset.assign(run_status=status))
                 if verdict is not row.verdict:
                     seed = int(dataset["seed"].values[number])
-                    changed.append(WithoutSeed(config=side.config, seed=seed, verdict=verdict))
+                    config = "" if self.settings.paired else side.config
+                    changed.append(WithoutSeed(config=config, seed=seed, verdict=verdict))
         return tuple(changed)
 
     def _judged(self, changed: xr.Dataset) -> Verdict:
@@ -243,7 +264,7 @@ class _Changes:
         row = compare(changed.isel(shape=[self.index]), settings).comparisons[0]
         adjusted: dict[str, Any] = {f"{name}_adjusted": self._adjusted(name, row) for name in _TESTS}
         if settings.difference_test.across_shapes or settings.procedure.joint is not None:
-            sides = (extract(changed, name) for name in (self.analysis.baseline, self.analysis.candidate))
+            sides = extract_both(changed, self.analysis.baseline, self.analysis.candidate)
             rng = np.random.default_rng(settings.rng_seed)
             tests = run_tests(two_sample(*sides), replace(settings, rank_test=False), rng)
             adjusted = {name: float(getattr(tests, name)[self.index]) for name in adjusted}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from statistics import stdev
 
 from abtune.compare.results import Verdict
 from abtune.report.columns import intervals
@@ -52,7 +53,7 @@ def explain_page(story: Explanation) -> tuple[Part, ...]:
         Prose(text=row.reason, remark=False),
         Heading(text="samples", minor=True),
         *([_dots(timed)] if timed else []),
-        Bullets(items=tuple(map(_values, sides))),
+        Bullets(items=(*map(_values, sides), *_pairs(story))),
         Heading(text=f"boost, {plain_percent(story.level)} intervals", minor=True),
         _intervals(story.intervals),
         Heading(text="tests, not corrected" if story.correction == "none" else tests, minor=True),
@@ -82,6 +83,15 @@ def _values(side: Sample) -> str:
     noise = "" if math.isnan(side.noise) else f", noise {spread_percent(side.noise)}%"
     mean = microseconds(side.latency)
     return f"{side.config}, us (seed): {listed}; geometric mean {mean}{noise}."
+
+
+def _pairs(story: Explanation) -> Iterator[str]:
+    if story.pairs:
+        decimals = boost_decimals([(story.comparison.boost_high - story.comparison.boost_low) / 2])
+        listed = (f"{percent_cell(pair.boost, decimals)}\xa0({pair.seed})" for pair in story.pairs)
+        logs = [math.log1p(pair.boost) for pair in story.pairs]
+        noise = f"; noise {spread_percent(stdev(logs))}%" if len(logs) > 1 else ""
+        yield f"Boosts of the pairs, % (seed): {', '.join(listed)}{noise}."
 
 
 def _intervals(rows: Sequence[MethodInterval]) -> Grid:
@@ -114,15 +124,16 @@ def _tests(rows: Sequence[MethodTest]) -> Grid:
 
 def _changes(story: Explanation) -> Iterator[str]:
     row, found = story.comparison, story.sensitivity
-    yield from _seeds_left_out(found, row.verdict)
+    yield from _seeds_left_out(found, row.verdict, paired=story.paired)
     if story.shapes > 1 and row.verdict is not Verdict.INVALID:
         same = "the same" if found.alone is row.verdict else found.alone.words
         yield f"As the only shape, without correction: {same}."
     if row.verdict.more_seeds_help and found.seeds_for_estimate:
         decimals = boost_decimals([(row.boost_high - row.boost_low) / 2])
+        seeds = "pairs" if story.paired else "seeds per side"
         yield (
             f"If the true boost is {percent_cell(row.boost, decimals)}%, as estimated, about "
-            f"{found.seeds_for_estimate:,} seeds per side find it with 80% power."
+            f"{found.seeds_for_estimate:,} {seeds} find it with 80% power."
         )
     if not math.isnan(found.margin_for_equivalence):
         unit = 10.0 ** (math.floor(math.log10(found.margin_for_equivalence)) - 1)
@@ -132,17 +143,20 @@ def _changes(story: Explanation) -> Iterator[str]:
             f"the margin is {plain_percent(story.margin)}."
         )
     if row.verdict is Verdict.INVALID:
-        yield "Seeds of both configurations that have a timing; nothing else."
+        takes = "Whole pairs" if story.paired else "Seeds of both configurations that have a timing"
+        yield f"{takes}; nothing else."
 
 
-def _seeds_left_out(found: Sensitivity, verdict: Verdict) -> Iterator[str]:
+def _seeds_left_out(found: Sensitivity, verdict: Verdict, *, paired: bool) -> Iterator[str]:
     if found.without_seed is None:
         return
     if not found.without_seed:
-        yield f"No single seed: without any one of them the verdict stays {verdict.words}."
+        kind = "pair" if paired else "seed"
+        yield f"No single {kind}: without any one of them the verdict stays {verdict.words}."
     groups: dict[tuple[Verdict, str], list[str]] = {}
     for seed in found.without_seed:
         groups.setdefault((seed.verdict, seed.config), []).append(str(seed.seed))
     for (changed, config), seeds in groups.items():
-        one = "seed" if len(seeds) == 1 else "any one of the seeds"
-        yield f"Without {one} {', '.join(seeds)} of {config}: {changed.words}."
+        kind, of = ("seed", f" of {config}") if config else ("pair", "")
+        one = kind if len(seeds) == 1 else f"any one of the {kind}s"
+        yield f"Without {one} {', '.join(seeds)}{of}: {changed.words}."

@@ -29,7 +29,7 @@ def overall_section(context: Context) -> Section:
 def overall_page(analysis: Analysis) -> tuple[Part, ...]:
     """Compose the page."""
     overall = analysis.overall
-    items = [_chance(overall.improvement), *_spread(overall)]
+    items = [_chance(overall.improvement, paired=analysis.settings.paired), *_spread(overall)]
     if overall.weighted is not None:
         items += _program(overall.weighted)
     return (
@@ -67,10 +67,13 @@ def _boosts(analysis: Analysis) -> Grid:
     )
 
 
-def _chance(wins: Improvement) -> str:
+def _chance(wins: Improvement, *, paired: bool) -> str:
     if math.isnan(wins.probability):
         return "No shape has timings on both sides."
     bounds = "" if math.isnan(wins.low) else f" ({100 * wins.low:.0f} to {100 * wins.high:.0f}%)"
+    if paired:
+        share = f"{100 * wins.probability:.0f}%{bounds}"
+        return f"The candidate is faster in {share} of the pairs, mean over these shapes; 50% is a fair coin."
     return (
         f"A run of the candidate is faster than one of the baseline with probability "
         f"{100 * wins.probability:.0f}%{bounds}, mean over these shapes; 50% is a fair coin."

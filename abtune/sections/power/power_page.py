@@ -20,25 +20,32 @@ _MARKERS = "os^DvP"
 
 def power_page(plan: SeedPlan, source: str) -> tuple[Part, ...]:
     """Return the page; ``source`` says in words where the noise comes from."""
-    shapes = (Heading(text="seeds per side, shape by shape", minor=True), _shapes(plan))
+    each = _each(plan)
+    shapes = (Heading(text=f"{each}, shape by shape", minor=True), _shapes(plan))
     target = plain_percent(plan.goal.target)
     return (
         Heading(text="power", minor=False),
         Prose(text=_setting(plan, source), remark=False),
-        Heading(text=f"seeds per side that find a boost with {target} power", minor=True),
+        Heading(text=f"{each} that find a boost with {target} power", minor=True),
         _needs(plan),
-        Heading(text="what a number of seeds per side finds", minor=True),
+        Heading(text=f"what a number of {each} finds", minor=True),
         _reaches(plan),
         *(shapes if plan.shapes else ()),
         Bullets(items=tuple(_notes(plan))),
     )
 
 
+def _each(plan: SeedPlan) -> str:
+    return "pairs" if plan.goal.paired else "seeds per side"
+
+
 def _setting(plan: SeedPlan, source: str) -> str:
     goal = plan.goal
     correction = f"Holm over {goal.shapes} shapes" if goal.shapes > 1 else "one shape, no correction"
+    noise = _noise(plan.baseline)
+    noise = noise if goal.paired else f"{noise}, {_noise(plan.candidate)}"
     return (
-        f"Noise of log latency over seeds, {source}: {_noise(plan.baseline)}, {_noise(plan.candidate)}. "
+        f"Noise of log latency over seeds, {source}: {noise}. "
         f"Level {plain_percent(goal.alpha)}, {correction}. A slowdown by the same ratio has the same power."
     )
 
@@ -56,7 +63,7 @@ def _costs(rows: Sequence[Need | Reach]) -> tuple[Column, Column]:
 
 
 def _needs(plan: SeedPlan) -> Grid:
-    seeds = column("seeds", [_seeds(need.seeds) for need in plan.needs])
+    seeds = column("pairs" if plan.goal.paired else "seeds", [_seeds(need.seeds) for need in plan.needs])
     labels = tuple(plain_percent(need.boost) for need in plan.needs)
     return Grid(stub="boost", labels=labels, columns=filled([seeds, *_costs(plan.needs)]))
 
@@ -69,12 +76,21 @@ def _reaches(plan: SeedPlan) -> Grid:
         for at, boost in enumerate(plan.goal.boosts)
     ]
     labels = tuple(str(reach.seeds) for reach in reaches)
-    return Grid(stub="seeds", labels=labels, columns=filled([detectable, *powers, *_costs(reaches)]))
+    return Grid(
+        stub="pairs" if plan.goal.paired else "seeds",
+        labels=labels,
+        columns=filled([detectable, *powers, *_costs(reaches)]),
+    )
 
 
 def _shapes(plan: SeedPlan) -> Grid:
     rows, boosts = plan.shapes, plan.goal.boosts
-    noise = [f"{spread_percent(row.baseline)}/{spread_percent(row.candidate)}" for row in rows]
+    noise = [
+        spread_percent(row.baseline)
+        if plan.goal.paired
+        else f"{spread_percent(row.baseline)}/{spread_percent(row.candidate)}"
+        for row in rows
+    ]
     seeds = [
         column(plain_percent(boost), [_seeds(row.seeds[at]) for row in rows], gives_way=at + 1)
         for at, boost in enumerate(boosts)
@@ -85,10 +101,12 @@ def _shapes(plan: SeedPlan) -> Grid:
 
 def _notes(plan: SeedPlan) -> Iterator[str]:
     yield from plan.caveats
+    if plan.goal.correlation is not None:
+        yield f"Pairs are taken to have a correlation of {plan.goal.correlation:g}. No dataset shows it."
     boosts = ", ".join(plain_percent(boost) for boost in plan.goal.boosts)
     yield f"Columns {boosts}: power in percent to find a true boost of that size."
     yield (
-        f"Below {plan.fewest} seeds per side no difference can pass the correction. The plan is for both "
+        f"Below {plan.fewest} {_each(plan)} no difference can pass the correction. The plan is for both "
         "tests that a verdict requires. Its power is right to about three percentage points."
     )
     if plan.shapes:
@@ -138,7 +156,7 @@ def draw_power(plan: SeedPlan) -> Figure:
     axis.minorticks_off()
     axis.set_xticks(seeds, [str(number) for number in seeds])
     axis.set_ylim(0, 101)
-    axis.set_xlabel("seeds per side")
+    axis.set_xlabel(_each(plan))
     axis.set_ylabel(f"power (%); line: {plain_percent(plan.goal.target)} wanted")
     # Beside the curves, which may be anywhere; the largest boost on top, as its curve is.
     place: Any = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}

@@ -11,13 +11,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 import xarray as xr
 
 from abtune.compare.statistics import lent_noise
 from abtune.dataset.provenance import of_searches, settings
-from abtune.dataset.schema import RunStatus, TrialStatus
+from abtune.dataset.schema import RunStatus, TrialStatus, is_paired
 from abtune.errors import InputError
-from abtune.samples.samples import Samples, extract
+from abtune.samples.samples import Samples, extract_both, what_varies
 from abtune.stats.design.detect import (
     MOST_SEEDS,
     Design,
@@ -27,10 +28,13 @@ from abtune.stats.design.detect import (
     power,
     seeds_needed,
     smallest_p,
+    smallest_paired_p,
 )
 from abtune.stats.spread import pooled_spread
 from abtune.stats.two_sample import Floats
 from abtune.text import count
+
+DIFFERENCES = "differences of pairs"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,11 +68,13 @@ class Goal:
     shapes: int  # that the correction covers
     boosts: tuple[float, ...]  # true boosts to plan for, fractions
     seeds: tuple[int, ...]  # numbers per side to look at
+    paired: bool = False  # seeds are pairs
+    correlation: float | None = None  # of the runs of a pair, to plan pairs with the noise of separate runs
 
     @property
     def requirement(self) -> Requirement:
         """The level of one shape, at the first step of the correction, and the power."""
-        return Requirement(level=self.alpha / self.shapes, target=self.target)
+        return Requirement(level=self.alpha / self.shapes, target=self.target, paired=self.paired)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +112,7 @@ class ShapeNeed:
 class SeedPlan:
     """What a design needs and reaches."""
 
-    baseline: SideNoise
+    baseline: SideNoise  # of pairs, both are that of their differences
     candidate: SideNoise
     goal: Goal
     fewest: int  # seeds per side below which no difference can pass the correction
@@ -126,14 +132,25 @@ def plan_from_noise(noise: float, goal: Goal) -> SeedPlan:
     return _plan([SideNoise(config=name, spread=spread) for name in ("baseline", "candidate")], goal)
 
 
+def _of_differences(first: npt.ArrayLike, second: npt.ArrayLike, goal: Goal) -> Floats:
+    """Return the noise of the differences of pairs from that of both sides."""
+    one, two = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    return np.sqrt(one**2 + two**2 - 2 * (goal.correlation or 0.0) * one * two)
+
+
 def plan_from_dataset(dataset: xr.Dataset, configs: tuple[str, str], goal: Goal, *, level: float) -> SeedPlan:
     """Return a plan for the noise of a dataset, pooled over its shapes."""
-    sides = [extract(dataset, config) for config in configs]
-    noise, caveats = [], []
-    for side in sides:
+    sides, noise, caveats = what_varies(*extract_both(dataset, *configs)), [], []
+    if is_paired(dataset):
+        if goal.correlation is not None:
+            raise InputError("the dataset has pairs, which show their own correlation; leave it out")
+        goal = replace(goal, paired=True)
+        sides = replace(sides[0], config=DIFFERENCES), sides[1]
+    for side in sides[:1] if goal.paired else sides:
         pooled = pooled_spread(side.value, level=level)
         if math.isnan(pooled.spread):
-            raise InputError(f"no shape has two seeds of {side.config}, so its noise is unknown; give --cv")
+            what = "whole pairs" if goal.paired else f"seeds of {side.config}"
+            raise InputError(f"no shape has two {what}, so its noise is unknown; give --cv")
         noise.append(SideNoise(config=side.config, spread=pooled.spread, low=pooled.low, high=pooled.high))
         if agree := int(np.count_nonzero(side.noise == 0)):
             caveats.append(
@@ -148,10 +165,14 @@ def plan_from_dataset(dataset: xr.Dataset, configs: tuple[str, str], goal: Goal,
 
 def _plan(sides: Sequence[SideNoise], goal: Goal, cost: RunCost | None = None) -> SeedPlan:
     """Return a plan without the shapes."""
-    noise = sides[0].spread, sides[1].spread
+    if goal.correlation is not None:
+        spread = float(_of_differences(sides[0].spread, sides[1].spread, goal))
+        sides, goal = [SideNoise(config=DIFFERENCES, spread=spread)], replace(goal, paired=True)
+    noise = sides[0].spread, 0.0 if goal.paired else sides[1].spread
+    smallest = smallest_paired_p(MOST_SEEDS) if goal.paired else smallest_p(MOST_SEEDS, MOST_SEEDS)
     needed = seeds_needed(goal.boosts, *noise, goal.requirement)
     caveats = []
-    if goal.requirement.level < smallest_p(MOST_SEEDS, MOST_SEEDS):
+    if goal.requirement.level < smallest:
         caveats.append(
             "With many seeds the permutation test samples random splits, which cannot resolve so strict a "
             "level. Only designs with few enough seeds to count every split find anything."
@@ -166,15 +187,17 @@ def _plan(sides: Sequence[SideNoise], goal: Goal, cost: RunCost | None = None) -
         return Reach(
             seeds=n,
             detectable=float(detectable_boost(design, goal.requirement)),
-            power=tuple(power(goal.boosts, design, level=goal.requirement.level).tolist()),
+            power=tuple(
+                power(goal.boosts, design, level=goal.requirement.level, paired=goal.paired).tolist()
+            ),
             **hours(n),
         )
 
     return SeedPlan(
         baseline=sides[0],
-        candidate=sides[1],
+        candidate=sides[-1],
         goal=goal,
-        fewest=fewest_seeds(alpha=goal.alpha, shapes=goal.shapes),
+        fewest=fewest_seeds(alpha=goal.alpha, shapes=goal.shapes, paired=goal.paired),
         needs=tuple(
             Need(boost=boost, seeds=n, **hours(n))
             for boost, n in zip(goal.boosts, needed.tolist(), strict=True)
@@ -188,6 +211,8 @@ def _plan(sides: Sequence[SideNoise], goal: Goal, cost: RunCost | None = None) -
 
 def _by_shape(sides: Sequence[Samples], labels: Sequence[str], goal: Goal) -> Iterator[ShapeNeed]:
     first, second = (lent_noise(side) for side in sides)
+    if goal.correlation is not None:
+        first, second, goal = _of_differences(first, second, goal), 0 * second, replace(goal, paired=True)
     boosts = np.array(goal.boosts)[np.newaxis]
     needed = seeds_needed(boosts, first[:, np.newaxis], second[:, np.newaxis], goal.requirement)
     for label, baseline, candidate, seeds in zip(

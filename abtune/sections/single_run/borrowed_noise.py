@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 
 from abtune.dataset import provenance
+from abtune.dataset.schema import is_paired
 from abtune.errors import InputError
 from abtune.samples.samples import extract
 from abtune.stats.borrowed import LentVariance, lend_variance
@@ -79,6 +80,10 @@ def borrow(outside: Outside, config: str, shapes: Sequence[str]) -> Loan:
 
     Where that dataset has not two seeds of it, all of its configurations are pooled.
     """
+    if is_paired(outside.dataset):
+        raise InputError(
+            f"{outside.name} has pairs, whose noise is not that of independent searches; give another dataset"
+        )
     every = tuple(str(name) for name in outside.dataset["config"].values.tolist())
     for sources in ((config,), every) if config in every else (every,):
         sides = [extract(outside.dataset, source) for source in sources]

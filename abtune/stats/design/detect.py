@@ -16,6 +16,7 @@ from scipy import special
 
 from abtune.stats.estimates import conservative_freedom
 from abtune.stats.resampling.splits import RESAMPLES, is_exact
+from abtune.stats.testing.sign_flips import MOST_COUNTED
 from abtune.stats.two_sample import Booleans, Floats, Integers
 from abtune.stats.variance import welch_freedom
 
@@ -106,6 +107,7 @@ class Requirement:
     level: float  # of the test of one shape: the family-wise level over the number of shapes
     target: float = 0.8
     resolution: float | None = None  # what the smallest p-value has to reach; by default the level
+    paired: bool = False  # the seeds of the design are pairs, and the noise of its second side is zero
 
     @property
     def smallest_p(self) -> float:
@@ -128,13 +130,23 @@ def smallest_p(n_first: int, n_second: int) -> float:
     return share if is_exact(n_first, n_second) else max(share, 1 / (RESAMPLES + 1))
 
 
-def attainable_level(n_first: int, n_second: int, alpha: float) -> float:
+def smallest_paired_p(pairs: int) -> float:
+    """Return the smallest p-value of the sign-flip test of pairs, 2/2^n; 1 below two pairs.
+
+    At least 1/100,000 beyond 30 pairs, where flips are sampled.
+    """
+    if pairs < 2:
+        return 1.0
+    return 2.0 ** (1 - pairs) if pairs <= MOST_COUNTED else 1 / (RESAMPLES + 1)
+
+
+def attainable_level(n_first: int, n_second: int, alpha: float, *, paired: bool = False) -> float:
     """Return the largest level up to alpha at which the permutation test can reject; 0 for none."""
-    step = smallest_p(n_first, n_second)
+    step = smallest_paired_p(n_first) if paired else smallest_p(n_first, n_second)
     return math.floor(alpha / step * (1 + 1e-12)) * step
 
 
-def power(boost: npt.ArrayLike, design: Design, *, level: float) -> Floats:
+def power(boost: npt.ArrayLike, design: Design, *, level: float, paired: bool = False) -> Floats:
     """Return the probability that a true boost is called different, for normal noise.
 
     A difference must pass Welch's test with conservative degrees of freedom, and the permutation test, which
@@ -143,7 +155,7 @@ def power(boost: npt.ArrayLike, design: Design, *, level: float) -> Floats:
     the same ratio has the same power. 0 where no p-value of these seeds reaches the level.
     """
     n_one, n_two, *noise = broadcast(design.n_first, design.n_second, design.noise_first, design.noise_second)
-    attained = _levels(n_one, n_two, level)
+    attained = _levels(n_one, n_two, level, paired=paired)
     test = WelchPower((n_one, n_two), (noise[0], noise[1]), np.where(attained > 0, attained, level))
     return np.where(attained > 0, test.power(np.log1p(np.asarray(boost, dtype=np.float64))), 0.0)
 
@@ -177,7 +189,7 @@ def seeds_needed(
     """
     size, noise_one, noise_two = broadcast(boost, noise_first, noise_second)
     effect = np.log1p(size)
-    fewest = fewest_seeds(alpha=requirement.smallest_p)
+    fewest = fewest_seeds(alpha=requirement.smallest_p, paired=requirement.paired)
     low, high = np.full(size.shape, fewest - 1), np.full(size.shape, MOST_SEEDS)
     while (high - low > 1).any():
         middle = np.maximum((low + high) // 2, fewest)
@@ -186,28 +198,29 @@ def seeds_needed(
         enough = test.power(effect) >= requirement.target
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)
     if requirement.smallest_p < 1 / (RESAMPLES + 1):
-        high = np.where(high > _MOST_COUNTED, MOST_SEEDS, high)
+        most = MOST_COUNTED if requirement.paired else _MOST_COUNTED
+        high = np.where(high > most, MOST_SEEDS, high)
     seeds: Integers = np.where(np.isnan(noise_one + noise_two), 0, high).astype(np.int64)
     return seeds
 
 
-def fewest_seeds(*, alpha: float = 0.05, shapes: int = 1) -> int:
-    """Return the smallest n for which n + n seeds can give a p-value that passes a correction.
+def fewest_seeds(*, alpha: float = 0.05, shapes: int = 1, paired: bool = False) -> int:
+    """Return the smallest n for which n + n seeds, or n pairs, can give a p-value that passes a correction.
 
     1,000,000 if sampled splits can never resolve such a strict level.
     """
     for n in range(2, 40):
-        if smallest_p(n, n) <= alpha / shapes:
+        if (smallest_paired_p(n) if paired else smallest_p(n, n)) <= alpha / shapes:
             return n
     return MOST_SEEDS
 
 
-def _levels(n_first: npt.ArrayLike, n_second: npt.ArrayLike, level: float) -> Floats:
+def _levels(n_first: npt.ArrayLike, n_second: npt.ArrayLike, level: float, *, paired: bool) -> Floats:
     """Return the attainable level of every pair of numbers of seeds."""
     n_one, n_two = broadcast(n_first, n_second)
     pairs = np.stack([n_one.ravel(), n_two.ravel()], axis=1).astype(np.int64)
     unique, position = np.unique(pairs, axis=0, return_inverse=True)
-    values = np.array([attainable_level(one, two, level) for one, two in unique.tolist()])
+    values = np.array([attainable_level(one, two, level, paired=paired) for one, two in unique.tolist()])
     levels: Floats = values[position.ravel()].reshape(n_one.shape)
     return levels
 
@@ -219,8 +232,9 @@ def _attained(
 
     Only where that is the level itself does the number of splits restrict it.
     """
-    reachable = _levels(n_first, n_second, requirement.smallest_p) > 0
+    paired = requirement.paired
+    reachable = _levels(n_first, n_second, requirement.smallest_p, paired=paired) > 0
     if requirement.smallest_p > requirement.level:
         return np.full(reachable.shape, requirement.level), reachable
-    level = _levels(n_first, n_second, requirement.level)
+    level = _levels(n_first, n_second, requirement.level, paired=paired)
     return np.where(level > 0, level, requirement.level), reachable

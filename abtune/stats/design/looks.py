@@ -32,14 +32,14 @@ _SHARES = (0.2, 0.3, 0.5)
 _FIRST = 5
 
 
-def schedule(*, alpha: float, most: int, shapes: int) -> tuple[Look, ...]:
+def schedule(*, alpha: float, most: int, shapes: int, paired: bool = False) -> tuple[Look, ...]:
     """Return the looks of a sweep that ends when every shape is settled; their levels add up to alpha.
 
     For one shape, 20 seeds and 0.05: looks at 5, 10 and 20 seeds with 0.01, 0.015 and 0.025. Over more shapes
     a permutation test of 5 + 5 seeds cannot reach the level. The first look is then at the fewest seeds that
-    can (8 for 29 shapes), the second half-way on a scale of ratios.
+    can (8 for 29 shapes, or 13 pairs), the second half-way on a scale of ratios.
     """
-    first = max(_FIRST, fewest_seeds(alpha=alpha * _SHARES[0], shapes=shapes))
+    first = max(_FIRST, fewest_seeds(alpha=alpha * _SHARES[0], shapes=shapes, paired=paired))
     second = round(math.sqrt(first * most))
     seeds = [*sorted(count for count in {first, second} if count < most), most]
     shares = [*_SHARES[: len(seeds) - 1], 1 - sum(_SHARES[: len(seeds) - 1])]

@@ -39,10 +39,12 @@ class Method:
     words : str
         What it is, for reports.
     coverage : tuple of float
-        Simulated coverage of nominal 95 % at 5, 10 and 20 seeds per side, mean over six kinds of noise that
-        both sides share. ``analysis/calibrate_methods.py`` makes these numbers.
+        Simulated coverage of nominal 95 % at 5, 10 and 20 seeds per side, or pairs, mean over six kinds of
+        noise that both sides share. ``analysis/calibrate_methods.py`` makes these numbers.
     function : str or callable
         Takes a TwoSample and the keyword ``level``; also ``rng`` if the method resamples.
+    paired : bool
+        Whether it is of pairs of seeds, instead of independent ones.
     resamples : bool
         Whether it draws random numbers.
     slow : bool
@@ -54,6 +56,7 @@ class Method:
     coverage: tuple[float, float, float]
     function: Function
     estimand: str = Estimand.GEOMETRIC_MEAN
+    paired: bool = False
     resamples: bool = False
     slow: bool = False
 
@@ -132,13 +135,38 @@ METHODS: Mapping[tuple[str, str], Method] = {
             coverage=(0.946, 0.968, 0.954),
             function=f"{_HOME}.medians:price_bonett",
         ),
+        Method(
+            name="paired-bootstrap",
+            paired=True,
+            words="expanded percentile bootstrap of the mean difference of pairs, with the paired t below 20 "
+            "pairs",
+            coverage=(0.962, 0.955, 0.943),
+            function=f"{_HOME}.percentile:expanded_percentile",
+        ),
+        Method(
+            name="paired-bootstrap-t",
+            paired=True,
+            words="bootstrap-t of the mean difference of pairs",
+            coverage=(0.956, 0.927, 0.932),
+            function=f"{_HOME}.bootstrap_t:bootstrap_t",
+            resamples=True,
+            slow=True,
+        ),
+        Method(
+            name="paired-t",
+            paired=True,
+            words="paired t of mean log latency",
+            coverage=(0.961, 0.953, 0.950),
+            function="abtune.stats.estimates:welch",
+        ),
     )
 }
 
 
-def methods_for(estimand: str) -> Mapping[str, Method]:
-    """Return the intervals of an estimand by name, the default first."""
-    return {method.name: method for method in METHODS.values() if method.estimand == estimand}
+def methods_for(estimand: str, *, paired: bool = False) -> Mapping[str, Method]:
+    """Return the intervals of an estimand by name, of pairs or of independent seeds, the default first."""
+    wanted = (estimand, paired)
+    return {method.name: method for method in METHODS.values() if (method.estimand, method.paired) == wanted}
 
 
 def method_names() -> tuple[str, ...]:

@@ -59,8 +59,8 @@ class Correction:
     joint : str or callable, optional
         Adjusts the tests of a difference from the samples of all shapes: takes a TwoSample and the keyword
         ``rng``. Other tests are adjusted by ``function``.
-    joint_test : tuple of str, optional
-        Estimand and name of the only test of a difference that ``joint`` goes with.
+    joint_tests : tuple of str
+        Names of the only tests of a difference of means that ``joint`` goes with.
     step_up : bool
         Whether several shapes together can pass where each alone cannot.
     slow : bool
@@ -80,7 +80,7 @@ class Correction:
     resolution: Level
     planning_level: Level
     joint: Function | None = None
-    joint_test: tuple[str, str] | None = None
+    joint_tests: tuple[str, ...] = ()
     step_up: bool = False
     slow: bool = False
     hint: str = ""
@@ -105,7 +105,8 @@ class Correction:
 
     def fits(self, test: DifferenceTest) -> bool:
         """Return whether it can correct this test of a difference."""
-        return self.joint_test is None or self.joint_test == (test.estimand, test.name)
+        fitting = test.estimand == Estimand.GEOMETRIC_MEAN and test.name in self.joint_tests
+        return self.joint is None or fitting
 
 
 # The first one is the default.
@@ -130,7 +131,7 @@ CORRECTIONS: Mapping[str, Correction] = {
             resolution=undivided,  # it counts the splits once for all shapes
             planning_level=divided,
             joint="abtune.stats.testing.max_t:max_t",
-            joint_test=(Estimand.GEOMETRIC_MEAN, "permutation"),
+            joint_tests=("permutation", "sign-flip"),
             slow=True,
             hint="can show something below 7 seeds",
         ),

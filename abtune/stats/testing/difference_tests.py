@@ -41,6 +41,8 @@ class DifferenceTest:
         Whether p is a share of the splits of the seeds, and so has a smallest value.
     confirmed_by : str
         The closed-form test that has to agree before a difference is claimed; empty if none has to.
+    paired : bool
+        Whether it is of pairs of seeds, instead of independent ones.
     across_shapes : bool
         Whether the result of a shape depends on the other shapes.
     slow : bool
@@ -56,6 +58,7 @@ class DifferenceTest:
     counts_splits: bool
     confirmed_by: str
     estimand: str = Estimand.GEOMETRIC_MEAN
+    paired: bool = False
     across_shapes: bool = False
     slow: bool = False
     hint: str = ""
@@ -102,13 +105,34 @@ TESTS: Mapping[tuple[str, str], DifferenceTest] = {
             confirmed_by="Price-Bonett's test",
             slow=True,
         ),
+        DifferenceTest(
+            name="sign-flip",
+            paired=True,
+            words="sign-flip test of the mean difference of pairs, confirmed by the paired t-test",
+            function="abtune.stats.testing.sign_flips:sign_flip_test",
+            error="abtune.stats.estimates:conservative_welch",
+            counts_splits=True,
+            confirmed_by="the paired t-test",
+            hint="is the one for pairs",
+        ),
+        DifferenceTest(
+            name="paired-moderated",
+            paired=True,
+            words="paired t test with variances of differences moderated over the shapes",
+            function="abtune.stats.testing.significance:moderated_test",
+            error="abtune.stats.moderated:moderated_error",
+            counts_splits=False,
+            confirmed_by="",
+            across_shapes=True,
+            hint="lends variances between shapes of pairs",
+        ),
     )
 }
 
 
-def tests_for(estimand: str) -> Mapping[str, DifferenceTest]:
-    """Return the tests of an estimand by name, the default first."""
-    return {test.name: test for test in TESTS.values() if test.estimand == estimand}
+def tests_for(estimand: str, *, paired: bool) -> Mapping[str, DifferenceTest]:
+    """Return the tests of an estimand by name, of pairs or of independent seeds, the default first."""
+    return {test.name: test for test in TESTS.values() if (test.estimand, test.paired) == (estimand, paired)}
 
 
 def difference_test_names() -> tuple[str, ...]:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from abtune.stats.resampling.splits import blocked_product, random_splits, subsets
+from abtune.stats.testing.sign_flips import signs
 from abtune.stats.two_sample import Floats, TwoSample
 
 _MOST_SPLITS = 20_000
@@ -29,8 +30,10 @@ def max_t(samples: TwoSample, *, rng: np.random.Generator) -> Floats:
     (Resampling-Based Multiple Testing, 1993) steps down. A split that leaves either side of a shape fewer
     than two values makes that shape unremarkable. Exact if both sides have the same distribution wherever
     they do not differ; with few seeds of very unequal spread it needs Welch's confirmation. One number is
-    drawn from ``rng``.
+    drawn from ``rng``. Of pairs, the signs of whole columns are flipped instead.
     """
+    if samples.paired:
+        return _max_t_of_pairs(samples, rng)
     one, two = _columns(samples.first), _columns(samples.second)
     known = np.count_nonzero(~np.isnan(samples.floor), axis=1)
     statistic = _Statistic(one, two, np.nansum(samples.floor, axis=1) / np.maximum(known, 1))
@@ -41,16 +44,41 @@ def max_t(samples: TwoSample, *, rng: np.random.Generator) -> Floats:
     if not len(order):
         return np.full(len(one), np.nan)
     chosen = _splits(one.shape[1] + two.shape[1], small, int(rng.integers(2**62)))
+    return _adjusted(statistic, chosen, observed, order)
+
+
+def _max_t_of_pairs(samples: TwoSample, rng: np.random.Generator) -> Floats:
+    """Return the same for pairs, whose statistic is the paired t."""
+    differences = _columns(samples.first - samples.second)
+    statistic, pairs = _PairedStatistic(differences, np.fmax(*samples.floor.T)), differences.shape[1]
+    observed = statistic.squared_t(np.ones((1, pairs)))[0]
+    tested = samples.sizes[:, 0] >= 2
+    order = np.argsort(np.where(tested, -observed, np.inf), kind="stable")[: np.count_nonzero(tested)]
+    root = int(rng.integers(2**62))
+    if not len(order):
+        return np.full(len(differences), np.nan)
+    if 2 ** (pairs - 1) <= _MOST_SPLITS:  # a flip and its mirror image are equally extreme
+        return _adjusted(statistic, signs(pairs).T[: 2 ** (pairs - 1)], observed, order)
+    flips = np.random.default_rng([root, pairs]).choice((1.0, -1.0), (_RANDOM, pairs))
+    return _adjusted(statistic, flips, observed, order)
+
+
+def _adjusted(
+    statistic: _Statistic | _PairedStatistic, chosen: Floats, observed: Floats, order: npt.NDArray[np.intp]
+) -> Floats:
     count = _as_extreme(statistic, chosen, observed, order)
     total = len(chosen) + (1 if len(chosen) == _RANDOM else 0)
     count = np.maximum(count + total - len(chosen), 1)
-    p = np.full(len(one), np.nan)
+    p = np.full(len(observed), np.nan)
     p[order] = np.maximum.accumulate(count / total)
     return p
 
 
 def _as_extreme(
-    statistic: _Statistic, chosen: Floats, observed: Floats, order: npt.NDArray[np.intp]
+    statistic: _Statistic | _PairedStatistic,
+    chosen: Floats,
+    observed: Floats,
+    order: npt.NDArray[np.intp],
 ) -> npt.NDArray[np.int64]:
     """Return for each step down the number of splits whose largest statistic is as large as the observed."""
     threshold = observed[order] * (1 - _TIE)
@@ -100,6 +128,25 @@ class _Statistic:
         tiny = 1e-12 * self._sums[2] + np.finfo(np.float64).tiny
         enough = np.minimum(inside[0], outside[0]) >= 2
         t: Floats = np.where(enough, difference / np.maximum(error, tiny), 0.0)
+        return t
+
+
+class _PairedStatistic:
+    """The paired t of every shape for flips of the columns; sums of squares do not change."""
+
+    __slots__ = ("_floor", "_n", "_squares", "_values")
+
+    def __init__(self, differences: Floats, floor: Floats) -> None:
+        self._n = np.count_nonzero(~np.isnan(differences), axis=1)
+        self._values = np.where(np.isnan(differences), 0.0, differences).T
+        self._squares, self._floor = (self._values**2).sum(axis=0), np.nan_to_num(floor)
+
+    def squared_t(self, flips: Floats) -> Floats:
+        """Return t^2, shape (flips, shapes)."""
+        n, total = np.maximum(self._n, 2), blocked_product(flips, self._values)
+        variance = np.maximum(self._squares - total**2 / n, 0.0) / (n - 1)
+        tiny = 1e-12 * self._squares + np.finfo(np.float64).tiny
+        t: Floats = (total / n) ** 2 / np.maximum(np.maximum(variance, self._floor) / n, tiny)
         return t
 
 

@@ -78,8 +78,11 @@ def equivalence_p(estimate: StandardError, one_split: Floats, *, margin: float) 
 
 
 def split_share(samples: TwoSample) -> Floats:
-    """Return the share of one split of the seeds among all splits, shape (shapes,)."""
+    """Return the share of one split of the seeds, or of one flip of pairs, among all, shape (shapes,)."""
     n = samples.sizes
+    if samples.paired:
+        flips: Floats = 0.5 ** n[:, 0].astype(np.float64)
+        return flips
     share: Floats = 1 / np.minimum(special.binom(n.sum(axis=1), n[:, 0]), 1e300)
     return share
 

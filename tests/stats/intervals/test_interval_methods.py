@@ -14,7 +14,7 @@ from abtune.stats.intervals.interval_methods import METHODS, methods_for
 from abtune.stats.testing.significance import permutation_test
 from abtune.stats.two_sample import TwoSample
 
-NAMES = [(name, estimand) for estimand, name in METHODS]
+NAMES = [(name, estimand) for (estimand, name), method in METHODS.items() if not method.paired]
 
 
 def generator() -> np.random.Generator:

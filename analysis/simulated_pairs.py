@@ -1,0 +1,171 @@
+"""How often methods for pairs keep their promise, and what a pair is worth: for calibrate_methods.py."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from simulated_reports import ALPHA, PAIRS, SHAPES, table
+
+from abtune.compare.settings import Settings
+from abtune.compare.tests import run_tests
+from abtune.simulate.noise_kinds import ALIKE, Array, bimodal, lognormal, skewed
+from abtune.stats.estimand import Estimand
+from abtune.stats.intervals.interval_methods import SEEDS, methods_for
+from abtune.stats.intervals.percentile import expanded_percentile
+from abtune.stats.two_sample import TwoSample
+
+# Draws both sides of pairs, each with the mean zero: shape (2, *shape).
+Pairs = Callable[[np.random.Generator, tuple[int, ...]], Array]
+NOISE, LEVEL, BOOST = 0.1, 1 - ALPHA, 0.1
+NUMBERS = (3, 5, 8, 12)
+
+
+def correlated(correlation: float) -> Pairs:
+    """Return normal pairs with this correlation."""
+
+    def draw(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+        shared, own = rng.normal(0, NOISE, shape), rng.normal(0, NOISE, (2, *shape))
+        drawn: Array = np.sqrt(correlation) * shared + np.sqrt(1 - correlation) * own
+        return drawn
+
+    return draw
+
+
+def _both_skewed(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    part = skewed(0.5, NOISE)
+    return part(rng, shape) + part(rng, (2, *shape))
+
+
+def _one_skewed(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    own = NOISE / np.sqrt(2)
+    sides = np.stack([lognormal(own)(rng, shape), skewed(1, own)(rng, shape)])
+    return lognormal(own)(rng, shape) + sides
+
+
+def _one_misses(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    return lognormal(0.02)(rng, shape) + np.stack([lognormal(0.005)(rng, shape), bimodal(rng, shape)])
+
+
+def _one_lost(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    sides = correlated(0.5)(rng, shape)
+    sides[1][rng.random(shape) < 0.2] = np.nan
+    return sides
+
+
+KINDS: Mapping[str, Pairs] = {
+    "correlation 0": correlated(0.0),
+    "correlation 0.5": correlated(0.5),
+    "correlation 0.9": correlated(0.9),
+    "both skewed, correlation 0.5": _both_skewed,
+    "candidate skewed, correlation 0.5": _one_skewed,
+    "candidate misses 1 in 5": _one_misses,
+    "1 run in 5 of the candidate lost": _one_lost,
+}
+
+
+def _samples(sides: Array) -> TwoSample:
+    return TwoSample.of_pairs(sides[0], sides[1], np.full((sides.shape[1], 2), np.nan))
+
+
+def pair_coverage_table(replications: int) -> str:
+    """Lay out the coverage of each interval of pairs whose sides are independent, as for two samples."""
+    unlike = [name for name in PAIRS if name not in ALIKE]
+    rows = []
+    for name in methods_for(Estimand.GEOMETRIC_MEAN, paired=True):
+        row = [f"`{name}`"]
+        for n in SEEDS:
+            shares = [_covered(name, kind, n, replications) for kind in ALIKE]
+            row.append(f"{100 * np.mean(shares):.1f} ({100 * min(shares):.1f})")
+        row += [f"{100 * _covered(name, kind, n, replications):.1f}" for kind in unlike for n in (10, 20)]
+        rows.append(row)
+    heads = [*map(str, SEEDS), *(f"{name}, {n}" for name in unlike for n in (10, 20))]
+    return table(["interval", *heads], rows)
+
+
+def _covered(name: str, kind: str, n: int, replications: int) -> float:
+    rng = np.random.default_rng([1, n])
+    sides = np.stack([noise(rng, (replications, n)) for noise in PAIRS[kind]])
+    method = methods_for(Estimand.GEOMETRIC_MEAN, paired=True)[name]
+    found = method.compute(_samples(sides), level=LEVEL, rng=rng)
+    return float(np.mean((found.low <= 1e-12) & (found.high >= -1e-12)))
+
+
+def pairs_table(replications: int) -> str:
+    """Lay out coverage, false alarms and power of single shapes."""
+    rows = []
+    for number, (name, draw) in enumerate(KINDS.items()):
+        row = [name]
+        for n in NUMBERS:
+            rng = np.random.default_rng([2, n, number])
+            sides = draw(rng, (replications, n))
+            samples = _samples(sides)
+            found = expanded_percentile(samples, level=LEVEL)
+            known = samples.sizes[:, 0] >= 2
+            covered = np.mean(((found.low <= 0) & (found.high >= 0))[known])
+            faster = _samples(sides + np.array([np.log1p(BOOST), 0.0])[:, np.newaxis, np.newaxis])
+            called, power = (np.mean(_p(part, "none")[known] <= ALPHA) for part in (samples, faster))
+            row.append(" / ".join(f"{100 * share:.1f}" for share in (covered, called, power)))
+        rows.append(row)
+    return table(["pairs", *map(str, NUMBERS)], rows)
+
+
+def _p(samples: TwoSample, correction: str, test: str = "") -> Array:
+    settings = Settings(baseline="old", candidate="new", paired=True, test=test, correction=correction)
+    found = run_tests(samples, settings, np.random.default_rng(0))
+    confirmed = settings.difference_test.confirmed_by
+    return np.maximum(found.p_adjusted, found.p_welch_adjusted) if confirmed else found.p_adjusted
+
+
+RULES = {
+    "default: sign-flip + paired t, holm": ("sign-flip", "holm"),
+    "sign-flip + paired t, max-t": ("sign-flip", "max-t"),
+    "paired-moderated, holm": ("paired-moderated", "holm"),
+    "sign-flip + paired t, bh": ("sign-flip", "bh"),
+}
+
+
+def pair_reports_table(reports: int) -> str:
+    """Lay out how many reports of 29 shapes claim something false, and what share of 10 gains is found."""
+    kinds = ("correlation 0.5", "both skewed, correlation 0.5", "candidate skewed, correlation 0.5")
+    rows = []
+    for rule, (test, correction) in RULES.items():
+        row = [rule]
+        for kind in kinds:
+            for n in (5, 8, 12):
+                rng, wrong, found = np.random.default_rng([3, n]), 0, 0.0
+                for _ in range(reports):
+                    sides = KINDS[kind](rng, (SHAPES, n))
+                    wrong += bool((_p(_samples(sides), correction, test) <= ALPHA).any())
+                    sides[0, :10] += np.log(1.2)
+                    found += float(np.mean(_p(_samples(sides), correction, test)[:10] <= ALPHA))
+                row.append(f"{100 * wrong / reports:.1f} / {100 * found / reports:.0f}")
+        rows.append(row)
+    heads = [f"{kind.replace(', correlation 0.5', '')}, {n}" for kind in kinds for n in (5, 8, 12)]
+    return table(["rule", *heads], rows)
+
+
+def pair_worth_table(replications: int) -> str:
+    """Lay out how many independent seeds a side give an interval as narrow as that of pairs."""
+    rows = []
+    for n in (5, 8, 10, 12):
+        widths = [_width(n, correlation, replications, paired=True) for correlation in (0, 0.5, 0.7, 0.9)]
+        rows.append([str(n), *(str(_as_narrow(width, replications)) for width in widths)])
+    return table(["pairs", *(f"correlation {correlation}" for correlation in (0, 0.5, 0.7, 0.9))], rows)
+
+
+def _width(n: int, correlation: float, replications: int, *, paired: bool) -> float:
+    sides = correlated(correlation)(np.random.default_rng([4, n]), (replications, n))
+    samples = _samples(sides) if paired else TwoSample.without_floor(*sides)
+    found = expanded_percentile(samples, level=LEVEL)
+    return float(np.mean(found.high - found.low))
+
+
+def _as_narrow(width: float, replications: int) -> int:
+    """Return the smallest number of seeds a side whose mean width is at most this."""
+    low, high = 2, 1000
+    while high - low > 1:
+        middle = (low + high) // 2
+        enough = _width(middle, 0.0, max(replications // 10, 100), paired=False) <= width
+        low, high = (low, middle) if enough else (middle, high)
+    return high

@@ -1,0 +1,301 @@
+"""Analyses of a shared design: seeds are pairs, from the dataset to the verdict."""
+
+import itertools
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import xarray as xr
+from scipy import stats
+
+import abtune
+from abtune.compare.compare import compare
+from abtune.compare.results import Analysis, Verdict
+from abtune.compare.settings import Settings, make_settings
+from abtune.dataset.schema import RunStatus
+from abtune.errors import InputError
+from abtune.stats.design.looks import Look, looks_to_json
+from abtune.stats.testing.corrections import CORRECTIONS
+from abtune.stats.testing.difference_tests import tests_for as of_estimand
+
+NAN = float("nan")
+BOOSTS = (0.1, 0.0, -0.1, 0.03)
+MEAN = "geometric-mean"
+
+
+def logs(
+    boosts: tuple[float, ...] = BOOSTS, n: int = 12, shared: float = 0.1, own: float = 0.02
+) -> np.ndarray:
+    """Log seconds of pairs, shape (shape, config, seed)."""
+    rng = np.random.default_rng(len(boosts) * n)
+    common = rng.normal(-8, shared, (len(boosts), 1, n))
+    log = common + rng.normal(0, own, (len(boosts), 2, n))
+    log[:, 1] -= np.log1p(boosts)[:, np.newaxis]
+    return log
+
+
+def shared_sweep(log: np.ndarray, design: str = "shared", **fields: object) -> xr.Dataset:
+    labels = [f"shape{number}" for number in range(len(log))]
+    configs = ["mainline", "async"]
+    return abtune.make_dataset(np.exp(log), shapes=labels, configs=configs, design=design, **fields)  # type: ignore[arg-type]
+
+
+def judged(log: np.ndarray, **choices: object) -> Analysis:
+    return abtune.analyze(shared_sweep(log), **choices)  # type: ignore[arg-type]
+
+
+def test_the_numbers_are_those_of_pairs() -> None:
+    """Boost, p and degrees of freedom by scipy's paired t-test; far narrower than of independent seeds."""
+    log = logs()
+    oracle = stats.ttest_rel(log[:, 0], log[:, 1], axis=1)
+    rows = judged(log).comparisons
+    assert [row.p_welch for row in rows] == pytest.approx(oracle.pvalue.tolist())
+    assert [row.boost for row in rows] == pytest.approx(
+        np.expm1((log[:, 0] - log[:, 1]).mean(axis=1)).tolist()
+    )
+    bounds = np.expm1(oracle.confidence_interval(0.95))
+    closed = judged(log, method="paired-t").comparisons
+    np.testing.assert_allclose([[row.boost_low, row.boost_high] for row in closed], np.transpose(bounds))
+    alone = abtune.analyze(shared_sweep(log, "independent")).comparisons
+    for row, other in zip(rows, alone, strict=True):
+        assert row.boost == pytest.approx(other.boost)
+        assert row.boost_high - row.boost_low < 0.5 * (other.boost_high - other.boost_low)
+        assert row.detectable < 0.5 * other.detectable
+    found = [row.verdict for row in rows]
+    assert found[0] is Verdict.IMPROVED
+    assert found[2] is Verdict.REGRESSED
+    assert {row.n_baseline for row in rows} == {row.n_candidate for row in rows} == {12}
+
+
+def test_overall_boost_and_best_of_are_of_pairs() -> None:
+    """The mean over shapes has the paired t interval of the seeds' means, as complete data give it."""
+    log = logs()
+    overall = judged(log).overall
+    of_seed = (log[:, 0] - log[:, 1]).mean(axis=0)
+    bounds = np.expm1(stats.ttest_1samp(of_seed, 0).confidence_interval(0.95))
+    assert [overall.these_shapes.boost_low, overall.these_shapes.boost_high] == pytest.approx(bounds)
+    independent = abtune.analyze(shared_sweep(log, "independent")).overall
+    assert len(overall.best_of) == 2
+    for pairs, alone in zip(overall.best_of, independent.best_of, strict=True):
+        assert pairs.boost == pytest.approx(alone.boost)
+        assert pairs.boost_high - pairs.boost_low < alone.boost_high - alone.boost_low
+    won = (log[:, 0] > log[:, 1]).mean()
+    assert overall.improvement.probability == pytest.approx(won)
+    assert overall.improvement.low < won < overall.improvement.high
+    assert "pairs" in overall.improvement.meaning
+
+
+def test_best_of_is_the_jackknife_over_pairs() -> None:
+    """Leaving out a pair leaves out both of its runs."""
+    log = logs(boosts=(0.1,), n=10)
+
+    def best_of_two(part: np.ndarray) -> float:
+        both = [np.mean([min(pair) for pair in itertools.combinations(side, 2)]) for side in part[0]]
+        return float(both[0] - both[1])
+
+    whole, n = best_of_two(log), 10
+    pseudo = [n * whole - (n - 1) * best_of_two(np.delete(log, at, axis=2)) for at in range(n)]
+    bounds = np.expm1(stats.ttest_1samp(pseudo, 0).confidence_interval(0.95))
+    found = judged(log).overall.best_of[0]
+    assert [found.boost_low, found.boost_high] == pytest.approx(bounds)
+
+
+def test_the_time_of_a_program_is_that_of_pairs() -> None:
+    """By the delta method: each seed's share-weighted log times of one side, minus those of the other."""
+    log, calls = logs(), np.array([1.0, 3.0, 0.0, 2.0])
+    weights = {f"shape{number}": calls[number] for number in (0, 1, 3)}
+    found = judged(log, weights=weights).overall.weighted
+    assert found is not None
+    times = calls[:, np.newaxis] * np.exp(log.mean(axis=2))
+    shares = times / times.sum(axis=0)
+    of_seed = (shares[:, 0, np.newaxis] * log[:, 0] - shares[:, 1, np.newaxis] * log[:, 1]).sum(axis=0)
+    half = stats.t.ppf(0.975, 11) * of_seed.std(ddof=1) / math.sqrt(12)
+    middle = math.log(times[:, 0].sum() / times[:, 1].sum())
+    assert [found.boost_low, found.boost_high] == pytest.approx(np.expm1([middle - half, middle + half]))
+
+
+def test_an_incomplete_pair_drops_out_of_every_number() -> None:
+    """As if the seed had not been run; the numbers of seeds and a note say so."""
+    log = logs()
+    status = np.zeros(log.shape, dtype=int)
+    status[0, 1, 3], status[1, 0, 4] = RunStatus.FAILED, RunStatus.MISSING
+    holed = abtune.analyze(shared_sweep(log, run_status=status))
+    assert [row.n_baseline for row in holed.comparisons] == [11, 11, 12, 12]
+    for at, seed in ((0, 3), (1, 4)):
+        part = np.delete(log[at : at + 1], seed, axis=2)
+        kept = judged(part, correction="none").comparisons[0]
+        row = holed.comparisons[at]
+        for name in ("boost", "p", "p_welch", "p_equivalence"):
+            assert getattr(row, name) == pytest.approx(getattr(kept, name))
+        for side, other in zip(row.sides, kept.sides, strict=True):
+            assert (side.latency, side.noise, side.n) == pytest.approx((other.latency, other.noise, other.n))
+    notes = [" ".join(row.caveats) for row in holed.comparisons]
+    assert "async: 1 of 12 runs failed. The other pairs are compared." in notes[0]
+    assert "mainline: 1 run left out, because the other run of the pair has no timing." in notes[0]
+    assert "mainline: 1 run missing." in notes[1]
+    assert "async: 1 run left out" in notes[1]
+    assert not any("left out" in note for note in notes[2:])
+
+
+def test_one_pair_two_pairs_and_none() -> None:
+    """One pair has a boost and no verdict, two have an interval; without a whole pair there is nothing."""
+    log = logs(boosts=(0.1, 0.1, 0.1, 0.1), n=2)
+    log[0, 0, 1] = log[1, 0, 0] = log[1, 1, 1] = NAN
+    status = np.where(np.isnan(log), RunStatus.FAILED, RunStatus.COMPLETE)
+    status[2], log[2] = RunStatus.FAILED, NAN
+    rows = abtune.analyze(shared_sweep(log, run_status=status)).comparisons
+    assert [row.verdict for row in rows[:3]] == [Verdict.INVALID] * 3
+    assert rows[0].reason == "One pair supports no verdict."
+    assert rows[0].boost == pytest.approx(math.exp(log[0, 0, 0] - log[0, 1, 0]) - 1)
+    assert rows[1].reason == "There is no whole pair (mainline: 1 run failed; async: 1 run failed)."
+    assert math.isnan(rows[1].boost)
+    assert rows[2].reason == "There is no whole pair (mainline: 2 runs failed; async: 2 runs failed)."
+    assert rows[3].verdict is not Verdict.INVALID
+    assert rows[3].p == 0.5
+    assert rows[3].reason.endswith("No difference can pass the correction with 2 pairs. It takes 6.")
+    single = judged(logs(boosts=(0.1,), n=1))
+    assert single.caveats == ("One pair supports no verdict.", *single.caveats[1:])
+
+
+def test_most_pairs_failed() -> None:
+    """Runs of each side fail in different pairs: no side lost most of its runs, but most pairs are lost."""
+    log = logs(boosts=(0.1,), n=8)
+    status = np.zeros(log.shape, dtype=int)
+    status[0, 0, :3] = status[0, 1, 3:6] = RunStatus.FAILED
+    row = abtune.analyze(shared_sweep(log, run_status=status)).comparisons[0]
+    assert row.verdict is Verdict.INVALID
+    assert row.reason == "Most pairs failed: 6 of 8."
+    status[status == RunStatus.FAILED] = (
+        RunStatus.MISSING
+    )  # a sweep that was stopped says nothing of how runs end
+    row = abtune.analyze(shared_sweep(log, run_status=status)).comparisons[0]
+    assert row.verdict is not Verdict.INVALID
+
+
+def test_too_few_pairs_for_the_correction() -> None:
+    """Ten pairs cannot pass Holm over 29 shapes: the reason and a note say it takes 11; max-T can."""
+    log = logs(boosts=(0.3,) * 29, n=10)
+    found = judged(log)
+    assert {row.verdict for row in found.comparisons} == {Verdict.NOT_SLOWER}
+    assert "No difference can pass the correction with 10 pairs. It takes 11." in found.comparisons[0].reason
+    assert any("It takes 11 pairs." in note for note in found.caveats)
+    assert {row.verdict for row in judged(log, correction="max-t").comparisons} == {Verdict.IMPROVED}
+    enough = judged(logs(boosts=(0.3,) * 29, n=12))
+    assert {row.verdict for row in enough.comparisons} == {Verdict.IMPROVED}
+
+
+@pytest.mark.parametrize(
+    ("correction", "test"),
+    [
+        (name, test.name)
+        for (name, correction), test in itertools.product(
+            CORRECTIONS.items(), of_estimand(MEAN, paired=True).values()
+        )
+        if correction.fits(test)
+    ],
+)
+def test_swapping_the_sides_inverts_every_boost(correction: str, test: str) -> None:
+    """Boosts become their inverse, and p-values stay."""
+    dataset = shared_sweep(logs(n=7))
+    options = {"correction": correction, "test": test, "method": "paired-bootstrap-t"}
+    there = abtune.analyze(dataset, **options)  # type: ignore[arg-type]
+    back = abtune.analyze(dataset, baseline="async", candidate="mainline", **options)  # type: ignore[arg-type]
+    for one, two in zip(there.comparisons, back.comparisons, strict=True):
+        bounds = [1 + one.boost_low, 1 + one.boost, 1 + one.boost_high]
+        inverse = [1 / (1 + two.boost_high), 1 / (1 + two.boost), 1 / (1 + two.boost_low)]
+        assert bounds == pytest.approx(inverse, rel=1e-9)
+        for name in ("p_adjusted", "p_welch_adjusted", "p_equivalence_adjusted"):
+            assert getattr(one, name) == pytest.approx(getattr(two, name), rel=1e-9)
+
+
+def test_the_order_of_the_seeds_does_not_matter() -> None:
+    """Pairs in another order give the same analysis; runs of other pairs together do not."""
+    log = logs()
+    order = np.random.default_rng(0).permutation(12)
+    plain, again = judged(log), judged(log[:, :, order])
+    assert [row.verdict for row in plain.comparisons] == [row.verdict for row in again.comparisons]
+    for one, two in zip(plain.comparisons, again.comparisons, strict=True):
+        assert (one.boost_low, one.p) == pytest.approx((two.boost_low, two.p))
+    log[:, 1] = log[:, 1, order]
+    mixed = judged(log).comparisons[0]
+    assert mixed.boost_high - mixed.boost_low > 2 * (
+        again.comparisons[0].boost_high - again.comparisons[0].boost_low
+    )
+
+
+@pytest.mark.parametrize(
+    ("choices", "words"),
+    [
+        ({"method": "welch"}, "there is paired-bootstrap, paired-bootstrap-t, paired-t"),
+        ({"test": "permutation"}, "there is no permutation test of the geometric-mean of pairs, which this"),
+        ({"estimand": "median"}, "there is no median of pairs, which this dataset has; use geometric-mean"),
+        ({"rank_test": True}, "the Mann-Whitney test takes independent seeds"),
+        ({"test": "paired-moderated", "correction": "max-t"}, "max-t does not correct the paired-moderated"),
+    ],
+)
+def test_methods_of_independent_seeds_are_refused(choices: dict[str, object], words: str) -> None:
+    """One line says what there is for pairs."""
+    with pytest.raises(InputError, match=words) as refused:
+        judged(logs(), **choices)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(("choice", "name"), [("method", "paired-t"), ("test", "sign-flip")])
+def test_methods_of_pairs_are_refused_for_independent_seeds(choice: str, name: str) -> None:
+    """A paired method takes a shared design."""
+    with pytest.raises(InputError, match=f"no .*{name}.* of the geometric-mean; there is"):
+        abtune.analyze(shared_sweep(logs(), "independent"), **{choice: name})  # type: ignore[arg-type]
+
+
+def test_settings_take_the_design_from_the_dataset() -> None:
+    """The defaults fit, and judging again with a change keeps the pairs."""
+    dataset = shared_sweep(logs())
+    settings = make_settings(dataset)
+    assert (settings.paired, settings.method, settings.test) == (True, "paired-bootstrap", "sign-flip")
+    alone = Settings(baseline="a", candidate="b")
+    assert (alone.paired, alone.method, alone.test) == (False, "expanded-percentile", "permutation")
+    again = compare(dataset, replace(settings, margin=0.2))
+    assert again.comparisons[1].verdict is Verdict.EQUIVALENT
+
+
+def test_the_words_say_what_it_is() -> None:
+    """Sentence, title and definition: not the boost of tuning alone, and who cannot lose."""
+    found = judged(logs())
+    assert str(found).startswith("At equal knowledge, async ")
+    assert "This is not the boost of tuning alone." in found.definition
+    assert "async cannot lose but by noise" in found.definition
+    report = found.report()
+    assert "async against mainline at equal knowledge" in report
+    assert "12 pairs per shape" in report
+    other = abtune.analyze(shared_sweep(logs()).assign_coords(config=["old", "new"]))
+    assert (
+        "A side whose design space contains that of the other cannot lose but by noise." in other.definition
+    )
+    alone = abtune.analyze(shared_sweep(logs(), "independent"))
+    assert "equal knowledge" not in alone.report()
+    assert "equal knowledge" not in alone.definition
+
+
+def test_a_sweep_until_settled_looks_at_pairs() -> None:
+    """At the first look, each shape has its first pairs; what is settled then stays as it is."""
+    log = logs(boosts=(0.5, 0.0), n=12)
+    dataset = shared_sweep(log)
+    looks = looks_to_json([Look(seeds=8, alpha=0.02), Look(seeds=12, alpha=0.03)], done=2)
+    found = abtune.analyze(dataset.assign_attrs(looks=looks))
+    assert [row.n_baseline for row in found.comparisons] == [8, 12]
+    assert found.comparisons[0].verdict is Verdict.IMPROVED
+    assert found.comparisons[0].p == pytest.approx(2 / 2**8)
+
+
+def test_skewed_differences_are_told() -> None:
+    """Where the candidate is now and then far slower than its partner, counts of shapes are overstated."""
+    rng = np.random.default_rng(0)
+    log = logs(boosts=(0.0,) * 12, n=12)
+    log[:, 1] += rng.gamma(0.3, 0.3, (12, 12))
+    told = [note for note in judged(log).caveats if "skewed" in note]
+    assert told == [
+        "The differences of the pairs are skewed: now and then async is far slower. How many shapes are "
+        "faster or not slower is then overstated (simulated, docs/statistics.md)."
+    ]
+    assert not [note for note in judged(logs(boosts=(0.0,) * 12)).caveats if "skewed" in note]
