@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from abtune.measure.sweep.run_sweep import Outcome
     from abtune.stats.design.looks import Look
 
-# Numbers of seeds below this one are tried to find one that is enough.
-_MANY_SEEDS = 100
 # MetaSchedule's cost model predicts at random in the first iterations.
 _FEW_GUIDED = 2
 
@@ -62,7 +60,7 @@ def _guided(settings: Settings) -> str:
 
 def _shared(settings: Settings) -> list[str]:
     """Return what searches exchange, if they do."""
-    if not settings.exchanged:
+    if not settings.is_shared:
         return []
     return [
         f"share     {settings.exchanged} of {settings.trials_per_iteration} trials try schedules of the "
@@ -72,58 +70,43 @@ def _shared(settings: Settings) -> list[str]:
 
 def power_words(plan: Plan, *, until_settled: bool) -> str:
     """Return the shapes of a plan, and whether its design can find any single difference."""
-    from abtune.stats.design.detect import smallest_p
+    from abtune.stats.design.detect import fewest_seeds, most_exact, smallest_p, smallest_paired_p
     from abtune.stats.design.looks import ALPHA
+    from abtune.stats.resampling.splits import RESAMPLES
 
-    seeds, family = len(plan.seeds), len(plan.shapes)
-    reachable, needed = smallest_p(seeds, seeds), _needed_p(seeds, family, until_settled=until_settled)
+    seeds, family, paired = len(plan.seeds), len(plan.shapes), plan.settings.is_shared
+    looks = _looks(plan, until_settled=until_settled)
+    reachable = smallest_paired_p(seeds) if paired else smallest_p(seeds, seeds)
+    needed = looks[-1].alpha / family  # by the first step of the Holm correction, at the last look
+    unit = "pair" if paired else "seed"
     lines = ["", *(shape.label for shape in plan.shapes), ""]
     if until_settled:
-        looks = _looks(seeds, family, until_settled=True)
         shares = ", ".join(f"{100 * look.alpha:g} % after {look.seeds}" for look in looks)
         lines.append(
             f"The looks at the data share the {100 * ALPHA:g} % of allowed false alarms: "
-            f"{shares} seeds per configuration."
+            f"{shares} {unit}s{'' if paired else ' per configuration'}."
         )
     level = "at the last look" if until_settled else f"at {100 * (1 - ALPHA):g} % confidence"
     lines += [
-        f"With {count(seeds, 'seed')} per configuration the exact test reaches p = {reachable:.2g} at best.",
+        f"With {count(seeds, unit)}{'' if paired else ' per configuration'} the exact test reaches "
+        f"p = {reachable:.2g} at best.",
         f"The Holm correction over {count(family, 'shape')} needs p = {needed:.2g} or less {level}.",
     ]
     if reachable <= needed:
         return "\n".join([*lines, "This design can succeed."])
-    remedy = f"{_enough_seeds(family, until_settled=until_settled)}fewer shapes"
+    enough = fewest_seeds(alpha=looks[-1].alpha, shapes=family, paired=paired)
+    most = most_exact(paired=paired)
+    more = "or more" if needed >= 1 / (RESAMPLES + 1) else f"to {most}"
+    remedy = f"--seeds {enough} {more}, or fewer shapes" if enough <= most else "fewer shapes"
     return "\n".join([*lines, f"This design cannot find any single difference: use {remedy}."])
 
 
-def _looks(seeds: int, family: int, *, until_settled: bool) -> tuple[Look, ...]:
-    """Return the looks of a design at the data; without ``--until-settled`` the only look is at the end."""
-    from abtune.stats.design.looks import ALPHA, Look, schedule
+def _looks(plan: Plan, *, until_settled: bool) -> tuple[Look, ...]:
+    """Return the looks of a plan at its data; without ``--until-settled`` the only look is at the end."""
+    from abtune.measure.sweep.until_settled import looks_of
+    from abtune.stats.design.looks import ALPHA, Look
 
-    if until_settled:
-        return schedule(alpha=ALPHA, most=seeds, shapes=family)
-    return (Look(seeds=seeds, alpha=ALPHA),)
-
-
-def _needed_p(seeds: int, family: int, *, until_settled: bool) -> float:
-    """Return the p-value that one shape needs at the last look, by the Holm correction's first step."""
-    return _looks(seeds, family, until_settled=until_settled)[-1].alpha / family
-
-
-def _enough_seeds(family: int, *, until_settled: bool) -> str:
-    """Return the numbers of seeds that are enough, as the beginning of a remedy; empty if there are none."""
-    from abtune.stats.design.detect import smallest_p
-
-    enough = [
-        seeds
-        for seeds in range(2, _MANY_SEEDS)
-        if smallest_p(seeds, seeds) <= _needed_p(seeds, family, until_settled=until_settled)
-    ]
-    if not enough:
-        return ""
-    # Beyond 15 + 15 seeds splits are sampled, and the smallest p-value is larger again.
-    more = "or more" if enough[-1] == _MANY_SEEDS - 1 else f"to {enough[-1]}"
-    return f"--seeds {enough[0]} {more}, or "
+    return looks_of(plan) if until_settled else (Look(seeds=len(plan.seeds), alpha=ALPHA),)
 
 
 def outcome_words(outcome: Outcome, plan: Plan, out: Path) -> str:

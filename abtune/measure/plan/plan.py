@@ -75,7 +75,7 @@ class Plan:
         """Return what must agree for runs to belong into one dataset."""
         # Shapes and seeds may be added later. Settings and the meaning of a configuration may not change.
         settings = asdict(self.settings)
-        if not self.settings.exchanged:  # earlier versions have no such setting
+        if not self.settings.is_shared:  # earlier versions have no such setting
             del settings["exchanged"]
         return {
             "settings": settings,

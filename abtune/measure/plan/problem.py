@@ -74,6 +74,11 @@ class Settings:
     exchanged: int = 0
 
     @property
+    def is_shared(self) -> bool:
+        """Whether the two searches of a seed exchange schedules, so that seeds are pairs."""
+        return self.exchanged > 0
+
+    @property
     def iterations(self) -> int:
         """Number of iterations that spend the trials."""
         return math.ceil(self.trials / self.trials_per_iteration)

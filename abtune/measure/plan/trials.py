@@ -72,17 +72,17 @@ class History:
         """Return the next step; None if the budget is spent or the design space exhausted."""
         if self.pending:
             return "try"
-        if settings.exchanged and len(self.exchanged_at) < self.iterations:
+        if settings.is_shared and len(self.exchanged_at) < self.iterations:
             return "exchange"
         # Partners have the same number of iterations, so that each finds the other at every exchange.
-        is_exhausted = self.empty_iterations >= MAX_EMPTY_ITERATIONS and not settings.exchanged
-        is_last = settings.exchanged and self.iterations >= settings.iterations
+        is_exhausted = self.empty_iterations >= MAX_EMPTY_ITERATIONS and not settings.is_shared
+        is_last = settings.is_shared and self.iterations >= settings.iterations
         spent = len(self.trials) >= settings.trials
         return None if spent or is_exhausted or is_last else "propose"
 
     def count(self, settings: Settings) -> int:
         """Return the number of candidates that the next step of an iteration asks for."""
-        if not settings.exchanged:
+        if not settings.is_shared:
             return min(settings.trials_per_iteration, settings.trials - len(self.trials))
         exchanges = len(self.exchanged_at)
         left = min((exchanges + 1) * settings.trials_per_iteration, settings.trials) - len(self.trials)

@@ -91,7 +91,7 @@ class Store:
                 "settings they were made, is gone; remove the folder to begin anew, or give another --out"
             )
         shared = bool(known["settings"].get("exchanged"))
-        if shared != bool(plan.settings.exchanged):
+        if shared != plan.settings.is_shared:
             has = "searches that share what they find" if shared else "independent searches"
             raise StoreError(
                 f"{self.dataset} has {has}; go on {'with' if shared else 'without'} --share, "

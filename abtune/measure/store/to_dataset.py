@@ -52,7 +52,7 @@ def records_to_dataset(
             if cell in cells:  # no run has the timings if its file was removed
                 cells[cell] |= _values_of_winner(measured, winner)
     shapes = [parse_shape(label) for label in axes.shapes]
-    shared = plan.settings.exchanged > 0
+    shared = plan.settings.is_shared
     dataset = dataset_from_cells(
         cells,
         axes,

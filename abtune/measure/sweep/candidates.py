@@ -111,7 +111,7 @@ async def try_out(plan: Plan, cluster: Cluster, clock: Clock) -> None:
             await _set_up(plan, cluster, config)
         if not config.space:  # a space of one's own may be made for other workloads
             await _try_kernels(plan.settings, cluster, clock, config)
-    if plan.settings.exchanged:
+    if plan.settings.is_shared:
         first, second = plan.configs
         await _try_exchange(plan, cluster, first, second)
         await _try_exchange(plan, cluster, second, first)

@@ -161,7 +161,7 @@ class Search:
         """End the run, with the reason if it has failed."""
         settings, store = self.session.plan.settings, self.session.store
         record = _record(self.run, self.history, self.started, failure=failure)
-        if settings.exchanged:
+        if settings.is_shared:
             origins = [TrialOrigin(trial.candidate.carried_over) for trial in self.history.trials]
             record = replace(record, trial_origin=origins)
         store.save_record(self.run, record)
@@ -209,7 +209,7 @@ async def search_all(session: Session) -> None:
     trials = plan.settings.trials
     groups = [
         group
-        for group in grouped(plan.runs, shared=plan.settings.exchanged > 0)
+        for group in grouped(plan.runs, shared=plan.settings.is_shared)
         if not all(map(store.is_finished, group))
     ]
     histories = {run.key: store.history(run) for group in groups for run in group}

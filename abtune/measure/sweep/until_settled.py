@@ -55,7 +55,9 @@ def settle(
 
 def looks_of(plan: Plan) -> tuple[Look, ...]:
     """Return the looks of a plan that is carried out look by look."""
-    return schedule(alpha=ALPHA, most=len(plan.seeds), shapes=len(plan.shapes))
+    return schedule(
+        alpha=ALPHA, most=len(plan.seeds), shapes=len(plan.shapes), paired=plan.settings.is_shared
+    )
 
 
 def require_design(plan: Plan, store: Store, *, until_settled: bool) -> None:

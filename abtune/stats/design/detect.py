@@ -23,7 +23,7 @@ from abtune.stats.variance import welch_freedom
 MOST_SEEDS = 1_000_000
 _LARGEST_LOG = 700.0
 # Most seeds per side whose splits are counted.
-_MOST_COUNTED = max(n for n in range(2, 40) if is_exact(n, n))
+_MOST_SPLIT = max(n for n in range(2, 40) if is_exact(n, n))
 _SHARES, _SHARE_WEIGHTS = np.polynomial.legendre.leggauss(12)
 _SIZES, _SIZE_WEIGHTS = np.polynomial.legendre.leggauss(20)
 _WEIGHTS = np.outer(_SHARE_WEIGHTS, _SIZE_WEIGHTS) / 4
@@ -140,6 +140,14 @@ def smallest_paired_p(pairs: int) -> float:
     return 2.0 ** (1 - pairs) if pairs <= MOST_COUNTED else 1 / (RESAMPLES + 1)
 
 
+def most_exact(*, paired: bool) -> int:
+    """Return the largest n for which the test of n + n seeds, or n pairs, counts splits or flips.
+
+    With more it samples them, and its smallest p-value is larger again.
+    """
+    return MOST_COUNTED if paired else _MOST_SPLIT
+
+
 def attainable_level(n_first: int, n_second: int, alpha: float, *, paired: bool = False) -> float:
     """Return the largest level up to alpha at which the permutation test can reject; 0 for none."""
     step = smallest_paired_p(n_first) if paired else smallest_p(n_first, n_second)
@@ -198,8 +206,7 @@ def seeds_needed(
         enough = test.power(effect) >= requirement.target
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)
     if requirement.smallest_p < 1 / (RESAMPLES + 1):
-        most = MOST_COUNTED if requirement.paired else _MOST_COUNTED
-        high = np.where(high > most, MOST_SEEDS, high)
+        high = np.where(high > most_exact(paired=requirement.paired), MOST_SEEDS, high)
     seeds: Integers = np.where(np.isnan(noise_one + noise_two), 0, high).astype(np.int64)
     return seeds
 
