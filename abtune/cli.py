@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 import click
 
 from abtune.commands.common.output import abandon, open_missing_streams
-from abtune.errors import AbtuneError, unknown_name
+from abtune.errors import AbtuneError, missing_package, unknown_name
 from abtune.text import printable
 from abtune.version import __version__
 
@@ -107,6 +107,11 @@ def _run(argv: Sequence[str] | None) -> int:
         return _complain(error.format_message(), BAD_INPUT)
     except AbtuneError as error:
         return _complain(str(error), BAD_INPUT)
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package in {"", "abtune"}:  # a missing module of abtune is a defect
+            raise
+        return _complain(str(missing_package(package)), BAD_INPUT)
     except OSError as error:
         return _system_error(error)
     return code if isinstance(code, int) else OK
