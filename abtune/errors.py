@@ -32,7 +32,7 @@ class StoreError(AbtuneError):
 
 
 # Packages that only an extra installs, by the names under which they are imported.
-_EXTRAS = {
+EXTRAS = {
     **dict.fromkeys(("tvm", "tvm_ffi", "xgboost", "dask", "distributed"), "sweep"),
     "matplotlib": "plot",
 }
@@ -40,9 +40,9 @@ _EXTRAS = {
 
 def missing_package(name: str) -> TargetError:
     """Build the error for a package that cannot be imported, with the command that installs it."""
-    if name not in _EXTRAS:
+    if name not in EXTRAS:
         return TargetError(f"{name} is missing; run: pip install --upgrade abtune")
-    return TargetError(f"{name} is missing, and this needs it; run: pip install 'abtune[{_EXTRAS[name]}]'")
+    return TargetError(f"{name} is missing, and this needs it; run: pip install 'abtune[{EXTRAS[name]}]'")
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:
