@@ -7,8 +7,10 @@ all of some files.
 
 from __future__ import annotations
 
+import errno
 import functools
 import logging
+import os
 from collections.abc import Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -138,5 +140,7 @@ def _check_readable(path: Path) -> None:
             f"cannot read {path}: there is no such file, and no importer of that name; there are "
             f"{', '.join(importer_names())}"
         )
+    if not os.access(path, os.R_OK):
+        raise DatasetError(f"cannot read {path}: {os.strerror(errno.EACCES)}")
     if not known:
         raise InputError(f"{path}: is no regular file; name its importer: {', '.join(importer_names())}")

@@ -38,7 +38,8 @@ _LABELS = "M=512_N=256_K=640 or N=1_H=56_W=56_C=64_K=64_R=3_S=3_STR=1_PAD=1_DIL=
 # over. A label with any other word is a shape, such as "layernorm mean", and so is one with an underscore.
 _STATISTIC = re.compile(
     "(g|h|geo|geo_|geometric_)?means?|averages?|avg|\u00f8|medians?|(sub)?totals?|sums?|\u2211|\u03c3|overall|all|"
-    "summary|aggregate|std|stdev|stddev|speedups?|boosts?|ratios?|improvement"
+    "summary|aggregate|std|stdev|stddev|speedups?|boosts?|ratios?|improvement|mittel(wert)?|durchschnitt|summe|"
+    "gesamt|moyenne|m\u00e9diane|promedio|\u5e73\u5747|\u5408\u8ba1|\u5408\u8a08|\u603b\u8ba1"
 )
 _BESIDE_STATISTICS = re.compile(
     "geom?|geometric|arith|arithmetic|harm|harmonic|(un)?weighted|grand|of|over|for|across|in|the|every|each|"

@@ -85,6 +85,13 @@ def test_files_of_two_kinds_are_not_one_import(tmp_path: Path) -> None:
         recognise(sources(tmp_path / "absent"))
 
 
+def test_a_folder_that_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not taken for one that holds nothing."""
+    monkeypatch.setattr(os, "access", lambda *arguments: False)
+    with pytest.raises(DatasetError, match=f"cannot read {tmp_path}: Permission denied"):
+        recognise(sources(tmp_path))
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names here")
 def test_pipes_need_the_name_of_their_importer(tmp_path: Path) -> None:
     """To look at a pipe would take away what it holds."""

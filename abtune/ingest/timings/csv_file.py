@@ -85,6 +85,11 @@ def _rows(text: str, path: Path) -> Iterator[tuple[int, list[str]]]:
         for cells in reader:
             row = [cell.strip() for cell in cells]
             if any(row) and (begun or not row[0].startswith("#")):
+                if row[0].startswith("#"):  # a comment, or a timing of a shape with this name
+                    raise DatasetError(
+                        f"{path}: line {reader.line_num}: begins with #, but comments stand above the "
+                        "heading; take the line out"
+                    )
                 begun = True
                 yield reader.line_num, row
     except csv.Error as error:
