@@ -32,6 +32,11 @@ IMPORTERS: Mapping[str, str] = {
     "kernel-tuner": "abtune.ingest.searches.kernel_tuner:KERNEL_TUNER",
     "timings": "abtune.ingest.timings.timings:TIMINGS",
     "pyperf": "abtune.ingest.timings.pyperf:PYPERF",
+    "asv": "abtune.ingest.timings.asv:ASV",
+    "criterion": "abtune.ingest.timings.criterion:CRITERION",
+    "go-bench": "abtune.ingest.timings.go_bench:GO_BENCH",
+    "nvbench": "abtune.ingest.timings.nvbench:NVBENCH",
+    "tvm-records": "abtune.ingest.searches.tvm_records:TVM_RECORDS",
 }
 
 
