@@ -7,6 +7,7 @@ which only the wheel was installed.
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -106,6 +107,17 @@ def test_a_missing_extra_is_one_line(extra: str, words: tuple[str, ...], tmp_pat
     assert done.stderr.endswith(f"; run: pip install 'abtune[{extra}]'\n")
     assert done.stderr.count("\n") == 1
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(not OTHER, reason="needs an environment without the extras")
+def test_doctor_says_what_to_install(tmp_path: Path) -> None:
+    """Where packages are missing, the checks that can be made are made."""
+    done = abtune("doctor", "--format", "json", folder=tmp_path)
+    assert (done.returncode, done.stderr) == (2, "")
+    advice = {finding["name"]: finding["advice"] for finding in json.loads(done.stdout)["findings"]}
+    assert advice["packages"] == "pip install --upgrade 'abtune[sweep]'"
+    assert advice["TVM"] == "run: pip install 'abtune[sweep]'"
+    assert advice["output"] == ""
 
 
 def test_every_package_of_an_extra_is_known() -> None:
