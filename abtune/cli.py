@@ -16,8 +16,8 @@ from collections.abc import Mapping, Sequence
 
 import click
 
-from abtune.commands.common.output import abandon, open_missing_streams
-from abtune.errors import AbtuneError, unknown_name
+from abtune.commands.common.output import abandon, open_missing_streams, remark
+from abtune.errors import AbtuneError, missing_package, unknown_name
 from abtune.text import printable
 from abtune.version import __version__
 
@@ -97,16 +97,24 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str] | None) -> int:
+    code: object = OK
     try:
         arguments = None if argv is None else list(argv)
         code = cli.main(args=arguments, prog_name="abtune", standalone_mode=False)
         sys.stdout.flush()
+    except SystemExit:  # so click answers a reader that has left
+        abandon(sys.stdout)
     except (click.exceptions.Abort, KeyboardInterrupt):
         return _complain("interrupted", INTERRUPTED)
     except click.ClickException as error:
         return _complain(error.format_message(), BAD_INPUT)
     except AbtuneError as error:
         return _complain(str(error), BAD_INPUT)
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package in {"", "abtune"}:  # a missing module of abtune is a defect
+            raise
+        return _complain(str(missing_package(package)), BAD_INPUT)
     except OSError as error:
         return _system_error(error)
     return code if isinstance(code, int) else OK
@@ -114,7 +122,7 @@ def _run(argv: Sequence[str] | None) -> int:
 
 def _system_error(error: OSError) -> int:
     """Put what the system refused into a line, if it is of the user's making; raise it again if not."""
-    if error.errno in {errno.ENAMETOOLONG, errno.ELOOP}:
+    if error.errno in {errno.ENAMETOOLONG, errno.ELOOP, errno.EACCES}:
         return _complain(f"cannot use {error.filename}: {error.strerror}", BAD_INPUT)
     if error.errno not in {errno.EPIPE, errno.ENOSPC}:
         raise error
@@ -126,5 +134,5 @@ def _system_error(error: OSError) -> int:
 
 def _complain(message: str, code: int) -> int:
     line = " ".join(part.strip() for part in message.splitlines())
-    click.echo(f"abtune: {printable(line)}", err=True)
+    remark(f"abtune: {printable(line)}")
     return code

@@ -31,6 +31,20 @@ class StoreError(AbtuneError):
     """An output that cannot be written, or that belongs to another sweep."""
 
 
+# Packages that only an extra installs, by the names under which they are imported.
+EXTRAS = {
+    **dict.fromkeys(("tvm", "tvm_ffi", "xgboost", "dask", "distributed"), "sweep"),
+    "matplotlib": "plot",
+}
+
+
+def missing_package(name: str) -> TargetError:
+    """Build the error for a package that cannot be imported, with the command that installs it."""
+    if name not in EXTRAS:
+        return TargetError(f"{name} is missing; run: pip install --upgrade abtune")
+    return TargetError(f"{name} is missing, and this needs it; run: pip install 'abtune[{EXTRAS[name]}]'")
+
+
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:
     """Build the error for a name that is not among the known ones, with the nearest of them."""
     names = list(known)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,7 +20,9 @@ _MAGIC = (b"\x89HDF\r\n\x1a\n", b"CDF\x01", b"CDF\x02", b"CDF\x05")
 @contextlib.contextmanager
 def replacing(place: Path) -> Iterator[Path]:
     """Yield a temporary name beside a place; what is then written there is flushed and renamed to it."""
-    temporary = place.with_name(f".{place.name}.{os.getpid()}.tmp")
+    temporary = place.with_name(f".{place.name}.{secrets.token_hex(4)}.tmp")
+    # Nobody can have put a link there, through which the writing would go elsewhere.
+    os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
     try:
         yield temporary
         with temporary.open("rb+") as file:

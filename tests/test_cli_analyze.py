@@ -206,6 +206,39 @@ def test_a_full_device_is_one_line(run: Run, sweep: str) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a shell")
+@pytest.mark.parametrize("output", ["2>/dev/full", "2>&1 | true"])
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ("analyze nope.nc", 2),
+        ("analyze --fail-on regressed --output r.md", 1),
+        ("--help", 0),
+        ("sweep --shapes nope", 2),
+        ("sweep --dry-run --target cpu --shapes quick --out z.nc", 0),
+    ],
+)
+def test_unread_output_changes_no_exit_code(sweep: str, words: str, code: int, output: str) -> None:
+    """Only a gate ends with 1, whoever reads what is said about it."""
+    script = f"({sys.executable} -m abtune {words}; echo $? > code) {output}"
+    subprocess.run(["/bin/sh", "-c", script], stdout=subprocess.DEVNULL, check=True)
+    assert Path("code").read_text(encoding="utf-8") == f"{code}\n"
+
+
+def test_a_folder_without_permission_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the system does not show is the user's to mend."""
+    real = Path.exists
+
+    def exists(path: Path) -> bool:
+        if path != Path("d/w"):
+            return real(path)
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    monkeypatch.setattr(Path, "exists", exists)
+    said = refused(run("analyze", PUBLISHED, "--weights", "d/w"))
+    assert said == f"abtune: cannot use d/w: {os.strerror(errno.EACCES)}\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a shell")
 def test_a_closed_output_is_no_error(sweep: str) -> None:
     """Where there is no standard output at all, the report goes nowhere and the gate still counts."""
     script = f"exec {sys.executable} -m abtune analyze --fail-on regressed >&-"

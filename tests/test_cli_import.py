@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import re
+import shlex
 import shutil
 from pathlib import Path
 
@@ -207,7 +209,7 @@ def test_the_importer_is_found_by_content(
         ),
         (
             ["log.txt"],
-            "log.txt: is a tuning log, which does not say its configuration; give it as --run NAME=log.txt",
+            "log.txt: is a tuning log, which does not say its configuration: abtune import --run NAME=log",
         ),
         (["data/tvm14009-rtx3080.md", "--columns", "time=x"], "No such option"),
         (["data/tvm14009-rtx3080.md", "--unit", "minutes"], "'minutes' is not one of 's', 'ms'"),
@@ -307,3 +309,72 @@ def test_many_files_are_one_command(with_samples: Path, run: Run) -> None:
     assert paths[0] == "async_outputs/M=16_N=1_K=1_t=5000/1.txt"
     rows = abtune.analyze(dataset, baseline="mainline", candidate="async").comparisons
     assert [row.boost for row in rows] == pytest.approx([math.sqrt(11 * 12 / (9 * 10)) - 1] * 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words", "sizes"),
+    [
+        ("wide.csv", "shape,old,new\nx,1,2\ny,3,4\n", ["import", "wide.csv"], (2, 2, 1)),
+        ("my times.csv", "kernel;old;new;ratio\nx;1;2;2.0\n", ["import", "my times.csv"], (1, 2, 1)),
+        ("times.csv", "", ["analyze", "times.csv"], (2, 2, 5)),
+        ("hyperfine-1.json", "", ["import", "hyperfine-1.json"], (1, 2, 4)),
+        ("pytest-1.json", "", ["import", "pytest-1.json"], (1, 2, 1)),
+        ("pyperf-1.json", "", ["import", "pyperf-1.json"], (1, 2, 3)),
+        ("tuned/mainline-1", "", ["analyze", "tuned/mainline-1"], (1, 1, 1)),
+        ("printed.txt", "", ["analyze", "printed.txt"], None),
+        (
+            "own.csv",
+            "kernel,variant,elapsed\nx,a,1\n",
+            ["import", "own.csv"],
+            None,
+        ),
+    ],
+)
+def test_a_refusal_says_the_command(
+    with_samples: Path, run: Run, name: str, text: str, words: list[str], sizes: tuple[int, ...] | None
+) -> None:
+    """What was not read at the first try is read by the command in the message, or the one after it."""
+    if text:
+        Path(name).write_text(text, encoding="utf-8")
+    out = [] if words[0] == "analyze" else ["--out", "x.nc"]
+    said = run(*words, *out).err
+    for _ in range(2):
+        command = re.search(r": abtune (import .*?)(;.*|, where .*)?\n$", said)
+        assert command, said
+        typed = shlex.split(command[1].split("; if shapes")[0])
+        own = "shape=kernel,config=variant,time=elapsed"
+        typed = [word.replace("shape=NAME,config=NAME,time=NAME", own) for word in typed]
+        done = run(*typed)
+        if not done.code:
+            break
+        said = done.err
+    assert done.code == 0, done.err
+    dataset = abtune.open_dataset(typed[-1])
+    if sizes:
+        assert (dataset.sizes["shape"], dataset.sizes["config"], dataset.sizes["seed"]) == sizes
+
+
+@pytest.mark.parametrize(
+    ("heading", "cells"),
+    [
+        ("shape,old (ms),new (ms),speedup", "x,1,2,0.50x"),
+        ("layer,old_us,new_us,ratio", "x,1,2,2.0"),
+        ("shape\told (s)\tnew (s)\tboost (%)", "x\t1\t2\t-50"),
+        ("name;old_ns;new_ns;Speed-up (\u00d7)", "x;3;2;1.5"),
+        ("kernel,old_ns,new_ns,speedup", "x,3,2,+50%"),
+    ],
+)
+def test_wide_tables_are_read_at_the_first_try(
+    with_samples: Path, run: Run, heading: str, cells: str
+) -> None:
+    """A column for each configuration is enough where its heading has the unit; comparisons are checked."""
+    Path("w.csv").write_text(f"{heading}\n{cells}\n", encoding="utf-8")
+    done = run("import", "w.csv", "--out", "w.nc")
+    assert (done.code, done.err) == (0, "")
+    assert abtune.open_dataset("w.nc")["config"].values.tolist() == ["old", "new"]
+    wrong = re.sub(r"[^,;\t]+$", "7", cells)
+    Path("w.csv").write_text(f"{heading}\n{wrong}\n", encoding="utf-8")
+    assert re.search(
+        r"line 2: the (quotient|boost) is printed as 7, but the row gives",
+        run("import", "w.csv", "--out", "w2.nc").err,
+    )

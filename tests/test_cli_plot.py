@@ -154,7 +154,7 @@ def test_without_matplotlib_there_is_one_line(run: Run, monkeypatch: pytest.Monk
     """Where matplotlib is missing, the line says what to install."""
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     outcome = run("plot", PILOT, "--kind", kind, "--out", "f.png")
-    assert refused(outcome) == "abtune: figures need matplotlib: pip install matplotlib\n"
+    assert refused(outcome).endswith("missing, and this needs it; run: pip install 'abtune[plot]'\n")
 
 
 # HTML

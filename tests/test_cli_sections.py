@@ -306,7 +306,7 @@ def test_without_matplotlib_there_is_one_line(run: Run, monkeypatch: pytest.Monk
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     outcome = run("analyze", PILOT, "--curve", "--figure", "c.png")
     assert (outcome.code, outcome.out) == (2, "")
-    assert outcome.err == "abtune: figures need matplotlib: pip install matplotlib\n"
+    assert outcome.err.endswith("matplotlib is missing, and this needs it; run: pip install 'abtune[plot]'\n")
 
 
 @pytest.mark.parametrize(

@@ -410,7 +410,7 @@ def test_no_scheduler_is_one_line(run: Run, fake: None, cpu: None, monkeypatch: 
 @pytest.mark.parametrize(
     ("installed", "said"),
     [
-        ({}, "apache-tvm is not installed, and a sweep needs it; run: pip install abtune"),
+        ({}, "apache-tvm is not installed, and a sweep needs it; run: pip install 'abtune[sweep]'"),
         (
             {"apache-tvm": "0.27.0", "apache-tvm-ffi": "0.1.15.post2"},
             "apache-tvm-ffi 0.1.15.post2 crashes MetaSchedule; run: pip install 'apache-tvm-ffi<0.1.15'",

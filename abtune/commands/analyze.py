@@ -20,6 +20,7 @@ from abtune.commands.common.options import (
     rng_seed_option,
     shapes_option,
 )
+from abtune.commands.common.output import remark
 from abtune.commands.common.pages import Destination, default_dataset, report_options
 from abtune.commands.common.section_options import SectionCommand, Wanted
 from abtune.errors import InputError
@@ -231,7 +232,7 @@ def _gate(analysis: Analysis, fail_on: tuple[str | float, ...]) -> int:
     """Return the exit code, and say on the standard error which gate is hit, and why."""
     lines = [line for gate in dict.fromkeys(fail_on) if (line := _hit(analysis, gate))]
     for line in lines:
-        click.echo(f"abtune: --fail-on {line}", err=True)
+        remark(f"abtune: --fail-on {line}")
     return 1 if lines else 0
 
 

@@ -10,7 +10,6 @@ import click
 
 from abtune.commands.common.pages import Destination, report_options
 from abtune.commands.common.workplace_options import out_option, target_option
-from abtune.errors import TargetError
 from abtune.text import NOTHING, count
 
 if TYPE_CHECKING:
@@ -40,29 +39,15 @@ def doctor(target: str, out: Path, *, no_trial: bool, destination: Destination) 
     timed just as a sweep does it. Exit code 0 if a sweep can run here, 2 if not.
     """
     destination.check()
-    try:
-        from abtune.measure.doctor.diagnose import diagnose, problems
-        from abtune.report.page import Report, Section
-    except ModuleNotFoundError as error:  # a package without which no check can begin
-        raise _missing(error) from None
+    from abtune.measure.doctor.diagnose import diagnose, problems
+    from abtune.report.page import Report, Section
 
     findings = diagnose(target, out, with_trial=not no_trial)
     number = len(problems(findings))
     result = {"ready": not number, "findings": findings}
     section = Section(name="", page=_page(findings, number), result=result)
-    try:
-        destination.write(Report(sections=(section,)))
-    except ModuleNotFoundError as error:
-        raise _missing(error) from None
+    destination.write(Report(sections=(section,)))
     return NOT_READY if number else 0
-
-
-def _missing(error: ModuleNotFoundError) -> Exception:
-    """Return the line about a missing package; a missing module of abtune is a defect."""
-    package = (error.name or "").partition(".")[0]
-    if package in {"", "abtune"}:
-        return error
-    return TargetError(f"{package} is missing; run: pip install --upgrade abtune")
 
 
 def _page(findings: Sequence[Finding], number: int) -> tuple[Part, ...]:

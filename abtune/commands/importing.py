@@ -202,13 +202,14 @@ def _find_and_import(files: Sequence[str], runs: Sequence[str], pattern: str, **
     from abtune.errors import InputError
     from abtune.ingest.importer import Inputs
     from abtune.ingest.importers import recognise
+    from abtune.ingest.sources import run_command
 
     context = click.get_current_context()
     importer = recognise(_sources(None, files, runs, pattern))
     if files and importer.inputs is Inputs.RUNS:
         raise InputError(
-            f"{files[0]}: is {importer.kind}, which does not say its configuration; give it as "
-            f"--run NAME={files[0]}"
+            f"{files[0]}: is {importer.kind}, which does not say its configuration: "
+            f"{run_command(Path(files[0]))}"
         )
     context.meta[_BY_CONTENT] = (f"read as {importer.kind}: abtune import {importer.name}",)
     with _command(importer).make_context(importer.name, list(context.obj), parent=context.parent) as inner:

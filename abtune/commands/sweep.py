@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from abtune.commands.common.options import count_option, rng_seed_option, split_commas
+from abtune.commands.common.output import emit, remark
 from abtune.commands.common.workplace_options import (
     out_option,
     target_option,
@@ -114,15 +115,15 @@ def sweep(**options: Any) -> int:
     store.check(plan)
     require_design(plan, store, until_settled=request.until_settled)
     _say_why_no_gpu(options["target"], workplace)
-    click.echo(plan_words(plan, workplace, store.records()))
+    emit(f"{plan_words(plan, workplace, store.records())}\n")
     if options["dry_run"]:
-        click.echo(power_words(plan, until_settled=request.until_settled))
+        emit(f"{power_words(plan, until_settled=request.until_settled)}\n")
         return 0
     outcome = _carry_out(plan, store, workplace, options, end)
-    click.echo(outcome_words(outcome, plan, store.dataset))
+    emit(f"{outcome_words(outcome, plan, store.dataset)}\n")
     if outcome.finished:
         named = "" if store.dataset == Path(defaults.OUT) else f" {store.dataset}"
-        click.echo(f"next: abtune analyze{named}", err=True)
+        remark(f"next: abtune analyze{named}")
     return 0
 
 
@@ -133,7 +134,7 @@ def _say_why_no_gpu(target: str, workplace: Workplace) -> None:
     facts = workplace.facts
     here = not facts.remote and not workplace.scheduler
     if target == "auto" and facts.kind != "cuda" and here:
-        click.echo(f"no CUDA device: {why_no_gpu()}; tuning this CPU")
+        emit(f"no CUDA device: {why_no_gpu()}; tuning this CPU\n")
 
 
 def _carry_out(
@@ -160,14 +161,14 @@ def _carry_out(
             )
 
     def report(seeds: int, settled: int) -> None:
-        click.echo(f"{seeds} seeds: {settled} of {len(plan.shapes)} shapes settled")
+        emit(f"{seeds} seeds: {settled} of {len(plan.shapes)} shapes settled\n")
 
     try:
         if not options["until_settled"]:
             return carry_out(plan, "")
         return settle(plan, store, carry_out=carry_out, unsettled=_unsettled, report=report)
     except KeyboardInterrupt:
-        click.echo(f"{store.dataset}: what is done is kept; the same command goes on", err=True)
+        remark(f"{store.dataset}: what is done is kept; the same command goes on")
         raise
 
 

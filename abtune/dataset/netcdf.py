@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,7 +16,7 @@ import xarray as xr
 from abtune.dataset.check import check_attrs, validate
 from abtune.dataset.schema import VARIABLES
 from abtune.errors import DatasetError, InputError, StoreError, unknown_name
-from abtune.files import LIMIT_VARIABLE, most_gib, replacing
+from abtune.files import LIMIT_VARIABLE, is_netcdf, most_gib, replacing
 
 BUNDLED: Mapping[str, str] = {
     "tvm14009-rtx3080": "the table of apache/tvm#14009: 29 shapes, one run a cell, RTX 3080",
@@ -62,6 +63,11 @@ def open_dataset(path_or_name: str | os.PathLike[str]) -> xr.Dataset:
             f"{', '.join(BUNDLED)}"
         )
     path = _resolve(path_or_name)
+    if path.suffix.lower() != ".nc" and os.access(path, os.R_OK) and not is_netcdf(path):
+        raise DatasetError(
+            f"{path}: not a netCDF file; for results of another tool: abtune import {shlex.quote(str(path))} "
+            f"--out {shlex.quote(f'{path.stem}.nc')}"
+        )
     limit = most_gib(_MOST_GIB)
     try:
         with xr.open_dataset(path, engine="netcdf4") as lazy:
@@ -153,7 +159,10 @@ def _resolve(path_or_name: str | os.PathLike[str]) -> Path:
     path = Path(path_or_name)
     try:
         if path.is_dir():
-            raise DatasetError(f"{path}: is a folder, not a netCDF file")
+            raise DatasetError(
+                f"{path}: is a folder, not a netCDF file; for the work_dir of a search: abtune import "
+                f"--run NAME={shlex.quote(str(path))} --out {shlex.quote(f'{path.stem}.nc')}"
+            )
         if path.exists():
             return path
     except (OSError, ValueError) as error:  # no file can have this name

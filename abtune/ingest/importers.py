@@ -7,15 +7,18 @@ all of some files.
 
 from __future__ import annotations
 
+import errno
 import functools
 import logging
+import os
 from collections.abc import Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from abtune.errors import DatasetError, InputError, unknown_name
 from abtune.ingest.importer import Imported, Importer, Inputs, Values
-from abtune.ingest.sources import Source
+from abtune.ingest.sources import Source, import_command
+from abtune.ingest.tables import delimiter_of, first_line, listed_columns
 from abtune.ingest.texts import read_beginning
 from abtune.text import listed, printable
 
@@ -29,6 +32,11 @@ IMPORTERS: Mapping[str, str] = {
     "kernel-tuner": "abtune.ingest.searches.kernel_tuner:KERNEL_TUNER",
     "timings": "abtune.ingest.timings.timings:TIMINGS",
     "pyperf": "abtune.ingest.timings.pyperf:PYPERF",
+    "asv": "abtune.ingest.timings.asv:ASV",
+    "criterion": "abtune.ingest.timings.criterion:CRITERION",
+    "go-bench": "abtune.ingest.timings.go_bench:GO_BENCH",
+    "nvbench": "abtune.ingest.timings.nvbench:NVBENCH",
+    "tvm-records": "abtune.ingest.searches.tvm_records:TVM_RECORDS",
 }
 
 
@@ -88,16 +96,28 @@ def recognise(sources: Sequence[Source]) -> Importer:
             also = (
                 "" if len(able) == len(importer_names()) else f", unlike the files before ({_listed(able)})"
             )
-            raise InputError(
-                f"{source.path}: no importer knows this content{also}; there are {_listed(all_importers())}; "
-                "name one, such as abtune import timings FILE"
+            hint = _hint(source.path) or (
+                f"there are {_listed(all_importers())}; name one, such as abtune import timings FILE"
             )
+            raise InputError(f"{source.path}: no importer knows this content{also}; {hint}")
         able = left
     if len(able) > 1:
         raise InputError(
             f"{sources[0].path}: {_listed(able)} can read this; name one: abtune import {able[0].name} ..."
         )
     return able[0]
+
+
+def _hint(path: Path) -> str:
+    """Return how to import a table whose columns have names of their own; empty if it is none."""
+    text = read_beginning(path)
+    heading = first_line(text).strip()
+    columns = [cell.strip(' "') for cell in heading.split(delimiter_of(heading))]
+    if len(columns) < 2 or heading[:1] in {"{", "[", "|"}:
+        return ""
+    options = "--columns shape=NAME,config=NAME,time=NAME --unit ms"
+    command = import_command(path, options).replace("import", "import timings", 1)
+    return f"if it has a line for each timing: {command}, where each NAME is one of {listed_columns(columns)}"
 
 
 def _listed(importers: Sequence[Importer]) -> str:
@@ -138,5 +158,7 @@ def _check_readable(path: Path) -> None:
             f"cannot read {path}: there is no such file, and no importer of that name; there are "
             f"{', '.join(importer_names())}"
         )
+    if not os.access(path, os.R_OK):
+        raise DatasetError(f"cannot read {path}: {os.strerror(errno.EACCES)}")
     if not known:
         raise InputError(f"{path}: is no regular file; name its importer: {', '.join(importer_names())}")

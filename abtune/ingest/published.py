@@ -2,17 +2,19 @@
 
 The first column of such a markdown table is headed ``Shape`` and holds labels. Every further column is a
 configuration; its heading may say its unit in brackets, and numbers without a unit are GFLOPS. A throughput
-needs a label from which its operations can be counted; for times, any label is a shape. A column ``boost`` is
-checked against the others and then dropped. A text may hold several tables of the same configurations. One
-number is one seed, and the analysis says how little that supports. Every step takes time linear in the text.
+needs a label from which its operations can be counted; for times, any label is a shape. A column ``boost``,
+``speedup`` or ``ratio`` is checked against the others and then dropped. A text may hold several tables of the
+same configurations. A file of CSV is one table, and has to be told its unit. One number is one seed, and the
+analysis says how little that supports. Every step takes time linear in the text.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -22,15 +24,20 @@ import numpy as np
 import xarray as xr
 
 from abtune.dataset.build import add_variables, make_dataset
-from abtune.errors import DatasetError, InputError, unknown_name
+from abtune.errors import AbtuneError, DatasetError, InputError, unknown_name
 from abtune.ingest.importer import Imported, Importer, Inputs, Option, Values
-from abtune.ingest.sources import Source, recorded_path
+from abtune.ingest.sources import Source, import_command, recorded_path
+from abtune.ingest.tables import csv_rows, is_long
 from abtune.ingest.texts import read_text
-from abtune.ingest.units import FLOPS, LONGEST_CELL, PER_SECOND, UNITS, read_heading, unit_named
+from abtune.ingest.units import FLOPS, LONGEST_CELL, PER_SECOND, UNITS, Heading, read_heading, unit_named
 from abtune.shapes import Conv2d, Shape, parse_shape
 from abtune.text import shortened, to_number
 
 _ASSUMED_UNIT = "gflops"
+# The first column of CSV whose others are configurations.
+_SHAPES = ("shape", "kernel", "workload", "benchmark", "layer", "task", "name")
+# Columns that compare the others, as quotients; a boost is in percent.
+_QUOTIENT = re.compile(r"(speed-?\s?up|ratio)( ?[(\[][x\u00d7%][)\]])?")
 _RULE = re.compile(r":?-+:?")
 _MISSING = {"", "-", "\u2013", "\u2014", "n/a", "na", "nan"}
 _LABELS = "M=512_N=256_K=640 or N=1_H=56_W=56_C=64_K=64_R=3_S=3_STR=1_PAD=1_DIL=1"
@@ -38,7 +45,8 @@ _LABELS = "M=512_N=256_K=640 or N=1_H=56_W=56_C=64_K=64_R=3_S=3_STR=1_PAD=1_DIL=
 # over. A label with any other word is a shape, such as "layernorm mean", and so is one with an underscore.
 _STATISTIC = re.compile(
     "(g|h|geo|geo_|geometric_)?means?|averages?|avg|\u00f8|medians?|(sub)?totals?|sums?|\u2211|\u03c3|overall|all|"
-    "summary|aggregate|std|stdev|stddev|speedups?|boosts?|ratios?|improvement"
+    "summary|aggregate|std|stdev|stddev|speedups?|boosts?|ratios?|improvement|mittel(wert)?|durchschnitt|summe|"
+    "gesamt|moyenne|m\u00e9diane|promedio|\u5e73\u5747|\u5408\u8ba1|\u5408\u8a08|\u603b\u8ba1"
 )
 _BESIDE_STATISTICS = re.compile(
     "geom?|geometric|arith|arithmetic|harm|harmonic|(un)?weighted|grand|of|over|for|across|in|the|every|each|"
@@ -54,6 +62,8 @@ def _read(sources: Sequence[Source], values: Values) -> Imported:
 
 
 def _recognises(path: Path, text: str) -> bool:  # noqa: ARG001 - the text tells
+    if _is_csv(text):
+        return True
     lines = (line.strip().removeprefix("|") for line in text.splitlines())
     return any("|" in line and line.partition("|")[0].strip(" *_`").casefold() == "shape" for line in lines)
 
@@ -63,9 +73,9 @@ PUBLISHED = Importer(
     kind="a published table",
     summary="""Read a published markdown table of throughputs or times.
 
-    FILE is a text with one or more tables. A table has a column Shape and a column for each configuration,
-    such as async, async (TFLOPS) or async (ms). It may have a column boost in percent, which is checked
-    against the others. Text around the tables is ignored.
+    FILE is a text with one or more markdown tables, or CSV. A table has a column Shape and a column for
+    each configuration, such as async, async (TFLOPS) or async (ms). It may have a column boost or speedup,
+    which is checked against the others. Text around markdown tables is ignored.
     """,
     recognises=_recognises,
     read=_read,
@@ -91,6 +101,7 @@ class _Columns:
     assumed: bool  # whether some column names no unit, and nobody gave one
     numbers: tuple[int, ...]
     boost: int | None
+    quotient: bool  # whether that column has quotients, and no percents
     width: int
 
 
@@ -107,6 +118,11 @@ class _Row:
 def read_published(path: Path, *, unit: str = "") -> xr.Dataset:
     """Return the dataset of a file, as :func:`parse_published` reads its text."""
     text = read_text(path)
+    if not unit and _is_csv(text) and _read_columns(next(_rows_of_csv(text))[1], 1, unit).assumed:
+        raise InputError(
+            f"{path}: nothing says what its numbers are; if they are milliseconds: "
+            f"{import_command(path, '--unit ms')}"
+        )
     try:
         return parse_published(text, unit=unit, attrs={"sources": json.dumps([recorded_path(path)])})
     except (DatasetError, InputError) as error:
@@ -120,11 +136,14 @@ def parse_published(text: str, *, unit: str = "", attrs: dict[str, Any] | None =
     """
     if unit and unit not in UNITS:
         raise unknown_name("unit", unit, UNITS)
-    columns, rows = _read_tables(text.splitlines(), unit)
+    columns, rows = _read_tables(_rows_of_csv(text) if _is_csv(text) else _rows_of_markdown(text), unit)
     seen: dict[str, int] = {}
     for row in rows:
         if (first := seen.setdefault(row.label, row.line)) != row.line:
-            raise DatasetError(f"line {row.line}: shape {row.label} is already in line {first}")
+            raise DatasetError(
+                f"line {row.line}: shape {row.label} is already in line {first}; for several timings "
+                "of a shape, write a line for each: shape,config,seed,time_ms"
+            )
     latency = np.array([row.latency for row in rows])
     if np.isnan(latency).all():
         raise DatasetError(
@@ -142,16 +161,41 @@ def parse_published(text: str, *, unit: str = "", attrs: dict[str, Any] | None =
     return dataset if np.isnan(flop).all() else add_variables(dataset, flop=flop)
 
 
-def _read_tables(lines: Sequence[str], unit: str) -> tuple[_Columns, list[_Row]]:
+def _is_csv(text: str) -> bool:
+    """Return whether a text is surely CSV with a line for each shape, a column for each configuration."""
+    try:
+        (_, heading), (_, row) = itertools.islice(csv_rows(text), 2)
+        names = _read_columns(heading, 1, _ASSUMED_UNIT).configs
+        numbers = [to_number(cell) for cell in row[1 : len(names) + 1] if cell.casefold() not in _MISSING]
+    except (ValueError, AbtuneError):
+        return False
+    return heading[0].casefold() in _SHAPES and not is_long(names) and len(numbers) > 0
+
+
+def _rows_of_csv(text: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the lines of CSV with their numbers; its first column is called Shape."""
+    begun = False
+    for line, row in csv_rows(text):
+        yield line, row if begun else ["shape", *row[1:]]
+        begun = True
+
+
+def _rows_of_markdown(text: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the lines of a text with their numbers, as cells; a line that is in no table has none."""
+    for number, line in enumerate(map(str.strip, text.splitlines()), start=1):
+        cells = line.removeprefix("|").removesuffix("|").split("|") if "|" in line else []
+        yield number, list(map(_bare, cells))
+
+
+def _read_tables(lines: Iterable[tuple[int, list[str]]], unit: str) -> tuple[_Columns, list[_Row]]:
     """Return the columns of the first table, and the rows of all."""
     rows: list[_Row] = []
     first: _Columns | None = None
     columns: _Columns | None = None
-    for number, line in enumerate(map(str.strip, lines), start=1):
-        if "|" not in line:
+    for number, cells in lines:
+        if not cells:
             columns = None  # the table has ended
             continue
-        cells = list(map(_bare, line.removeprefix("|").removesuffix("|").split("|")))
         is_heading = len(cells) > 1 and cells[0].casefold() == "shape"
         longest = max(map(len, cells))
         if (is_heading or columns is not None) and longest > LONGEST_CELL:
@@ -183,7 +227,13 @@ def _bare(cell: str) -> str:
 def _read_columns(cells: Sequence[str], line: int, unit: str) -> _Columns:
     """Return the columns of a heading. A column without a unit of its own has ``unit``."""
     try:
-        headings = [read_heading(cell, (*UNITS, "%")) for cell in cells[1:] if cell]
+        headings = [
+            Heading(name="boost", unit="")
+            if _QUOTIENT.fullmatch(cell.casefold())
+            else read_heading(cell, (*UNITS, "%"))
+            for cell in cells[1:]
+            if cell
+        ]
     except InputError as error:
         raise DatasetError(f"line {line}: {error}") from None
     is_boost = [heading.name.casefold() == "boost" for heading in headings]
@@ -214,6 +264,7 @@ def _read_columns(cells: Sequence[str], line: int, unit: str) -> _Columns:
         assumed=not all(units),
         numbers=tuple(index for index, boost in enumerate(is_boost, start=1) if not boost),
         boost=is_boost.index(True) + 1 if any(is_boost) else None,
+        quotient=any(_QUOTIENT.fullmatch(cell.casefold()) for cell in cells),
         width=len(cells),
     )
 
@@ -239,7 +290,7 @@ def _read_row(cells: Sequence[str], columns: _Columns, line: int) -> _Row:
         for index, unit in zip(columns.numbers, columns.units, strict=True)
     )
     if columns.boost is not None:
-        _check_boost(cells[columns.boost], latency, line)
+        _check_boost(cells[columns.boost], latency, line, quotient=columns.quotient)
     return _Row(line=line, label=cells[0], shape=shape, latency=latency)
 
 
@@ -285,17 +336,23 @@ def _read_latency(cell: str, unit: str, shape: Shape | None, line: int) -> float
     return published_flop(shape) / (number * FLOPS[unit])
 
 
-def _check_boost(cell: str, latency: Sequence[float], line: int) -> None:
-    """Check a printed boost against its row, to its printed digits."""
+def _check_boost(cell: str, latency: Sequence[float], line: int, *, quotient: bool) -> None:
+    """Check a printed boost or quotient against its row, to its printed digits."""
     if cell.casefold() in _MISSING or len(latency) != 2 or any(map(math.isnan, latency)):
         return
-    printed = cell.removesuffix("%").strip().replace("\u2212", "-")
+    old, new = latency
+    if quotient and not cell.endswith("%"):
+        name, unit, values = "quotient", "", [old / new, new / old]
+    else:
+        name, unit, values = "boost", "%", [100 * (old / new - 1)]
+    printed = cell.removesuffix("%").rstrip(" xX\u00d7").replace("\u2212", "-")
     stated = _read_number(printed, line)
-    boost = 100 * (latency[0] / latency[1] - 1)
     exponent = Decimal(printed).as_tuple().exponent
-    last_digit = 10.0 ** min(exponent, 9) if isinstance(exponent, int) else 0.0
-    if not abs(stated - boost) <= 0.51 * last_digit + 1e-12 * (100 + abs(boost)):  # NaN is not
-        raise DatasetError(f"line {line}: the boost is printed as {cell}, but the row gives {boost:.6g}%")
+    half = 0.51 * 10.0 ** min(exponent, 9) if isinstance(exponent, int) else 0.0
+    if not any(abs(stated - value) <= half + 1e-12 * (100 + abs(value)) for value in values):  # NaN is not
+        raise DatasetError(
+            f"line {line}: the {name} is printed as {cell}, but the row gives {values[0]:.6g}{unit}"
+        )
 
 
 def _read_number(text: str, line: int, hint: str = "") -> float:

@@ -14,6 +14,7 @@ import glob
 import hashlib
 import os
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -62,6 +63,16 @@ def recorded_path(path: Path) -> str:
         return Path(os.path.relpath(path)).as_posix()
     except ValueError:  # on another drive of Windows
         return path.as_posix()
+
+
+def import_command(path: Path, options: str) -> str:
+    """Return the command that imports a file with these options, for a shell."""
+    return f"abtune import {shlex.quote(str(path))} {options} --out {shlex.quote(f'{path.stem}.nc')}"
+
+
+def run_command(path: Path) -> str:
+    """Return the command that imports a file as a run of some configuration, for a shell."""
+    return f"abtune import --run NAME={shlex.quote(str(path))} --out {shlex.quote(f'{path.stem}.nc')}"
 
 
 def find_sources(specs: Iterable[str]) -> tuple[Source, ...]:

@@ -32,6 +32,11 @@ def sources(*paths: Path) -> tuple[Source, ...]:
         *((SAMPLES / "kernel_tuner" / f"new-{number}.json", "kernel-tuner") for number in (1, 2)),
         *((SAMPLES / f"pyperf-{number}.json", "pyperf") for number in (1, 2, 3)),
         *((SAMPLES / name, "timings") for name in ("printed.txt", "times.csv")),
+        *((SAMPLES / "asv" / f"{name}-samples.json", "asv") for name in ("with", "without")),
+        *((SAMPLES / "go" / f"go-{number}.txt", "go-bench") for number in (1, 2)),
+        *((path, "criterion") for path in sorted((SAMPLES / "criterion").rglob("sample.json"))),
+        *((SAMPLES / "nvbench" / f"nvbench-{number}.json", "nvbench") for number in (1, 2)),
+        *((path, "tvm-records") for path in sorted((SAMPLES / "tvm_records").iterdir())),
         *((TUNED / name, "databases") for name in ("mainline-1", "async-1")),
         (TUNED / "failed-0", "logs"),
         *((path, "logs") for path in sorted(LOGS.iterdir())),
@@ -85,6 +90,13 @@ def test_files_of_two_kinds_are_not_one_import(tmp_path: Path) -> None:
         recognise(sources(tmp_path / "absent"))
 
 
+def test_a_folder_that_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not taken for one that holds nothing."""
+    monkeypatch.setattr(os, "access", lambda *arguments: False)
+    with pytest.raises(DatasetError, match=f"cannot read {tmp_path}: Permission denied"):
+        recognise(sources(tmp_path))
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names here")
 def test_pipes_need_the_name_of_their_importer(tmp_path: Path) -> None:
     """To look at a pipe would take away what it holds."""
@@ -110,6 +122,13 @@ def test_pipes_need_the_name_of_their_importer(tmp_path: Path) -> None:
         ('{"context": {}, "benchmarks": []}', "timings"),
         ('{"benchmarks": [{"runs": []}]}', "pyperf"),
         ('{"results": [{"configuration": {}, "times": {}}]}', "kernel-tuner"),
+        ('{"env_name": "x", "result_columns": []}', "asv"),
+        ("BenchmarkA-2\t1\t5 ns/op\n", "go-bench"),
+        ('{"sampling_mode":"Flat","iters":[1.0],"times":[2.0]}', "criterion"),
+        ('{"meta": {"argv": [], "version": {"nvbench": {}}}}', "nvbench"),
+        ('{"input": ["llvm", "x", [], {}]}\n', "tvm-records"),
+        ('{"i": [["k", "llvm"], []]}\n', "tvm-records"),
+        ("shape,old (ms),new (ms)\nx,1,2\n", "published"),
     ],
 )
 def test_a_file_of_another_kind_is_sent_on(tmp_path: Path, chosen: str, text: str, name: str) -> None:
@@ -148,7 +167,7 @@ def test_importers_describe_themselves() -> None:
     """The registry has their names; every importer and every option has a help."""
     for name, importer in zip(IMPORTERS, all_importers(), strict=True):
         assert importer.name == name
-        assert importer.kind.startswith("a ")
+        assert importer.kind.startswith(("a ", "an "))
         assert importer.summary.strip()
         assert importer.inputs in Inputs
         assert all(option.help.strip() for option in importer.options)

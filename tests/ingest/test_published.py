@@ -269,6 +269,7 @@ def test_a_unit_may_be_told_beside_the_table() -> None:
         *("arith. mean", "harmonic mean", "average over shapes", "median of all", "TOTAL (ms)", "Summary"),
         *("\u03a3", "\u2211", "speedup", "Speed-up (geomean)", "All shapes", "Mean:", "total time in ms"),
         *("Grand total", "geometric mean across all workloads", "\u00d8", "Average [us]"),
+        *("Mittelwert", "Moyenne", "\u5e73\u5747"),
     ],
 )
 def test_lines_of_means_and_totals_are_no_shapes(label: str) -> None:

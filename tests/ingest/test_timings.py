@@ -307,6 +307,7 @@ def test_columns_that_are_not_used_are_said(tmp_path: Path) -> None:
             {},
             "line 4: the same cell, round and repeat as in line 2",
         ),
+        (HEADING + "x,a,0,1\n#x,a,1,1\n", {}, "line 3: begins with #, but comments stand above the heading"),
         ("shape;config;time_us\nx;a;1,5\n", {}, "'1,5' is not a number; write it with a decimal point"),
         ("shape,config,time_us\nx,a,1e-320\n", {}, "line 2: column time_us: a time must be positive"),
         ("shape,main,branch\nx,1,2\n", {}, "a line holds one timing"),
@@ -551,9 +552,7 @@ def test_bad_json_says_where(tmp_path: Path, text: str, said: str) -> None:
 def test_one_name_needs_to_be_told_what_it_is() -> None:
     """A command may be a shape or a configuration, and nothing but the user knows."""
     path = SAMPLES / "hyperfine-1.json"
-    with pytest.raises(
-        AbtuneError, match=r"of a kernel. give --run CONFIG=.*; of a configuration. give --shape"
-    ):
+    with pytest.raises(AbtuneError, match=r"has the names 'sleep 0.01', 'sleep 0.02'; if configurations are"):
         read(path)
     with pytest.raises(AbtuneError, match="both shape and configuration are given"):
         read(runs=[f"old={path}"], shape="sleep")

@@ -86,6 +86,13 @@ def test_csv_keeps_every_digit(rows: list[Comparison]) -> None:
         assert record["n_baseline"] == str(row.baseline.n)
 
 
+@pytest.mark.parametrize("label", ["=1+2", "+a", "-a", "@SUM(A1)"])
+def test_a_label_is_no_formula(label: str) -> None:
+    """A spreadsheet runs a text that begins as a formula does, so a quote stands before it."""
+    (record,) = csv.DictReader(io.StringIO(render_csv(make_analysis(make_comparison(shape=label)))))
+    assert record["shape"] == f"'{label}"
+
+
 def test_json_says_how_it_was_made() -> None:
     """The top level holds the settings, the methods and both overall boosts, as fractions."""
     document = json.loads(render_json(typical_analysis()))

@@ -34,3 +34,14 @@ def test_a_failure_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Monke
         write_text("new", path)
     assert path.read_text(encoding="utf-8") == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_link_in_the_way_is_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A link that stands where the temporary file goes is no way to another file."""
+    monkeypatch.setattr("secrets.token_hex", lambda size: "00")
+    (tmp_path / "victim").write_text("old", encoding="utf-8")
+    (tmp_path / ".r.md.00.tmp").symlink_to(tmp_path / "victim")
+    with pytest.raises(StoreError, match="cannot write"):
+        write_text("new", tmp_path / "r.md")
+    assert (tmp_path / "victim").read_text(encoding="utf-8") == "old"
+    assert not (tmp_path / "r.md").exists()

@@ -1,4 +1,4 @@
-"""The standard output: it may be a pipe that nobody reads, a full disk, or closed."""
+"""The standard streams: each may be a pipe that nobody reads, a full disk, or closed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import os
 import sys
 from pathlib import Path
 from typing import TextIO
+
+import click
 
 from abtune.errors import StoreError
 
@@ -24,6 +26,14 @@ def emit(text: str) -> None:
     except OSError as error:
         abandon(stream)
         raise StoreError(f"cannot write the standard output: {error.strerror}") from None
+
+
+def remark(text: str) -> None:
+    """Write a line to the standard error; whether anybody can read it changes nothing."""
+    try:
+        click.echo(text, err=True)
+    except OSError:
+        abandon(sys.stderr)
 
 
 def open_missing_streams() -> None:

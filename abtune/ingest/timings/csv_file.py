@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,14 +9,10 @@ from pathlib import Path
 from typing import TypeAlias
 
 from abtune.errors import DatasetError, InputError
+from abtune.ingest.tables import FIELDS, csv_rows, delimiter_of, first_line, listed_columns, time_columns
 from abtune.ingest.timings.timing_cells import FileCell, Reading
 from abtune.ingest.units import LONGEST_CELL, PER_SECOND, read_heading, to_seconds, unit_named
 from abtune.text import shortened
-
-FIELDS = ("shape", "config", "seed", "round", "repeat", "time", "unit")
-# The names of a column of times that needs no --columns.
-_TIMES = ("time", "latency", "duration")
-
 
 _Key: TypeAlias = tuple[str | None, str | None, int | None]
 
@@ -70,53 +64,36 @@ def read_csv(text: str, path: Path, names: Mapping[str, str], unit: str) -> Read
     return Reading(cells=tuple(cells), notes=notes)
 
 
+def _rows(text: str, path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of a file, which errors name."""
+    try:
+        yield from csv_rows(text)
+    except DatasetError as error:
+        raise DatasetError(f"{path}: {error}") from None
+
+
 def has_times(text: str) -> bool:
     """Return whether a text begins with the heading of a table of timings."""
-    heading = _heading(text)
-    cells = heading.replace('"', "").split(_delimiter(heading))
-    return len(cells) > 1 and len(_time_columns([cell.strip() for cell in cells])) > 0
-
-
-def _rows(text: str, path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows with the numbers of their lines, but for empty ones and comments above the heading."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(_heading(text)), strict=True)
-    begun = False
-    try:
-        for cells in reader:
-            row = [cell.strip() for cell in cells]
-            if any(row) and (begun or not row[0].startswith("#")):
-                begun = True
-                yield reader.line_num, row
-    except csv.Error as error:
-        raise DatasetError(f"{path}: line {reader.line_num}: {error}") from None
-
-
-def _heading(text: str) -> str:
-    """Return the first line that is neither empty nor a comment."""
-    lines = (line for line in io.StringIO(text) if line.strip() and not line.lstrip().startswith("#"))
-    return next(lines, "")
-
-
-def _delimiter(heading: str) -> str:
-    """Return what separates the columns: the mark that the heading has most often outside quotes."""
-    return max(",;\t", key="".join(heading.split('"')[::2]).count)
+    heading = first_line(text)
+    cells = heading.replace('"', "").split(delimiter_of(heading))
+    return len(cells) > 1 and len(time_columns([cell.strip() for cell in cells])) > 0
 
 
 def _read_heading(row: Sequence[str], path: Path, names: Mapping[str, str], unit: str) -> _Table:
     known = {name.casefold(): index for index, name in enumerate(row)}
     if len(known) < len(row):
-        raise DatasetError(f"{path}: two columns have the same name: {_listed(row)}")
+        raise DatasetError(f"{path}: two columns have the same name: {listed_columns(row)}")
     columns = {name: known[name] for name in FIELDS if name in known}
     for name, wanted in names.items():
         if wanted.casefold() not in known:
-            raise InputError(f"{path}: has no column {wanted!r}; there are {_listed(row)}")
+            raise InputError(f"{path}: has no column {wanted!r}; there are {listed_columns(row)}")
         columns[name] = known[wanted.casefold()]
     if "time" not in names:
-        times = _time_columns(row)
+        times = time_columns(row)
         if len(times) != 1:
             raise DatasetError(
                 f"{path}: has {len(times) or 'no'} column{'s' * (len(times) > 1)} of times among "
-                f"{_listed(row)}; a line holds one timing, in a column time_s, time_ms, time_us or "
+                f"{listed_columns(row)}; a line holds one timing, in a column time_s, time_ms, time_us or "
                 "time_ns, or in the column that --columns time=NAME names"
             )
         columns["time"] = times[0]
@@ -128,25 +105,6 @@ def _read_heading(row: Sequence[str], path: Path, names: Mapping[str, str], unit
                 "of its own by --columns, or rename it"
             )
     return _Table(names=row, columns=columns, unit=_unit_of(row, columns, path, unit))
-
-
-def _time_columns(row: Sequence[str]) -> list[int]:
-    """Return which columns are of times by their names: time, time_us, latency (ms)."""
-    times = []
-    for index, cell in enumerate(row):
-        try:
-            heading = read_heading(cell, tuple(PER_SECOND))
-        except InputError:
-            continue
-        if heading.name.casefold() in _TIMES:
-            times.append(index)
-    return times
-
-
-def _listed(row: Sequence[str]) -> str:
-    """Return the columns of a heading as text, as many as a line can hold."""
-    more = ", ..." if len(row) > 12 else ""
-    return ", ".join(map(shortened, row[:12])) + more
 
 
 def _unit_of(row: Sequence[str], columns: Mapping[str, int], path: Path, unit: str) -> str:

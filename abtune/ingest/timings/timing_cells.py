@@ -23,7 +23,7 @@ from abtune.dataset.cells import Axes, Cell, dataset_from_cells
 from abtune.dataset.schema import RunStatus
 from abtune.errors import DatasetError
 from abtune.ingest.importer import Imported
-from abtune.ingest.sources import Source, label_told
+from abtune.ingest.sources import Source, import_command, label_told, run_command
 from abtune.shapes import shape_named
 from abtune.text import count
 
@@ -118,6 +118,7 @@ def _by_cell(readings: Mapping[Source, Reading], shape: str, order: Mapping[str,
     rounds: dict[Cell, _Rounds] = {}
     files: Counter[tuple[str, str]] = Counter()  # of each configuration, and each shape that their paths tell
     for source, reading in readings.items():
+        _check_told(reading, source, label_told(source, shape))
         named = [_names(cell, source, label_told(source, shape)) for cell in reading.cells]
         for cell, (label, config) in zip(reading.cells, named, strict=True):
             if cell.seed is not None and source.seed_in_path:
@@ -144,17 +145,28 @@ def _by_cell(readings: Mapping[Source, Reading], shape: str, order: Mapping[str,
     return rounds
 
 
+def _check_told(reading: Reading, source: Source, given: str) -> None:
+    """Check that names in a file are told to be those of shapes, or those of configurations."""
+    names = list(dict.fromkeys(cell.name for cell in reading.cells if cell.name is not None))
+    if not names or bool(source.config) != bool(given):
+        return
+    if given:
+        raise DatasetError(
+            f"{source.path}: {reading.cells[0].where}: has one name, {names[0]!r}, but both shape and "
+            "configuration are given; give one of them"
+        )
+    own = "--shape LABEL --seed-is timing" if reading.each_a_process else "--shape LABEL"
+    more = ", ..." if len(names) > 3 else ""
+    raise DatasetError(
+        f"{source.path}: has the name{'s' * (len(names) > 1)} {', '.join(map(repr, names[:3]))}{more}; if "
+        f"configurations are called so: {import_command(source.path, own)}; if shapes are: "
+        f"{run_command(source.path)}"
+    )
+
+
 def _names(cell: FileCell, source: Source, given: str) -> tuple[str, str]:
     """Return shape and configuration of a cell, each told exactly once."""
     if cell.name is not None:  # one name, of the shape or of the configuration
-        if bool(source.config) == bool(given):
-            says = (
-                "both shape and configuration are given, so a name is left over; give one of them"
-                if given
-                else f"of a kernel? give --run CONFIG={source.path}; of a configuration? give --shape LABEL "
-                "to say what was timed"
-            )
-            raise DatasetError(f"{source.path}: {cell.where}: has one name, {cell.name!r}; {says}")
         return (cell.name, source.config) if source.config else (given, cell.name)
     for what, own, told, option in (
         ("shape", cell.shape, given, "--shape LABEL"),

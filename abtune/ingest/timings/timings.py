@@ -16,8 +16,9 @@ from pathlib import Path
 from abtune.errors import InputError, unknown_name
 from abtune.ingest.importer import Imported, Importer, Option, Values
 from abtune.ingest.sources import Source, read_once
+from abtune.ingest.tables import FIELDS
 from abtune.ingest.texts import parse_json
-from abtune.ingest.timings.csv_file import FIELDS, has_times, read_csv
+from abtune.ingest.timings.csv_file import has_times, read_csv
 from abtune.ingest.timings.json_file import read_json
 from abtune.ingest.timings.printed import has_results, read_printed
 from abtune.ingest.timings.timing_cells import (

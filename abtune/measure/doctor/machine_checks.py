@@ -82,18 +82,19 @@ def check_python() -> Finding:
 
 
 def check_packages() -> Finding:
-    """Return whether the installed packages are the ones that abtune requires."""
+    """Return whether the installed packages are the ones that a sweep requires."""
     from packaging.requirements import Requirement
 
     try:
         required = [Requirement(text) for text in importlib.metadata.requires("abtune") or []]
     except importlib.metadata.PackageNotFoundError:
-        return warning("packages", "abtune is not installed, only imported", "pip install abtune")
-    needed = [package for package in required if not package.marker or package.marker.evaluate({"extra": ""})]
+        return warning("packages", "abtune is not installed, only imported", "pip install 'abtune[sweep]'")
+    for_sweep = {"extra": "sweep"}
+    needed = [package for package in required if not package.marker or package.marker.evaluate(for_sweep)]
     wrong = list(filter(None, map(_fault_of, needed)))
     if wrong:
-        return problem("packages", ", ".join(wrong), "pip install --upgrade abtune")
-    return ok("packages", f"all {len(needed)} that abtune requires")
+        return problem("packages", ", ".join(wrong), "pip install --upgrade 'abtune[sweep]'")
+    return ok("packages", f"all {len(needed)} that a sweep requires")
 
 
 def _fault_of(package: Requirement) -> str:
@@ -132,7 +133,7 @@ def check_dask() -> Finding:
     try:
         return ok("dask", f"distributed {importlib.metadata.version('distributed')}")
     except importlib.metadata.PackageNotFoundError:
-        return problem("dask", "distributed is not installed", "pip install distributed")
+        return problem("dask", "distributed is not installed", "pip install 'abtune[sweep]'")
 
 
 # A process that searches held 0.33 GB in its first iteration, and its cost model grows.

@@ -28,7 +28,7 @@ def _import_tvm() -> Any:
         import tvm
     except Exception as error:
         raise TargetError(
-            f"TVM cannot be imported ({error}); run: pip install --force-reinstall abtune"
+            f"TVM cannot be imported ({error}); run: pip install --force-reinstall 'abtune[sweep]'"
         ) from error
     finally:
         if is_hidden:

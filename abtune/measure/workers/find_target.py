@@ -28,7 +28,9 @@ def require_tvm() -> None:
         except importlib.metadata.PackageNotFoundError:
             versions[name] = ""
     if not versions["apache-tvm"]:
-        raise TargetError("apache-tvm is not installed, and a sweep needs it; run: pip install abtune")
+        raise TargetError(
+            "apache-tvm is not installed, and a sweep needs it; run: pip install 'abtune[sweep]'"
+        )
     numbers = [int(number) for number in re.findall(r"\d+", versions["apache-tvm-ffi"])[:3]]
     if numbers >= [0, 1, 15]:
         raise TargetError(

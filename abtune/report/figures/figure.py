@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from abtune.errors import InputError, StoreError
+from abtune.errors import StoreError, missing_package
 from abtune.report.report_files import write_bytes
 from abtune.text import printable
 
@@ -25,11 +25,11 @@ TITLE = 34
 
 
 def require_matplotlib() -> None:
-    """Raise InputError if matplotlib is not installed."""
+    """Raise TargetError if matplotlib is not installed."""
     try:
         importlib.import_module("matplotlib")
     except ImportError:
-        raise InputError("figures need matplotlib: pip install matplotlib") from None
+        raise missing_package("matplotlib") from None
 
 
 def new_figure(panels: int, width: float, height: float) -> tuple[Figure, Sequence[Axes]]:

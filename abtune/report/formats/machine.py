@@ -88,6 +88,8 @@ def plain(value: object) -> Any:
 
 
 def _cell(value: object) -> object:
-    if isinstance(value, tuple):
-        return printable("; ".join(value))
-    return printable(value) if isinstance(value, str) else plain(value)
+    """Return a cell; a quote stands before a text that a spreadsheet would take for a formula."""
+    text = "; ".join(value) if isinstance(value, tuple) else value
+    if not isinstance(text, str):
+        return plain(text)
+    return f"'{printable(text)}" if text.startswith(("=", "+", "-", "@")) else printable(text)

@@ -1,0 +1,144 @@
+"""asv, criterion, go test -bench and nvbench: a file is a seed, and a benchmark has one name."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from import_samples import SAMPLES
+
+from abtune.errors import AbtuneError
+from abtune.ingest.importer import Imported
+from abtune.ingest.importers import importer_named, run_importer
+from abtune.ingest.sources import find_files, find_matching
+
+ASV = json.loads((SAMPLES / "asv" / "with-samples.json").read_text(encoding="utf-8"))
+
+
+def read(importer: str, *runs: str, files: tuple[str, ...] = (), shape: str = "") -> Imported:
+    return run_importer(importer_named(importer), find_files(files, runs), {"shape": shape})
+
+
+def test_asv_keeps_every_sample() -> None:
+    """Parameters become labels as asv prints them; failures and what is no time are left out."""
+    latency = read("asv", f"new={SAMPLES}/asv/with-samples.json").dataset["latency"].squeeze("round")
+    assert latency["shape"].values.tolist() == [
+        "b.Sort.time_fails(10)",
+        *(f"b.Sort.time_{name}({n})" for name in ("reverse", "sorted") for n in (10, 1000)),
+        "b.time_sum",
+    ]
+    samples = ASV["results"]["b.Sort.time_sorted"][ASV["result_columns"].index("samples")]
+    assert latency.sel(shape="b.Sort.time_sorted(1000)").values.ravel().tolist() == samples[1]
+
+
+def test_go_repeats_are_of_one_process() -> None:
+    """Lines of -count are repeats, files are seeds, and log lines between them are left out."""
+    latency = read("go-bench", f"new={SAMPLES}/go/go-*.txt").dataset["latency"].squeeze("round")
+    assert latency["shape"].values.tolist() == ["Sort/n=10-2", "Sort/n=100-2", "Sum-2"]
+    assert latency.shape == (3, 1, 2, 3)
+    lines = (SAMPLES / "go" / "go-1.txt").read_text(encoding="utf-8").splitlines()
+    printed = [float(line.split()[2]) for line in lines if line.startswith("BenchmarkSum")]
+    assert latency.sel(shape="Sum-2")[0, 0].values.tolist() == [time / 1e9 for time in printed]
+
+
+def test_criterion_has_the_time_of_an_iteration() -> None:
+    """Each benchmark has a file of its own, so files of several benchmarks count their seeds apart."""
+    runs = [f"new={SAMPLES}/criterion/run-*/{depth}/new/sample.json" for depth in ("*", "*/*/*")]
+    latency = read("criterion", *runs).dataset["latency"].squeeze("round")
+    assert latency["shape"].values.tolist() == ["sum", "sort/std/10", "sort/std/100"]
+    assert latency.shape == (3, 1, 2, 10)
+    path = SAMPLES / "criterion" / "run-1" / "sum" / "new" / "sample.json"
+    sample = json.loads(path.read_text(encoding="utf-8"))
+    expected = [t / n / 1e9 for t, n in zip(sample["times"], sample["iters"], strict=True)]
+    assert latency.sel(shape="sum")[0, 0].values.tolist() == pytest.approx(expected, rel=1e-15)
+
+
+def test_criterion_by_a_pattern() -> None:
+    """The path tells the seed, and the name is a configuration."""
+    sources = find_matching(f"{SAMPLES}/criterion/run-{{seed}}/sum/new/sample.json")
+    dataset = run_importer(importer_named("criterion"), sources, {"shape": "100 numbers"}).dataset
+    assert dataset["seed"].values.tolist() == [1, 2]
+    assert dataset["config"].values.tolist() == ["sum"]
+
+
+def test_nvbench_has_the_mean_of_each_state() -> None:
+    """Isolated GPU times are read; a skipped state is left out."""
+    latency = read("nvbench", f"new={SAMPLES}/nvbench/nvbench-*.json").dataset["latency"]
+    assert latency["shape"].values.tolist() == [
+        *(f"copy Device=0 n=2^{n}" for n in (10, 20)),
+        "fill Device=0",
+    ]
+    assert latency.values[:, 0, 0].ravel().tolist() == [4.46e-6, 1.25e-5, 2.5e-6]
+
+
+def test_names_may_be_configurations() -> None:
+    """With --shape the names are those of configurations."""
+    dataset = read("go-bench", files=(f"{SAMPLES}/go/go-1.txt",), shape="s").dataset
+    assert dataset["config"].values.tolist() == ["Sort/n=10-2", "Sort/n=100-2", "Sum-2"]
+
+
+def asv(**row: Any) -> str:
+    """Return a result of asv with one benchmark."""
+    columns = list(row)
+    return json.dumps({"result_columns": columns, "results": {"b": list(row.values())}, "version": 2})
+
+
+def nvbench(*states: Any) -> str:
+    return json.dumps({"meta": {"version": {"nvbench": {}}}, "benchmarks": [{"name": "b", "states": states}]})
+
+
+MEAN = {"tag": "nv/cold/time/gpu/mean", "data": [{"name": "value", "value": "1e-6"}]}
+
+
+@pytest.mark.parametrize(
+    ("importer", "text", "said"),
+    [
+        (
+            "asv",
+            asv(params=[["1"]], samples=[[1.0], [1.0]]),
+            "b: has not one list of samples for each of its",
+        ),
+        ("asv", asv(params=[["1", "1"]], samples=[[1.0], [1.0]]), r"b\[1\]: 'b\(1\)' is already in b\[0\]"),
+        ("asv", asv(params=[], samples=[[0.0]]), "b: a time must be positive, not 0"),
+        ("asv", asv(params=[], samples=[7]), "b: its samples are no list of times"),
+        ("asv", asv(params=7, samples=[[1.0]]), "b: its samples or params are no lists"),
+        (
+            "asv",
+            asv(params=[], stats_repeat=[3]),
+            "b: has no samples; write it with asv run --record-samples",
+        ),
+        ("asv", asv(params=[], result=[856]), "has no timings"),
+        (
+            "asv",
+            '{"result_columns": [], "results": {"b": 1}, "version": 2}',
+            "b: is no list of the result_co",
+        ),
+        ("asv", '{"result_columns": [], "results": {}, "version": 1}', "JSON, but not of asv"),
+        ("go-bench", "BenchmarkA 1 5 MB/s 3 ns/op\nBenchmarkB 1 5 MB/s\n", "line 2: BenchmarkB has no ns/op"),
+        ("go-bench", "BenchmarkA 1 x ns/op\n", "line 1: 'x' is not a number"),
+        (
+            "go-bench",
+            "pkg: p\nBenchmarkA 1 5 ns/op\npkg: q\nBenchmarkA 1 5 ns/op\n",
+            "line 4: BenchmarkA is in p and in q; give each package a file",
+        ),
+        ("criterion", '{"iters": [1, 2], "times": [1]}', "JSON, but not of criterion"),
+        ("criterion", '{"iters": [0], "times": [1]}', r"times\[0\]: iters is no number of iterations"),
+        ("criterion", '{"iters": [1], "times": [-1]}', r"times\[0\]: a time must be positive, not -1"),
+        ("criterion", '{"iters": [1], "times": [1]}', "benchmark.json: No such file"),
+        ("nvbench", nvbench({"name": "s"}), r"states\[0\]: has no name or no summaries"),
+        ("nvbench", nvbench({"name": "s", "summaries": [7]}), r"states\[0\]: has no nv/cold/time/gpu/mean"),
+        ("nvbench", nvbench(*[{"name": "s", "summaries": [MEAN]}] * 2), "'b s' is already in benchmarks"),
+        ("nvbench", nvbench({"name": "\0", "summaries": [MEAN]}), "has no name that a dataset can hold"),
+        ("nvbench", nvbench({"is_skipped": True}), "has no timings"),
+        ("nvbench", '{"meta": {"version": {"nvbench": {}}}}', "JSON, but not of nvbench"),
+    ],
+)
+def test_bad_files_say_where(tmp_path: Path, importer: str, text: str, said: str) -> None:
+    """One line names file and place, and what to do."""
+    (tmp_path / "f").write_text(text, encoding="utf-8")
+    with pytest.raises(AbtuneError, match=said) as raised:
+        read(importer, f"a={tmp_path / 'f'}")
+    assert str(tmp_path) in str(raised.value)
+    assert "\n" not in str(raised.value)

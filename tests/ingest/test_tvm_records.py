@@ -1,0 +1,74 @@
+"""Records of AutoTVM and Ansor: each line is a trial, and the least mean is the winner's time."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from import_samples import SAMPLES
+
+from abtune.dataset.schema import TrialStatus
+from abtune.errors import AbtuneError
+from abtune.ingest.importer import Imported
+from abtune.ingest.importers import importer_named, run_importer
+from abtune.ingest.sources import find_sources
+
+RECORDS = SAMPLES / "tvm_records"
+OK = json.dumps({"i": [["k", "llvm"], []], "r": [[1e-3], 0, 1, 1], "v": "v0.6"})
+
+
+def read(*runs: str, shape: str = "") -> Imported:
+    return run_importer(importer_named("tvm-records"), find_sources(runs), {"shape": shape})
+
+
+def test_autotvm_trials_are_kept_in_order() -> None:
+    """A trial is the mean of its times; errors keep their kind."""
+    dataset = read(*(f"new={RECORDS}/autotvm-{number}.json" for number in (1, 2))).dataset
+    label = 'dense_nopack.x86[["TENSOR",[128,64],"float32"],["TENSOR",[32,64],"float32"],null,"float32"]'
+    assert dataset["shape"].values.tolist() == [label]
+    assert dataset["latency"].values.ravel().tolist() == [pytest.approx(1.7e-5), 1.5e-5]
+    trials = dataset["trial_latency"].values[0, 0, 0]
+    np.testing.assert_allclose(trials, [2.1e-5, math.nan, math.nan, 1.7e-5, math.nan])
+    assert dataset["trial_status"].values[0, 0].tolist() == [
+        [0, TrialStatus.RUN_FAILED, TrialStatus.BUILD_FAILED, 0, TrialStatus.TIMED_OUT],
+        [TrialStatus.TIMED_OUT, 0, *[TrialStatus.NOT_RUN] * 3],
+    ]
+    assert TrialStatus.OK == 0
+
+
+def test_ansor_tasks_have_their_workload_key() -> None:
+    """A label of the user stands in its place."""
+    path = f"new={RECORDS}/ansor-1.json"
+    dataset = read(path).dataset
+    assert dataset["shape"].values.tolist() == ['["matmul", 128, 128, 128, "float32"]']
+    assert dataset["latency"].item() == 0.0279606
+    assert read(path, shape="M=128_N=128_K=128").dataset["workload"].values.tolist() == ["gemm_nn"]
+
+
+def test_a_file_may_hold_several_tasks(tmp_path: Path) -> None:
+    """Each is a shape, and one label cannot name both."""
+    (tmp_path / "f").write_text(OK + "\n" + OK.replace('"k"', '"l"') + "\n", encoding="utf-8")
+    assert read(f"a={tmp_path / 'f'}").dataset["shape"].values.tolist() == ["k", "l"]
+    with pytest.raises(AbtuneError, match="has 2 tasks; a label can name only one"):
+        read(f"a={tmp_path / 'f'}", shape="s")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (OK[:-5], "line 2: the JSON is cut short"),
+        (OK.replace('"r"', '"s"'), "line 2: is no record of AutoTVM or Ansor"),
+        (OK.replace(" 0,", " 9,"), "line 2: error 9 of 'k' is none that abtune knows"),
+        (OK.replace("[0.001]", "[]"), "line 2: has no times, though it ended without an error"),
+        (OK.replace("0.001", "-1"), "line 2: a time must be positive, not -1"),
+        (OK.replace('"k"', '"\\u0000"'), "line 2: error 0 of .* is none"),
+    ],
+)
+def test_bad_records_say_where(tmp_path: Path, line: str, said: str) -> None:
+    """One line names file, line and what is wrong."""
+    (tmp_path / "f").write_text(f"{OK}\n{line}\n", encoding="utf-8")
+    with pytest.raises(AbtuneError, match=said):
+        read(f"a={tmp_path / 'f'}")
