@@ -31,6 +31,7 @@ from abtune.report.page import (
     Tally,
     column,
 )
+from abtune.report.stories import stories
 from abtune.text import bound_percent, count, plain_percent
 
 _SINGLE_RUNS = "One run per cell: --single-run says what such a table supports."
@@ -139,7 +140,7 @@ def _parts(analysis: Analysis, view: View) -> Iterator[Part]:
 
 def _shapes(analysis: Analysis, notes: Notes, shown: tuple[int, ...] | None) -> Iterator[Part]:
     """Yield a table for each kind of workload, or one table in the order that was asked for."""
-    columns = shape_columns(analysis, notes.marks)
+    columns, details = shape_columns(analysis, notes.marks), stories(analysis)
     if shown is None:
         by_kind = group_by_workload(analysis.comparisons)
         groups = {group_heading(kind, len(rows)): rows for kind, rows in by_kind.items()}
@@ -150,7 +151,12 @@ def _shapes(analysis: Analysis, notes: Notes, shown: tuple[int, ...] | None) -> 
     for heading, rows in groups.items():
         yield Heading(text=heading, minor=True)
         labels = tuple(analysis.comparisons[row].shape for row in rows)
-        yield Grid(stub=SHAPE, labels=labels, columns=tuple(column.take(rows) for column in columns))
+        yield Grid(
+            stub=SHAPE,
+            labels=labels,
+            columns=tuple(column.take(rows) for column in columns),
+            details=tuple(details[row] for row in rows) if details else (),
+        )
 
 
 def _claims(analysis: Analysis) -> Grid:

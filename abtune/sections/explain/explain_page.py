@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 
 from abtune.compare.results import Verdict
 from abtune.report.columns import intervals
-from abtune.report.page import Bullets, Dots, Grid, Heading, Part, Prose, Section, Strip, column
+from abtune.report.page import Bullets, Grid, Heading, Part, Prose, Section, column
+from abtune.report.stories import gate_sentences, sample_parts
 from abtune.sections.explain.explain import (
     Explanation,
     MethodInterval,
     MethodTest,
-    Sample,
     Sensitivity,
     explain,
 )
@@ -20,11 +20,9 @@ from abtune.sections.section_registry import Context
 from abtune.text import (
     boost_decimals,
     count,
-    microseconds,
     p_value,
     percent_cell,
     plain_percent,
-    spread_percent,
 )
 
 _YES_NO = {True: "yes", False: "no"}
@@ -41,47 +39,21 @@ def explain_page(story: Explanation) -> tuple[Part, ...]:
     row = story.comparison
     kind = f" ({row.workload})" if row.workload else ""
     sides = story.baseline, story.candidate
-    timed = [side for side in sides if side.seeds]
     tests = f"tests, corrected over {count(story.tested, 'shape')}" if story.tested else "tests"
-    gates = (
-        f"{'passed' if gate.passed else 'FAILED'}: for {gate.of}, {gate.asks} ({gate.found})."
-        for gate in story.gates
-    )
     return (
         Heading(text=f"{row.shape}{kind}: {row.verdict.words}", minor=False),
         Prose(text=row.reason, remark=False),
         Heading(text="samples", minor=True),
-        *([_dots(timed)] if timed else []),
-        Bullets(items=tuple(map(_values, sides))),
+        *sample_parts(sides),
         Heading(text=f"boost, {plain_percent(story.level)} intervals", minor=True),
         _intervals(story.intervals),
         Heading(text="tests, not corrected" if story.correction == "none" else tests, minor=True),
         _tests(story.tests),
         Heading(text="what a verdict requires", minor=True),
-        Bullets(items=tuple(gates)),
+        Bullets(items=gate_sentences(row)),
         Heading(text="what would change it", minor=True),
         Bullets(items=(*_changes(story), *row.caveats)),
     )
-
-
-def _dots(sides: list[Sample]) -> Dots:
-    """Return the seeds of both sides, on a scale whose ends are in microseconds."""
-    times = [tuple(seed.latency for seed in side.seeds) for side in sides]
-    strips = tuple(
-        Strip(name=side.config, values=values, marked=side.latency, mark=f"{microseconds(side.latency)} us")
-        for side, values in zip(sides, times, strict=True)
-    )
-    low, high = min(map(min, times)), max(map(max, times))
-    return Dots(strips=strips, low=microseconds(low), high=f"{microseconds(high)} us")
-
-
-def _values(side: Sample) -> str:
-    if not side.seeds:
-        return f"{side.config}: no seed has a timing."
-    listed = ", ".join(f"{microseconds(seed.latency)}\xa0({seed.seed})" for seed in side.seeds)
-    noise = "" if math.isnan(side.noise) else f", noise {spread_percent(side.noise)}%"
-    mean = microseconds(side.latency)
-    return f"{side.config}, us (seed): {listed}; geometric mean {mean}{noise}."
 
 
 def _intervals(rows: Sequence[MethodInterval]) -> Grid:
