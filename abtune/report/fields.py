@@ -49,7 +49,7 @@ def analysis_record(analysis: Analysis) -> dict[str, Any]:
     fields = {name: attrgetter(path)(analysis) for name, path in ANALYSIS.items()}
     return {
         **fields,
-        "provenance": "" if analysis.dataset is None else summary(analysis.dataset),
+        "origin": "" if analysis.dataset is None else summary(analysis.dataset),
         "comparisons": tuple(map(comparison_record, analysis.comparisons)),
     }
 

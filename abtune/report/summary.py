@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from abtune.compare.results import Aggregate, Analysis, Claim, Comparison, Overall, Verdict, Worst
+from abtune.dataset.provenance import summary
 from abtune.report.columns import (
     OVERALL,
     analysis_scale,
@@ -45,8 +46,8 @@ class View:
     ----------
     why : bool
         Whether the reasons of the verdicts are unfolded from the start.
-    provenance : str
-        Where the numbers come from; empty for no such line.
+    source : str
+        The name of the dataset.
     hints : tuple of str
         Sentences about options that would say more.
     rows : tuple of int, optional
@@ -56,7 +57,7 @@ class View:
     """
 
     why: bool = False
-    provenance: str = ""
+    source: str = ""
     hints: tuple[str, ...] = ()
     rows: tuple[int, ...] | None = None
     brief: bool = False
@@ -116,7 +117,7 @@ def _parts(analysis: Analysis, view: View) -> Iterator[Part]:
     notes = collect_notes(analysis, shown)
     yield Heading(text=title(analysis), minor=False)
     yield Prose(text=analysis.sentence, remark=False)
-    yield Prose(text=" ".join(filter(None, [view.provenance, design(analysis)])), remark=True)
+    yield Prose(text=f"{_origin(analysis, view.source)}{design(analysis)}", remark=True)
     yield Tally(
         cells=tuple(
             Cell(text=f"{number} {verdict.words}", tone=verdict.value)
@@ -214,10 +215,18 @@ def title(analysis: Analysis) -> str:
     return f"{analysis.candidate} against {analysis.baseline}"
 
 
+def _origin(analysis: Analysis, source: str) -> str:
+    """Return where the numbers come from: dataset, device, version of TVM, day, trials."""
+    told = "" if analysis.dataset is None else summary(analysis.dataset)
+    return f"{source}: " * bool(source) + f"{told}. " * bool(told)
+
+
 def design(analysis: Analysis) -> str:
     """Return how much was measured and how it is judged, in one line."""
+    shown, every = len(analysis.comparisons), analysis.shapes_in_dataset
+    shapes = f"{shown} of the dataset's {every} shapes" if shown < every else count(shown, "shape")
     return (
-        f"{count(len(analysis.comparisons), 'shape')}, {_seeds(analysis)} (baseline + candidate); "
+        f"{shapes}, {_seeds(analysis)} (baseline + candidate); "
         f"{plain_percent(analysis.level)} confidence, margin {plain_percent(analysis.margin)}, tolerance "
         f"{plain_percent(analysis.settings.tolerance)}."
     )

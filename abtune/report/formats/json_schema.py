@@ -21,7 +21,7 @@ def analysis_schema() -> dict[str, Any]:
     analysis = _record(Analysis, ANALYSIS)
     analysis["properties"] |= {
         "abtune_version": {"type": "string"},
-        "provenance": {"type": "string"},
+        "origin": {"type": "string"},
         "comparisons": {"type": "array", "items": comparison},
     }
     return {

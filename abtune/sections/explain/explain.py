@@ -123,7 +123,8 @@ def _find(analysis: Analysis, shape: str) -> int:
     labels = [row.shape for row in analysis.comparisons]
     found = [shape] if shape in labels else select_labels([shape], labels)
     if len(found) > 1:
-        raise InputError(f"one shape can be explained at a time; {shape!r} matches {len(found)}")
+        some = f"{', '.join(found[:6])}{', ...' if len(found) > 6 else ''}"
+        raise InputError(f"one shape can be explained at a time; {shape!r} matches {len(found)}: {some}")
     return labels.index(found[0])
 
 
