@@ -226,7 +226,7 @@ def design(analysis: Analysis) -> str:
     shown, every = len(analysis.comparisons), analysis.shapes_in_dataset
     shapes = f"{shown} of the dataset's {every} shapes" if shown < every else count(shown, "shape")
     return (
-        f"{shapes}, {_seeds(analysis)} (baseline + candidate); "
+        f"{shapes}, {seeds_per_shape(analysis)} (baseline + candidate); "
         f"{plain_percent(analysis.level)} confidence, margin {plain_percent(analysis.margin)}, tolerance "
         f"{plain_percent(analysis.settings.tolerance)}."
     )
@@ -269,7 +269,8 @@ def group_heading(workload: str, shapes: int) -> str:
     return f"{workload and f'{workload}, '}{count(shapes, 'shape')}"
 
 
-def _seeds(analysis: Analysis) -> str:
+def seeds_per_shape(analysis: Analysis) -> str:
+    """Return the seeds of both sides in words."""
     sides = [(row.baseline.n, row.candidate.n) for row in analysis.comparisons]
     most = "+".join(str(max(ns, default=0)) for ns in zip(*sides, strict=True))
     return f"{most} seeds per shape" if len(set(sides)) == 1 else f"up to {most} seeds per shape"
