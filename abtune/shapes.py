@@ -150,14 +150,22 @@ def select_shapes(spec: Sequence[str]) -> tuple[Shape, ...]:
 
 
 def select_labels(spec: Sequence[str], labels: Sequence[str]) -> tuple[str, ...]:
-    """Choose among the labels of a dataset, by label, glob or preset; the dataset's order is kept."""
+    """Choose among the labels of a dataset, by label, glob, preset or fields; the dataset's order is kept.
+
+    ``"H=56 W=56"`` means every label that has both fields, as reports break labels in a narrow terminal.
+    """
     wanted: set[str] = set()
     for entry in spec:
         if entry in labels:
             wanted.add(entry)
             continue
         preset = {shape.label for shape in PRESETS.get(entry, ())}
-        found = [label for label in labels if label in preset or fnmatchcase(label, entry)]
+        fields = set(entry.split())
+        found = [
+            label
+            for label in labels
+            if label in preset or fnmatchcase(label, entry) or (fields and fields <= set(label.split("_")))
+        ]
         if not found:
             raise unknown_name("shape", entry, labels)
         wanted.update(found)

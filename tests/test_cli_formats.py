@@ -21,7 +21,7 @@ COMMANDS = {
     "power": ["power", "--cv", "3", "--boost", "5"],
     "calibrate": ["calibrate", "abtune.nc", "--replications", "100"],
 }
-STARTS = {"markdown": "## ", "html": "<!DOCTYPE html>", "json": "{"}
+STARTS = {"markdown": "## ", "html": "<!DOCTYPE html>", "json": "{", "latex": "% \\usepackage{"}
 
 
 @pytest.fixture
@@ -69,13 +69,21 @@ def test_every_command_has_every_format(run: Run, command: str, name: str) -> No
 
 
 @pytest.mark.usefixtures("sweep")
-def test_csv_is_for_rows(run: Run) -> None:
+@pytest.mark.parametrize(
+    ("name", "words", "start"),
+    [
+        ("csv", "CSV", "shape,"),
+        ("junit", "JUnit XML", "<?xml"),
+        ("github", "GitHub's format", "::notice title=async against mainline::"),
+    ],
+)
+def test_some_formats_are_for_rows(run: Run, name: str, words: str, start: str) -> None:
     """Where a report has no rows, one line says so and names the format to take."""
-    assert run(*COMMANDS["analyze"], "--format", "csv").out.startswith("shape,")
-    outcome = run(*COMMANDS["power"], "--output", "r.csv")
+    assert run(*COMMANDS["analyze"], "--format", name).out.startswith(start)
+    outcome = run(*COMMANDS["power"], "--format", name, "--output", "r")
     assert (outcome.code, outcome.out) == (2, "")
-    assert outcome.err == "abtune: CSV has the comparisons only, not power; take --format json\n"
-    assert not Path("r.csv").exists()
+    assert outcome.err == f"abtune: {words} has the comparisons only, not power; take --format json\n"
+    assert not Path("r").exists()
 
 
 @pytest.mark.usefixtures("sweep")

@@ -327,7 +327,10 @@ def test_without_matplotlib_there_is_one_line(run: Run, monkeypatch: pytest.Monk
             "--figure takes a name that ends in .png, .svg, .pdf, not 'c.xyz'",
         ),
         (["--curve", "--figure", "absent/c.png"], "cannot write absent/c.png"),
-        (["--explain", "M=*"], "one shape can be explained at a time; 'M=*' matches 2"),
+        (
+            ["--explain", "M=*"],
+            "one shape can be explained at a time; 'M=*' matches 2: M=512_N=3072_K=768, M=896_N=896_K=896",
+        ),
         (["--explain", "M=896_N=896_K=89"], "unknown shape 'M=896_N=896_K=89'; did you mean"),
         (["--explain", "N=*", "--format", "csv"], "CSV has the comparisons only"),
         (["--noise", "--format", "csv"], "CSV has the comparisons only"),

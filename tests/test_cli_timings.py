@@ -46,7 +46,8 @@ def test_the_page(dump: str, run: Run, monkeypatch: pytest.MonkeyPatch, width: i
 def test_what_was_imported_is_what_is_shown(dump: str, run: Run) -> None:
     """The dump imported from its text gives the same page as the one that the tests build."""
     assert run("import", "timings", str(PATH), "--shape", "torchvision", "--out", "imported.nc").code == 0
-    assert run("analyze", "imported.nc", "--timings").out == run("analyze", dump, "--timings").out
+    imported, made = (run("analyze", name, "--section", "timings").out for name in ("imported.nc", dump))
+    assert imported == made
 
 
 def test_every_format_has_it(dump: str, run: Run) -> None:
@@ -69,7 +70,7 @@ def test_a_single_configuration_has_timings_too(single: str, run: Run, format_: 
     outcome = run("analyze", single, "--timings", "--format", format_)
     assert (outcome.code, outcome.err) == (0, "")
     assert "1 invalid" not in outcome.out
-    assert "nan" not in outcome.out.lower()
+    assert "nan" not in outcome.out.partition("<script>")[0].lower()
     if format_ == "json":
         assert list(json.loads(outcome.out)) == ["abtune_version", "timings"]
     else:

@@ -7,6 +7,8 @@ import json
 import pytest
 from running import Run
 
+import abtune
+
 pytestmark = pytest.mark.usefixtures("empty_folder", "plain_environment")
 PILOT = "h200-pilot"
 
@@ -50,6 +52,24 @@ def test_rows_are_sorted(run: Run) -> None:
         found = labels(run("analyze", PILOT, "--sort", order).out)
         wanted = [row["shape"] for row in sorted(rows, key=key)]
         assert [label.replace(" ", "_") for label in found] == wanted
+
+
+@pytest.mark.parametrize("name", ["gemm_nn", "gemm*", "M=512 N=3072 K=768,M=896*"])
+def test_names_that_are_shown_can_be_typed(run: Run, name: str) -> None:
+    """Kinds, globs over kinds, and labels as a narrow table breaks them, mean their shapes."""
+    rows = json.loads(run("analyze", PILOT, "--shapes", name, "--format", "json").out)["comparisons"]
+    assert [row["shape"][:2] for row in rows] == ["M=", "M="]
+    assert len(labels(run("analyze", PILOT, "--show", name).out)) == 2
+
+
+def test_every_report_says_what_it_is_of(run: Run) -> None:
+    """The dataset, its origin, and how many of its shapes these are, also where only the result is shown."""
+    text = " ".join(run("analyze", PILOT, "--shapes", "gemm_nn", "--brief").out.split())
+    origin = "NVIDIA H200, TVM 0.27.0.post1, 2026-11-20, 192 trials a run"
+    assert f"{PILOT}: {origin}. 2 of the dataset's 3 shapes, 10+10 seeds per shape" in text
+    assert json.loads(run("analyze", PILOT, "--format", "json").out)["origin"] == origin
+    analysis = abtune.analyze(abtune.open_dataset(PILOT))
+    assert f"{origin}. 3 shapes, " in " ".join(analysis.report("markdown").split())
 
 
 def test_unknown_names_are_one_line(run: Run) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -149,7 +150,7 @@ def analyze(
         from abtune.sections.curve.curve import relabelled
 
         analysis = relabelled(analysis, opened, options["at_trials"])
-    view = _view(opened, analysis, wanted, options)
+    view = _view(source, opened, analysis, wanted, options)
     destination.write(Report(sections=tuple(_sections(judged, analysis, wanted, view))))
     return _gate(analysis, options["fail_on"])
 
@@ -166,16 +167,16 @@ def _check(source: str, wanted: Wanted, destination: Destination, at_trials: int
         check_place(figure, inputs)
 
 
-def _view(dataset: xr.Dataset, analysis: Analysis, wanted: Wanted, options: dict[str, Any]) -> View:
+def _view(
+    source: str, dataset: xr.Dataset, analysis: Analysis, wanted: Wanted, options: dict[str, Any]
+) -> View:
     """Return what of the analysis is shown."""
-    from abtune.dataset.provenance import summary
     from abtune.report.summary import View, hints
     from abtune.report.view import chosen_rows
 
-    told = summary(dataset)
     return View(
         why=options["why"],
-        provenance=f"{told}." if told else "",
+        source=Path(source).name,
         hints=() if "single_run" in wanted.names else hints(analysis),
         rows=chosen_rows(
             analysis,

@@ -1,63 +1,61 @@
-"""An analysis for programs: the fields that JSON and CSV have, with all digits."""
+"""An analysis for programs: the fields that JSON and CSV have, with all digits, and where each comes from."""
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any
 
 from abtune.compare.results import Analysis, Comparison
+from abtune.dataset.provenance import summary
 from abtune.dataset.schema import SeedDesign
 
-# The fields of a comparison that keep their names, in the order of the columns of CSV.
-_FIELDS = (
-    *("boost", "boost_low", "boost_high", "p", "p_adjusted", "verdict", "reason"),
-    *("p_equivalence", "p_equivalence_adjusted", "p_welch", "p_welch_adjusted", "p_rank", "p_rank_adjusted"),
-    *("boost_low_simultaneous", "boost_high_simultaneous", "boost_at_least"),
-)
+# By field, the attribute of an analysis.
+ANALYSIS = {
+    **{
+        name: f"settings.{name}"
+        for name in ("baseline", "candidate", "level", "margin", "tolerance", "require_margin", "rng_seed")
+    },
+    **{name: f"settings.{name}" for name in ("estimand", "method", "test")},
+    "correction_method": "settings.correction",
+    **{
+        name: name
+        for name in (
+            *("interval_method", "test_method", "correction", "definition", "sentence", "shapes_in_dataset"),
+            *("caveats", "overall", "claims", "worst"),
+        )
+    },
+}
+_SIDES = "baseline", "candidate"
+# By field, the attribute of a comparison; also the order of the columns of CSV.
+COMPARISON = {
+    "shape": "shape",
+    "workload": "workload",
+    **{side: f"{side}.config" for side in _SIDES},
+    **{f"n_{side}": f"{side}.n" for side in _SIDES},
+    **{
+        name: name
+        for name in (
+            *("boost", "boost_low", "boost_high", "p", "p_adjusted", "verdict", "reason"),
+            *("p_equivalence", "p_equivalence_adjusted", "p_welch", "p_welch_adjusted", "p_rank"),
+            *("p_rank_adjusted", "boost_low_simultaneous", "boost_high_simultaneous", "boost_at_least"),
+        )
+    },
+    **{f"{name}_{side}": f"{side}.{name}" for name in ("latency", "noise", "failed") for side in _SIDES},
+    "caveats": "caveats",
+}
 
 
 def analysis_record(analysis: Analysis) -> dict[str, Any]:
     """Return the fields of an analysis; ``docs/analyze.md`` explains them."""
-    settings = analysis.settings
+    fields = {name: attrgetter(path)(analysis) for name, path in ANALYSIS.items()}
     return {
-        "baseline": analysis.baseline,
-        "candidate": analysis.candidate,
-        "level": analysis.level,
-        "margin": analysis.margin,
-        "tolerance": settings.tolerance,
-        "require_margin": settings.require_margin,
-        "rng_seed": analysis.rng_seed,
-        "design": SeedDesign.SHARED.value if settings.paired else SeedDesign.INDEPENDENT.value,
-        "estimand": settings.estimand,
-        "method": settings.method,
-        "test": settings.test,
-        "correction_method": settings.correction,
-        "interval_method": analysis.interval_method,
-        "test_method": analysis.test_method,
-        "correction": analysis.correction,
-        "definition": analysis.definition,
-        "sentence": analysis.sentence,
-        "shapes_in_dataset": analysis.shapes_in_dataset,
-        "caveats": analysis.caveats,
-        "overall": analysis.overall,
-        "claims": analysis.claims,
-        "worst": analysis.worst,
+        **fields,
+        "origin": "" if analysis.dataset is None else summary(analysis.dataset),
+        "design": SeedDesign.SHARED.value if analysis.settings.paired else SeedDesign.INDEPENDENT.value,
         "comparisons": tuple(map(comparison_record, analysis.comparisons)),
     }
 
 
 def comparison_record(comparison: Comparison) -> dict[str, Any]:
     """Return the fields of a comparison, flat: those of a side have its name behind them."""
-    sides = {"baseline": comparison.baseline, "candidate": comparison.candidate}
-    return {
-        "shape": comparison.shape,
-        "workload": comparison.workload,
-        **{name: side.config for name, side in sides.items()},
-        **{f"n_{name}": side.n for name, side in sides.items()},
-        **{field: getattr(comparison, field) for field in _FIELDS},
-        **{
-            f"{field}_{name}": getattr(side, field)
-            for field in ("latency", "noise", "failed")
-            for name, side in sides.items()
-        },
-        "caveats": comparison.caveats,
-    }
+    return {name: attrgetter(path)(comparison) for name, path in COMPARISON.items()}

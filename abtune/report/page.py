@@ -135,11 +135,14 @@ class Grid:
         One for each row. A label that repeats the one above it is shown once for both rows.
     columns : tuple of Column or Drawn
         What stands beside the labels.
+    details : tuple of tuple of Part
+        What each row opens to; only HTML shows it. Empty if rows do not open.
     """
 
     stub: str
     labels: tuple[str, ...]
     columns: tuple[Column | Drawn, ...]
+    details: tuple[tuple[Part, ...], ...] = ()
 
     @property
     def drawn(self) -> Drawn | None:
@@ -149,12 +152,13 @@ class Grid:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strip:
-    """One sample of a dot plot: its name, its values, and a mark below one value."""
+    """One sample of a dot plot: its name, its values with a text for each, and a mark below one value."""
 
     name: str
     values: tuple[float, ...]
     marked: float
     mark: str
+    tips: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from abtune.compare.results import Aggregate, Analysis, Claim, Comparison, Overall, Verdict, Worst
+from abtune.dataset.provenance import summary
 from abtune.report.columns import (
     OVERALL,
     analysis_scale,
@@ -31,6 +32,7 @@ from abtune.report.page import (
     Tally,
     column,
 )
+from abtune.report.stories import stories
 from abtune.text import bound_percent, count, plain_percent
 
 _SINGLE_RUNS = "One run per cell: --single-run says what such a table supports."
@@ -44,8 +46,8 @@ class View:
     ----------
     why : bool
         Whether the reasons of the verdicts are unfolded from the start.
-    provenance : str
-        Where the numbers come from; empty for no such line.
+    source : str
+        The name of the dataset.
     hints : tuple of str
         Sentences about options that would say more.
     rows : tuple of int, optional
@@ -55,7 +57,7 @@ class View:
     """
 
     why: bool = False
-    provenance: str = ""
+    source: str = ""
     hints: tuple[str, ...] = ()
     rows: tuple[int, ...] | None = None
     brief: bool = False
@@ -115,7 +117,7 @@ def _parts(analysis: Analysis, view: View) -> Iterator[Part]:
     notes = collect_notes(analysis, shown)
     yield Heading(text=title(analysis), minor=False)
     yield Prose(text=analysis.sentence, remark=False)
-    yield Prose(text=" ".join(filter(None, [view.provenance, design(analysis)])), remark=True)
+    yield Prose(text=f"{_origin(analysis, view.source)}{design(analysis)}", remark=True)
     yield Tally(
         cells=tuple(
             Cell(text=f"{number} {verdict.words}", tone=verdict.value)
@@ -139,7 +141,7 @@ def _parts(analysis: Analysis, view: View) -> Iterator[Part]:
 
 def _shapes(analysis: Analysis, notes: Notes, shown: tuple[int, ...] | None) -> Iterator[Part]:
     """Yield a table for each kind of workload, or one table in the order that was asked for."""
-    columns = shape_columns(analysis, notes.marks)
+    columns, details = shape_columns(analysis, notes.marks), stories(analysis)
     if shown is None:
         by_kind = group_by_workload(analysis.comparisons)
         groups = {group_heading(kind, len(rows)): rows for kind, rows in by_kind.items()}
@@ -150,7 +152,12 @@ def _shapes(analysis: Analysis, notes: Notes, shown: tuple[int, ...] | None) -> 
     for heading, rows in groups.items():
         yield Heading(text=heading, minor=True)
         labels = tuple(analysis.comparisons[row].shape for row in rows)
-        yield Grid(stub=SHAPE, labels=labels, columns=tuple(column.take(rows) for column in columns))
+        yield Grid(
+            stub=SHAPE,
+            labels=labels,
+            columns=tuple(column.take(rows) for column in columns),
+            details=tuple(details[row] for row in rows) if details else (),
+        )
 
 
 def _claims(analysis: Analysis) -> Grid:
@@ -209,10 +216,18 @@ def title(analysis: Analysis) -> str:
     return f"{analysis.candidate} against {analysis.baseline}{knowledge}"
 
 
+def _origin(analysis: Analysis, source: str) -> str:
+    """Return where the numbers come from: dataset, device, version of TVM, day, trials."""
+    told = "" if analysis.dataset is None else summary(analysis.dataset)
+    return f"{source}: " * bool(source) + f"{told}. " * bool(told)
+
+
 def design(analysis: Analysis) -> str:
     """Return how much was measured and how it is judged, in one line."""
+    shown, every = len(analysis.comparisons), analysis.shapes_in_dataset
+    shapes = f"{shown} of the dataset's {every} shapes" if shown < every else count(shown, "shape")
     return (
-        f"{count(len(analysis.comparisons), 'shape')}, {_seeds(analysis)}; "
+        f"{shapes}, {seeds_per_shape(analysis)}; "
         f"{plain_percent(analysis.level)} confidence, margin {plain_percent(analysis.margin)}, tolerance "
         f"{plain_percent(analysis.settings.tolerance)}."
     )
@@ -255,7 +270,8 @@ def group_heading(workload: str, shapes: int) -> str:
     return f"{workload and f'{workload}, '}{count(shapes, 'shape')}"
 
 
-def _seeds(analysis: Analysis) -> str:
+def seeds_per_shape(analysis: Analysis) -> str:
+    """Return the seeds of both sides in words."""
     sides = [(row.baseline.n, row.candidate.n) for row in analysis.comparisons]
     highest = [max(ns, default=0) for ns in zip(*sides, strict=True)]
     seeds = f"{'+'.join(map(str, highest))} seeds per shape (baseline + candidate)"

@@ -33,7 +33,7 @@ def chosen_rows(
     analysis : Analysis
         Of all shapes.
     shapes : sequence of str, optional
-        Labels, globs, presets or kinds of workload.
+        Labels, globs, presets or fields.
     verdicts : sequence of str
         Verdicts, with hyphens or spaces; none for all.
     order : str, optional
@@ -53,7 +53,7 @@ def chosen_rows(
     for name in wanted:
         if name not in known:
             raise unknown_name("verdict", name, known)
-    labels = None if shapes is None else set(_labels(shapes, rows))
+    labels = None if shapes is None else select_labels(shapes, [row.shape for row in rows])
     kept = [
         index
         for index, row in enumerate(rows)
@@ -64,13 +64,3 @@ def chosen_rows(
             raise InputError(f"no order {order!r}; there is {', '.join(_ORDERS)}")
         kept.sort(key=lambda index: _ORDERS[order](rows[index]))
     return tuple(kept)
-
-
-def _labels(shapes: Sequence[str], rows: Sequence[Comparison]) -> list[str]:
-    """Return the labels that are meant; the name of a kind means all its shapes."""
-    kinds: dict[str, list[str]] = {}
-    for row in rows:
-        kinds.setdefault(row.workload, []).append(row.shape)
-    found = [label for name in shapes for label in kinds.get(name, ())]
-    others = [name for name in shapes if name not in kinds]
-    return found + (list(select_labels(others, [row.shape for row in rows])) if others else [])

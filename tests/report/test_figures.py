@@ -20,12 +20,13 @@ from abtune.report.columns import analysis_scale
 from abtune.report.figures.figure import save_figure
 from abtune.report.figures.forest import draw_forest
 from abtune.report.figures.forest_rows import forest_rows
-from abtune.report.figures.panels import decade_ticks, time_unit
+from abtune.report.figures.panels import decade_ticks
 from abtune.report.figures.seeds import draw_seeds
 from abtune.report.scale import margin_ends
 from abtune.samples.samples import extract
 from abtune.sections.curve.curve import Curve, Point, ShapeCurve
 from abtune.sections.curve.curve_figures import draw_curve, draw_trials, median_so_far
+from abtune.text import microseconds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,7 +71,7 @@ def many(number: int) -> Analysis:
 
 
 def test_long_names_of_configurations_stay_in_the_figure() -> None:
-    """The words below the forest are broken into lines; lanes of seeds are as high as their names."""
+    """The words below a figure are broken into lines."""
     names = [
         "mainline_with_the_default_search_space_and_cost_model",
         "candidate/async-copy+software-pipelining",
@@ -81,11 +82,6 @@ def test_long_names_of_configurations_stay_in_the_figure() -> None:
     (axis,) = figure.axes
     box = axis.xaxis.label.get_window_extent()
     assert 0 <= box.x0 <= box.x1 <= figure.bbox.width
-    latency = np.array([[[1e-3, 1.1e-3, 1.2e-3], [1e-3, 1.1e-3, 1.2e-3]]])
-    _, seeds = drawn_seeds(abtune.make_dataset(latency, shapes=["y" * 150], configs=names))
-    seeds.canvas.draw()
-    above, below = (text.get_window_extent() for text in seeds.axes[0].get_yticklabels())
-    assert above.y0 >= below.y1
 
 
 def test_a_marker_at_the_end_of_the_scale_is_whole() -> None:
@@ -230,62 +226,89 @@ def test_height_grows_with_the_shapes(number: int) -> None:
 # Seeds
 
 
+def seeds_of(figure: Figure, row: int) -> list[list[float]]:
+    """Return where the seeds of both sides of a row are drawn, in percent."""
+    (axis,) = figure.axes
+    y = axis.get_yticks()[row]
+    points = [line for line in axis.lines if line.get_marker() in "oD" and len(line.get_ydata())]
+    near = [line for line in points if abs(line.get_ydata()[0] - y) < 0.5]
+    return [sorted(line.get_xdata()) for line in sorted(near, key=lambda line: str(line.get_marker()))[::-1]]
+
+
 def test_every_seed_is_drawn() -> None:
-    """Each panel holds every seed of both sides, in its unit, and bars at the geometric means."""
+    """Each row has every seed of both sides as its speed against the mean of the baseline, and both means."""
     dataset = swept()
     analysis, figure = drawn_seeds(dataset)
-    assert len(figure.axes) >= len(analysis.comparisons)
-    axis = figure.axes[0]
-    points = [line for line in axis.lines if line.get_marker() != "None"]
-    bars = [line for line in axis.lines if line.get_marker() == "None"]
-    sides = [np.exp(extract(dataset, name).value[0]) for name in ("mainline", "async")]
-    for drawn, side in zip(points, sides, strict=True):
-        assert drawn.get_xdata() == pytest.approx(1e6 * np.sort(side))
+    (axis,) = figure.axes
     row = analysis.comparisons[0]
-    assert [bar.get_xdata()[0] for bar in bars] == [
-        pytest.approx(1e6 * side.latency) for side in (row.baseline, row.candidate)
-    ]
-    assert axis.get_xlabel() == "latency (us)"
-    assert axis.get_title().endswith("+21.8% (+18.4 to +25.4), improved")
+    sides = [np.exp(extract(dataset, name).value[0]) for name in ("mainline", "async")]
+    for found, side in zip(seeds_of(figure, 1), sides, strict=True):
+        assert found == pytest.approx(sorted(100 * (row.baseline.latency / side - 1)))
+    bars = [line.get_xdata()[0] for line in axis.lines if line.get_marker() == "|" and len(line.get_xdata())]
+    assert bars[:2] == pytest.approx([0, 100 * row.boost])
+    numbers = [text.get_text() for text in axis.texts]
+    assert {
+        "baseline, us",
+        microseconds(row.baseline.latency),
+        "+21.8",
+        "+18.4 to +25.4",
+        "improved",
+        "slower",
+        "faster",
+    } <= set(numbers)
 
 
 def test_sides_without_timings_say_so() -> None:
     """A side whose runs all failed says how many, and the other is drawn."""
     _, figure = drawn_seeds(swept())
-    axis = figure.axes[4]
-    assert [text.get_text() for text in axis.texts] == ["10 failed"]
-    assert len([line for line in axis.lines if line.get_marker() != "None"]) == 1
+    texts = [text.get_text() for text in figure.axes[0].texts]
+    assert texts.count("10 failed") == 1
+    assert len(seeds_of(figure, 5)) == 1
 
 
-def test_a_shape_without_any_timing_has_a_panel() -> None:
-    """Where neither side has a timing the panel says so of each."""
-    latency = np.full((2, 2, 3), 1e-3) * [1.0, 1.1, 1.2]
-    latency[1] = NAN
-    dataset = abtune.make_dataset(latency, shapes=["a", "b"], configs=["x", "y"])
+def test_a_shape_without_any_timing_has_a_row() -> None:
+    """Where neither side has a timing the row says so of each; without a baseline, too."""
+    latency = np.full((3, 2, 3), 1e-3) * [1.0, 1.1, 1.2]
+    latency[1], latency[2, 0] = NAN, NAN
+    dataset = abtune.make_dataset(latency, shapes=["a", "b", "c"], configs=["x", "y"])
     _, figure = drawn_seeds(dataset)
-    assert [text.get_text() for text in figure.axes[1].texts] == ["no timings"] * 2
+    texts = [text.get_text() for text in figure.axes[0].texts]
+    assert texts.count("nothing to compare") == 4
     figure.draw_without_rendering()
 
 
-@pytest.mark.parametrize(("ratio", "scale"), [(2.0, "linear"), (20.0, "log")])
-def test_seeds_far_apart_are_on_a_logarithmic_axis(ratio: float, scale: str) -> None:
-    """The axis is logarithmic where the slowest seed is many times as slow as the fastest."""
-    latency = np.array([[[1.0, 1.1, ratio], [1.0, 1.2, 1.3]]]) * 1e-3
-    _, figure = drawn_seeds(abtune.make_dataset(latency, shapes=["a"], configs=["x", "y"]))
-    axis = figure.axes[0]
-    assert axis.get_xscale() == scale
-    assert axis.get_xlabel() == "latency (ms)"
-    labels = [text.get_text() for text in axis.get_xticklabels()]
-    assert len(labels) >= 2
-    assert len(set(labels)) == len(labels)
+def test_seeds_far_apart_leave_room_for_the_others() -> None:
+    """A seed far from all others is an arrow at the edge of the scale."""
+    latency = np.full((9, 2, 3), 1e-3) * [1.0, 1.02, 1.04]
+    latency[0, 1, 0] = 1e-5
+    labels = [f"s{number}" for number in range(9)]
+    _, figure = drawn_seeds(abtune.make_dataset(latency, shapes=labels, configs=["x", "y"]))
+    (axis,) = figure.axes
+    assert axis.get_xlim()[1] < 100
+    (arrow,) = [line for line in axis.lines if line.get_marker() == ">"]
+    assert arrow.get_xdata()[0] == pytest.approx(axis.get_xlim()[1])
+    assert [len(side) for side in seeds_of(figure, 1)] == [3, 2]
 
 
-@pytest.mark.parametrize(
-    ("seconds", "unit"), [(2.5, "s"), (1e-3, "ms"), (9.9e-4, "us"), (1e-6, "us"), (3e-8, "ns"), (NAN, "us")]
-)
-def test_units_keep_numbers_short(seconds: float, unit: str) -> None:
-    """The unit is the largest in which the typical time is at least 1."""
-    assert time_unit(np.array([seconds, seconds, NAN])).name == unit
+def test_equal_ratios_are_equally_far() -> None:
+    """Twice as fast and half as fast are as far from zero, in forest and seeds; -100 % is not drawn."""
+    row = make_comparison("x", boost=-0.999, boost_low=-0.9995, boost_high=3.0)
+    latency = np.array([[[1.0, 2.0, 4.0], [1.0, 2.0, 4.0]]])
+    _, seeds = drawn_seeds(abtune.make_dataset(latency, shapes=["a"], configs=["x", "y"]))
+    for axis in (forest(make_analysis(row)), *seeds.axes):
+        half, zero, twice = (axis.transData.transform((at, 0))[0] for at in (-50, 0, 100))
+        assert zero - half == pytest.approx(twice - zero)
+        assert axis.get_xlim()[0] >= -95
+
+
+@pytest.mark.parametrize("number", [1, 29, 100])
+def test_figures_stay_small(number: int) -> None:
+    """A row takes a quarter of an inch, so that 29 shapes fit a page."""
+    latency = np.tile([[1.0, 1.1], [1.0, 1.2]], (number, 1, 1))
+    labels = [row.shape for row in many(number).comparisons]
+    _, figure = drawn_seeds(abtune.make_dataset(latency, shapes=labels, configs=["x", "y"]))
+    assert figure.get_size_inches()[1] < 1.8 + 0.28 * number
+    assert figure.get_size_inches()[0] < 12
 
 
 def test_ticks_of_a_logarithmic_axis() -> None:
@@ -308,18 +331,38 @@ def best() -> np.ndarray:
 
 
 def test_every_search_is_drawn_with_the_median_bold() -> None:
-    """A panel has a thin line for each search and a bold one for the median of each side."""
+    """A panel has a thin line for each search and a bold one for the median of each side, as speeds."""
     analysis = make_analysis(make_comparison("a"), make_comparison("b"))
     figure = draw_trials(analysis, best(), 0.5 * best())
     axis = figure.axes[1]
     widths = [line.get_linewidth() for line in axis.lines if len(line.get_xdata())]
-    assert (widths.count(0.7), widths.count(2.2)) == (6, 2)
-    bold = [line for line in axis.lines if line.get_linewidth() == 2.2]
-    assert bold[0].get_ydata()[-1] == pytest.approx(7.0 * 10 / 32)
+    assert (widths.count(0.6), widths.count(1.8)) == (6, 2)
+    bold = [line for line in axis.lines if line.get_linewidth() == 1.8]
+    assert [line.get_ydata()[-1] for line in bold] == pytest.approx([1, 2])
+    assert bold[0].get_ydata()[15] == pytest.approx(0.5)
     assert list(bold[0].get_xdata()[[0, -1]]) == [1, 32]
-    assert axis.get_ylabel() == "best latency so far (us)"
+    assert axis.get_ylim() == figure.axes[0].get_ylim()
     low, high = axis.get_ylim()
-    assert low < 0.5 * 6.0 * 10 / 32 < 8.0 * 10 / 3 < high
+    assert low < 0.5
+    assert high > 2 * 7 / 6
+
+
+@pytest.mark.parametrize(("number", "columns"), [(1, 1), (3, 3), (29, 6), (100, 10)])
+def test_searches_of_many_shapes_fit_a_page(number: int, columns: int) -> None:
+    """Panels share one scale, and there are about as many below as beside each other."""
+    found = np.tile(best()[:1], (number, 1, 1))
+    figure = draw_trials(many(number), found, found)
+    assert len({axis.get_subplotspec().colspan.start for axis in figure.axes}) == columns
+    assert figure.get_size_inches()[0] <= 2.4 * max(columns, 2)
+    assert len({axis.get_ylim() for axis in figure.axes[:number]}) == 1
+
+
+def test_long_histories_are_shown_from_the_sixteenth_trial_on() -> None:
+    """The first candidates are far slower; they would press all others flat."""
+    found = np.tile(1e-3 / np.arange(1, 129), (1, 3, 1))
+    (axis,) = draw_trials(make_analysis(make_comparison("a")), found, found).axes
+    assert axis.get_xlim()[0] == 16
+    assert axis.get_ylim()[0] > 0.1
 
 
 def test_a_search_that_has_found_nothing_counts_as_slowest() -> None:
@@ -352,7 +395,7 @@ def test_lines_begin_where_something_is_found() -> None:
     found = np.where(np.isnan(best()), math.inf, best())
     found[1] = math.inf
     figure = draw_trials(analysis, found, found)
-    first = next(line for line in figure.axes[0].lines if line.get_linewidth() == 0.7)
+    first = next(line for line in figure.axes[0].lines if line.get_linewidth() == 0.6)
     assert np.isnan(first.get_ydata()[:2]).all()
     assert np.isfinite(first.get_ydata()[2:]).all()
     assert [text.get_text() for text in figure.axes[1].texts] == ["nothing found"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
+import hashlib
 import itertools
 import json
 import math
@@ -11,12 +13,14 @@ from collections.abc import Iterator
 from html.parser import HTMLParser
 from typing import Any
 
+import numpy as np
 import pytest
 from golden_files import assert_golden
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from report_builders import NAN, make_analysis, make_comparison, make_side, report_of, typical_analysis
 
+import abtune
 from abtune.compare.results import Analysis, Verdict
 from abtune.report.columns import analysis_scale, overall_interval
 from abtune.report.formats import html, machine
@@ -39,7 +43,7 @@ from abtune.report.scale import Interval, Scale
 from abtune.report.summary import View, analysis_report
 from abtune.text import p_value, percent_cell
 
-EMPTY = {"meta", "wbr"}
+EMPTY = {"meta", "wbr", "input"}
 SCALE = Scale(low=-0.5, high=1.0, margin=0.02)
 EVIL = """<script>alert(1)</script> & "quotes" 'single' </style>"""
 
@@ -71,9 +75,9 @@ class Tree(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        if self.open and self.open[-1] != "style":
+        if self.open and self.open[-1] not in {"style", "script"}:
             self.text.append(data)
-        if {"td", "th"} & set(self.open):
+        if {"td", "th"} & set(self.open) and "title" not in self.open:
             self.rows[-1][-1] += data
 
     def attributes(self, *tags: str) -> Iterator[dict[str, str]]:
@@ -158,12 +162,17 @@ def test_report_looks_as_its_golden_file_shows() -> None:
 
 @pytest.mark.parametrize("analysis", [typical_analysis(), evil_analysis(), make_analysis(make_comparison())])
 def test_document_is_well_formed_and_needs_nothing_else(analysis: Analysis) -> None:
-    """Elements nest, identifiers are unique, links lead somewhere, and nothing is loaded or run."""
+    """Elements nest, identifiers are unique, links lead somewhere, only our script runs."""
     text = render_html(analysis, page())
     assert text.startswith('<!DOCTYPE html>\n<html lang="en">\n')
     tree = parse(text)
     kinds = {tag for tag, _ in tree.starts}
-    assert not kinds & {"script", "link", "img", "iframe", "object", "base"}
+    assert not kinds & {"link", "img", "iframe", "object", "base"}
+    assert list(tree.attributes("script")) == [{}]
+    (policy,) = (meta["content"] for meta in tree.attributes("meta") if "http-equiv" in meta)
+    script = text.partition("<script>")[2].partition("</script>")[0]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert policy == f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
     every = [attributes for _, attributes in tree.starts]
     assert not {name for attributes in every for name in attributes} & {"src", "onclick", "onload", "style"}
     assert "url(" not in text
@@ -175,11 +184,14 @@ def test_document_is_well_formed_and_needs_nothing_else(analysis: Analysis) -> N
 
 def test_tables_and_drawings_are_accessible() -> None:
     """Headings of tables say what they head, drawings say what they show, and levels are not skipped."""
-    tree = parse(render_html(typical_analysis(), page()))
+    text = render_html(typical_analysis(), page())
+    tree = parse(text)
     assert {head["scope"] for head in tree.attributes("th")} == {"col", "row"}
     drawings = list(tree.attributes("svg"))
-    assert all(drawn["role"] == "img" and drawn["aria-label"] for drawn in drawings)
-    assert "boost +11.1 percent, interval +6.2 to +16.0" in {drawn["aria-label"] for drawn in drawings}
+    titles = re.findall(r'role="img"><title>([^<]+)</title>', text)
+    assert all(drawn["role"] == "img" for drawn in drawings)
+    assert len(titles) == len(drawings)
+    assert "boost +11.1 percent, interval +6.2 to +16.0; for all shapes at once +3.3 to +19.5" in titles
     levels = [int(tag[1]) for tag, _ in tree.starts if re.fullmatch(r"h\d", tag)]
     assert levels[0] == 1
     assert levels.count(1) == 1
@@ -240,7 +252,7 @@ def test_everything_that_is_said_elsewhere_is_said_here() -> None:
 def test_names_cannot_act_as_html() -> None:
     """Names with brackets, ampersands and quotes are shown as they are, wherever they stand."""
     text = render_html(evil_analysis())
-    assert "<script" not in text
+    assert text.count("<script") == 1
     tree = parse(text)
     assert "".join(tree.text).count(EVIL) >= 8
     assert [row[0] for row in tree.rows].count(EVIL) == 2  # of the comparisons, and of the reasons
@@ -292,11 +304,40 @@ def test_long_names_in_tables_may_break_anywhere() -> None:
     assert re.search(r"tbody th code, \.long {[^}]*overflow-wrap: anywhere;", html.render(report_of()))
 
 
+def test_rows_open_to_their_seeds() -> None:
+    """Every row of the main table has its seeds below it, and names in them are as harmless as elsewhere."""
+    latency = np.array([[[1.5, 2.5, 2.0], [1.0, 1.25, np.nan]]]) * 1e-6
+    dataset = abtune.make_dataset(np.repeat(latency, 2, axis=0), shapes=[EVIL, "b"], configs=[EVIL, "new"])
+    analysis = abtune.analyze(dataset)
+    text = render_html(analysis)
+    stories = [row[0] for row in parse(text).rows if len(row) == 1]
+    assert text.count("<script") == 1
+    assert len(stories) == 2
+    for story, row in zip(stories, analysis.comparisons, strict=True):
+        assert row.reason in story
+        assert f"{EVIL}, us (seed): 1.500\xa0(0), 2.000\xa0(2), 2.500\xa0(1); geometric mean 1.957" in story
+        assert "new, us (seed): 1.000\xa0(0), 1.250\xa0(1);" in story
+        assert all(f"{gate.asks} ({gate.found})" in story for gate in row.gates)
+    assert "story" not in written(page().page)
+
+
+def test_contents_lead_to_every_heading() -> None:
+    """Each heading below the title folds; those of the first page and the titles of others are listed."""
+    text = html.render(report_of(page().page, page().page))
+    anchors = re.findall(r'<a href="#([\w-]+)">([^<]+)</a>', text.partition("<nav")[2].partition("</nav>")[0])
+    assert [words for _, words in anchors] == ["less", "title &amp; more"]
+    folding = [block.get("id") for block in Tree(text).attributes("details")]
+    assert [anchor for anchor, _ in anchors] == folding[:2]
+    assert len(folding) == 3
+    assert "<nav" not in html.render(report_of(page().page))
+    assert "</details>\n<p>Last.</p>" in written((*page().page, Prose(text="Last.", remark=False)))
+
+
 def test_reasons_are_folded_unless_asked_for() -> None:
     """The reasons are behind a line to click on, and open with --why."""
     folded, unfolded = (render_html(typical_analysis(), why=why) for why in (False, True))
-    assert list(parse(folded).attributes("details")) == [{}]
-    assert list(parse(unfolded).attributes("details")) == [{"open": ""}]
+    for text, wanted in ((folded, {}), (unfolded, {"open": ""})):
+        assert [block for block in parse(text).attributes("details") if "class" not in block] == [wanted]
 
 
 def test_pages_stand_alone_too() -> None:
@@ -322,8 +363,8 @@ def test_footnotes_belong_to_their_section() -> None:
 def test_only_tables_with_drawings_become_cards() -> None:
     """On a narrow screen other tables stay tables, which can be moved sideways."""
     plain = Grid(stub="n", labels=("a",), columns=(column("x", ["1"]),))
-    assert "cards" not in written((plain,))
-    assert 'class="cards"' in written(page().page)
+    assert 'class="plain"' in written((plain,))
+    assert 'class="shapes cards"' in written(page().page)
     assert written((plain,)).count('role="region" tabindex="0"') == 1
 
 

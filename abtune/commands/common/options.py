@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence, Set
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -75,14 +76,25 @@ def shapes_option() -> Option:
         "--shapes",
         metavar="LABEL,...",
         multiple=True,
-        help="Only these shapes: labels, globs such as 'M=*', or presets. Repeatable.",
+        help="Only these shapes: labels, globs such as 'M=*', fields, kinds or presets. Repeatable.",
     )
 
 
 def chosen_shapes(values: Sequence[str], dataset: xr.Dataset) -> list[str] | None:
-    """Take the values of ``--shapes`` apart at commas, but for those within labels of the dataset."""
-    labels = {str(label) for label in dataset["shape"].values.tolist()}
-    return [name for value in values for name in _split_at_commas(value, labels)] or None
+    """Take the values of ``--shapes`` apart at commas, but for those within labels of the dataset.
+
+    A kind of workload, or a glob over kinds, becomes the labels of its shapes.
+    """
+    labels = [str(label) for label in dataset["shape"].values.tolist()]
+    kinds = [str(kind) for kind in dataset["workload"].values.tolist()] if "workload" in dataset else []
+    names = [name for value in values for name in _split_at_commas(value, set(labels))]
+    return [label for name in names for label in _of_kind(name, labels, kinds)] or None
+
+
+def _of_kind(name: str, labels: Sequence[str], kinds: Sequence[str]) -> Sequence[str]:
+    """Return the labels of the shapes of a kind; the name itself if it is none of a kind."""
+    found = [label for label, kind in zip(labels, kinds, strict=False) if fnmatchcase(kind, name)]
+    return [name] if name in labels or not found else found
 
 
 def _split_at_commas(value: str, labels: Set[str]) -> Iterator[str]:

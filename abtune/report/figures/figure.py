@@ -32,13 +32,15 @@ def require_matplotlib() -> None:
         raise missing_package("matplotlib") from None
 
 
-def new_figure(panels: int, width: float, height: float) -> tuple[Figure, Sequence[Axes]]:
-    """Return an empty figure with its panels of this size in inches, up to three in a row."""
+def new_figure(
+    panels: int, width: float, height: float, *, columns: int = COLUMNS
+) -> tuple[Figure, Sequence[Axes]]:
+    """Return an empty figure with its panels of this size in inches, with at most this many in a row."""
     require_matplotlib()
     import matplotlib as mpl
     from matplotlib.figure import Figure as NewFigure
 
-    columns = min(panels, COLUMNS)
+    columns = min(panels, columns)
     rows = -(-panels // columns)
     with mpl.rc_context(_SETTINGS):
         figure = NewFigure(figsize=(width * columns, height * rows), layout="constrained")

@@ -47,9 +47,19 @@ class Row:
 
 def forest_rows(analysis: Analysis) -> list[Row]:
     """Return the rows: groups below their headings, then the overall boosts."""
+    return _placed([*_groups(analysis), _overall(analysis)])
+
+
+def shape_rows(analysis: Analysis) -> list[Row]:
+    """Return the rows of the shapes only, in groups below their headings."""
+    return _placed(_groups(analysis))
+
+
+def _placed(groups: Sequence[Sequence[Row]]) -> list[Row]:
+    """Set rows below each other."""
     rows: list[Row] = []
     top = 0.0
-    for group in (*_groups(analysis), _overall(analysis)):
+    for group in groups:
         for row in group:
             rows.append(replace(row, y=top + (row.height - 1) / 2))
             top += row.height

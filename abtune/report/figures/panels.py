@@ -1,11 +1,10 @@
-"""Small panels, one per shape: their titles, the units of their times, and the ticks of their axes."""
+"""Small panels, one per shape: their titles, and the ticks of their axes."""
 
 from __future__ import annotations
 
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -27,24 +26,6 @@ SIDE_COLOURS = ("#0072b2", "#d55e00")
 SIZE = 7.5
 # How the words look that stand in place of data.
 NOTE: Any = {"ha": "center", "va": "center", "color": GREY, "fontsize": SIZE}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unit:
-    """A unit of time, and how many make a second."""
-
-    name: str
-    per_second: float
-
-
-_UNITS = tuple(Unit(name=name, per_second=per) for name, per in (("s", 1.0), ("ms", 1e3), ("us", 1e6)))
-_SMALLEST = Unit(name="ns", per_second=1e9)
-
-
-def time_unit(values: Floats) -> Unit:
-    """Return the largest unit in which the median of these times, in seconds, is at least 1."""
-    typical = float(np.nanmedian(values)) if np.isfinite(values).any() else 1e-6
-    return next((unit for unit in _UNITS if typical * unit.per_second >= 1), _SMALLEST)
 
 
 def title_lines(name: str) -> int:

@@ -58,6 +58,9 @@ FORMATS = {
         Format(name="html", suffixes=(".html", ".htm"), render=_from("html")),
         Format(name="json", suffixes=(".json",), render=_from("machine", "render_json")),
         Format(name="csv", suffixes=(".csv",), render=_from("machine", "render_csv")),
+        Format(name="latex", suffixes=(".tex",), render=_from("latex")),
+        Format(name="junit", suffixes=(".xml",), render=_from("checks", "render_junit")),
+        Format(name="github", suffixes=(), render=_from("checks", "render_github")),
         Format(name="sentence", suffixes=(), render=_from("machine", "render_sentence")),
     )
 }

@@ -1,20 +1,26 @@
-"""The report as one HTML file that needs nothing else: no network, no script, light and dark, paper too.
+"""The report as one HTML file that needs nothing else: no network, light and dark, paper too.
 
 ``report.html.j2`` has the elements, ``report.css`` the looks. On a narrow screen each row of a table with
-drawings becomes a card.
+drawings becomes a card. ``report.js`` sorts, filters and copies tables; without it, all the rest works.
+A policy in the file allows this script and nothing else.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import itertools
 import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeAlias
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from abtune.report.formats.svg import draw_axis, draw_interval, draw_samples
-from abtune.report.page import Report, last_drawn, spans
+from abtune.report.page import Dots, Grid, Heading, Page, Part, Prose, Report, last_drawn, spans
 from abtune.text import printable
 from abtune.version import __version__
 
@@ -30,6 +36,25 @@ _MARKS = {
 _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]{0,30}(?![\w-])")
 # A run of this many characters without a place to break makes a column too wide.
 _UNBROKEN = re.compile(r"[^\s_-]{24}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """A heading that folds what is below it."""
+
+    heading: Heading
+    anchor: str
+    parts: tuple[Element, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contents:
+    """A list of the blocks of a report."""
+
+    blocks: tuple[Block, ...]
+
+
+Element: TypeAlias = Part | Block | Contents
 
 
 def render(report: Report, stream: TextIO | None = None) -> str:  # noqa: ARG001 - the same for every stream
@@ -48,14 +73,59 @@ def render(report: Report, stream: TextIO | None = None) -> str:  # noqa: ARG001
         "draw_axis": draw_axis,
         "draw_interval": draw_interval,
         "draw_samples": draw_samples,
-        "last_drawn": last_drawn,
         "marks": _MARKS,
         "spans": spans,
     }
     template = environment.get_template("report.html.j2")
-    style = Markup(_resource("report.css"))  # noqa: S704 - our own
-    sections = [section for section in report.sections if section.page]
-    return template.render(title=report.title, sections=sections, style=style, version=__version__)
+    style, script = (Markup(_resource(f"report.{kind}")) for kind in ("css", "js"))  # noqa: S704 - our own
+    pages = [section.page for section in report.sections if section.page]
+    return template.render(
+        title=report.title,
+        sections=outlined(pages),
+        explained=list(map(last_drawn, pages)),
+        style=style,
+        script=script,
+        policy=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        version=__version__,
+    )
+
+
+def outlined(pages: Sequence[Page]) -> list[tuple[Element, ...]]:
+    """Return pages whose headings fold what is below them, all but the title of the document.
+
+    The first page gets a list of its headings and of the titles of the other pages.
+    """
+    sections = [tuple(_folded(page, f"part-{number}")) for number, page in enumerate(pages, start=1)]
+    sections[1:] = [_whole(section, f"part-{number}") for number, section in enumerate(sections[1:], start=2)]
+    contents = tuple(part for section in sections for part in section if isinstance(part, Block))
+    if len(contents) > 1:
+        first = sections[0]
+        lead = len(list(itertools.takewhile(lambda part: isinstance(part, Heading | Prose), first)))
+        sections[0] = (*first[:lead], Contents(blocks=contents), *first[lead:])
+    return sections
+
+
+def _folded(page: Page, anchor: str) -> Iterator[Element]:
+    """Yield a page with a block for each minor heading.
+
+    What follows the last table of a page belongs to the page, not to the last heading.
+    """
+    headings = {index: part for index, part in enumerate(page) if isinstance(part, Heading) and part.minor}
+    tables = [index + 1 for index, part in enumerate(page) if isinstance(part, Grid | Dots)]
+    first, last = min(headings, default=len(page)), max(headings, default=len(page))
+    end = tables[-1] if tables and tables[-1] > last else len(page)
+    yield from page[:first]
+    for (start, heading), stop in zip(headings.items(), [*list(headings)[1:], end], strict=False):
+        yield Block(heading=heading, anchor=f"{anchor}-{start}", parts=tuple(page[start + 1 : stop]))
+    yield from page[end:]
+
+
+def _whole(parts: Sequence[Element], anchor: str) -> tuple[Element, ...]:
+    """Return a page as one block, if it begins with its title."""
+    heading, *others = parts
+    if isinstance(heading, Heading):
+        return (Block(heading=heading, anchor=anchor, parts=tuple(others)),)
+    return tuple(parts)
 
 
 def breakable(text: str) -> Markup:

@@ -42,20 +42,26 @@ def render_csv(report: Report, stream: TextIO | None = None) -> str:  # noqa: AR
     InputError
         If a section has no rows.
     """
-    sections = [section for section in report.sections if not section.unasked]
-    without = [section.name or report.title for section in sections if section.rows is None]
-    if without:
-        raise InputError(f"CSV has the comparisons only, not {listed(without)}; take --format json")
-    records = [
-        {name: _cell(value) for name, value in row.items()}
-        for section in sections
-        for row in section.rows or ()
-    ]
+    records = [{name: _cell(value) for name, value in row.items()} for row in rows_of(report, "CSV")]
     text = io.StringIO()
     writer = csv.DictWriter(text, fieldnames=list(records[0]) if records else [], lineterminator="\n")
     writer.writeheader()
     writer.writerows(records)
     return text.getvalue()
+
+
+def rows_of(report: Report, form: str, *, needs: str = "shape") -> list[Mapping[str, Any]]:
+    """Return the rows of a report; refuse a section that has none, or none with the field that is needed."""
+    sections = [section for section in report.sections if not section.unasked]
+    rows = [list(section.rows or ()) for section in sections]
+    without = [
+        section.name or report.title
+        for section, records in zip(sections, rows, strict=True)
+        if section.rows is None or any(needs not in record for record in records)
+    ]
+    if without:
+        raise InputError(f"{form} has the comparisons only, not {listed(without)}; take --format json")
+    return [record for records in rows for record in records]
 
 
 def render_sentence(report: Report, stream: TextIO | None = None) -> str:  # noqa: ARG001 - the same for every stream

@@ -43,10 +43,11 @@ _POINTER: Corners = ((0, 0), (5, 9), (-5, 9))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stroke:
-    """A path: its data, and its class in the style sheet."""
+    """A path: its data, its class in the style sheet, and what is said when one points at it."""
 
     track: str
     kind: str
+    tip: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +121,10 @@ def draw_samples(dots: Dots) -> Drawing:
         words += [_words(line, 0, top + 16 + _LINE * number) for number, line in enumerate(lines)]
         top += _LINE * len(lines) if above else 0
         strokes.append(Stroke(track=f"M{start} {top + 12}H{stop}", kind="rule"))
-        strokes += [Stroke(track=_circle(across(value), top + 12, 4.5), kind="dot") for value in strip.values]
+        strokes += [
+            Stroke(track=_circle(across(value), top + 12, 4.5), kind="dot", tip=tip)
+            for value, tip in zip(strip.values, strip.tips or [""] * len(strip.values), strict=True)
+        ]
         strokes.append(Stroke(track=_polygon(_POINTER, across(strip.marked), top + 18), kind="pointer"))
         words.append(_pointed(strip.mark, across(strip.marked), top + 30))
         top += _LANE
@@ -133,7 +137,10 @@ def _in_words(interval: Interval) -> str:
     value, low, high = (percent_cell(end, 1) for end in (interval.value, interval.low, interval.high))
     if value == NOTHING:
         return "no boost"
-    return f"boost {value} percent, {f'interval {low} to {high}' if low != NOTHING else 'no interval'}"
+    wide = [percent_cell(end, 1) for end in (interval.wide_low, interval.wide_high)]
+    all_shapes = "" if NOTHING in wide else f"; for all shapes at once {' to '.join(wide)}"
+    bounds = f"interval {low} to {high}{all_shapes}" if low != NOTHING else "no interval"
+    return f"boost {value} percent, {bounds}"
 
 
 def _ground(scale: Scale) -> Iterator[Stroke]:

@@ -19,9 +19,9 @@ from abtune.report.figures.panels import (
     Floats,
     label_ticks,
     panel_title,
-    time_unit,
     title_lines,
 )
+from abtune.report.figures.row_figure import VERDICT_COLOURS
 from abtune.text import plain_percent, printable
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from abtune.sections.curve.curve import Curve, Point
 
 _STYLES = "--", "-"
+_FIRST = 16  # the trial from which longer histories are drawn: earlier candidates are far slower
+_SLOWEST = 0.01  # share of the speeds that lies below the axis
 
 
 def draw_curve(curve: Curve, analysis: Analysis) -> Figure:
@@ -68,23 +70,51 @@ def _draw_points(axis: Axes, name: str, points: Sequence[Point]) -> None:
 
 
 def draw_trials(analysis: Analysis, baseline: Floats, candidate: Floats) -> Figure:
-    """Return a figure of the best so far of every search, the median over the searches bold.
+    """Return a figure of the best so far of every search as a speed, the median over the searches bold.
 
-    ``baseline`` and ``candidate`` are seconds, shape (shapes, seeds, trials), as :func:`searches_so_far`
-    returns them.
+    The speed is relative to the median of the baseline after all trials. ``baseline`` and ``candidate`` are
+    seconds, shape (shapes, seeds, trials), as :func:`searches_so_far` returns them.
     """
+    number, names = len(analysis.comparisons), (analysis.baseline, analysis.candidate)
+    columns = min(number, max(COLUMNS, math.ceil(math.sqrt(number))))
     lines = max(title_lines(row.shape) for row in analysis.comparisons)
-    figure, axes = new_figure(len(analysis.comparisons), 3.2, 2.4 + 0.14 * max(lines - 2, 0))
-    names = analysis.baseline, analysis.candidate
-    for at, (axis, row) in enumerate(zip(axes, analysis.comparisons, strict=True)):
+    figure, axes = new_figure(number, 2.4, 1.6 + 0.13 * lines, columns=columns)
+    speeds = [_speeds(sides) for sides in zip(baseline, candidate, strict=True)]
+    first = _FIRST if baseline.shape[-1] >= 4 * _FIRST else 1
+    bottom, top = _ends(speeds, first)
+    for axis, row, sides, found in zip(
+        axes, analysis.comparisons, speeds, zip(baseline, candidate, strict=True), strict=True
+    ):
         panel_title(axis, row.shape, "")
-        _draw_panel(axis, (baseline[at], candidate[at]))
+        axis.title.set_color(VERDICT_COLOURS[row.verdict])
+        _draw_panel(axis, sides, any(_made(side).any() for side in found), first)
+        axis.set_ylim(bottom, top)
+        label_ticks(axis.yaxis)
     for name, colour, style in zip(names, SIDE_COLOURS, _STYLES, strict=True):
-        axes[0].plot([], [], color=colour, ls=style, lw=2.2, label=plain(name))
+        axes[0].plot([], [], color=colour, ls=style, lw=1.8, label=plain(name))
     look: Any = {"frameon": False, "fontsize": SIZE, "title_fontsize": SIZE}
-    title = "bold: median over the searches"
+    title = "bold: median over the searches; titles have the colours of verdicts"
     figure.legend(loc="outside upper center", ncols=min(2, len(axes)), title=title, **look)
+    figure.supxlabel("trials", fontsize=SIZE)
+    words = printable(f"speed of the best so far (1: median of {names[0]} at the end)")
+    reference = textwrap.wrap(words, TITLE)
+    figure.supylabel(plain("\n".join(reference)), fontsize=SIZE)
     return figure
+
+
+def _speeds(sides: tuple[Floats, Floats]) -> list[tuple[Floats, Floats]]:
+    """Return the searches and the median of each side as speeds; NaN where nothing is found."""
+    medians = [median_so_far(side) for side in sides]
+    ends = [medians[0][-1], medians[1][-1], *(side[:, -1].min(initial=np.inf) for side in map(_known, sides))]
+    reference = next((float(end) for end in ends if np.isfinite(end)), math.nan)
+    return [
+        (reference / _known(side), reference / middle) for side, middle in zip(sides, medians, strict=True)
+    ]
+
+
+def _known(side: Floats) -> Floats:
+    """Return latencies without those of searches that have found nothing yet."""
+    return np.where(np.isfinite(side), side, np.nan)
 
 
 def median_so_far(best: Floats) -> Floats:
@@ -105,37 +135,28 @@ def _made(best: Floats) -> npt.NDArray[np.bool_]:
     return made
 
 
-def _ends(sides: tuple[Floats, Floats]) -> tuple[float, float]:
-    """Return the ends of the axis of latencies, in seconds, without what only the first sixteenth needs.
+def _ends(speeds: Sequence[Sequence[tuple[Floats, Floats]]], first: int) -> tuple[float, float]:
+    """Return the ends of the axis of speeds: all but the slowest of what is drawn."""
+    late = np.concatenate([lines[:, first - 1 :].ravel() for sides in speeds for lines, _ in sides])
+    late = late[np.isfinite(late)]
+    if not late.size:
+        return 0.5, 2.0
+    return min(float(np.quantile(late, _SLOWEST)), 0.95) / 1.05, 1.05 * max(float(late.max()), 1.0)
 
-    The first candidates are slower by factors of a hundred: on their scale all others look equal.
-    """
-    late = np.concatenate([side[:, side.shape[1] // 16 :].ravel() for side in sides])
-    low, high = float(np.nanmin(late)), float(np.nanmax(late))
-    return low / 1.1, max(high, 1.2 * low) * 1.1
 
-
-def _draw_panel(axis: Axes, sides: tuple[Floats, Floats]) -> None:
+def _draw_panel(axis: Axes, sides: Sequence[tuple[Floats, Floats]], made: bool, first: int) -> None:  # noqa: FBT001
     axis.tick_params(labelsize=SIZE)
-    found = [np.where(np.isfinite(side), side, np.nan) for side in sides]
-    if all(np.isnan(side).all() for side in found):
-        axis.set_xticks([])
-        axis.set_yticks([])
-        words = "nothing found" if any(_made(side).any() for side in sides) else "no trials"
-        axis.text(0.5, 0.5, words, transform=axis.transAxes, **NOTE)
-        return
-    unit = time_unit(np.concatenate([side[:, -1] for side in found]))
-    trials = np.arange(1, sides[0].shape[1] + 1)
-    for side, lines, colour, style in zip(sides, found, SIDE_COLOURS, _STYLES, strict=True):
-        steps: Any = {"color": colour, "drawstyle": "steps-post"}
-        axis.plot(trials, lines.T * unit.per_second, alpha=0.4, lw=0.7, zorder=2, **steps)
-        axis.plot(trials, median_so_far(side) * unit.per_second, ls=style, lw=2.2, zorder=3, **steps)
     axis.set_xscale("log", base=2)
     axis.set_yscale("log")
+    axis.minorticks_off()
+    if all(np.isnan(lines).all() for lines, _ in sides):
+        words = "nothing found" if made else "no trials"
+        axis.text(0.5, 0.5, words, transform=axis.transAxes, **NOTE)
+    trials = np.arange(1, sides[0][1].size + 1)
+    for (lines, middle), colour, style in zip(sides, SIDE_COLOURS, _STYLES, strict=True):
+        steps: Any = {"color": colour, "drawstyle": "steps-post"}
+        axis.plot(trials, lines.T, alpha=0.4, lw=0.6, zorder=2, **steps)
+        axis.plot(trials, middle, ls=style, lw=1.8, zorder=3, **steps)
     ticks = [1 << power for power in range(0, int(trials[-1]).bit_length(), 2)]
     axis.set_xticks(ticks, [str(tick) for tick in ticks])
-    axis.xaxis.minorticks_off()
-    axis.set_ylim(*(end * unit.per_second for end in _ends((found[0], found[1]))))
-    label_ticks(axis.yaxis)
-    axis.set_xlabel("trials", fontsize=SIZE)
-    axis.set_ylabel(f"best latency so far ({unit.name})", fontsize=SIZE)
+    axis.set_xlim(first, max(int(trials[-1]), 2))

@@ -22,6 +22,7 @@ from abtune.compare.statistics import seeds_to_find
 from abtune.compare.tests import Tests, run_tests
 from abtune.dataset.schema import RunStatus
 from abtune.errors import InputError
+from abtune.report.stories import Sample, sample_of
 from abtune.samples.samples import Samples, extract_both, two_sample
 from abtune.shapes import select_labels
 from abtune.stats.boost import from_log
@@ -55,24 +56,6 @@ class Sensitivity:
     alone: Verdict  # if this were the only shape, without a correction
     seeds_for_estimate: int  # per side, for 80 % power at the estimated boost; 0 if unknown
     margin_for_equivalence: float  # smallest margin that makes the shape equivalent; NaN if none
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SeedValue:
-    """The latency of one seed's winner, seconds."""
-
-    seed: int
-    latency: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
-    """One side of a shape: its seeds, fastest first, and the geometric mean."""
-
-    config: str
-    seeds: tuple[SeedValue, ...]
-    latency: float
-    noise: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,8 +120,8 @@ def explain(dataset: xr.Dataset, analysis: Analysis, shape: str) -> Explanation:
         correction=analysis.settings.correction,
         level=analysis.level,
         margin=analysis.margin,
-        baseline=_sample(sides[0], index, seeds),
-        candidate=_sample(sides[1], index, seeds),
+        baseline=sample_of(sides[0], index, seeds),
+        candidate=sample_of(sides[1], index, seeds),
         paired=analysis.settings.paired,
         pairs=tuple(_pairs(sides, index, seeds)) if analysis.settings.paired else (),
         intervals=tuple(_intervals(two_sample(*sides).rows(slice(index, index + 1)), analysis)),
@@ -152,23 +135,9 @@ def _find(analysis: Analysis, shape: str) -> int:
     labels = [row.shape for row in analysis.comparisons]
     found = [shape] if shape in labels else select_labels([shape], labels)
     if len(found) > 1:
-        raise InputError(f"one shape can be explained at a time; {shape!r} matches {len(found)}")
+        some = f"{', '.join(found[:6])}{', ...' if len(found) > 6 else ''}"
+        raise InputError(f"one shape can be explained at a time; {shape!r} matches {len(found)}: {some}")
     return labels.index(found[0])
-
-
-def _sample(side: Samples, index: int, seeds: Integers) -> Sample:
-    value = side.value[index]
-    order = np.argsort(value)[: side.n[index]]  # NaN is last
-    times = np.exp(value[order]).tolist()
-    return Sample(
-        config=side.config,
-        seeds=tuple(
-            SeedValue(seed=seed, latency=latency)
-            for seed, latency in zip(seeds[order].tolist(), times, strict=True)
-        ),
-        latency=float(side.latency[index]),
-        noise=float(side.noise[index]),
-    )
 
 
 def _pairs(sides: tuple[Samples, Samples], index: int, seeds: Integers) -> Iterator[PairBoost]:

@@ -8,12 +8,12 @@ from statistics import stdev
 
 from abtune.compare.results import Verdict
 from abtune.report.columns import intervals
-from abtune.report.page import Bullets, Dots, Grid, Heading, Part, Prose, Section, Strip, column
+from abtune.report.page import Bullets, Grid, Heading, Part, Prose, Section, column
+from abtune.report.stories import gate_sentences, sample_parts
 from abtune.sections.explain.explain import (
     Explanation,
     MethodInterval,
     MethodTest,
-    Sample,
     Sensitivity,
     explain,
 )
@@ -21,7 +21,6 @@ from abtune.sections.section_registry import Context
 from abtune.text import (
     boost_decimals,
     count,
-    microseconds,
     p_value,
     percent_cell,
     plain_percent,
@@ -42,56 +41,30 @@ def explain_page(story: Explanation) -> tuple[Part, ...]:
     row = story.comparison
     kind = f" ({row.workload})" if row.workload else ""
     sides = story.baseline, story.candidate
-    timed = [side for side in sides if side.seeds]
     tests = f"tests, corrected over {count(story.tested, 'shape')}" if story.tested else "tests"
-    gates = (
-        f"{'passed' if gate.passed else 'FAILED'}: for {gate.of}, {gate.asks} ({gate.found})."
-        for gate in story.gates
-    )
     return (
         Heading(text=f"{row.shape}{kind}: {row.verdict.words}", minor=False),
         Prose(text=row.reason, remark=False),
         Heading(text="samples", minor=True),
-        *([_dots(timed)] if timed else []),
-        Bullets(items=(*map(_values, sides), *_pairs(story))),
+        *sample_parts(sides),
+        *([Bullets(items=(_pairs(story),))] if story.pairs else []),
         Heading(text=f"boost, {plain_percent(story.level)} intervals", minor=True),
         _intervals(story.intervals),
         Heading(text="tests, not corrected" if story.correction == "none" else tests, minor=True),
         _tests(story.tests),
         Heading(text="what a verdict requires", minor=True),
-        Bullets(items=tuple(gates)),
+        Bullets(items=gate_sentences(row)),
         Heading(text="what would change it", minor=True),
         Bullets(items=(*_changes(story), *row.caveats)),
     )
 
 
-def _dots(sides: list[Sample]) -> Dots:
-    """Return the seeds of both sides, on a scale whose ends are in microseconds."""
-    times = [tuple(seed.latency for seed in side.seeds) for side in sides]
-    strips = tuple(
-        Strip(name=side.config, values=values, marked=side.latency, mark=f"{microseconds(side.latency)} us")
-        for side, values in zip(sides, times, strict=True)
-    )
-    low, high = min(map(min, times)), max(map(max, times))
-    return Dots(strips=strips, low=microseconds(low), high=f"{microseconds(high)} us")
-
-
-def _values(side: Sample) -> str:
-    if not side.seeds:
-        return f"{side.config}: no seed has a timing."
-    listed = ", ".join(f"{microseconds(seed.latency)}\xa0({seed.seed})" for seed in side.seeds)
-    noise = "" if math.isnan(side.noise) else f", noise {spread_percent(side.noise)}%"
-    mean = microseconds(side.latency)
-    return f"{side.config}, us (seed): {listed}; geometric mean {mean}{noise}."
-
-
-def _pairs(story: Explanation) -> Iterator[str]:
-    if story.pairs:
-        decimals = boost_decimals([(story.comparison.boost_high - story.comparison.boost_low) / 2])
-        listed = (f"{percent_cell(pair.boost, decimals)}\xa0({pair.seed})" for pair in story.pairs)
-        logs = [math.log1p(pair.boost) for pair in story.pairs]
-        noise = f"; noise {spread_percent(stdev(logs))}%" if len(logs) > 1 else ""
-        yield f"Boosts of the pairs, % (seed): {', '.join(listed)}{noise}."
+def _pairs(story: Explanation) -> str:
+    decimals = boost_decimals([(story.comparison.boost_high - story.comparison.boost_low) / 2])
+    listed = (f"{percent_cell(pair.boost, decimals)}\xa0({pair.seed})" for pair in story.pairs)
+    logs = [math.log1p(pair.boost) for pair in story.pairs]
+    noise = f"; noise {spread_percent(stdev(logs))}%" if len(logs) > 1 else ""
+    return f"Boosts of the pairs, % (seed): {', '.join(listed)}{noise}."
 
 
 def _intervals(rows: Sequence[MethodInterval]) -> Grid:

@@ -1,0 +1,143 @@
+"""A figure with a row for each shape: labels, a drawing on one scale of speed, and numbers.
+
+The scale is logarithmic: half as fast lies as far from zero as twice as fast.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import textwrap
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from abtune.compare.results import Analysis, Verdict
+from abtune.dataset.provenance import summary
+from abtune.report.figures.figure import GREY, new_figure, plain, text_width
+from abtune.report.figures.forest_rows import Row
+from abtune.report.scale import Scale, margin_ends, ticks
+from abtune.report.summary import seeds_per_shape
+from abtune.text import percent_cell, printable
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+VERDICT_COLOURS = {
+    Verdict.IMPROVED: "#009e73",
+    Verdict.REGRESSED: "#d55e00",
+    Verdict.EQUIVALENT: "#0072b2",
+    Verdict.NOT_SLOWER: "#2f6f3e",  # not of the palette: a darker green, as in HTML
+    Verdict.INCONCLUSIVE: "#555555",
+    Verdict.INVALID: "#777777",
+}
+LETTERS = 8.0  # points
+INK = "black"
+_PLOT, _GAP = 3.6, 10.0  # inch, points
+_QUIET = "#555555"
+_SLOWEST = -0.95  # the least boost that is drawn
+_WIDEST = 62  # letters in a line below the drawing
+
+
+def drawable(scale: Scale) -> Scale:
+    """Return a scale that a logarithmic axis can have: -100 % is infinitely far."""
+    return replace(scale, low=max(scale.low, _SLOWEST))
+
+
+def row_figure(
+    rows: Sequence[Row], cells: Sequence[tuple[str, ...]], scale: Scale, row_height: float
+) -> tuple[Figure, Axes]:
+    """Return a figure with its labels and numbers, and the axis to draw on.
+
+    Parameters
+    ----------
+    rows : sequence of Row
+        What stands below each other.
+    cells : sequence of tuple of str
+        The headings of the numbers, then the numbers of each row.
+    scale : Scale
+        Of the drawing; fractions.
+    row_height : float
+        Of a row with one line, in inches.
+    """
+    left = max(text_width(row.label, LETTERS, bold=row.drawn is None) for row in rows) + _GAP
+    widths = [
+        max(text_width(text, LETTERS, bold=not number) for number, text in enumerate(column))
+        for column in zip(*cells, strict=True)
+    ]
+    width = _PLOT + (left + sum(widths) + _GAP * (len(widths) + 1)) / 72
+    figure, (axis,) = new_figure(1, width, 1.0 + row_height * (rows[-1].y + rows[-1].height))
+    _set_up(axis, scale, rows)
+    _write_labels(axis, rows, left)
+    _write_cells(axis, rows, cells, widths)
+    return figure, axis
+
+
+def explain_below(axis: Axes, analysis: Analysis, texts: Sequence[str]) -> None:
+    """Write what the drawing shows, and where the numbers come from."""
+    origin = "" if analysis.dataset is None else summary(analysis.dataset)
+    texts = [*texts, ", ".join(filter(None, [origin, seeds_per_shape(analysis)]))]
+    lines = (textwrap.wrap(printable(text), _WIDEST, break_on_hyphens=False) for text in texts)
+    axis.set_xlabel(plain("\n".join(itertools.chain.from_iterable(lines))), fontsize=LETTERS)
+
+
+def _set_up(axis: Axes, scale: Scale, rows: Sequence[Row]) -> None:
+    axis.set_xscale("function", functions=(lambda at: np.log1p(at / 100), lambda at: 100 * np.expm1(at)))
+    axis.set_xlim(100 * scale.low, 100 * scale.high)
+    axis.set_ylim(rows[-1].y + 0.7, -0.7)
+    numbers = [100 * tick for tick in ticks(scale, 7)]
+    decimals = max(0, *(-math.floor(math.log10(abs(number)) + 1e-9) for number in numbers if number))
+    axis.set_xticks(numbers, [percent_cell(number / 100, decimals) for number in numbers])
+    axis.tick_params(axis="both", labelsize=LETTERS)
+    axis.axvline(0, color=GREY, lw=0.9, zorder=0)
+    for end in margin_ends(scale.margin):
+        axis.axvline(100 * end, color=GREY, lw=0.8, ls=":", zorder=0)
+    axis.xaxis.minorticks_off()
+    axis.spines["left"].set_visible(False)
+    for words, side, away in (("slower", "right", -1), ("faster", "left", 1)):
+        place: Any = {
+            "xytext": (6 * away, 0),
+            "textcoords": "offset points",
+            "ha": side,
+            "va": "center_baseline",
+        }
+        axis.annotate(words, (0, -1.0), color=_QUIET, fontsize=LETTERS, annotation_clip=False, **place)
+
+
+def _write_labels(axis: Axes, rows: Sequence[Row], left: float) -> None:
+    """Write the labels flush left, ``left`` points before the drawing."""
+    axis.set_yticks([row.y for row in rows], [plain(row.label) for row in rows])
+    axis.tick_params(axis="y", length=0, pad=left)
+    for row, text in zip(rows, axis.get_yticklabels(), strict=True):
+        text.set_horizontalalignment("left")
+        text.set_fontweight("normal" if row.drawn is not None else "bold")
+
+
+def _write_cells(
+    axis: Axes, rows: Sequence[Row], cells: Sequence[tuple[str, ...]], widths: Sequence[float]
+) -> None:
+    """Write the numbers right of the drawing, the last column flush left, the others flush right."""
+    heights = [-1.0, *(row.y for row in rows)]
+    verdicts = [None, *(row.verdict for row in rows)]
+    inner = axis.get_yaxis_transform()
+    for column, width in enumerate(widths):
+        last = column == len(widths) - 1
+        offset = _GAP * (column + 1) + sum(widths[:column]) + (0 if last else width)
+        for y, line, verdict in zip(heights, cells, verdicts, strict=True):
+            if line[column]:
+                axis.annotate(
+                    line[column],
+                    (1, y),
+                    xycoords=inner,
+                    xytext=(offset, 0),
+                    textcoords="offset points",
+                    ha="left" if last else "right",
+                    va="center_baseline",
+                    fontsize=LETTERS,
+                    fontweight="bold" if y < 0 else "normal",
+                    color=VERDICT_COLOURS[verdict] if last and verdict else INK,
+                    annotation_clip=False,
+                )

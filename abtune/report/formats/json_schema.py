@@ -1,0 +1,73 @@
+"""The JSON Schema of ``--format json``, from the types of the results."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, get_args, get_origin, get_type_hints
+
+import xarray as xr
+
+from abtune.compare.results import Analysis, Comparison
+from abtune.report.fields import ANALYSIS, COMPARISON
+
+_NUMBER = {float: "number", int: "integer", str: "string", bool: "boolean", type(None): "null"}
+
+
+def analysis_schema() -> dict[str, Any]:
+    """Return the schema of the report of ``abtune analyze``; fields of further sections are not described."""
+    comparison = _record(Comparison, COMPARISON)
+    analysis = _record(Analysis, ANALYSIS)
+    analysis["properties"] |= {
+        "abtune_version": {"type": "string"},
+        "origin": {"type": "string"},
+        "comparisons": {"type": "array", "items": comparison},
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "abtune analyze --format json",
+        **analysis,
+        "required": sorted(analysis["properties"]),
+        "additionalProperties": True,  # sections that were asked for
+    }
+
+
+def _record(kind: type, fields: Mapping[str, str]) -> dict[str, Any]:
+    return _object({name: _at(kind, path.split(".")) for name, path in fields.items()})
+
+
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": sorted(properties),
+        "additionalProperties": False,
+    }
+
+
+def _at(kind: type, path: list[str]) -> dict[str, Any]:
+    """Return the schema of an attribute of an attribute ... of a class."""
+    first, *others = path
+    inner = _hints(kind)[first]
+    return _at(inner, others) if others else _schema(inner)
+
+
+def _hints(kind: type) -> dict[str, Any]:
+    """Return the types of the fields of a dataclass; xarray is imported only where types are checked."""
+    return get_type_hints(kind, localns={"xr": xr})
+
+
+def _schema(kind: Any) -> dict[str, Any]:
+    """Return the schema of a value; a number may be null, because JSON has no NaN."""
+    if kind is float:
+        return {"type": ["number", "null"]}
+    if kind in _NUMBER:
+        return {"type": _NUMBER[kind]}
+    if get_origin(kind) is types.UnionType:
+        return {"anyOf": [_schema(inner) for inner in get_args(kind)]}
+    if get_origin(kind) is tuple:
+        return {"type": "array", "items": _schema(get_args(kind)[0])}
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        return {"enum": [member.value for member in kind]}
+    return _object({name: _schema(hint) for name, hint in _hints(kind).items()})

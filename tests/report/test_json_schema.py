@@ -1,0 +1,109 @@
+"""The JSON Schema that is published describes the reports that are written."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from running import Run
+
+import abtune
+from abtune.report.formats.json_schema import analysis_schema
+
+PUBLISHED = Path(__file__).parents[2] / "docs" / "analysis.schema.json"
+KINDS: dict[str, Any] = {"string": str, "boolean": bool, "null": type(None), "object": dict, "array": list}
+
+
+def is_of(value: object, kind: str) -> bool:
+    """Return whether a value is of a type of JSON Schema."""
+    if kind in {"number", "integer"}:
+        return not isinstance(value, bool) and isinstance(value, int if kind == "integer" else int | float)
+    return isinstance(value, KINDS[kind])
+
+
+def problems(value: Any, schema: dict[str, Any], place: str = "") -> list[str]:
+    """Return where a value does not follow a schema, for the keywords that our schema has."""
+    known = {
+        "$schema",
+        "title",
+        "type",
+        "properties",
+        "required",
+        "additionalProperties",
+        "items",
+        "enum",
+        "anyOf",
+    }
+    assert schema.keys() <= known
+    if "anyOf" in schema:
+        tried = [problems(value, one, place) for one in schema["anyOf"]]
+        return [] if [] in tried else tried[0]
+    if "enum" in schema:
+        return [] if value in schema["enum"] else [f"{place}: {value}"]
+    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    if not any(is_of(value, kind) for kind in kinds):
+        return [f"{place}: {value!r} is not {kinds}"]
+    found = []
+    if isinstance(value, list):
+        for item in value:
+            found += problems(item, schema["items"], f"{place}[]")
+    if isinstance(value, dict):
+        found += [f"{place}: no {name}" for name in schema["required"] if name not in value]
+        for name, item in value.items():
+            if name in schema["properties"]:
+                found += problems(item, schema["properties"][name], f"{place}.{name}")
+            elif not schema["additionalProperties"]:
+                found.append(f"{place}: unknown {name}")
+    return found
+
+
+def test_the_published_schema_is_that_of_the_code() -> None:
+    """``ABTUNE_UPDATE_GOLDEN=1 pytest`` writes the file anew."""
+    text = json.dumps(analysis_schema(), indent=2) + "\n"
+    if os.environ.get("ABTUNE_UPDATE_GOLDEN"):
+        PUBLISHED.write_text(text, encoding="utf-8")
+    assert PUBLISHED.read_text(encoding="utf-8") == text
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "h200-tvm14009 --rank-test",
+        "h200-deep --overall --weights resnet50 --noise",
+        "h200-pilot --estimand median",
+        "tvm14009-rtx3080",
+        "one.nc",
+    ],
+)
+@pytest.mark.usefixtures("empty_folder")
+def test_reports_follow_the_schema(run: Run, command: str) -> None:
+    """Reports of every bundled dataset, of one shape, and of one without timings are as the schema says."""
+    latency = np.array([[[1.0, 1.1], [np.nan, np.nan]]])
+    abtune.save_dataset(abtune.make_dataset(latency, shapes=["a"], configs=["old", "new"]), "one.nc")
+    report = json.loads(run("analyze", *command.split(), "--format", "json").out)
+    assert problems(report, json.loads(PUBLISHED.read_text(encoding="utf-8"))) == []
+
+
+def test_what_breaks_the_schema_is_found() -> None:
+    """The check is not one that passes everything."""
+    schema = analysis_schema()
+    report: dict[str, Any] = json.loads(abtune.analyze(abtune.open_dataset("h200-pilot")).report("json"))
+    assert problems(report, schema) == []
+    row = report["comparisons"][0]
+    for changed in (
+        {"verdict": "better"},
+        {"boost": "1%"},
+        {"n_baseline": 1.5},
+        {"caveats": [None]},
+        {"new": 1},
+    ):
+        broken = {**report, "comparisons": [{**row, **changed}]}
+        assert len(problems(broken, schema)) == 1
+    del row["p"]
+    assert problems(report, schema) == [".comparisons[]: no p"]
+    assert problems({**report, "worst": {"shape": 1}}, schema)
+    assert problems({**report, "level": True}, schema)
