@@ -18,6 +18,7 @@ from abtune.dataset.schema import (
     VARIABLES,
     RunStatus,
     Variable,
+    is_paired,
 )
 from abtune.errors import DatasetError, InputError
 from abtune.version import __version__
@@ -119,6 +120,8 @@ def make_dataset(
             **({} if design is None else {DESIGN: str(design)}),
         },
     )
+    if is_paired(dataset):
+        dataset["seed"].attrs["long_name"] = "number of the replicate; a pair between configurations"
     return add_variables(dataset, latency=values, run_status=run_status, workload=workloads)
 
 

@@ -177,7 +177,7 @@ VARIABLES: Mapping[str, Variable] = {
 COORDINATES = {
     "shape": "label of the tensor workload",
     "config": "configuration that was tuned with",
-    "seed": "number of the replicate; paired between configurations if the design is shared",
+    "seed": "number of the replicate; not paired between configurations",
     "round": "round of re-measurement",
     "repeat": "timing within a round",
     "trial": "candidate within a search",

@@ -46,6 +46,8 @@ def test_files_keep_the_design_and_the_origin_of_trials(tmp_path: Path) -> None:
     abtune.save_dataset(dataset, tmp_path / "shared.nc")
     again = abtune.open_dataset(tmp_path / "shared.nc")
     assert is_paired(again)
+    assert again["seed"].attrs["long_name"] == "number of the replicate; a pair between configurations"
+    assert sweep(None)["seed"].attrs["long_name"].endswith("not paired between configurations")
     assert again["trial_origin"].values.tolist() == origin.tolist()
     assert again["trial_origin"].attrs["flag_meanings"] == "own carried_over missing"
 
