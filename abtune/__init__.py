@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from abtune.dataset.schema import RunStatus, TrialOrigin, TrialStatus
     from abtune.errors import AbtuneError
     from abtune.sections.change.change import Change, compare_datasets
+    from abtune.sections.section_registry import describe
 
 __all__ = [
     "AbtuneError",
@@ -35,6 +36,7 @@ __all__ = [
     "add_variables",
     "analyze",
     "compare_datasets",
+    "describe",
     "make_dataset",
     "open_dataset",
     "save_dataset",
@@ -54,6 +56,7 @@ _HOME = {
     "add_variables": "abtune.dataset.build",
     "analyze": "abtune.compare",
     "compare_datasets": "abtune.sections.change.change",
+    "describe": "abtune.sections.section_registry",
     "make_dataset": "abtune.dataset.build",
     "open_dataset": "abtune.dataset.netcdf",
     "save_dataset": "abtune.dataset.netcdf",

@@ -430,7 +430,7 @@ class Analysis:
         Parameters
         ----------
         form : str
-            table, markdown, html, json, csv or sentence.
+            table, markdown, html, json, csv, latex, junit, github or sentence.
 
         Raises
         ------
@@ -468,6 +468,22 @@ class Analysis:
 
         record = load("abtune.report.fields:comparison_record")
         return pd.DataFrame([record(row) for row in self.comparisons]).set_index("shape")
+
+    def to_xarray(self) -> xr.Dataset:
+        """Return the comparisons over the dimension ``shape``, which a netCDF file can hold.
+
+        The variables are the columns of CSV: boosts and noise are fractions, latencies are seconds. The
+        configurations, level, margin and tolerance are attributes.
+        """
+        frame = self.to_dataframe().drop(columns=["baseline", "candidate"])
+        frame = frame.assign(verdict=frame["verdict"].astype(str), caveats=frame["caveats"].map("; ".join))
+        ranks = [name for name in frame if str(name).startswith("p_rank")]
+        dataset: xr.Dataset = frame.astype(dict.fromkeys(ranks, float)).to_xarray()
+        for name in ("latency_baseline", "latency_candidate"):
+            dataset[name].attrs["units"] = "s"
+        settings = ("baseline", "candidate", "level", "margin")
+        told = {name: getattr(self.settings, name) for name in (*settings, "tolerance")}
+        return dataset.assign_attrs(told)
 
     @property
     def same_schedule(self) -> Any:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from abtune.errors import InputError, unknown_name
 from abtune.lazy import Function, load
 
 if TYPE_CHECKING:
@@ -177,6 +178,51 @@ SECTIONS: dict[str, SectionKind] = {
         ),
     )
 }
+
+
+def describe(analysis: Analysis, section: str, **options: Any) -> Any:
+    """Return what a section of the report shows, as a value.
+
+    Parameters
+    ----------
+    analysis : Analysis
+        As :func:`abtune.analyze` returns it.
+    section : str
+        explain, overall, same_schedule, winners, noise, timings, curve or single_run.
+    **options : object
+        The options of the section by name, as the command line takes them: ``explain="M=512_N=256_K=640"``,
+        ``noise_from="h200-deep"``.
+
+    Returns
+    -------
+    object
+        A frozen dataclass, whose fields are those of the section in JSON: boosts, noise and levels are
+        fractions, latencies are seconds, NaN stands for what is unknown. None if the fields of the analysis
+        have it already.
+
+    Raises
+    ------
+    InputError
+        If there is no such section or option, or the dataset lacks what the section needs.
+    """
+    if section not in SECTIONS:
+        raise unknown_name("section", section, SECTIONS)
+    kind = SECTIONS[section]
+    known = [kind.name, *(option.name for option in kind.options if option.kind != "figure")]
+    for name in options:
+        if name not in known:
+            raise unknown_name(f"option of {section}", name, known)
+    if analysis.dataset is None or (kind.metavar and kind.name not in options):
+        raise InputError(
+            f"{section} needs {'its dataset' if analysis.dataset is None else kind.metavar.lower()}"
+        )
+    every = {
+        name: None
+        for other in SECTIONS.values()
+        for name in (other.name, *(one.name for one in other.options))
+    }
+    context = Context(dataset=analysis.dataset, analysis=analysis, values={**every, **options})
+    return kind.section(context).result
 
 
 def sections_asked(values: Mapping[str, Any]) -> tuple[SectionKind, ...]:

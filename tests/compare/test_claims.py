@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -226,3 +227,19 @@ def test_a_skewed_side_is_said(baseline: bool, candidate: bool, said: str) -> No
     notes = [note for note in abtune.analyze(dataset).caveats if "skewed" in note]
     assert len(notes) == bool(said)
     assert all(said in note for note in notes)
+
+
+def test_an_analysis_as_a_dataset_survives_a_file(tmp_path: Path) -> None:
+    """Every column of CSV is a variable over the shapes, and comes back from netCDF as it was."""
+    dataset = abtune.open_dataset("h200-pilot")
+    for options in ({}, {"rank_test": True}):
+        analysis = abtune.analyze(dataset, **options)
+        made = analysis.to_xarray()
+        made.to_netcdf(tmp_path / "a.nc")
+        with xr.open_dataset(tmp_path / "a.nc") as kept:
+            xr.testing.assert_identical(kept.load(), made)
+        assert made["verdict"].values.tolist() == [row.verdict.value for row in analysis.comparisons]
+        assert made["boost"].values.tolist() == [row.boost for row in analysis.comparisons]
+        assert bool(made["p_rank"].isnull().all()) is not bool(options)
+        assert (made.attrs["candidate"], made.attrs["margin"]) == ("async", 0.02)
+        assert made["latency_baseline"].attrs["units"] == "s"

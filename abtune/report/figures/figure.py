@@ -35,7 +35,7 @@ def require_matplotlib() -> None:
 def new_figure(
     panels: int, width: float, height: float, *, columns: int = COLUMNS
 ) -> tuple[Figure, Sequence[Axes]]:
-    """Return an empty figure with its panels of this size in inches, with at most this many in a row."""
+    """Return an empty figure with its panels of this size in inches, in rows of at most ``columns``."""
     require_matplotlib()
     import matplotlib as mpl
     from matplotlib.figure import Figure as NewFigure

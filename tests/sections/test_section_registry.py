@@ -1,0 +1,59 @@
+"""Sections from Python: the values that the command line prints."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from running import Run
+
+import abtune
+from abtune.compare.results import Analysis
+from abtune.errors import InputError
+from abtune.report.formats.machine import plain
+
+
+@pytest.fixture(scope="module")
+def analysis() -> Analysis:
+    return abtune.analyze(abtune.open_dataset("h200-pilot"))
+
+
+@pytest.mark.parametrize(
+    ("section", "options"),
+    [("noise", {}), ("curve", {}), ("winners", {}), ("explain", {"explain": "M=896*"})],
+)
+def test_values_are_those_of_json(
+    analysis: Analysis, run: Run, section: str, options: dict[str, Any]
+) -> None:
+    """A section as a value has the fields of the same section in JSON."""
+    given = [f"--{section}", *options.values(), "--format", "json"]
+    document = json.loads(run("analyze", "h200-pilot", *given).out)
+    assert plain(abtune.describe(analysis, section, **options)) == document[section]
+
+
+def test_single_runs_borrow_noise() -> None:
+    """An option of a section is passed by name."""
+    table = abtune.analyze(abtune.open_dataset("tvm14009-rtx3080"))
+    alone, lent = (
+        abtune.describe(table, "single_run", **options) for options in ({}, {"noise_from": "h200-deep"})
+    )
+    assert alone.outside is None
+    assert lent.outside is not None
+
+
+@pytest.mark.parametrize(
+    ("section", "options", "message"),
+    [
+        ("noisy", {}, "unknown section 'noisy'; did you mean: noise"),
+        ("noise", {"noise_from": "x"}, "unknown option of noise 'noise_from'"),
+        ("curve", {"figure": "a.png"}, "unknown option of curve 'figure'"),
+        ("explain", {}, "explain needs shape"),
+        ("same_schedule", {}, "transfers"),
+    ],
+)
+def test_what_is_missing_is_said(
+    analysis: Analysis, section: str, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        abtune.describe(analysis, section, **options)
