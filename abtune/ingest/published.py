@@ -141,8 +141,8 @@ def parse_published(text: str, *, unit: str = "", attrs: dict[str, Any] | None =
     for row in rows:
         if (first := seen.setdefault(row.label, row.line)) != row.line:
             raise DatasetError(
-                f"line {row.line}: shape {row.label} is already in line {first}; for several timings "
-                "of a shape, write a line for each: shape,config,seed,time_ms"
+                f"line {row.line}: shape {shortened(row.label, 100)} is already in line {first}; for several "
+                "timings of a shape, write a line for each: shape,config,seed,time_ms"
             )
     latency = np.array([row.latency for row in rows])
     if np.isnan(latency).all():
@@ -248,15 +248,16 @@ def _read_columns(cells: Sequence[str], line: int, unit: str) -> _Columns:
     for heading, boost in zip(headings, is_boost, strict=True):
         if heading.unit and boost is not (heading.unit == "%"):
             raise DatasetError(
-                f"line {line}: column {heading.name!r} is in {heading.unit}; a boost is in %, and nothing "
-                "else is; take the column out"
+                f"line {line}: column {shortened(heading.name)!r} is in {heading.unit}; a boost is in %, and "
+                "nothing else is; take the column out"
             )
     units = tuple(heading.unit or unit for heading in named)
     bare = [config for config, own in zip(configs, units, strict=True) if not own]
     if bare and len(bare) < len(configs):
+        name = shortened(bare[0])
         raise DatasetError(
-            f"line {line}: column {bare[0]!r} has no unit beside one that has; name it '{bare[0]} (ms)' or "
-            f"'{bare[0]} (GFLOPS)', whichever it is, or give --unit"
+            f"line {line}: column {name!r} has no unit beside one that has; name it '{name} (ms)' or "
+            f"'{name} (GFLOPS)', whichever it is, or give --unit"
         )
     return _Columns(
         configs=configs,
@@ -272,7 +273,8 @@ def _read_columns(cells: Sequence[str], line: int, unit: str) -> _Columns:
 def _check_same(columns: _Columns, first: _Columns, line: int) -> None:
     """Check that a table has the configurations of the first one, and units if and only if that one has."""
     if columns.configs != first.configs:
-        raise DatasetError(f"line {line}: configurations are {columns.configs}, but above {first.configs}")
+        here, above = (", ".join(map(shortened, table.configs[:12])) for table in (columns, first))
+        raise DatasetError(f"line {line}: configurations are {here}, but above {above}")
     if columns.assumed != first.assumed:
         without = "this table" if columns.assumed else "the first table"
         raise DatasetError(
@@ -305,10 +307,12 @@ def _read_label(label: str, columns: _Columns, line: int) -> Shape | None:
             raise DatasetError(
                 f"line {line}: {near}; labels are such as {_LABELS}, from which the operations of a "
                 "throughput are counted; if these are times, for which any label will do, say so: "
-                f"'{name} (ms)'"
+                f"'{shortened(name)} (ms)'"
             )
     if not label or _is_summary(label):
-        raise DatasetError(f"line {line}: {label!r} is not the label of a shape; take the line out")
+        raise DatasetError(
+            f"line {line}: {shortened(label)!r} is not the label of a shape; take the line out"
+        )
     return None
 
 
@@ -330,7 +334,7 @@ def _read_latency(cell: str, unit: str, shape: Shape | None, line: int) -> float
     )
     if not 1e-30 < number < math.inf:
         what = "time" if unit in PER_SECOND else "throughput"
-        raise DatasetError(f"line {line}: a {what} must be positive, not {cell}")
+        raise DatasetError(f"line {line}: a {what} must be positive, not {shortened(cell)}")
     if shape is None or unit in PER_SECOND:
         return number / PER_SECOND[unit]
     return published_flop(shape) / (number * FLOPS[unit])
@@ -351,7 +355,8 @@ def _check_boost(cell: str, latency: Sequence[float], line: int, *, quotient: bo
     half = 0.51 * 10.0 ** min(exponent, 9) if isinstance(exponent, int) else 0.0
     if not any(abs(stated - value) <= half + 1e-12 * (100 + abs(value)) for value in values):  # NaN is not
         raise DatasetError(
-            f"line {line}: the {name} is printed as {cell}, but the row gives {values[0]:.6g}{unit}"
+            f"line {line}: the {name} is printed as {shortened(cell)}, but the row gives "
+            f"{values[0]:.6g}{unit}"
         )
 
 

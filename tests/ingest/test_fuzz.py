@@ -7,6 +7,7 @@ takes that many new ones of each file.
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import os
@@ -26,6 +27,7 @@ from import_samples import SAMPLES, TUNED
 import abtune
 from abtune.dataset.check import validate
 from abtune.errors import AbtuneError
+from abtune.ingest.importer import Importer
 from abtune.ingest.importers import IMPORTERS, importer_named, recognise, run_importer
 from abtune.ingest.sources import Source
 from abtune.ingest.weight_files import read_weights
@@ -114,7 +116,7 @@ def changed_json(draw: st.DrawFn, content: bytes) -> bytes:
         known = list(places(lines))
         container, key = known[draw(st.integers(0, len(known) - 1))]
         if draw(st.booleans()) or container is lines:
-            container[key] = draw(st.sampled_from(HOSTILE))
+            container[key] = copy.deepcopy(draw(st.sampled_from(HOSTILE)))
         else:
             del container[key]
     return "\n".join(json.dumps(line) for line in lines).encode("utf-8", "surrogatepass")
@@ -135,6 +137,16 @@ def outcome(read: Callable[[], xr.Dataset | None]) -> None:
     assert len(said) < 3_000
 
 
+def values_for(importer: Importer, told: dict[str, str]) -> dict[str, str]:
+    """Return the values of an importer's options."""
+    return {option.name: told.get(option.name, option.default) for option in importer.options}
+
+
+def read_by_content(source: Source, told: dict[str, str]) -> xr.Dataset:
+    importer = recognise([source])
+    return run_importer(importer, (source,), values_for(importer, told)).dataset
+
+
 @pytest.mark.parametrize("case", CASES)
 @FUZZ
 @given(data=st.data())
@@ -143,8 +155,6 @@ def test_importers_read_or_refuse(case: str, data: st.DataObject) -> None:
     name, original, config, told = CASES[case]
     content = original.encode() if isinstance(original, str) else original.read_bytes()
     mutated = data.draw(changed_json(content) | changed_bytes(content))
-    importer = importer_named(name)
-    values = {option.name: told.get(option.name, option.default) for option in importer.options}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "input.csv" if isinstance(original, str) else original.name)
         if name in {"databases", "criterion"} and isinstance(original, Path):
@@ -159,8 +169,8 @@ def test_importers_read_or_refuse(case: str, data: st.DataObject) -> None:
             else path
         )
         source = Source(path=given_path, config=config)
-        outcome(lambda: importer.read((source,), values).dataset)
-        outcome(lambda: run_importer(recognise([source]), (source,), values).dataset)
+        outcome(lambda: importer_named(name).read((source,), values_for(importer_named(name), told)).dataset)
+        outcome(lambda: read_by_content(source, told))
 
 
 WEIGHTS = st.sampled_from([b'{"a": 3, "b": 1.5}', b"label,weight\na,3\nb,1.5\n"])
