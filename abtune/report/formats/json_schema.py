@@ -10,6 +10,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 import xarray as xr
 
 from abtune.compare.results import Analysis, Comparison
+from abtune.dataset.schema import SeedDesign
 from abtune.report.fields import ANALYSIS, COMPARISON
 
 _NUMBER = {float: "number", int: "integer", str: "string", bool: "boolean", type(None): "null"}
@@ -22,6 +23,7 @@ def analysis_schema() -> dict[str, Any]:
     analysis["properties"] |= {
         "abtune_version": {"type": "string"},
         "origin": {"type": "string"},
+        "design": {"enum": [design.value for design in SeedDesign]},
         "comparisons": {"type": "array", "items": comparison},
     }
     return {
