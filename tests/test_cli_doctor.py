@@ -22,6 +22,7 @@ def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the machine look idle and have memory."""
     monkeypatch.setattr("os.getloadavg", lambda: (0.0, 0.0, 0.0))
     monkeypatch.setattr("abtune.measure.doctor.machine_checks._available_memory", lambda: 64e9)
+    monkeypatch.setattr("abtune.measure.doctor.machine_checks.allocator", lambda: {"LD_PRELOAD": "fast"})
 
 
 @pytest.mark.usefixtures("quiet")
@@ -39,6 +40,7 @@ def test_a_real_trial_prints_one_table(capfd: pytest.CaptureFixture[str]) -> Non
         "C compiler",
         "target",
         "cores",
+        "allocator",
         "load",
         "output",
         "dask",

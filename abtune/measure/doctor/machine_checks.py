@@ -26,7 +26,7 @@ from abtune.measure.plan.target import ONE_THREAD, TargetFacts
 from abtune.measure.tvm.cuda import nvrtc
 from abtune.measure.workers.child import Slot
 from abtune.measure.workers.find_target import find_compiler, find_target, require_tvm
-from abtune.measure.workers.fork_server import ChildError, ForkServer
+from abtune.measure.workers.fork_server import ChildError, ForkServer, allocator
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
@@ -152,6 +152,13 @@ def check_host(cores: int) -> Iterator[Finding]:
         yield warning("cores", state, f"searches may run out of memory; abtune sweep --cores {fitting}")
     else:
         yield ok("cores", state)
+    if sys.platform == "linux":
+        library = {**allocator(), **os.environ}.get("LD_PRELOAD")
+        if library:
+            yield ok("allocator", library)
+        else:
+            advice = "searches are faster with tcmalloc; Debian and Ubuntu: apt install libtcmalloc-minimal4"
+            yield warning("allocator", "that of the C library", advice)
     with contextlib.suppress(OSError, AttributeError):  # not every system counts its load
         load = os.getloadavg()[0]
         state = f"{load:.1f} in the last minute, on {cores} cores"

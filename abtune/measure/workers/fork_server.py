@@ -7,6 +7,7 @@ main module in every child, so every script that sweeps would need a guard.
 from __future__ import annotations
 
 import contextlib
+import ctypes.util
 import json
 import os
 import signal
@@ -38,6 +39,12 @@ spec.loader.exec_module(sys.modules["abtune"])
 from {fork_main.__name__} import main
 main(int(descriptor), module)
 """
+
+
+def allocator() -> dict[str, str]:
+    """Return the environment that loads tcmalloc, with which searches are faster; empty if it is missing."""
+    library = ctypes.util.find_library("tcmalloc_minimal")
+    return {"LD_PRELOAD": library} if library else {}
 
 
 class ChildError(Exception):
@@ -146,7 +153,7 @@ class ForkServer:
                 stdin=subprocess.DEVNULL,
                 stdout=self._output,
                 stderr=self._output,
-                env={**os.environ, **self._environment},
+                env={**allocator(), **os.environ, **self._environment},
                 start_new_session=True,  # Ctrl-C in the terminal is for the parent to handle
             )
         if self._closed:  # meanwhile

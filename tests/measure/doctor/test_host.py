@@ -14,15 +14,27 @@ from abtune.measure.doctor.machine_checks import Level
 def test_memory_and_load(monkeypatch: pytest.MonkeyPatch) -> None:
     """Too little memory for the cores and a busy machine are warnings with numbers."""
     monkeypatch.setattr(machine_checks, "_available_memory", lambda: 4e9)
+    monkeypatch.setattr(machine_checks, "allocator", lambda: {"LD_PRELOAD": "fast"})
     monkeypatch.setattr("os.getloadavg", lambda: (9.0, 0.0, 0.0))
-    memory, load = machine_checks.check_host(16)
+    memory, _, load = machine_checks.check_host(16)
     assert (memory.level, load.level) == (Level.WARNING, Level.WARNING)
     assert memory.advice.endswith("abtune sweep --cores 5")
     assert load.state == "9.0 in the last minute, on 16 cores"
     monkeypatch.setattr("os.getloadavg", lambda: (0.1, 0.0, 0.0))
-    assert [finding.level for finding in machine_checks.check_host(2)] == [Level.OK, Level.OK]
+    assert [finding.level for finding in machine_checks.check_host(2)] == [Level.OK] * 3
     monkeypatch.delattr("os.getloadavg")
-    assert len(list(machine_checks.check_host(2))) == 1
+    assert len(list(machine_checks.check_host(2))) == 2
+
+
+def test_an_allocator_that_is_missing_is_recommended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without tcmalloc the advice is how to install it; an allocator that the user chose is left alone."""
+    monkeypatch.setattr("ctypes.util.find_library", lambda name: None)
+    monkeypatch.delenv("LD_PRELOAD", raising=False)
+    _, found, *_ = machine_checks.check_host(2)
+    assert (found.level, found.advice.partition("apt ")[2]) == (Level.WARNING, "install libtcmalloc-minimal4")
+    monkeypatch.setenv("LD_PRELOAD", "mine.so")
+    _, found, *_ = machine_checks.check_host(2)
+    assert (found.level, found.state) == (Level.OK, "mine.so")
 
 
 def test_the_place_of_the_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

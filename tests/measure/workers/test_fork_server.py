@@ -93,6 +93,17 @@ def test_children_run_the_abtune_of_their_parent(tmp_path: Path, monkeypatch: py
         assert child.call("file_of", "abtune", timeout=LONG) == abtune.__file__
 
 
+@pytest.mark.parametrize(("chosen", "loaded"), [("", "libm.so.6"), ("libdl.so.2", "libdl.so.2")])
+def test_children_use_a_fast_allocator(monkeypatch: pytest.MonkeyPatch, chosen: str, loaded: str) -> None:
+    """The allocator is loaded before all else where it is installed, unless the user has chosen another."""
+    monkeypatch.setattr("ctypes.util.find_library", lambda name: "libm.so.6")  # any library that is there
+    monkeypatch.setenv("LD_PRELOAD", chosen)
+    if not chosen:
+        monkeypatch.delenv("LD_PRELOAD")
+    with ForkServer("faulty", {}) as fork_server, closing(Slot(fork_server, {})) as slot:
+        assert slot.call("variable", "LD_PRELOAD", timeout=LONG) == loaded
+
+
 def test_what_is_forked_has_one_thread(fork_server: ForkServer) -> None:
     """A fork server has one thread, because a fork copies only the thread that forks."""
     with closing(ChildProcess(fork_server, {})) as child:
