@@ -58,6 +58,9 @@ class Watch:
         """Begin to look, or stop."""
         self._tuning = phase == "tuning"
 
+    def tell(self, news: str) -> None:
+        """Show nothing."""
+
     def advance(self, steps: int) -> None:
         """Look, if it is time."""
         before, self._done = self._done, self._done + steps

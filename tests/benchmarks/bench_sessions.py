@@ -36,6 +36,8 @@ class Noting:
         self.began[phase] = time.time()
     def advance(self, steps):
         pass
+    def tell(self, news):
+        pass
 
 @contextlib.contextmanager
 def progress_for(stream):

@@ -29,12 +29,17 @@ class Bar:
             return
         if self._task is not None:
             self._progress.update(self._task, visible=False)
-        self._task = self._progress.add_task(phase, total=total, completed=done)
+        self._task = self._progress.add_task(phase, total=total, completed=done, news="")
 
     def advance(self, steps: int) -> None:
         """Count steps done."""
         if self._progress is not None and self._task is not None:
             self._progress.advance(self._task, steps)
+
+    def tell(self, news: str) -> None:
+        """Show news beside the bar."""
+        if self._progress is not None and self._task is not None:
+            self._progress.update(self._task, news=news)
 
 
 @contextlib.contextmanager
@@ -60,6 +65,7 @@ def progress_for(stream: TextIO) -> Iterator[SweepProgress]:
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(elapsed_when_finished=False),
+        TextColumn("{task.fields[news]}"),
     )
     # Rich would look at the last 30 s alone, in which a slow search reports at most once.
     with Progress(

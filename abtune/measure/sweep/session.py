@@ -17,6 +17,7 @@ from abtune.measure.plan.plan import Plan
 from abtune.measure.plan.records import RunRecord
 from abtune.measure.store.store import Store
 from abtune.measure.workers.cluster import Cluster
+from abtune.text import count, percent
 
 # Seconds at the end of a session for interrupting the workers and writing the dataset.
 SLACK = 5.0
@@ -32,6 +33,9 @@ class Progress(Protocol):
 
     def advance(self, steps: int) -> None:
         """Count steps that were done just now."""
+
+    def tell(self, news: str) -> None:
+        """Show what the finished runs say so far, in place of the last news."""
 
 
 @dataclass(slots=True)
@@ -98,6 +102,7 @@ class Session:
             )
             for shape in plan.shapes
         }
+        self._logs: dict[tuple[str, str], list[float]] = {}  # latencies by shape and configuration
         for record in store.records():
             if record.shape in self.winners:
                 self._count(record)
@@ -111,10 +116,27 @@ class Session:
         """Count a run that is over now."""
         self.winners[record.shape].awaited -= 1
         self._count(record)
+        self.progress.tell(self._boost_so_far())
 
     def _count(self, record: RunRecord) -> None:
         if record.status is RunStatus.COMPLETE:
             self.winners[record.shape].latencies.append(record.search_latency)
+            self._logs.setdefault((record.shape, record.config), []).append(math.log(record.search_latency))
+
+    def _boost_so_far(self) -> str:
+        """Return the mean boost over the shapes that have two winners of both; empty without one."""
+        baseline, candidate = self.plan.configs[0].name, self.plan.configs[-1].name
+        both = [
+            (self._logs.get((shape, baseline), []), self._logs.get((shape, candidate), []))
+            for shape in self.winners
+        ]
+        boosts = [
+            statistics.mean(one) - statistics.mean(two) for one, two in both if min(len(one), len(two)) > 1
+        ]
+        if not boosts:
+            return ""
+        boost = percent(math.expm1(statistics.mean(boosts)), signed=True)
+        return f"{candidate} {boost} over {count(len(boosts), 'shape')}, not final"
 
     def reserve(self) -> float:
         """Return the estimated seconds for re-measuring winners if the searches end now."""

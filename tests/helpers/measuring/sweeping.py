@@ -32,6 +32,7 @@ class Steps:
     def __init__(self) -> None:
         self.phases: list[tuple[str, int, int]] = []
         self.done: list[int] = []
+        self.news: list[str] = []
 
     def begin(self, phase: str, total: int, done: int) -> None:
         self.phases.append((phase, total, done))
@@ -39,6 +40,9 @@ class Steps:
 
     def advance(self, steps: int) -> None:
         self.done[-1] += steps
+
+    def tell(self, news: str) -> None:
+        self.news.append(news)
 
 
 def run_sweep(

@@ -58,6 +58,10 @@ def test_a_sweep_does_what_was_planned(store: Store, log: Path) -> None:
     assert dataset["search_latency"].equals(dataset["trial_latency"].min("trial").assign_attrs())
     xr.testing.assert_identical(abtune.open_dataset(store.dataset), dataset)
     assert steps.phases == [("tuning", 32, 0), ("re-measuring", 8, 0)]
+    logs = np.log(dataset["search_latency"]).mean("seed")
+    boost = np.expm1((logs.sel(config="plain") - logs.sel(config="new")).mean())
+    assert steps.news[-1] == f"new {100 * float(boost):+.2g}% over 2 shapes, not final"
+    assert steps.news[0] == ""  # one seed says nothing
     assert steps.done == [32, 8]
     assert not children(str(log))
 

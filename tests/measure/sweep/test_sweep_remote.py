@@ -15,7 +15,7 @@ import xarray as xr
 from forked import Forked
 from measure_builders import NEW, OTHER, PLAIN, SMALL, small_plan
 from processes import children, wait_until
-from sweeping import calls, config, run_sweep, without_circumstances
+from sweeping import Steps, calls, config, run_sweep, without_circumstances
 
 import abtune
 from abtune.dataset.schema import RunStatus
@@ -120,10 +120,7 @@ def test_a_worker_that_dies_costs_nothing(scheduler: str, worker: Start, store: 
     first, _ = worker(1), worker(2)
     plan = small_plan(seeds=3, configs=SLOW)
 
-    class KillFirst:
-        def begin(self, phase: str, total: int, done: int) -> None:
-            pass
-
+    class KillFirst(Steps):
         def advance(self, steps: int) -> None:
             if first.poll() is None:
                 os.kill(first.pid, signal.SIGKILL)
@@ -177,10 +174,7 @@ def test_a_scheduler_that_dies_is_one_line(
     worker(1)
     plan = small_plan(seeds=3, configs=SLOW)
 
-    class KillScheduler:
-        def begin(self, phase: str, total: int, done: int) -> None:
-            pass
-
+    class KillScheduler(Steps):
         def advance(self, steps: int) -> None:
             scheduling.kill()
 
