@@ -32,9 +32,14 @@ def carry_over(config: Configuration, trace: Trace) -> list[Trace]:
 
 
 def adopted(config: Configuration, trace: Trace) -> list[Trace]:
-    """Return the variants of a schedule that a configuration would search: the schedule as it is, too."""
+    """Return the variants of a schedule that a configuration could have found.
+
+    The schedule as it is belongs to them, unless the configuration skips what it has. Of a design space of
+    the user, only its own function knows what it contains.
+    """
     skipped = config.skipped_annotation
-    as_it_is = [] if skipped and any(trace.annotated(skipped)) else [trace]
+    is_outside = (skipped and any(trace.annotated(skipped))) or (config.space and config.transfer)
+    as_it_is = [] if is_outside else [trace]
     carried = carry_over(config, trace) if config.transfer else []
     return as_it_is + [variant for variant in carried if variant not in as_it_is]
 

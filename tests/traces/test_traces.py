@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 import abtune
+from abtune.configurations import ASYNC, MAINLINE, Configuration
 from abtune.errors import DatasetError
 from abtune.traces.allowed import require_allowed
+from abtune.traces.carry_over import adopted
 from abtune.traces.pipelines import PREFIX, STAGES, pipeline_stage, with_pipeline, without_pipeline
 from abtune.traces.trace import Instruction, Trace, read_trace, write_trace
 
@@ -137,3 +140,23 @@ def test_prefix_covers_all_keys_of_a_pipeline() -> None:
     for value in winners("async"):
         keys = {step.annotation for step in without_pipeline(read_trace(value)).instructions}
         assert not [key for key in keys if key.startswith(PREFIX)]
+
+
+def doubled(trace: list[Any]) -> list[list[Any]]:
+    """Return a trace twice, without its last step."""
+    steps, decisions = trace
+    return [[steps[:-1], decisions]] * 2
+
+
+def test_a_configuration_takes_over_what_it_could_have_found() -> None:
+    """Mainline skips pipelines and async has both kinds; for a space of the user its function decides."""
+    plain = next(trace for trace in map(read_trace, winners("mainline")))
+    piped = next(trace for trace in map(read_trace, winners("async")) if pipeline_stage(trace) is not None)
+    assert adopted(MAINLINE, plain) == [plain]
+    assert adopted(MAINLINE, piped) == [without_pipeline(piped)]
+    assert adopted(ASYNC, plain) == [plain, *(with_pipeline(plain, stage) for stage in STAGES)]
+    assert adopted(ASYNC, piped)[0] == piped
+    own = Configuration(name="own", space="module:space")
+    assert adopted(own, plain) == [plain]
+    shorter = Trace(instructions=plain.instructions[:-1])
+    assert adopted(replace(own, transfer=f"{__name__}:doubled"), plain) == [shorter, shorter]
