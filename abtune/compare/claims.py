@@ -37,19 +37,7 @@ class Claims:
 def make_claims(
     samples: TwoSample, one_sided: OneSided | None, rows: Sequence[Comparison], settings: Settings
 ) -> Claims:
-    """Return what the data show of all shapes, and of each kind of workload.
-
-    Parameters
-    ----------
-    samples : TwoSample
-        Seeds of both configurations.
-    one_sided : OneSided or None
-        The evidence; without it nothing is claimed.
-    rows : sequence of Comparison
-        The verdicts. A shape whose verdict is invalid counts against every claim.
-    settings : Settings
-        Level and tolerance.
-    """
+    """Return what the data show of all shapes and each workload; an invalid shape counts against claims."""
     if one_sided is None:
         return Claims()
     valid = np.array([row.verdict is not Verdict.INVALID for row in rows])
@@ -121,19 +109,7 @@ def _worst(one_sided: OneSided, rows: Sequence[Comparison], settings: Settings) 
 
 
 def make_sentence(overall: Aggregate, rows: Sequence[Comparison], claims: Claims, settings: Settings) -> str:
-    """Return the result in one or two sentences, which say no more than verdicts, interval and claims.
-
-    Parameters
-    ----------
-    overall : Aggregate
-        The mean boost over these shapes.
-    rows : sequence of Comparison
-        The verdicts.
-    claims : Claims
-        What is shown of all shapes.
-    settings : Settings
-        Names, level and tolerance.
-    """
+    """Return the result in one or two sentences, which say no more than verdicts, interval and claims."""
     judged = [row for row in rows if row.verdict is not Verdict.INVALID]
     if not judged:
         return f"There is no verdict on {_shapes(rows)}. {rows[0].reason}"

@@ -36,16 +36,7 @@ class Judgement:
 
 
 def judge(row: Evidence, settings: Settings) -> Judgement:
-    """Return what the data support for one shape.
-
-    Notes
-    -----
-    *invalid* if a configuration has fewer than two seeds, or if most of its runs are lost: the comparison
-    would then be about a small part of the distribution. *improved* or *regressed* if all gates of a
-    difference pass; *equivalent* if the gate of equivalence passes; *not slower* if its gate passes; else
-    *inconclusive*. A small but certain difference is a difference, unless it is required to be larger than
-    the margin.
-    """
+    """Return what the data support for one shape: the first rule whose gates pass decides."""
     gates = (
         *(_for_pairs(row) if settings.paired else _for_any(row)),
         *_for_difference(row, settings),

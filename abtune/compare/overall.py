@@ -57,19 +57,7 @@ class OverallResult:
 def overall(
     sides: tuple[Samples, Samples], shapes: tuple[str, ...], log_boost: Floats, settings: Settings
 ) -> OverallResult:
-    """Return the summary of the shapes that both configurations have.
-
-    Parameters
-    ----------
-    sides : tuple of Samples
-        Baseline and candidate.
-    shapes : tuple of str
-        Labels.
-    log_boost : ndarray, shape (shapes,)
-        Log ratio of geometric means; NaN where a configuration has no timing.
-    settings : Settings
-        Its level, and its weights if the time of a program is wanted.
-    """
+    """Return the summary of all shapes; ``log_boost`` is of geometric means, NaN without timings of both."""
     baseline, candidate = sides
     level = settings.level
     matched = ~np.isnan(log_boost)
@@ -220,18 +208,9 @@ def _mean(values: Floats) -> float:
 def _program_time(
     sides: tuple[Samples, Samples], shapes: tuple[str, ...], weights: Weights, level: float
 ) -> Weighted:
-    """Return the boost of the summed time of all calls of a program.
-
-    Raises
-    ------
-    InputError
-        If a label of strict weights is not in the dataset, or no shape has a weight and timings.
-
-    Notes
-    -----
-    T = sum w L with the geometric mean latency L of each shape; d log T = sum (w L/T) d log L, so that the
-    error of log T is that of a weighted sum of mean logs, summed within each seed first.
-    """
+    """Return the boost of the summed time of all calls of a program."""
+    # T = sum w L with the geometric mean latencies L; d log T = sum (w L/T) d log L. So the error of log T is
+    # that of a weighted sum of mean logs, summed within each seed first.
     unknown = [label for label in weights.calls if label not in shapes]
     if unknown and weights.strict:
         raise InputError(f"{weights.name}: {unknown_name('shape', unknown[0], shapes)}")

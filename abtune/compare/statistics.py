@@ -22,67 +22,32 @@ from abtune.stats.variance import floored, moments
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DesignPower:
-    """What the design can show.
+    """What the design can show."""
 
-    Attributes
-    ----------
-    detectable : ndarray, shape (shapes,)
-        Boost that is detected with 80 % power, correction included; infinite if none can be.
-    fewest : int
-        Seeds per configuration below which no p-value passes the correction by itself.
-    """
-
-    detectable: Floats
-    fewest: int
+    detectable: Floats  # boost that is detected with 80 % power, correction included; infinite if none can be
+    fewest: int  # seeds per configuration below which no p-value passes the correction by itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statistics:
-    """Everything computed of all shapes at once; each array has shape (shapes,).
+    """Everything computed of all shapes at once; each array has shape (shapes,)."""
 
-    Attributes
-    ----------
-    log_boost : ndarray
-        Of the estimand.
-    log_ratio : ndarray
-        Of geometric means, which the overall boosts are made of.
-    interval, welch : Interval
-        The interval asked for, and the closed-form one of the same estimand; for medians, the same twice.
-    simultaneous : Interval
-        Covers all shapes at once, and nowhere lies inside ``interval``.
-    tests : Tests
-    plan : DesignPower
-    one_sided : OneSided or None
-        What one-sided claims rest on; None for medians, which have none.
-    at_least : ndarray
-        Lower bounds of the log boosts of all shapes at once; NaN where unknown.
-    """
-
-    log_boost: Floats
-    log_ratio: Floats
+    log_boost: Floats  # of the estimand
+    log_ratio: Floats  # of geometric means, which the overall boosts are made of
+    # The interval asked for, and the closed-form one of the same estimand; for medians, the same twice.
     interval: Interval
     welch: Interval
-    simultaneous: Interval
+    simultaneous: Interval  # covers all shapes at once, and nowhere lies inside `interval`
     tests: Tests
     plan: DesignPower
-    one_sided: OneSided | None
-    at_least: Floats
+    one_sided: OneSided | None  # what one-sided claims rest on; None for medians, which have none
+    at_least: Floats  # lower bounds of the log boosts of all shapes at once; NaN where unknown
 
 
 def compute(
     baseline: Samples, candidate: Samples, settings: Settings, rng: np.random.Generator
 ) -> Statistics:
-    """Return every number of an analysis, for all shapes at once.
-
-    Parameters
-    ----------
-    baseline, candidate : Samples
-        Both configurations.
-    settings : Settings
-        Which interval, test and correction, and at which level.
-    rng : numpy.random.Generator
-        For what cannot be counted or computed.
-    """
+    """Return every number of an analysis, for all shapes at once."""
     samples, estimand = two_sample(baseline, candidate), Estimand(settings.estimand)
     tests = run_tests(samples, settings, rng)
     interval = settings.interval.compute(samples, level=settings.level, rng=rng)
@@ -156,24 +121,7 @@ def _plan(baseline: Samples, candidate: Samples, settings: Settings, *, tests: i
 def seeds_to_find(
     boost: npt.ArrayLike, baseline: Samples, candidate: Samples, settings: Settings, *, tests: int
 ) -> Integers:
-    """Return how many seeds per configuration find a boost with 80 % power, judged as these samples are.
-
-    Parameters
-    ----------
-    boost : array_like, shape (shapes,) or ()
-        True boost, a fraction, not zero.
-    baseline, candidate : Samples
-        Both configurations.
-    settings : Settings
-        Test, correction and level.
-    tests : int
-        Shapes that the correction covers.
-
-    Returns
-    -------
-    ndarray of int, shape (shapes,)
-        0 where the noise of a configuration is unknown.
-    """
+    """Return the seeds per configuration that find a boost with 80 % power; 0 where the noise is unknown."""
     first, second = map(lent_noise, what_varies(baseline, candidate))
     return seeds_needed(boost, first, second, _requirement(settings, tests))
 

@@ -77,15 +77,7 @@ def boost_texts(rows: Sequence[Interval], *, level: float, decimals: int) -> lis
 
 
 def shape_columns(analysis: Analysis, notes: Sequence[tuple[int, ...]]) -> tuple[Column | Drawn, ...]:
-    """Return the columns of the table of shapes, a row for each comparison.
-
-    Parameters
-    ----------
-    analysis : Analysis
-        As :func:`abtune.analyze` returns it. Columns that are empty in every row are left out.
-    notes : sequence of tuple of int
-        The footnotes of each comparison, which stand beside its verdict.
-    """
+    """Return the columns of the table of shapes that say something; ``notes`` are footnotes of verdicts."""
     rows = analysis.comparisons
     drawn = tuple(map(shape_interval, rows))
     verdicts = [

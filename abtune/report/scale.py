@@ -21,24 +21,14 @@ _AIR = 0.04
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:
-    """A boost and its interval as numbers; fractions, NaN where there is none.
-
-    Attributes
-    ----------
-    low, value, high : float
-        Lower limit, estimate, upper limit.
-    wide_low, wide_high : float
-        A wider interval to draw behind this one, such as the simultaneous interval.
-    tone : str
-        A verdict, ``overall``, or empty: the colour and the shape of the marker.
-    """
+    """A boost and its interval as numbers; fractions, NaN where there is none."""
 
     low: float
     value: float
     high: float
-    wide_low: float = NAN
+    wide_low: float = NAN  # a wider interval behind this one, such as the simultaneous one
     wide_high: float = NAN
-    tone: str = ""
+    tone: str = ""  # a verdict, overall, or empty: the colour and the shape of the marker
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,25 +57,15 @@ class Scale:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stretch:
-    """The part of an interval that lies on a scale.
+    """The part of an interval that lies on a scale."""
 
-    Attributes
-    ----------
-    low, high, wide_low, wide_high : float
-        Limits, clipped to the scale; NaN where there is no interval.
-    below, above : bool
-        Whether the interval or the estimate goes on beyond the scale.
-    value : float
-        The estimate; NaN if there is none or it is beyond the scale.
-    """
-
-    low: float
+    low: float  # limits, clipped to the scale; NaN where there is no interval
     high: float
     wide_low: float
     wide_high: float
-    below: bool
+    below: bool  # whether the interval or the estimate goes on beyond the scale
     above: bool
-    value: float
+    value: float  # the estimate; NaN if there is none or it is beyond the scale
 
 
 def choose_scale(intervals: Sequence[Interval], *, margin: float, further: Iterable[float] = ()) -> Scale:

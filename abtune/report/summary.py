@@ -40,46 +40,22 @@ _SINGLE_RUNS = "One run per cell: --single-run says what such a table supports."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """What of an analysis is shown; nothing here changes a number.
+    """What of an analysis is shown; nothing here changes a number."""
 
-    Attributes
-    ----------
-    why : bool
-        Whether the reasons of the verdicts are unfolded from the start.
-    source : str
-        The name of the dataset.
-    hints : tuple of str
-        Sentences about options that would say more.
-    rows : tuple of int, optional
-        Positions of the comparisons that are shown, in order; None for all as they are.
-    brief : bool
-        Whether only the overall result is shown.
-    """
-
-    why: bool = False
+    why: bool = False  # whether the reasons of the verdicts are unfolded from the start
     source: str = ""
-    hints: tuple[str, ...] = ()
-    rows: tuple[int, ...] | None = None
-    brief: bool = False
+    hints: tuple[str, ...] = ()  # sentences about options that would say more
+    rows: tuple[int, ...] | None = None  # positions of the comparisons that are shown; None for all
+    brief: bool = False  # whether only the overall result is shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notes:
-    """The caveats of an analysis, each once.
+    """The caveats of an analysis, each once."""
 
-    Attributes
-    ----------
-    general : tuple of str
-        Caveats of the design or of every shape; rows carry no mark for these.
-    numbered : tuple of str
-        Footnotes 1, 2, ... in order of first appearance.
-    marks : tuple of tuple of int
-        For each comparison the numbers of its footnotes.
-    """
-
-    general: tuple[str, ...]
-    numbered: tuple[str, ...]
-    marks: tuple[tuple[int, ...], ...]
+    general: tuple[str, ...]  # caveats of the design or of every shape; rows carry no mark for these
+    numbered: tuple[str, ...]  # footnotes 1, 2, ... in order of first appearance
+    marks: tuple[tuple[int, ...], ...]  # for each comparison the numbers of its footnotes
 
 
 def analysis_report(analysis: Analysis, *sections: Section, view: View = View()) -> Report:
@@ -88,15 +64,7 @@ def analysis_report(analysis: Analysis, *sections: Section, view: View = View())
 
 
 def analysis_section(analysis: Analysis, view: View = View()) -> Section:
-    """Return an analysis as a section, whose fields stand at the top level of JSON.
-
-    Parameters
-    ----------
-    analysis : Analysis
-        As :func:`abtune.analyze` returns it.
-    view : View
-        What of it people are shown.
-    """
+    """Return an analysis as a section, whose fields stand at the top level of JSON."""
     return Section(
         name="",
         page=tuple(_parts(analysis, view)),

@@ -21,21 +21,11 @@ Render: TypeAlias = "Callable[[Report, TextIO | None], str]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
-    """A format of reports.
+    """A format of reports."""
 
-    Attributes
-    ----------
-    name : str
-        Its name for ``--format``.
-    suffixes : tuple of str
-        Endings of file names that choose it, in lower case.
-    render : callable
-        Returns the text of a report.
-    """
-
-    name: str
-    suffixes: tuple[str, ...]
-    render: Render
+    name: str  # its name for `--format`
+    suffixes: tuple[str, ...]  # endings of file names that choose it, in lower case
+    render: Render  # returns the text of a report
 
 
 def _from(module: str, function: str = "render") -> Render:

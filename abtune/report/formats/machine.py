@@ -36,11 +36,6 @@ def render_csv(report: Report, stream: TextIO | None = None) -> str:  # noqa: AR
 
     Sentences of one cell are joined by semicolons. Control characters in names become question marks, so that
     a line of the file is a row of the table.
-
-    Raises
-    ------
-    InputError
-        If a section has no rows.
     """
     records = [{name: _cell(value) for name, value in row.items()} for row in rows_of(report, "CSV")]
     text = io.StringIO()
@@ -65,13 +60,7 @@ def rows_of(report: Report, form: str, *, needs: str = "shape") -> list[Mapping[
 
 
 def render_sentence(report: Report, stream: TextIO | None = None) -> str:  # noqa: ARG001 - the same for every stream
-    """Return the result of a report in one or two sentences.
-
-    Raises
-    ------
-    InputError
-        If no section has one.
-    """
+    """Return the result of a report in one or two sentences."""
     sentences = [section.sentence for section in report.sections if section.sentence]
     if not sentences:
         raise InputError(f"{report.title} has no sentence; take another --format")

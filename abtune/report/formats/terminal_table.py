@@ -40,24 +40,12 @@ _SUPERSCRIPTS = str.maketrans("0123456789,", "⁰¹²³⁴⁵⁶⁷⁸⁹ ")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fit:
-    """The columns of a table that fit, and what happens to the others.
+    """The columns of a table that fit, and what happens to the others."""
 
-    Attributes
-    ----------
-    label_width : int
-        The width of the labels.
-    widths : mapping of int to int
-        The width of each column that fits, by its position.
-    below : tuple of int
-        The positions of the columns of prose that stand below their rows.
-    remarks : tuple of str
-        Sentences below the table.
-    """
-
-    label_width: int
-    widths: Mapping[int, int]
-    below: tuple[int, ...]
-    remarks: tuple[str, ...]
+    label_width: int  # the width of the labels
+    widths: Mapping[int, int]  # the width of each column that fits, by its position
+    below: tuple[int, ...]  # the positions of the columns of prose that stand below their rows
+    remarks: tuple[str, ...]  # sentences below the table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,13 +28,6 @@ def text_for(stream: TextIO | None, draw: Callable[[Console], None]) -> str:
 
     A terminal gets colours and its own width. Anything else gets plain text as wide as its tables, so that
     no label is broken, unless the environment variable COLUMNS sets the width.
-
-    Parameters
-    ----------
-    stream : TextIO or None
-        Where the text will go.
-    draw : callable
-        Prints to the console that it is given.
     """
     terminal = stream is not None and stream.isatty()
     sheet = _Sheet(stream.encoding if stream else None)

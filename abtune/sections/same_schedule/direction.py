@@ -19,40 +19,20 @@ from abtune.stats.two_sample import Booleans, Floats
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Direction:
-    """Schedules that one configuration's searches found, built under both; boosts are fractions.
+    """Schedules that one configuration's searches found, built under both; boosts are fractions."""
 
-    Attributes
-    ----------
-    origin : str
-        The configuration whose searches found the schedules.
-    schedules : int
-        Distinct schedules, also those that do not fit.
-    fitting : int
-        Distinct schedules that both configurations can build, as different kernels.
-    does_not_fit, failed, same : int
-        Distinct schedules that the other configuration refuses, fails to build or time, or builds as the
-        same kernel.
-    effect, low, high : float
-        Mean boost of the candidate on the fitting schedules, with Student's t interval over schedules.
-    faster : float
-        Share of the fitting schedules that are faster as the candidate builds them.
-    spread : float
-        Standard deviation of the log effect over schedules.
-    p_faster, p_slower : float
-        One-sided t-tests that the mean effect is not above, or not below, zero; NaN below two schedules.
-    """
-
-    origin: str
-    schedules: int
-    fitting: int
-    does_not_fit: int
-    failed: int
-    same: int
-    effect: float
+    origin: str  # the configuration whose searches found the schedules
+    schedules: int  # distinct schedules, also those that do not fit
+    fitting: int  # distinct schedules that both configurations can build, as different kernels
+    does_not_fit: int  # distinct schedules that the other configuration refuses,
+    failed: int  # fails to build or time,
+    same: int  # or builds as the same kernel
+    effect: float  # mean boost of the candidate on fitting schedules, with Student's t over schedules
     low: float
     high: float
-    faster: float
-    spread: float
+    faster: float  # share of the fitting schedules that are faster as the candidate builds them
+    spread: float  # standard deviation of the log effect over schedules
+    # One-sided t-tests that the mean effect is not above, or not below, zero; NaN below two schedules.
     p_faster: float
     p_slower: float
 
@@ -80,19 +60,7 @@ class Direction:
 
 
 def describe_direction(side: Transfers, index: int, effects: Floats, *, level: float) -> Direction:
-    """Return the effect on the schedules of one shape.
-
-    Parameters
-    ----------
-    side : Transfers
-        Of one origin.
-    index : int
-        Of the shape.
-    effects : ndarray, shape (any,)
-        Log effects on the distinct schedules that fit.
-    level : float
-        Confidence level, a fraction.
-    """
+    """Return the effect on the schedules of one shape."""
     status, kernels = side.status[index], side.schedule[index]
     fits = status == TransferStatus.OK
     # A schedule that one seed's run built did not fail for another seed.

@@ -44,105 +44,48 @@ class Reading(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BestKnown:
-    """The fastest kernels known for one shape, over the schedules of both configurations.
+    """The fastest kernels known for one shape, over the schedules of both configurations."""
 
-    Attributes
-    ----------
-    baseline, candidate : float
-        Seconds; NaN where none was timed. Kernels that are the same under both count for the baseline.
-    boost : float
-        Of the candidate's over the baseline's.
-    schedules : int
-        Distinct schedules that were tried.
-    """
-
-    baseline: float
+    baseline: float  # seconds; NaN where none was timed; has the kernels that are the same under both
     candidate: float
-    boost: float
-    schedules: int
+    boost: float  # of the candidate's over the baseline's
+    schedules: int  # distinct schedules that were tried
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShapeEffect:
-    """What the same schedules say about one shape.
-
-    Attributes
-    ----------
-    shape, workload : str
-        Label and kind.
-    of_baseline, of_candidate : Direction
-        The effect on the schedules of either configuration's searches.
-    best : BestKnown
-        The fastest kernels known.
-    reading : Reading
-        What follows.
-    boost, boost_low, boost_high : float
-        The boost of the searches themselves, as in the report.
-    sentence : str
-        What the reading says about that boost.
-    """
+    """What the same schedules say about one shape."""
 
     shape: str
     workload: str
-    of_baseline: Direction
+    of_baseline: Direction  # the effect on the schedules of its searches
     of_candidate: Direction
     best: BestKnown
     reading: Reading
-    boost: float
+    boost: float  # the boost of the searches themselves, as in the report
     boost_low: float
     boost_high: float
-    sentence: str
+    sentence: str  # what the reading says about that boost
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SameSchedule:
-    """What rebuilding winners under the other configuration shows.
-
-    Attributes
-    ----------
-    baseline, candidate : str
-        Names of the configurations.
-    level, tolerance : float
-        Of the intervals; and how large an effect counts as none.
-    shapes : tuple of ShapeEffect
-        One for each shape, in the order of the report.
-    of_baseline, of_candidate : Direction
-        The mean effect over the shapes, from the spread over shapes.
-    claims : tuple of Claim
-        Shapes whose code is faster even on the baseline's schedules, and slower even on the candidate's.
-    contains : bool
-        Whether the candidate's design space contains the baseline's.
-    caveats : tuple of str
-        What these numbers cannot say.
-    """
+    """What rebuilding winners under the other configuration shows."""
 
     baseline: str
     candidate: str
     level: float
-    tolerance: float
+    tolerance: float  # how large an effect counts as none
     shapes: tuple[ShapeEffect, ...]
-    of_baseline: Direction
+    of_baseline: Direction  # the mean effect over the shapes, from the spread over shapes
     of_candidate: Direction
-    claims: tuple[Claim, ...]
-    contains: bool
-    caveats: tuple[str, ...]
+    claims: tuple[Claim, ...]  # faster even on the baseline's schedules, slower even on the candidate's
+    contains: bool  # whether the candidate's design space contains the baseline's
+    caveats: tuple[str, ...]  # what these numbers cannot say
 
 
 def describe_same_schedule(dataset: xr.Dataset, analysis: Analysis) -> SameSchedule:
-    """Return what the same schedules say, shape by shape and over all shapes.
-
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-        With transfers; the one that was analysed.
-    analysis : Analysis
-        Its analysis; effects within its tolerance count as none.
-
-    Raises
-    ------
-    InputError
-        If the dataset has no transfers.
-    """
+    """Return what the same schedules say, shape by shape and over all shapes."""
     if not has_transfers(dataset):
         raise InputError(
             "the dataset has no transfers; abtune measure DATASET --transfer --out NEW.nc rebuilds its "

@@ -32,26 +32,7 @@ _FAR = 0.98  # the axis holds this share of the schedules; the others stand at i
 
 
 def draw_same_schedule(dataset: xr.Dataset, found: SameSchedule) -> Figure:
-    """Return a figure of the effect on every schedule, beside the boost of the searches.
-
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-        With transfers; the one that was analysed.
-    found : SameSchedule
-        What the same schedules say.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        With one axes, logarithmic: a speedup of 1.1 is at 1.1. Shapes are sorted by the boost of the best
-        known kernels, the largest first.
-
-    Raises
-    ------
-    InputError
-        If matplotlib is not installed.
-    """
+    """Return a figure of the effect on every schedule, beside the boost of the searches."""
     part = dataset.sel(shape=[row.shape for row in found.shapes])
     names = found.baseline, found.candidate
     sides = [extract_transfers(part, name, *names) for name in names]
