@@ -129,10 +129,7 @@ def analyze(
 
 
 def compare(dataset: xr.Dataset, settings: Settings) -> Analysis:
-    """Return the analysis of a valid dataset, all its shapes, as the settings say.
-
-    A dataset that was looked at several times while it grew is judged look by look.
-    """
+    """Return the analysis of all shapes of a valid dataset; one that grew by looks is judged look by look."""
     looks = recorded_looks(dataset, level=settings.level)
     if looks:
         return compare_at_looks(dataset, looks, settings, _compare_once)

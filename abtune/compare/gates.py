@@ -69,10 +69,7 @@ def judge(row: Evidence, settings: Settings) -> Judgement:
 def differs(
     low: npt.ArrayLike, high: npt.ArrayLike, p: npt.ArrayLike, p_confirming: npt.ArrayLike, alpha: float
 ) -> npt.NDArray[np.bool_]:
-    """Return where interval and both tests call a difference; arguments broadcast.
-
-    These are the gates of a difference for whole arrays, as simulations need them.
-    """
+    """Return where interval and both tests call a difference: the gates of a difference for whole arrays."""
     apart = (np.asarray(low) > 0) | (np.asarray(high) < 0)
     called: npt.NDArray[np.bool_] = apart & (np.maximum(p, p_confirming) <= alpha)
     return called

@@ -121,10 +121,9 @@ def _half_over_shapes(
     log_boost: Floats,
     level: float,
 ) -> float:
-    """Half of Student's t interval over the shapes' log boosts, with the error that all shapes share added.
-
-    What moves all shapes together, such as the sessions of a sweep, does not show in the spread over shapes.
-    """
+    """Return half of Student's t interval over the shapes' log boosts."""
+    # What moves all shapes together, such as the sessions of a sweep, does not show in the spread over
+    # shapes, so the error that all shapes share is added.
     shapes = len(log_boost)
     if shapes < 2:
         return math.nan
@@ -137,10 +136,7 @@ def _half_over_shapes(
 
 
 def _wider(of_shapes: float, of_seeds: float) -> float:
-    """Take at least the error from the seeds: a few shapes may agree by chance.
-
-    Unknown with a single shape; where no shape has two seeds the spread over shapes is all there is.
-    """
+    """Return at least the error from the seeds, because a few shapes may agree by chance."""
     return of_shapes if math.isnan(of_shapes) or math.isnan(of_seeds) else max(of_shapes, of_seeds)
 
 
@@ -158,10 +154,9 @@ def _leave_one_out(shapes: tuple[str, ...], log_boost: Floats) -> LeaveOneOut | 
 def _improvement(
     baseline: Samples, candidate: Samples, used: npt.NDArray[np.bool_], level: float
 ) -> Improvement:
-    """Mann-Whitney's U over the product of the sizes, averaged over shapes; errors from its placements.
-
-    DeLong et al., Biometrics 44, 837-845 (1988), with the seed's mean over shapes as the observation.
-    """
+    """Return Mann-Whitney's U over the product of the sizes, averaged over shapes."""
+    # Its errors come from the placements, with the seed's mean over shapes as the observation: DeLong et al.,
+    # Biometrics 44, 837-845 (1988).
     samples = two_sample(baseline, candidate)
     losses, wins = (placements(pair) for pair in (samples, samples.swapped()))
     weight, n = _even(used), (np.maximum(candidate.n, 1), np.maximum(baseline.n, 1))

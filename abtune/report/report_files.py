@@ -26,10 +26,8 @@ def write_text(text: str, path: Path) -> None:
 
 
 def write_bytes(content: bytes, path: Path) -> None:
-    """Write a file under a temporary name, flush it to the disk, and rename it into place.
-
-    A link is followed. A device or pipe is written directly, because renaming would replace it.
-    """
+    """Write a file whole or not at all, never over a dataset: StoreError."""
+    # A link is followed. A device or pipe is written directly, because renaming would replace it.
     check_place(path)
     try:
         target = path.resolve()

@@ -33,10 +33,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """The ends of an axis of boosts, and the margin that is marked on it; fractions.
-
-    Zero and the margin are on every scale. A margin of 0 is not marked.
-    """
+    """The ends of an axis of boosts, and the margin marked on it; fractions. A margin of 0 is not marked."""
 
     low: float
     high: float
@@ -69,10 +66,7 @@ class Stretch:
 
 
 def choose_scale(intervals: Sequence[Interval], *, margin: float, further: Iterable[float] = ()) -> Scale:
-    """Return a scale for intervals and further boosts, which are all fractions.
-
-    The wider intervals have no say: they may go on beyond the scale. A decrease never goes below -100 %.
-    """
+    """Return a scale for intervals and further boosts, all fractions; wider intervals may go on beyond it."""
     boosts = _finite([*(row.value for row in intervals), *further])
     limits = _finite([limit for row in intervals for limit in (row.low, row.high)]) + boosts
     usual = _three_quarters(limits)
@@ -111,10 +105,7 @@ def ticks(scale: Scale, most: int) -> tuple[float, ...]:
 
 
 def round_numbers(low: float, high: float, most: int) -> tuple[float, ...]:
-    """Return multiples of 1, 2 or 5 times a power of ten from one number to a larger one.
-
-    There are at most ``most``, and at least two if that is five or more.
-    """
+    """Return up to ``most`` multiples of 1, 2 or 5 times a power of ten; at least two if five are allowed."""
     least = (high - low) / most
     power = 10.0 ** math.floor(math.log10(least))
     step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= least)

@@ -157,10 +157,8 @@ def _claim_words(claim: Claim) -> str:
 
 
 def collect_notes(analysis: Analysis, shown: Sequence[int]) -> Notes:
-    """Return the caveats with their numbers; one that every shape shares becomes a general one.
-
-    The reason of an invalid comparison is a footnote too: without it the row would say nothing.
-    """
+    """Return the caveats with their numbers; one that every shape shares becomes a general one."""
+    # The reason of an invalid comparison is a footnote too: without it the row would say nothing.
     rows = [
         dict.fromkeys((row.reason, *row.caveats) if row.verdict is Verdict.INVALID else row.caveats)
         for row in analysis.comparisons

@@ -72,11 +72,7 @@ def mark(numbers: Sequence[int], *, ascii_only: bool) -> str:
 
 
 def fit_tables(page: Page, console: Console) -> dict[int, Fit]:
-    """Return how each table of a page fits a console, by its position in the page.
-
-    Tables with the same headings get the same columns. The last of them says which columns are missing, and
-    the last table with a drawing says what it shows.
-    """
+    """Return how each table of a page fits; tables with the same headings get the same columns."""
     grids = {index: part for index, part in enumerate(page) if isinstance(part, Grid)}
     families: dict[tuple[str, ...], list[int]] = {}
     for index, grid in grids.items():

@@ -110,10 +110,7 @@ def calibrate(
 def resplit(
     samples: Samples, labels: Sequence[str], settings: Settings, *, rng: np.random.Generator
 ) -> Iterator[Resplit]:
-    """Yield A/A comparisons: the seeds of every shape with at least four, split in halves.
-
-    Of an odd number one seed sits out.
-    """
+    """Yield A/A comparisons: the seeds of every shape with at least four, split in halves."""
     settings = replace(uncorrected(settings), rank_test=False)
     for label, row, least in zip(labels, samples.value, samples.floor, strict=True):
         values = row[~np.isnan(row)]

@@ -51,12 +51,9 @@ class Pool:
 
 
 def noise_pools(side: Samples, shapes: Integers) -> list[Pool]:
-    """Return a pool per shape: all shapes share one form, and their spreads are drawn towards each other.
-
-    Ten seeds do not determine the tails of the noise. Simulated from the seeds of each shape alone, two
-    configurations that are alike look different, and whole reports have too many false alarms
-    (docs/statistics.md).
-    """
+    """Return a pool per shape: all shapes share one form, and their spreads are drawn towards each other."""
+    # Ten seeds do not determine the tails of the noise: simulated from the seeds of each shape alone, whole
+    # reports have too many false alarms (docs/statistics.md).
     noise = side.noise[shapes]
     known = [row[~np.isnan(row)] for row in side.value[shapes]]
     scaled = [(row - row.mean()) / own for row, own in zip(known, noise, strict=True) if own > 0]
@@ -69,11 +66,9 @@ def noise_pools(side: Samples, shapes: Integers) -> list[Pool]:
 
 
 def _smoothed(residuals: Floats) -> tuple[Floats, float]:
-    """Return residuals and a kernel width whose smoothed bootstrap has a standard deviation of one.
-
-    The bandwidth 0.9 min(s, IQR/1.34) n^(-1/5) keeps two modes apart. Shrinking keeps the variance (Silverman
-    and Young 1987, DOI 10.1093/biomet/74.3.469).
-    """
+    """Return residuals and a kernel width whose smoothed bootstrap has a standard deviation of one."""
+    # 0.9 min(s, IQR/1.34) n^(-1/5) keeps two modes apart. Shrinking keeps the variance (Silverman and Young
+    # 1987, DOI 10.1093/biomet/74.3.469).
     if not len(residuals):  # no shape varies
         return np.zeros(1), 0.0
     quarters = np.quantile(residuals, (0.25, 0.75))

@@ -302,11 +302,9 @@ def _value(latencies: Sequence[float]) -> float:
 
 
 def _estimate(sides: Sequence[Sequence[Samples]]) -> tuple[StandardError, Floats]:
-    """Return the log change of every shape, and the share of one split of its seeds.
-
-    With plain degrees of freedom up to 26 instead of 5 in 100 reports of 29 shapes have a false change; with
-    these, up to 8 (analysis/change_freedom.py).
-    """
+    """Return the log change of every shape, and the share of one split of its seeds."""
+    # With plain degrees of freedom, up to 26 instead of 5 in 100 reports of 29 shapes have a false change;
+    # with these, up to 8 (analysis/change_freedom.py).
     if len(sides[0]) == 1:
         both = two_sample(sides[1][0], sides[0][0])
         return conservative_welch(both), split_share(both)

@@ -124,10 +124,7 @@ class SeedPlan:
 
 
 def plan_from_noise(noise: float, goal: Goal) -> SeedPlan:
-    """Return a plan for a given noise of both sides, a coefficient of variation as a fraction.
-
-    The variance of logs is log(1 + cv^2).
-    """
+    """Return a plan for a coefficient of variation of both sides; the variance of logs is log(1 + cv^2)."""
     spread = math.sqrt(math.log1p(noise**2))
     return _plan([SideNoise(config=name, spread=spread) for name in ("baseline", "candidate")], goal)
 

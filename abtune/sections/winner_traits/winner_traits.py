@@ -43,11 +43,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShapeTrait:
-    """One value in one shape: the shares of both sides, and the boost of the candidate's winners.
-
-    ``boost_with`` and ``boost_without`` compare the candidate's winners with and without the value to all
-    runs of the baseline; NaN unless there are both kinds.
-    """
+    """One value in one shape: the shares of both sides, and the boost of the candidate's winners."""
 
     shape: str
     baseline: Share
