@@ -9,9 +9,8 @@ import click
 from abtune.commands.common.method_options import choice_options
 from abtune.commands.common.options import (
     Percentage,
-    baseline_option,
-    candidate_option,
     ci_option,
+    configuration_options,
     margin_option,
     rng_seed_option,
 )
@@ -32,8 +31,7 @@ Examples:
 """
 )
 @click.argument("dataset", required=False)
-@baseline_option()
-@candidate_option()
+@configuration_options
 @click.option(
     "--boost",
     "boosts",
@@ -53,16 +51,12 @@ Examples:
 @choice_options
 def calibrate(
     dataset: str | None,
-    baseline: str | None,
-    candidate: str | None,
+    *,
     boosts: tuple[float, ...],
     replications: int | None,
-    level: float,
-    margin: float,
-    rng_seed: int,
-    *,
     how: dict[str, Any],
     destination: Destination,
+    **choices: Any,
 ) -> None:
     """Measure false alarms, coverage and power on data like these.
 
@@ -72,7 +66,7 @@ def calibrate(
     """
     import abtune
     from abtune.compare.settings import make_settings
-    from abtune.report.page import Report, Section
+    from abtune.report.page import Section
     from abtune.sections.calibration.calibration import calibrate as measure
     from abtune.sections.calibration.calibration_page import calibration_page
 
@@ -80,16 +74,14 @@ def calibrate(
     destination.check([source])
     opened = abtune.open_dataset(source)
     how |= {name: how[name] or "" for name in ("method", "test")}
-    choices = {**how, "level": level, "margin": margin, "rng_seed": rng_seed}
-    settings = make_settings(opened, baseline=baseline, candidate=candidate, **choices)
+    settings = make_settings(opened, **choices, **how)
     found = measure(
         opened,
         settings,
         boosts=tuple(sorted(set(boosts))) or BOOSTS,
         replications=replications or _replications(settings),
     )
-    section = Section(name="", page=calibration_page(found), result=found)
-    destination.write(Report(sections=(section,)))
+    destination.write(Section(name="", page=calibration_page(found), result=found))
 
 
 def _replications(settings: Settings) -> int:

@@ -40,13 +40,12 @@ def doctor(target: str, out: Path, *, no_trial: bool, destination: Destination) 
     """
     destination.check()
     from abtune.measure.doctor.diagnose import diagnose, problems
-    from abtune.report.page import Report, Section
+    from abtune.report.page import Section
 
     findings = diagnose(target, out, with_trial=not no_trial)
     number = len(problems(findings))
     result = {"ready": not number, "findings": findings}
-    section = Section(name="", page=_page(findings, number), result=result)
-    destination.write(Report(sections=(section,)))
+    destination.write(Section(name="", page=_page(findings, number), result=result))
     return NOT_READY if number else 0
 
 

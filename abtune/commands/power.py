@@ -10,9 +10,8 @@ import click
 from abtune.commands.common.options import (
     FigurePath,
     Percentage,
-    baseline_option,
-    candidate_option,
     ci_option,
+    configuration_options,
 )
 from abtune.commands.common.pages import DEFAULT_DATASET, Destination, default_dataset, report_options
 from abtune.errors import InputError
@@ -45,8 +44,7 @@ Examples:
     metavar="R",
     help="Plan pairs, whose searches exchange schedules: the correlation of their two runs, such as 0.7.",
 )
-@baseline_option()
-@candidate_option()
+@configuration_options
 @click.option(
     "--shapes",
     type=click.IntRange(min=1),
@@ -104,7 +102,7 @@ def power(
     its shapes, or is given with --cv. Without either, abtune.nc in this folder is read.
     """
     from abtune.compare.settings import alpha_of
-    from abtune.report.page import Report, Section
+    from abtune.report.page import Section
     from abtune.sections.power.power_page import power_page
     from abtune.sections.power.seed_plan import Goal, plan_from_noise
 
@@ -128,8 +126,7 @@ def power(
         from abtune.sections.power.power_page import draw_power
 
         save_figure(draw_power(plan), figure)
-    section = Section(name="", page=power_page(plan, source), result=plan)
-    destination.write(Report(sections=(section,)))
+    destination.write(Section(name="", page=power_page(plan, source), result=plan))
 
 
 def _from_dataset(

@@ -134,16 +134,11 @@ def count_option(name: str, meaning: str, default: int | None = None) -> Option:
     return click.option(name, type=kind, default=default, show_default=default is not None, help=meaning)
 
 
-def baseline_option() -> Option:
-    """Make the option ``--baseline``."""
-    return click.option(
-        "--baseline", metavar="NAME", help="Configuration to compare against. [default: the first]"
-    )
-
-
-def candidate_option() -> Option:
-    """Make the option ``--candidate``."""
-    return click.option("--candidate", metavar="NAME", help="Configuration to judge. [default: the second]")
+def configuration_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options ``--baseline`` and ``--candidate``."""
+    against, judged = "Configuration to compare against. [default: the first]", "Configuration to judge."
+    candidate = click.option("--candidate", metavar="NAME", help=f"{judged} [default: the second]")
+    return click.option("--baseline", metavar="NAME", help=against)(candidate(command))
 
 
 def read_weights_option(value: str | None) -> Weights | None:

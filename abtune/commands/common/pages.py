@@ -16,7 +16,7 @@ from abtune.errors import DatasetError
 from abtune.report.formats.format_registry import FORMATS, Format, format_of
 
 if TYPE_CHECKING:
-    from abtune.report.page import Report
+    from abtune.report.page import Section
 
 DEFAULT_DATASET = "abtune.nc"
 
@@ -35,10 +35,12 @@ class Destination:
         if self.path is not None:
             check_place(self.path, filter(None, inputs))
 
-    def write(self, report: Report) -> None:
-        """Print the report, or write it into the file."""
+    def write(self, *sections: Section) -> None:
+        """Print a report of some sections, or write it into the file."""
+        from abtune.report.page import Report
         from abtune.report.report_files import write_text
 
+        report = Report(sections=sections)
         if self.path is None:
             emit(self.format.render(report, sys.stdout))
         else:
