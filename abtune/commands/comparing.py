@@ -30,13 +30,7 @@ Examples:
 )
 @ci_option("Confidence of the intervals; tests use level 1 - confidence.")
 @report_options
-def compare(
-    first: str,
-    second: str,
-    *,
-    destination: Destination,
-    **how: Any,
-) -> None:
+def compare(first: str, second: str, *, destination: Destination, **how: Any) -> None:
     """Say whether the boost changed between two datasets.
 
     A and B are netCDF files or names of bundled datasets, made with two versions of TVM, two devices, or on

@@ -51,7 +51,7 @@ def doctor(target: str, out: Path, *, no_trial: bool, destination: Destination) 
 
 def _page(findings: Sequence[Finding], number: int) -> tuple[Part, ...]:
     """Return the conclusion, and a table of the findings with what to do."""
-    from abtune.report.page import Grid, Heading, Prose, column, filled
+    from abtune.report.page import Heading, Prose, column, filled, table
 
     conclusion = f"not ready: {count(number, 'problem')}" if number else "ready: a sweep can run here"
     columns = (
@@ -59,9 +59,8 @@ def _page(findings: Sequence[Finding], number: int) -> tuple[Part, ...]:
         column("found", [finding.state for finding in findings], kind="text", gives_way=1),
         column("do", [finding.advice or NOTHING for finding in findings], kind="text", gives_way=2),
     )
-    labels = tuple(finding.name for finding in findings)
     return (
         Heading(text="this machine", minor=False),
-        Grid(stub="check", labels=labels, columns=filled(columns)),
+        table("check", [finding.name for finding in findings], *filled(columns)),
         Prose(text=conclusion, remark=False),
     )

@@ -7,12 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from abtune.commands.common.options import (
-    FigurePath,
-    Percentage,
-    ci_option,
-    configuration_options,
-)
+from abtune.commands.common.options import FigurePath, Percentage, ci_option, configuration_options
 from abtune.commands.common.pages import DEFAULT_DATASET, Destination, default_dataset, report_options
 from abtune.errors import InputError
 

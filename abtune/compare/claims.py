@@ -54,28 +54,28 @@ def make_claims(
     )
 
 
+@dataclass(frozen=True, slots=True)
 class _Tests:
     """The one-sided tests of all shapes, in both directions."""
 
-    def __init__(self, samples: TwoSample, one_sided: OneSided, valid: Booleans, alpha: float) -> None:
-        self._samples = samples
-        self._one_sided = one_sided
-        self._valid = valid
-        self._alpha = alpha
+    samples: TwoSample
+    one_sided: OneSided
+    valid: Booleans
+    alpha: float
 
     def at_least(self, which: Booleans, threshold: float, *, swapped: bool = False) -> int:
         """Return how many of some shapes are beyond a threshold at least, log scale."""
-        one_sided = self._one_sided.swapped() if swapped else self._one_sided
-        p = np.where(self._valid, one_sided.p_above(threshold), np.nan)[which]
-        return at_least(p, correlation=self._correlation(which), alpha=self._alpha)
+        one_sided = self.one_sided.swapped() if swapped else self.one_sided
+        p = np.where(self.valid, one_sided.p_above(threshold), np.nan)[which]
+        return at_least(p, correlation=self._correlation(which), alpha=self.alpha)
 
     def _correlation(self, which: Booleans) -> float:
         """Return how the tests of two shapes are correlated, by what the runs of a seed share."""
-        error = self._one_sided.estimate.error
-        used = which & self._valid & (error > 0)
+        error = self.one_sided.estimate.error
+        used = which & self.valid & (error > 0)
         scale = error[used][:, np.newaxis]
         standard = TwoSample.without_floor(
-            self._samples.first[used] / scale, self._samples.second[used] / scale
+            self.samples.first[used] / scale, self.samples.second[used] / scale
         )
         return min(shared_covariance(standard).variance, 1.0)
 

@@ -76,7 +76,8 @@ def overall(
         caveats.append("One shape says nothing about other shapes.")
     elif not matched.any():
         caveats.append("No shape has timings of both configurations, so there is no overall boost.")
-    of_seeds = _half_over_seeds(baseline, candidate, used, level)
+    # Welch's t interval on seed blocks: the aggregate of a seed over shapes is one observation.
+    of_seeds = half_width(both_variances(two_sample(*sides), _even(used)), level)
     of_shapes = _half_over_shapes(baseline, candidate, replicated, log_boost[matched], level)
     return OverallResult(
         overall=Overall(
@@ -91,13 +92,6 @@ def overall(
         ),
         caveats=tuple(caveats),
     )
-
-
-def _half_over_seeds(
-    baseline: Samples, candidate: Samples, used: npt.NDArray[np.bool_], level: float
-) -> float:
-    """Half of Welch's t interval on seed blocks: the aggregate of a seed over shapes is one observation."""
-    return half_width(both_variances(two_sample(baseline, candidate), _even(used)), level)
 
 
 def _best_of(
@@ -115,11 +109,7 @@ def _best_of(
 
 
 def _half_over_shapes(
-    baseline: Samples,
-    candidate: Samples,
-    replicated: npt.NDArray[np.bool_],
-    log_boost: Floats,
-    level: float,
+    baseline: Samples, candidate: Samples, replicated: npt.NDArray[np.bool_], log_boost: Floats, level: float
 ) -> float:
     """Return half of Student's t interval over the shapes' log boosts."""
     # What moves all shapes together, such as the sessions of a sweep, does not show in the spread over

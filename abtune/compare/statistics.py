@@ -52,18 +52,24 @@ def compute(
     tests = run_tests(samples, settings, rng)
     interval = settings.interval.compute(samples, level=settings.level, rng=rng)
     closed = interval if estimand is Estimand.MEDIAN else welch(samples, level=settings.level)
+    count = max(int(np.count_nonzero(~np.isnan(tests.p))), 1)
+    share = settings.procedure.planning_level(settings.alpha, count)
     wide, one_sided = _joint(samples, estimand, level=1 - settings.alpha, rng=rng)
-    count = _count(tests)
     return Statistics(
         log_boost=interval.difference,
         log_ratio=moments(samples.first).mean - moments(samples.second).mean,
         interval=interval,
         welch=closed,
-        simultaneous=_hull(wide, interval),
+        simultaneous=Interval(
+            difference=interval.difference,
+            low=np.minimum(wide.low, interval.low),
+            high=np.maximum(wide.high, interval.high),
+            level=wide.level,
+        ),
         tests=tests,
         plan=_plan(baseline, candidate, settings, tests=count),
         one_sided=one_sided,
-        at_least=_at_least(one_sided, interval, settings.procedure.planning_level(settings.alpha, count)),
+        at_least=np.full_like(interval.low, np.nan) if one_sided is None else one_sided.lower(share),
     )
 
 
@@ -72,10 +78,6 @@ def resolution(settings: Settings, shapes: int) -> float:
     if not settings.difference_test.counts_splits:
         return 1.0
     return settings.procedure.resolution(settings.alpha, shapes)
-
-
-def _count(tests: Tests) -> int:
-    return max(int(np.count_nonzero(~np.isnan(tests.p))), 1)
 
 
 def _joint(
@@ -90,22 +92,6 @@ def _joint(
     estimate = median_error(samples)
     shapes = max(int(np.count_nonzero(~np.isnan(estimate.error))), 1)
     return t_interval(estimate, level=1 - (1 - level) / shapes), None
-
-
-def _at_least(one_sided: OneSided | None, interval: Interval, share: float) -> Floats:
-    """Return the lower bounds of all log boosts at once."""
-    if one_sided is None:
-        return np.full_like(interval.low, np.nan)
-    return one_sided.lower(share)
-
-
-def _hull(wide: Interval, narrow: Interval) -> Interval:
-    return Interval(
-        difference=narrow.difference,
-        low=np.minimum(wide.low, narrow.low),
-        high=np.maximum(wide.high, narrow.high),
-        level=wide.level,
-    )
 
 
 def _plan(baseline: Samples, candidate: Samples, settings: Settings, *, tests: int) -> DesignPower:

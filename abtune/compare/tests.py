@@ -9,7 +9,7 @@ import numpy as np
 
 from abtune.compare.settings import Settings
 from abtune.stats.estimand import Estimand
-from abtune.stats.estimates import StandardError, conservative_welch, median_error
+from abtune.stats.estimates import conservative_welch, median_error
 from abtune.stats.testing.robust_tests import mann_whitney_test
 from abtune.stats.testing.significance import difference_p, equivalence_p, split_share
 from abtune.stats.two_sample import Floats, TwoSample
@@ -35,7 +35,8 @@ def run_tests(samples: TwoSample, settings: Settings, rng: np.random.Generator) 
     one_split = split_share(samples)
     p = test.p_values(samples, rng=rng)
     p_adjusted = correction.adjust_difference(p, samples, rng=rng)
-    p_welch = difference_p(_closed_form(samples, Estimand(settings.estimand)), one_split)
+    closed_form = median_error if settings.estimand == Estimand.MEDIAN else conservative_welch
+    p_welch = difference_p(closed_form(samples), one_split)
     p_rank = mann_whitney_test(samples) if settings.rank_test else None
     p_equivalence = equivalence_p(test.standard_error(samples), one_split, margin=math.log1p(settings.margin))
     return Tests(
@@ -48,8 +49,3 @@ def run_tests(samples: TwoSample, settings: Settings, rng: np.random.Generator) 
         p_equivalence=p_equivalence,
         p_equivalence_adjusted=correction.adjust(p_equivalence),
     )
-
-
-def _closed_form(samples: TwoSample, estimand: Estimand) -> StandardError:
-    """Return the difference with the standard error of the closed-form test."""
-    return median_error(samples) if estimand is Estimand.MEDIAN else conservative_welch(samples)

@@ -172,6 +172,11 @@ def column(heading: str, cells: Iterable[str | Cell], *, kind: Kind = "number", 
     return Column(heading=heading, cells=written, kind=kind, gives_way=gives_way)
 
 
+def table(stub: str, labels: Iterable[str], *columns: Column | Drawn) -> Grid:
+    """Return a table with a row for each label."""
+    return Grid(stub=stub, labels=tuple(labels), columns=columns)
+
+
 def filled(columns: Iterable[Column]) -> tuple[Column, ...]:
     """Return the columns without those that say nothing in any row."""
     return tuple(column for column in columns if {cell.text for cell in column.cells} != {NOTHING})

@@ -31,6 +31,7 @@ from abtune.report.page import (
     Section,
     Tally,
     column,
+    table,
 )
 from abtune.report.stories import stories
 from abtune.text import bound_percent, count, plain_percent
@@ -131,18 +132,16 @@ def _shapes(analysis: Analysis, notes: Notes, shown: tuple[int, ...] | None) -> 
 def _claims(analysis: Analysis) -> Grid:
     """Return at least how many shapes are faster, not much slower, slower: of all, and of each kind."""
     kinds = dict.fromkeys(claim.workload for claim in analysis.claims)
-    return Grid(
-        stub=f"at least, {plain_percent(analysis.level)} each",
-        labels=tuple(_claim_words(claim) for claim in analysis.claims if claim.workload is None),
-        columns=tuple(
-            column(
-                kind or "all",
-                [f"{claim.at_least} of {claim.of}" for claim in analysis.claims if claim.workload == kind],
-                gives_way=number,
-            )
-            for number, kind in enumerate(kinds)
-        ),
+    columns = (
+        column(
+            kind or "all",
+            [f"{claim.at_least} of {claim.of}" for claim in analysis.claims if claim.workload == kind],
+            gives_way=number,
+        )
+        for number, kind in enumerate(kinds)
     )
+    labels = [_claim_words(claim) for claim in analysis.claims if claim.workload is None]
+    return table(f"at least, {plain_percent(analysis.level)} each", labels, *columns)
 
 
 def _worst(worst: Worst) -> str:
@@ -249,25 +248,21 @@ def seeds_per_shape(analysis: Analysis) -> str:
 def _overall(analysis: Analysis) -> Grid:
     lines = overall_lines(analysis.overall)
     drawn = tuple(map(overall_interval, lines.values()))
-    return Grid(
-        stub=OVERALL,
-        labels=tuple(lines),
-        columns=(
-            *boost_columns(drawn, level=analysis.level, decimals=overall_decimals(analysis)),
-            Drawn(intervals=drawn, scale=analysis_scale(analysis), gives_way=2),
-            column("meaning", [line.meaning for line in lines.values()], kind="text", gives_way=3),
-        ),
+    return table(
+        OVERALL,
+        lines,
+        *boost_columns(drawn, level=analysis.level, decimals=overall_decimals(analysis)),
+        Drawn(intervals=drawn, scale=analysis_scale(analysis), gives_way=2),
+        column("meaning", [line.meaning for line in lines.values()], kind="text", gives_way=3),
     )
 
 
 def _reasons(analysis: Analysis, shown: Sequence[int]) -> Grid:
     rows = [analysis.comparisons[index] for index in shown]
     verdicts = [Cell(text=row.verdict.words, tone=row.verdict.value) for row in rows]
-    return Grid(
-        stub=SHAPE,
-        labels=tuple(row.shape for row in rows),
-        columns=(
-            column("verdict", verdicts, kind="word"),
-            column("why", [row.reason for row in rows], kind="text", gives_way=1),
-        ),
+    return table(
+        SHAPE,
+        [row.shape for row in rows],
+        column("verdict", verdicts, kind="word"),
+        column("why", [row.reason for row in rows], kind="text", gives_way=1),
     )

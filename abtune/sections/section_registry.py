@@ -27,7 +27,7 @@ class Context:
 
     dataset: xr.Dataset  # the one that was analysed
     analysis: Analysis  # its analysis, which says which shapes, configurations and level
-    values: Mapping[str, Any]  # of the options of all sections, by name; None for one that was not given
+    values: Mapping[str, Any]  # of the options of sections, by name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,13 +176,7 @@ def describe(analysis: Analysis, section: str, **options: Any) -> Any:
         raise InputError(
             f"{section} needs {'its dataset' if analysis.dataset is None else kind.metavar.lower()}"
         )
-    every = {
-        name: None
-        for other in SECTIONS.values()
-        for name in (other.name, *(one.name for one in other.options))
-    }
-    context = Context(dataset=analysis.dataset, analysis=analysis, values={**every, **options})
-    return kind.section(context).result
+    return kind.section(Context(dataset=analysis.dataset, analysis=analysis, values=options)).result
 
 
 def sections_asked(values: Mapping[str, Any]) -> tuple[SectionKind, ...]:

@@ -68,7 +68,12 @@ def render(report: Report, stream: TextIO | None = None) -> str:  # noqa: ARG001
         trim_blocks=True,
         undefined=StrictUndefined,
     )
-    environment.filters |= {"breakable": breakable, "sentence": sentence, "name": name, "kind": _kind}
+    environment.filters |= {
+        "breakable": breakable,
+        "sentence": sentence,
+        "name": name,
+        "kind": lambda part: type(part).__name__,
+    }
     environment.globals |= {
         "draw_axis": draw_axis,
         "draw_interval": draw_interval,
@@ -142,10 +147,6 @@ def name(text: str) -> Markup:
 def _harmless(value: Any) -> Any:
     """Replace control characters in everything that the template writes, but for finished markup."""
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
-def _kind(part: object) -> str:
-    return type(part).__name__
 
 
 def _resource(file: str) -> str:

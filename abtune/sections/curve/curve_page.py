@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from abtune.compare.results import Aggregate, Analysis, Comparison
 from abtune.report.columns import boost_columns
-from abtune.report.page import Bullets, Drawn, Grid, Heading, Part, Prose, Section, column
+from abtune.report.page import Bullets, Drawn, Grid, Heading, Part, Prose, Section, column, table
 from abtune.report.scale import Interval, choose_scale
 from abtune.sections.curve.curve import Curve, Point, boost_curve
 from abtune.sections.section_registry import Context
@@ -59,13 +59,11 @@ def _grid(points: Sequence[Point], again: Comparison | Aggregate | None, analysi
     decimals = boost_decimals((row.high - row.low) / 2 for row in drawn)
     # The first few trials say little: the later half of the rows decides on the scale.
     scale = choose_scale(drawn[len(drawn) // 2 :], margin=analysis.margin)
-    return Grid(
-        stub="trials",
-        labels=(*(str(point.trials) for point in points), *(["again"] if again else [])),
-        columns=(
-            column("baseline us", [microseconds(first) for first, _ in latency], gives_way=4),
-            column("candidate us", [microseconds(second) for _, second in latency], gives_way=3),
-            *boost_columns(drawn, level=analysis.level, decimals=decimals),
-            Drawn(intervals=drawn, scale=scale, gives_way=2),
-        ),
+    return table(
+        "trials",
+        (*(str(point.trials) for point in points), *(["again"] if again else [])),
+        column("baseline us", [microseconds(first) for first, _ in latency], gives_way=4),
+        column("candidate us", [microseconds(second) for _, second in latency], gives_way=3),
+        *boost_columns(drawn, level=analysis.level, decimals=decimals),
+        Drawn(intervals=drawn, scale=scale, gives_way=2),
     )

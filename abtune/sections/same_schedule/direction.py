@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +14,6 @@ from scipy import special
 from abtune.dataset.schema import TransferStatus
 from abtune.samples.transfers import Transfers
 from abtune.stats.boost import from_log
-from abtune.stats.testing.step_procedures import holm
 from abtune.stats.two_sample import Booleans, Floats
 
 
@@ -46,17 +46,15 @@ class Direction:
         return -tolerance <= self.low and self.high <= tolerance
 
     @classmethod
-    def of_means(cls, origin: str, rows: Sequence[Direction], means: Floats, *, level: float) -> Direction:
-        """Return the mean over shapes of their mean effects, shapes being the sample."""
-        return cls(
-            origin=origin,
-            schedules=sum(row.schedules for row in rows),
-            fitting=sum(row.fitting for row in rows),
-            does_not_fit=sum(row.does_not_fit for row in rows),
-            failed=sum(row.failed for row in rows),
-            same=sum(row.same for row in rows),
-            **_student(means, level=level),
-        )
+    def over_shapes(cls, rows: Sequence[Direction], *, level: float) -> Direction:
+        """Return the mean over shapes of their mean effects, with its error from the spread over shapes."""
+        means = np.array([math.log1p(row.effect) for row in rows if not math.isnan(row.effect)])
+        numbers: dict[str, Any] = {
+            name: sum(getattr(row, name) for row in rows)
+            for name in ("schedules", "fitting", "does_not_fit", "failed", "same")
+        }
+        numbers |= _student(means, level=level)
+        return cls(origin=rows[0].origin, **numbers)
 
 
 def describe_direction(side: Transfers, index: int, effects: Floats, *, level: float) -> Direction:
@@ -86,11 +84,6 @@ def distinct(kernels: npt.NDArray[np.object_], which: Booleans) -> list[int]:
     for seed in np.flatnonzero(which).tolist():
         first.setdefault(kernels[seed] or seed, seed)
     return list(first.values())
-
-
-def holm_p(p: Sequence[float]) -> Floats:
-    """Return p-values corrected over the shapes by Holm's procedure."""
-    return holm(p)
 
 
 def _student(values: Floats, *, level: float) -> dict[str, float]:

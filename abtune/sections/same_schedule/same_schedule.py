@@ -21,8 +21,9 @@ from abtune.compare.results import Analysis, Claim, Comparison
 from abtune.dataset.schema import TransferStatus
 from abtune.errors import InputError
 from abtune.samples.transfers import Transfers, extract_transfers, has_transfers
-from abtune.sections.same_schedule.direction import Direction, describe_direction, distinct, holm_p
+from abtune.sections.same_schedule.direction import Direction, describe_direction, distinct
 from abtune.stats.shapes.across_shapes import at_least
+from abtune.stats.testing.step_procedures import holm
 from abtune.stats.two_sample import Floats
 from abtune.text import percent
 
@@ -94,16 +95,33 @@ def describe_same_schedule(dataset: xr.Dataset, analysis: Analysis) -> SameSched
     names = analysis.baseline, analysis.candidate
     dataset = dataset.sel(shape=[row.shape for row in analysis.comparisons])
     sides = [extract_transfers(dataset, name, *names) for name in names]
-    directions = [list(_directions(side, analysis.level)) for side in sides]
+    directions = [
+        [
+            describe_direction(side, index, effects(side, index), level=analysis.level)
+            for index in range(len(analysis.comparisons))
+        ]
+        for side in sides
+    ]
     readings = _readings(directions, sides, analysis)
     shapes = tuple(
-        _shape(row, (mainline, other), _best(sides, index), reading)
-        for index, (row, mainline, other, reading) in enumerate(
+        ShapeEffect(
+            shape=row.shape,
+            workload=row.workload,
+            of_baseline=one,
+            of_candidate=two,
+            best=_best(sides, index),
+            reading=reading,
+            boost=row.boost,
+            boost_low=row.boost_low,
+            boost_high=row.boost_high,
+            sentence=_sentence(row, (one, two), reading),
+        )
+        for index, (row, one, two, reading) in enumerate(
             zip(analysis.comparisons, *directions, readings, strict=True)
         )
     )
     contains = _contains(dataset, *names)
-    means = [_over_shapes(side, rows, analysis.level) for side, rows in zip(sides, directions, strict=True)]
+    means = [Direction.over_shapes(rows, level=analysis.level) for rows in directions]
     return SameSchedule(
         baseline=names[0],
         candidate=names[1],
@@ -126,20 +144,13 @@ def effects(side: Transfers, index: int) -> Floats:
     return each
 
 
-def _directions(side: Transfers, level: float) -> Iterator[Direction]:
-    for index in range(len(side.baseline)):
-        yield describe_direction(side, index, effects(side, index), level=level)
-
-
 def _readings(
-    directions: Sequence[Sequence[Direction]],
-    sides: Sequence[Transfers],
-    analysis: Analysis,
+    directions: Sequence[Sequence[Direction]], sides: Sequence[Transfers], analysis: Analysis
 ) -> list[Reading]:
     """Return what each shape may be said to be; the list as a whole errs with probability alpha at most."""
     alpha, tolerance = analysis.settings.alpha, analysis.settings.tolerance
-    faster = holm_p([row.p_faster for row in directions[0]])
-    slower = holm_p([row.p_slower for row in directions[1]])
+    faster = holm([row.p_faster for row in directions[0]])
+    slower = holm([row.p_slower for row in directions[1]])
     readings = []
     for index, (one, two) in enumerate(zip(*directions, strict=True)):
         errors = [side.error[index] for side in sides]
@@ -177,23 +188,6 @@ def _claims(directions: Sequence[Sequence[Direction]], alpha: float) -> Iterator
         # Searches of two shapes have nothing in common, and measuring adds little: no correlation.
         shown = at_least(np.array(p), correlation=0.0, alpha=alpha)
         yield Claim(claim=claim, beyond=0.0, at_least=shown, of=len(p), workload=None)
-
-
-def _shape(
-    row: Comparison, directions: tuple[Direction, Direction], best: BestKnown, reading: Reading
-) -> ShapeEffect:
-    return ShapeEffect(
-        shape=row.shape,
-        workload=row.workload,
-        of_baseline=directions[0],
-        of_candidate=directions[1],
-        best=best,
-        reading=reading,
-        boost=row.boost,
-        boost_low=row.boost_low,
-        boost_high=row.boost_high,
-        sentence=_sentence(row, directions, reading),
-    )
 
 
 def _sentence(row: Comparison, directions: tuple[Direction, Direction], reading: Reading) -> str:
@@ -242,12 +236,6 @@ def _best(sides: Sequence[Transfers], index: int) -> BestKnown:
 def _fastest(logs: Floats) -> float:
     known = logs[~np.isnan(logs)]
     return math.exp(known.min()) if len(known) else math.nan
-
-
-def _over_shapes(side: Transfers, rows: Sequence[Direction], level: float) -> Direction:
-    """Return the mean effect over shapes, with its error from the spread over shapes."""
-    means = np.array([math.log1p(row.effect) for row in rows if not math.isnan(row.effect)])
-    return Direction.of_means(side.origin, rows, means, level=level)
 
 
 def _contains(dataset: xr.Dataset, baseline: str, candidate: str) -> bool:
