@@ -19,6 +19,7 @@ from abtune.commands.common.options import (
     read_weights_option,
     rng_seed_option,
     shapes_option,
+    tolerance_option,
 )
 from abtune.commands.common.output import remark
 from abtune.commands.common.pages import Destination, default_dataset, report_options
@@ -79,16 +80,10 @@ Examples:
 )
 @click.argument("dataset", required=False)
 @configuration_options
-@shapes_option()
+@shapes_option
 @ci_option("Confidence of the intervals; tests use level 1 - confidence.")
 @margin_option("The smallest boost that matters: within it, shapes count as equivalent.")
-@click.option(
-    "--tolerance",
-    type=Percentage(0, 100, example="5"),
-    default="5",
-    show_default=True,
-    help="The largest slowdown that is acceptable: a shape that loses no more is not slower.",
-)
+@tolerance_option("The largest slowdown that is acceptable: a shape that loses no more is not slower.")
 @rng_seed_option("Seed of the resampling. The same seed gives the same report, byte for byte.")
 @report_options
 @click.option("--why", is_flag=True, help="Give the reason of each verdict below the table.")
@@ -159,9 +154,9 @@ def _check(source: str, wanted: Wanted, destination: Destination, at_trials: int
 
     if "curve" in wanted.names and at_trials is not None:
         raise InputError("--curve shows every number of trials; leave out --at-trials")
-    inputs = [source, *wanted.inputs]
+    inputs = [source, *wanted.given("input")]
     destination.check(inputs)
-    for figure in wanted.figures:
+    for figure in wanted.given("figure"):
         check_place(figure, inputs)
 
 

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from abtune.commands.common.method_options import choice_options
 from abtune.commands.common.options import (
-    Percentage,
+    boosts_option,
     ci_option,
     configuration_options,
     margin_option,
     rng_seed_option,
 )
 from abtune.commands.common.pages import Destination, default_dataset, report_options
-
-if TYPE_CHECKING:
-    from abtune.compare.settings import Settings
 
 BOOSTS = (0.05, 0.1, 0.2)
 
@@ -32,13 +29,7 @@ Examples:
 )
 @click.argument("dataset", required=False)
 @configuration_options
-@click.option(
-    "--boost",
-    "boosts",
-    type=Percentage(0, 1000, example="5"),
-    multiple=True,
-    help="True boost at which to measure power, in percent. Repeatable. [default: 5, 10, 20]",
-)
+@boosts_option("True boost at which to measure power, in percent. Repeatable. [default: 5, 10, 20]")
 @click.option(
     "--replications",
     type=click.IntRange(100, 100_000),
@@ -75,16 +66,11 @@ def calibrate(
     opened = abtune.open_dataset(source)
     how |= {name: how[name] or "" for name in ("method", "test")}
     settings = make_settings(opened, **choices, **how)
+    slow = settings.interval.slow or settings.difference_test.slow or settings.procedure.slow
     found = measure(
         opened,
         settings,
         boosts=tuple(sorted(set(boosts))) or BOOSTS,
-        replications=replications or _replications(settings),
+        replications=replications or (200 if slow else 2000),
     )
     destination.write(Section(name="", page=calibration_page(found), result=found))
-
-
-def _replications(settings: Settings) -> int:
-    """Return how many sweeps take less than a minute or so."""
-    slow = settings.interval.slow or settings.difference_test.slow or settings.procedure.slow
-    return 200 if slow else 2000

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from abtune.commands.common.options import Percentage, ci_option, configuration_options
+from abtune.commands.common.options import ci_option, configuration_options, tolerance_option
 from abtune.commands.common.pages import Destination, report_options
 
 
@@ -21,13 +21,7 @@ Examples:
 @click.argument("second", metavar="B")
 @configuration_options
 @click.option("--config", metavar="NAME", help="Compare the latencies of this configuration instead.")
-@click.option(
-    "--tolerance",
-    type=Percentage(0, 100, example="5"),
-    default="5",
-    show_default=True,
-    help="The largest change that still counts as unchanged.",
-)
+@tolerance_option("The largest change that still counts as unchanged.")
 @ci_option("Confidence of the intervals; tests use level 1 - confidence.")
 @report_options
 def compare(first: str, second: str, *, destination: Destination, **how: Any) -> None:

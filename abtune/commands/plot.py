@@ -52,7 +52,7 @@ Examples:
     help=f"What to draw: {'; '.join(f'{kind.name}, {kind.words}' for kind in FIGURES.values())}.",
 )
 @configuration_options
-@shapes_option()
+@shapes_option
 @ci_option("Confidence of the intervals; tests use level 1 - confidence.")
 @margin_option("The smallest boost that matters: within it, shapes count as equivalent.")
 @rng_seed_option("Seed of the resampling.")

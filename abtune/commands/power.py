@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from abtune.commands.common.options import FigurePath, Percentage, ci_option, configuration_options
+from abtune.commands.common.options import (
+    FigurePath,
+    Percentage,
+    boosts_option,
+    ci_option,
+    configuration_options,
+)
 from abtune.commands.common.pages import DEFAULT_DATASET, Destination, default_dataset, report_options
 from abtune.errors import InputError
 
@@ -46,13 +52,7 @@ Examples:
     metavar="N",
     help="Shapes of the sweep, for the correction and the cost. [default: those of the dataset, or 1]",
 )
-@click.option(
-    "--boost",
-    "boosts",
-    type=Percentage(0, 1000, example="5"),
-    multiple=True,
-    help="A boost to plan for, in percent. Repeatable. [default: 1, 2, 5, 10, 20, 50]",
-)
+@boosts_option("A boost to plan for, in percent. Repeatable. [default: 1, 2, 5, 10, 20, 50]")
 @click.option(
     "--seeds",
     type=click.IntRange(2, 10_000),

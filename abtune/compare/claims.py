@@ -112,7 +112,8 @@ def make_sentence(overall: Aggregate, rows: Sequence[Comparison], claims: Claims
     """Return the result in one or two sentences, which say no more than verdicts, interval and claims."""
     judged = [row for row in rows if row.verdict is not Verdict.INVALID]
     if not judged:
-        return f"There is no verdict on {_shapes(rows)}. {rows[0].reason}"
+        which = rows[0].shape if len(rows) == 1 else f"any of {count(len(rows), 'shape')}"
+        return f"There is no verdict on {which}. {rows[0].reason}"
     return " ".join([_over_all(overall, rows, settings), *_counts(rows, claims, settings)])
 
 
@@ -166,7 +167,3 @@ def _shown(verdicts: int, bound: int, word: str) -> str:
         return f"none is shown {word}"
     verb = "is" if number == 1 else "are"
     return f"at least {number} {verb} {word}" if bound > verdicts else f"{number} {verb} shown {word}"
-
-
-def _shapes(rows: Sequence[Comparison]) -> str:
-    return rows[0].shape if len(rows) == 1 else f"any of {count(len(rows), 'shape')}"

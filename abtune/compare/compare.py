@@ -245,13 +245,13 @@ def _row_caveats(sides: tuple[Samples, Samples], statistics: Statistics, index: 
 
 
 def _side(samples: Samples, index: int) -> Side:
+    counts: Any = {
+        name: int(getattr(samples, name)[index]) for name in ("n", "failed", "found_nothing", "failed_pairs")
+    }
     return Side(
         config=samples.config,
-        n=int(samples.n[index]),
-        failed=int(samples.failed[index]),
-        found_nothing=int(samples.found_nothing[index]),
         trials=samples.trials,
-        failed_pairs=int(samples.failed_pairs[index]),
+        **counts,
         latency=float(samples.latency[index]),
         noise=float(samples.noise[index]),
     )

@@ -10,7 +10,7 @@ time of a whole program.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -76,8 +76,7 @@ def overall(
         caveats.append("One shape says nothing about other shapes.")
     elif not matched.any():
         caveats.append("No shape has timings of both configurations, so there is no overall boost.")
-    # Welch's t interval on seed blocks: the aggregate of a seed over shapes is one observation.
-    of_seeds = half_width(both_variances(two_sample(*sides), _even(used)), level)
+    of_seeds = _half_over_seeds(baseline, candidate, used, level)
     of_shapes = _half_over_shapes(baseline, candidate, replicated, log_boost[matched], level)
     return OverallResult(
         overall=Overall(
@@ -92,6 +91,13 @@ def overall(
         ),
         caveats=tuple(caveats),
     )
+
+
+def _half_over_seeds(
+    baseline: Samples, candidate: Samples, used: npt.NDArray[np.bool_], level: float
+) -> float:
+    """Half of Welch's t interval on seed blocks: the aggregate of a seed over shapes is one observation."""
+    return half_width(both_variances(two_sample(baseline, candidate), _even(used)), level)
 
 
 def _best_of(
@@ -204,42 +210,26 @@ def _program_time(
     calls_timed = np.where(timed, calls, 0.0)
     if not calls_timed.any():
         raise InputError(f"{weights.name}: no shape with a weight has timings of both configurations")
-    times = [_Time(side, calls_timed) for side in sides]
-    log_boost = math.log(times[0].seconds / times[1].seconds)
-    half = half_width(_variances_of_times(times, paired=sides[0].paired), level)
+    parts = [calls_timed * np.where(calls_timed > 0, side.latency, 0.0) for side in sides]
+    times = [float(each.sum()) for each in parts]
+    shares = [each / time for each, time in zip(parts, times, strict=True)]
+    variances = [clustered_variance(side.value, share) for side, share in zip(sides, shares, strict=True)]
+    if sides[0].paired:  # all that varies is the ratio of both times
+        ratio = np.concatenate([sides[0].value, -sides[1].value])
+        whole = clustered_variance(ratio, np.concatenate(shares))
+        variances = [whole, ClusteredVariance(variance=0.0, freedom=whole.freedom)]
+    log_boost, half = math.log(times[0] / times[1]), half_width(variances, level)
     missing = [label for label, w, both in zip(shapes, calls, timed, strict=True) if w > 0 and not both]
     return Weighted(
         name=weights.name,
         boost=from_log(log_boost),
         boost_low=from_log(log_boost - half),
         boost_high=from_log(log_boost + half),
-        baseline_time=times[0].seconds,
-        candidate_time=times[1].seconds,
+        baseline_time=times[0],
+        candidate_time=times[1],
         weight=float(calls_timed.sum()),
         total=float(sum(weights.calls.values())),
         left_out=(*unknown, *missing),
         not_covered=weights.not_covered,
         meaning="time of all calls of the program (error from the seeds)",
     )
-
-
-def _variances_of_times(times: Sequence[_Time], *, paired: bool) -> list[ClusteredVariance]:
-    """Return the variance of the log of each side's time; of pairs, that of their ratio and none."""
-    if not paired:
-        return [clustered_variance(time.value, time.share) for time in times]
-    first, second = times
-    shares = np.concatenate([first.share, second.share])
-    ratio = clustered_variance(np.concatenate([first.value, -second.value]), shares)
-    return [ratio, ClusteredVariance(variance=0.0, freedom=ratio.freedom)]
-
-
-class _Time:
-    """Summed time of one side, and the share of each shape in it."""
-
-    __slots__ = ("seconds", "share", "value")
-
-    def __init__(self, side: Samples, calls: Floats) -> None:
-        parts = calls * np.where(calls > 0, side.latency, 0.0)
-        self.seconds = float(parts.sum())
-        self.share: Floats = parts / self.seconds
-        self.value: Floats = side.value

@@ -381,9 +381,8 @@ class Analysis:
         dataset: xr.Dataset = frame.astype(dict.fromkeys(ranks, float)).to_xarray()
         for name in ("latency_baseline", "latency_candidate"):
             dataset[name].attrs["units"] = "s"
-        settings = ("baseline", "candidate", "level", "margin")
-        told = {name: getattr(self.settings, name) for name in (*settings, "tolerance")}
-        return dataset.assign_attrs(told)
+        told = ("baseline", "candidate", "level", "margin", "tolerance")
+        return dataset.assign_attrs({name: getattr(self.settings, name) for name in told})
 
     @property
     def same_schedule(self) -> Any:

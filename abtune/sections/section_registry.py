@@ -177,8 +177,3 @@ def describe(analysis: Analysis, section: str, **options: Any) -> Any:
             f"{section} needs {'its dataset' if analysis.dataset is None else kind.metavar.lower()}"
         )
     return kind.section(Context(dataset=analysis.dataset, analysis=analysis, values=options)).result
-
-
-def sections_asked(values: Mapping[str, Any]) -> tuple[SectionKind, ...]:
-    """Return the kinds of section that the values of the options ask for, in the order of the report."""
-    return tuple(kind for kind in SECTIONS.values() if kind.is_asked(values))

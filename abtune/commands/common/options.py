@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -17,7 +17,23 @@ if TYPE_CHECKING:
 
     from abtune.compare.weights import Weights
 
+    _Choice = click.Choice[str]
+else:
+    _Choice = click.Choice
+
 Option: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+class Registered(_Choice):
+    """A choice among the names of a registry, which is read when an option is parsed."""
+
+    def __init__(self, names: Callable[[], Iterable[str]]) -> None:
+        self._names, self.case_sensitive = names, True
+
+    @property
+    def choices(self) -> tuple[str, ...]:  # type: ignore[override]  # click only reads it
+        """The names that there are."""
+        return tuple(self._names())
 
 
 class FigurePath(click.ParamType):  # type: ignore[type-arg]  # generic only from click 8.2 on
@@ -70,14 +86,13 @@ def split_commas(
     return names
 
 
-def shapes_option() -> Option:
-    """Make the option ``--shapes`` of a dataset, whose values :func:`chosen_shapes` takes apart."""
-    return click.option(
-        "--shapes",
-        metavar="LABEL,...",
-        multiple=True,
-        help="Only these shapes: labels, globs such as 'M=*', fields, kinds or presets. Repeatable.",
-    )
+# Of a dataset; chosen_shapes takes the values apart.
+shapes_option = click.option(
+    "--shapes",
+    metavar="LABEL,...",
+    multiple=True,
+    help="Only these shapes: labels, globs such as 'M=*', fields, kinds or presets. Repeatable.",
+)
 
 
 def chosen_shapes(values: Sequence[str], dataset: xr.Dataset) -> list[str] | None:
@@ -121,6 +136,19 @@ def margin_option(meaning: str) -> Option:
     """Make the option ``--margin``, which arrives as a fraction."""
     kind = Percentage(0, 100, example="2")
     return click.option("--margin", type=kind, default="2", show_default=True, help=meaning)
+
+
+def tolerance_option(meaning: str) -> Option:
+    """Make the option ``--tolerance``, which arrives as a fraction."""
+    kind = Percentage(0, 100, example="5")
+    return click.option("--tolerance", type=kind, default="5", show_default=True, help=meaning)
+
+
+def boosts_option(meaning: str) -> Option:
+    """Make the option ``--boost``, whose values arrive as the fractions ``boosts``."""
+    return click.option(
+        "--boost", "boosts", type=Percentage(0, 1000, example="5"), multiple=True, help=meaning
+    )
 
 
 def rng_seed_option(meaning: str) -> Option:

@@ -79,7 +79,12 @@ def calibrate(
         raise InputError(f"no shape has {three}, so there is no noise to calibrate with")
     rng = np.random.default_rng(settings.rng_seed)
     pools = [noise_pools(side, usable) for side in what_varies(*sides)]
-    simulation = Simulation(pools, two_sample(*sides).floor[usable], settings, replications=replications)
+    simulation = Simulation(
+        pools=pools,
+        floor=two_sample(*sides).floor[usable],
+        settings=replace(settings, rank_test=False),
+        replications=replications,
+    )
     none, *some = [simulation.run(boost, rng) for boost in (0.0, *boosts)]
     halves = [] if settings.difference_test.across_shapes or settings.paired else sides
     return Calibration(

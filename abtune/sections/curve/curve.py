@@ -92,10 +92,8 @@ def relabelled(analysis: Analysis, dataset: xr.Dataset, trials: int) -> Analysis
     made = _tried(dataset.sel(config=[analysis.baseline, analysis.candidate]))
     stopped = int(np.count_nonzero((made > 0) & (made < trials)))
     knowledge = " at equal knowledge" if analysis.settings.paired else ""
-    notes, kind = (
-        [OPTIMISTIC, *([BEFORE_EXCHANGE] if knowledge else [])],
-        analysis.settings.estimand.replace("-", " "),
-    )
+    notes = [OPTIMISTIC, *([BEFORE_EXCHANGE] if knowledge else [])]
+    kind = analysis.settings.estimand.replace("-", " ")
     first = "trial" if trials == 1 else f"{trials} trials"
     if stopped:
         notes.append(f"{count(stopped, 'search')} ended before {trials} trials and had fewer to choose from.")

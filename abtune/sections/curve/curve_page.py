@@ -28,15 +28,11 @@ def curve_section(context: Context) -> Section:
         from abtune.sections.curve.curve_figures import draw_curve
 
         save_figure(draw_curve(curve, context.analysis), context.values["figure"])
-    return Section(name="curve", page=curve_page(curve, context.analysis), result=curve)
+    return Section(name="curve", page=tuple(curve_page(curve, context.analysis)), result=curve)
 
 
-def curve_page(curve: Curve, analysis: Analysis) -> tuple[Part, ...]:
-    """Return the page."""
-    return tuple(_parts(curve, analysis))
-
-
-def _parts(curve: Curve, analysis: Analysis) -> Iterator[Part]:
+def curve_page(curve: Curve, analysis: Analysis) -> Iterator[Part]:
+    """Yield the parts of the page."""
     yield Heading(text="boost by number of trials", minor=False)
     yield Prose(text=_MEANING + (_AS_REPORTED if curve.measured_again else ""), remark=True)
     if len(curve.shapes) > 1:

@@ -49,15 +49,11 @@ _POOLED = "configuration"
 def noise_section(context: Context) -> Section:
     """Return the sources of noise of the analysed dataset."""
     noise = describe_noise(context.dataset, context.analysis)
-    return Section(name="noise", page=noise_page(noise), result=noise)
+    return Section(name="noise", page=tuple(noise_page(noise)), result=noise)
 
 
-def noise_page(noise: Noise) -> tuple[Part, ...]:
-    """Return the page."""
-    return tuple(_parts(noise))
-
-
-def _parts(noise: Noise) -> Iterator[Part]:
+def noise_page(noise: Noise) -> Iterator[Part]:
+    """Yield the parts of the page."""
     yield Heading(text="noise", minor=False)
     names, labels = ([source.config for source in noise.pooled], [source.shape for source in noise.by_shape])
     if not all(math.isnan(source.search) for source in noise.by_shape):

@@ -42,7 +42,7 @@ def same_schedule_section(context: Context) -> Section:
     found = describe_same_schedule(context.dataset, context.analysis)
     return Section(
         name="same_schedule",
-        page=same_schedule_page(found),
+        page=tuple(same_schedule_page(found)),
         result=found,
         rows=tuple(map(_record, found.shapes)),
         sentence=summarise(found),
@@ -63,11 +63,6 @@ def _record(row: ShapeEffect) -> dict[str, object]:
     }
 
 
-def same_schedule_page(found: SameSchedule) -> tuple[Part, ...]:
-    """Compose the page."""
-    return tuple(_parts(found))
-
-
 def summarise(found: SameSchedule) -> str:
     """Return in how many shapes the code is faster, and slower, each shown against the bias."""
     faster, slower = found.claims
@@ -79,7 +74,8 @@ def summarise(found: SameSchedule) -> str:
     )
 
 
-def _parts(found: SameSchedule) -> Iterator[Part]:
+def same_schedule_page(found: SameSchedule) -> Iterator[Part]:
+    """Yield the parts of the page."""
     baseline, candidate = found.baseline, found.candidate
     yield Heading(text="the same schedules under both configurations", minor=False)
     yield Prose(text=summarise(found), remark=False)
