@@ -98,6 +98,7 @@ def _inputs(importer: Importer) -> list[click.Parameter]:
     from abtune.ingest.importer import Inputs
 
     if importer.inputs is Inputs.ONE_FILE:
+        # click calls back with the context, the parameter and the value; the value is to be a tuple.
         return [click.Argument(["files"], nargs=1, metavar="FILE", callback=lambda *given: given[-1:])]
     files: list[click.Parameter] = [click.Argument(["files"], nargs=-1, metavar="[FILES]...")]
     return (files if importer.inputs is Inputs.FILES else []) + _by_name(importer.run_is)
