@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from abtune.version import __version__
 
 if TYPE_CHECKING:
-    from abtune.compare import Analysis, Comparison, Verdict, analyze
+    from abtune.compare.compare import analyze
+    from abtune.compare.results import Analysis, Comparison, Verdict
     from abtune.configurations import Configuration
     from abtune.dataset.build import add_variables, make_dataset
     from abtune.dataset.netcdf import open_dataset, save_dataset
@@ -45,16 +46,16 @@ __all__ = [
 # Where each public name lives; it is imported when it is first used.
 _HOME = {
     "AbtuneError": "abtune.errors",
-    "Analysis": "abtune.compare",
+    "Analysis": "abtune.compare.results",
     "Change": "abtune.sections.change.change",
-    "Comparison": "abtune.compare",
+    "Comparison": "abtune.compare.results",
     "Configuration": "abtune.configurations",
     "RunStatus": "abtune.dataset.schema",
     "TrialOrigin": "abtune.dataset.schema",
     "TrialStatus": "abtune.dataset.schema",
-    "Verdict": "abtune.compare",
+    "Verdict": "abtune.compare.results",
     "add_variables": "abtune.dataset.build",
-    "analyze": "abtune.compare",
+    "analyze": "abtune.compare.compare",
     "compare_datasets": "abtune.sections.change.change",
     "describe": "abtune.sections.section_registry",
     "make_dataset": "abtune.dataset.build",

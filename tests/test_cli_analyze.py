@@ -530,7 +530,7 @@ def test_interruption_is_130(run: Run, sweep: str, monkeypatch: pytest.MonkeyPat
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("abtune.compare.analyze", interrupt)
+    monkeypatch.setattr("abtune.compare.compare.analyze", interrupt)
     outcome = run("analyze")
     assert outcome.code == 130
     assert outcome.err.strip() == "abtune: interrupted"
@@ -542,7 +542,7 @@ def test_a_defect_is_no_gate(run: Run, sweep: str, monkeypatch: pytest.MonkeyPat
     def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("abtune.compare.analyze", fail)
+    monkeypatch.setattr("abtune.compare.compare.analyze", fail)
     outcome = run("analyze", "--fail-on", "regressed")
     assert (outcome.code, outcome.out) == (70, "")
     assert outcome.err.startswith("Traceback (most recent call last):")

@@ -37,7 +37,7 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> None:
     def render(report: Report, stream: TextIO | None) -> str:
         return f"{report.title}: {sum(len(section.page) for section in report.sections)} parts\n"
 
-    counted = Format(name="toy", suffixes=(".toy",), render=render)
+    counted = Format(name="toy", suffixes=(".toy",), function=render)
     monkeypatch.setitem(FORMATS, counted.name, counted)
 
 

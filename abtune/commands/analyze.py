@@ -12,20 +12,19 @@ import click
 from abtune.commands.common.method_options import method_options
 from abtune.commands.common.options import (
     Percentage,
-    baseline_option,
-    candidate_option,
     chosen_shapes,
     ci_option,
+    configuration_options,
     margin_option,
     read_weights_option,
     rng_seed_option,
     shapes_option,
+    tolerance_option,
 )
 from abtune.commands.common.output import remark
 from abtune.commands.common.pages import Destination, default_dataset, report_options
 from abtune.commands.common.section_options import SectionCommand, Wanted
 from abtune.errors import InputError
-from abtune.report.page import Report
 from abtune.text import bound_percent, plain_percent
 
 if TYPE_CHECKING:
@@ -80,18 +79,11 @@ Examples:
 """,
 )
 @click.argument("dataset", required=False)
-@baseline_option()
-@candidate_option()
-@shapes_option()
+@configuration_options
+@shapes_option
 @ci_option("Confidence of the intervals; tests use level 1 - confidence.")
 @margin_option("The smallest boost that matters: within it, shapes count as equivalent.")
-@click.option(
-    "--tolerance",
-    type=Percentage(0, 100, example="5"),
-    default="5",
-    show_default=True,
-    help="The largest slowdown that is acceptable: a shape that loses no more is not slower.",
-)
+@tolerance_option("The largest slowdown that is acceptable: a shape that loses no more is not slower.")
 @rng_seed_option("Seed of the resampling. The same seed gives the same report, byte for byte.")
 @report_options
 @click.option("--why", is_flag=True, help="Give the reason of each verdict below the table.")
@@ -129,6 +121,7 @@ def analyze(
     shown. --fail-on slower-than:5% stops a change that is not shown to be harmless.
     """
     import abtune
+    from abtune.sections.curve.curve import at_trials, relabelled
 
     source = dataset or default_dataset()
     _check(source, wanted, destination, options["at_trials"])
@@ -137,7 +130,9 @@ def analyze(
     if _is_single(opened, wanted, options):
         destination.write(_timings_alone(opened, shapes, options["level"]))
         return 0
-    judged = _at_trials(opened, options["at_trials"])
+    judged, trials = opened, options["at_trials"]
+    if trials is not None:
+        judged = at_trials(opened, trials)
     names = ("baseline", "candidate", "level", "margin", "tolerance", "rng_seed")
     analysis = abtune.analyze(
         judged,
@@ -146,12 +141,10 @@ def analyze(
         **{name: options[name] for name in names},
         **how,
     )
-    if options["at_trials"] is not None:
-        from abtune.sections.curve.curve import relabelled
-
-        analysis = relabelled(analysis, opened, options["at_trials"])
+    if trials is not None:
+        analysis = relabelled(analysis, opened, trials)
     view = _view(source, opened, analysis, wanted, options)
-    destination.write(Report(sections=tuple(_sections(judged, analysis, wanted, view))))
+    destination.write(*_sections(judged, analysis, wanted, view))
     return _gate(analysis, options["fail_on"])
 
 
@@ -161,9 +154,9 @@ def _check(source: str, wanted: Wanted, destination: Destination, at_trials: int
 
     if "curve" in wanted.names and at_trials is not None:
         raise InputError("--curve shows every number of trials; leave out --at-trials")
-    inputs = [source, *wanted.inputs]
+    inputs = [source, *wanted.given("input")]
     destination.check(inputs)
-    for figure in wanted.figures:
+    for figure in wanted.given("figure"):
         check_place(figure, inputs)
 
 
@@ -213,20 +206,12 @@ def _is_single(dataset: xr.Dataset, wanted: Wanted, options: dict[str, Any]) -> 
     return bool(alone and dataset.sizes["config"] == 1)
 
 
-def _timings_alone(dataset: xr.Dataset, shapes: Sequence[str] | None, level: float) -> Report:
+def _timings_alone(dataset: xr.Dataset, shapes: Sequence[str] | None, level: float) -> Section:
     from abtune.compare.settings import restrict
     from abtune.sections.timings.timings_page import section_of_timings
 
     part, only = restrict(dataset, shapes), str(dataset["config"].values[0])
-    return Report(sections=(section_of_timings(part, baseline=only, level=level),))
-
-
-def _at_trials(dataset: xr.Dataset, trials: int | None) -> xr.Dataset:
-    if trials is None:
-        return dataset
-    from abtune.sections.curve.curve import at_trials
-
-    return at_trials(dataset, trials)
+    return section_of_timings(part, baseline=only, level=level)
 
 
 def _gate(analysis: Analysis, fail_on: tuple[str | float, ...]) -> int:

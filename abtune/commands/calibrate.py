@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from abtune.commands.common.method_options import choice_options
 from abtune.commands.common.options import (
-    Percentage,
-    baseline_option,
-    candidate_option,
+    boosts_option,
     ci_option,
+    configuration_options,
     margin_option,
     rng_seed_option,
 )
 from abtune.commands.common.pages import Destination, default_dataset, report_options
-
-if TYPE_CHECKING:
-    from abtune.compare.settings import Settings
 
 BOOSTS = (0.05, 0.1, 0.2)
 
@@ -32,15 +28,8 @@ Examples:
 """
 )
 @click.argument("dataset", required=False)
-@baseline_option()
-@candidate_option()
-@click.option(
-    "--boost",
-    "boosts",
-    type=Percentage(0, 1000, example="5"),
-    multiple=True,
-    help="True boost at which to measure power, in percent. Repeatable. [default: 5, 10, 20]",
-)
+@configuration_options
+@boosts_option("True boost at which to measure power, in percent. Repeatable. [default: 5, 10, 20]")
 @click.option(
     "--replications",
     type=click.IntRange(100, 100_000),
@@ -53,16 +42,12 @@ Examples:
 @choice_options
 def calibrate(
     dataset: str | None,
-    baseline: str | None,
-    candidate: str | None,
+    *,
     boosts: tuple[float, ...],
     replications: int | None,
-    level: float,
-    margin: float,
-    rng_seed: int,
-    *,
     how: dict[str, Any],
     destination: Destination,
+    **choices: Any,
 ) -> None:
     """Measure false alarms, coverage and power on data like these.
 
@@ -72,7 +57,7 @@ def calibrate(
     """
     import abtune
     from abtune.compare.settings import make_settings
-    from abtune.report.page import Report, Section
+    from abtune.report.page import Section
     from abtune.sections.calibration.calibration import calibrate as measure
     from abtune.sections.calibration.calibration_page import calibration_page
 
@@ -80,19 +65,12 @@ def calibrate(
     destination.check([source])
     opened = abtune.open_dataset(source)
     how |= {name: how[name] or "" for name in ("method", "test")}
-    choices = {**how, "level": level, "margin": margin, "rng_seed": rng_seed}
-    settings = make_settings(opened, baseline=baseline, candidate=candidate, **choices)
+    settings = make_settings(opened, **choices, **how)
+    slow = settings.interval.slow or settings.difference_test.slow or settings.procedure.slow
     found = measure(
         opened,
         settings,
         boosts=tuple(sorted(set(boosts))) or BOOSTS,
-        replications=replications or _replications(settings),
+        replications=replications or (200 if slow else 2000),
     )
-    section = Section(name="", page=calibration_page(found), result=found)
-    destination.write(Report(sections=(section,)))
-
-
-def _replications(settings: Settings) -> int:
-    """Return how many sweeps take less than a minute or so."""
-    slow = settings.interval.slow or settings.difference_test.slow or settings.procedure.slow
-    return 200 if slow else 2000
+    destination.write(Section(name="", page=calibration_page(found), result=found))

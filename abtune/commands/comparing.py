@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from abtune.commands.common.options import Percentage, baseline_option, candidate_option, ci_option
+from abtune.commands.common.options import ci_option, configuration_options, tolerance_option
 from abtune.commands.common.pages import Destination, report_options
 
 
@@ -17,29 +19,12 @@ Examples:
 )
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
-@baseline_option()
-@candidate_option()
+@configuration_options
 @click.option("--config", metavar="NAME", help="Compare the latencies of this configuration instead.")
-@click.option(
-    "--tolerance",
-    type=Percentage(0, 100, example="5"),
-    default="5",
-    show_default=True,
-    help="The largest change that still counts as unchanged.",
-)
+@tolerance_option("The largest change that still counts as unchanged.")
 @ci_option("Confidence of the intervals; tests use level 1 - confidence.")
 @report_options
-def compare(
-    first: str,
-    second: str,
-    baseline: str | None,
-    candidate: str | None,
-    config: str | None,
-    tolerance: float,
-    level: float,
-    *,
-    destination: Destination,
-) -> None:
+def compare(first: str, second: str, *, destination: Destination, **how: Any) -> None:
     """Say whether the boost changed between two datasets.
 
     A and B are netCDF files or names of bundled datasets, made with two versions of TVM, two devices, or on
@@ -53,15 +38,12 @@ def compare(
     from abtune.dataset.provenance import summary
     from abtune.errors import InputError
     from abtune.files import same_file
-    from abtune.report.page import Report
     from abtune.sections.change.change_page import change_section
 
     destination.check([first, second])
     if first == second or same_file(Path(first), Path(second)):
         raise InputError(f"{first} and {second} are the same dataset; name two")
     a, b = abtune.open_dataset(first), abtune.open_dataset(second)
-    change = abtune.compare_datasets(
-        a, b, baseline=baseline, candidate=candidate, config=config, level=level, tolerance=tolerance
-    )
+    change = abtune.compare_datasets(a, b, **how)
     named = replace(change, datasets=(Path(first).name, Path(second).name))
-    destination.write(Report(sections=(change_section(named, (summary(a), summary(b))),)))
+    destination.write(change_section(named, (summary(a), summary(b))))

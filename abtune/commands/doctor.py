@@ -40,19 +40,18 @@ def doctor(target: str, out: Path, *, no_trial: bool, destination: Destination) 
     """
     destination.check()
     from abtune.measure.doctor.diagnose import diagnose, problems
-    from abtune.report.page import Report, Section
+    from abtune.report.page import Section
 
     findings = diagnose(target, out, with_trial=not no_trial)
     number = len(problems(findings))
     result = {"ready": not number, "findings": findings}
-    section = Section(name="", page=_page(findings, number), result=result)
-    destination.write(Report(sections=(section,)))
+    destination.write(Section(name="", page=_page(findings, number), result=result))
     return NOT_READY if number else 0
 
 
 def _page(findings: Sequence[Finding], number: int) -> tuple[Part, ...]:
     """Return the conclusion, and a table of the findings with what to do."""
-    from abtune.report.page import Grid, Heading, Prose, column, filled
+    from abtune.report.page import Heading, Prose, column, filled, table
 
     conclusion = f"not ready: {count(number, 'problem')}" if number else "ready: a sweep can run here"
     columns = (
@@ -60,9 +59,8 @@ def _page(findings: Sequence[Finding], number: int) -> tuple[Part, ...]:
         column("found", [finding.state for finding in findings], kind="text", gives_way=1),
         column("do", [finding.advice or NOTHING for finding in findings], kind="text", gives_way=2),
     )
-    labels = tuple(finding.name for finding in findings)
     return (
         Heading(text="this machine", minor=False),
-        Grid(stub="check", labels=labels, columns=filled(columns)),
+        table("check", [finding.name for finding in findings], *filled(columns)),
         Prose(text=conclusion, remark=False),
     )

@@ -98,13 +98,10 @@ def _inputs(importer: Importer) -> list[click.Parameter]:
     from abtune.ingest.importer import Inputs
 
     if importer.inputs is Inputs.ONE_FILE:
-        return [click.Argument(["files"], nargs=1, metavar="FILE", callback=_alone)]
+        # click calls back with the context, the parameter and the value; the value is to be a tuple.
+        return [click.Argument(["files"], nargs=1, metavar="FILE", callback=lambda *given: given[-1:])]
     files: list[click.Parameter] = [click.Argument(["files"], nargs=-1, metavar="[FILES]...")]
     return (files if importer.inputs is Inputs.FILES else []) + _by_name(importer.run_is)
-
-
-def _alone(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str]:  # noqa: ARG001 (click's)
-    return (value,)
 
 
 def _by_name(run_is: str) -> list[click.Parameter]:

@@ -11,10 +11,9 @@ from click.core import ParameterSource
 from abtune.commands.common.method_options import choice_options
 from abtune.commands.common.options import (
     FigurePath,
-    baseline_option,
-    candidate_option,
     chosen_shapes,
     ci_option,
+    configuration_options,
     margin_option,
     rng_seed_option,
     shapes_option,
@@ -23,8 +22,6 @@ from abtune.errors import InputError
 from abtune.sections.figure_kinds import FIGURES, FigureKind
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from abtune.compare.results import Analysis
 
 _JUDGING = ("level", "margin", "rng_seed", "estimand", "method", "test", "correction")
@@ -54,9 +51,8 @@ Examples:
     show_default=True,
     help=f"What to draw: {'; '.join(f'{kind.name}, {kind.words}' for kind in FIGURES.values())}.",
 )
-@baseline_option()
-@candidate_option()
-@shapes_option()
+@configuration_options
+@shapes_option
 @ci_option("Confidence of the intervals; tests use level 1 - confidence.")
 @margin_option("The smallest boost that matters: within it, shapes count as equivalent.")
 @rng_seed_option("Seed of the resampling.")
@@ -68,17 +64,13 @@ Examples:
 @choice_options
 def plot(
     dataset: str | None,
+    *,
     out: Path,
     kind: str,
-    baseline: str | None,
-    candidate: str | None,
     shapes: tuple[str, ...],
-    level: float,
-    margin: float,
-    rng_seed: int,
     beside: str | None,
-    *,
     how: dict[str, Any],
+    **choices: Any,
 ) -> None:
     """Draw the boosts of a dataset, its seeds, or its searches.
 
@@ -90,6 +82,7 @@ def plot(
     from abtune.commands.common.output import emit
     from abtune.commands.common.pages import default_dataset
     from abtune.report.figures.figure import require_matplotlib, save_figure
+    from abtune.report.figures.forest import draw_forest
     from abtune.report.report_files import check_place
     from abtune.text import count
 
@@ -98,17 +91,12 @@ def plot(
     source = dataset or default_dataset()
     check_place(out, filter(None, [source, beside]))
     opened = abtune.open_dataset(source)
-    analysis = abtune.analyze(
-        opened,
-        baseline=baseline,
-        candidate=candidate,
-        shapes=chosen_shapes(shapes, opened),
-        level=level,
-        margin=margin,
-        rng_seed=rng_seed,
-        **how,
-    )
-    save_figure(analysis.plot(kind) if beside is None else _with_another(analysis, beside), out)
+    analysis = abtune.analyze(opened, shapes=chosen_shapes(shapes, opened), **choices, **how)
+    if beside is None:
+        figure = analysis.plot(kind)
+    else:
+        figure = draw_forest(analysis, _boosts(beside, analysis), Path(beside).name)
+    save_figure(figure, out)
     emit(f"{out}: {count(len(analysis.comparisons), 'shape')}\n")
 
 
@@ -120,13 +108,6 @@ def _check(kind: FigureKind) -> None:
         given = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
         if given and parameter.name in useless:
             raise InputError(f"{parameter.opts[0]} changes nothing in --kind {kind.name}; leave it out")
-
-
-def _with_another(analysis: Analysis, beside: str) -> Figure:
-    """Draw the boosts of another dataset, too."""
-    from abtune.report.figures.forest import draw_forest
-
-    return draw_forest(analysis, _boosts(beside, analysis), Path(beside).name)
 
 
 def _boosts(name: str, analysis: Analysis) -> dict[str, float]:

@@ -10,9 +10,9 @@ import click
 from abtune.commands.common.options import (
     FigurePath,
     Percentage,
-    baseline_option,
-    candidate_option,
+    boosts_option,
     ci_option,
+    configuration_options,
 )
 from abtune.commands.common.pages import DEFAULT_DATASET, Destination, default_dataset, report_options
 from abtune.errors import InputError
@@ -45,21 +45,14 @@ Examples:
     metavar="R",
     help="Plan pairs, whose searches exchange schedules: the correlation of their two runs, such as 0.7.",
 )
-@baseline_option()
-@candidate_option()
+@configuration_options
 @click.option(
     "--shapes",
     type=click.IntRange(min=1),
     metavar="N",
     help="Shapes of the sweep, for the correction and the cost. [default: those of the dataset, or 1]",
 )
-@click.option(
-    "--boost",
-    "boosts",
-    type=Percentage(0, 1000, example="5"),
-    multiple=True,
-    help="A boost to plan for, in percent. Repeatable. [default: 1, 2, 5, 10, 20, 50]",
-)
+@boosts_option("A boost to plan for, in percent. Repeatable. [default: 1, 2, 5, 10, 20, 50]")
 @click.option(
     "--seeds",
     type=click.IntRange(2, 10_000),
@@ -104,7 +97,7 @@ def power(
     its shapes, or is given with --cv. Without either, abtune.nc in this folder is read.
     """
     from abtune.compare.settings import alpha_of
-    from abtune.report.page import Report, Section
+    from abtune.report.page import Section
     from abtune.sections.power.power_page import power_page
     from abtune.sections.power.seed_plan import Goal, plan_from_noise
 
@@ -128,8 +121,7 @@ def power(
         from abtune.sections.power.power_page import draw_power
 
         save_figure(draw_power(plan), figure)
-    section = Section(name="", page=power_page(plan, source), result=plan)
-    destination.write(Report(sections=(section,)))
+    destination.write(Section(name="", page=power_page(plan, source), result=plan))
 
 
 def _from_dataset(

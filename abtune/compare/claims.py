@@ -37,19 +37,7 @@ class Claims:
 def make_claims(
     samples: TwoSample, one_sided: OneSided | None, rows: Sequence[Comparison], settings: Settings
 ) -> Claims:
-    """Return what the data show of all shapes, and of each kind of workload.
-
-    Parameters
-    ----------
-    samples : TwoSample
-        Seeds of both configurations.
-    one_sided : OneSided or None
-        The evidence; without it nothing is claimed.
-    rows : sequence of Comparison
-        The verdicts. A shape whose verdict is invalid counts against every claim.
-    settings : Settings
-        Level and tolerance.
-    """
+    """Return what the data show of all shapes and each workload; an invalid shape counts against claims."""
     if one_sided is None:
         return Claims()
     valid = np.array([row.verdict is not Verdict.INVALID for row in rows])
@@ -66,28 +54,28 @@ def make_claims(
     )
 
 
+@dataclass(frozen=True, slots=True)
 class _Tests:
     """The one-sided tests of all shapes, in both directions."""
 
-    def __init__(self, samples: TwoSample, one_sided: OneSided, valid: Booleans, alpha: float) -> None:
-        self._samples = samples
-        self._one_sided = one_sided
-        self._valid = valid
-        self._alpha = alpha
+    samples: TwoSample
+    one_sided: OneSided
+    valid: Booleans
+    alpha: float
 
     def at_least(self, which: Booleans, threshold: float, *, swapped: bool = False) -> int:
         """Return how many of some shapes are beyond a threshold at least, log scale."""
-        one_sided = self._one_sided.swapped() if swapped else self._one_sided
-        p = np.where(self._valid, one_sided.p_above(threshold), np.nan)[which]
-        return at_least(p, correlation=self._correlation(which), alpha=self._alpha)
+        one_sided = self.one_sided.swapped() if swapped else self.one_sided
+        p = np.where(self.valid, one_sided.p_above(threshold), np.nan)[which]
+        return at_least(p, correlation=self._correlation(which), alpha=self.alpha)
 
     def _correlation(self, which: Booleans) -> float:
         """Return how the tests of two shapes are correlated, by what the runs of a seed share."""
-        error = self._one_sided.estimate.error
-        used = which & self._valid & (error > 0)
+        error = self.one_sided.estimate.error
+        used = which & self.valid & (error > 0)
         scale = error[used][:, np.newaxis]
         standard = TwoSample.without_floor(
-            self._samples.first[used] / scale, self._samples.second[used] / scale
+            self.samples.first[used] / scale, self.samples.second[used] / scale
         )
         return min(shared_covariance(standard).variance, 1.0)
 
@@ -121,22 +109,11 @@ def _worst(one_sided: OneSided, rows: Sequence[Comparison], settings: Settings) 
 
 
 def make_sentence(overall: Aggregate, rows: Sequence[Comparison], claims: Claims, settings: Settings) -> str:
-    """Return the result in one or two sentences, which say no more than verdicts, interval and claims.
-
-    Parameters
-    ----------
-    overall : Aggregate
-        The mean boost over these shapes.
-    rows : sequence of Comparison
-        The verdicts.
-    claims : Claims
-        What is shown of all shapes.
-    settings : Settings
-        Names, level and tolerance.
-    """
+    """Return the result in one or two sentences, which say no more than verdicts, interval and claims."""
     judged = [row for row in rows if row.verdict is not Verdict.INVALID]
     if not judged:
-        return f"There is no verdict on {_shapes(rows)}. {rows[0].reason}"
+        which = rows[0].shape if len(rows) == 1 else f"any of {count(len(rows), 'shape')}"
+        return f"There is no verdict on {which}. {rows[0].reason}"
     return " ".join([_over_all(overall, rows, settings), *_counts(rows, claims, settings)])
 
 
@@ -190,7 +167,3 @@ def _shown(verdicts: int, bound: int, word: str) -> str:
         return f"none is shown {word}"
     verb = "is" if number == 1 else "are"
     return f"at least {number} {verb} {word}" if bound > verdicts else f"{number} {verb} shown {word}"
-
-
-def _shapes(rows: Sequence[Comparison]) -> str:
-    return rows[0].shape if len(rows) == 1 else f"any of {count(len(rows), 'shape')}"

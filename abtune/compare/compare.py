@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -129,10 +130,7 @@ def analyze(
 
 
 def compare(dataset: xr.Dataset, settings: Settings) -> Analysis:
-    """Return the analysis of a valid dataset, all its shapes, as the settings say.
-
-    A dataset that was looked at several times while it grew is judged look by look.
-    """
+    """Return the analysis of all shapes of a valid dataset; one that grew by looks is judged look by look."""
     looks = recorded_looks(dataset, level=settings.level)
     if looks:
         return compare_at_looks(dataset, looks, settings, _compare_once)
@@ -203,9 +201,11 @@ def _evidence(
 ) -> Iterator[Evidence]:
     """Yield the numbers of each shape, boosts instead of log ratios."""
     labels, workloads = (map(str, dataset[name].values.tolist()) for name in ("shape", "workload"))
-    tests, interval, wide = statistics.tests, statistics.interval, statistics.simultaneous
+    interval, wide = statistics.interval, statistics.simultaneous
+    tests = {field.name: getattr(statistics.tests, field.name) for field in fields(statistics.tests)}
     for index, (label, workload) in enumerate(zip(labels, workloads, strict=True)):
         baseline, candidate = (_side(side, index) for side in sides)
+        p: Any = {name: None if every is None else float(every[index]) for name, every in tests.items()}
         yield Evidence(
             shape=label,
             workload=workload,
@@ -217,14 +217,7 @@ def _evidence(
             boost_low_simultaneous=from_log(wide.low[index]),
             boost_high_simultaneous=from_log(wide.high[index]),
             boost_at_least=_or_nan(statistics.at_least[index]),
-            p=float(tests.p[index]),
-            p_adjusted=float(tests.p_adjusted[index]),
-            p_welch=float(tests.p_welch[index]),
-            p_welch_adjusted=float(tests.p_welch_adjusted[index]),
-            p_rank=None if tests.p_rank is None else float(tests.p_rank[index]),
-            p_rank_adjusted=None if tests.p_rank_adjusted is None else float(tests.p_rank_adjusted[index]),
-            p_equivalence=float(tests.p_equivalence[index]),
-            p_equivalence_adjusted=float(tests.p_equivalence_adjusted[index]),
+            **p,
             detectable=float(statistics.plan.detectable[index]),
             fewest_seeds=statistics.plan.fewest,
         )
@@ -252,13 +245,13 @@ def _row_caveats(sides: tuple[Samples, Samples], statistics: Statistics, index: 
 
 
 def _side(samples: Samples, index: int) -> Side:
+    counts: Any = {
+        name: int(getattr(samples, name)[index]) for name in ("n", "failed", "found_nothing", "failed_pairs")
+    }
     return Side(
         config=samples.config,
-        n=int(samples.n[index]),
-        failed=int(samples.failed[index]),
-        found_nothing=int(samples.found_nothing[index]),
         trials=samples.trials,
-        failed_pairs=int(samples.failed_pairs[index]),
+        **counts,
         latency=float(samples.latency[index]),
         noise=float(samples.noise[index]),
     )

@@ -36,20 +36,12 @@ class Judgement:
 
 
 def judge(row: Evidence, settings: Settings) -> Judgement:
-    """Return what the data support for one shape.
-
-    Notes
-    -----
-    *invalid* if a configuration has fewer than two seeds, or if most of its runs are lost: the comparison
-    would then be about a small part of the distribution. *improved* or *regressed* if all gates of a
-    difference pass; *equivalent* if the gate of equivalence passes; *not slower* if its gate passes; else
-    *inconclusive*. A small but certain difference is a difference, unless it is required to be larger than
-    the margin.
-    """
+    """Return what the data support for one shape: the first rule whose gates pass decides."""
+    equivalence = f"the test of a difference beyond {percent(settings.margin)}"
     gates = (
         *(_for_pairs(row) if settings.paired else _for_any(row)),
         *_for_difference(row, settings),
-        *_for_equivalence(row, settings),
+        _test_gate(Rule.EQUIVALENCE, equivalence, row.p_equivalence_adjusted, settings.alpha, ""),
         _for_not_slower(row, settings),
     )
     invalid, same, apart, slower = (first_failed(gates, rule) for rule in Rule)
@@ -78,10 +70,7 @@ def judge(row: Evidence, settings: Settings) -> Judgement:
 def differs(
     low: npt.ArrayLike, high: npt.ArrayLike, p: npt.ArrayLike, p_confirming: npt.ArrayLike, alpha: float
 ) -> npt.NDArray[np.bool_]:
-    """Return where interval and both tests call a difference; arguments broadcast.
-
-    These are the gates of a difference for whole arrays, as simulations need them.
-    """
+    """Return where interval and both tests call a difference: the gates of a difference for whole arrays."""
     apart = (np.asarray(low) > 0) | (np.asarray(high) < 0)
     called: npt.NDArray[np.bool_] = apart & (np.maximum(p, p_confirming) <= alpha)
     return called
@@ -121,7 +110,9 @@ def _for_any(row: Evidence) -> Iterator[Gate]:
         of=Rule.ANY,
         asks="at most half of the runs of a configuration failed"
         + (f" or {found_nothing(row.baseline.trials)}" if row.baseline.trials else ""),
-        found=", ".join(f"{side.config} {_lost(side)}" for side in row.sides),
+        found=", ".join(
+            f"{side.config} {side.lost} of {count(side.n + side.lost, 'run')}" for side in row.sides
+        ),
         passed=all(side.lost <= side.n for side in row.sides),
         otherwise=next((_mostly_lost(side) for side in row.sides if side.lost > side.n), ""),
     )
@@ -169,11 +160,6 @@ def _for_difference(row: Evidence, settings: Settings) -> Iterator[Gate]:
         yield _test_gate(Rule.DIFFERENCE, confirming, row.p_welch_adjusted, settings.alpha, close)
     if settings.require_margin:
         yield _margin_gate(row, settings)
-
-
-def _for_equivalence(row: Evidence, settings: Settings) -> Iterator[Gate]:
-    name = f"the test of a difference beyond {percent(settings.margin)}"
-    yield _test_gate(Rule.EQUIVALENCE, name, row.p_equivalence_adjusted, settings.alpha, "")
 
 
 def _for_not_slower(row: Evidence, settings: Settings) -> Gate:
@@ -289,10 +275,6 @@ def _slowdown(margin: float) -> float:
 
 def _range(low: float, high: float) -> str:
     return f"{percent(low)} to {percent(high)}"
-
-
-def _lost(side: Side) -> str:
-    return f"{side.lost} of {count(side.n + side.lost, 'run')}"
 
 
 def _fate(side: Side) -> str:

@@ -10,7 +10,7 @@ time of a whole program.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -57,19 +57,7 @@ class OverallResult:
 def overall(
     sides: tuple[Samples, Samples], shapes: tuple[str, ...], log_boost: Floats, settings: Settings
 ) -> OverallResult:
-    """Return the summary of the shapes that both configurations have.
-
-    Parameters
-    ----------
-    sides : tuple of Samples
-        Baseline and candidate.
-    shapes : tuple of str
-        Labels.
-    log_boost : ndarray, shape (shapes,)
-        Log ratio of geometric means; NaN where a configuration has no timing.
-    settings : Settings
-        Its level, and its weights if the time of a program is wanted.
-    """
+    """Return the summary of all shapes; ``log_boost`` is of geometric means, NaN without timings of both."""
     baseline, candidate = sides
     level = settings.level
     matched = ~np.isnan(log_boost)
@@ -127,16 +115,11 @@ def _best_of(
 
 
 def _half_over_shapes(
-    baseline: Samples,
-    candidate: Samples,
-    replicated: npt.NDArray[np.bool_],
-    log_boost: Floats,
-    level: float,
+    baseline: Samples, candidate: Samples, replicated: npt.NDArray[np.bool_], log_boost: Floats, level: float
 ) -> float:
-    """Half of Student's t interval over the shapes' log boosts, with the error that all shapes share added.
-
-    What moves all shapes together, such as the sessions of a sweep, does not show in the spread over shapes.
-    """
+    """Return half of Student's t interval over the shapes' log boosts."""
+    # What moves all shapes together, such as the sessions of a sweep, does not show in the spread over
+    # shapes, so the error that all shapes share is added.
     shapes = len(log_boost)
     if shapes < 2:
         return math.nan
@@ -149,10 +132,7 @@ def _half_over_shapes(
 
 
 def _wider(of_shapes: float, of_seeds: float) -> float:
-    """Take at least the error from the seeds: a few shapes may agree by chance.
-
-    Unknown with a single shape; where no shape has two seeds the spread over shapes is all there is.
-    """
+    """Return at least the error from the seeds, because a few shapes may agree by chance."""
     return of_shapes if math.isnan(of_shapes) or math.isnan(of_seeds) else max(of_shapes, of_seeds)
 
 
@@ -170,10 +150,9 @@ def _leave_one_out(shapes: tuple[str, ...], log_boost: Floats) -> LeaveOneOut | 
 def _improvement(
     baseline: Samples, candidate: Samples, used: npt.NDArray[np.bool_], level: float
 ) -> Improvement:
-    """Mann-Whitney's U over the product of the sizes, averaged over shapes; errors from its placements.
-
-    DeLong et al., Biometrics 44, 837-845 (1988), with the seed's mean over shapes as the observation.
-    """
+    """Return Mann-Whitney's U over the product of the sizes, averaged over shapes."""
+    # Its errors come from the placements, with the seed's mean over shapes as the observation: DeLong et al.,
+    # Biometrics 44, 837-845 (1988).
     samples = two_sample(baseline, candidate)
     losses, wins = (placements(pair) for pair in (samples, samples.swapped()))
     weight, n = _even(used), (np.maximum(candidate.n, 1), np.maximum(baseline.n, 1))
@@ -220,18 +199,9 @@ def _mean(values: Floats) -> float:
 def _program_time(
     sides: tuple[Samples, Samples], shapes: tuple[str, ...], weights: Weights, level: float
 ) -> Weighted:
-    """Return the boost of the summed time of all calls of a program.
-
-    Raises
-    ------
-    InputError
-        If a label of strict weights is not in the dataset, or no shape has a weight and timings.
-
-    Notes
-    -----
-    T = sum w L with the geometric mean latency L of each shape; d log T = sum (w L/T) d log L, so that the
-    error of log T is that of a weighted sum of mean logs, summed within each seed first.
-    """
+    """Return the boost of the summed time of all calls of a program."""
+    # T = sum w L with the geometric mean latencies L; d log T = sum (w L/T) d log L. So the error of log T is
+    # that of a weighted sum of mean logs, summed within each seed first.
     unknown = [label for label in weights.calls if label not in shapes]
     if unknown and weights.strict:
         raise InputError(f"{weights.name}: {unknown_name('shape', unknown[0], shapes)}")
@@ -240,42 +210,26 @@ def _program_time(
     calls_timed = np.where(timed, calls, 0.0)
     if not calls_timed.any():
         raise InputError(f"{weights.name}: no shape with a weight has timings of both configurations")
-    times = [_Time(side, calls_timed) for side in sides]
-    log_boost = math.log(times[0].seconds / times[1].seconds)
-    half = half_width(_variances_of_times(times, paired=sides[0].paired), level)
+    parts = [calls_timed * np.where(calls_timed > 0, side.latency, 0.0) for side in sides]
+    times = [float(each.sum()) for each in parts]
+    shares = [each / time for each, time in zip(parts, times, strict=True)]
+    variances = [clustered_variance(side.value, share) for side, share in zip(sides, shares, strict=True)]
+    if sides[0].paired:  # all that varies is the ratio of both times
+        ratio = np.concatenate([sides[0].value, -sides[1].value])
+        whole = clustered_variance(ratio, np.concatenate(shares))
+        variances = [whole, ClusteredVariance(variance=0.0, freedom=whole.freedom)]
+    log_boost, half = math.log(times[0] / times[1]), half_width(variances, level)
     missing = [label for label, w, both in zip(shapes, calls, timed, strict=True) if w > 0 and not both]
     return Weighted(
         name=weights.name,
         boost=from_log(log_boost),
         boost_low=from_log(log_boost - half),
         boost_high=from_log(log_boost + half),
-        baseline_time=times[0].seconds,
-        candidate_time=times[1].seconds,
+        baseline_time=times[0],
+        candidate_time=times[1],
         weight=float(calls_timed.sum()),
         total=float(sum(weights.calls.values())),
         left_out=(*unknown, *missing),
         not_covered=weights.not_covered,
         meaning="time of all calls of the program (error from the seeds)",
     )
-
-
-def _variances_of_times(times: Sequence[_Time], *, paired: bool) -> list[ClusteredVariance]:
-    """Return the variance of the log of each side's time; of pairs, that of their ratio and none."""
-    if not paired:
-        return [clustered_variance(time.value, time.share) for time in times]
-    first, second = times
-    shares = np.concatenate([first.share, second.share])
-    ratio = clustered_variance(np.concatenate([first.value, -second.value]), shares)
-    return [ratio, ClusteredVariance(variance=0.0, freedom=ratio.freedom)]
-
-
-class _Time:
-    """Summed time of one side, and the share of each shape in it."""
-
-    __slots__ = ("seconds", "share", "value")
-
-    def __init__(self, side: Samples, calls: Floats) -> None:
-        parts = calls * np.where(calls > 0, side.latency, 0.0)
-        self.seconds = float(parts.sum())
-        self.share: Floats = parts / self.seconds
-        self.value: Floats = side.value

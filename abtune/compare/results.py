@@ -42,36 +42,18 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """The seeds of one shape under one configuration.
-
-    Attributes
-    ----------
-    config : str
-        Name of the configuration.
-    n : int
-        Seeds with a timing; of pairs, whole pairs.
-    failed : int
-        Runs that failed.
-    latency : float
-        Geometric mean over seeds, seconds; NaN without seeds.
-    noise : float
-        Standard deviation of the log latency over seeds (about the coefficient of variation); NaN below two.
-    found_nothing : int
-        Runs whose search had found nothing within its first trials; 0 where winners are compared.
-    trials : int
-        The number of these trials; 0 where winners are compared.
-    failed_pairs : int
-        Pairs of which a run failed or found nothing; 0 where seeds are independent.
-    """
+    """The seeds of one shape under one configuration."""
 
     config: str
-    n: int
+    n: int  # seeds with a timing; of pairs, whole pairs
     failed: int
-    latency: float
+    latency: float  # geometric mean over seeds, seconds; NaN without seeds
+    # Standard deviation of the log latency over seeds (about the coefficient of variation); NaN below two.
     noise: float
+    # Runs whose search had found nothing within its first trials; 0 where winners are compared.
     found_nothing: int = 0
-    trials: int = 0
-    failed_pairs: int = 0
+    trials: int = 0  # the number of these trials; 0 where winners are compared
+    failed_pairs: int = 0  # pairs of which a run failed or found nothing; 0 where seeds are independent
 
     @property
     def lost(self) -> int:
@@ -90,26 +72,13 @@ class Rule(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
-    """One condition of a verdict.
-
-    Attributes
-    ----------
-    of : Rule
-        What requires it.
-    asks : str
-        The condition, in words.
-    found : str
-        What the data show, in words.
-    passed : bool
-    otherwise : str
-        The reason of the verdict, should this gate be the first to fail.
-    """
+    """One condition of a verdict."""
 
     of: Rule
-    asks: str
-    found: str
+    asks: str  # the condition, in words
+    found: str  # what the data show, in words
     passed: bool
-    otherwise: str
+    otherwise: str  # the reason of the verdict, should this gate be the first to fail
 
 
 def first_failed(gates: Iterable[Gate], rule: Rule) -> Gate | None:
@@ -119,34 +88,7 @@ def first_failed(gates: Iterable[Gate], rule: Rule) -> Gate | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """All numbers about one shape; boosts are fractions, and NaN stands where nothing can be said.
-
-    Attributes
-    ----------
-    shape, workload : str
-        Label and kind.
-    baseline, candidate : Side
-        Both samples in short.
-    boost, boost_low, boost_high : float
-        Speedup - 1 with its confidence interval.
-    boost_low_simultaneous, boost_high_simultaneous : float
-        Wider bounds: the boosts of all shapes lie within theirs at once, with the level's probability.
-    boost_at_least : float
-        Lower bound: the boosts of all shapes are above theirs at once, with the level's probability. NaN for
-        medians.
-    p, p_adjusted : float
-        Two-sided test of no difference, and the same corrected over the shapes.
-    p_welch, p_welch_adjusted : float
-        The closed-form test that has to confirm a permutation test, likewise.
-    p_rank, p_rank_adjusted : float or None
-        Mann-Whitney test that neither configuration has the faster runs, likewise; None unless asked for.
-    p_equivalence, p_equivalence_adjusted : float
-        Test of a difference beyond the margin, and the same corrected over the shapes.
-    detectable : float
-        Boost that this design finds with 80 % power, correction included; infinite if it can find none.
-    fewest_seeds : int
-        Seeds per configuration below which no difference can pass the correction by itself.
-    """
+    """All numbers about one shape, as :class:`Comparison` describes them."""
 
     shape: str
     workload: str
@@ -189,8 +131,33 @@ class Evidence:
 class Comparison(Evidence):
     """The candidate against the baseline for one shape: the evidence, and what follows from it.
 
+    Boosts are fractions, and NaN stands where nothing can be said.
+
     Attributes
     ----------
+    shape, workload : str
+        Label and kind.
+    baseline, candidate : Side
+        Both samples in short.
+    boost, boost_low, boost_high : float
+        Speedup - 1 with its confidence interval.
+    boost_low_simultaneous, boost_high_simultaneous : float
+        Wider bounds: the boosts of all shapes lie within theirs at once, with the level's probability.
+    boost_at_least : float
+        Lower bound: the boosts of all shapes are above theirs at once, with the level's probability. NaN for
+        medians.
+    p, p_adjusted : float
+        Two-sided test of no difference, and the same corrected over the shapes.
+    p_welch, p_welch_adjusted : float
+        The closed-form test that has to confirm a permutation test, likewise.
+    p_rank, p_rank_adjusted : float or None
+        Mann-Whitney test that neither configuration has the faster runs, likewise; None unless asked for.
+    p_equivalence, p_equivalence_adjusted : float
+        Test of a difference beyond the margin, and the same corrected over the shapes.
+    detectable : float
+        Boost that this design finds with 80 % power, correction included; infinite if it can find none.
+    fewest_seeds : int
+        Seeds per configuration below which no difference can pass the correction by itself.
     gates : tuple of Gate
         The conditions of the verdicts. They are the verdict: nothing else decides.
     verdict : Verdict
@@ -236,19 +203,9 @@ class LeaveOneOut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Improvement:
-    """How often a run of the candidate beats one of the baseline.
+    """How often a run of the candidate beats one of the baseline."""
 
-    Attributes
-    ----------
-    probability, low, high : float
-        Mean over the shapes, with its interval; NaN where unknown.
-    shapes : int
-        Number of shapes.
-    meaning : str
-        In words.
-    """
-
-    probability: float
+    probability: float  # mean over the shapes, with its interval; NaN where unknown
     low: float
     high: float
     shapes: int
@@ -257,113 +214,56 @@ class Improvement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weighted:
-    """Boost of a program that calls each shape a number of times.
-
-    Attributes
-    ----------
-    name : str
-        The program.
-    boost, boost_low, boost_high : float
-        Of the summed time, with its interval; fractions.
-    baseline_time, candidate_time : float
-        Sum over shapes of weight times geometric mean latency, seconds.
-    weight : float
-        Sum of the weights that are in the time.
-    total : float
-        Sum of all weights.
-    left_out : tuple of str
-        Labels that have a weight but lack timings of a configuration.
-    not_covered : str
-        What the weights themselves leave out, in words; empty if unknown.
-    meaning : str
-        In words.
-    """
+    """Boost of a program that calls each shape a number of times."""
 
     name: str
-    boost: float
+    boost: float  # of the summed time, with its interval; fractions
     boost_low: float
     boost_high: float
-    baseline_time: float
+    baseline_time: float  # sum over shapes of weight times geometric mean latency, seconds
     candidate_time: float
-    weight: float
-    total: float
-    left_out: tuple[str, ...]
-    not_covered: str
+    weight: float  # sum of the weights that are in the time
+    total: float  # sum of all weights
+    left_out: tuple[str, ...]  # labels that have a weight but lack timings of a configuration
+    not_covered: str  # what the weights themselves leave out, in words; empty if unknown
     meaning: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overall:
-    """The boost over all shapes that both configurations have, for two different questions.
+    """The boost over all shapes that both configurations have, for two different questions."""
 
-    Attributes
-    ----------
-    these_shapes : Aggregate
-        The mean over exactly these shapes; its error comes from the seeds.
-    shapes_like_these : Aggregate
-        The mean over a population that these shapes are a sample of; its error comes from the shapes.
-    unmatched : tuple of str
-        Shapes left out because a configuration has no timing.
-    leave_one_out : LeaveOneOut or None
-        How far a single shape moves the mean; None for a single shape.
-    improvement : Improvement
-        How often a run of the candidate wins.
-    heterogeneity : Heterogeneity
-        Whether the shapes differ in their boost; log scale, NaN for fewer than two shapes with seeds.
-    weighted : Weighted or None
-        The time of a program, if weights were given.
-    best_of : tuple of Aggregate
-        The mean boost over these shapes if each is tuned twice, or three times, and the best is kept; empty
-        below 10 seeds, where the intervals would be too narrow.
-    """
-
-    these_shapes: Aggregate
+    these_shapes: Aggregate  # the mean over exactly these shapes; its error comes from the seeds
+    # The mean over a population that these shapes are a sample of; its error comes from the shapes.
     shapes_like_these: Aggregate
-    unmatched: tuple[str, ...]
-    leave_one_out: LeaveOneOut | None
-    improvement: Improvement
+    unmatched: tuple[str, ...]  # shapes left out because a configuration has no timing
+    leave_one_out: LeaveOneOut | None  # how far a single shape moves the mean; None for a single shape
+    improvement: Improvement  # how often a run of the candidate wins
+    # Whether the shapes differ in their boost; log scale, NaN for fewer than two shapes with seeds.
     heterogeneity: Heterogeneity
-    weighted: Weighted | None
+    weighted: Weighted | None  # the time of a program, if weights were given
+    # The mean boost over these shapes if each is tuned twice, or three times, and the best is kept; empty
+    # below 10 seeds, where the intervals would be too narrow.
     best_of: tuple[Aggregate, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """At least this many shapes are faster, or not much slower; by itself true with the level's probability.
+    """At least this many shapes are faster, or not much slower; true by itself with the level's chance."""
 
-    Attributes
-    ----------
-    claim : str
-        ``"faster"``, ``"not slower"`` or ``"slower"``.
-    beyond : float
-        Not slower by more than this, a fraction; zero for the other claims.
-    at_least, of : int
-        The number of shapes that this is shown of, and of all shapes.
-    workload : str or None
-        The kind of workload; None for all shapes.
-    """
-
-    claim: str
-    beyond: float
-    at_least: int
+    claim: str  # faster, not slower or slower
+    beyond: float  # not slower by more than this, a fraction; zero for the other claims
+    at_least: int  # shapes of which this is shown
     of: int
-    workload: str | None
+    workload: str | None  # the kind of workload; None for all shapes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Worst:
-    """No shape is slower by more than this, with the level's probability; every shape needs a bound for it.
+    """No shape is slower by more than this; made only if every shape has a bound."""
 
-    Attributes
-    ----------
-    shape : str
-        The shape with the lowest bound, which is not always the slowest.
-    boost_low : float
-        Its one-sided lower bound, a fraction. It is not corrected: only if every bound is above a limit is
-        the claim made (Berger, Technometrics 24, 295-300, 1982).
-    """
-
-    shape: str
+    shape: str  # has the lowest bound; not always the slowest
+    # One-sided and not corrected: the claim needs every bound (Berger, Technometrics 24, 295-300, 1982).
     boost_low: float
 
 
@@ -481,9 +381,8 @@ class Analysis:
         dataset: xr.Dataset = frame.astype(dict.fromkeys(ranks, float)).to_xarray()
         for name in ("latency_baseline", "latency_candidate"):
             dataset[name].attrs["units"] = "s"
-        settings = ("baseline", "candidate", "level", "margin")
-        told = {name: getattr(self.settings, name) for name in (*settings, "tolerance")}
-        return dataset.assign_attrs(told)
+        told = ("baseline", "candidate", "level", "margin", "tolerance")
+        return dataset.assign_attrs({name: getattr(self.settings, name) for name in told})
 
     @property
     def same_schedule(self) -> Any:

@@ -23,25 +23,7 @@ from abtune.text import listed, percent
 
 
 def recorded_looks(dataset: xr.Dataset, *, level: float) -> tuple[Look, ...]:
-    """Return the looks that a dataset records, their levels in proportion to the level asked for.
-
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-        Attribute ``looks`` is as :func:`abtune.stats.design.looks.looks_to_json` writes it.
-    level : float
-        Confidence level, a fraction.
-
-    Returns
-    -------
-    tuple of Look
-        Those that are done; the first while none is; none if the design had no looks.
-
-    Raises
-    ------
-    DatasetError
-        If the attribute cannot be read.
-    """
+    """Return the looks that are done, or the first; their levels are in proportion to the level asked for."""
     text = dataset.attrs.get(LOOKS)
     if text is None:
         return ()
@@ -59,24 +41,7 @@ def compare_at_looks(
     settings: Settings,
     compare_once: Callable[[xr.Dataset, Settings], Analysis],
 ) -> Analysis:
-    """Return the analysis of a dataset that was looked at while it grew.
-
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-        With the seeds of all looks.
-    looks : tuple of Look
-        In order; not empty.
-    settings : Settings
-        How to judge.
-    compare_once : callable
-        Makes the analysis of a dataset at one look.
-
-    Returns
-    -------
-    Analysis
-        Each shape as it stood at the look that settled it, or at the last; the rest as at the last.
-    """
+    """Return an analysis with each shape as it stood at the look that settled it, or at the last."""
     last = len(looks) - 1
     seeds = np.full(dataset.sizes["shape"], looks[0].seeds)
     settled: dict[int, Comparison] = {}

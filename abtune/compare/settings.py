@@ -24,60 +24,23 @@ from abtune.stats.testing.difference_tests import DifferenceTest, difference_tes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How shapes are judged, by the names that the command line takes.
-
-    Attributes
-    ----------
-    baseline, candidate : str
-        Names of the configurations.
-    level : float
-        Confidence level of the intervals, a fraction.
-    margin : float
-        The smallest boost that matters, a fraction. A slowdown by the same ratio counts as equally large.
-    tolerance : float
-        The largest slowdown that is acceptable, a fraction.
-    rng_seed : int
-        Seed of the resampling.
-    estimand : str
-        Whose ratio the boost is: geometric-mean or median.
-    method : str
-        The interval; empty for the default of the estimand.
-    paired : bool
-        Whether seeds with one number are pairs, as the dataset says.
-    test : str
-        The test of a difference; empty for the default.
-    correction : str
-        For the many shapes: holm, max-t, bh or none.
-    rank_test : bool
-        Whether to add the Mann-Whitney test.
-    require_margin : bool
-        Whether a difference has to be larger than the margin.
-    weights : Weights or None
-        How often a program calls each shape, for the boost of its whole time.
-    look_alpha : float or None
-        Family-wise level of the tests at one of several looks at growing data; None for a single look.
-
-    Raises
-    ------
-    InputError
-        If a value cannot be used, or two do not go together.
-    """
+    """How shapes are judged, by the names of the command line; InputError for a value that cannot be used."""
 
     baseline: str
     candidate: str
-    level: float = 0.95
-    margin: float = 0.02
-    tolerance: float = 0.05
-    rng_seed: int = 0
-    estimand: str = Estimand.GEOMETRIC_MEAN.value
-    method: str = ""
-    paired: bool = False
-    test: str = ""
-    correction: str = "holm"
-    rank_test: bool = False
-    require_margin: bool = False
-    weights: Weights | None = None
-    look_alpha: float | None = None
+    level: float = 0.95  # confidence level of the intervals, a fraction
+    margin: float = 0.02  # the smallest boost that matters; a slowdown by the same ratio matters equally
+    tolerance: float = 0.05  # the largest slowdown that is acceptable, a fraction
+    rng_seed: int = 0  # seed of the resampling
+    estimand: str = Estimand.GEOMETRIC_MEAN.value  # whose ratio the boost is: geometric-mean or median
+    method: str = ""  # the interval; empty for the default of the estimand
+    paired: bool = False  # whether seeds with one number are pairs, as the dataset says
+    test: str = ""  # the test of a difference; empty for the default
+    correction: str = "holm"  # for the many shapes: holm, max-t, bh or none
+    rank_test: bool = False  # whether to add the Mann-Whitney test
+    require_margin: bool = False  # whether a difference has to be larger than the margin
+    weights: Weights | None = None  # how often a program calls each shape, for the boost of its whole time
+    look_alpha: float | None = None  # family-wise level at one of several looks at growing data
 
     def __post_init__(self) -> None:
         _check_fraction("level", self.level, 0.95)
@@ -166,24 +129,7 @@ def make_settings(
     weights: Weights | Mapping[str, float] | None = None,
     **choices: object,
 ) -> Settings:
-    """Return settings for a dataset: names that are not given are its first configurations.
-
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-        Whose configurations are compared.
-    baseline, candidate : str, optional
-        Names of configurations.
-    weights : Weights or mapping of str to float, optional
-        A plain mapping is from labels of this dataset to numbers of calls.
-    **choices
-        Other fields of :class:`Settings`.
-
-    Raises
-    ------
-    InputError
-        If a value cannot be used.
-    """
+    """Return settings for a dataset: names that are not given are its first configurations."""
     first, second = _configurations(dataset, baseline, candidate)
     calls = None if weights is None else as_weights(weights)
     paired = is_paired(dataset)

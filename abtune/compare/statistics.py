@@ -22,83 +22,54 @@ from abtune.stats.variance import floored, moments
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DesignPower:
-    """What the design can show.
+    """What the design can show."""
 
-    Attributes
-    ----------
-    detectable : ndarray, shape (shapes,)
-        Boost that is detected with 80 % power, correction included; infinite if none can be.
-    fewest : int
-        Seeds per configuration below which no p-value passes the correction by itself.
-    """
-
-    detectable: Floats
-    fewest: int
+    detectable: Floats  # boost that is detected with 80 % power, correction included; infinite if none can be
+    fewest: int  # seeds per configuration below which no p-value passes the correction by itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statistics:
-    """Everything computed of all shapes at once; each array has shape (shapes,).
+    """Everything computed of all shapes at once; each array has shape (shapes,)."""
 
-    Attributes
-    ----------
-    log_boost : ndarray
-        Of the estimand.
-    log_ratio : ndarray
-        Of geometric means, which the overall boosts are made of.
-    interval, welch : Interval
-        The interval asked for, and the closed-form one of the same estimand; for medians, the same twice.
-    simultaneous : Interval
-        Covers all shapes at once, and nowhere lies inside ``interval``.
-    tests : Tests
-    plan : DesignPower
-    one_sided : OneSided or None
-        What one-sided claims rest on; None for medians, which have none.
-    at_least : ndarray
-        Lower bounds of the log boosts of all shapes at once; NaN where unknown.
-    """
-
-    log_boost: Floats
-    log_ratio: Floats
+    log_boost: Floats  # of the estimand
+    log_ratio: Floats  # of geometric means, which the overall boosts are made of
+    # The interval asked for, and the closed-form one of the same estimand; for medians, the same twice.
     interval: Interval
     welch: Interval
-    simultaneous: Interval
+    simultaneous: Interval  # covers all shapes at once, and nowhere lies inside `interval`
     tests: Tests
     plan: DesignPower
-    one_sided: OneSided | None
-    at_least: Floats
+    one_sided: OneSided | None  # what one-sided claims rest on; None for medians, which have none
+    at_least: Floats  # lower bounds of the log boosts of all shapes at once; NaN where unknown
 
 
 def compute(
     baseline: Samples, candidate: Samples, settings: Settings, rng: np.random.Generator
 ) -> Statistics:
-    """Return every number of an analysis, for all shapes at once.
-
-    Parameters
-    ----------
-    baseline, candidate : Samples
-        Both configurations.
-    settings : Settings
-        Which interval, test and correction, and at which level.
-    rng : numpy.random.Generator
-        For what cannot be counted or computed.
-    """
+    """Return every number of an analysis, for all shapes at once."""
     samples, estimand = two_sample(baseline, candidate), Estimand(settings.estimand)
     tests = run_tests(samples, settings, rng)
     interval = settings.interval.compute(samples, level=settings.level, rng=rng)
     closed = interval if estimand is Estimand.MEDIAN else welch(samples, level=settings.level)
+    count = max(int(np.count_nonzero(~np.isnan(tests.p))), 1)
+    share = settings.procedure.planning_level(settings.alpha, count)
     wide, one_sided = _joint(samples, estimand, level=1 - settings.alpha, rng=rng)
-    count = _count(tests)
     return Statistics(
         log_boost=interval.difference,
         log_ratio=moments(samples.first).mean - moments(samples.second).mean,
         interval=interval,
         welch=closed,
-        simultaneous=_hull(wide, interval),
+        simultaneous=Interval(
+            difference=interval.difference,
+            low=np.minimum(wide.low, interval.low),
+            high=np.maximum(wide.high, interval.high),
+            level=wide.level,
+        ),
         tests=tests,
         plan=_plan(baseline, candidate, settings, tests=count),
         one_sided=one_sided,
-        at_least=_at_least(one_sided, interval, settings.procedure.planning_level(settings.alpha, count)),
+        at_least=np.full_like(interval.low, np.nan) if one_sided is None else one_sided.lower(share),
     )
 
 
@@ -107,10 +78,6 @@ def resolution(settings: Settings, shapes: int) -> float:
     if not settings.difference_test.counts_splits:
         return 1.0
     return settings.procedure.resolution(settings.alpha, shapes)
-
-
-def _count(tests: Tests) -> int:
-    return max(int(np.count_nonzero(~np.isnan(tests.p))), 1)
 
 
 def _joint(
@@ -127,22 +94,6 @@ def _joint(
     return t_interval(estimate, level=1 - (1 - level) / shapes), None
 
 
-def _at_least(one_sided: OneSided | None, interval: Interval, share: float) -> Floats:
-    """Return the lower bounds of all log boosts at once."""
-    if one_sided is None:
-        return np.full_like(interval.low, np.nan)
-    return one_sided.lower(share)
-
-
-def _hull(wide: Interval, narrow: Interval) -> Interval:
-    return Interval(
-        difference=narrow.difference,
-        low=np.minimum(wide.low, narrow.low),
-        high=np.maximum(wide.high, narrow.high),
-        level=wide.level,
-    )
-
-
 def _plan(baseline: Samples, candidate: Samples, settings: Settings, *, tests: int) -> DesignPower:
     """Return what this design can show, from noise that is shrunk towards the level of all shapes."""
     first, second = map(lent_noise, what_varies(baseline, candidate))
@@ -156,24 +107,7 @@ def _plan(baseline: Samples, candidate: Samples, settings: Settings, *, tests: i
 def seeds_to_find(
     boost: npt.ArrayLike, baseline: Samples, candidate: Samples, settings: Settings, *, tests: int
 ) -> Integers:
-    """Return how many seeds per configuration find a boost with 80 % power, judged as these samples are.
-
-    Parameters
-    ----------
-    boost : array_like, shape (shapes,) or ()
-        True boost, a fraction, not zero.
-    baseline, candidate : Samples
-        Both configurations.
-    settings : Settings
-        Test, correction and level.
-    tests : int
-        Shapes that the correction covers.
-
-    Returns
-    -------
-    ndarray of int, shape (shapes,)
-        0 where the noise of a configuration is unknown.
-    """
+    """Return the seeds per configuration that find a boost with 80 % power; 0 where the noise is unknown."""
     first, second = map(lent_noise, what_varies(baseline, candidate))
     return seeds_needed(boost, first, second, _requirement(settings, tests))
 

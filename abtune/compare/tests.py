@@ -9,7 +9,7 @@ import numpy as np
 
 from abtune.compare.settings import Settings
 from abtune.stats.estimand import Estimand
-from abtune.stats.estimates import StandardError, conservative_welch, median_error
+from abtune.stats.estimates import conservative_welch, median_error
 from abtune.stats.testing.robust_tests import mann_whitney_test
 from abtune.stats.testing.significance import difference_p, equivalence_p, split_share
 from abtune.stats.two_sample import Floats, TwoSample
@@ -17,47 +17,26 @@ from abtune.stats.two_sample import Floats, TwoSample
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tests:
-    """p-values, raw and corrected; each array has shape (shapes,).
+    """p-values, raw and corrected; each array has shape (shapes,)."""
 
-    Attributes
-    ----------
-    p, p_adjusted : ndarray
-        The test of a difference.
-    p_welch, p_welch_adjusted : ndarray
-        The closed-form one that confirms a permutation test.
-    p_rank, p_rank_adjusted : ndarray or None
-        Mann-Whitney; None unless asked for.
-    p_equivalence, p_equivalence_adjusted : ndarray
-        Of a difference beyond the margin.
-    """
-
-    p: Floats
+    p: Floats  # the test of a difference
     p_adjusted: Floats
-    p_welch: Floats
+    p_welch: Floats  # the closed-form one that confirms a permutation test
     p_welch_adjusted: Floats
-    p_rank: Floats | None
+    p_rank: Floats | None  # Mann-Whitney; None unless asked for
     p_rank_adjusted: Floats | None
-    p_equivalence: Floats
+    p_equivalence: Floats  # of a difference beyond the margin
     p_equivalence_adjusted: Floats
 
 
 def run_tests(samples: TwoSample, settings: Settings, rng: np.random.Generator) -> Tests:
-    """Test every shape for a difference and for equivalence.
-
-    Parameters
-    ----------
-    samples : TwoSample
-        Seeds of both configurations, a column per seed.
-    settings : Settings
-        Estimand, test, correction and margin, and whether to make the Mann-Whitney test.
-    rng : numpy.random.Generator
-        For the splits that cannot all be counted.
-    """
+    """Test every shape for a difference and for equivalence."""
     test, correction = settings.difference_test, settings.procedure
     one_split = split_share(samples)
     p = test.p_values(samples, rng=rng)
     p_adjusted = correction.adjust_difference(p, samples, rng=rng)
-    p_welch = difference_p(_closed_form(samples, Estimand(settings.estimand)), one_split)
+    closed_form = median_error if settings.estimand == Estimand.MEDIAN else conservative_welch
+    p_welch = difference_p(closed_form(samples), one_split)
     p_rank = mann_whitney_test(samples) if settings.rank_test else None
     p_equivalence = equivalence_p(test.standard_error(samples), one_split, margin=math.log1p(settings.margin))
     return Tests(
@@ -70,8 +49,3 @@ def run_tests(samples: TwoSample, settings: Settings, rng: np.random.Generator) 
         p_equivalence=p_equivalence,
         p_equivalence_adjusted=correction.adjust(p_equivalence),
     )
-
-
-def _closed_form(samples: TwoSample, estimand: Estimand) -> StandardError:
-    """Return the difference with the standard error of the closed-form test."""
-    return median_error(samples) if estimand is Estimand.MEDIAN else conservative_welch(samples)

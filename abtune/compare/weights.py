@@ -15,47 +15,23 @@ from abtune.shapes import PRESETS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
-    """Number of calls of each shape.
+    """Number of calls of each shape."""
 
-    Attributes
-    ----------
-    name : str
-        What they are of, such as ``"resnet50"`` or a file's name.
-    calls : mapping from str to float
-        Label to number of calls, positive.
-    not_covered : str
-        What of the program they leave out, in words; empty if unknown.
-    strict : bool
-        Whether a label that the dataset lacks is a mistake.
-    """
-
-    name: str
-    calls: Mapping[str, float]
-    not_covered: str
-    strict: bool
+    name: str  # what they are of, such as resnet50 or a file's name
+    calls: Mapping[str, float]  # label to number of calls, positive
+    not_covered: str  # what of the program they leave out, in words; empty if unknown
+    strict: bool  # whether a label that the dataset lacks is a mistake
 
 
 def built_in_weights(name: str) -> Weights:
-    """Return the weights of a network that abtune knows.
-
-    Raises
-    ------
-    InputError
-        If it knows none of this name.
-    """
+    """Return the weights of a network that abtune knows."""
     if name not in BUILT_IN:
         raise unknown_name("weights", name, BUILT_IN)
     return BUILT_IN[name]
 
 
 def as_weights(given: Weights | Mapping[str, float]) -> Weights:
-    """Return weights; those of a plain mapping are strict.
-
-    Raises
-    ------
-    InputError
-        If it is no mapping of labels to numbers of calls, none of them negative and not all zero.
-    """
+    """Return weights; those of a plain mapping of labels to calls, which InputError checks, are strict."""
     if isinstance(given, Weights):
         return given
     if not isinstance(given, Mapping):

@@ -59,14 +59,14 @@ def overall_decimals(analysis: Analysis) -> int:
 
 def boost_columns(rows: Sequence[Interval], *, level: float, decimals: int) -> tuple[Column, Column]:
     """Return boosts and their intervals in percent."""
-    return (
-        column("boost %", [Cell(text=percent_cell(row.value, decimals), tone=row.tone) for row in rows]),
-        column(
-            f"{plain_percent(level)} interval",
-            intervals([(row.low, row.high) for row in rows], decimals),
-            gives_way=1,
-        ),
-    )
+    boosts = [Cell(text=percent_cell(row.value, decimals), tone=row.tone) for row in rows]
+    bounds = [(row.low, row.high) for row in rows]
+    return column("boost %", boosts), interval_column(bounds, level=level, decimals=decimals)
+
+
+def interval_column(bounds: Sequence[tuple[float, float]], *, level: float, decimals: int) -> Column:
+    """Return intervals in percent, below the level."""
+    return column(f"{plain_percent(level)} interval", intervals(bounds, decimals), gives_way=1)
 
 
 def boost_texts(rows: Sequence[Interval], *, level: float, decimals: int) -> list[tuple[str, str]]:
@@ -77,17 +77,10 @@ def boost_texts(rows: Sequence[Interval], *, level: float, decimals: int) -> lis
 
 
 def shape_columns(analysis: Analysis, notes: Sequence[tuple[int, ...]]) -> tuple[Column | Drawn, ...]:
-    """Return the columns of the table of shapes, a row for each comparison.
-
-    Parameters
-    ----------
-    analysis : Analysis
-        As :func:`abtune.analyze` returns it. Columns that are empty in every row are left out.
-    notes : sequence of tuple of int
-        The footnotes of each comparison, which stand beside its verdict.
-    """
+    """Return the columns of the table of shapes that say something; ``notes`` are footnotes of verdicts."""
     rows = analysis.comparisons
     drawn = tuple(map(shape_interval, rows))
+    ranks = [math.nan if row.p_rank_adjusted is None else row.p_rank_adjusted for row in rows]
     verdicts = [
         Cell(text=row.verdict.words, tone=row.verdict.value, notes=marks)
         for row, marks in zip(rows, notes, strict=True)
@@ -100,7 +93,7 @@ def shape_columns(analysis: Analysis, notes: Sequence[tuple[int, ...]]) -> tuple
         column("p", [p_value(row.p) for row in rows], gives_way=5),
         column("adj. p", [p_value(row.p_adjusted) for row in rows], gives_way=3),
         column("at least %", [_bound(row) for row in rows], gives_way=5),
-        column("rank p", list(map(_rank, rows)), gives_way=4),
+        column("rank p", list(map(p_value, ranks)), gives_way=4),
         column("verdict", verdicts, kind="word"),
         column("noise %", list(map(_noise, rows)), gives_way=6),
         _seeds(analysis),
@@ -131,10 +124,6 @@ def _seeds(analysis: Analysis) -> Column:
     rows, paired = analysis.comparisons, analysis.settings.paired
     seeds = [f"{row.baseline.n}" if paired else f"{row.baseline.n}+{row.candidate.n}" for row in rows]
     return column("pairs" if paired else "seeds", seeds, gives_way=4)
-
-
-def _rank(row: Comparison) -> str:
-    return NOTHING if row.p_rank_adjusted is None else p_value(row.p_rank_adjusted)
 
 
 def _bound(row: Comparison) -> str:

@@ -20,43 +20,21 @@ Kind: TypeAlias = Literal["number", "word", "text"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """Words in a table or a tally.
+    """Words in a table or a tally."""
 
-    Attributes
-    ----------
-    text : str
-        One line.
-    tone : str
-        A verdict or ``overall``, which formats show in colour or bold; empty for plain text.
-    notes : tuple of int
-        Numbers of the footnotes.
-    """
-
-    text: str
-    tone: str = ""
-    notes: tuple[int, ...] = ()
+    text: str  # one line
+    tone: str = ""  # a verdict or overall, which formats show in colour or bold
+    notes: tuple[int, ...] = ()  # numbers of the footnotes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """One column beside the labels of a grid.
-
-    Attributes
-    ----------
-    heading : str
-        What the column is called.
-    cells : tuple of Cell
-        One for each row.
-    kind : {"number", "word", "text"}
-        Numbers are set flush right. Text is prose, which wraps in whatever room there is.
-    gives_way : int
-        The column with the highest number is the first to go when there is no room; 0 never goes.
-    """
+    """One column beside the labels of a grid."""
 
     heading: str
     cells: tuple[Cell, ...]
-    kind: Kind
-    gives_way: int
+    kind: Kind  # numbers are set flush right; text is prose, which wraps
+    gives_way: int  # without room, the highest number goes first; 0 never goes
 
     def take(self, rows: Sequence[int]) -> Column:
         """Return some rows of the column."""
@@ -65,20 +43,10 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawn:
-    """A column of intervals, which each format draws in its own way.
-
-    Attributes
-    ----------
-    intervals : tuple of Interval
-        One for each row.
-    scale : Scale
-        The axis of all rows.
-    gives_way, heading
-        As for a column of words.
-    """
+    """A column of intervals, which each format draws in its own way."""
 
     intervals: tuple[Interval, ...]
-    scale: Scale
+    scale: Scale  # the axis of all rows
     gives_way: int
     heading: str = "drawing"
 
@@ -125,24 +93,12 @@ class Bullets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
-    """A table.
+    """A table."""
 
-    Attributes
-    ----------
-    stub : str
-        Heading of the labels.
-    labels : tuple of str
-        One for each row. A label that repeats the one above it is shown once for both rows.
-    columns : tuple of Column or Drawn
-        What stands beside the labels.
-    details : tuple of tuple of Part
-        What each row opens to; only HTML shows it. Empty if rows do not open.
-    """
-
-    stub: str
-    labels: tuple[str, ...]
-    columns: tuple[Column | Drawn, ...]
-    details: tuple[tuple[Part, ...], ...] = ()
+    stub: str  # heading of the labels
+    labels: tuple[str, ...]  # a label that repeats the one above it is shown once for both rows
+    columns: tuple[Column | Drawn, ...]  # what stands beside the labels
+    details: tuple[tuple[Part, ...], ...] = ()  # what each row opens to in HTML; empty if rows do not open
 
     @property
     def drawn(self) -> Drawn | None:
@@ -172,23 +128,11 @@ class Dots:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folded:
-    """Parts behind a line to click on.
-
-    Attributes
-    ----------
-    summary : str
-        The line.
-    option : str
-        The option that unfolds the parts; a terminal names it, because it has nothing to click on.
-    unfolded : bool
-        Whether the parts are shown from the start.
-    parts : tuple of Part
-        What is folded.
-    """
+    """Parts behind a line to click on."""
 
     summary: str
-    option: str
-    unfolded: bool
+    option: str  # the option that unfolds the parts; a terminal names it, because it has nothing to click on
+    unfolded: bool  # whether the parts are shown from the start
     parts: tuple[Part, ...]
 
 
@@ -198,30 +142,15 @@ Page: TypeAlias = Sequence[Part]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """One result, for people and for programs.
+    """One result, for people and for programs."""
 
-    Attributes
-    ----------
-    name : str
-        The field of its result in JSON; empty to put the fields of the result at the top level.
-    page : tuple of Part
-        For people; empty if they are shown other sections instead.
-    result : object
-        For JSON; None if another section has it already.
-    rows : tuple of mapping, optional
-        For CSV, by heading; None if the result has no rows.
-    sentence : str
-        The result in one or two sentences; empty if it has none.
-    unasked : bool
-        Whether the data brought it. A format that has no place for it may leave it out.
-    """
-
-    name: str
-    page: tuple[Part, ...]
-    result: object
+    name: str  # the field of its result in JSON; empty to put the fields of the result at the top level
+    page: tuple[Part, ...]  # for people; empty if they are shown other sections instead
+    result: object  # for JSON; None if another section has it already
+    # For CSV, by heading; None if the result has no rows.
     rows: tuple[Mapping[str, object], ...] | None = None
-    sentence: str = ""
-    unasked: bool = False
+    sentence: str = ""  # the result in one or two sentences; empty if it has none
+    unasked: bool = False  # the data brought it; a format without a place for it may leave it out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,6 +170,11 @@ def column(heading: str, cells: Iterable[str | Cell], *, kind: Kind = "number", 
     """Return a column of a grid, from texts or cells."""
     written = tuple(Cell(text=cell) if isinstance(cell, str) else cell for cell in cells)
     return Column(heading=heading, cells=written, kind=kind, gives_way=gives_way)
+
+
+def table(stub: str, labels: Iterable[str], *columns: Column | Drawn) -> Grid:
+    """Return a table with a row for each label."""
+    return Grid(stub=stub, labels=tuple(labels), columns=columns)
 
 
 def filled(columns: Iterable[Column]) -> tuple[Column, ...]:

@@ -10,20 +10,7 @@ from abtune.files import is_netcdf, replacing, same_file
 
 
 def check_place(path: Path, inputs: Iterable[str | Path] = ()) -> None:
-    """Refuse a path where a report or figure would replace one of its inputs, or any dataset.
-
-    Parameters
-    ----------
-    path : Path
-        Where it is to go.
-    inputs : iterable of str or Path
-        Files that are read; names of bundled datasets do no harm.
-
-    Raises
-    ------
-    StoreError
-        If the path leads to one of these files or to a netCDF file, or ends in ``.nc``.
-    """
+    """Refuse a path where a report or figure would replace one of its inputs, or any dataset: StoreError."""
     for name in inputs:
         if same_file(path, Path(name)):
             raise StoreError(f"cannot write {path}: that is {name}, which is read; give another name")
@@ -39,15 +26,8 @@ def write_text(text: str, path: Path) -> None:
 
 
 def write_bytes(content: bytes, path: Path) -> None:
-    """Write a file under a temporary name, flush it to the disk, and rename it into place.
-
-    A link is followed. A device or pipe is written directly, because renaming would replace it.
-
-    Raises
-    ------
-    StoreError
-        If the file cannot be written, or is a dataset. An older file then stays as it was.
-    """
+    """Write a file whole or not at all, never over a dataset: StoreError."""
+    # A link is followed. A device or pipe is written directly, because renaming would replace it.
     check_place(path)
     try:
         target = path.resolve()

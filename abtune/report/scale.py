@@ -21,32 +21,19 @@ _AIR = 0.04
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:
-    """A boost and its interval as numbers; fractions, NaN where there is none.
-
-    Attributes
-    ----------
-    low, value, high : float
-        Lower limit, estimate, upper limit.
-    wide_low, wide_high : float
-        A wider interval to draw behind this one, such as the simultaneous interval.
-    tone : str
-        A verdict, ``overall``, or empty: the colour and the shape of the marker.
-    """
+    """A boost and its interval as numbers; fractions, NaN where there is none."""
 
     low: float
     value: float
     high: float
-    wide_low: float = NAN
+    wide_low: float = NAN  # a wider interval behind this one, such as the simultaneous one
     wide_high: float = NAN
-    tone: str = ""
+    tone: str = ""  # a verdict, overall, or empty: the colour and the shape of the marker
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """The ends of an axis of boosts, and the margin that is marked on it; fractions.
-
-    Zero and the margin are on every scale. A margin of 0 is not marked.
-    """
+    """The ends of an axis of boosts, and the margin marked on it; fractions. A margin of 0 is not marked."""
 
     low: float
     high: float
@@ -67,32 +54,19 @@ class Scale:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stretch:
-    """The part of an interval that lies on a scale.
+    """The part of an interval that lies on a scale."""
 
-    Attributes
-    ----------
-    low, high, wide_low, wide_high : float
-        Limits, clipped to the scale; NaN where there is no interval.
-    below, above : bool
-        Whether the interval or the estimate goes on beyond the scale.
-    value : float
-        The estimate; NaN if there is none or it is beyond the scale.
-    """
-
-    low: float
+    low: float  # limits, clipped to the scale; NaN where there is no interval
     high: float
     wide_low: float
     wide_high: float
-    below: bool
+    below: bool  # whether the interval or the estimate goes on beyond the scale
     above: bool
-    value: float
+    value: float  # the estimate; NaN if there is none or it is beyond the scale
 
 
 def choose_scale(intervals: Sequence[Interval], *, margin: float, further: Iterable[float] = ()) -> Scale:
-    """Return a scale for intervals and further boosts, which are all fractions.
-
-    The wider intervals have no say: they may go on beyond the scale. A decrease never goes below -100 %.
-    """
+    """Return a scale for intervals and further boosts, all fractions; wider intervals may go on beyond it."""
     boosts = _finite([*(row.value for row in intervals), *further])
     limits = _finite([limit for row in intervals for limit in (row.low, row.high)]) + boosts
     usual = _three_quarters(limits)
@@ -131,10 +105,7 @@ def ticks(scale: Scale, most: int) -> tuple[float, ...]:
 
 
 def round_numbers(low: float, high: float, most: int) -> tuple[float, ...]:
-    """Return multiples of 1, 2 or 5 times a power of ten from one number to a larger one.
-
-    There are at most ``most``, and at least two if that is five or more.
-    """
+    """Return up to ``most`` multiples of 1, 2 or 5 times a power of ten; at least two if five are allowed."""
     least = (high - low) / most
     power = 10.0 ** math.floor(math.log10(least))
     step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= least)

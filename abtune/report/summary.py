@@ -31,6 +31,7 @@ from abtune.report.page import (
     Section,
     Tally,
     column,
+    table,
 )
 from abtune.report.stories import stories
 from abtune.text import bound_percent, count, plain_percent
@@ -40,46 +41,22 @@ _SINGLE_RUNS = "One run per cell: --single-run says what such a table supports."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """What of an analysis is shown; nothing here changes a number.
+    """What of an analysis is shown; nothing here changes a number."""
 
-    Attributes
-    ----------
-    why : bool
-        Whether the reasons of the verdicts are unfolded from the start.
-    source : str
-        The name of the dataset.
-    hints : tuple of str
-        Sentences about options that would say more.
-    rows : tuple of int, optional
-        Positions of the comparisons that are shown, in order; None for all as they are.
-    brief : bool
-        Whether only the overall result is shown.
-    """
-
-    why: bool = False
+    why: bool = False  # whether the reasons of the verdicts are unfolded from the start
     source: str = ""
-    hints: tuple[str, ...] = ()
-    rows: tuple[int, ...] | None = None
-    brief: bool = False
+    hints: tuple[str, ...] = ()  # sentences about options that would say more
+    rows: tuple[int, ...] | None = None  # positions of the comparisons that are shown; None for all
+    brief: bool = False  # whether only the overall result is shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notes:
-    """The caveats of an analysis, each once.
+    """The caveats of an analysis, each once."""
 
-    Attributes
-    ----------
-    general : tuple of str
-        Caveats of the design or of every shape; rows carry no mark for these.
-    numbered : tuple of str
-        Footnotes 1, 2, ... in order of first appearance.
-    marks : tuple of tuple of int
-        For each comparison the numbers of its footnotes.
-    """
-
-    general: tuple[str, ...]
-    numbered: tuple[str, ...]
-    marks: tuple[tuple[int, ...], ...]
+    general: tuple[str, ...]  # caveats of the design or of every shape; rows carry no mark for these
+    numbered: tuple[str, ...]  # footnotes 1, 2, ... in order of first appearance
+    marks: tuple[tuple[int, ...], ...]  # for each comparison the numbers of its footnotes
 
 
 def analysis_report(analysis: Analysis, *sections: Section, view: View = View()) -> Report:
@@ -88,15 +65,7 @@ def analysis_report(analysis: Analysis, *sections: Section, view: View = View())
 
 
 def analysis_section(analysis: Analysis, view: View = View()) -> Section:
-    """Return an analysis as a section, whose fields stand at the top level of JSON.
-
-    Parameters
-    ----------
-    analysis : Analysis
-        As :func:`abtune.analyze` returns it.
-    view : View
-        What of it people are shown.
-    """
+    """Return an analysis as a section, whose fields stand at the top level of JSON."""
     return Section(
         name="",
         page=tuple(_parts(analysis, view)),
@@ -163,18 +132,16 @@ def _shapes(analysis: Analysis, notes: Notes, shown: tuple[int, ...] | None) -> 
 def _claims(analysis: Analysis) -> Grid:
     """Return at least how many shapes are faster, not much slower, slower: of all, and of each kind."""
     kinds = dict.fromkeys(claim.workload for claim in analysis.claims)
-    return Grid(
-        stub=f"at least, {plain_percent(analysis.level)} each",
-        labels=tuple(_claim_words(claim) for claim in analysis.claims if claim.workload is None),
-        columns=tuple(
-            column(
-                kind or "all",
-                [f"{claim.at_least} of {claim.of}" for claim in analysis.claims if claim.workload == kind],
-                gives_way=number,
-            )
-            for number, kind in enumerate(kinds)
-        ),
+    columns = (
+        column(
+            kind or "all",
+            [f"{claim.at_least} of {claim.of}" for claim in analysis.claims if claim.workload == kind],
+            gives_way=number,
+        )
+        for number, kind in enumerate(kinds)
     )
+    labels = [_claim_words(claim) for claim in analysis.claims if claim.workload is None]
+    return table(f"at least, {plain_percent(analysis.level)} each", labels, *columns)
 
 
 def _worst(worst: Worst) -> str:
@@ -189,10 +156,8 @@ def _claim_words(claim: Claim) -> str:
 
 
 def collect_notes(analysis: Analysis, shown: Sequence[int]) -> Notes:
-    """Return the caveats with their numbers; one that every shape shares becomes a general one.
-
-    The reason of an invalid comparison is a footnote too: without it the row would say nothing.
-    """
+    """Return the caveats with their numbers; one that every shape shares becomes a general one."""
+    # The reason of an invalid comparison is a footnote too: without it the row would say nothing.
     rows = [
         dict.fromkeys((row.reason, *row.caveats) if row.verdict is Verdict.INVALID else row.caveats)
         for row in analysis.comparisons
@@ -283,25 +248,21 @@ def seeds_per_shape(analysis: Analysis) -> str:
 def _overall(analysis: Analysis) -> Grid:
     lines = overall_lines(analysis.overall)
     drawn = tuple(map(overall_interval, lines.values()))
-    return Grid(
-        stub=OVERALL,
-        labels=tuple(lines),
-        columns=(
-            *boost_columns(drawn, level=analysis.level, decimals=overall_decimals(analysis)),
-            Drawn(intervals=drawn, scale=analysis_scale(analysis), gives_way=2),
-            column("meaning", [line.meaning for line in lines.values()], kind="text", gives_way=3),
-        ),
+    return table(
+        OVERALL,
+        lines,
+        *boost_columns(drawn, level=analysis.level, decimals=overall_decimals(analysis)),
+        Drawn(intervals=drawn, scale=analysis_scale(analysis), gives_way=2),
+        column("meaning", [line.meaning for line in lines.values()], kind="text", gives_way=3),
     )
 
 
 def _reasons(analysis: Analysis, shown: Sequence[int]) -> Grid:
     rows = [analysis.comparisons[index] for index in shown]
     verdicts = [Cell(text=row.verdict.words, tone=row.verdict.value) for row in rows]
-    return Grid(
-        stub=SHAPE,
-        labels=tuple(row.shape for row in rows),
-        columns=(
-            column("verdict", verdicts, kind="word"),
-            column("why", [row.reason for row in rows], kind="text", gives_way=1),
-        ),
+    return table(
+        SHAPE,
+        [row.shape for row in rows],
+        column("verdict", verdicts, kind="word"),
+        column("why", [row.reason for row in rows], kind="text", gives_way=1),
     )

@@ -26,25 +26,7 @@ _ORDERS: dict[str, Callable[[Comparison], Any]] = {
 def chosen_rows(
     analysis: Analysis, *, shapes: Sequence[str] | None, verdicts: Sequence[str], order: str | None
 ) -> tuple[int, ...] | None:
-    """Return the positions of the comparisons that are shown, in order; None for all as they are.
-
-    Parameters
-    ----------
-    analysis : Analysis
-        Of all shapes.
-    shapes : sequence of str, optional
-        Labels, globs, presets or fields.
-    verdicts : sequence of str
-        Verdicts, with hyphens or spaces; none for all.
-    order : str, optional
-        ``boost`` (largest first), ``p`` (smallest first), ``verdict``, ``noise`` (largest first) or
-        ``name``; by default the dataset's.
-
-    Raises
-    ------
-    InputError
-        If there is no such shape or verdict.
-    """
+    """Return the positions of the comparisons that are shown, in order; None for all as they are."""
     if shapes is None and not verdicts and order is None:
         return None
     rows = analysis.comparisons

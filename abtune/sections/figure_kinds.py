@@ -28,10 +28,7 @@ FIGURES = {
     kind.name: kind
     for kind in (
         FigureKind(
-            name="forest",
-            words="boosts with their intervals",
-            draw=f"{_HOME}:draw_forest",
-            beside=True,
+            name="forest", words="boosts with their intervals", draw=f"{_HOME}:draw_forest", beside=True
         ),
         FigureKind(name="seeds", words="every seed", draw=f"{_HOME}:draw_seeds"),
         FigureKind(

@@ -23,75 +23,35 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What a section is made from.
+    """What a section is made from."""
 
-    Attributes
-    ----------
-    dataset : xarray.Dataset
-        The one that was analysed.
-    analysis : Analysis
-        Its analysis, which says which shapes, configurations and level.
-    values : mapping of str to object
-        Values of the options of all sections, by name; None for an option that was not given.
-    """
-
-    dataset: xr.Dataset
-    analysis: Analysis
-    values: Mapping[str, Any]
+    dataset: xr.Dataset  # the one that was analysed
+    analysis: Analysis  # its analysis, which says which shapes, configurations and level
+    values: Mapping[str, Any]  # of the options of sections, by name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SectionOption:
-    """A further option of a section.
+    """A further option of a section."""
 
-    Attributes
-    ----------
-    name : str
-        ``noise_from`` becomes ``--noise-from``.
-    metavar, help : str
-        As the command line shows them.
-    kind : {"text", "input", "figure"}
-        An input is the name of a dataset or file that is read; a figure is a file to draw into.
-    implies : bool
-        Whether giving it asks for the section.
-    """
-
-    name: str
-    metavar: str
+    name: str  # `noise_from` becomes `--noise-from`
+    metavar: str  # as the command line shows them
     help: str
-    kind: Literal["text", "input", "figure"]
-    implies: bool = False
+    kind: Literal["text", "input", "figure"]  # an input is read; a figure is a file to draw into
+    implies: bool = False  # whether giving it asks for the section
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SectionKind:
-    """One kind of section.
+    """One kind of section."""
 
-    Attributes
-    ----------
-    name : str
-        Its field in JSON. ``single_run`` becomes ``--single-run``.
-    help : str
-        Of its option.
-    make : str or callable
-        From a :class:`Context` to a section.
-    metavar : str
-        What its option takes; empty for a flag.
-    options : tuple of SectionOption
-        Further options.
-    replaces_report : bool
-        Whether it stands in place of the main report.
-    shown_with : str
-        A variable of datasets that have it without being asked; empty for none.
-    """
-
-    name: str
-    help: str
-    make: Function
-    metavar: str = ""
-    options: tuple[SectionOption, ...] = ()
-    replaces_report: bool = False
-    shown_with: str = ""
+    name: str  # its field in JSON; `single_run` becomes `--single-run`
+    help: str  # of its option
+    make: Function  # from a Context to a section
+    metavar: str = ""  # what its option takes; empty for a flag
+    options: tuple[SectionOption, ...] = ()  # further options
+    replaces_report: bool = False  # whether it stands in place of the main report
+    shown_with: str = ""  # a variable of datasets that have it without being asked; empty for none
 
     def is_asked(self, values: Mapping[str, Any]) -> bool:
         """Return whether the values of the options ask for this section."""
@@ -216,15 +176,4 @@ def describe(analysis: Analysis, section: str, **options: Any) -> Any:
         raise InputError(
             f"{section} needs {'its dataset' if analysis.dataset is None else kind.metavar.lower()}"
         )
-    every = {
-        name: None
-        for other in SECTIONS.values()
-        for name in (other.name, *(one.name for one in other.options))
-    }
-    context = Context(dataset=analysis.dataset, analysis=analysis, values={**every, **options})
-    return kind.section(context).result
-
-
-def sections_asked(values: Mapping[str, Any]) -> tuple[SectionKind, ...]:
-    """Return the kinds of section that the values of the options ask for, in the order of the report."""
-    return tuple(kind for kind in SECTIONS.values() if kind.is_asked(values))
+    return kind.section(Context(dataset=analysis.dataset, analysis=analysis, values=options)).result

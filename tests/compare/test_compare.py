@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import abtune
-from abtune.compare import Verdict
+from abtune.compare.results import Verdict
 from abtune.dataset.build import make_dataset
 from abtune.dataset.schema import RunStatus
 from abtune.errors import InputError

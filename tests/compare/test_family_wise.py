@@ -7,7 +7,7 @@ import pytest
 from compare_builders import make_sweep
 
 import abtune
-from abtune.compare import Verdict
+from abtune.compare.results import Verdict
 
 MARGIN = 0.02
 ANALYSES = 150

@@ -8,7 +8,7 @@ from compare_builders import NAN, make_sweep
 
 import abtune
 from abtune.cli import main
-from abtune.compare import Verdict
+from abtune.compare.results import Verdict
 from abtune.errors import InputError
 
 

@@ -9,7 +9,7 @@ import xarray as xr
 from compare_builders import make_sweep
 
 import abtune
-from abtune.compare import Verdict
+from abtune.compare.results import Verdict
 from abtune.errors import DatasetError
 from abtune.stats.design.detect import smallest_p
 from abtune.stats.design.looks import Look, schedule

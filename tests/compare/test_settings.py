@@ -9,7 +9,7 @@ import pytest
 from compare_builders import make_sweep
 
 import abtune
-from abtune.compare import Verdict
+from abtune.compare.results import Verdict
 from abtune.errors import InputError
 from abtune.stats.estimand import Estimand
 from abtune.stats.intervals.interval_methods import METHODS, methods_for

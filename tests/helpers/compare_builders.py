@@ -10,7 +10,7 @@ import numpy.typing as npt
 import xarray as xr
 
 import abtune
-from abtune.compare import Side
+from abtune.compare.results import Side
 
 NAN = float("nan")
 

@@ -65,8 +65,8 @@ def pages(report: Analysis, measured: xr.Dataset) -> dict[str, Page]:
         "report": analysis_section(report, View(why=True)).page,
         "explain": explain_page(explain(measured, analysis, LABELS[0])),
         "overall": overall_page(analysis),
-        "noise": noise_page(describe_noise(measured, analysis)),
-        "curve": curve_page(boost_curve(measured, analysis), analysis),
+        "noise": tuple(noise_page(describe_noise(measured, analysis))),
+        "curve": tuple(curve_page(boost_curve(measured, analysis), analysis)),
     }
 
 
@@ -162,7 +162,7 @@ def test_names_cannot_shift_the_rows_beside_them() -> None:
     """A line break or an escape sequence in the name of a configuration stays in its line."""
     seconds = 1e-3 * np.exp(np.random.default_rng(1).normal(0.0, 0.05, (2, 2, 8)))
     dataset = abtune.make_dataset(seconds, shapes=["a", "b"], configs=["old\x1b[31m\nx", "new"])
-    text = printed(noise_page(describe_noise(dataset, abtune.analyze(dataset))), 80)
+    text = printed(tuple(noise_page(describe_noise(dataset, abtune.analyze(dataset)))), 80)
     rows = [line.split()[:2] for line in text.splitlines() if "old?[31m?x " in line]
     assert [row[0] for row in rows] == ["old?[31m?x", "a", "b"]
     assert all("new" not in row for row in rows)

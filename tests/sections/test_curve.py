@@ -12,7 +12,7 @@ from compare_builders import NAN, make_sweep
 from scipy import stats
 
 import abtune
-from abtune.compare import Verdict
+from abtune.compare.results import Verdict
 from abtune.dataset.build import add_variables
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import InputError

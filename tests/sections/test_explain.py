@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import abtune
-from abtune.compare import Verdict
 from abtune.compare.compare import compare
 from abtune.compare.gates import judge
+from abtune.compare.results import Verdict
 from abtune.compare.settings import Settings
 from abtune.compare.statistics import lent_noise, resolution
 from abtune.dataset.schema import RunStatus

@@ -336,7 +336,7 @@ def _with_rows(analysis: Analysis, rows: Sequence[Any]) -> Analysis:
 
 
 def _words(found: SameSchedule) -> str:
-    page = same_schedule_page(found)
+    page = tuple(same_schedule_page(found))
     cells = [cell.text for part in page if isinstance(part, Grid) for c in part.columns for cell in _of(c)]
     prose = [part.text for part in page if isinstance(part, Prose)]
     return "\n".join(

@@ -4,32 +4,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from abtune.commands.common.options import Option
+from abtune.commands.common.options import Option, Registered
 from abtune.stats.estimand import Estimand
 from abtune.stats.intervals.interval_methods import method_names, methods_for
 from abtune.stats.testing.corrections import CORRECTIONS
 from abtune.stats.testing.difference_tests import TESTS, difference_test_names, tests_for
-
-if TYPE_CHECKING:
-    _Choice = click.Choice[str]
-else:
-    _Choice = click.Choice
-
-
-class Registered(_Choice):
-    """A choice among the names of a registry, which is read when an option is parsed."""
-
-    def __init__(self, names: Callable[[], Iterable[str]]) -> None:
-        self._names, self.case_sensitive = names, True
-
-    @property
-    def choices(self) -> tuple[str, ...]:  # type: ignore[override]  # click only reads it
-        """The names that there are."""
-        return tuple(self._names())
 
 
 def choice_options(command: Callable[..., Any]) -> Callable[..., Any]:

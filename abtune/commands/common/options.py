@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -17,7 +17,23 @@ if TYPE_CHECKING:
 
     from abtune.compare.weights import Weights
 
+    _Choice = click.Choice[str]
+else:
+    _Choice = click.Choice
+
 Option: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+class Registered(_Choice):
+    """A choice among the names of a registry, which is read when an option is parsed."""
+
+    def __init__(self, names: Callable[[], Iterable[str]]) -> None:
+        self._names, self.case_sensitive = names, True
+
+    @property
+    def choices(self) -> tuple[str, ...]:  # type: ignore[override]  # click only reads it
+        """The names that there are."""
+        return tuple(self._names())
 
 
 class FigurePath(click.ParamType):  # type: ignore[type-arg]  # generic only from click 8.2 on
@@ -70,14 +86,13 @@ def split_commas(
     return names
 
 
-def shapes_option() -> Option:
-    """Make the option ``--shapes`` of a dataset, whose values :func:`chosen_shapes` takes apart."""
-    return click.option(
-        "--shapes",
-        metavar="LABEL,...",
-        multiple=True,
-        help="Only these shapes: labels, globs such as 'M=*', fields, kinds or presets. Repeatable.",
-    )
+# Of a dataset; chosen_shapes takes the values apart.
+shapes_option = click.option(
+    "--shapes",
+    metavar="LABEL,...",
+    multiple=True,
+    help="Only these shapes: labels, globs such as 'M=*', fields, kinds or presets. Repeatable.",
+)
 
 
 def chosen_shapes(values: Sequence[str], dataset: xr.Dataset) -> list[str] | None:
@@ -123,6 +138,19 @@ def margin_option(meaning: str) -> Option:
     return click.option("--margin", type=kind, default="2", show_default=True, help=meaning)
 
 
+def tolerance_option(meaning: str) -> Option:
+    """Make the option ``--tolerance``, which arrives as a fraction."""
+    kind = Percentage(0, 100, example="5")
+    return click.option("--tolerance", type=kind, default="5", show_default=True, help=meaning)
+
+
+def boosts_option(meaning: str) -> Option:
+    """Make the option ``--boost``, whose values arrive as the fractions ``boosts``."""
+    return click.option(
+        "--boost", "boosts", type=Percentage(0, 1000, example="5"), multiple=True, help=meaning
+    )
+
+
 def rng_seed_option(meaning: str) -> Option:
     """Make the option ``--rng-seed``."""
     return click.option("--rng-seed", type=click.IntRange(min=0), default=0, show_default=True, help=meaning)
@@ -134,16 +162,11 @@ def count_option(name: str, meaning: str, default: int | None = None) -> Option:
     return click.option(name, type=kind, default=default, show_default=default is not None, help=meaning)
 
 
-def baseline_option() -> Option:
-    """Make the option ``--baseline``."""
-    return click.option(
-        "--baseline", metavar="NAME", help="Configuration to compare against. [default: the first]"
-    )
-
-
-def candidate_option() -> Option:
-    """Make the option ``--candidate``."""
-    return click.option("--candidate", metavar="NAME", help="Configuration to judge. [default: the second]")
+def configuration_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options ``--baseline`` and ``--candidate``."""
+    against, judged = "Configuration to compare against. [default: the first]", "Configuration to judge."
+    candidate = click.option("--candidate", metavar="NAME", help=f"{judged} [default: the second]")
+    return click.option("--baseline", metavar="NAME", help=against)(candidate(command))
 
 
 def read_weights_option(value: str | None) -> Weights | None:

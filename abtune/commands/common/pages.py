@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from abtune.commands.common.options import Registered
 from abtune.commands.common.output import emit
 from abtune.errors import DatasetError
 from abtune.report.formats.format_registry import FORMATS, Format, format_of
 
 if TYPE_CHECKING:
-    from abtune.report.page import Report
+    from abtune.report.page import Section
 
 DEFAULT_DATASET = "abtune.nc"
 
@@ -35,36 +36,25 @@ class Destination:
         if self.path is not None:
             check_place(self.path, filter(None, inputs))
 
-    def write(self, report: Report) -> None:
-        """Print the report, or write it into the file."""
+    def write(self, *sections: Section) -> None:
+        """Print a report of some sections, or write it into the file."""
+        from abtune.report.page import Report
         from abtune.report.report_files import write_text
 
+        report = Report(sections=sections)
         if self.path is None:
             emit(self.format.render(report, sys.stdout))
         else:
             write_text(self.format.render(report, None), self.path)
 
 
-class FormatName(click.ParamType):  # type: ignore[type-arg]  # generic only from click 8.2 on
-    """The name of a format; the registry is asked when the command runs."""
-
-    name = "format"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Format:
-        """Turn a name into its format, or say which names there are."""
-        return FORMATS[click.Choice(list(FORMATS)).convert(value, param, ctx)]
-
-    def get_metavar(self, *arguments: Any, **options: Any) -> str | None:
-        """Return the names for the help."""
-        return click.Choice(list(FORMATS)).get_metavar(*arguments, **options)
-
-
 def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add ``--format`` and ``--output`` to a command, which receives them as ``destination``."""
 
     @functools.wraps(command)  # options added so far travel along
-    def gathered(*arguments: Any, format_: Format | None, output: Path | None, **options: Any) -> Any:
-        destination = Destination(format=format_ or format_of(output), path=output)
+    def gathered(*arguments: Any, format_: str | None, output: Path | None, **options: Any) -> Any:
+        form = FORMATS[format_] if format_ else format_of(output)
+        destination = Destination(format=form, path=output)
         return command(*arguments, destination=destination, **options)
 
     to_file = click.option(
@@ -76,7 +66,7 @@ def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
     by_name = click.option(
         "--format",
         "format_",
-        type=FormatName(),
+        type=Registered(lambda: FORMATS),
         help="How to write the report. [default: by the name of the --output file, else table]",
     )
     return by_name(to_file(gathered))

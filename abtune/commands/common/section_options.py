@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ import click
 
 from abtune.commands.common.options import FigurePath
 from abtune.errors import InputError
-from abtune.sections.section_registry import SECTIONS, SectionKind, SectionOption, sections_asked
+from abtune.sections.section_registry import SECTIONS, SectionKind
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -24,15 +24,11 @@ class Wanted:
     kinds: tuple[SectionKind, ...]  # the sections, in the order of the report
     alone: bool  # whether they stand alone, without the main report
 
-    @property
-    def inputs(self) -> list[str]:
-        """What is read beside the dataset; names that are no files may be among them."""
-        return [value for value in self._of_kind("input") if value is not None]
-
-    @property
-    def figures(self) -> list[Any]:
-        """Files that are drawn into."""
-        return [value for value in self._of_kind("figure") if value is not None]
+    def given(self, kind: str) -> list[Any]:
+        """Return the values of all options of a kind: an input is read, a figure is drawn into."""
+        options = [option for section in SECTIONS.values() for option in section.options]
+        values = [self.values[option.name] for option in options if option.kind == kind]
+        return [value for value in values if value is not None]
 
     @property
     def names(self) -> set[str]:
@@ -46,10 +42,6 @@ class Wanted:
         return tuple(
             kind for kind in SECTIONS.values() if kind in self.kinds or kind.shown_with in dataset.variables
         )
-
-    def _of_kind(self, kind: str) -> Iterator[Any]:
-        options = (option for section in SECTIONS.values() for option in section.options)
-        return (self.values.get(option.name) for option in options if option.kind == kind)
 
 
 class SectionCommand(click.Command):
@@ -75,7 +67,7 @@ def _wanted(values: dict[str, Any]) -> Wanted:
         if kind.metavar and not values[kind.name]:
             raise InputError(f"the section {name} is of one {kind.metavar.lower()}; use {_flag(kind.name)}")
         values[kind.name] = values[kind.name] or True
-    kinds = sections_asked(values)
+    kinds = tuple(kind for kind in SECTIONS.values() if kind.is_asked(values))
     for kind in SECTIONS.values():
         for option in kind.options:
             if values[option.name] is not None and kind not in kinds:
@@ -91,7 +83,10 @@ def _section_params() -> list[click.Parameter]:
                 [_flag(kind.name)], is_flag=not kind.metavar, metavar=kind.metavar or None, help=kind.help
             )
         )
-        params += map(_option, kind.options)
+        for option in kind.options:
+            path = FigurePath() if option.kind == "figure" else None
+            flag = _flag(option.name)
+            params.append(click.Option([flag], metavar=option.metavar, help=option.help, type=path))
     names = [name.replace("_", "-") for name in SECTIONS]
     params.append(
         click.Option(
@@ -103,11 +98,6 @@ def _section_params() -> list[click.Parameter]:
         )
     )
     return params
-
-
-def _option(option: SectionOption) -> click.Option:
-    kind = FigurePath() if option.kind == "figure" else None
-    return click.Option([_flag(option.name)], metavar=option.metavar, help=option.help, type=kind)
 
 
 def _flag(name: str) -> str:

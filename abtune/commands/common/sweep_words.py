@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from abtune.measure.plan.records import RunRecord
     from abtune.measure.plan.target import TargetFacts, Workplace
     from abtune.measure.sweep.run_sweep import Outcome
-    from abtune.stats.design.looks import Look
 
 # MetaSchedule's cost model predicts at random in the first iterations.
 _FEW_GUIDED = 2
@@ -36,6 +35,10 @@ def plan_words(plan: Plan, workplace: Workplace, done: Sequence[RunRecord]) -> s
         searchers, time = f"the workers of {workplace.scheduler}", f"{_span(cost.core_seconds)} of one core"
     else:
         searchers, time = count(workplace.cores, "core"), _span(cost.seconds)
+    shared = (
+        f"share     {settings.exchanged} of {settings.trials_per_iteration} trials try schedules of the "
+        "partner, which is the search of the same seed"
+    )
     lines = [
         f"target    {facts.kind}: {devices}, searched by {searchers}",
         f"compare   {plan.configs[1].name} (candidate) with {plan.configs[0].name} (baseline)",
@@ -43,7 +46,7 @@ def plan_words(plan: Plan, workplace: Workplace, done: Sequence[RunRecord]) -> s
         f" = {len(plan.runs)}, {cost.runs} left",
         f"a run     {settings.trials} trials in iterations of {settings.trials_per_iteration}"
         f"{_guided(settings)}",
-        *_shared(settings),
+        *([shared] if settings.is_shared else []),
         f"cost      about {time} ({basis})",
     ]
     return "\n".join(lines)
@@ -58,24 +61,15 @@ def _guided(settings: Settings) -> str:
     return f"; the cost model guides {few} of them (--trials {enough}: {_FEW_GUIDED})"
 
 
-def _shared(settings: Settings) -> list[str]:
-    """Return what searches exchange, if they do."""
-    if not settings.is_shared:
-        return []
-    return [
-        f"share     {settings.exchanged} of {settings.trials_per_iteration} trials try schedules of the "
-        "partner, which is the search of the same seed"
-    ]
-
-
 def power_words(plan: Plan, *, until_settled: bool) -> str:
     """Return the shapes of a plan, and whether its design can find any single difference."""
+    from abtune.measure.sweep.until_settled import looks_of
     from abtune.stats.design.detect import fewest_seeds, most_exact, smallest_p, smallest_paired_p
-    from abtune.stats.design.looks import ALPHA
+    from abtune.stats.design.looks import ALPHA, Look
     from abtune.stats.resampling.splits import RESAMPLES
 
     seeds, family, paired = len(plan.seeds), len(plan.shapes), plan.settings.is_shared
-    looks = _looks(plan, until_settled=until_settled)
+    looks = looks_of(plan) if until_settled else (Look(seeds=seeds, alpha=ALPHA),)
     reachable = smallest_paired_p(seeds) if paired else smallest_p(seeds, seeds)
     needed = looks[-1].alpha / family  # by the first step of the Holm correction, at the last look
     unit = "pair" if paired else "seed"
@@ -99,14 +93,6 @@ def power_words(plan: Plan, *, until_settled: bool) -> str:
     more = "or more" if needed >= 1 / (RESAMPLES + 1) else f"to {most}"
     remedy = f"--seeds {enough} {more}, or fewer shapes" if enough <= most else "fewer shapes"
     return "\n".join([*lines, f"This design cannot find any single difference: use {remedy}."])
-
-
-def _looks(plan: Plan, *, until_settled: bool) -> tuple[Look, ...]:
-    """Return the looks of a plan at its data; without ``--until-settled`` the only look is at the end."""
-    from abtune.measure.sweep.until_settled import looks_of
-    from abtune.stats.design.looks import ALPHA, Look
-
-    return looks_of(plan) if until_settled else (Look(seeds=len(plan.seeds), alpha=ALPHA),)
 
 
 def outcome_words(outcome: Outcome, plan: Plan, out: Path) -> str:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 INK, BAND, GREY = "#1f4e79", "#1f4e7933", "#808080"
 _SETTINGS: Any = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
+# Metadata without a date, so that the same figure has the same bytes.
+_WITHOUT_DATE: Any = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
 COLUMNS = 3
 TITLE = 34
 
@@ -54,14 +56,12 @@ def save_figure(figure: Figure, path: Path) -> None:
     """Write a figure, whole or not at all; the suffix of the file chooses the format."""
     import matplotlib as mpl
 
-    drawn = io.BytesIO()
+    drawn, suffix = io.BytesIO(), path.suffix.lower()
     try:
         # Names may be in any script. A letter that the font lacks becomes a box, without a warning.
         with mpl.rc_context({"svg.hashsalt": "abtune"}), warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Glyph")
-            figure.savefig(
-                drawn, format=path.suffix[1:].lower() or "none", dpi=150, metadata=_without_date(path)
-            )
+            figure.savefig(drawn, format=suffix[1:] or "none", dpi=150, metadata=_WITHOUT_DATE.get(suffix))
     except ValueError as error:
         raise StoreError(f"cannot write {path}: {str(error).splitlines()[0]}") from None
     write_bytes(drawn.getvalue(), path)
@@ -81,8 +81,3 @@ def text_width(text: str, size: float, *, bold: bool = False) -> float:
     font = FontProperties(weight="bold" if bold else "normal")
     lines = [line for line in plain(text).split("\n") if line.strip()]
     return max((TextPath((0, 0), line, size=size, prop=font).get_extents().x1 for line in lines), default=0.0)
-
-
-def _without_date(path: Path) -> dict[str, None]:
-    """Return metadata without a date, so that the same figure has the same bytes."""
-    return {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix.lower(), {})

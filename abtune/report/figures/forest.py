@@ -27,10 +27,7 @@ _ROW = 0.21  # inch
 
 
 def draw_forest(analysis: Analysis, beside: Mapping[str, float] | None = None, source: str = "") -> Figure:
-    """Return a figure of the boosts of an analysis: percent across, a row per shape.
-
-    ``beside`` are boosts of another dataset by shape, drawn as crosses; ``source`` is its name.
-    """
+    """Return a forest plot; ``beside`` are boosts of the dataset ``source`` by shape, drawn as crosses."""
     crosses = {row.shape: (beside or {}).get(row.shape, math.nan) for row in analysis.comparisons}
     rows = forest_rows(analysis)
     scale = drawable(analysis_scale(analysis, crosses.values()))

@@ -50,19 +50,7 @@ def drawable(scale: Scale) -> Scale:
 def row_figure(
     rows: Sequence[Row], cells: Sequence[tuple[str, ...]], scale: Scale, row_height: float
 ) -> tuple[Figure, Axes]:
-    """Return a figure with its labels and numbers, and the axis to draw on.
-
-    Parameters
-    ----------
-    rows : sequence of Row
-        What stands below each other.
-    cells : sequence of tuple of str
-        The headings of the numbers, then the numbers of each row.
-    scale : Scale
-        Of the drawing; fractions.
-    row_height : float
-        Of a row with one line, in inches.
-    """
+    """Return a figure with labels and numbers, and the axis to draw on; the first cells are headings."""
     left = max(text_width(row.label, LETTERS, bold=row.drawn is None) for row in rows) + _GAP
     widths = [
         max(text_width(text, LETTERS, bold=not number) for number, text in enumerate(column))

@@ -55,9 +55,9 @@ def draw_seeds(analysis: Analysis, baseline: Samples, candidate: Samples) -> Fig
 
 def _speeds(row: Comparison, latency: list[Floats]) -> list[Floats]:
     """Return the speed of the seeds of both sides, minus 1; none without a baseline to compare with."""
-    return [row.baseline.latency / side[~np.isnan(side)] - 1 for side in latency if row.baseline.n] or [
-        np.empty(0)
-    ] * 2
+    if not row.baseline.n:
+        return [np.empty(0)] * 2
+    return [row.baseline.latency / side[~np.isnan(side)] - 1 for side in latency]
 
 
 def _draw_side(axis: Axes, y: float, lane: int, side: Side, values: Floats, scale: Scale) -> None:

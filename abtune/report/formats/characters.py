@@ -17,10 +17,7 @@ _TO_BOXES = str.maketrans(_ASCII, _BOXES)
 
 
 def draw_interval(interval: Interval, scale: Scale, width: int, *, ascii_only: bool) -> str:
-    """Return an interval as ``--[==o==]--``: a bar at zero, and arrows where it goes on beyond the scale.
-
-    The thin line behind it is the wider interval, if there is one.
-    """
+    """Return an interval as ``--[==o==]--``: a bar at zero, arrows at the ends of the scale."""
     part = stretch(interval, scale)
     cells = [" "] * width
 
@@ -60,11 +57,7 @@ def legend(drawn: Drawn, *, ascii_only: bool) -> str:
 
 
 def draw_dots(dots: Dots, width: int) -> list[str]:
-    """Return the lines of a dot plot in ASCII.
-
-    The scale is linear from the least to the largest value. A mark points at its value from below. Names
-    that would take more than half of the width stand above their dots.
-    """
+    """Return the lines of a dot plot; names that take more than half of the width stand above their dots."""
     values = [value for strip in dots.strips for value in (*strip.values, strip.marked)]
     low, high = min(values), max(values)
     names = [printable(strip.name) for strip in dots.strips]

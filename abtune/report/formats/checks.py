@@ -20,13 +20,7 @@ _LEVELS = {Verdict.REGRESSED: "error", Verdict.INVALID: "warning"}
 
 
 def render_junit(report: Report, stream: TextIO | None = None) -> str:  # noqa: ARG001 - the same for every stream
-    """Return a test case for each shape as JUnit XML; the class is the kind of workload.
-
-    Raises
-    ------
-    InputError
-        If the report has no verdicts.
-    """
+    """Return a test case for each shape as JUnit XML; the class is the kind of workload."""
     rows = rows_of(report, "JUnit XML", needs="reason")
     kinds = [_OUTCOMES.get(row["verdict"]) for row in rows]
     counts = {"tests": len(rows), **{f"{name}s": kinds.count(name) for name in ("failure", "error")}}
@@ -46,13 +40,7 @@ def render_junit(report: Report, stream: TextIO | None = None) -> str:  # noqa: 
 
 
 def render_github(report: Report, stream: TextIO | None = None) -> str:  # noqa: ARG001 - the same for every stream
-    """Return the sentence as a notice, an error for each regression, a warning for each invalid shape.
-
-    Raises
-    ------
-    InputError
-        If the report has no verdicts.
-    """
+    """Return the sentence as a notice, an error for each regression, a warning for each invalid shape."""
     rows = rows_of(report, "GitHub's format", needs="reason")
     sentences = [section.sentence for section in report.sections if not section.unasked]
     notices = [("notice", report.title, sentence) for sentence in filter(None, sentences)]

@@ -6,62 +6,46 @@ needs neither the template engine of HTML nor anything else that only another fo
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO, TypeAlias
+from typing import TYPE_CHECKING, TextIO
+
+from abtune.lazy import Function, load
 
 if TYPE_CHECKING:
     from abtune.report.page import Report
 
-# Takes a report, and the stream on which it will be shown or None for a file.
-Render: TypeAlias = "Callable[[Report, TextIO | None], str]"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
-    """A format of reports.
+    """A format of reports."""
 
-    Attributes
-    ----------
-    name : str
-        Its name for ``--format``.
-    suffixes : tuple of str
-        Endings of file names that choose it, in lower case.
-    render : callable
-        Returns the text of a report.
-    """
+    name: str  # its name for `--format`
+    suffixes: tuple[str, ...]  # endings of file names that choose it, in lower case
+    function: Function  # from a report, and the stream that will show it or None for a file, to text
 
-    name: str
-    suffixes: tuple[str, ...]
-    render: Render
-
-
-def _from(module: str, function: str = "render") -> Render:
-    """Return a function of a module in this folder, which is imported at the first call."""
-
-    def render(report: Report, stream: TextIO | None) -> str:
-        renderer = getattr(importlib.import_module(f"abtune.report.formats.{module}"), function)
-        text: str = renderer(report, stream)
+    def render(self, report: Report, stream: TextIO | None) -> str:
+        """Return the text of a report."""
+        text: str = load(self.function)(report, stream)
         return text
 
-    return render
+
+_HOME = "abtune.report.formats"
 
 
 # By name; the first is the default.
 FORMATS = {
     form.name: form
     for form in (
-        Format(name="table", suffixes=(".txt",), render=_from("terminal")),
-        Format(name="markdown", suffixes=(".md",), render=_from("markdown")),
-        Format(name="html", suffixes=(".html", ".htm"), render=_from("html")),
-        Format(name="json", suffixes=(".json",), render=_from("machine", "render_json")),
-        Format(name="csv", suffixes=(".csv",), render=_from("machine", "render_csv")),
-        Format(name="latex", suffixes=(".tex",), render=_from("latex")),
-        Format(name="junit", suffixes=(".xml",), render=_from("checks", "render_junit")),
-        Format(name="github", suffixes=(), render=_from("checks", "render_github")),
-        Format(name="sentence", suffixes=(), render=_from("machine", "render_sentence")),
+        Format(name="table", suffixes=(".txt",), function=f"{_HOME}.terminal:render"),
+        Format(name="markdown", suffixes=(".md",), function=f"{_HOME}.markdown:render"),
+        Format(name="html", suffixes=(".html", ".htm"), function=f"{_HOME}.html:render"),
+        Format(name="json", suffixes=(".json",), function=f"{_HOME}.machine:render_json"),
+        Format(name="csv", suffixes=(".csv",), function=f"{_HOME}.machine:render_csv"),
+        Format(name="latex", suffixes=(".tex",), function=f"{_HOME}.latex:render"),
+        Format(name="junit", suffixes=(".xml",), function=f"{_HOME}.checks:render_junit"),
+        Format(name="github", suffixes=(), function=f"{_HOME}.checks:render_github"),
+        Format(name="sentence", suffixes=(), function=f"{_HOME}.machine:render_sentence"),
     )
 }
 

@@ -68,7 +68,12 @@ def render(report: Report, stream: TextIO | None = None) -> str:  # noqa: ARG001
         trim_blocks=True,
         undefined=StrictUndefined,
     )
-    environment.filters |= {"breakable": breakable, "sentence": sentence, "name": name, "kind": _kind}
+    environment.filters |= {
+        "breakable": breakable,
+        "sentence": sentence,
+        "name": name,
+        "kind": lambda part: type(part).__name__,
+    }
     environment.globals |= {
         "draw_axis": draw_axis,
         "draw_interval": draw_interval,
@@ -91,10 +96,7 @@ def render(report: Report, stream: TextIO | None = None) -> str:  # noqa: ARG001
 
 
 def outlined(pages: Sequence[Page]) -> list[tuple[Element, ...]]:
-    """Return pages whose headings fold what is below them, all but the title of the document.
-
-    The first page gets a list of its headings and of the titles of the other pages.
-    """
+    """Return pages whose headings fold what is below them; the first page gets a list of all headings."""
     sections = [tuple(_folded(page, f"part-{number}")) for number, page in enumerate(pages, start=1)]
     sections[1:] = [_whole(section, f"part-{number}") for number, section in enumerate(sections[1:], start=2)]
     contents = tuple(part for section in sections for part in section if isinstance(part, Block))
@@ -106,10 +108,7 @@ def outlined(pages: Sequence[Page]) -> list[tuple[Element, ...]]:
 
 
 def _folded(page: Page, anchor: str) -> Iterator[Element]:
-    """Yield a page with a block for each minor heading.
-
-    What follows the last table of a page belongs to the page, not to the last heading.
-    """
+    """Yield a page with a block for each minor heading; what follows the last table belongs to the page."""
     headings = {index: part for index, part in enumerate(page) if isinstance(part, Heading) and part.minor}
     tables = [index + 1 for index, part in enumerate(page) if isinstance(part, Grid | Dots)]
     first, last = min(headings, default=len(page)), max(headings, default=len(page))
@@ -148,10 +147,6 @@ def name(text: str) -> Markup:
 def _harmless(value: Any) -> Any:
     """Replace control characters in everything that the template writes, but for finished markup."""
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
-def _kind(part: object) -> str:
-    return type(part).__name__
 
 
 def _resource(file: str) -> str:

@@ -32,16 +32,7 @@ def render_json(report: Report, stream: TextIO | None = None) -> str:  # noqa: A
 
 
 def render_csv(report: Report, stream: TextIO | None = None) -> str:  # noqa: ARG001 - the same for every stream
-    """Return the rows of a report as CSV: a header, and one line for each row.
-
-    Sentences of one cell are joined by semicolons. Control characters in names become question marks, so that
-    a line of the file is a row of the table.
-
-    Raises
-    ------
-    InputError
-        If a section has no rows.
-    """
+    """Return the rows of a report as CSV; sentences of one cell are joined by semicolons."""
     records = [{name: _cell(value) for name, value in row.items()} for row in rows_of(report, "CSV")]
     text = io.StringIO()
     writer = csv.DictWriter(text, fieldnames=list(records[0]) if records else [], lineterminator="\n")
@@ -65,13 +56,7 @@ def rows_of(report: Report, form: str, *, needs: str = "shape") -> list[Mapping[
 
 
 def render_sentence(report: Report, stream: TextIO | None = None) -> str:  # noqa: ARG001 - the same for every stream
-    """Return the result of a report in one or two sentences.
-
-    Raises
-    ------
-    InputError
-        If no section has one.
-    """
+    """Return the result of a report in one or two sentences."""
     sentences = [section.sentence for section in report.sections if section.sentence]
     if not sentences:
         raise InputError(f"{report.title} has no sentence; take another --format")

@@ -100,10 +100,7 @@ def position(value: float, scale: Scale) -> float:
 
 
 def draw_samples(dots: Dots) -> Drawing:
-    """Return samples above each other on one scale, with a pointer at each mark.
-
-    Names that would take more than half of the width stand above their dots.
-    """
+    """Return samples on one scale with a pointer at each mark; wide names stand above their dots."""
     values = [value for strip in dots.strips for value in (*strip.values, strip.marked)]
     low, high = min(values), max(values)
     beside = _NAME * max(cell_len(strip.name) for strip in dots.strips) + 20

@@ -40,24 +40,12 @@ _SUPERSCRIPTS = str.maketrans("0123456789,", "⁰¹²³⁴⁵⁶⁷⁸⁹ ")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fit:
-    """The columns of a table that fit, and what happens to the others.
+    """The columns of a table that fit, and what happens to the others."""
 
-    Attributes
-    ----------
-    label_width : int
-        The width of the labels.
-    widths : mapping of int to int
-        The width of each column that fits, by its position.
-    below : tuple of int
-        The positions of the columns of prose that stand below their rows.
-    remarks : tuple of str
-        Sentences below the table.
-    """
-
-    label_width: int
-    widths: Mapping[int, int]
-    below: tuple[int, ...]
-    remarks: tuple[str, ...]
+    label_width: int  # the width of the labels
+    widths: Mapping[int, int]  # the width of each column that fits, by its position
+    below: tuple[int, ...]  # the positions of the columns of prose that stand below their rows
+    remarks: tuple[str, ...]  # sentences below the table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,11 +72,7 @@ def mark(numbers: Sequence[int], *, ascii_only: bool) -> str:
 
 
 def fit_tables(page: Page, console: Console) -> dict[int, Fit]:
-    """Return how each table of a page fits a console, by its position in the page.
-
-    Tables with the same headings get the same columns. The last of them says which columns are missing, and
-    the last table with a drawing says what it shows.
-    """
+    """Return how each table of a page fits; tables with the same headings get the same columns."""
     grids = {index: part for index, part in enumerate(page) if isinstance(part, Grid)}
     families: dict[tuple[str, ...], list[int]] = {}
     for index, grid in grids.items():

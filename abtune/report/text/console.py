@@ -24,18 +24,9 @@ NARROWEST_CONSOLE = 50
 
 
 def text_for(stream: TextIO | None, draw: Callable[[Console], None]) -> str:
-    """Return what a function draws, as text for a stream, or for a file if there is none.
-
-    A terminal gets colours and its own width. Anything else gets plain text as wide as its tables, so that
-    no label is broken, unless the environment variable COLUMNS sets the width.
-
-    Parameters
-    ----------
-    stream : TextIO or None
-        Where the text will go.
-    draw : callable
-        Prints to the console that it is given.
-    """
+    """Return what a function draws, as text for a stream, or for a file if there is none."""
+    # A terminal gets colours and its own width. Anything else gets plain text as wide as its tables, unless
+    # the environment variable COLUMNS sets the width.
     terminal = stream is not None and stream.isatty()
     sheet = _Sheet(stream.encoding if stream else None)
     color_system: Literal["auto"] | None = None if stream is None else "auto"
@@ -50,10 +41,7 @@ def text_for(stream: TextIO | None, draw: Callable[[Console], None]) -> str:
 
 
 def prose(console: Console, text: str, *, style: str = "", mark: str = "") -> None:
-    """Print a paragraph behind a mark; further lines begin below the first word.
-
-    A label that the console can hold stays whole, even if it is wider than prose.
-    """
+    """Print a paragraph behind a mark; a label that the console can hold stays whole."""
     room = console.width - len(mark)
     lines = wrap(printable(text), min(room, PROSE - len(mark)), longest=room)
     indent = " " * len(mark)

@@ -23,18 +23,10 @@ _MOST_FIELDS = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labels:
-    """The labels of one group as they are shown.
+    """The labels of one group as they are shown."""
 
-    Attributes
-    ----------
-    shared : str
-        Fields that all shapes share and that the rows leave out; empty if the rows are complete.
-    lines : tuple of tuple of str
-        The lines of each label.
-    """
-
-    shared: str
-    lines: tuple[tuple[str, ...], ...]
+    shared: str  # fields that all shapes share and that the rows leave out; empty if the rows are complete
+    lines: tuple[tuple[str, ...], ...]  # the lines of each label
 
     @property
     def width(self) -> int:
@@ -43,15 +35,7 @@ class Labels:
 
 
 def fit_labels(labels: Sequence[str], width: int) -> Labels:
-    """Return labels that fit a width, in as few lines as possible.
-
-    Parameters
-    ----------
-    labels : sequence of str
-        The labels of one group.
-    width : int
-        Cells available, at least 2.
-    """
+    """Return labels that fit a width, in as few lines as possible."""
     if all(cell_len(label) <= width for label in labels):
         return Labels(shared="", lines=tuple((label,) for label in labels))
     rows = [label.split("_") for label in labels]

@@ -34,19 +34,7 @@ class Layout:
 def choose_layout(
     columns: Sequence[Room], groups: Sequence[Sequence[str]], width: int, *, stub: str
 ) -> Layout:
-    """Return the columns that leave readable labels in a console, the most important ones first.
-
-    Parameters
-    ----------
-    columns : sequence of Room
-        Columns beside the labels.
-    groups : sequence of sequence of str
-        The labels of each table. All tables get the same columns.
-    width : int
-        Cells of the console.
-    stub : str
-        The heading of the labels.
-    """
+    """Return the columns that leave readable labels in a console; all groups get the same columns."""
     longest = max((cell_len(label) for labels in groups for label in labels), default=0)
     preferred, least = (max(min(room, longest), len(stub)) for room in (_PREFERRED, NARROWEST))
     kept = {index for index, column in enumerate(columns) if not column.gives_way}

@@ -22,17 +22,7 @@ _BEHIND_JOINT = re.compile(rf"(?<=[_\-/,;{_TIE}])(?=.)")
 
 
 def wrap(text: str, width: int, *, longest: int = 0) -> list[str]:
-    """Return the lines of a text, at least one.
-
-    Parameters
-    ----------
-    text : str
-        Printable text without line breaks.
-    width : int
-        Cells of a line, at least 2. A longer word is broken.
-    longest : int
-        A word up to this width stays whole, on a line of its own.
-    """
+    """Return the lines of a text, at least one; a word of up to ``longest`` cells is not broken."""
     words = text.replace("\xa0", _TIE).split(" ")
     lines: list[str] = []
     for unbroken, run in itertools.groupby(words, lambda word: width < cell_len(word) <= longest):

@@ -79,7 +79,12 @@ def calibrate(
         raise InputError(f"no shape has {three}, so there is no noise to calibrate with")
     rng = np.random.default_rng(settings.rng_seed)
     pools = [noise_pools(side, usable) for side in what_varies(*sides)]
-    simulation = Simulation(pools, two_sample(*sides).floor[usable], settings, replications=replications)
+    simulation = Simulation(
+        pools=pools,
+        floor=two_sample(*sides).floor[usable],
+        settings=replace(settings, rank_test=False),
+        replications=replications,
+    )
     none, *some = [simulation.run(boost, rng) for boost in (0.0, *boosts)]
     halves = [] if settings.difference_test.across_shapes or settings.paired else sides
     return Calibration(
@@ -110,10 +115,7 @@ def calibrate(
 def resplit(
     samples: Samples, labels: Sequence[str], settings: Settings, *, rng: np.random.Generator
 ) -> Iterator[Resplit]:
-    """Yield A/A comparisons: the seeds of every shape with at least four, split in halves.
-
-    Of an odd number one seed sits out.
-    """
+    """Yield A/A comparisons: the seeds of every shape with at least four, split in halves."""
     settings = replace(uncorrected(settings), rank_test=False)
     for label, row, least in zip(labels, samples.value, samples.floor, strict=True):
         values = row[~np.isnan(row)]

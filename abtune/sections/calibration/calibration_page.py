@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abtune.report.page import SHAPE, Bullets, Grid, Heading, Part, Prose, column
+from abtune.report.page import SHAPE, Bullets, Grid, Heading, Part, Prose, column, table
 from abtune.sections.calibration.calibration import Calibration
 from abtune.text import plain_percent
 
@@ -49,25 +49,23 @@ def _setting(found: Calibration) -> str:
 
 def _simulated(found: Calibration) -> Grid:
     rows = found.simulated
-    return Grid(
-        stub=SHAPE,
-        labels=tuple(row.shape for row in rows),
-        columns=(
-            column(
-                "pairs" if found.settings.paired else "seeds",
-                [
-                    f"{row.n_baseline}" if found.settings.paired else f"{row.n_baseline}+{row.n_candidate}"
-                    for row in rows
-                ],
-                gives_way=len(found.boosts) + 2,
-            ),
-            column("coverage", [_share(row.coverage) for row in rows]),
-            column("false alarm", [_share(row.false_alarm) for row in rows]),
-            column("equivalent", [_share(row.equivalent) for row in rows], gives_way=len(found.boosts) + 1),
-            *(
-                column(plain_percent(boost), [_share(row.power[at]) for row in rows], gives_way=at + 1)
-                for at, boost in enumerate(found.boosts)
-            ),
+    return table(
+        SHAPE,
+        [row.shape for row in rows],
+        column(
+            "pairs" if found.settings.paired else "seeds",
+            [
+                f"{row.n_baseline}" if found.settings.paired else f"{row.n_baseline}+{row.n_candidate}"
+                for row in rows
+            ],
+            gives_way=len(found.boosts) + 2,
+        ),
+        column("coverage", [_share(row.coverage) for row in rows]),
+        column("false alarm", [_share(row.false_alarm) for row in rows]),
+        column("equivalent", [_share(row.equivalent) for row in rows], gives_way=len(found.boosts) + 1),
+        *(
+            column(plain_percent(boost), [_share(row.power[at]) for row in rows], gives_way=at + 1)
+            for at, boost in enumerate(found.boosts)
         ),
     )
 
@@ -76,18 +74,16 @@ def _resplits(found: Calibration) -> Grid:
     shapes = list(dict.fromkeys(row.shape for row in found.resplits))
     rows = sorted(found.resplits, key=lambda row: shapes.index(row.shape))
     confirming = found.settings.difference_test.confirmed_by.split("'")[0]
-    return Grid(
-        stub=SHAPE,
-        labels=tuple(row.shape for row in rows),
-        columns=(
-            column("configuration", [row.config for row in rows], kind="word"),
-            column("halves", [f"{row.seeds}+{row.seeds}" for row in rows], gives_way=3),
-            column("splits", [str(row.splits) for row in rows], gives_way=5),
-            column("interval", [_share(row.interval) for row in rows], gives_way=1),
-            column("permutation", [_share(row.permutation) for row in rows], gives_way=2),
-            column(confirming, [_share(row.welch) for row in rows], gives_way=4),
-            column("called", [_share(row.called) for row in rows]),
-        ),
+    return table(
+        SHAPE,
+        [row.shape for row in rows],
+        column("configuration", [row.config for row in rows], kind="word"),
+        column("halves", [f"{row.seeds}+{row.seeds}" for row in rows], gives_way=3),
+        column("splits", [str(row.splits) for row in rows], gives_way=5),
+        column("interval", [_share(row.interval) for row in rows], gives_way=1),
+        column("permutation", [_share(row.permutation) for row in rows], gives_way=2),
+        column(confirming, [_share(row.welch) for row in rows], gives_way=4),
+        column("called", [_share(row.called) for row in rows]),
     )
 
 

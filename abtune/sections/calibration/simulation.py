@@ -51,12 +51,9 @@ class Pool:
 
 
 def noise_pools(side: Samples, shapes: Integers) -> list[Pool]:
-    """Return a pool per shape: all shapes share one form, and their spreads are drawn towards each other.
-
-    Ten seeds do not determine the tails of the noise. Simulated from the seeds of each shape alone, two
-    configurations that are alike look different, and whole reports have too many false alarms
-    (docs/statistics.md).
-    """
+    """Return a pool per shape: all shapes share one form, and their spreads are drawn towards each other."""
+    # Ten seeds do not determine the tails of the noise: simulated from the seeds of each shape alone, whole
+    # reports have too many false alarms (docs/statistics.md).
     noise = side.noise[shapes]
     known = [row[~np.isnan(row)] for row in side.value[shapes]]
     scaled = [(row - row.mean()) / own for row, own in zip(known, noise, strict=True) if own > 0]
@@ -69,11 +66,9 @@ def noise_pools(side: Samples, shapes: Integers) -> list[Pool]:
 
 
 def _smoothed(residuals: Floats) -> tuple[Floats, float]:
-    """Return residuals and a kernel width whose smoothed bootstrap has a standard deviation of one.
-
-    The bandwidth 0.9 min(s, IQR/1.34) n^(-1/5) keeps two modes apart. Shrinking keeps the variance (Silverman
-    and Young 1987, DOI 10.1093/biomet/74.3.469).
-    """
+    """Return residuals and a kernel width whose smoothed bootstrap has a standard deviation of one."""
+    # 0.9 min(s, IQR/1.34) n^(-1/5) keeps two modes apart. Shrinking keeps the variance (Silverman and Young
+    # 1987, DOI 10.1093/biomet/74.3.469).
     if not len(residuals):  # no shape varies
         return np.zeros(1), 0.0
     quarters = np.quantile(residuals, (0.25, 0.75))
@@ -93,49 +88,46 @@ class SimulatedRates:
     any_called: float  # share of sweeps in which some difference is called
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Simulation:
     """Sweeps drawn from pools and judged with chosen methods."""
 
-    __slots__ = ("_estimand", "_floor", "_pools", "_replications", "_settings")
-
-    def __init__(
-        self, pools: Sequence[Sequence[Pool]], floor: Floats, settings: Settings, *, replications: int
-    ) -> None:
-        self._pools, self._estimand = pools, Estimand(settings.estimand)
-        self._settings, self._replications = replace(settings, rank_test=False), replications
-        self._floor: Floats = np.tile(floor, (replications, 1))
+    pools: Sequence[Sequence[Pool]]  # of both sides
+    floor: Floats
+    settings: Settings  # without the rank test
+    replications: int
 
     def run(self, boost: float, rng: np.random.Generator) -> SimulatedRates:
         """Return rates of simulated sweeps in which every shape has this true boost."""
         truth = math.log1p(boost)
         drawn = self._draw(0, truth, rng), self._draw(1, 0.0, rng)
-        samples = TwoSample(*drawn, self._floor, paired=self._settings.paired)
-        interval = self._settings.interval.compute(samples, level=self._settings.level, rng=rng)
+        samples = TwoSample(*drawn, np.tile(self.floor, (self.replications, 1)), paired=self.settings.paired)
+        interval = self.settings.interval.compute(samples, level=self.settings.level, rng=rng)
         tests = self._tests(samples, rng)
-        confirmed = self._settings.difference_test.confirmed_by
+        confirmed = self.settings.difference_test.confirmed_by
         confirming = tests.p_welch_adjusted if confirmed else tests.p_adjusted
-        called = differs(interval.low, interval.high, tests.p_adjusted, confirming, self._settings.alpha)
+        called = differs(interval.low, interval.high, tests.p_adjusted, confirming, self.settings.alpha)
         plain = tests.p_welch if confirmed else tests.p
         return SimulatedRates(
             covered=self._share((interval.low <= truth) & (truth <= interval.high)),
-            alone=self._share(differs(interval.low, interval.high, tests.p, plain, self._settings.alpha)),
+            alone=self._share(differs(interval.low, interval.high, tests.p, plain, self.settings.alpha)),
             called=self._share(called),
-            equivalent=self._share(~called & (tests.p_equivalence_adjusted <= self._settings.alpha)),
-            any_called=float(called.reshape(self._replications, -1).any(axis=1).mean()),
+            equivalent=self._share(~called & (tests.p_equivalence_adjusted <= self.settings.alpha)),
+            any_called=float(called.reshape(self.replications, -1).any(axis=1).mean()),
         )
 
     def _draw(self, side: int, shift: float, rng: np.random.Generator) -> Floats:
         """Return seeds of one side of every shape in every replication, a row each."""
-        pools = self._pools[side]
-        values = np.full((self._replications, len(pools), max(pool.n for pool in pools)), np.nan)
+        pools = self.pools[side]
+        values = np.full((self.replications, len(pools), max(pool.n for pool in pools)), np.nan)
         for place, pool in enumerate(pools):
-            start = shift - pool.typical(self._estimand)
-            values[:, place, : pool.n] = start + pool.draw((self._replications, pool.n), rng)
+            start = shift - pool.typical(Estimand(self.settings.estimand))
+            values[:, place, : pool.n] = start + pool.draw((self.replications, pool.n), rng)
         return values.reshape(-1, values.shape[2])
 
     def _tests(self, samples: TwoSample, rng: np.random.Generator) -> Tests:
         """Return the tests of every replication, each corrected by itself."""
-        settings, shapes = self._settings, len(samples) // self._replications
+        settings, shapes = self.settings, len(samples) // self.replications
         if settings.difference_test.across_shapes or settings.procedure.joint is not None:
             # Such tests use all shapes of a report, so one replication is tested at a time.
             starts = range(0, len(samples), shapes)
@@ -153,7 +145,7 @@ class Simulation:
         return replace(plain, **adjusted)
 
     def _share(self, which: npt.NDArray[np.bool_]) -> Floats:
-        share: Floats = which.reshape(self._replications, -1).mean(axis=0)
+        share: Floats = which.reshape(self.replications, -1).mean(axis=0)
         return share
 
 

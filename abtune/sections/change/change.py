@@ -197,6 +197,7 @@ def compare_datasets(
             "from search noise without repeated seeds"
         )
     rows, log_change = _shape_changes(sides, common, settings)
+    weight = usable / np.count_nonzero(usable)
     known = [dict(_conditions(*pair)) for pair in zip((a, b), configs, strict=True)]
     return Change(
         quantity="boost" if len(configs[0]) == 2 else "latency",
@@ -205,9 +206,12 @@ def compare_datasets(
         level=level,
         tolerance=tolerance,
         shapes=rows,
-        overall=_mean_change(sides, log_change, usable, level),
+        overall=_mean(log_change, [_variance(pair, weight) for pair in sides], usable, level),
         designs=(design_of(a.attrs), design_of(b.attrs)),
-        boosts=tuple(_mean_boost(pair, usable, level) for pair in sides if len(pair) == 2),
+        boosts=tuple(
+            _mean(standard_error(pair).difference, both_variances(pair, weight), usable, level)
+            for pair in (two_sample(*pair) for pair in sides if len(pair) == 2)
+        ),
         only_a=tuple(label for label in labels[0] if label not in common),
         only_b=tuple(label for label in labels[1] if label not in common),
         mismatches=tuple(_mismatches(*known)),
@@ -302,11 +306,9 @@ def _value(latencies: Sequence[float]) -> float:
 
 
 def _estimate(sides: Sequence[Sequence[Samples]]) -> tuple[StandardError, Floats]:
-    """Return the log change of every shape, and the share of one split of its seeds.
-
-    With plain degrees of freedom up to 26 instead of 5 in 100 reports of 29 shapes have a false change; with
-    these, up to 8 (analysis/change_freedom.py).
-    """
+    """Return the log change of every shape, and the share of one split of its seeds."""
+    # With plain degrees of freedom, up to 26 instead of 5 in 100 reports of 29 shapes have a false change;
+    # with these, up to 8 (analysis/change_freedom.py).
     if len(sides[0]) == 1:
         both = two_sample(sides[1][0], sides[0][0])
         return conservative_welch(both), split_share(both)
@@ -324,24 +326,11 @@ def _estimate(sides: Sequence[Sequence[Samples]]) -> tuple[StandardError, Floats
     return estimate, np.maximum(*map(split_share, pairs))
 
 
-def _mean_change(
-    sides: Sequence[Sequence[Samples]], log_change: Floats, usable: Booleans, level: float
-) -> MeanChange:
-    """Return the mean change with Welch's t interval on seed blocks: shapes of a seed may share errors."""
-    weight = usable / np.count_nonzero(usable)
-    half = half_width([_variance(pair, weight) for pair in sides], level)
-    mean = float(log_change[usable].mean())
+def _mean(log: Floats, variances: Sequence[ClusteredVariance], usable: Booleans, level: float) -> MeanChange:
+    """Return a mean with Welch's t interval on seed blocks: shapes of a seed may share errors."""
+    mean, half = float(log[usable].mean()), half_width(variances, level)
     low, change, high = map(from_log, (mean - half, mean, mean + half))
     return MeanChange(change=change, low=low, high=high, shapes=int(np.count_nonzero(usable)))
-
-
-def _mean_boost(pair: Sequence[Samples], usable: Booleans, level: float) -> MeanChange:
-    """Return the mean boost of one dataset."""
-    samples, weight = two_sample(*pair), usable / np.count_nonzero(usable)
-    half = half_width(both_variances(samples, weight), level)
-    mean = float(standard_error(samples).difference[usable].mean())
-    low, boost, high = map(from_log, (mean - half, mean, mean + half))
-    return MeanChange(change=boost, low=low, high=high, shapes=int(np.count_nonzero(usable)))
 
 
 def _variance(pair: Sequence[Samples], weight: Floats) -> ClusteredVariance:

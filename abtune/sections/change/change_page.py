@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, replace
 
 from abtune.dataset.schema import SeedDesign
-from abtune.report.columns import OVERALL, intervals
-from abtune.report.page import SHAPE, Bullets, Cell, Grid, Heading, Part, Prose, Section, Tally, column
+from abtune.report.columns import OVERALL, interval_column
+from abtune.report.page import SHAPE, Bullets, Cell, Grid, Heading, Part, Prose, Section, Tally, column, table
 from abtune.sections.change.change import Change, ChangeVerdict, MeanChange, Mismatch, ShapeChange
 from abtune.text import (
     NOTHING,
@@ -72,22 +72,16 @@ def _table(change: Change) -> Grid:
     def value(number: float) -> str:
         return microseconds(number) if unit == "us" else percent_cell(number, decimals)
 
-    return Grid(
-        stub=SHAPE,
-        labels=(*(row.shape for row in rows), OVERALL),
-        columns=(
-            column(f"A {unit}", [*(value(row.a) for row in rows), NOTHING], gives_way=3),
-            column(f"B {unit}", [*(value(row.b) for row in rows), NOTHING], gives_way=2),
-            column("change %", [percent_cell(row.change, decimals) for row in every]),
-            column(
-                f"{plain_percent(change.level)} interval",
-                intervals([(row.low, row.high) for row in every], decimals),
-                gives_way=1,
-            ),
-            column("adj. p", [*(p_value(row.p_adjusted) for row in rows), NOTHING], gives_way=4),
-            column("verdict", [*(_VERDICTS[row.verdict] for row in rows), ""], kind="word"),
-            column("seeds", [*map(_seeds, rows), ""], gives_way=5),
-        ),
+    return table(
+        SHAPE,
+        (*(row.shape for row in rows), OVERALL),
+        column(f"A {unit}", [*(value(row.a) for row in rows), NOTHING], gives_way=3),
+        column(f"B {unit}", [*(value(row.b) for row in rows), NOTHING], gives_way=2),
+        column("change %", [percent_cell(row.change, decimals) for row in every]),
+        interval_column([(row.low, row.high) for row in every], level=change.level, decimals=decimals),
+        column("adj. p", [*(p_value(row.p_adjusted) for row in rows), NOTHING], gives_way=4),
+        column("verdict", [*(_VERDICTS[row.verdict] for row in rows), ""], kind="word"),
+        column("seeds", [*map(_seeds, rows), ""], gives_way=5),
     )
 
 

@@ -39,11 +39,7 @@ BEFORE_EXCHANGE = "Until searches first exchange schedules, each side knows its 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """The boost after a number of trials; fractions, NaN where nothing can be said.
-
-    The mean over shapes is over the same shapes at any number of trials: those in which two seeds per side
-    find something in the end. Before all of them have, there is none.
-    """
+    """The boost after a number of trials; fractions, NaN where nothing can be said."""
 
     trials: int
     boost: float
@@ -77,12 +73,9 @@ class Curve:
 
 
 def at_trials(dataset: xr.Dataset, trials: int) -> xr.Dataset:
-    """Return a dataset whose latencies are the best that each search measured within its first trials.
-
-    It has one round of one timing. What belongs to other timings is left out: the ``search_latency`` of all
-    trials, and the notes on rounds. An attribute says how many trials, so that a run in which none of them
-    ran counts as one that found nothing.
-    """
+    """Return a dataset whose latencies are the best that each search measured within its first trials."""
+    # What belongs to other timings is left out. An attribute says how many trials, so that a run without any
+    # that ran counts as one that found nothing.
     best = best_so_far(dataset)
     if not 1 <= trials <= best.shape[-1]:
         raise InputError(f"the histories have 1 to {best.shape[-1]} trials, not {trials}")
@@ -99,10 +92,8 @@ def relabelled(analysis: Analysis, dataset: xr.Dataset, trials: int) -> Analysis
     made = _tried(dataset.sel(config=[analysis.baseline, analysis.candidate]))
     stopped = int(np.count_nonzero((made > 0) & (made < trials)))
     knowledge = " at equal knowledge" if analysis.settings.paired else ""
-    notes, kind = (
-        [OPTIMISTIC, *([BEFORE_EXCHANGE] if knowledge else [])],
-        analysis.settings.estimand.replace("-", " "),
-    )
+    notes = [OPTIMISTIC, *([BEFORE_EXCHANGE] if knowledge else [])]
+    kind = analysis.settings.estimand.replace("-", " ")
     first = "trial" if trials == 1 else f"{trials} trials"
     if stopped:
         notes.append(f"{count(stopped, 'search')} ended before {trials} trials and had fewer to choose from.")
@@ -117,11 +108,7 @@ def relabelled(analysis: Analysis, dataset: xr.Dataset, trials: int) -> Analysis
 
 
 def boost_curve(dataset: xr.Dataset, analysis: Analysis) -> Curve:
-    """Return the boost after 1, 2, 4, ... trials, and after all.
-
-    The same searches stand behind all points of a curve, so neighbouring points are not independent, and a
-    band covers each point, not the whole curve, with the stated confidence.
-    """
+    """Return the boost after 1, 2, 4, ... trials, and after all, with an interval for each point alone."""
     dataset = dataset.sel(shape=[row.shape for row in analysis.comparisons])
     best = np.log(best_so_far(dataset))
     names = [str(name) for name in dataset["config"].values.tolist()]
@@ -276,10 +263,8 @@ def best_so_far(dataset: xr.Dataset) -> Floats:
 
 
 def searches_so_far(dataset: xr.Dataset) -> Floats:
-    """Return :func:`best_so_far`, but infinite before a candidate ran; NaN where no search is known.
-
-    A run that failed was a search, whether it left a history or not; one that is missing was none.
-    """
+    """Return :func:`best_so_far`, but infinite before a candidate ran; NaN where no search is known."""
+    # A run that failed was a search, whether it left a history or not; one that is missing was none.
     best = best_so_far(dataset)
     status = dataset["run_status"].transpose("shape", "config", "seed").values
     complete, failed = status == RunStatus.COMPLETE, status == RunStatus.FAILED

@@ -70,11 +70,7 @@ def _draw_points(axis: Axes, name: str, points: Sequence[Point]) -> None:
 
 
 def draw_trials(analysis: Analysis, baseline: Floats, candidate: Floats) -> Figure:
-    """Return a figure of the best so far of every search as a speed, the median over the searches bold.
-
-    The speed is relative to the median of the baseline after all trials. ``baseline`` and ``candidate`` are
-    seconds, shape (shapes, seeds, trials), as :func:`searches_so_far` returns them.
-    """
+    """Return a figure of the best so far of every search, relative to the baseline at the end."""
     number, names = len(analysis.comparisons), (analysis.baseline, analysis.candidate)
     columns = min(number, max(COLUMNS, math.ceil(math.sqrt(number))))
     lines = max(title_lines(row.shape) for row in analysis.comparisons)
@@ -118,10 +114,7 @@ def _known(side: Floats) -> Floats:
 
 
 def median_so_far(best: Floats) -> Floats:
-    """Return the median over searches after each trial; a search that has found nothing counts as slowest.
-
-    NaN while half of the searches have found nothing.
-    """
+    """Return the median over searches after each trial; NaN while half of them have found nothing."""
     made = best[_made(best)]
     if not len(made):
         return np.full(best.shape[1], np.nan)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from abtune.compare.results import Aggregate, Analysis, Comparison
 from abtune.report.columns import boost_columns
-from abtune.report.page import Bullets, Drawn, Grid, Heading, Part, Prose, Section, column
+from abtune.report.page import Bullets, Drawn, Grid, Heading, Part, Prose, Section, column, table
 from abtune.report.scale import Interval, choose_scale
 from abtune.sections.curve.curve import Curve, Point, boost_curve
 from abtune.sections.section_registry import Context
@@ -28,15 +28,11 @@ def curve_section(context: Context) -> Section:
         from abtune.sections.curve.curve_figures import draw_curve
 
         save_figure(draw_curve(curve, context.analysis), context.values["figure"])
-    return Section(name="curve", page=curve_page(curve, context.analysis), result=curve)
+    return Section(name="curve", page=tuple(curve_page(curve, context.analysis)), result=curve)
 
 
-def curve_page(curve: Curve, analysis: Analysis) -> tuple[Part, ...]:
-    """Return the page."""
-    return tuple(_parts(curve, analysis))
-
-
-def _parts(curve: Curve, analysis: Analysis) -> Iterator[Part]:
+def curve_page(curve: Curve, analysis: Analysis) -> Iterator[Part]:
+    """Yield the parts of the page."""
     yield Heading(text="boost by number of trials", minor=False)
     yield Prose(text=_MEANING + (_AS_REPORTED if curve.measured_again else ""), remark=True)
     if len(curve.shapes) > 1:
@@ -59,13 +55,11 @@ def _grid(points: Sequence[Point], again: Comparison | Aggregate | None, analysi
     decimals = boost_decimals((row.high - row.low) / 2 for row in drawn)
     # The first few trials say little: the later half of the rows decides on the scale.
     scale = choose_scale(drawn[len(drawn) // 2 :], margin=analysis.margin)
-    return Grid(
-        stub="trials",
-        labels=(*(str(point.trials) for point in points), *(["again"] if again else [])),
-        columns=(
-            column("baseline us", [microseconds(first) for first, _ in latency], gives_way=4),
-            column("candidate us", [microseconds(second) for _, second in latency], gives_way=3),
-            *boost_columns(drawn, level=analysis.level, decimals=decimals),
-            Drawn(intervals=drawn, scale=scale, gives_way=2),
-        ),
+    return table(
+        "trials",
+        (*(str(point.trials) for point in points), *(["again"] if again else [])),
+        column("baseline us", [microseconds(first) for first, _ in latency], gives_way=4),
+        column("candidate us", [microseconds(second) for _, second in latency], gives_way=3),
+        *boost_columns(drawn, level=analysis.level, decimals=decimals),
+        Drawn(intervals=drawn, scale=scale, gives_way=2),
     )

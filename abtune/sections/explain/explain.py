@@ -257,10 +257,7 @@ class _Changes:
         return int(seeds_to_find(boost, *self.sides, settings, tests=tests)[self.index])
 
     def _margin(self) -> float:
-        """Return the smallest margin at which an undecided shape becomes equivalent; NaN if none.
-
-        Bounds are halved by their ratio, so that small margins are found as precisely as large ones.
-        """
+        """Return the smallest margin at which an undecided shape becomes equivalent; NaN if none."""
         is_equivalent = self._equivalence()
         if not self.row.verdict.more_seeds_help or not is_equivalent(_LARGEST_MARGIN):
             return math.nan

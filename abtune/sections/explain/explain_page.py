@@ -8,24 +8,11 @@ from statistics import stdev
 
 from abtune.compare.results import Verdict
 from abtune.report.columns import intervals
-from abtune.report.page import Bullets, Grid, Heading, Part, Prose, Section, column
+from abtune.report.page import Bullets, Grid, Heading, Part, Prose, Section, column, table
 from abtune.report.stories import gate_sentences, sample_parts
-from abtune.sections.explain.explain import (
-    Explanation,
-    MethodInterval,
-    MethodTest,
-    Sensitivity,
-    explain,
-)
+from abtune.sections.explain.explain import Explanation, MethodInterval, MethodTest, Sensitivity, explain
 from abtune.sections.section_registry import Context
-from abtune.text import (
-    boost_decimals,
-    count,
-    p_value,
-    percent_cell,
-    plain_percent,
-    spread_percent,
-)
+from abtune.text import boost_decimals, count, p_value, percent_cell, plain_percent, spread_percent
 
 _YES_NO = {True: "yes", False: "no"}
 
@@ -71,27 +58,23 @@ def _intervals(rows: Sequence[MethodInterval]) -> Grid:
     bounds = [(row.boost_low, row.boost_high) for row in rows]
     decimals = boost_decimals((high - low) / 2 for low, high in bounds)
     zero = ["" if math.isnan(low + high) else _YES_NO[low <= 0 <= high] for low, high in bounds]
-    return Grid(
-        stub="method",
-        labels=tuple(row.method for row in rows),
-        columns=(
-            column("boost %", [percent_cell(row.boost, decimals) for row in rows]),
-            column("interval", intervals(bounds, decimals)),
-            column("includes 0", zero, kind="word"),
-            column("judged by", ["yes" if row.judged else "" for row in rows], kind="word"),
-        ),
+    return table(
+        "method",
+        [row.method for row in rows],
+        column("boost %", [percent_cell(row.boost, decimals) for row in rows]),
+        column("interval", intervals(bounds, decimals)),
+        column("includes 0", zero, kind="word"),
+        column("judged by", ["yes" if row.judged else "" for row in rows], kind="word"),
     )
 
 
 def _tests(rows: Sequence[MethodTest]) -> Grid:
-    return Grid(
-        stub="test",
-        labels=tuple(row.test for row in rows),
-        columns=(
-            column("p", [p_value(row.p) for row in rows]),
-            column("adj. p", [p_value(row.p_adjusted) for row in rows]),
-            column("judged by", ["yes" if row.judged else "" for row in rows], kind="word"),
-        ),
+    return table(
+        "test",
+        [row.test for row in rows],
+        column("p", [p_value(row.p) for row in rows]),
+        column("adj. p", [p_value(row.p_adjusted) for row in rows]),
+        column("judged by", ["yes" if row.judged else "" for row in rows], kind="word"),
     )
 
 

@@ -6,19 +6,24 @@ import math
 import statistics
 from collections.abc import Callable, Iterator, Sequence
 
-from abtune.report.columns import intervals
-from abtune.report.page import SHAPE, Bullets, Column, Grid, Heading, Part, Prose, Section, column, filled
+from abtune.report.columns import interval_column, intervals
+from abtune.report.page import (
+    SHAPE,
+    Bullets,
+    Column,
+    Grid,
+    Heading,
+    Part,
+    Prose,
+    Section,
+    column,
+    filled,
+    table,
+)
 from abtune.samples.lost_trials import Trials
 from abtune.sections.noise.noise import Naive, Noise, Source, describe_noise
 from abtune.sections.section_registry import Context
-from abtune.text import (
-    NOTHING,
-    boost_decimals,
-    percent,
-    percent_cell,
-    plain_percent,
-    spread_percent,
-)
+from abtune.text import NOTHING, boost_decimals, percent, percent_cell, plain_percent, spread_percent
 
 _WHAT = (
     "Standard deviations of log latency in percent. search: between seeds, without the measurement error; "
@@ -44,15 +49,11 @@ _POOLED = "configuration"
 def noise_section(context: Context) -> Section:
     """Return the sources of noise of the analysed dataset."""
     noise = describe_noise(context.dataset, context.analysis)
-    return Section(name="noise", page=noise_page(noise), result=noise)
+    return Section(name="noise", page=tuple(noise_page(noise)), result=noise)
 
 
-def noise_page(noise: Noise) -> tuple[Part, ...]:
-    """Return the page."""
-    return tuple(_parts(noise))
-
-
-def _parts(noise: Noise) -> Iterator[Part]:
+def noise_page(noise: Noise) -> Iterator[Part]:
+    """Yield the parts of the page."""
     yield Heading(text="noise", minor=False)
     names, labels = ([source.config for source in noise.pooled], [source.shape for source in noise.by_shape])
     if not all(math.isnan(source.search) for source in noise.by_shape):
@@ -89,30 +90,32 @@ def _sources(stub: str, labels: Sequence[str], rows: Sequence[Source], noise: No
         column(heading, map(cell, rows), gives_way=position)
         for position, (heading, cell) in enumerate(cells.items())
     )
-    return Grid(stub=stub, labels=tuple(labels), columns=filled([*_config(stub, rows), *columns]))
+    return table(stub, labels, *filled([*_config(stub, rows), *columns]))
 
 
 def _optimism(stub: str, labels: Sequence[str], rows: Sequence[Source], noise: Noise) -> Grid:
     bounds = [(source.optimism_low, source.optimism_high) for source in rows]
     decimals = boost_decimals((high - low) / 2 for low, high in bounds)
-    columns = (
+    return table(
+        stub,
+        labels,
         *_config(stub, rows),
         column("search/again", [percent_cell(source.optimism, decimals) for source in rows]),
-        column(f"{plain_percent(noise.level)} interval", intervals(bounds, decimals), gives_way=1),
+        interval_column(bounds, level=noise.level, decimals=decimals),
     )
-    return Grid(stub=stub, labels=tuple(labels), columns=columns)
 
 
 def _naive(rows: Sequence[Naive], level: float) -> Grid:
     seeds = [(row.boost_low, row.boost_high) for row in rows]
     timings = [(row.naive_low, row.naive_high) for row in rows]
     decimals = boost_decimals((high - low) / 2 for low, high in seeds)
-    columns = (
+    return table(
+        SHAPE,
+        [row.shape for row in rows],
         column(f"{plain_percent(level)}, seeds", intervals(seeds, decimals), gives_way=1),
         column("timings", intervals(timings, decimals)),
         column("narrower", [f"{row.narrower:.1f} times" for row in rows], gives_way=2),
     )
-    return Grid(stub=SHAPE, labels=tuple(row.shape for row in rows), columns=columns)
 
 
 def _why_narrow(noise: Noise) -> str:
@@ -130,13 +133,11 @@ def _trials(trials: Sequence[Trials]) -> Grid:
         for position, kind in enumerate(trials[0].by_status)
     )
     lost = column("lost %", [percent_cell(row.lost_share, 2, signed=False) for row in trials])
-    return Grid(stub=_POOLED, labels=tuple(row.config for row in trials), columns=(*counts, lost))
+    return table(_POOLED, [row.config for row in trials], *counts, lost)
 
 
 def _config(stub: str, rows: Sequence[Source]) -> list[Column]:
-    if stub != SHAPE:
-        return []
-    return [column("side", [source.config for source in rows], kind="word")]
+    return [column("side", [source.config for source in rows], kind="word")] if stub == SHAPE else []
 
 
 def _search_interval(source: Source) -> str:

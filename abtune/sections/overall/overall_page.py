@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from abtune.compare.results import Analysis, Improvement, Overall, Weighted
 from abtune.report.columns import OVERALL, analysis_scale, boost_columns, overall_decimals, overall_interval
-from abtune.report.page import Bullets, Drawn, Grid, Heading, Part, Prose, Section
+from abtune.report.page import Bullets, Drawn, Grid, Heading, Part, Prose, Section, table
 from abtune.report.scale import NAN, Interval
 from abtune.sections.section_registry import Context
 from abtune.text import count, microseconds, p_value, percent_cell
@@ -57,13 +57,11 @@ def _boosts(analysis: Analysis) -> Grid:
         for end in (overall.leave_one_out.low, overall.leave_one_out.high):
             rows[f"without {end.shape}"] = Interval(low=NAN, value=end.boost, high=NAN, tone=OVERALL)
     drawn = tuple(rows.values())
-    return Grid(
-        stub=OVERALL,
-        labels=tuple(rows),
-        columns=(
-            *boost_columns(drawn, level=analysis.level, decimals=overall_decimals(analysis)),
-            Drawn(intervals=drawn, scale=analysis_scale(analysis), gives_way=2),
-        ),
+    return table(
+        OVERALL,
+        rows,
+        *boost_columns(drawn, level=analysis.level, decimals=overall_decimals(analysis)),
+        Drawn(intervals=drawn, scale=analysis_scale(analysis), gives_way=2),
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from abtune.report.figures.figure import GREY, new_figure
-from abtune.report.page import SHAPE, Bullets, Column, Grid, Heading, Part, Prose, column, filled
+from abtune.report.page import SHAPE, Bullets, Column, Grid, Heading, Part, Prose, column, filled, table
 from abtune.sections.power.seed_plan import Need, Reach, SeedPlan, SideNoise
 from abtune.text import NOTHING, plain_percent, spread_percent
 
@@ -64,39 +64,37 @@ def _costs(rows: Sequence[Need | Reach]) -> tuple[Column, Column]:
 
 def _needs(plan: SeedPlan) -> Grid:
     seeds = column("pairs" if plan.goal.paired else "seeds", [_seeds(need.seeds) for need in plan.needs])
-    labels = tuple(plain_percent(need.boost) for need in plan.needs)
-    return Grid(stub="boost", labels=labels, columns=filled([seeds, *_costs(plan.needs)]))
+    boosts = [plain_percent(need.boost) for need in plan.needs]
+    return table("boost", boosts, *filled([seeds, *_costs(plan.needs)]))
 
 
 def _reaches(plan: SeedPlan) -> Grid:
     reaches = plan.reaches
     detectable = column("detectable %", [_detectable(reach.detectable) for reach in reaches])
     powers = [
-        column(plain_percent(boost), [_power(reach.power[at]) for reach in reaches], gives_way=3 + at)
+        column(
+            plain_percent(boost),
+            [">99" if reach.power[at] > 0.995 else f"{100 * reach.power[at]:.0f}" for reach in reaches],
+            gives_way=3 + at,
+        )
         for at, boost in enumerate(plan.goal.boosts)
     ]
-    labels = tuple(str(reach.seeds) for reach in reaches)
-    return Grid(
-        stub="pairs" if plan.goal.paired else "seeds",
-        labels=labels,
-        columns=filled([detectable, *powers, *_costs(reaches)]),
+    stub = "pairs" if plan.goal.paired else "seeds"
+    return table(
+        stub, [str(reach.seeds) for reach in reaches], *filled([detectable, *powers, *_costs(reaches)])
     )
 
 
 def _shapes(plan: SeedPlan) -> Grid:
     rows, boosts = plan.shapes, plan.goal.boosts
-    noise = [
-        spread_percent(row.baseline)
-        if plan.goal.paired
-        else f"{spread_percent(row.baseline)}/{spread_percent(row.candidate)}"
-        for row in rows
-    ]
+    sides = [(row.baseline,) if plan.goal.paired else (row.baseline, row.candidate) for row in rows]
+    noise = ["/".join(map(spread_percent, spreads)) for spreads in sides]
     seeds = [
         column(plain_percent(boost), [_seeds(row.seeds[at]) for row in rows], gives_way=at + 1)
         for at, boost in enumerate(boosts)
     ]
-    columns = column("noise %", noise, gives_way=len(boosts) + 1), *seeds
-    return Grid(stub=SHAPE, labels=tuple(row.shape for row in rows), columns=columns)
+    spread = column("noise %", noise, gives_way=len(boosts) + 1)
+    return table(SHAPE, [row.shape for row in rows], spread, *seeds)
 
 
 def _notes(plan: SeedPlan) -> Iterator[str]:
@@ -133,10 +131,6 @@ def _detectable(boost: float) -> str:
     if not math.isfinite(boost):
         return "none"
     return f"{100 * boost:,.0f}" if boost >= 0.0995 else f"{100 * boost:.2g}"
-
-
-def _power(power: float) -> str:
-    return ">99" if power > 0.995 else f"{100 * power:.0f}"
 
 
 def draw_power(plan: SeedPlan) -> Figure:

@@ -44,10 +44,6 @@ class RunCost:
     core_seconds: float  # each run on one core
     gpu_seconds: float  # at least, by the settings; NaN if the dataset does not say
 
-    def hours(self, seeds: int) -> tuple[float, float]:
-        """Return the hours of cores and of the device that seeds of one shape take."""
-        return self.core_seconds * seeds / 3600, self.gpu_seconds * seeds / 3600
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideNoise:
@@ -124,10 +120,7 @@ class SeedPlan:
 
 
 def plan_from_noise(noise: float, goal: Goal) -> SeedPlan:
-    """Return a plan for a given noise of both sides, a coefficient of variation as a fraction.
-
-    The variance of logs is log(1 + cv^2).
-    """
+    """Return a plan for a coefficient of variation of both sides; the variance of logs is log(1 + cv^2)."""
     spread = math.sqrt(math.log1p(noise**2))
     return _plan([SideNoise(config=name, spread=spread) for name in ("baseline", "candidate")], goal)
 
@@ -179,8 +172,9 @@ def _plan(sides: Sequence[SideNoise], goal: Goal, cost: RunCost | None = None) -
         )
 
     def hours(seeds: int) -> dict[str, float]:
-        core, gpu = (math.nan, math.nan) if cost is None else cost.hours(seeds * goal.shapes)
-        return {"core_hours": core, "gpu_hours": gpu}
+        core, gpu = (math.nan, math.nan) if cost is None else (cost.core_seconds, cost.gpu_seconds)
+        runs = seeds * goal.shapes
+        return {"core_hours": core * runs / 3600, "gpu_hours": gpu * runs / 3600}
 
     def reach(n: int) -> Reach:
         design = Design(n_first=n, n_second=n, noise_first=noise[0], noise_second=noise[1])

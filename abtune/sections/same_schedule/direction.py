@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,46 +14,25 @@ from scipy import special
 from abtune.dataset.schema import TransferStatus
 from abtune.samples.transfers import Transfers
 from abtune.stats.boost import from_log
-from abtune.stats.testing.step_procedures import holm
 from abtune.stats.two_sample import Booleans, Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Direction:
-    """Schedules that one configuration's searches found, built under both; boosts are fractions.
+    """Schedules that one configuration's searches found, built under both; boosts are fractions."""
 
-    Attributes
-    ----------
-    origin : str
-        The configuration whose searches found the schedules.
-    schedules : int
-        Distinct schedules, also those that do not fit.
-    fitting : int
-        Distinct schedules that both configurations can build, as different kernels.
-    does_not_fit, failed, same : int
-        Distinct schedules that the other configuration refuses, fails to build or time, or builds as the
-        same kernel.
-    effect, low, high : float
-        Mean boost of the candidate on the fitting schedules, with Student's t interval over schedules.
-    faster : float
-        Share of the fitting schedules that are faster as the candidate builds them.
-    spread : float
-        Standard deviation of the log effect over schedules.
-    p_faster, p_slower : float
-        One-sided t-tests that the mean effect is not above, or not below, zero; NaN below two schedules.
-    """
-
-    origin: str
-    schedules: int
-    fitting: int
-    does_not_fit: int
-    failed: int
-    same: int
-    effect: float
+    origin: str  # the configuration whose searches found the schedules
+    schedules: int  # distinct schedules, also those that do not fit
+    fitting: int  # distinct schedules that both configurations can build, as different kernels
+    does_not_fit: int  # distinct schedules that the other configuration refuses,
+    failed: int  # fails to build or time,
+    same: int  # or builds as the same kernel
+    effect: float  # mean boost of the candidate on fitting schedules, with Student's t over schedules
     low: float
     high: float
-    faster: float
-    spread: float
+    faster: float  # share of the fitting schedules that are faster as the candidate builds them
+    spread: float  # standard deviation of the log effect over schedules
+    # One-sided t-tests that the mean effect is not above, or not below, zero; NaN below two schedules.
     p_faster: float
     p_slower: float
 
@@ -66,33 +46,19 @@ class Direction:
         return -tolerance <= self.low and self.high <= tolerance
 
     @classmethod
-    def of_means(cls, origin: str, rows: Sequence[Direction], means: Floats, *, level: float) -> Direction:
-        """Return the mean over shapes of their mean effects, shapes being the sample."""
-        return cls(
-            origin=origin,
-            schedules=sum(row.schedules for row in rows),
-            fitting=sum(row.fitting for row in rows),
-            does_not_fit=sum(row.does_not_fit for row in rows),
-            failed=sum(row.failed for row in rows),
-            same=sum(row.same for row in rows),
-            **_student(means, level=level),
-        )
+    def over_shapes(cls, rows: Sequence[Direction], *, level: float) -> Direction:
+        """Return the mean over shapes of their mean effects, with its error from the spread over shapes."""
+        means = np.array([math.log1p(row.effect) for row in rows if not math.isnan(row.effect)])
+        numbers: dict[str, Any] = {
+            name: sum(getattr(row, name) for row in rows)
+            for name in ("schedules", "fitting", "does_not_fit", "failed", "same")
+        }
+        numbers |= _student(means, level=level)
+        return cls(origin=rows[0].origin, **numbers)
 
 
 def describe_direction(side: Transfers, index: int, effects: Floats, *, level: float) -> Direction:
-    """Return the effect on the schedules of one shape.
-
-    Parameters
-    ----------
-    side : Transfers
-        Of one origin.
-    index : int
-        Of the shape.
-    effects : ndarray, shape (any,)
-        Log effects on the distinct schedules that fit.
-    level : float
-        Confidence level, a fraction.
-    """
+    """Return the effect on the schedules of one shape."""
     status, kernels = side.status[index], side.schedule[index]
     fits = status == TransferStatus.OK
     # A schedule that one seed's run built did not fail for another seed.
@@ -118,11 +84,6 @@ def distinct(kernels: npt.NDArray[np.object_], which: Booleans) -> list[int]:
     for seed in np.flatnonzero(which).tolist():
         first.setdefault(kernels[seed] or seed, seed)
     return list(first.values())
-
-
-def holm_p(p: Sequence[float]) -> Floats:
-    """Return p-values corrected over the shapes by Holm's procedure."""
-    return holm(p)
 
 
 def _student(values: Floats, *, level: float) -> dict[str, float]:

@@ -21,8 +21,9 @@ from abtune.compare.results import Analysis, Claim, Comparison
 from abtune.dataset.schema import TransferStatus
 from abtune.errors import InputError
 from abtune.samples.transfers import Transfers, extract_transfers, has_transfers
-from abtune.sections.same_schedule.direction import Direction, describe_direction, distinct, holm_p
+from abtune.sections.same_schedule.direction import Direction, describe_direction, distinct
 from abtune.stats.shapes.across_shapes import at_least
+from abtune.stats.testing.step_procedures import holm
 from abtune.stats.two_sample import Floats
 from abtune.text import percent
 
@@ -44,105 +45,48 @@ class Reading(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BestKnown:
-    """The fastest kernels known for one shape, over the schedules of both configurations.
+    """The fastest kernels known for one shape, over the schedules of both configurations."""
 
-    Attributes
-    ----------
-    baseline, candidate : float
-        Seconds; NaN where none was timed. Kernels that are the same under both count for the baseline.
-    boost : float
-        Of the candidate's over the baseline's.
-    schedules : int
-        Distinct schedules that were tried.
-    """
-
-    baseline: float
+    baseline: float  # seconds; NaN where none was timed; has the kernels that are the same under both
     candidate: float
-    boost: float
-    schedules: int
+    boost: float  # of the candidate's over the baseline's
+    schedules: int  # distinct schedules that were tried
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShapeEffect:
-    """What the same schedules say about one shape.
-
-    Attributes
-    ----------
-    shape, workload : str
-        Label and kind.
-    of_baseline, of_candidate : Direction
-        The effect on the schedules of either configuration's searches.
-    best : BestKnown
-        The fastest kernels known.
-    reading : Reading
-        What follows.
-    boost, boost_low, boost_high : float
-        The boost of the searches themselves, as in the report.
-    sentence : str
-        What the reading says about that boost.
-    """
+    """What the same schedules say about one shape."""
 
     shape: str
     workload: str
-    of_baseline: Direction
+    of_baseline: Direction  # the effect on the schedules of its searches
     of_candidate: Direction
     best: BestKnown
     reading: Reading
-    boost: float
+    boost: float  # the boost of the searches themselves, as in the report
     boost_low: float
     boost_high: float
-    sentence: str
+    sentence: str  # what the reading says about that boost
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SameSchedule:
-    """What rebuilding winners under the other configuration shows.
-
-    Attributes
-    ----------
-    baseline, candidate : str
-        Names of the configurations.
-    level, tolerance : float
-        Of the intervals; and how large an effect counts as none.
-    shapes : tuple of ShapeEffect
-        One for each shape, in the order of the report.
-    of_baseline, of_candidate : Direction
-        The mean effect over the shapes, from the spread over shapes.
-    claims : tuple of Claim
-        Shapes whose code is faster even on the baseline's schedules, and slower even on the candidate's.
-    contains : bool
-        Whether the candidate's design space contains the baseline's.
-    caveats : tuple of str
-        What these numbers cannot say.
-    """
+    """What rebuilding winners under the other configuration shows."""
 
     baseline: str
     candidate: str
     level: float
-    tolerance: float
+    tolerance: float  # how large an effect counts as none
     shapes: tuple[ShapeEffect, ...]
-    of_baseline: Direction
+    of_baseline: Direction  # the mean effect over the shapes, from the spread over shapes
     of_candidate: Direction
-    claims: tuple[Claim, ...]
-    contains: bool
-    caveats: tuple[str, ...]
+    claims: tuple[Claim, ...]  # faster even on the baseline's schedules, slower even on the candidate's
+    contains: bool  # whether the candidate's design space contains the baseline's
+    caveats: tuple[str, ...]  # what these numbers cannot say
 
 
 def describe_same_schedule(dataset: xr.Dataset, analysis: Analysis) -> SameSchedule:
-    """Return what the same schedules say, shape by shape and over all shapes.
-
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-        With transfers; the one that was analysed.
-    analysis : Analysis
-        Its analysis; effects within its tolerance count as none.
-
-    Raises
-    ------
-    InputError
-        If the dataset has no transfers.
-    """
+    """Return what the same schedules say, shape by shape and over all shapes."""
     if not has_transfers(dataset):
         raise InputError(
             "the dataset has no transfers; abtune measure DATASET --transfer --out NEW.nc rebuilds its "
@@ -151,16 +95,33 @@ def describe_same_schedule(dataset: xr.Dataset, analysis: Analysis) -> SameSched
     names = analysis.baseline, analysis.candidate
     dataset = dataset.sel(shape=[row.shape for row in analysis.comparisons])
     sides = [extract_transfers(dataset, name, *names) for name in names]
-    directions = [list(_directions(side, analysis.level)) for side in sides]
+    directions = [
+        [
+            describe_direction(side, index, effects(side, index), level=analysis.level)
+            for index in range(len(analysis.comparisons))
+        ]
+        for side in sides
+    ]
     readings = _readings(directions, sides, analysis)
     shapes = tuple(
-        _shape(row, (mainline, other), _best(sides, index), reading)
-        for index, (row, mainline, other, reading) in enumerate(
+        ShapeEffect(
+            shape=row.shape,
+            workload=row.workload,
+            of_baseline=one,
+            of_candidate=two,
+            best=_best(sides, index),
+            reading=reading,
+            boost=row.boost,
+            boost_low=row.boost_low,
+            boost_high=row.boost_high,
+            sentence=_sentence(row, (one, two), reading),
+        )
+        for index, (row, one, two, reading) in enumerate(
             zip(analysis.comparisons, *directions, readings, strict=True)
         )
     )
     contains = _contains(dataset, *names)
-    means = [_over_shapes(side, rows, analysis.level) for side, rows in zip(sides, directions, strict=True)]
+    means = [Direction.over_shapes(rows, level=analysis.level) for rows in directions]
     return SameSchedule(
         baseline=names[0],
         candidate=names[1],
@@ -183,20 +144,13 @@ def effects(side: Transfers, index: int) -> Floats:
     return each
 
 
-def _directions(side: Transfers, level: float) -> Iterator[Direction]:
-    for index in range(len(side.baseline)):
-        yield describe_direction(side, index, effects(side, index), level=level)
-
-
 def _readings(
-    directions: Sequence[Sequence[Direction]],
-    sides: Sequence[Transfers],
-    analysis: Analysis,
+    directions: Sequence[Sequence[Direction]], sides: Sequence[Transfers], analysis: Analysis
 ) -> list[Reading]:
     """Return what each shape may be said to be; the list as a whole errs with probability alpha at most."""
     alpha, tolerance = analysis.settings.alpha, analysis.settings.tolerance
-    faster = holm_p([row.p_faster for row in directions[0]])
-    slower = holm_p([row.p_slower for row in directions[1]])
+    faster = holm([row.p_faster for row in directions[0]])
+    slower = holm([row.p_slower for row in directions[1]])
     readings = []
     for index, (one, two) in enumerate(zip(*directions, strict=True)):
         errors = [side.error[index] for side in sides]
@@ -234,23 +188,6 @@ def _claims(directions: Sequence[Sequence[Direction]], alpha: float) -> Iterator
         # Searches of two shapes have nothing in common, and measuring adds little: no correlation.
         shown = at_least(np.array(p), correlation=0.0, alpha=alpha)
         yield Claim(claim=claim, beyond=0.0, at_least=shown, of=len(p), workload=None)
-
-
-def _shape(
-    row: Comparison, directions: tuple[Direction, Direction], best: BestKnown, reading: Reading
-) -> ShapeEffect:
-    return ShapeEffect(
-        shape=row.shape,
-        workload=row.workload,
-        of_baseline=directions[0],
-        of_candidate=directions[1],
-        best=best,
-        reading=reading,
-        boost=row.boost,
-        boost_low=row.boost_low,
-        boost_high=row.boost_high,
-        sentence=_sentence(row, directions, reading),
-    )
 
 
 def _sentence(row: Comparison, directions: tuple[Direction, Direction], reading: Reading) -> str:
@@ -299,12 +236,6 @@ def _best(sides: Sequence[Transfers], index: int) -> BestKnown:
 def _fastest(logs: Floats) -> float:
     known = logs[~np.isnan(logs)]
     return math.exp(known.min()) if len(known) else math.nan
-
-
-def _over_shapes(side: Transfers, rows: Sequence[Direction], level: float) -> Direction:
-    """Return the mean effect over shapes, with its error from the spread over shapes."""
-    means = np.array([math.log1p(row.effect) for row in rows if not math.isnan(row.effect)])
-    return Direction.of_means(side.origin, rows, means, level=level)
 
 
 def _contains(dataset: xr.Dataset, baseline: str, candidate: str) -> bool:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import xarray as xr
 
 from abtune.report.figures.figure import GREY, new_figure, plain, text_width
@@ -32,30 +31,12 @@ _FAR = 0.98  # the axis holds this share of the schedules; the others stand at i
 
 
 def draw_same_schedule(dataset: xr.Dataset, found: SameSchedule) -> Figure:
-    """Return a figure of the effect on every schedule, beside the boost of the searches.
-
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-        With transfers; the one that was analysed.
-    found : SameSchedule
-        What the same schedules say.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        With one axes, logarithmic: a speedup of 1.1 is at 1.1. Shapes are sorted by the boost of the best
-        known kernels, the largest first.
-
-    Raises
-    ------
-    InputError
-        If matplotlib is not installed.
-    """
+    """Return a figure of the effect on every schedule, beside the boost of the searches."""
     part = dataset.sel(shape=[row.shape for row in found.shapes])
     names = found.baseline, found.candidate
     sides = [extract_transfers(part, name, *names) for name in names]
-    order = sorted(range(len(found.shapes)), key=lambda index: _key(found.shapes[index]))
+    # By the boost of the best known kernels, the largest first; NaN is last.
+    order = np.argsort([-row.best.boost for row in found.shapes], kind="stable").tolist()
     labels = fit_labels([printable(found.shapes[index].shape) for index in order], _LABEL)
     texts = ["\n".join(map(plain, lines)) for lines in labels.lines]
     heights = [max(1.0, 0.55 * len(lines)) for lines in labels.lines]
@@ -79,10 +60,6 @@ def draw_same_schedule(dataset: xr.Dataset, found: SameSchedule) -> Figure:
     )
     axis.set_title(_title(found, labels.shared), fontsize=9, loc="left")
     return figure
-
-
-def _key(row: ShapeEffect) -> float:
-    return math.inf if math.isnan(row.best.boost) else -row.best.boost
 
 
 def _title(found: SameSchedule, shared: str) -> str:
@@ -114,7 +91,8 @@ def _draw_row(axis: Axes, y: float, row: ShapeEffect, schedules: Sequence[Floats
     first, last = axis.get_xlim()
     for lane, values, colour, marker in zip((-0.24, 0.24), schedules, SIDE_COLOURS, _MARKERS, strict=True):
         across = np.exp(values)
-        for ends, shape in ((across < first, "<"), (across > last, ">"), (_within(axis, across), marker)):
+        within = (first <= across) & (across <= last)
+        for ends, shape in ((across < first, "<"), (across > last, ">"), (within, marker)):
             here = np.clip(across[ends], first, last)
             axis.plot(here, np.full(len(here), y + lane), shape, color=colour, ms=3.2, mew=0, clip_on=False)
     if not math.isnan(row.boost_low):
@@ -124,11 +102,6 @@ def _draw_row(axis: Axes, y: float, row: ShapeEffect, schedules: Sequence[Floats
         axis.plot(np.clip(1 + row.boost, first, last), y, "|", color="black", ms=8, mew=1.6)
     if not math.isnan(row.best.boost):
         axis.plot(np.clip(1 + row.best.boost, first, last), y, "*", color="black", mfc="white", ms=7, mew=0.9)
-
-
-def _within(axis: Axes, across: Floats) -> npt.NDArray[np.bool_]:
-    first, last = axis.get_xlim()
-    return (first <= across) & (across <= last)
 
 
 def _legend(axis: Axes, found: SameSchedule) -> tuple[list[Artist], list[str]]:

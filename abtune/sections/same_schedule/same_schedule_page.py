@@ -20,6 +20,7 @@ from abtune.report.page import (
     Tally,
     column,
     filled,
+    table,
 )
 from abtune.report.scale import Interval, choose_scale
 from abtune.sections.same_schedule.direction import Direction
@@ -41,7 +42,7 @@ def same_schedule_section(context: Context) -> Section:
     found = describe_same_schedule(context.dataset, context.analysis)
     return Section(
         name="same_schedule",
-        page=same_schedule_page(found),
+        page=tuple(same_schedule_page(found)),
         result=found,
         rows=tuple(map(_record, found.shapes)),
         sentence=summarise(found),
@@ -62,11 +63,6 @@ def _record(row: ShapeEffect) -> dict[str, object]:
     }
 
 
-def same_schedule_page(found: SameSchedule) -> tuple[Part, ...]:
-    """Compose the page."""
-    return tuple(_parts(found))
-
-
 def summarise(found: SameSchedule) -> str:
     """Return in how many shapes the code is faster, and slower, each shown against the bias."""
     faster, slower = found.claims
@@ -78,7 +74,8 @@ def summarise(found: SameSchedule) -> str:
     )
 
 
-def _parts(found: SameSchedule) -> Iterator[Part]:
+def same_schedule_page(found: SameSchedule) -> Iterator[Part]:
+    """Yield the parts of the page."""
     baseline, candidate = found.baseline, found.candidate
     yield Heading(text="the same schedules under both configurations", minor=False)
     yield Prose(text=summarise(found), remark=False)
@@ -118,47 +115,35 @@ def _parts(found: SameSchedule) -> Iterator[Part]:
 
 def _directions(found: SameSchedule) -> Grid:
     sides = found.of_baseline, found.of_candidate
-    drawn = tuple(_interval(side) for side in sides)
-    shapes = [
-        [row.of_baseline.effect for row in found.shapes],
-        [row.of_candidate.effect for row in found.shapes],
-    ]
-    positive = [f"{sum(effect > 0 for effect in side)}/{_known(side)}" for side in shapes]
-    return Grid(
-        stub="schedules of",
-        labels=tuple(side.origin for side in sides),
-        columns=(
-            column("effect %", [percent_cell(side.effect, 1) for side in sides]),
-            column(
-                f"{plain_percent(found.level)} interval",
-                [_bounds(side) for side in sides],
-            ),
-            Drawn(intervals=drawn, scale=choose_scale(drawn, margin=0.0), gives_way=4),
-            column("shapes faster", positive, gives_way=1),
-            column("schedules", [str(side.schedules) for side in sides], gives_way=2),
-            column("fit", [str(side.fitting) for side in sides]),
-            column("same kernel", [str(side.same) for side in sides], gives_way=3),
-            column("do not fit", [str(side.does_not_fit) for side in sides], gives_way=3),
-        ),
+    drawn = tuple(Interval(low=side.low, value=side.effect, high=side.high, tone="overall") for side in sides)
+    effects = zip(*((row.of_baseline.effect, row.of_candidate.effect) for row in found.shapes), strict=True)
+    known = [[effect for effect in side if not math.isnan(effect)] for side in effects]
+    positive = [f"{sum(effect > 0 for effect in side)}/{len(side)}" for side in known]
+    return table(
+        "schedules of",
+        [side.origin for side in sides],
+        column("effect %", [percent_cell(side.effect, 1) for side in sides]),
+        column(f"{plain_percent(found.level)} interval", [_bounds(side) for side in sides]),
+        Drawn(intervals=drawn, scale=choose_scale(drawn, margin=0.0), gives_way=4),
+        column("shapes faster", positive, gives_way=1),
+        column("schedules", [str(side.schedules) for side in sides], gives_way=2),
+        column("fit", [str(side.fitting) for side in sides]),
+        column("same kernel", [str(side.same) for side in sides], gives_way=3),
+        column("do not fit", [str(side.does_not_fit) for side in sides], gives_way=3),
     )
 
 
 def _shapes(found: SameSchedule) -> Grid:
     rows = found.shapes
     readings = [Cell(text=str(row.reading), tone=_TONES.get(row.reading, "")) for row in rows]
-    return Grid(
-        stub=SHAPE,
-        labels=tuple(row.shape for row in rows),
-        columns=filled(
-            [
-                column("search %", [percent_cell(row.boost, 1) for row in rows], gives_way=4),
-                *_side_columns(found.baseline, [row.of_baseline for row in rows], 1),
-                *_side_columns(found.candidate, [row.of_candidate for row in rows], 2),
-                column("best known %", [percent_cell(row.best.boost, 1) for row in rows], gives_way=3),
-                column("reading", readings, kind="word"),
-            ]
-        ),
+    columns = (
+        column("search %", [percent_cell(row.boost, 1) for row in rows], gives_way=4),
+        *_side_columns(found.baseline, [row.of_baseline for row in rows], 1),
+        *_side_columns(found.candidate, [row.of_candidate for row in rows], 2),
+        column("best known %", [percent_cell(row.best.boost, 1) for row in rows], gives_way=3),
+        column("reading", readings, kind="word"),
     )
+    return table(SHAPE, [row.shape for row in rows], *filled(columns))
 
 
 def _side_columns(origin: str, sides: list[Direction], gives_way: int) -> Iterator[Column]:
@@ -177,15 +162,7 @@ def _explain(found: SameSchedule) -> str:
     )
 
 
-def _interval(side: Direction) -> Interval:
-    return Interval(low=side.low, value=side.effect, high=side.high, tone="overall")
-
-
 def _bounds(side: Direction) -> str:
     if math.isnan(side.low):
         return NOTHING
     return f"{limit_cell(side.low, 0)} to {limit_cell(side.high, 0)}"
-
-
-def _known(effects: list[float]) -> int:
-    return sum(not math.isnan(effect) for effect in effects)

@@ -76,10 +76,7 @@ class Loan:
 
 
 def borrow(outside: Outside, config: str, shapes: Sequence[str]) -> Loan:
-    """Return the noise of one configuration, from another dataset.
-
-    Where that dataset has not two seeds of it, all of its configurations are pooled.
-    """
+    """Return the noise of a configuration from another dataset; of all there, if it has not two seeds."""
     if is_paired(outside.dataset):
         raise InputError(
             f"{outside.name} has pairs, whose noise is not that of independent searches; give another dataset"
@@ -115,10 +112,7 @@ def borrow(outside: Outside, config: str, shapes: Sequence[str]) -> Loan:
 def outside_noise(
     table: xr.Dataset, outside: Outside, loans: tuple[Loan, Loan], *, limit: float
 ) -> OutsideNoise:
-    """Return where borrowed noise comes from, and what it assumes.
-
-    ``limit`` is the most noise that the table can have, by the spread of its own log ratios; NaN if unknown.
-    """
+    """Return where borrowed noise comes from, and what it assumes; ``limit`` is the table's most noise."""
     return OutsideNoise(
         dataset=outside.name,
         baseline=loans[0].side,

@@ -7,7 +7,19 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from abtune.dataset.netcdf import open_dataset
 from abtune.report.columns import intervals
-from abtune.report.page import SHAPE, Bullets, Column, Drawn, Grid, Heading, Part, Prose, Section, column
+from abtune.report.page import (
+    SHAPE,
+    Bullets,
+    Column,
+    Drawn,
+    Grid,
+    Heading,
+    Part,
+    Prose,
+    Section,
+    column,
+    table,
+)
 from abtune.report.scale import Interval, Scale
 from abtune.sections.section_registry import Context
 from abtune.sections.single_run.borrowed_noise import Outside, OutsideNoise, Standing
@@ -106,36 +118,29 @@ def _estimates(rows: Sequence[Together], level: str) -> Grid:
         share = NOTHING if NOTHING in ends else f"{ends[0]}% to {ends[1]}%"
         lines.append(("faster", f"{row.faster} of {row.faster + row.slower}", share, p_value(row.share.p)))
     headings = "", "boost %", f"{level} interval", "p"
-    return Grid(
-        stub="shapes",
-        labels=tuple(f"{row.name}, {row.shapes}" for row in rows for _ in range(3)),
-        columns=tuple(
-            column(heading, cells, kind="number" if heading else "word")
-            for heading, cells in zip(headings, zip(*lines, strict=True), strict=True)
-        ),
+    columns = (
+        column(heading, cells, kind="number" if heading else "word")
+        for heading, cells in zip(headings, zip(*lines, strict=True), strict=True)
     )
+    return table("shapes", [f"{row.name}, {row.shapes}" for row in rows for _ in range(3)], *columns)
 
 
 def _bounds(rows: Sequence[Together]) -> Grid:
-    return Grid(
-        stub="shapes",
-        labels=tuple(f"{row.name}, {row.shapes}" for row in rows),
-        columns=(
-            column("spread %", _percents([row.spread for row in rows], 1)),
-            column("noise at most %", _percents([row.noise for row in rows], 1)),
-            column("upper limit %", _percents([row.noise_limit for row in rows], 1)),
-        ),
+    return table(
+        "shapes",
+        [f"{row.name}, {row.shapes}" for row in rows],
+        column("spread %", _percents([row.spread for row in rows], 1)),
+        column("noise at most %", _percents([row.noise for row in rows], 1)),
+        column("upper limit %", _percents([row.noise_limit for row in rows], 1)),
     )
 
 
 def _survivors(rows: Sequence[Surviving], shapes: int) -> Grid:
-    return Grid(
-        stub="search noise",
-        labels=tuple(plain_percent(row.noise) for row in rows),
-        columns=(
-            column("boosts that stand out", [f"{row.alone} of {shapes}" for row in rows]),
-            column("all at once", [f"{row.simultaneous} of {shapes}" for row in rows]),
-        ),
+    return table(
+        "search noise",
+        [plain_percent(row.noise) for row in rows],
+        column("boosts that stand out", [f"{row.alone} of {shapes}" for row in rows]),
+        column("all at once", [f"{row.simultaneous} of {shapes}" for row in rows]),
     )
 
 
@@ -143,15 +148,13 @@ def _about_lenders(outside: OutsideNoise) -> Iterator[Part]:
     sides = outside.baseline, outside.candidate
     freedom = [f"{side.freedom:.1f}" if math.isfinite(side.freedom) else "unlimited" for side in sides]
     yield Heading(text=f"noise from {outside.dataset}", minor=True)
-    yield Grid(
-        stub="configuration",
-        labels=tuple(side.config for side in sides),
-        columns=(
-            column("usual noise %", [spread_percent(side.spread) for side in sides]),
-            column("freedom", freedom),
-            column("shapes", [str(side.shapes) for side in sides]),
-            column("seeds", [str(side.seeds) for side in sides]),
-        ),
+    yield table(
+        "configuration",
+        [side.config for side in sides],
+        column("usual noise %", [spread_percent(side.spread) for side in sides]),
+        column("freedom", freedom),
+        column("shapes", [str(side.shapes) for side in sides]),
+        column("seeds", [str(side.seeds) for side in sides]),
     )
     yield Prose(text=_LENDERS, remark=True)
     worst_first = sorted(outside.assumptions, key=lambda row: _ORDER.index(row.standing))
@@ -171,15 +174,13 @@ def _shape_by_shape(shapes: Sequence[SingleRunPair], level: str) -> Iterator[Par
         pairs = [pair for pair in shapes if pair.workload == workload]
         simultaneous = _percents([pair.tipping_simultaneous for pair in pairs], 2)
         yield Heading(text=f"shape by shape{workload and f': {workload}'}", minor=True)
-        yield Grid(
-            stub=SHAPE,
-            labels=tuple(pair.shape for pair in pairs),
-            columns=(
-                column("boost %", [percent_cell(pair.boost, decimals) for pair in pairs]),
-                column("tips at %", _percents([pair.tipping for pair in pairs], 2)),
-                column("for all %", simultaneous, gives_way=2),
-                *_borrowed(pairs, level, decimals, scale),
-            ),
+        yield table(
+            SHAPE,
+            [pair.shape for pair in pairs],
+            column("boost %", [percent_cell(pair.boost, decimals) for pair in pairs]),
+            column("tips at %", _percents([pair.tipping for pair in pairs], 2)),
+            column("for all %", simultaneous, gives_way=2),
+            *_borrowed(pairs, level, decimals, scale),
         )
 
 

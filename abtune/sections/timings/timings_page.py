@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 import xarray as xr
 
-from abtune.report.columns import intervals
-from abtune.report.page import SHAPE, Bullets, Column, Grid, Heading, Part, Prose, Section, column
+from abtune.report.columns import interval_column
+from abtune.report.page import SHAPE, Bullets, Column, Grid, Heading, Part, Prose, Section, column, table
 from abtune.sections.section_registry import Context
 from abtune.sections.timings.raw_timings import Timings, Within, describe_timings
 from abtune.sections.timings.series import Pattern, Series
@@ -113,11 +113,7 @@ def _within(rows: Sequence[Within], names: _Names, level: float) -> Grid:
         rows,
         names,
         column("boost %", [percent_cell(row.boost, decimals) for row in rows]),
-        column(
-            f"{plain_percent(level)} interval",
-            intervals([(row.low, row.high) for row in rows], decimals),
-            gives_way=1,
-        ),
+        interval_column([(row.low, row.high) for row in rows], level=level, decimals=decimals),
         column("of medians", [percent_cell(row.boost_of_medians, decimals) for row in rows], gives_way=2),
     )
 
@@ -131,19 +127,14 @@ def _patterns(rows: Sequence[Series], names: _Names) -> Grid:
         rows,
         names,
         cells("lag 1", lambda pattern: f"{pattern.autocorrelation[0]:+.2f}", 2),
-        cells("worth", _worth, 0),
+        cells("worth", lambda pattern: f"{'>' * pattern.effective_capped}{pattern.effective:.0f}", 0),
         cells("dependent p", lambda pattern: p_value(pattern.dependence_p_adjusted), 1),
     )
-
-
-def _worth(pattern: Pattern) -> str:
-    return f"{'>' if pattern.effective_capped else ''}{pattern.effective:.0f}"
 
 
 def _grid(rows: Sequence[Series | Within], names: _Names, *columns: Column) -> Grid:
     """Return a grid with a row per series, grouped by shape if there are several."""
     labels = [names.short(row) for row in rows]
     if not names.several_shapes:
-        return Grid(stub="configuration", labels=tuple(labels), columns=columns)
-    shown = (column("configuration", labels, kind="word"), *columns)
-    return Grid(stub=SHAPE, labels=tuple(row.shape for row in rows), columns=shown)
+        return table("configuration", labels, *columns)
+    return table(SHAPE, [row.shape for row in rows], column("configuration", labels, kind="word"), *columns)

@@ -43,11 +43,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShapeTrait:
-    """One value in one shape: the shares of both sides, and the boost of the candidate's winners.
-
-    ``boost_with`` and ``boost_without`` compare the candidate's winners with and without the value to all
-    runs of the baseline; NaN unless there are both kinds.
-    """
+    """One value in one shape: the shares of both sides, and the boost of the candidate's winners."""
 
     shape: str
     baseline: Share
@@ -58,30 +54,16 @@ class ShapeTrait:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraitValue:
-    """One value over all shapes.
+    """One value over all shapes."""
 
-    Attributes
-    ----------
-    value : str
-        Such as ``"4 stages"``.
-    baseline, candidate : Share
-        Of all winners.
-    boost_with, boost_without : float
-        Geometric means over the shapes whose candidate has winners of both kinds; not causal.
-    shapes, faster : int
-        How many such shapes there are, and in how many of them winners with the value are faster.
-    by_shape : tuple of ShapeTrait
-        In the order of the report.
-    """
-
-    value: str
-    baseline: Share
+    value: str  # such as 4 stages
+    baseline: Share  # of all winners
     candidate: Share
-    boost_with: float
+    boost_with: float  # geometric means over the shapes whose candidate has winners of both kinds; not causal
     boost_without: float
-    shapes: int
+    shapes: int  # such shapes, and in how many of them winners with the value are faster
     faster: int
-    by_shape: tuple[ShapeTrait, ...]
+    by_shape: tuple[ShapeTrait, ...]  # in the order of the report
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from abtune.report.page import SHAPE, Bullets, Grid, Heading, Part, Prose, Section, column, filled
+from abtune.report.page import SHAPE, Bullets, Grid, Heading, Part, Prose, Section, column, filled, table
 from abtune.sections.section_registry import Context
 from abtune.sections.winner_traits.winner_traits import (
     ShapeTrait,
@@ -73,16 +73,15 @@ def _explain(found: WinnerTraits) -> str:
 
 def _grid(found: WinnerTraits, trait: Trait) -> Grid:
     rows = trait.values
-    return Grid(
-        stub="value",
-        labels=tuple(row.value for row in rows),
-        columns=(
-            column(f"{found.baseline} %", [_percent(row.baseline.share) for row in rows]),
-            column(f"{found.candidate} %", [_percent(row.candidate.share) for row in rows]),
-            column("with %", [percent_cell(row.boost_with, 1) for row in rows], gives_way=1),
-            column("without %", [percent_cell(row.boost_without, 1) for row in rows], gives_way=1),
-            column("faster", [_faster(row) for row in rows], gives_way=2),
-        ),
+    faster = [f"{row.faster} of {row.shapes}" if row.shapes else NOTHING for row in rows]
+    return table(
+        "value",
+        [row.value for row in rows],
+        column(f"{found.baseline} %", [_percent(row.baseline.share) for row in rows]),
+        column(f"{found.candidate} %", [_percent(row.candidate.share) for row in rows]),
+        column("with %", [percent_cell(row.boost_with, 1) for row in rows], gives_way=1),
+        column("without %", [percent_cell(row.boost_without, 1) for row in rows], gives_way=1),
+        column("faster", faster, gives_way=2),
     )
 
 
@@ -98,14 +97,8 @@ def _shapes(found: WinnerTraits, trait: Trait) -> Grid:
         for value in trait.values
         if 0 < getattr(value, side).share < 1
     ]
-    return Grid(
-        stub=SHAPE, labels=tuple(row.shape for row in trait.values[0].by_shape), columns=filled(columns)
-    )
+    return table(SHAPE, [row.shape for row in trait.values[0].by_shape], *filled(columns))
 
 
 def _percent(share: float) -> str:
     return percent_cell(share, 0, signed=False)
-
-
-def _faster(row: TraitValue) -> str:
-    return f"{row.faster} of {row.shapes}" if row.shapes else NOTHING
