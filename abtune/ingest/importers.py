@@ -31,11 +31,11 @@ IMPORTERS: Mapping[str, str] = {
     "logs": "abtune.ingest.searches.logs:LOGS",
     "kernel-tuner": "abtune.ingest.searches.kernel_tuner:KERNEL_TUNER",
     "timings": "abtune.ingest.timings.timings:TIMINGS",
-    "pyperf": "abtune.ingest.timings.pyperf:PYPERF",
-    "asv": "abtune.ingest.timings.asv:ASV",
-    "criterion": "abtune.ingest.timings.criterion:CRITERION",
-    "go-bench": "abtune.ingest.timings.go_bench:GO_BENCH",
-    "nvbench": "abtune.ingest.timings.nvbench:NVBENCH",
+    "pyperf": "abtune.ingest.timings.benchmark_tools:PYPERF",
+    "asv": "abtune.ingest.timings.benchmark_tools:ASV",
+    "criterion": "abtune.ingest.timings.benchmark_tools:CRITERION",
+    "go-bench": "abtune.ingest.timings.benchmark_tools:GO_BENCH",
+    "nvbench": "abtune.ingest.timings.benchmark_tools:NVBENCH",
     "tvm-records": "abtune.ingest.searches.tvm_records:TVM_RECORDS",
 }
 
