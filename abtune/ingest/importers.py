@@ -29,14 +29,14 @@ IMPORTERS: Mapping[str, str] = {
     "published": "abtune.ingest.published:PUBLISHED",
     "databases": "abtune.ingest.searches.databases:DATABASES",
     "logs": "abtune.ingest.searches.logs:LOGS",
-    "kernel-tuner": "abtune.ingest.searches.kernel_tuner:KERNEL_TUNER",
+    "kernel-tuner": "abtune.ingest.searches.trial_records:KERNEL_TUNER",
     "timings": "abtune.ingest.timings.timings:TIMINGS",
     "pyperf": "abtune.ingest.timings.benchmark_tools:PYPERF",
     "asv": "abtune.ingest.timings.benchmark_tools:ASV",
     "criterion": "abtune.ingest.timings.benchmark_tools:CRITERION",
     "go-bench": "abtune.ingest.timings.benchmark_tools:GO_BENCH",
     "nvbench": "abtune.ingest.timings.benchmark_tools:NVBENCH",
-    "tvm-records": "abtune.ingest.searches.tvm_records:TVM_RECORDS",
+    "tvm-records": "abtune.ingest.searches.trial_records:TVM_RECORDS",
 }
 
 
