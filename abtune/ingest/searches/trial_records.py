@@ -21,9 +21,7 @@ from abtune.text import shortened
 # The outcome of a trial, and its time in seconds.
 _Trial: TypeAlias = tuple[TrialStatus, float]
 
-_T4 = re.compile(
-    r'\s*\{\s*"results"\s*:\s*\[\s*\{\s*("timestamp"\s*:\s*"[^"]{0,80}"\s*,\s*)?"configuration"'
-)
+_T4 = re.compile(r'\s*\{\s*"results"\s*:\s*\[\s*\{\s*("timestamp"\s*:\s*"[^"]{0,80}"\s*,\s*)?"configuration"')
 _T4_STATUS: Mapping[str, TrialStatus] = {
     "correct": TrialStatus.OK,
     "compile": TrialStatus.BUILD_FAILED,
@@ -46,7 +44,7 @@ _TVM_STATUS = (
 def _reader(
     title: str, read_tasks: Callable[[str, str], Mapping[str, Sequence[_Trial]]]
 ) -> Callable[[Sequence[Source], Values], Imported]:
-    """Return the function of an importer; ``read_tasks`` returns the trials of a file by task, "" for none."""
+    """Return the function of an importer; ``read_tasks`` returns trials by task, "" for one without name."""
 
     def read(sources: Sequence[Source], values: Values) -> Imported:
         runs = {}
