@@ -1,7 +1,6 @@
 """From timings to one value per seed, and the variance of these values.
 
-The seed is the unit of replication. Timings of one winner only say how precisely its value is known. They set
-a floor under the variance of the seeds, and are never counted as replicates.
+Timings of one winner set a floor under the variance of the seeds, and are never counted as replicates.
 """
 
 from __future__ import annotations
@@ -36,13 +35,9 @@ class Moments:
 def seed_values(log_latency: npt.ArrayLike) -> SeedValues:
     """Return one value per winner, from shape (..., rounds, repeats): the mean of the medians of rounds.
 
-    Spikes of tens of percent within a round come from the rest of the machine, not from the kernel. The
-    median ignores them, for a few hundredths of a percent of precision. Rounds differ by the state of the
-    machine.
-
-    With two rounds or more, the measurement variance is the variance between rounds over their number. With
-    one round it is the variance of a median, pi/2 sigma^2/m, with sigma from the median absolute deviation.
-    One round does not show how much rounds differ, so this is too small rather than too large.
+    The median ignores spikes, which come from the rest of the machine. The measurement variance is the
+    variance between rounds over their number, or with one round that of a median, pi/2 sigma^2/m, with
+    sigma from the median absolute deviation; that one is too small rather than too large.
     """
     timings = np.asarray(log_latency, dtype=np.float64)
     by_round = _median(timings)
@@ -77,9 +72,9 @@ def floored(variance: Floats, floor: Floats) -> Floats:
 def welch_freedom(
     first: npt.ArrayLike, second: npt.ArrayLike, n_first: npt.ArrayLike, n_second: npt.ArrayLike
 ) -> Floats:
-    """Return Welch's degrees of freedom (v1 + v2)^2/(v1^2/(n1 - 1) + v2^2/(n2 - 1)).
+    """Return Welch's degrees of freedom (v1 + v2)^2/(v1^2/(n1 - 1) + v2^2/(n2 - 1)), v of the means.
 
-    v1 and v2 are the variances of the two means; n1 + n2 - 2 if both are zero. DOI 10.1093/biomet/34.1-2.28.
+    n1 + n2 - 2 if both are zero. DOI 10.1093/biomet/34.1-2.28.
     """
     v_one, v_two = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     n_one, n_two = np.asarray(n_first, dtype=np.float64), np.asarray(n_second, dtype=np.float64)

@@ -1,8 +1,7 @@
 """The bootstrap distribution of a difference of means, computed instead of sampled.
 
-A bootstrap replicate of a mean is a sum of independent draws from the sample. Its distribution is a
-convolution power, which the Fourier transform gives directly. So there is no resampling noise: the quantiles
-of 9,999 resamples vary around these by one or two percent of the interval's width.
+A replicate of a mean is a sum of independent draws, so its distribution is a convolution power, which the
+Fourier transform gives. There is no resampling noise.
 """
 
 from __future__ import annotations
@@ -27,8 +26,7 @@ def residuals(samples: Floats) -> Floats:
 def orientation(first: Floats, second: Floats) -> Floats:
     """Return 1 where the sides are to be exchanged, 0 where they are equal, else -1; takes residuals.
 
-    The data fix this order, so that exchanging the sides negates a result bit for bit. Otherwise rounding, or
-    the random numbers of each side, would depend on which side is called first.
+    The data fix this order, so that exchanging the sides negates a result bit for bit.
     """
     if first.shape[1] != second.shape[1]:
         return np.full(len(first), 1.0 if first.shape[1] > second.shape[1] else -1.0)
@@ -39,10 +37,7 @@ def orientation(first: Floats, second: Floats) -> Floats:
 
 
 def oriented_ends(low: Floats, high: Floats, turn: Floats) -> tuple[Floats, Floats]:
-    """Return quantiles turned back to the sides as they were given.
-
-    Where both sides are the same, the distribution is symmetric.
-    """
+    """Return quantiles turned back to the sides as given; symmetric where both sides are the same."""
     even = (high - low) / 2
     low, high = np.where(turn == 0, -even, low), np.where(turn == 0, even, high)
     return np.where(turn > 0, -high, low), np.where(turn > 0, -low, high)
@@ -99,10 +94,8 @@ def both_smoothings(group: Group) -> tuple[Smoothing, Smoothing]:
 def error_quantiles(group: Group, tails: Floats) -> tuple[Floats, Floats]:
     """Return the lower and upper quantile of (bootstrap difference - observed difference).
 
-    ``tails``, shape (members, 2), is the probability below the lower and above the upper one. Values lie on a
-    grid of 2,048 cells or more, each shared between its two neighbours so that the mean is kept. A finer grid
-    moves the bounds by 0.01 % of the interval's width, or by 0.4 % where heavy ties make the distribution a
-    comb. Exchanging the sides exchanges and negates the quantiles bit for bit.
+    ``tails``, shape (members, 2), is the probability below the lower and above the upper one. A finer
+    grid moves the bounds by 0.01 % of the interval's width, or by 0.4 % with heavy ties.
     """
     sides = _orient(group)
     turn = sides.turn

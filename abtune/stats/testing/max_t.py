@@ -1,7 +1,6 @@
 """Westfall and Young's step-down max-T: the correction that uses the dependence between shapes.
 
-Whole seeds are dealt to the two sides again, the same seeds for every shape. That keeps what the shapes of a
-seed have in common, and lets many shapes share the few splits of few seeds. From 4 + 4 seeds on it can show
+Whole seeds are dealt to the two sides again, the same seeds for every shape. From 4 + 4 seeds on it can show
 something; Holm's correction of permutation tests over 29 shapes takes 7 + 7.
 """
 
@@ -25,12 +24,10 @@ _TIE = 1e-9
 def max_t(samples: TwoSample, *, rng: np.random.Generator) -> Floats:
     """Return p-values adjusted by the distribution of the largest statistic over the shapes.
 
-    Takes **a column per seed**: whole columns are exchanged, and missing values travel with them. The
+    Takes **a column per seed**: whole columns are exchanged, or of pairs their signs flipped. The
     statistic is Welch's t, with the mean floor of both sides; algorithm 4.1 of Westfall and Young
     (Resampling-Based Multiple Testing, 1993) steps down. A split that leaves either side of a shape fewer
-    than two values makes that shape unremarkable. Exact if both sides have the same distribution wherever
-    they do not differ; with few seeds of very unequal spread it needs Welch's confirmation. One number is
-    drawn from ``rng``. Of pairs, the signs of whole columns are flipped instead.
+    than two values makes that shape unremarkable. One number is drawn from ``rng``.
     """
     if samples.paired:
         return _max_t_of_pairs(samples, rng)

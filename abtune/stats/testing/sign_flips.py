@@ -1,7 +1,6 @@
 """The sign-flip test of pairs: were both sides the same, a difference could as well have the other sign.
 
-Flips are counted by meeting in the middle, as splits are in :mod:`abtune.stats.resampling.splits`, by 2 x
-2^(n/2) partial sums. Source: R. A. Fisher, The Design of Experiments (1935), section 21.
+Source: R. A. Fisher, The Design of Experiments (1935), section 21.
 """
 
 from __future__ import annotations
@@ -23,9 +22,8 @@ _AT_ONCE = 10_000
 def sign_flip_test(samples: TwoSample, *, rng: np.random.Generator) -> Floats:
     """Return p of the two-sided sign-flip test of a mean difference of zero; NaN below two pairs.
 
-    p is the share of all flips whose sum is at least as far from zero, with a relative tolerance for ties.
-    Beyond 30 pairs 99,999 random flips are drawn, and one is added to numerator and denominator. One number
-    is drawn from ``rng``; a result does not depend on the order of the shapes or on the other shapes.
+    Flips are counted by meeting in the middle. Beyond 30 pairs 99,999 random ones are drawn, and one is
+    added to numerator and denominator. One number is drawn from ``rng``.
     """
     p = np.full(len(samples), np.nan)
     root = int(rng.integers(2**62))

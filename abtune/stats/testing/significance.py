@@ -1,7 +1,6 @@
-"""Tests of two independent samples for many shapes: difference, equivalence, and one-sided claims.
+"""Tests of two samples for many shapes: difference, equivalence, and one-sided claims.
 
-The permutation test deals the seeds again, exactly where the splits can be counted. Welch's test does not
-need equal variances. A claim of a difference asks both; neither is meant to stand alone.
+The permutation test presumes equal variances, and Welch's a bell curve. A claim of a difference asks both.
 """
 
 from __future__ import annotations
@@ -21,12 +20,10 @@ from abtune.stats.two_sample import Booleans, Floats, Group, TwoSample
 def permutation_test(samples: TwoSample, *, rng: np.random.Generator) -> Floats:
     """Return p of the two-sided permutation test of equal means; NaN below two seeds per side.
 
-    The statistic is the difference of means. For unequal numbers of seeds it is studentised with Welch's
-    standard error: without that, unequal spread gives up to 27 % false alarms at 5 + 15 seeds (Janssen 1997,
-    DOI 10.1016/S0167-7152(97)00043-6). p counts the splits at least as extreme, with a relative tolerance for
-    ties. Beyond 15 + 15 seeds, or 2.7 million unequal splits, 99,999 random splits are drawn, and one is
-    added to numerator and denominator (Phipson and Smyth 2010, DOI 10.2202/1544-6115.1585). One number is
-    drawn from ``rng``; a result does not depend on the order of the shapes or on the other shapes.
+    For unequal numbers of seeds the difference is studentised with Welch's standard error (Janssen 1997,
+    DOI 10.1016/S0167-7152(97)00043-6). Where splits are too many, 99,999 random ones are drawn, and one
+    is added to numerator and denominator (Phipson and Smyth 2010, DOI 10.2202/1544-6115.1585). One number
+    is drawn from ``rng``; a result does not depend on the other shapes.
     """
     p = np.full(len(samples), np.nan)
     root = int(rng.integers(2**62))
@@ -52,8 +49,7 @@ def moderated_test(samples: TwoSample) -> Floats:
 def difference_p(estimate: StandardError, one_split: Floats) -> Floats:
     """Return the two-sided p of no difference, never zero, from an estimate and its standard error.
 
-    With Welch's standard error p is at most alpha exactly if the Welch interval at level 1 - alpha excludes
-    zero. Where nothing varies, two equal constants have p = 1, and two different ones the smallest p of the
+    Where nothing varies, two equal constants have p = 1, and two different ones the smallest p of the
     permutation test, by ``one_split`` of :func:`split_share`.
     """
     varies = estimate.error > 0
@@ -66,9 +62,8 @@ def difference_p(estimate: StandardError, one_split: Floats) -> Floats:
 def equivalence_p(estimate: StandardError, one_split: Floats, *, margin: float) -> Floats:
     """Return the larger p of two one-sided tests of a difference of at least the margin (log scale).
 
-    p is at most alpha exactly if the interval at level 1 - 2 alpha lies within the margin (Schuirmann 1987,
-    DOI 10.1007/BF01068419). Where nothing varies, p is the share of the most extreme split, because this
-    number of values cannot show more.
+    p is at most alpha exactly if the interval at level 1 - 2 alpha lies within the margin (Schuirmann
+    1987, DOI 10.1007/BF01068419). Where nothing varies, p is the share of the most extreme split.
     """
     distance = margin - np.abs(estimate.difference)  # to the nearer margin, the larger p-value
     varies = estimate.error > 0
@@ -102,9 +97,8 @@ def _all_equal(group: Group) -> Booleans:
 class OneSided:
     """One-sided tests and lower bounds: claims that a shape is faster, or not much slower.
 
-    A one-sided t-test errs in 8 to 11 % of reports, in place of 5 %, if the candidate is skewed or varies
-    more (docs/statistics.md). So t is also compared with its resamples, pooled over the shapes, and the more
-    careful of both decides.
+    t is also compared with its resamples, pooled over the shapes, and the more careful of both decides: a
+    t-test alone errs in 8 to 11 instead of 5 % of reports (docs/statistics.md).
     """
 
     estimate: StandardError  # with the degrees of freedom of :func:`conservative_welch`
