@@ -198,8 +198,7 @@ def _numbers(name: str, value: npt.ArrayLike) -> npt.NDArray[np.float64]:
         raise
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{name} is not an array of numbers: {error}") from None
-    numbers: npt.NDArray[np.float64] = masked.filled(np.nan)
-    return numbers
+    return masked.filled(np.nan)
 
 
 def _seconds(name: str, durations: Any) -> Any:

@@ -1,7 +1,6 @@
 """One dataset from several: the union of their shapes, configurations and seeds.
 
-A cell is one shape, configuration and seed. Two datasets may not both have a run in one cell, and they have
-to agree about what was measured. Numbers are copied, never averaged.
+Two datasets may not both have a run in one cell, and they have to agree about what was measured.
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ _MAY_DIFFER = {"rng_seed"}
 def merge_datasets(named: Mapping[str, xr.Dataset]) -> xr.Dataset:
     """Return the union of datasets by the names under which they are recorded, such as their paths.
 
-    Their order decides the order of shapes and configurations. Attributes that all share are kept; the
-    attribute ``sources`` (JSON) has the others. Variables that are not in the schema are left out.
+    Their order decides that of shapes and configurations. Variables that are not in the schema are left
+    out.
     """
     if len(named) < 2:
         raise InputError("there is nothing to merge; give two datasets or more")
@@ -86,10 +85,7 @@ def merge_datasets(named: Mapping[str, xr.Dataset]) -> xr.Dataset:
 
 
 def mixed_shapes(named: Mapping[str, xr.Dataset]) -> list[str]:
-    """Return the shapes whose configurations come from different datasets.
-
-    What changed between two measurements counts there as a difference between configurations.
-    """
+    """Return the shapes whose configurations come from different datasets."""
     files: dict[str, dict[str, set[str]]] = {}
     for name, dataset in named.items():
         made = dataset["run_status"].transpose(*RUN).values != RunStatus.MISSING
@@ -117,8 +113,7 @@ def _aligned(dataset: xr.Dataset, name: str, axes: Mapping[str, Sequence[Any]]) 
     part = dataset[name]
     part = part.assign_coords({dim: np.arange(part.sizes[dim]) for dim in _MORE if dim in part.dims})
     labels = {str(dim): list(axes[str(dim)]) for dim in part.dims}
-    values: npt.NDArray[Any] = part.reindex(labels, fill_value=VARIABLES[name].fill).values
-    return values
+    return part.reindex(labels, fill_value=VARIABLES[name].fill).values
 
 
 def _check_apart(present: Mapping[str, npt.NDArray[np.bool_]], axes: Mapping[str, Sequence[Any]]) -> None:
@@ -184,11 +179,7 @@ def _merge_shapes(name: str, named: Mapping[str, xr.Dataset], shapes: Sequence[s
 
 
 def _merge_attrs(named: Mapping[str, _Attrs]) -> dict[str, Any]:
-    """Return the attributes of the union of datasets: what all share, and ``sources`` with the others.
-
-    Conditions under which the numbers came about may be unknown, but may not contradict each other. Other
-    attributes may differ, such as the version of TVM: that may be the very thing to be compared.
-    """
+    """Return what all share, and ``sources`` with the others; they may not contradict each other."""
     plain = {
         name: {key: np.asarray(value).tolist() for key, value in attrs.items()}
         for name, attrs in named.items()

@@ -1,9 +1,4 @@
-"""The registry of importers, and how one of them is found for a file.
-
-Whether an importer reads a file is its own to say. The registry only compares the answers: it sends a file
-that is certainly of another kind to the importer that reads it, and it finds the one importer that reads
-all of some files.
-"""
+"""The registry of importers, and how one of them is found for a file, by what each says it can read."""
 
 from __future__ import annotations
 

@@ -1,11 +1,8 @@
 """Published tables of throughputs or times, one number for each shape and configuration.
 
-The first column of such a markdown table is headed ``Shape`` and holds labels. Every further column is a
-configuration; its heading may say its unit in brackets, and numbers without a unit are GFLOPS. A throughput
-needs a label from which its operations can be counted; for times, any label is a shape. A column ``boost``,
-``speedup`` or ``ratio`` is checked against the others and then dropped. A text may hold several tables of the
-same configurations. A file of CSV is one table, and has to be told its unit. One number is one seed, and the
-analysis says how little that supports. Every step takes time linear in the text.
+The first column of such a markdown table is headed ``Shape``; every further column is a configuration. A
+throughput needs a label from which its operations can be counted. A column ``boost``, ``speedup`` or
+``ratio`` is checked against the others and then dropped. CSV is one table, and has to be told its unit.
 """
 
 from __future__ import annotations
@@ -370,8 +367,7 @@ def _read_number(text: str, line: int, hint: str = "") -> float:
 def published_flop(shape: Shape) -> int:
     """Return the floating-point operations as published GFLOPS count them: 2 (M N K + M N).
 
-    A convolution counts as the matrix product that it implies, with M = N OH OW, N = K, K = R S C. The
-    convention cancels in a boost; it matters for the latency alone.
+    A convolution counts as the matrix product that it implies: M = N OH OW, N = K, K = R S C.
     """
     if isinstance(shape, Conv2d):
         n, oh, ow, k = shape.output_shape

@@ -1,11 +1,8 @@
 """Files from elsewhere: which file is which seed of which configuration.
 
-Files are named one by one, as ``NAME=PATH``, or by a pattern over their paths. The files of one configuration
-are its seeds, in the order in which they are given. A seed has to be a fresh draw, so a file that comes
-twice, by name or by content, is refused.
-
-In ``{config}_outputs/{shape}_t=5000/*.txt`` the names in braces say what a piece of the path means, and ``*``
-and ``?`` stand for any characters and any one. None of them stands for a ``/``.
+Files are named one by one, as ``NAME=PATH``, or by a pattern such as
+``{config}_outputs/{shape}_t=5000/*.txt``. A seed has to be a fresh draw, so a file that comes twice, by name
+or by content, is refused.
 """
 
 from __future__ import annotations
@@ -29,26 +26,12 @@ _WORDS = re.compile(r"(\{\w*\}|\*|\?)", re.ASCII)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """A file or folder with the results of one run.
-
-    Attributes
-    ----------
-    path : Path
-        Where it is.
-    config : str
-        The configuration that made it; empty if the file itself tells.
-    shape : str
-        The label of its only shape; empty if the file itself tells.
-    seed : int
-        Its number: as its path says, or among the sources of its configuration and shape.
-    seed_in_path : bool
-        Whether its path says the number.
-    """
+    """A file or folder with the results of one run."""
 
     path: Path
-    config: str = ""
-    shape: str = ""
-    seed: int = 0
+    config: str = ""  # the configuration that made it; empty if the file itself tells
+    shape: str = ""  # the label of its only shape; empty if the file itself tells
+    seed: int = 0  # as its path says, or its number among the sources of its configuration and shape
     seed_in_path: bool = False
 
     @property

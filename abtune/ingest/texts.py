@@ -41,10 +41,7 @@ def load_text(path: Path) -> str:
 
 
 def read_beginning(path: Path) -> str:
-    """Return the first MiB of a regular file, by which its kind is known; empty for anything else.
-
-    A pipe would lose what is read here, so none is.
-    """
+    """Return the first MiB of a regular file; empty for anything else: a pipe would lose it."""
     try:
         if not path.is_file():
             return ""

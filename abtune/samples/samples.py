@@ -107,8 +107,7 @@ def extract(dataset: xr.Dataset, config: str) -> Samples:
 def _searched(dataset: xr.Dataset, config: str) -> npt.NDArray[np.bool_]:
     """Tell which runs have a history of trials, shape (shapes, seeds)."""
     status = dataset["trial_status"].sel(config=config).transpose("shape", "seed", "trial").values
-    searched: npt.NDArray[np.bool_] = np.any(status != TrialStatus.NOT_RUN, axis=2)
-    return searched
+    return np.any(status != TrialStatus.NOT_RUN, axis=2)
 
 
 def two_sample(baseline: Samples, candidate: Samples) -> TwoSample:
@@ -145,5 +144,4 @@ def _mean_of_known(values: Floats) -> Floats:
 
 
 def _count(which: npt.NDArray[np.bool_]) -> Integers:
-    counted: Integers = np.count_nonzero(which, axis=1).astype(np.int64)
-    return counted
+    return np.count_nonzero(which, axis=1).astype(np.int64)

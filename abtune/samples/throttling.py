@@ -37,10 +37,8 @@ def caveats(dataset: xr.Dataset, baseline: str, candidate: str) -> list[str]:
 
 def _bits(dataset: xr.Dataset, config: str) -> npt.NDArray[np.int64]:
     values = dataset["throttle_reasons"].sel(config=[config]).values.ravel()
-    bits: npt.NDArray[np.int64] = values[np.isfinite(values)].astype(np.int64)
-    return bits
+    return values[np.isfinite(values)].astype(np.int64)
 
 
 def _slowed(bits: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    slowed: npt.NDArray[np.bool_] = (bits & sum(_REASONS)) != 0
-    return slowed
+    return (bits & sum(_REASONS)) != 0

@@ -32,5 +32,4 @@ def best_of(values: Floats, k: int) -> Floats:
 
 
 def _weights(n: int, k: int) -> Floats:
-    weights: Floats = special.binom(n - np.arange(1, n + 1), k - 1) / special.binom(n, k)
-    return weights
+    return special.binom(n - np.arange(1, n + 1), k - 1) / special.binom(n, k)

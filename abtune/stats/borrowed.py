@@ -65,8 +65,7 @@ def tipping_point(log_ratio: npt.ArrayLike, *, level: float) -> Floats:
     It is a standard deviation of log latency over runs, about a coefficient of variation.
     """
     z = float(special.ndtri(0.5 + level / 2))
-    point: Floats = np.abs(np.asarray(log_ratio, dtype=np.float64)) / (z * np.sqrt(2))
-    return point
+    return np.abs(np.asarray(log_ratio, dtype=np.float64)) / (z * np.sqrt(2))
 
 
 def _prior(variance: Floats, freedom: Floats) -> Prior:

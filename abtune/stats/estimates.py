@@ -48,8 +48,7 @@ def variances_of_means(samples: TwoSample) -> tuple[Floats, Floats]:
 
 def quantile(freedom: Floats, level: float) -> Floats:
     """Return the upper two-sided quantile of Student's t."""
-    upper: Floats = special.stdtrit(freedom, 0.5 + level / 2)
-    return upper
+    return special.stdtrit(freedom, 0.5 + level / 2)
 
 
 def conservative_welch(samples: TwoSample) -> StandardError:
@@ -84,8 +83,7 @@ def conservative_freedom(
         np.where(raises_first, 1.0, limits[1]) * variances[1],
     )
     fewest = np.fmin(freedom, welch_freedom(*worst, own[0] + 1, own[1] + 1))
-    known: Floats = np.where(np.isnan(freedom), np.nan, fewest)
-    return known
+    return np.where(np.isnan(freedom), np.nan, fewest)
 
 
 def median_error(samples: TwoSample) -> StandardError:

@@ -87,8 +87,7 @@ def pooled_spread(values: npt.ArrayLike, *, level: float) -> PooledSpread:
 def _relative_error(samples: Floats, n: Integers) -> Floats:
     """Return the relative standard error of the sample variances, from the kurtosis that samples share."""
     kurtosis = _shared_kurtosis(samples, n)
-    error: Floats = np.sqrt(np.maximum(kurtosis - (n - 3) / np.maximum(n, 1), 0.0) / np.maximum(n - 1, 1))
-    return error
+    return np.sqrt(np.maximum(kurtosis - (n - 3) / np.maximum(n, 1), 0.0) / np.maximum(n - 1, 1))
 
 
 def _shared_kurtosis(samples: Floats, n: Integers) -> float:
@@ -117,8 +116,7 @@ class Components:
         """Intraclass correlation: the correlation of two timings of one winner in different rounds."""
         total = self.search + np.nan_to_num(self.session) + np.nan_to_num(self.timing)
         known = ~(np.isnan(self.session) & np.isnan(self.timing)) & (total > 0)
-        share: Floats = np.where(known, self.search / np.where(total > 0, total, 1.0), np.nan)
-        return share
+        return np.where(known, self.search / np.where(total > 0, total, 1.0), np.nan)
 
 
 def components(log_latency: npt.ArrayLike) -> Components:
@@ -158,8 +156,7 @@ def _component(rest: Floats, freedom: npt.NDArray[np.int64], factor: Floats) -> 
 
 def _ratio(numerator: npt.ArrayLike, count: npt.ArrayLike) -> Floats:
     """Return a quotient, with 0 for 0/0."""
-    ratio: Floats = np.asarray(numerator, dtype=np.float64) / np.maximum(count, 1)
-    return ratio
+    return np.asarray(numerator, dtype=np.float64) / np.maximum(count, 1)
 
 
 def _grand_mean(timings: Floats) -> Floats:

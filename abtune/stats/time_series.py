@@ -106,8 +106,7 @@ def ljung_box(correlations: Floats, *, lags: int) -> Floats:
     from statsmodels.tsa.stattools import q_stat
 
     n = correlations.shape[-1]
-    p: Floats = np.apply_along_axis(lambda r: q_stat(r, n)[1][-1], -1, correlations[..., 1 : lags + 1])
-    return p
+    return np.apply_along_axis(lambda r: q_stat(r, n)[1][-1], -1, correlations[..., 1 : lags + 1])
 
 
 def integrated_time(correlations: Floats) -> Floats:

@@ -120,8 +120,7 @@ class Group:
     def floor_variance(self) -> Floats:
         """Variance of the difference of means if seeds varied by their measurement alone."""
         sizes = [self.first.shape[1], self.second.shape[1]]
-        variance: Floats = np.nansum(self.floor / sizes, axis=1)
-        return variance
+        return np.nansum(self.floor / sizes, axis=1)
 
     def blocks(self, most: int) -> Iterator[Group]:
         """Yield the members, at most ``most`` at a time."""
@@ -142,8 +141,7 @@ def ascending(values: npt.ArrayLike) -> Floats:
 
 def sizes(samples: Floats) -> Integers:
     """Return the number of values in each row that are not NaN."""
-    counts: Integers = np.count_nonzero(~np.isnan(samples), axis=1).astype(np.int64)
-    return counts
+    return np.count_nonzero(~np.isnan(samples), axis=1).astype(np.int64)
 
 
 def _checked(values: npt.ArrayLike) -> Floats:

@@ -91,12 +91,10 @@ def _median(values: Floats) -> Floats:
     n = np.count_nonzero(~np.isnan(ordered), axis=-1)[..., np.newaxis]
     lower = np.take_along_axis(ordered, np.maximum(n - 1, 0) // 2, axis=-1)[..., 0]
     upper = np.take_along_axis(ordered, n // 2, axis=-1)[..., 0]
-    middle: Floats = np.where(n[..., 0] % 2 == 1, lower, (lower + upper) / 2)
-    return middle
+    return np.where(n[..., 0] % 2 == 1, lower, (lower + upper) / 2)
 
 
 def _mean(values: Floats) -> Floats:
     """Return the mean over the last axis without NaN; NaN for an empty row."""
     n = np.count_nonzero(~np.isnan(values), axis=-1)
-    mean: Floats = np.where(n > 0, np.nansum(values, axis=-1) / np.maximum(n, 1), np.nan)
-    return mean
+    return np.where(n > 0, np.nansum(values, axis=-1) / np.maximum(n, 1), np.nan)

@@ -1,7 +1,4 @@
-"""What a tuning log says of each task: the states of its table, its trials, and the sizes of its arguments.
-
-A later state of the table has to follow from the one before it. Where it does not, another search has begun.
-"""
+"""What a tuning log says of each task: the states of its table, its trials, its arguments' sizes."""
 
 from __future__ import annotations
 
@@ -77,8 +74,8 @@ class Task:
     def history(self) -> list[tuple[TrialStatus, float]]:
         """Return what the log says of every trial, in order.
 
-        A table tells the best time after each batch. It stands at the last trial of the batch that improved
-        it; the outcome of the other trials is unknown.
+        A table tells the best time after each batch. It stands at the last trial of the batch that
+        improved it.
         """
         if self.trials:
             return self.trials

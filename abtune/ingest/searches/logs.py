@@ -1,8 +1,7 @@
 """Tuning logs: what MetaSchedule prints, and what it writes into ``work_dir/logs``.
 
-A log is one run. It holds a table of tasks after each batch of trials; the last table has the latency of
-each winner. The log of a task (``*.task_0_main.log``) also has a line for each trial, and the console does
-not. Where both are there, they have to agree. Times are as printed, to 0.1 ns.
+A table of tasks after each batch has the latency of each winner. The log of a task also has a line for each
+trial; where both are there, they have to agree.
 """
 
 from __future__ import annotations

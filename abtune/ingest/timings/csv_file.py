@@ -33,8 +33,8 @@ class _Table:
 def read_csv(text: str, path: Path, names: Mapping[str, str], unit: str) -> Reading:
     """Return the timings of a table with a heading, separated by commas, semicolons or tabs.
 
-    ``names`` are those of columns that are not called as in :data:`FIELDS`. ``unit`` is that of the times, if
-    their column does not say it.
+    ``names`` are those of columns that are not called as in :data:`FIELDS`; ``unit`` is that of the
+    times.
     """
     table: _Table | None = None
     for line, row in _rows(text, path):

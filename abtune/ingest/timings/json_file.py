@@ -1,7 +1,4 @@
-"""Timings as the JSON of pytest-benchmark, Google Benchmark and hyperfine.
-
-The structure of a file tells which program wrote it. Means and the like, which it computed, are left out.
-"""
+"""Timings as the JSON of pytest-benchmark, Google Benchmark and hyperfine, without computed means."""
 
 from __future__ import annotations
 

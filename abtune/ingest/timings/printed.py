@@ -1,9 +1,7 @@
 """What TVM prints of timings: ``ProfileResult(...)`` of old versions, ``BenchmarkResult(...)`` of new ones.
 
-People paste such results into issues and notes, each under a line that says what was timed. Lines may have
-been wrapped, even within a number. The printed mean, median and extremes have to follow from the timings, so
-that a wrap or a cut that changes a number is noticed. Results under one title are rounds, because nothing
-says that more than the call was repeated.
+People paste such results under a line that says what was timed. Lines may have been wrapped, so the printed
+mean, median and extremes have to follow from the timings. Results under one title are rounds.
 """
 
 from __future__ import annotations

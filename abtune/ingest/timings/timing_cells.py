@@ -1,7 +1,6 @@
 """From cells of files to cells of a dataset: which shape, configuration and seed each cell is of.
 
-A cell without a seed takes the number of its file among the files of its configuration, because a file is a
-process, and a process is one draw.
+A cell without a seed takes the number of its file among the files of its configuration.
 """
 
 from __future__ import annotations
@@ -35,59 +34,32 @@ _Rounds: TypeAlias = Mapping[int, tuple[float, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileCell:
-    """The timings of one cell in one file.
+    """The timings of one cell in one file."""
 
-    Attributes
-    ----------
-    where : str
-        Its line or field in the file.
-    rounds : tuple of tuple of float, seconds
-        Timings by round.
-    name : str or None
-        Its only name, of a shape or a configuration; None where a file tells them apart.
-    shape, config : str or None
-        Their names where the file tells them apart.
-    seed : int or None
-        Its seed, if the file tells.
-    labels : tuple of str
-        The names of the rounds in the file; empty if they have none.
-    """
-
-    where: str
-    rounds: tuple[tuple[float, ...], ...]
-    name: str | None = None
+    where: str  # its line or field in the file
+    rounds: tuple[tuple[float, ...], ...]  # seconds, by round
+    name: str | None = (
+        None  # its only name, of a shape or a configuration; None where a file tells them apart
+    )
     shape: str | None = None
     config: str | None = None
-    seed: int | None = None
-    labels: tuple[str, ...] = ()
+    seed: int | None = None  # None if the file does not tell
+    labels: tuple[str, ...] = ()  # the names of the rounds in the file; empty if they have none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What a file holds.
-
-    Attributes
-    ----------
-    cells : tuple of FileCell
-        At least one.
-    each_a_process : bool
-        Whether each timing comes from a process of its own.
-    notes : tuple of str
-        What was left out, one line each.
-    """
+    """What a file holds."""
 
     cells: tuple[FileCell, ...]
-    each_a_process: bool = False
-    notes: tuple[str, ...] = ()
+    each_a_process: bool = False  # whether a process made each timing
+    notes: tuple[str, ...] = ()  # what was left out, one line each
 
 
 def import_readings(
     readings: Mapping[Source, Reading], *, shape: str, each_a_seed: bool = False, seed: str = ""
 ) -> Imported:
-    """Return the dataset of the files' timings, with notes; ``seed`` says what a seed is, if not a file.
-
-    ``shape`` is the label of the only shape; it is empty if the files or their paths tell.
-    """
+    """Return the dataset of the files' timings; ``shape`` is the label of the only shape, if it is told."""
     cells = [cell for reading in readings.values() for cell in reading.cells]
     for column, have in (
         ("seed", {cell.seed is not None for cell in cells}),

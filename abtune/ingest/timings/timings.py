@@ -1,9 +1,7 @@
 """Dumps of repeated timings: CSV, JSON of benchmark runners, and what TVM prints of a ``time_evaluator``.
 
-A dump does not tell what counts as a seed, and that decides what follows from it. Timings within one process
-share its memory layout, its compiled code and the state of its machine, so they are repeats, however many
-there are: **a file is a seed**, unless a column says otherwise. Only hyperfine starts a process for every
-timing, and only there can a timing be a seed, if the user says so.
+Timings within one process are repeats, so **a file is a seed**, unless a column says otherwise. Only
+hyperfine starts a process for every timing; there a timing can be a seed, if the user says so.
 """
 
 from __future__ import annotations

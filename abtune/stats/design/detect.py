@@ -66,8 +66,7 @@ class WelchPower:
         shift = np.where(self.error > 0, size / np.where(self.error > 0, self.error, 1.0), certain)
         shift = shift[..., np.newaxis, np.newaxis]
         given = special.ndtr(shift - self._reach) + special.ndtr(-shift - self._reach)
-        probability: Floats = (given * _WEIGHTS).sum(axis=(-2, -1))
-        return probability
+        return (given * _WEIGHTS).sum(axis=(-2, -1))
 
 
 def broadcast(*arrays: npt.ArrayLike) -> list[Floats]:
@@ -198,8 +197,7 @@ def seeds_needed(
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)
     if requirement.smallest_p < 1 / (RESAMPLES + 1):
         high = np.where(high > most_exact(paired=requirement.paired), MOST_SEEDS, high)
-    seeds: Integers = np.where(np.isnan(noise_one + noise_two), 0, high).astype(np.int64)
-    return seeds
+    return np.where(np.isnan(noise_one + noise_two), 0, high).astype(np.int64)
 
 
 def fewest_seeds(*, alpha: float = 0.05, shapes: int = 1, paired: bool = False) -> int:
@@ -216,8 +214,7 @@ def _levels(n_first: npt.ArrayLike, n_second: npt.ArrayLike, level: float, *, pa
     pairs = np.stack([n_one.ravel(), n_two.ravel()], axis=1).astype(np.int64)
     unique, position = np.unique(pairs, axis=0, return_inverse=True)
     values = np.array([attainable_level(one, two, level, paired=paired) for one, two in unique.tolist()])
-    levels: Floats = values[position.ravel()].reshape(n_one.shape)
-    return levels
+    return values[position.ravel()].reshape(n_one.shape)
 
 
 def _attained(

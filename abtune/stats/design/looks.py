@@ -56,7 +56,7 @@ def looks_to_json(looks: Sequence[Look], *, done: int) -> str:
 
 
 def looks_from_json(text: str) -> tuple[tuple[Look, ...], int]:
-    """Return the looks of a text, and how many are done; KeyError, TypeError or ValueError for another text."""
+    """Return the looks of a text, and how many are done; KeyError, TypeError or ValueError for others."""
     entries = json.loads(text)
     looks = tuple(Look(seeds=int(entry["seeds"]), alpha=float(entry["alpha"])) for entry in entries)
     return looks, sum(bool(entry["done"]) for entry in entries)

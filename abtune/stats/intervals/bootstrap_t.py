@@ -114,8 +114,7 @@ class _Draws:
             smears.append(smoothing(side, least).smear)
         error = errors[0] - errors[1] + np.hypot(*smears) * self.normal
         scale = np.sqrt(squares[0] + squares[1])
-        t: Floats = np.where(scale > 0, error / np.where(scale > 0, scale, 1.0), 0.0)
-        return t
+        return np.where(scale > 0, error / np.where(scale > 0, scale, 1.0), 0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -167,8 +166,7 @@ class PooledT:
 def _step(values: Floats) -> Integers:
     """Return the index of the nearest step of the grid."""
     nearest = np.clip(np.rint(values / _STEP), -_STEPS, _STEPS)
-    index: Integers = nearest.astype(np.int64) + _STEPS
-    return index
+    return nearest.astype(np.int64) + _STEPS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -232,5 +230,4 @@ def critical_value(tails: Floats, *, level: float) -> float:
 def _largest(t: Floats, kept: int) -> Floats:
     """Return the largest absolute values of each column."""
     size = np.abs(t)
-    largest: Floats = np.partition(size, len(size) - kept, axis=0)[len(size) - kept :]
-    return largest
+    return np.partition(size, len(size) - kept, axis=0)[len(size) - kept :]

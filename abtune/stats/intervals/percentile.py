@@ -87,5 +87,4 @@ def _acceleration(group: Group) -> Floats:
     cubes = [((rest / n) ** 3).sum(axis=1) for rest, n in sides]
     squares = np.sum([((rest / n) ** 2).sum(axis=1) for rest, n in sides], axis=0)
     scale = np.where(squares > 0, squares, 1.0) ** 1.5
-    acceleration: Floats = (cubes[0] - cubes[1]) / (6 * scale)
-    return acceleration
+    return (cubes[0] - cubes[1]) / (6 * scale)

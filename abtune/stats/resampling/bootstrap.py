@@ -19,8 +19,7 @@ from abtune.stats.variance import floored, moments
 def residuals(samples: Floats) -> Floats:
     """Return deviations from the mean; exactly zero for a constant sample."""
     constant = samples[:, :1] == samples[:, -1:]
-    residuals: Floats = np.where(constant, 0.0, samples - samples.mean(axis=1, keepdims=True))
-    return residuals
+    return np.where(constant, 0.0, samples - samples.mean(axis=1, keepdims=True))
 
 
 def orientation(first: Floats, second: Floats) -> Floats:
@@ -32,8 +31,7 @@ def orientation(first: Floats, second: Floats) -> Floats:
         return np.full(len(first), 1.0 if first.shape[1] > second.shape[1] else -1.0)
     difference = np.sign(first - second)
     leading = np.argmax(difference != 0, axis=1)
-    sign: Floats = np.take_along_axis(difference, leading[:, np.newaxis], axis=1)[:, 0]
-    return sign
+    return np.take_along_axis(difference, leading[:, np.newaxis], axis=1)[:, 0]
 
 
 def oriented_ends(low: Floats, high: Floats, turn: Floats) -> tuple[Floats, Floats]:
@@ -175,8 +173,7 @@ def _transform(values: Floats, step: Floats, cells: int) -> Floats:
     size = members * cells
     mass = np.bincount(flat, weights=(1 - share).ravel() / n, minlength=size)
     mass += np.bincount(flat + 1, weights=share.ravel() / n, minlength=size)
-    spectrum: Floats = fft.rfft(mass.reshape(members, cells), axis=1)
-    return spectrum
+    return fft.rfft(mass.reshape(members, cells), axis=1)
 
 
 def _power(values: Floats, exponent: int) -> Floats:
@@ -196,8 +193,7 @@ def _smearing(width: Floats, cells: int) -> Floats:
     """Return the transform of a normal distribution around _REACH standard deviations; widths in cells."""
     frequency = 2 * np.pi / cells * np.arange(cells // 2 + 1)
     phase = np.outer(width, frequency)
-    factor: Floats = np.exp(-0.5 * phase**2 - 1j * _REACH * phase)
-    return factor
+    return np.exp(-0.5 * phase**2 - 1j * _REACH * phase)
 
 
 def _cell(mass: Floats, tail: Floats) -> Floats:
@@ -206,5 +202,4 @@ def _cell(mass: Floats, tail: Floats) -> Floats:
     cell = np.minimum(np.count_nonzero(cumulated < tail[:, np.newaxis], axis=1), mass.shape[1] - 1)
     own = np.take_along_axis(mass, cell[:, np.newaxis], axis=1)[:, 0]
     reached = np.take_along_axis(cumulated, cell[:, np.newaxis], axis=1)[:, 0]
-    position: Floats = cell + 0.5 - (reached - tail) / np.where(own > 0, own, 1.0)
-    return position
+    return cell + 0.5 - (reached - tail) / np.where(own > 0, own, 1.0)

@@ -54,8 +54,7 @@ def centred(pooled: Floats) -> Floats:
     vary by a millionth would not sum to zero.
     """
     shifted = pooled - pooled[:, :1]
-    residuals: Floats = shifted - shifted.mean(axis=1, keepdims=True)
-    return residuals
+    return shifted - shifted.mean(axis=1, keepdims=True)
 
 
 def counted_in_halves(pooled: Floats) -> Floats:
@@ -108,14 +107,9 @@ class Splits:
     __slots__ = ("_chosen", "_count", "_small")
 
     def __init__(self, n_first: int, n_second: int, root: int) -> None:
-        total, small = n_first + n_second, min(n_first, n_second)
-        self._small, self._count = small, math.comb(total, small)
-        if self._count <= (_FEW_SPLITS if n_first == n_second else _FEW_UNEQUAL):
-            self._chosen = subsets(total, small)[:, 1:].T  # the first one is the data
-        else:
-            self._count = _FEW_RANDOM + 1
-            rng = np.random.default_rng([root, small, total - small])
-            self._chosen = random_splits(_FEW_RANDOM, small, total - small, rng)
+        self._small, most = min(n_first, n_second), _FEW_SPLITS if n_first == n_second else _FEW_UNEQUAL
+        splits = all_or_random_splits(n_first + n_second, self._small, root, most=most, random=_FEW_RANDOM)
+        self._count, self._chosen = len(splits), splits[1:]  # the first one is the data
 
     def resolves(self, alpha: float) -> bool:
         """Return whether the smallest two-sided p is at most alpha."""
@@ -132,8 +126,7 @@ class Splits:
         """Return the shift at which each split becomes as extreme as the data: mean(I) - mean(J)."""
         kept, taken = self._chosen[:, : self._small], self._chosen[:, self._small :]
         exchanged = np.maximum(taken.sum(axis=1), 1)
-        shifts: Floats = ((first @ (1 - kept).T) - (second @ taken.T)) / exchanged
-        return shifts
+        return ((first @ (1 - kept).T) - (second @ taken.T)) / exchanged
 
 
 class _ExtremeRule:
@@ -162,8 +155,7 @@ class _ExtremeRule:
     def count(self, sums: Floats, squares: Floats) -> Integers:
         """Return the number of extreme splits of each shape; splits are the first axis."""
         extreme = self.a * sums**2 - self.b * squares >= self.c
-        count: Integers = np.count_nonzero(extreme, axis=0)
-        return count
+        return np.count_nonzero(extreme, axis=0)
 
     def count_pairs(self, row: int, left: tuple[Floats, Floats], right: tuple[Floats, Floats]) -> int:
         """Return the number of extreme pairs of partial (sum, sum of squares) of one shape."""
@@ -186,6 +178,14 @@ def _meeting(first: int, second: int, chosen: int) -> Iterator[tuple[Floats, Flo
     """Yield indicators of all ways to choose k of the first values and the rest of the second."""
     for k in range(max(0, chosen - second), min(first, chosen) + 1):
         yield subsets(first, k), subsets(second, chosen - k)
+
+
+def all_or_random_splits(total: int, small: int, root: int, *, most: int, random: int) -> Floats:
+    """Return all splits as rows, or random ones beyond ``most``; the first exchanges nothing."""
+    if math.comb(total, small) <= most:
+        return subsets(total, small).T
+    rng = np.random.default_rng([root, small, total - small])
+    return np.vstack([np.arange(total) < small, random_splits(random, small, total - small, rng)])
 
 
 def random_splits(number: int, small: int, large: int, rng: np.random.Generator) -> Floats:

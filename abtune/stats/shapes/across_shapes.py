@@ -97,5 +97,4 @@ def placements(samples: TwoSample) -> Floats:
     difference = samples.second[:, np.newaxis, :] - samples.first[:, :, np.newaxis]
     known = ~np.isnan(difference)
     wins = (np.where(known, np.sign(difference), 0.0).sum(axis=2) / np.maximum(known.sum(axis=2), 1) + 1) / 2
-    share: Floats = np.where(known.any(axis=2), wins, np.nan)
-    return share
+    return np.where(known.any(axis=2), wins, np.nan)

@@ -91,8 +91,7 @@ class Correction:
             return self.adjust(p)
         import numpy as np
 
-        adjusted: Floats = np.fmax(load(self.joint)(samples, rng=rng), p)  # random splits may give less
-        return adjusted
+        return np.fmax(load(self.joint)(samples, rng=rng), p)  # random splits may give less
 
     def fits(self, test: DifferenceTest) -> bool:
         """Return whether it can correct this test of a difference."""

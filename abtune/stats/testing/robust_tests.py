@@ -117,5 +117,4 @@ def _squared_t(first: Floats, second: Floats) -> Floats:
         errors.append(((side[..., order.upper] - side[..., order.lower]) / order.widths) ** 2)
     difference, error = (middles[0] - middles[1]) ** 2, errors[0] + errors[1]
     certain = np.where(difference > 0, np.inf, 0.0)  # without scatter every difference is extreme
-    ratio: Floats = np.where(error > 0, difference / np.where(error > 0, error, 1.0), certain)
-    return ratio
+    return np.where(error > 0, difference / np.where(error > 0, error, 1.0), certain)

@@ -37,8 +37,7 @@ def sign_flip_test(samples: TwoSample, *, rng: np.random.Generator) -> Floats:
 
 def signs(n: int) -> Floats:
     """Return all flips of n values, shape (n, 2^n); the first one changes nothing."""
-    flips: Floats = np.array(list(itertools.product((1.0, -1.0), repeat=n))).T.reshape(n, -1)
-    return flips
+    return np.array(list(itertools.product((1.0, -1.0), repeat=n))).T.reshape(n, -1)
 
 
 _signs = functools.lru_cache(maxsize=32)(signs)
@@ -51,8 +50,7 @@ def _counted(differences: Floats) -> Floats:
     right = np.sort(blocked_product(differences[:, half:], _signs(differences.shape[1] - half)), axis=1)
     least = _threshold(differences)[:, np.newaxis] - right
     below = np.array([have.searchsorted(need).sum() for have, need in zip(left, least, strict=True)])
-    share: Floats = np.minimum(2 * (1 - below / 2.0 ** differences.shape[1]), 1.0)
-    return share
+    return np.minimum(2 * (1 - below / 2.0 ** differences.shape[1]), 1.0)
 
 
 def _sampled(differences: Floats, root: int) -> Floats:
@@ -66,5 +64,4 @@ def _sampled(differences: Floats, root: int) -> Floats:
 
 def _threshold(differences: Floats) -> Floats:
     """Return the least sum that is as extreme as the observed one."""
-    threshold: Floats = np.abs(differences.sum(axis=1)) - _TIE * np.abs(differences).sum(axis=1)
-    return threshold
+    return np.abs(differences.sum(axis=1)) - _TIE * np.abs(differences).sum(axis=1)

@@ -76,10 +76,8 @@ def split_share(samples: TwoSample) -> Floats:
     """Return the share of one split of the seeds, or of one flip of pairs, among all, shape (shapes,)."""
     n = samples.sizes
     if samples.paired:
-        flips: Floats = 0.5 ** n[:, 0].astype(np.float64)
-        return flips
-    share: Floats = 1 / np.minimum(special.binom(n.sum(axis=1), n[:, 0]), 1e300)
-    return share
+        return 0.5 ** n[:, 0].astype(np.float64)
+    return 1 / np.minimum(special.binom(n.sum(axis=1), n[:, 0]), 1e300)
 
 
 def _never_zero(p: Floats, error: Floats) -> Floats:
@@ -89,8 +87,7 @@ def _never_zero(p: Floats, error: Floats) -> Floats:
 
 def _all_equal(group: Group) -> Booleans:
     low = np.minimum(group.first[:, 0], group.second[:, 0])
-    equal: Booleans = low == np.maximum(group.first[:, -1], group.second[:, -1])
-    return equal
+    return low == np.maximum(group.first[:, -1], group.second[:, -1])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
