@@ -181,9 +181,8 @@ def _check_fields(pattern: str, fields: list[str]) -> None:
         if count > 1:
             raise InputError(f"--pattern has {{{field}}} {count} times; write * for all but one")
     if not fields:
-        raise InputError(
-            f"--pattern {pattern!r} has no field; write {{config}}, {{shape}} or {{seed}} where paths differ"
-        )
+        remedy = "write {config}, {shape} or {seed} where paths differ"
+        raise InputError(f"--pattern {pattern!r} has no field; {remedy}")
 
 
 def _as_wildcard(word: str) -> str:
@@ -216,10 +215,8 @@ def _numbered(paths: list[str], words: list[str]) -> Iterator[Source]:
             continue
         fields = match.groupdict()
         if fields != other.groupdict():
-            raise InputError(
-                f"{path} matches --pattern in two ways, {_shown(fields)} and {_shown(other.groupdict())}; "
-                "write more of the path out"
-            )
+            both = " and ".join(", ".join(map(" ".join, way.groupdict().items())) for way in (match, other))
+            raise InputError(f"{path} matches --pattern in two ways, {both}; write more of the path out")
         config, shape = fields.get("config", ""), fields.get("shape", "")
         yield Source(
             config=config,
@@ -229,7 +226,3 @@ def _numbered(paths: list[str], words: list[str]) -> Iterator[Source]:
             path=Path(path),
         )
         counts[config, shape] += 1
-
-
-def _shown(fields: dict[str, str]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in fields.items())

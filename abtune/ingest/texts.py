@@ -61,10 +61,8 @@ def _decoded(path: Path) -> Iterator[str]:
                 raise DatasetError(f"{path}: is netCDF, not a text; if it is a dataset: abtune analyze")
             size += len(chunk)
             if size > limit * 2**30:
-                raise DatasetError(
-                    f"{path}: has more than {limit:g} GiB, the most that is read; give a smaller file, or "
-                    f"set {LIMIT_VARIABLE}"
-                )
+                remedy = f"give a smaller file, or set {LIMIT_VARIABLE}"
+                raise DatasetError(f"{path}: has more than {limit:g} GiB, the most that is read; {remedy}")
             if b"\0" in chunk:
                 raise DatasetError(f"{path}: not a text in UTF-8; convert it, or give the right file")
             yield decoder.decode(chunk)

@@ -160,9 +160,8 @@ def _signature(text: str) -> tuple[str, str] | None:
 def _add_trial(task: Task, match: re.Match[str], line: Line, after: str) -> None:
     number = int(match["number"])
     if number != len(task.trials) + 1:
-        raise DatasetError(
-            f"{line.where}: trial {number} of {match['task']} follows trial {len(task.trials)}; {_ONE_RUN}"
-        )
+        follows = f"trial {number} of {match['task']} follows trial {len(task.trials)}"
+        raise DatasetError(f"{line.where}: {follows}; {_ONE_RUN}")
     status, seconds = TrialStatus.OK, math.nan
     if not match["error"]:
         seconds = _positive(match["time"], line) * _MICROSECOND[match["unit"]]

@@ -100,9 +100,9 @@ def _read_heading(row: Sequence[str], path: Path, names: Mapping[str, str], unit
     fields: dict[int, str] = {}
     for name, index in columns.items():
         if fields.setdefault(index, name) != name:
+            remedy = "give each a column of its own by --columns, or rename it"
             raise InputError(
-                f"{path}: column {row[index]!r} would be both {fields[index]} and {name}; give each a column "
-                "of its own by --columns, or rename it"
+                f"{path}: column {row[index]!r} would be both {fields[index]} and {name}; {remedy}"
             )
     return _Table(names=row, columns=columns, unit=_unit_of(row, columns, path, unit))
 
@@ -146,9 +146,7 @@ def _read_row(row: Sequence[str], table: _Table, where: str, line: int) -> None:
     if "repeat" in values:
         first = table.numbered.setdefault((key, round_, values["repeat"]), line)
         if first != line:
-            raise DatasetError(
-                f"{where}: the same cell, round and repeat as in line {first}; keep one of them"
-            )
+            raise DatasetError(f"{where}: the same cell, round and repeat as in line {first}; keep one")
     table.first_lines.setdefault(key, line)
     table.timings.setdefault(key, {}).setdefault(round_, []).append(seconds)
 
@@ -159,9 +157,7 @@ def _same_unit(text: str, table: _Table, where: str) -> str:
         raise DatasetError(f"{where}: unit {shortened(text)!r} is none of {', '.join(PER_SECOND)}")
     table.unit_above = table.unit_above or unit
     if unit != table.unit_above:
-        raise DatasetError(
-            f"{where}: unit {text}, but {table.unit_above} above; convert the times to one unit"
-        )
+        raise DatasetError(f"{where}: unit {text}, but {table.unit_above} above; convert all to one unit")
     return unit
 
 

@@ -28,10 +28,8 @@ def read_json(document: Any, path: Path) -> Reading:
         case {"results": list(entries)} if all("command" in e for e in entries if isinstance(e, dict)):
             read, each_a_process = _hyperfine, True
         case _:
-            raise DatasetError(
-                f"{path}: JSON, but not of pytest-benchmark, Google Benchmark or hyperfine; "
-                "write the timings as CSV"
-            )
+            known = "pytest-benchmark, Google Benchmark or hyperfine"
+            raise DatasetError(f"{path}: JSON, but not of {known}; write the timings as CSV")
     if not all(isinstance(entry, dict) for entry in entries):
         raise DatasetError(f"{path}: an entry of the list of results is no object; the file is damaged")
     cells, notes = read(entries, path)
@@ -52,10 +50,8 @@ def _pytest_benchmark(entries: _Entries, path: Path) -> _Read:
         if not isinstance(entry.get("stats"), dict):
             raise DatasetError(f"{where}: has no stats; the file is damaged")
         if not entry["stats"].get("data"):
-            raise DatasetError(
-                f"{where}: {name} has no stats.data; write it with --benchmark-json, "
-                "or with --benchmark-save-data"
-            )
+            remedy = "write it with --benchmark-json, or with --benchmark-save-data"
+            raise DatasetError(f"{where}: {name} has no stats.data; {remedy}")
         times = _times(entry["stats"]["data"], f"{where}.stats.data")
         cells.append(FileCell(where=f"benchmarks[{number}]", name=name, rounds=(times,)))
     return cells, []
@@ -95,18 +91,17 @@ def _google_benchmark(entries: _Entries, path: Path) -> _Read:
             continue
         unit = entry.get("time_unit")
         if not isinstance(unit, str) or unit not in PER_SECOND:
-            raise DatasetError(
-                f"{where}: time_unit is {shortened(repr(unit))}, none of {', '.join(PER_SECOND)}"
-            )
+            known = ", ".join(PER_SECOND)
+            raise DatasetError(f"{where}: time_unit is {shortened(repr(unit))}, none of {known}")
         if "real_time" not in entry:
             raise DatasetError(f"{where}: {name} has no real_time; the file is damaged")
         timings.setdefault(name, []).append(to_seconds(entry["real_time"], unit, f"{where}.real_time"))
         label = entry.get("label", "")
-        earlier, known = first.setdefault(name, (field, label))
-        if known != label:
+        earlier, above = first.setdefault(name, (field, label))
+        if above != label:
+            remedy = "repeats are of one thing: put the label into the name, or take it out of the file"
             raise DatasetError(
-                f"{where}: {name} has the label {label!r}, but {known!r} in {earlier}; repeats are of one "
-                "thing: put the label into the name, or take it out of the file"
+                f"{where}: {name} has the label {label!r}, but {above!r} in {earlier}; {remedy}"
             )
     if not timings and any(computed):
         raise DatasetError(f"{path}: has aggregates only; run without --benchmark_report_aggregates_only")

@@ -40,10 +40,8 @@ def read_printed(text: str, path: Path) -> Reading:
     """Return all results of a text, each under the last line of text above it."""
     lines = _Lines(text)
     if _SUMMARY in text:
-        raise DatasetError(
-            f"{path}: line {lines.number(text.index(_SUMMARY))}: a summary has no single timings; "
-            "print repr(result) and not str(result)"
-        )
+        place = f"{path}: line {lines.number(text.index(_SUMMARY))}"
+        raise DatasetError(f"{place}: a summary has no single timings; print repr(result), not str(result)")
     rounds: dict[str, list[tuple[float, ...]]] = {}
     first: dict[str, int] = {}
     notes: list[str] = []
@@ -132,7 +130,5 @@ def _check(printed: str, timings: tuple[float, ...], where: str) -> None:
         stated = to_seconds(value, "s", f"{where}: {name}")
         computed = _STATISTICS[name](timings)
         if not math.isclose(stated, computed, rel_tol=1e-9):
-            raise DatasetError(
-                f"{where}: the {name} is printed as {shortened(value)}, but the {len(timings)} timings give "
-                f"{computed:.9g}; the text was changed or cut"
-            )
+            differ = f"printed as {shortened(value)}, but the {len(timings)} timings give {computed:.9g}"
+            raise DatasetError(f"{where}: the {name} is {differ}; the text was changed or cut")

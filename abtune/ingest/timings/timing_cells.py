@@ -66,9 +66,8 @@ def import_readings(
         ("round", {bool(cell.labels) for cell in cells}),
     ):
         if len(have) > 1:
-            raise DatasetError(
-                f"some files have a column {column} and some have none; let all have it, or none"
-            )
+            some = f"some files have a column {column} and some have none"
+            raise DatasetError(f"{some}; let all have it, or none")
     rounds = _by_cell(readings, shape, _order({label for cell in cells for label in cell.labels}))
     if each_a_seed:
         rounds = _split(rounds)
@@ -94,9 +93,8 @@ def _by_cell(readings: Mapping[Source, Reading], shape: str, order: Mapping[str,
         named = [_names(cell, source, label_told(source, shape)) for cell in reading.cells]
         for cell, (label, config) in zip(reading.cells, named, strict=True):
             if cell.seed is not None and source.seed_in_path:
-                raise DatasetError(
-                    f"{source.path}: has a column seed, so {{seed}} in --pattern is one too many"
-                )
+                both = "a column seed, so {seed} in --pattern is one too many"
+                raise DatasetError(f"{source.path}: has {both}")
             seed = source.seed if source.seed_in_path else files[config, source.shape]
             key = label, config, seed if cell.seed is None else cell.seed
             if key in rounds:
@@ -107,10 +105,8 @@ def _by_cell(readings: Mapping[Source, Reading], shape: str, order: Mapping[str,
                     if source.seed_in_path
                     else "each needs its own name"
                 )
-                raise DatasetError(
-                    f"{source.path}: {cell.where}: {config} has timings of {label}, seed {key[2]}, already; "
-                    f"{remedy}"
-                )
+                again = f"{config} has timings of {label}, seed {key[2]}, already"
+                raise DatasetError(f"{source.path}: {cell.where}: {again}; {remedy}")
             indices = [order[name] for name in cell.labels] or range(len(cell.rounds))
             rounds[key] = dict(zip(indices, cell.rounds, strict=True))
         files.update({(config, source.shape) for _, config in named})
@@ -123,10 +119,8 @@ def _check_told(reading: Reading, source: Source, given: str) -> None:
     if not names or bool(source.config) != bool(given):
         return
     if given:
-        raise DatasetError(
-            f"{source.path}: {reading.cells[0].where}: has one name, {names[0]!r}, but both shape and "
-            "configuration are given; give one of them"
-        )
+        both = f"has one name, {names[0]!r}, but both shape and configuration are given; give one of them"
+        raise DatasetError(f"{source.path}: {reading.cells[0].where}: {both}")
     own = "--shape LABEL --seed-is timing" if reading.each_a_process else "--shape LABEL"
     more = ", ..." if len(names) > 3 else ""
     raise DatasetError(
@@ -145,9 +139,8 @@ def _names(cell: FileCell, source: Source, given: str) -> tuple[str, str]:
         ("config", cell.config, source.config, f"--run NAME={source.path}"),
     ):
         if own is None and not told:
-            raise DatasetError(
-                f"{source.path}: has no column {what}; give {option}, or --columns {what}=ITS_NAME"
-            )
+            remedy = f"give {option}, or --columns {what}=ITS_NAME"
+            raise DatasetError(f"{source.path}: has no column {what}; {remedy}")
         if own is not None and told:
             raise DatasetError(f"{source.path}: has a column {what}, so {option} is one too many")
     return cell.shape or given, cell.config or source.config

@@ -19,10 +19,7 @@ from abtune.ingest.texts import parse_json
 from abtune.ingest.timings.csv_file import has_times, read_csv
 from abtune.ingest.timings.json_file import read_json
 from abtune.ingest.timings.printed import has_results, read_printed
-from abtune.ingest.timings.timing_cells import (
-    Reading,
-    import_readings,
-)
+from abtune.ingest.timings.timing_cells import Reading, import_readings
 from abtune.ingest.units import PER_SECOND
 
 # How the JSON of hyperfine begins.
@@ -45,7 +42,7 @@ def _import(sources: Sequence[Source], values: Values) -> Imported:
     return read_timings(sources, options)
 
 
-def _recognises(path: Path, text: str) -> bool:  # noqa: ARG001 - the text tells
+def _recognises(_: Path, text: str) -> bool:
     if text.lstrip()[:1] in {"{", "["}:
         runner = '"benchmarks"' in text and ('"machine_info"' in text or '"context"' in text)
         return runner or _HYPERFINE.match(text) is not None
@@ -126,8 +123,6 @@ def _read(text: str, path: Path, options: TimingOptions) -> Reading:
     if options.unit or options.columns:
         raise InputError(f"{path}: --unit and --columns are for tables; this format has its own")
     if options.each_a_seed and not reading.each_a_process:
-        raise InputError(
-            f"{path}: its timings are repeats within one process, not seeds; run the process several times, "
-            "and give a file for each"
-        )
+        remedy = "run the process several times, and give a file for each"
+        raise InputError(f"{path}: its timings are repeats within one process, not seeds; {remedy}")
     return reading
