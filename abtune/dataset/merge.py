@@ -58,8 +58,10 @@ def merge_datasets(named: Mapping[str, xr.Dataset]) -> xr.Dataset:
         for name, variable in VARIABLES.items()
         if variable.dims[: len(RUN)] == RUN and any(name in dataset for dataset in every)
     ]
-    for name in ("run_status", *names):
-        _check_size(name, [len(axes[dim]) for dim in VARIABLES[name].dims])
+    for name in ("run_status", *names):  # the union has room for every shape with every seed
+        size = math.prod(len(axes[dim]) for dim in VARIABLES[name].dims)
+        if size > _MOST:
+            raise DatasetError(f"{name} would take {size * 8 / 2**30:.0f} GiB; merge fewer datasets at once")
     present = {
         name: _aligned(dataset, "run_status", axes) != RunStatus.MISSING for name, dataset in named.items()
     }
@@ -100,14 +102,6 @@ def left_out(named: Mapping[str, xr.Dataset]) -> list[str]:
     return sorted({str(name) for dataset in named.values() for name in dataset.data_vars} - VARIABLES.keys())
 
 
-def _check_size(name: str, sizes: Sequence[int]) -> None:
-    """Refuse an array that memory does not hold: the union has room for every shape with every seed."""
-    if math.prod(sizes) > _MOST:
-        raise DatasetError(
-            f"{name} would take {math.prod(sizes) * 8 / 2**30:.0f} GiB; merge fewer datasets at once"
-        )
-
-
 def _aligned(dataset: xr.Dataset, name: str, axes: Mapping[str, Sequence[Any]]) -> npt.NDArray[Any]:
     """Return a variable of single runs over the axes of the union, filled where there is no run."""
     part = dataset[name]
@@ -123,11 +117,10 @@ def _check_apart(present: Mapping[str, npt.NDArray[np.bool_]], axes: Mapping[str
     for number, (name, made) in enumerate(present.items()):
         taken = np.argwhere(made & (owner >= 0))
         if len(taken):
-            labels = [str(axes[axis][index]) for axis, index in zip(RUN, taken[0], strict=True)]
+            shape, config, seed = (axes[axis][index] for axis, index in zip(RUN, taken[0], strict=True))
             raise DatasetError(
-                f"{names[owner[tuple(taken[0])]]} and {name} both have a run of {labels[0]}, "
-                f"{labels[1]}, seed {labels[2]} ({count(len(taken), 'such run')}); a run counts "
-                "once, so take it out of one of them"
+                f"{names[owner[tuple(taken[0])]]} and {name} both have a run of {shape}, {config}, seed "
+                f"{seed} ({count(len(taken), 'such run')}); a run counts once, so take it out of one of them"
             )
         owner[made] = number
 
@@ -139,10 +132,8 @@ def _check_pairs(present: Mapping[str, npt.NDArray[np.bool_]], axes: Mapping[str
     if len(mixed):
         shape, seed = (axes[axis][at] for axis, at in zip(("shape", "seed"), mixed[0], strict=True))
         files = " and ".join(name for name, runs in zip(present, made, strict=True) if runs[tuple(mixed[0])])
-        raise DatasetError(
-            f"{files} both have runs of {shape}, seed {seed}, which would become one pair; give one of them "
-            "other seed numbers"
-        )
+        pair = f"runs of {shape}, seed {seed}, which would become one pair"
+        raise DatasetError(f"{files} both have {pair}; give one of them other seed numbers")
 
 
 def _merge_runs(
@@ -171,10 +162,8 @@ def _merge_shapes(name: str, named: Mapping[str, xr.Dataset], shapes: Sequence[s
             if value in {"", None} or value != value:  # noqa: PLR0124 - NaN is not itself
                 continue
             if known.setdefault(shape, value) != value:
-                raise DatasetError(
-                    f"{file}: {name} of {shape} is {value}, but {known[shape]} in another file; one "
-                    "label names two shapes: rename one of them"
-                )
+                differ = f"{name} of {shape} is {value}, but {known[shape]} in another file"
+                raise DatasetError(f"{file}: {differ}; one label names two shapes: rename one of them")
     return np.array([known.get(shape, VARIABLES[name].fill) for shape in shapes], dtype=object)
 
 
@@ -189,10 +178,8 @@ def _merge_attrs(named: Mapping[str, _Attrs]) -> dict[str, Any]:
         for fact, value in _facts(attrs):
             first, known = seen.setdefault(fact, (name, value))
             if value != known:
-                raise DatasetError(
-                    f"{fact} is {_shown(known)} in {first}, but {_shown(value)} in {name}; datasets "
-                    "that were measured differently cannot be merged"
-                )
+                differ = f"{fact} is {_shown(known)} in {first}, but {_shown(value)} in {name}"
+                raise DatasetError(f"{differ}; datasets that were measured differently cannot be merged")
     shared = _shared(list(plain.values()))
     own = [
         {"file": name, **{key: _parsed(attrs, key) for key in attrs if attrs[key] != shared.get(key)}}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import special
@@ -62,7 +62,7 @@ def conservative_welch(samples: TwoSample) -> StandardError:
     freedom = conservative_freedom(
         plain.freedom, variances_of_means(samples), (own[:, 0], own[:, 1]), sizes[:, 0] - sizes[:, 1]
     )
-    return StandardError(difference=plain.difference, error=plain.error, freedom=freedom)
+    return replace(plain, freedom=freedom)
 
 
 def conservative_freedom(

@@ -14,7 +14,7 @@ from scipy import fft
 
 from abtune.stats.estimates import StandardError, quantile
 from abtune.stats.two_sample import Floats
-from abtune.stats.variance import welch_freedom
+from abtune.stats.variance import residuals, welch_freedom
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ def cosine_mean(values: npt.ArrayLike) -> MeanEstimate:
     series = as_series(values)
     n = series.shape[-1]
     freedom = cosine_freedom(n)
-    cosines = fft.dct(centred(series), norm="ortho")[..., 1 : freedom + 1]
+    cosines = fft.dct(residuals(series), norm="ortho")[..., 1 : freedom + 1]
     error = np.sqrt((cosines**2).mean(axis=-1) / n)
     return MeanEstimate(mean=series.mean(axis=-1), error=error, freedom=freedom)
 
@@ -45,7 +45,7 @@ def independent_mean(values: npt.ArrayLike) -> MeanEstimate:
     """Return the mean with the standard error s/sqrt(n) of independent values; see :func:`cosine_mean`."""
     series = as_series(values)
     n = series.shape[-1]
-    error = np.sqrt((centred(series) ** 2).sum(axis=-1) / (n - 1) / n)
+    error = np.sqrt((residuals(series) ** 2).sum(axis=-1) / (n - 1) / n)
     return MeanEstimate(mean=series.mean(axis=-1), error=error, freedom=n - 1)
 
 
@@ -80,17 +80,11 @@ def as_series(values: npt.ArrayLike) -> Floats:
     return series
 
 
-def centred(series: Floats) -> Floats:
-    """Return each series minus its mean; exactly zero for a constant series."""
-    constant = series.max(axis=-1, keepdims=True) == series.min(axis=-1, keepdims=True)
-    return np.where(constant, 0.0, series - series.mean(axis=-1, keepdims=True))
-
-
 def autocorrelations(values: npt.ArrayLike) -> Floats:
     """Return the correlations of series, shape (..., n), at lags 0 to n - 1; NaN for a constant series."""
     from statsmodels.tsa.stattools import acf
 
-    series = centred(as_series(values))
+    series = residuals(as_series(values))
     with np.errstate(invalid="ignore"):  # a constant series has no variance
         correlations: Floats = np.apply_along_axis(acf, -1, series, nlags=series.shape[-1] - 1)
     return correlations

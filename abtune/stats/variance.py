@@ -43,11 +43,11 @@ def seed_values(log_latency: npt.ArrayLike) -> SeedValues:
     by_round = _median(timings)
     rounds = np.count_nonzero(~np.isnan(by_round), axis=-1)
     repeats = np.count_nonzero(~np.isnan(timings), axis=-1)
-    value = _mean(by_round)
-    between = _mean((by_round - value[..., np.newaxis]) ** 2) / np.maximum(rounds - 1, 1)
+    value = mean_of_known(by_round)
+    between = mean_of_known((by_round - value[..., np.newaxis]) ** 2) / np.maximum(rounds - 1, 1)
     deviation = _NORMAL_MAD * _median(np.abs(timings - by_round[..., np.newaxis]))
     within = np.where(repeats > 1, np.pi / 2 * deviation**2 / np.maximum(repeats, 1), np.nan)
-    variance = np.where(rounds > 1, between, _mean(within))
+    variance = np.where(rounds > 1, between, mean_of_known(within))
     return SeedValues(value=value, measurement_variance=variance)
 
 
@@ -55,7 +55,7 @@ def moments(values: npt.ArrayLike) -> Moments:
     """Return size, mean and variance of each row, without its NaN."""
     samples = ascending(values)
     n = sizes(samples)
-    mean = _mean(samples)
+    mean = mean_of_known(samples)
     largest = np.take_along_axis(samples, np.maximum(n - 1, 0)[:, np.newaxis], axis=1)[:, 0]
     # The mean of a constant sample is its value. Rounding would make two equal samples differ.
     mean = np.where(largest == samples[:, 0], largest, mean)
@@ -85,6 +85,12 @@ def welch_freedom(
     return np.where(np.isnan(total), np.nan, freedom)
 
 
+def residuals(values: Floats) -> Floats:
+    """Return deviations from the mean over the last axis; exactly zero for a constant sample."""
+    constant = values.max(axis=-1, keepdims=True) == values.min(axis=-1, keepdims=True)
+    return np.where(constant, 0.0, values - values.mean(axis=-1, keepdims=True))
+
+
 def _median(values: Floats) -> Floats:
     """Return the median over the last axis without NaN. Unlike numpy's, it does not warn of empty rows."""
     ordered = np.sort(values, axis=-1)
@@ -94,7 +100,7 @@ def _median(values: Floats) -> Floats:
     return np.where(n[..., 0] % 2 == 1, lower, (lower + upper) / 2)
 
 
-def _mean(values: Floats) -> Floats:
+def mean_of_known(values: Floats) -> Floats:
     """Return the mean over the last axis without NaN; NaN for an empty row."""
     n = np.count_nonzero(~np.isnan(values), axis=-1)
     return np.where(n > 0, np.nansum(values, axis=-1) / np.maximum(n, 1), np.nan)

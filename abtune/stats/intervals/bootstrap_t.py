@@ -19,10 +19,10 @@ from abtune.stats.estimates import (
     standard_error,
     t_interval,
 )
-from abtune.stats.resampling.bootstrap import orientation, oriented_ends, residuals, smoothing
+from abtune.stats.resampling.bootstrap import orientation, oriented_ends, smoothing
 from abtune.stats.resampling.splits import blocked_product
 from abtune.stats.two_sample import Floats, Group, Integers, TwoSample
-from abtune.stats.variance import floored, moments
+from abtune.stats.variance import floored, moments, residuals
 
 RESAMPLES = 9_999
 _BLOCK = 32

@@ -11,8 +11,9 @@ import numpy as np
 from scipy import special
 
 from abtune.stats.estimates import FEWEST_FOR_BOOTSTRAP, Interval, quantile, standard_error, welch
-from abtune.stats.resampling.bootstrap import both_smoothings, error_bias, error_quantiles, residuals
+from abtune.stats.resampling.bootstrap import both_smoothings, error_bias, error_quantiles
 from abtune.stats.two_sample import Floats, Group, TwoSample
+from abtune.stats.variance import residuals
 
 # With fewer seeds on either side the interval is at least as wide as Welch's.
 _ENOUGH_FOR_BOOTSTRAP_ALONE = 10

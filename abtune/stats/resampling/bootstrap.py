@@ -13,13 +13,7 @@ import numpy as np
 from scipy import fft, special
 
 from abtune.stats.two_sample import Booleans, Floats, Group
-from abtune.stats.variance import floored, moments
-
-
-def residuals(samples: Floats) -> Floats:
-    """Return deviations from the mean; exactly zero for a constant sample."""
-    constant = samples[:, :1] == samples[:, -1:]
-    return np.where(constant, 0.0, samples - samples.mean(axis=1, keepdims=True))
+from abtune.stats.variance import floored, moments, residuals
 
 
 def orientation(first: Floats, second: Floats) -> Floats:

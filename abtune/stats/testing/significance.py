@@ -5,7 +5,7 @@ The permutation test presumes equal variances, and Welch's a bell curve. A claim
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import special
@@ -104,10 +104,8 @@ class OneSided:
 
     def swapped(self) -> OneSided:
         """Return the same with the sides exchanged."""
-        estimate = StandardError(
-            difference=-self.estimate.difference, error=self.estimate.error, freedom=self.estimate.freedom
-        )
-        return OneSided(estimate=estimate, pool=self.pool.mirrored(), one_split=self.one_split)
+        estimate = replace(self.estimate, difference=-self.estimate.difference)
+        return replace(self, estimate=estimate, pool=self.pool.mirrored())
 
     def p_above(self, threshold: float) -> Floats:
         """Return p-values that a difference, log scale, is at most a threshold; NaN without an error."""
@@ -115,8 +113,7 @@ class OneSided:
         t = distance / np.where(error > 0, error, 1.0)
         p = np.fmax(self.pool.share_above(t), special.stdtr(self.estimate.freedom, -t))
         certain = np.where(distance > 0, self.one_split, 1.0)
-        p = np.where(error == 0, certain, np.maximum(p, np.finfo(np.float64).tiny))
-        return np.where(np.isnan(error), np.nan, p)
+        return _never_zero(np.where(error == 0, certain, p), error)
 
     def lower(self, share: float) -> Floats:
         """Return lower bounds of the differences, each too high with probability ``share``."""
