@@ -13,7 +13,7 @@ from abtune.errors import DatasetError, InputError
 from abtune.ingest.importer import Imported, Importer, Inputs, Option, Values
 from abtune.ingest.searches.searches import Search, assemble_searches, notes_on_searches
 from abtune.ingest.sources import Source, label_told, read_once
-from abtune.ingest.texts import parse_json
+from abtune.ingest.texts import naming, parse_json
 from abtune.ingest.units import PER_SECOND, to_seconds
 from abtune.shapes import shape_named
 from abtune.text import shortened
@@ -42,7 +42,7 @@ _TVM_STATUS = (
 
 
 def _reader(
-    title: str, read_tasks: Callable[[str, str], Mapping[str, Sequence[_Trial]]]
+    title: str, read_tasks: Callable[[str], Mapping[str, Sequence[_Trial]]]
 ) -> Callable[[Sequence[Source], Values], Imported]:
     """Return the function of an importer; ``read_tasks`` returns trials by task, "" for one without name."""
 
@@ -50,7 +50,8 @@ def _reader(
         runs = {}
         for source, text in read_once(sources):
             label = label_told(source, values["shape"])
-            tasks = read_tasks(text, str(source.path))
+            with naming(source.path):
+                tasks = read_tasks(text)
             if label and len(tasks) > 1:
                 raise DatasetError(f"{source.path}: has {len(tasks)} tasks; a label can name only one")
             if not label and "" in tasks:
@@ -73,12 +74,12 @@ def _search(label: str, trials: Sequence[_Trial]) -> Search:
     )
 
 
-def _kernel_tuner(text: str, path: str) -> dict[str, list[_Trial]]:
+def _kernel_tuner(text: str) -> dict[str, list[_Trial]]:
     """Return the one search of a T4 file, which does not name what was tuned."""
-    match parse_json(text, path):
+    match parse_json(text):
         case {"results": [_, *_] as results, "schema_version": str()}:
-            return {"": [_t4_trial(result, f"{path}: results[{i}]") for i, result in enumerate(results)]}
-    raise DatasetError(f"{path}: JSON, but not of Kernel Tuner: results and schema_version")
+            return {"": [_t4_trial(result, f"results[{i}]") for i, result in enumerate(results)]}
+    raise DatasetError("JSON, but not of Kernel Tuner: results and schema_version")
 
 
 def _t4_trial(result: Any, where: str) -> _Trial:
@@ -96,11 +97,11 @@ def _t4_trial(result: Any, where: str) -> _Trial:
     raise DatasetError(f"{where}: has no measurement 'time' in {', '.join(PER_SECOND)}")
 
 
-def _tvm_records(text: str, path: str) -> dict[str, list[_Trial]]:
+def _tvm_records(text: str) -> dict[str, list[_Trial]]:
     tasks: dict[str, list[_Trial]] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         if line.strip():
-            task, trial = _tvm_record(line, f"{path}: line {number}")
+            task, trial = _tvm_record(line, f"line {number}")
             tasks.setdefault(task, []).append(trial)
     return tasks
 

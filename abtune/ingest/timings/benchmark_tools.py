@@ -23,50 +23,50 @@ _NVBENCH_MEAN = "nv/cold/time/gpu/mean"
 _PYPERF = re.compile(r'\s*\{\s*"benchmarks"\s*:\s*\[\s*\{\s*"(metadata|runs)"')
 
 
-def _asv(text: str, path: Path) -> Iterator[FileCell]:
+def _asv(text: str, _path: Path) -> Iterator[FileCell]:
     """Yield the benchmarks that have samples: only times have, in seconds."""
-    match parse_json(text, str(path)):
+    match parse_json(text):
         case {"result_columns": [*columns], "results": dict(results), "version": 2}:
             pass
         case _:
-            raise DatasetError(f"{path}: JSON, but not of asv: result_columns and results in version 2")
+            raise DatasetError("JSON, but not of asv: result_columns and results in version 2")
     for name, values in results.items():
         if not isinstance(values, list) or len(values) > len(columns):
-            raise DatasetError(f"{path}: {name}: is no list of the result_columns; the file is damaged")
+            raise DatasetError(f"{name}: is no list of the result_columns; the file is damaged")
         row = dict(zip(map(str, columns), values, strict=False))
         if row.get("samples") is not None:
-            yield from _asv_benchmark(name, row["samples"], row.get("params"), path)
+            yield from _asv_benchmark(name, row["samples"], row.get("params"))
         elif row.get("stats_repeat") is not None:
-            raise DatasetError(f"{path}: {name}: has no samples; write it with asv run --record-samples")
+            raise DatasetError(f"{name}: has no samples; write it with asv run --record-samples")
 
 
-def _asv_benchmark(name: str, samples: Any, axes: Any, path: Path) -> Iterator[FileCell]:
+def _asv_benchmark(name: str, samples: Any, axes: Any) -> Iterator[FileCell]:
     """Yield the parameters of a benchmark that were timed; asv names them like a call."""
     lists = (samples, axes, *(axes if isinstance(axes, list) else ()))
     if not all(isinstance(values, list) for values in lists):
-        raise DatasetError(f"{path}: {name}: its samples or params are no lists; the file is damaged")
+        raise DatasetError(f"{name}: its samples or params are no lists; the file is damaged")
     if math.prod(map(len, axes)) != len(samples):
-        raise DatasetError(f"{path}: {name}: has not one list of samples for each of its params")
+        raise DatasetError(f"{name}: has not one list of samples for each of its params")
     for index, (call, times) in enumerate(zip(itertools.product(*axes), samples, strict=True)):
         label = f"{name}({', '.join(map(str, call))})" if call else name
         if times is None:  # it failed
             continue
         if not isinstance(times, list) or not times:
-            raise DatasetError(f"{path}: {label}: its samples are no list of times")
-        seconds = tuple(to_seconds(time, "s", f"{path}: {label}") for time in times)
+            raise DatasetError(f"{label}: its samples are no list of times")
+        seconds = tuple(to_seconds(time, "s", label) for time in times)
         yield FileCell(where=f"{name}[{index}]", name=label, rounds=(seconds,))
 
 
 def _criterion(text: str, path: Path) -> Iterator[FileCell]:
     """Yield the one benchmark: a sample is the mean of its iterations, by the wall clock in nanoseconds."""
-    match parse_json(text, str(path)):
+    match parse_json(text):
         case {"iters": [*iterations], "times": [*times]} if len(iterations) == len(times) > 0:
             pass
         case _:
-            raise DatasetError(f"{path}: JSON, but not of criterion: as many iters as times")
+            raise DatasetError("JSON, but not of criterion: as many iters as times")
     seconds = []
     for number, (count, time) in enumerate(zip(iterations, times, strict=True)):
-        where = f"{path}: times[{number}]"
+        where = f"times[{number}]"
         if isinstance(count, bool) or not isinstance(count, int | float) or not 1 <= count < 2**53:
             raise DatasetError(f"{where}: iters is no number of iterations")
         seconds.append(to_seconds(time, "ns", where) / count)
@@ -79,13 +79,13 @@ def _criterion(text: str, path: Path) -> Iterator[FileCell]:
             raise DatasetError(f"{beside}: has no {what}; copy criterion's folder whole")
 
 
-def _go_bench(text: str, path: Path) -> Iterator[FileCell]:
+def _go_bench(text: str, _path: Path) -> Iterator[FileCell]:
     """Yield a cell for each name; the lines of ``-count`` are repeats, because one process made them."""
     timings: dict[str, list[float]] = {}
     first: dict[str, tuple[int, str]] = {}  # line and package
     package = ""
     for number, line in enumerate(text.splitlines(), start=1):
-        where = f"{path}: line {number}"
+        where = f"line {number}"
         if line.startswith("pkg: "):
             package = line.removeprefix("pkg: ").strip()
         if not _GO_LINE.match(line):
@@ -104,57 +104,57 @@ def _go_bench(text: str, path: Path) -> Iterator[FileCell]:
         yield FileCell(where=f"line {first[name][0]}", name=label, rounds=(tuple(times),))
 
 
-def _nvbench(text: str, path: Path) -> Iterator[FileCell]:
+def _nvbench(text: str, _path: Path) -> Iterator[FileCell]:
     """Yield the states that were measured, each with the mean of its isolated GPU times."""
-    match parse_json(text, str(path)):
+    match parse_json(text):
         case {"meta": dict(), "benchmarks": [*benchmarks]}:
             pass
         case _:
-            raise DatasetError(f"{path}: JSON, but not of nvbench: meta and benchmarks")
+            raise DatasetError("JSON, but not of nvbench: meta and benchmarks")
     for number, benchmark in enumerate(benchmarks):
         match benchmark:
             case {"name": str(name), "states": [*states]}:
                 for index, state in enumerate(states):
-                    yield from _nvbench_state(name, state, f"benchmarks[{number}].states[{index}]", path)
+                    yield from _nvbench_state(name, state, f"benchmarks[{number}].states[{index}]")
             case _:
-                raise DatasetError(f"{path}: benchmarks[{number}]: has no name or no states; it is damaged")
+                raise DatasetError(f"benchmarks[{number}]: has no name or no states; it is damaged")
 
 
-def _nvbench_state(benchmark: str, state: Any, where: str, path: Path) -> Iterator[FileCell]:
+def _nvbench_state(benchmark: str, state: Any, where: str) -> Iterator[FileCell]:
     match state:
         case {"is_skipped": True}:
             return
         case {"name": str(name), "summaries": [*summaries]}:
             pass
         case _:
-            raise DatasetError(f"{path}: {where}: has no name or no summaries; the file is damaged")
+            raise DatasetError(f"{where}: has no name or no summaries; the file is damaged")
     for summary in summaries:
         match summary:
             case {"tag": tag, "data": [{"name": "value", "value": value}, *_]} if tag == _NVBENCH_MEAN:
-                seconds = to_seconds(value, "s", f"{path}: {where}: {_NVBENCH_MEAN}")
+                seconds = to_seconds(value, "s", f"{where}: {_NVBENCH_MEAN}")
                 yield FileCell(where=where, name=f"{benchmark} {name}".strip(), rounds=((seconds,),))
                 return
-    raise DatasetError(f"{path}: {where}: has no {_NVBENCH_MEAN}; abtune reads isolated GPU times only")
+    raise DatasetError(f"{where}: has no {_NVBENCH_MEAN}; abtune reads isolated GPU times only")
 
 
-def _pyperf(text: str, path: Path) -> Iterator[FileCell]:
+def _pyperf(text: str, _path: Path) -> Iterator[FileCell]:
     """Yield a cell for each process of each benchmark; those that only calibrated have no values."""
-    document = parse_json(text, str(path))
+    document = parse_json(text)
     match document:
         case {"benchmarks": [*benchmarks], "version": str()}:
             pass
         case _:
-            raise DatasetError(f"{path}: JSON, but not of pyperf: an object with benchmarks and version")
+            raise DatasetError("JSON, but not of pyperf: an object with benchmarks and version")
     for number, benchmark in enumerate(benchmarks):
         where = f"benchmarks[{number}]"
         metadata = {**_below(document, "metadata", {}), **_below(benchmark, "metadata", {})}
         name, unit, runs = metadata.get("name"), metadata.get("unit", "second"), _below(benchmark, "runs", [])
         if not isinstance(name, str) or not name or not runs:
-            raise DatasetError(f"{path}: {where}: has no name or no runs; the file is damaged")
+            raise DatasetError(f"{where}: has no name or no runs; the file is damaged")
         if unit != "second":
-            raise DatasetError(f"{path}: {where}: {name} is in {shortened(repr(unit))}, which is no time")
+            raise DatasetError(f"{where}: {name} is in {shortened(repr(unit))}, which is no time")
         for index, run in enumerate(runs):
-            place = f"{path}: {where}.runs[{index}].values"
+            place = f"{where}.runs[{index}].values"
             values = run.get("values", []) if isinstance(run, dict) else []
             if not isinstance(values, list):
                 raise DatasetError(f"{place}: is not a list of times")

@@ -10,6 +10,7 @@ from pathlib import Path
 from abtune.errors import DatasetError, InputError
 from abtune.ingest.importer import Imported, Importer, Option, Values
 from abtune.ingest.sources import Source, read_once
+from abtune.ingest.texts import naming
 from abtune.ingest.timings.timing_cells import FileCell, Reading, import_readings
 
 
@@ -32,7 +33,9 @@ def named_importer(
             if source.seed_in_path and seed != "file":
                 raise InputError(f"each {seed} in {kind} is a seed; write * in place of {{seed}}")
             cells = []
-            for cell in _checked(read_cells(text, source.path), source.path):
+            with naming(source.path):
+                checked = _checked(read_cells(text, source.path))
+            for cell in checked:
                 known = (source.config, source.shape, cell.name)
                 cells.append(replace(cell, seed=None if source.seed_in_path else seeds[known]))
                 seeds[known] += 1
@@ -52,17 +55,17 @@ def named_importer(
     )
 
 
-def _checked(cells: Iterable[FileCell], path: Path) -> list[FileCell]:
+def _checked(cells: Iterable[FileCell]) -> list[FileCell]:
     """Return the cells of a file that has timings, under names that a dataset can hold and tell apart."""
     checked = list(cells)
     if not checked:
-        raise DatasetError(f"{path}: has no timings")
+        raise DatasetError("has no timings")
     first: dict[str | None, str] = {}
     for cell in checked:
         if not cell.name or "\0" in cell.name:
-            raise DatasetError(f"{path}: {cell.where}: has no name that a dataset can hold")
+            raise DatasetError(f"{cell.where}: has no name that a dataset can hold")
         earlier = first.setdefault(cell.name, cell.where)
         if earlier != cell.where:
-            remedy = "give each a name or a file of its own"
-            raise DatasetError(f"{path}: {cell.where}: {cell.name!r} is already in {earlier}; {remedy}")
+            again = f"{cell.where}: {cell.name!r} is already in {earlier}"
+            raise DatasetError(f"{again}; give each a name or a file of its own")
     return checked

@@ -11,7 +11,6 @@ import re
 import statistics
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 
 from abtune.errors import DatasetError
 from abtune.ingest.timings.timing_cells import FileCell, Reading
@@ -36,23 +35,25 @@ def has_results(text: str) -> bool:
     return bool(_RESULT.search(text)) or _SUMMARY in text
 
 
-def read_printed(text: str, path: Path) -> Reading:
+def read_printed(text: str) -> Reading:
     """Return all results of a text, each under the last line of text above it."""
     lines = _Lines(text)
     if _SUMMARY in text:
-        place = f"{path}: line {lines.number(text.index(_SUMMARY))}"
-        raise DatasetError(f"{place}: a summary has no single timings; print repr(result), not str(result)")
+        number = lines.number(text.index(_SUMMARY))
+        raise DatasetError(
+            f"line {number}: a summary has no single timings; print repr(result), not str(result)"
+        )
     rounds: dict[str, list[tuple[float, ...]]] = {}
     first: dict[str, int] = {}
     notes: list[str] = []
 
     def leave_out(unused: Iterable[tuple[int, str]]) -> None:
-        notes.extend(f"{path}: line {number} left out: {line[:60]!r}" for number, line in unused)
+        notes.extend(f"line {number} left out: {line[:60]!r}" for number, line in unused)
 
     title, end = "", 0
     for start in _RESULT.finditer(text):
         number = lines.number(start.start())
-        where = f"{path}: line {number}"
+        where = f"line {number}"
         above = lines.between(end, start.start())
         leave_out(above[:-1])
         own = above[-1][1].rstrip(":= ") if above else ""
@@ -68,7 +69,7 @@ def read_printed(text: str, path: Path) -> Reading:
             notes.append(f"{where}: prints no mean, so nothing shows whether its timings are complete")
     leave_out(lines.between(end, len(text)))
     notes += [
-        f"{path}: {len(timings)} results under {name!r} are rounds of one seed"
+        f"{len(timings)} results under {name!r} are rounds of one seed"
         for name, timings in rounds.items()
         if len(timings) > 1
     ]
