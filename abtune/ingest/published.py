@@ -25,7 +25,7 @@ from abtune.errors import AbtuneError, DatasetError, InputError, unknown_name
 from abtune.ingest.importer import Imported, Importer, Inputs, Option, Values
 from abtune.ingest.sources import Source, import_command, recorded_path
 from abtune.ingest.tables import csv_rows, is_long
-from abtune.ingest.texts import read_text
+from abtune.ingest.texts import naming, read_text
 from abtune.ingest.units import FLOPS, LONGEST_CELL, PER_SECOND, UNITS, Heading, read_heading, unit_named
 from abtune.shapes import Conv2d, Shape, parse_shape
 from abtune.text import shortened, to_number
@@ -118,10 +118,8 @@ def read_published(path: Path, *, unit: str = "") -> xr.Dataset:
     if not unit and _is_csv(text) and _read_columns(next(_rows_of_csv(text))[1], unit).assumed:
         command = import_command(path, "--unit ms")
         raise InputError(f"{path}: nothing says what its numbers are; if they are milliseconds: {command}")
-    try:
+    with naming(path):
         return parse_published(text, unit=unit, attrs={"sources": json.dumps([recorded_path(path)])})
-    except (DatasetError, InputError) as error:
-        raise DatasetError(f"{path}: {error}") from None
 
 
 def parse_published(text: str, *, unit: str = "", attrs: dict[str, Any] | None = None) -> xr.Dataset:

@@ -54,19 +54,15 @@ def assemble_searches(runs: Mapping[Source, Sequence[Search]], *, attrs: Mapping
         for search in searches:
             key = (search.label, source.config, source.seed)
             if cells.setdefault(key, search) is not search:
-                raise DatasetError(
-                    f"{source.path}: a second search of {search.label}, {source.config}, seed {source.seed}; "
-                    "a run has one search per shape"
-                )
+                again = f"a second search of {search.label}, {source.config}, seed {source.seed}"
+                raise DatasetError(f"{source.path}: {again}; a run has one search per shape")
             first.setdefault(search.label, search)
     configs, seeds = list(dict.fromkeys(config for _, config, _ in cells)), sorted({key[2] for key in cells})
     longest = max(len(search.trial_latency) for search in cells.values())
     number = len(first) * len(configs) * len(seeds)
     if longest * number > _MOST:
-        raise DatasetError(
-            f"{longest:,} trials for each of {number:,} runs take {longest * number * 8 / 2**30:.0f} GiB; "
-            "import fewer shapes at once"
-        )
+        size = f"{longest:,} trials for each of {number:,} runs take {longest * number * 8 / 2**30:.0f} GiB"
+        raise DatasetError(f"{size}; import fewer shapes at once")
     values = _values(cells.values())
     flop = [search.shape.flop if search.shape else search.flop for search in first.values()]
     workloads = [search.shape.workload if search.shape else "" for search in first.values()]
@@ -75,12 +71,7 @@ def assemble_searches(runs: Mapping[Source, Sequence[Search]], *, attrs: Mapping
         Axes(shapes=list(first), configs=configs, seeds=seeds, lengths={}),
         variables=values,
         shape_values={"workload": workloads, **({} if all(map(math.isnan, flop)) else {"flop": flop})},
-        attrs={
-            "latency_source": "search",
-            "comment": SEARCH_TIMES,
-            "sources": json.dumps(named),
-            **attrs,
-        },
+        attrs={"latency_source": "search", "comment": SEARCH_TIMES, "sources": json.dumps(named), **attrs},
     )
 
 

@@ -40,9 +40,7 @@ def read_printed(text: str) -> Reading:
     lines = _Lines(text)
     if _SUMMARY in text:
         number = lines.number(text.index(_SUMMARY))
-        raise DatasetError(
-            f"line {number}: a summary has no single timings; print repr(result), not str(result)"
-        )
+        raise DatasetError(f"line {number}: a summary has no single timings; print repr(result), not str")
     rounds: dict[str, list[tuple[float, ...]]] = {}
     first: dict[str, int] = {}
     notes: list[str] = []

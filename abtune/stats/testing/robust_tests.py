@@ -101,11 +101,7 @@ def _splits(small: int, large: int, root: int) -> tuple[Integers, Integers, int]
         splits = random_splits(_RANDOM, small, large, np.random.default_rng([root, small, large]))
         total = _RANDOM + 1
     inside = splits > 0
-    return (
-        np.nonzero(inside)[1].reshape(-1, small),
-        np.nonzero(~inside)[1].reshape(-1, large),
-        total,
-    )
+    return (np.nonzero(inside)[1].reshape(-1, small), np.nonzero(~inside)[1].reshape(-1, large), total)
 
 
 def _squared_t(first: Floats, second: Floats) -> Floats:
