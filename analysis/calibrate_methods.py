@@ -12,8 +12,6 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
-from simulate.noise_kinds import ALIKE, Noise
-from simulate.single_runs import UNIT_NOISE, Lender, predictive_coverage, shapes_covered
 from simulated_claims import claims_table, pair_claims_table
 from simulated_pairs import pair_coverage_table, pair_reports_table, pair_worth_table, pairs_table
 from simulated_reports import (
@@ -32,6 +30,8 @@ from simulated_reports import (
 from simulated_series import series_table, worth_table
 from unseen_noise import both_kinds_table, few_table, gaps_table, sessions_table, unseen_table
 
+from abtune.simulate.noise_kinds import ALIKE, Noise
+from abtune.simulate.single_runs import UNIT_NOISE, Lender, predictive_coverage, shapes_covered
 from abtune.stats.estimand import Estimand
 from abtune.stats.intervals.interval_methods import methods_for
 from abtune.stats.two_sample import TwoSample

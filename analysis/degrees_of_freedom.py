@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
-from simulate.single_runs import SHAPES, UNIT_NOISE, Lender, predictive_coverage
 
+from abtune.simulate.single_runs import SHAPES, UNIT_NOISE, Lender, predictive_coverage
 from abtune.stats.borrowed import LentVariance, predictive_interval
 from abtune.stats.estimates import Interval, StandardError, conservative_welch, standard_error, t_interval
 from abtune.stats.testing.significance import equivalence_p, split_share

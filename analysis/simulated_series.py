@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from simulate.noise_kinds import Array, Noise
-from simulate.series_kinds import SERIES, autoregressive
 from simulated_reports import table
 
+from abtune.simulate.noise_kinds import Array, Noise
+from abtune.simulate.series_kinds import SERIES, autoregressive
 from abtune.stats.time_series import (
     MeanEstimate,
     autocorrelations,

@@ -10,12 +10,12 @@ import math
 from collections.abc import Mapping
 
 import numpy as np
-from simulate.noise_kinds import Array, Noise, lognormal
 from simulated_reports import ALPHA, SHAPES, table
 
 from abtune.compare.overall import overall
 from abtune.compare.settings import Settings
 from abtune.samples.samples import Samples
+from abtune.simulate.noise_kinds import Array, Noise, lognormal
 from abtune.stats.clustered import clustered_variance, half_width
 from abtune.stats.estimates import conservative_welch
 from abtune.stats.intervals.percentile import expanded_percentile

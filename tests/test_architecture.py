@@ -28,6 +28,7 @@ ANALYSIS = (
     "abtune.dataset",
     "abtune.stats",
     "abtune.samples",
+    "abtune.simulate",
     "abtune.compare",
     "abtune.report",
     "abtune.sections",

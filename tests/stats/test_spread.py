@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from simulate.noise_kinds import Noise, bimodal, lognormal, skewed
 
+from abtune.simulate.noise_kinds import Noise, bimodal, lognormal, skewed
 from abtune.stats.spread import pooled_spread, spread_intervals
 
 SPREADS = np.array([1.0, 1.0, 2.0, 2.0, 5.0, 5.0])

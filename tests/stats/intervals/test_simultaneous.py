@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from scipy import stats
-from simulate.noise_kinds import ALIKE, Array, lognormal, skewed
 
+from abtune.simulate.noise_kinds import ALIKE, Array, lognormal, skewed
 from abtune.stats.estimates import conservative_welch, quantile, standard_error
 from abtune.stats.intervals.bootstrap_t import (
     RESAMPLES,

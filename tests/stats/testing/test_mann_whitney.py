@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from scipy import stats
-from simulate.noise_kinds import tied
 
+from abtune.simulate.noise_kinds import tied
 from abtune.stats.testing.robust_tests import mann_whitney_test
 from abtune.stats.two_sample import TwoSample
 

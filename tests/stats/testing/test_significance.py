@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy import stats
-from simulate.noise_kinds import ALIKE, Array, tied
 from statsmodels.stats.weightstats import ttost_ind
 
+from abtune.simulate.noise_kinds import ALIKE, Array, tied
 from abtune.stats.estimates import welch
 from abtune.stats.resampling import splits
 from abtune.stats.resampling.splits import RESAMPLES, counted_in_blocks, counted_in_halves, is_exact, sampled

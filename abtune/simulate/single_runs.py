@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from abtune.simulate.noise_kinds import Array, Noise, lognormal, skewed
 from abtune.stats.borrowed import LentVariance, lend_variance, predictive_interval
 from abtune.stats.estimates import Interval
 from abtune.stats.shapes.shape_sample import signed_rank, student
-from simulate.noise_kinds import Array, Noise, lognormal, skewed
 
 SHAPES, LEVEL = 29, 0.95
 # Noise of standard deviation 1, which each shape scales by its own.

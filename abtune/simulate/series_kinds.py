@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from simulate.noise_kinds import Array, Noise
+from abtune.simulate.noise_kinds import Array, Noise
 
 
 def autoregressive(correlation: float) -> Noise:
