@@ -86,9 +86,8 @@ def make_dataset(
     if values.ndim == len(RUN):
         values = values[..., np.newaxis, np.newaxis]
     if values.ndim != len(REPEAT):
-        raise InputError(
-            f"latency has {values.ndim} axes; give (shape, config, seed), or these and (round, repeat)"
-        )
+        axes = "(shape, config, seed), or these and (round, repeat)"
+        raise InputError(f"latency has {values.ndim} axes; give {axes}")
     seeds = list(range(values.shape[2])) if seeds is None else seeds
     workloads = [""] * len(shapes) if workloads is None else list(workloads)
     for name, given, wanted in (
@@ -198,17 +197,15 @@ def _numbers(name: str, value: npt.ArrayLike) -> npt.NDArray[np.float64]:
         raise
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{name} is not an array of numbers: {error}") from None
-    numbers: npt.NDArray[np.float64] = masked.filled(np.nan)
-    return numbers
+    return masked.filled(np.nan)
 
 
 def _seconds(name: str, durations: Any) -> Any:
     """Convert durations to seconds, whatever their unit; NaN for those that are not known."""
     unit, _ = np.datetime_data(durations.dtype)
     if name not in VARIABLES or VARIABLES[name].units != "s" or unit in {"generic", "Y", "M"}:
-        raise InputError(
-            f"{name} holds {durations.dtype}, which is no time in seconds; {_what_to_give(name)}"
-        )
+        remedy = _what_to_give(name)
+        raise InputError(f"{name} holds {durations.dtype}, which is no time in seconds; {remedy}")
     return durations / np.timedelta64(1, "s")
 
 

@@ -43,9 +43,9 @@ def dataset_from_cells(
 ) -> xr.Dataset:
     """Return a valid dataset with the values of many runs.
 
-    The value of a cell has the axes that its variable has after shape, config and seed, and may be shorter
-    than the longest. A single number stands for one round of one repeat. The dataset has all ``variables``,
-    also those that no cell has; ``latency`` and ``run_status`` are always there.
+    The value of a cell has the axes that its variable has after shape, config and seed, and may be
+    shorter than the longest. The dataset has ``latency``, ``run_status`` and all ``variables``, also
+    those that no cell has.
     """
     arrays = _padded(list(dict.fromkeys(("latency", "run_status", *variables))), cells, axes)
     dataset = make_dataset(

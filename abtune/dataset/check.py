@@ -56,6 +56,12 @@ _RULES: Mapping[str, _Rule] = {
         holds=lambda values: (values >= 0) & (values < 2**53) & (values == np.floor(values)),
     ),
 }
+# Variables that mean nothing without another one.
+_NEEDED = (
+    ("trial_latency", "trial_status", "which trials ran"),
+    ("trial_origin", "trial_status", "which trials ran"),
+    ("transfer_latency", "transfer_status", "which fit"),
+)
 # What xarray makes of flags where it leaves gaps.
 _OF_FLOATS = (
     "; xarray's where and reindex do that: choose seeds by dataset.isel(seed=dataset.seed < 5), or give "
@@ -75,17 +81,16 @@ def validate(dataset: xr.Dataset) -> None:
             _validate_variable(name, variable, dataset[name])
         elif variable.required:
             raise DatasetError(f"the dataset has no variable {name!r}: {variable.long_name}, {variable.dims}")
-    if "trial_latency" in dataset.variables and "trial_status" not in dataset.variables:
-        raise DatasetError("variable 'trial_latency' needs 'trial_status', which says which trials ran")
-    if "trial_origin" in dataset.variables and "trial_status" not in dataset.variables:
-        raise DatasetError("variable 'trial_origin' needs 'trial_status', which says which trials ran")
+    for name, status, says in _NEEDED:
+        if name in dataset.variables and status not in dataset.variables:
+            raise DatasetError(f"variable {name!r} needs {status!r}, which says {says}")
     for name in ("seed", "round", "repeat"):
         if not dataset.sizes[name]:
             raise DatasetError(f"dimension {name!r} is empty")
     for name, kind in (("shape", "U"), ("config", "U"), ("seed", "i")):
         _validate_coordinate(name, kind, dataset)
     if "transfer_latency" in dataset.variables:
-        _validate_transfers(dataset)
+        _validate_coordinate("origin", "U", dataset)
     for name in _RULES:
         if name in dataset.variables:
             _validate_numbers(name, dataset)
@@ -100,10 +105,8 @@ def check_is_dataset(value: object) -> None:
     if isinstance(value, str | os.PathLike):
         name = reprlib.repr(os.fspath(value))
         raise InputError(f"{name} is not a dataset but its name; open it first: abtune.open_dataset({name})")
-    raise InputError(
-        f"an object of type {type(value).__name__} is not a dataset; open one with abtune.open_dataset, or "
-        "build one with abtune.make_dataset"
-    )
+    remedy = "open one with abtune.open_dataset, or build one with abtune.make_dataset"
+    raise InputError(f"an object of type {type(value).__name__} is not a dataset; {remedy}")
 
 
 def check_attrs(attrs: Mapping[str, Any]) -> None:
@@ -117,10 +120,8 @@ def check_attrs(attrs: Mapping[str, Any]) -> None:
             array = np.asarray(None)
         if array.dtype.kind not in "iufSU" or array.ndim > 1:
             shown = " ".join(reprlib.repr(value).split())
-            raise InputError(
-                f"attribute {name!r} is {shown}, which no netCDF file can hold; give a text, a number, or "
-                "a list of either"
-            )
+            remedy = "give a text, a number, or a list of either"
+            raise InputError(f"attribute {name!r} is {shown}, which no netCDF file can hold; {remedy}")
 
 
 def _validate_coordinate(name: str, kind: str, dataset: xr.Dataset) -> None:
@@ -136,12 +137,6 @@ def _validate_coordinate(name: str, kind: str, dataset: xr.Dataset) -> None:
     repeated = sorted(str(label) for label, count in Counter(labels).items() if count > 1)
     if repeated:
         raise DatasetError(f"coordinate {name!r} lists {repeated[0]!r} more than once")
-
-
-def _validate_transfers(dataset: xr.Dataset) -> None:
-    _validate_coordinate("origin", "U", dataset)
-    if "transfer_status" not in dataset.variables:
-        raise DatasetError("variable 'transfer_latency' needs 'transfer_status', which says which fit")
 
 
 def _validate_numbers(name: str, dataset: xr.Dataset) -> None:
@@ -161,9 +156,8 @@ def _validate_version(dataset: xr.Dataset) -> None:
     if not isinstance(version, int | np.integer) or version < 1:
         raise DatasetError(f"attribute 'schema_version' is {version!r}; this abtune reads {SCHEMA_VERSION}")
     if version > SCHEMA_VERSION:
-        raise DatasetError(
-            f"schema version {version} is newer than this abtune, which reads {SCHEMA_VERSION}; upgrade it"
-        )
+        newer = f"newer than this abtune, which reads {SCHEMA_VERSION}; upgrade it"
+        raise DatasetError(f"schema version {version} is {newer}")
 
 
 def _validate_variable(name: str, variable: Variable, values: xr.DataArray) -> None:
@@ -172,9 +166,8 @@ def _validate_variable(name: str, variable: Variable, values: xr.DataArray) -> N
     kinds = {"f": "fiu", "i": "iu", "U": "UOT", "M": "M"}[variable.kind]
     if values.dtype.kind not in kinds:
         hint = _OF_FLOATS if variable.flags and values.dtype.kind == "f" else ""
-        raise DatasetError(
-            f"variable {name!r} holds {values.dtype}, which is not of kind {variable.kind!r}{hint}"
-        )
+        wrong = f"holds {values.dtype}, which is not of kind {variable.kind!r}{hint}"
+        raise DatasetError(f"variable {name!r} {wrong}")
     units = values.attrs.get("units", variable.units)
     if variable.kind != "M" and units != variable.units:
         raise DatasetError(f"variable {name!r} is in {units!r}; convert it to {variable.units!r}")

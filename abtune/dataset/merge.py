@@ -1,7 +1,6 @@
 """One dataset from several: the union of their shapes, configurations and seeds.
 
-A cell is one shape, configuration and seed. Two datasets may not both have a run in one cell, and they have
-to agree about what was measured. Numbers are copied, never averaged.
+Two datasets may not both have a run in one cell, and they have to agree about what was measured.
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ _MAY_DIFFER = {"rng_seed"}
 def merge_datasets(named: Mapping[str, xr.Dataset]) -> xr.Dataset:
     """Return the union of datasets by the names under which they are recorded, such as their paths.
 
-    Their order decides the order of shapes and configurations. Attributes that all share are kept; the
-    attribute ``sources`` (JSON) has the others. Variables that are not in the schema are left out.
+    Their order decides that of shapes and configurations. Variables that are not in the schema are left
+    out.
     """
     if len(named) < 2:
         raise InputError("there is nothing to merge; give two datasets or more")
@@ -59,8 +58,10 @@ def merge_datasets(named: Mapping[str, xr.Dataset]) -> xr.Dataset:
         for name, variable in VARIABLES.items()
         if variable.dims[: len(RUN)] == RUN and any(name in dataset for dataset in every)
     ]
-    for name in ("run_status", *names):
-        _check_size(name, [len(axes[dim]) for dim in VARIABLES[name].dims])
+    for name in ("run_status", *names):  # the union has room for every shape with every seed
+        size = math.prod(len(axes[dim]) for dim in VARIABLES[name].dims)
+        if size > _MOST:
+            raise DatasetError(f"{name} would take {size * 8 / 2**30:.0f} GiB; merge fewer datasets at once")
     present = {
         name: _aligned(dataset, "run_status", axes) != RunStatus.MISSING for name, dataset in named.items()
     }
@@ -86,10 +87,7 @@ def merge_datasets(named: Mapping[str, xr.Dataset]) -> xr.Dataset:
 
 
 def mixed_shapes(named: Mapping[str, xr.Dataset]) -> list[str]:
-    """Return the shapes whose configurations come from different datasets.
-
-    What changed between two measurements counts there as a difference between configurations.
-    """
+    """Return the shapes whose configurations come from different datasets."""
     files: dict[str, dict[str, set[str]]] = {}
     for name, dataset in named.items():
         made = dataset["run_status"].transpose(*RUN).values != RunStatus.MISSING
@@ -104,21 +102,12 @@ def left_out(named: Mapping[str, xr.Dataset]) -> list[str]:
     return sorted({str(name) for dataset in named.values() for name in dataset.data_vars} - VARIABLES.keys())
 
 
-def _check_size(name: str, sizes: Sequence[int]) -> None:
-    """Refuse an array that memory does not hold: the union has room for every shape with every seed."""
-    if math.prod(sizes) > _MOST:
-        raise DatasetError(
-            f"{name} would take {math.prod(sizes) * 8 / 2**30:.0f} GiB; merge fewer datasets at once"
-        )
-
-
 def _aligned(dataset: xr.Dataset, name: str, axes: Mapping[str, Sequence[Any]]) -> npt.NDArray[Any]:
     """Return a variable of single runs over the axes of the union, filled where there is no run."""
     part = dataset[name]
     part = part.assign_coords({dim: np.arange(part.sizes[dim]) for dim in _MORE if dim in part.dims})
     labels = {str(dim): list(axes[str(dim)]) for dim in part.dims}
-    values: npt.NDArray[Any] = part.reindex(labels, fill_value=VARIABLES[name].fill).values
-    return values
+    return part.reindex(labels, fill_value=VARIABLES[name].fill).values
 
 
 def _check_apart(present: Mapping[str, npt.NDArray[np.bool_]], axes: Mapping[str, Sequence[Any]]) -> None:
@@ -128,11 +117,10 @@ def _check_apart(present: Mapping[str, npt.NDArray[np.bool_]], axes: Mapping[str
     for number, (name, made) in enumerate(present.items()):
         taken = np.argwhere(made & (owner >= 0))
         if len(taken):
-            labels = [str(axes[axis][index]) for axis, index in zip(RUN, taken[0], strict=True)]
+            shape, config, seed = (axes[axis][index] for axis, index in zip(RUN, taken[0], strict=True))
             raise DatasetError(
-                f"{names[owner[tuple(taken[0])]]} and {name} both have a run of {labels[0]}, "
-                f"{labels[1]}, seed {labels[2]} ({count(len(taken), 'such run')}); a run counts "
-                "once, so take it out of one of them"
+                f"{names[owner[tuple(taken[0])]]} and {name} both have a run of {shape}, {config}, seed "
+                f"{seed} ({count(len(taken), 'such run')}); a run counts once, so take it out of one of them"
             )
         owner[made] = number
 
@@ -144,10 +132,8 @@ def _check_pairs(present: Mapping[str, npt.NDArray[np.bool_]], axes: Mapping[str
     if len(mixed):
         shape, seed = (axes[axis][at] for axis, at in zip(("shape", "seed"), mixed[0], strict=True))
         files = " and ".join(name for name, runs in zip(present, made, strict=True) if runs[tuple(mixed[0])])
-        raise DatasetError(
-            f"{files} both have runs of {shape}, seed {seed}, which would become one pair; give one of them "
-            "other seed numbers"
-        )
+        pair = f"runs of {shape}, seed {seed}, which would become one pair"
+        raise DatasetError(f"{files} both have {pair}; give one of them other seed numbers")
 
 
 def _merge_runs(
@@ -176,19 +162,13 @@ def _merge_shapes(name: str, named: Mapping[str, xr.Dataset], shapes: Sequence[s
             if value in {"", None} or value != value:  # noqa: PLR0124 - NaN is not itself
                 continue
             if known.setdefault(shape, value) != value:
-                raise DatasetError(
-                    f"{file}: {name} of {shape} is {value}, but {known[shape]} in another file; one "
-                    "label names two shapes: rename one of them"
-                )
+                differ = f"{name} of {shape} is {value}, but {known[shape]} in another file"
+                raise DatasetError(f"{file}: {differ}; one label names two shapes: rename one of them")
     return np.array([known.get(shape, VARIABLES[name].fill) for shape in shapes], dtype=object)
 
 
 def _merge_attrs(named: Mapping[str, _Attrs]) -> dict[str, Any]:
-    """Return the attributes of the union of datasets: what all share, and ``sources`` with the others.
-
-    Conditions under which the numbers came about may be unknown, but may not contradict each other. Other
-    attributes may differ, such as the version of TVM: that may be the very thing to be compared.
-    """
+    """Return what all share, and ``sources`` with the others; they may not contradict each other."""
     plain = {
         name: {key: np.asarray(value).tolist() for key, value in attrs.items()}
         for name, attrs in named.items()
@@ -198,10 +178,8 @@ def _merge_attrs(named: Mapping[str, _Attrs]) -> dict[str, Any]:
         for fact, value in _facts(attrs):
             first, known = seen.setdefault(fact, (name, value))
             if value != known:
-                raise DatasetError(
-                    f"{fact} is {_shown(known)} in {first}, but {_shown(value)} in {name}; datasets "
-                    "that were measured differently cannot be merged"
-                )
+                differ = f"{fact} is {_shown(known)} in {first}, but {_shown(value)} in {name}"
+                raise DatasetError(f"{differ}; datasets that were measured differently cannot be merged")
     shared = _shared(list(plain.values()))
     own = [
         {"file": name, **{key: _parsed(attrs, key) for key in attrs if attrs[key] != shared.get(key)}}

@@ -58,16 +58,11 @@ def open_dataset(path_or_name: str | os.PathLike[str]) -> xr.Dataset:
         If there is neither a file nor a bundled dataset of this name, or it is no name.
     """
     if not isinstance(path_or_name, str | os.PathLike):
-        raise InputError(
-            f"a dataset is opened by its path or name, not by {_shown(path_or_name)}; there are: "
-            f"{', '.join(BUNDLED)}"
-        )
+        known = f"there are: {', '.join(BUNDLED)}"
+        raise InputError(f"a dataset is opened by its path or name, not by {_shown(path_or_name)}; {known}")
     path = _resolve(path_or_name)
     if path.suffix.lower() != ".nc" and os.access(path, os.R_OK) and not is_netcdf(path):
-        raise DatasetError(
-            f"{path}: not a netCDF file; for results of another tool: abtune import {shlex.quote(str(path))} "
-            f"--out {shlex.quote(f'{path.stem}.nc')}"
-        )
+        raise DatasetError(f"{path}: not a netCDF file; for results of another tool: {_import_command(path)}")
     limit = most_gib(_MOST_GIB)
     try:
         with xr.open_dataset(path, engine="netcdf4") as lazy:
@@ -79,10 +74,8 @@ def open_dataset(path_or_name: str | os.PathLike[str]) -> xr.Dataset:
         raise DatasetError(f"{path}: not a netCDF file, or damaged ({_reason(error)})") from None
     if dataset is None:
         size = f"{gib:,.0f}" if gib >= 1 else f"{gib:.1g}"
-        raise DatasetError(
-            f"{path}: would take {size} GiB of memory, and the most is {limit:g} GiB; set {LIMIT_VARIABLE} "
-            "to read it"
-        )
+        most = f"and the most is {limit:g} GiB; set {LIMIT_VARIABLE} to read it"
+        raise DatasetError(f"{path}: would take {size} GiB of memory, {most}")
     try:
         validate(dataset)
     except DatasetError as error:
@@ -159,9 +152,9 @@ def _resolve(path_or_name: str | os.PathLike[str]) -> Path:
     path = Path(path_or_name)
     try:
         if path.is_dir():
+            command = _import_command(path, "--run NAME=")
             raise DatasetError(
-                f"{path}: is a folder, not a netCDF file; for the work_dir of a search: abtune import "
-                f"--run NAME={shlex.quote(str(path))} --out {shlex.quote(f'{path.stem}.nc')}"
+                f"{path}: is a folder, not a netCDF file; for the work_dir of a search: {command}"
             )
         if path.exists():
             return path
@@ -172,6 +165,10 @@ def _resolve(path_or_name: str | os.PathLike[str]) -> Path:
     if path.suffix or len(path.parts) > 1:
         raise DatasetError(f"{path}: no such file; make one with abtune sweep, or see abtune datasets")
     raise unknown_name("dataset", str(path_or_name), BUNDLED)
+
+
+def _import_command(path: Path, run: str = "") -> str:
+    return f"abtune import {run}{shlex.quote(str(path))} --out {shlex.quote(f'{path.stem}.nc')}"
 
 
 def _shown(value: object) -> str:

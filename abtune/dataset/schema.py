@@ -1,8 +1,6 @@
 """The dataset's contract: which variables there are, over which dimensions, in which units.
 
-The two halves of abtune meet in this room and nowhere else. Measuring builds a dataset (``build``), and
-analysis accepts what passes the checks (``check``). Any program that writes the same netCDF variables can be
-analysed without the measuring code.
+Any program that writes the same netCDF variables can be analysed without the measuring code.
 """
 
 from __future__ import annotations
@@ -84,32 +82,16 @@ class TransferStatus(IntEnum):
     MISSING = 4
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Variable:
-    """One variable of the schema.
-
-    Attributes
-    ----------
-    dims : tuple of str
-        Dimensions, in order.
-    kind : str
-        NumPy kind: ``"f"`` float, ``"i"`` integer, ``"U"`` text, ``"M"`` time (UTC).
-    units : str
-        UDUNITS notation; ``"1"`` where there is none.
-    long_name : str
-        What it is, in words.
-    flags : type of IntEnum or None
-        The values of an enumeration, written as CF ``flag_values`` and ``flag_meanings``.
-    required : bool
-        Whether a dataset without it is refused.
-    """
+    """One variable of the schema."""
 
     dims: tuple[str, ...]
-    kind: str
-    units: str
+    kind: str  # of NumPy: "f" float, "i" integer, "U" text, "M" time (UTC)
+    units: str  # UDUNITS notation; "1" where there is none
     long_name: str
-    flags: type[IntEnum] | None
-    required: bool
+    flags: type[IntEnum] | None = None  # an enumeration, written as CF flag_values and flag_meanings
+    required: bool = False
 
     @property
     def attrs(self) -> dict[str, Any]:
@@ -130,48 +112,36 @@ class Variable:
         return {"f": math.nan, "U": "", "M": np.datetime64("NaT", "ms")}[self.kind]
 
 
-def _variable(
-    dims: tuple[str, ...],
-    kind: str,
-    units: str,
-    long_name: str,
-    *,
-    flags: type[IntEnum] | None = None,
-    required: bool = False,
-) -> Variable:
-    return Variable(dims=dims, kind=kind, units=units, long_name=long_name, flags=flags, required=required)
-
-
 VARIABLES: Mapping[str, Variable] = {
-    "latency": _variable(
+    "latency": Variable(
         REPEAT, "f", "s", "time of one call of the winner, measured again after the search", required=True
     ),
-    "run_status": _variable(RUN, "i", "1", "outcome of the tuning run", flags=RunStatus, required=True),
-    "workload": _variable(("shape",), "U", "1", "kind of tensor workload", required=True),
-    "flop": _variable(("shape",), "f", "1", "floating-point operations of one call"),
-    "search_latency": _variable(RUN, "f", "s", "time of the winner as the search itself measured it"),
-    "trial_latency": _variable(TRIAL, "f", "s", "time of each candidate, in the order of the search"),
-    "trial_status": _variable(TRIAL, "i", "1", "outcome of each candidate", flags=TrialStatus),
-    "trial_origin": _variable(TRIAL, "i", "1", "whose search found each candidate", flags=TrialOrigin),
-    "tuning_time": _variable(RUN, "f", "s", "time spent on the run: searching, building and measuring"),
-    "started": _variable(RUN, "M", "milliseconds since 1970-01-01", "start of the run (UTC)"),
-    "finished": _variable(RUN, "M", "milliseconds since 1970-01-01", "end of the run (UTC)"),
-    "device": _variable(RUN, "U", "1", "device that measured the winner"),
-    "host": _variable(RUN, "U", "1", "machine that measured the winner"),
-    "sm_clock": _variable(ROUND, "f", "MHz", "clock of the multiprocessors in the round"),
-    "temperature": _variable(ROUND, "f", "degC", "temperature of the device in the round"),
-    "throttle_reasons": _variable(
+    "run_status": Variable(RUN, "i", "1", "outcome of the tuning run", flags=RunStatus, required=True),
+    "workload": Variable(("shape",), "U", "1", "kind of tensor workload", required=True),
+    "flop": Variable(("shape",), "f", "1", "floating-point operations of one call"),
+    "search_latency": Variable(RUN, "f", "s", "time of the winner as the search itself measured it"),
+    "trial_latency": Variable(TRIAL, "f", "s", "time of each candidate, in the order of the search"),
+    "trial_status": Variable(TRIAL, "i", "1", "outcome of each candidate", flags=TrialStatus),
+    "trial_origin": Variable(TRIAL, "i", "1", "whose search found each candidate", flags=TrialOrigin),
+    "tuning_time": Variable(RUN, "f", "s", "time spent on the run: searching, building and measuring"),
+    "started": Variable(RUN, "M", "milliseconds since 1970-01-01", "start of the run (UTC)"),
+    "finished": Variable(RUN, "M", "milliseconds since 1970-01-01", "end of the run (UTC)"),
+    "device": Variable(RUN, "U", "1", "device that measured the winner"),
+    "host": Variable(RUN, "U", "1", "machine that measured the winner"),
+    "sm_clock": Variable(ROUND, "f", "MHz", "clock of the multiprocessors in the round"),
+    "temperature": Variable(ROUND, "f", "degC", "temperature of the device in the round"),
+    "throttle_reasons": Variable(
         ROUND, "f", "1", "why the clock was not higher in the round: sum of NVML's nvmlClocksEventReason bits"
     ),
-    "winner": _variable(RUN, "U", "1", "trace of the winning schedule (JSON)"),
-    "failure": _variable(RUN, "U", "1", "why the run failed"),
-    "transfer_latency": _variable(
+    "winner": Variable(RUN, "U", "1", "trace of the winning schedule (JSON)"),
+    "failure": Variable(RUN, "U", "1", "why the run failed"),
+    "transfer_latency": Variable(
         (*TRANSFER, "round", "repeat"), "f", "s", "time of one call of a winner of origin, built as config"
     ),
-    "transfer_status": _variable(
+    "transfer_status": Variable(
         TRANSFER, "i", "1", "outcome of a winner of origin, built as config", flags=TransferStatus
     ),
-    "transfer_kernel": _variable(TRANSFER, "U", "1", "hash of the kernel that was timed"),
+    "transfer_kernel": Variable(TRANSFER, "U", "1", "hash of the kernel that was timed"),
 }
 
 COORDINATES = {

@@ -1,8 +1,4 @@
-"""What an importer is: the one type by which the command line and the registry know all of them.
-
-To add one, write an :class:`Importer` and give it a line in ``importers``. Its subcommand, its options and
-its help follow from it.
-"""
+"""What an importer is: the one type by which the command line and the registry know all of them."""
 
 from __future__ import annotations
 

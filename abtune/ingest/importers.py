@@ -1,9 +1,4 @@
-"""The registry of importers, and how one of them is found for a file.
-
-Whether an importer reads a file is its own to say. The registry only compares the answers: it sends a file
-that is certainly of another kind to the importer that reads it, and it finds the one importer that reads
-all of some files.
-"""
+"""The registry of importers, and how one of them is found for a file, by what each says it can read."""
 
 from __future__ import annotations
 
@@ -29,14 +24,14 @@ IMPORTERS: Mapping[str, str] = {
     "published": "abtune.ingest.published:PUBLISHED",
     "databases": "abtune.ingest.searches.databases:DATABASES",
     "logs": "abtune.ingest.searches.logs:LOGS",
-    "kernel-tuner": "abtune.ingest.searches.kernel_tuner:KERNEL_TUNER",
+    "kernel-tuner": "abtune.ingest.searches.trial_records:KERNEL_TUNER",
     "timings": "abtune.ingest.timings.timings:TIMINGS",
-    "pyperf": "abtune.ingest.timings.pyperf:PYPERF",
-    "asv": "abtune.ingest.timings.asv:ASV",
-    "criterion": "abtune.ingest.timings.criterion:CRITERION",
-    "go-bench": "abtune.ingest.timings.go_bench:GO_BENCH",
-    "nvbench": "abtune.ingest.timings.nvbench:NVBENCH",
-    "tvm-records": "abtune.ingest.searches.tvm_records:TVM_RECORDS",
+    "pyperf": "abtune.ingest.timings.benchmark_tools:PYPERF",
+    "asv": "abtune.ingest.timings.benchmark_tools:ASV",
+    "criterion": "abtune.ingest.timings.benchmark_tools:CRITERION",
+    "go-bench": "abtune.ingest.timings.benchmark_tools:GO_BENCH",
+    "nvbench": "abtune.ingest.timings.benchmark_tools:NVBENCH",
+    "tvm-records": "abtune.ingest.searches.trial_records:TVM_RECORDS",
 }
 
 
@@ -102,9 +97,8 @@ def recognise(sources: Sequence[Source]) -> Importer:
             raise InputError(f"{source.path}: no importer knows this content{also}; {hint}")
         able = left
     if len(able) > 1:
-        raise InputError(
-            f"{sources[0].path}: {_listed(able)} can read this; name one: abtune import {able[0].name} ..."
-        )
+        remedy = f"name one: abtune import {able[0].name} ..."
+        raise InputError(f"{sources[0].path}: {_listed(able)} can read this; {remedy}")
     return able[0]
 
 
@@ -127,16 +121,13 @@ def _listed(importers: Sequence[Importer]) -> str:
 def run_importer(importer: Importer, sources: Sequence[Source], values: Values) -> Imported:
     """Return what an importer makes of the sources."""
     if importer.inputs is Inputs.ONE_FILE and len(sources) != 1:
-        raise InputError(
-            f"{importer.name} reads one file, and {len(sources)} are given; import each by itself"
-        )
+        given = f"{len(sources)} are given; import each by itself"
+        raise InputError(f"{importer.name} reads one file, and {given}")
     for source in sources:
         readers = _readers(source.path)
         if readers and importer not in readers:
-            other = readers[0]
-            raise DatasetError(
-                f"{source.path}: is not {importer.kind} but {other.kind}: abtune import {other.name}"
-            )
+            own, other = importer.kind, readers[0]
+            raise DatasetError(f"{source.path}: is not {own} but {other.kind}: abtune import {other.name}")
     return importer.read(sources, values)
 
 
@@ -153,12 +144,11 @@ def _check_readable(path: Path) -> None:
         exists = path.exists()
     except OSError as error:
         raise DatasetError(f"cannot read {path}: {error.strerror}") from None
+    names = ", ".join(importer_names())
     if not exists:
-        raise DatasetError(
-            f"cannot read {path}: there is no such file, and no importer of that name; there are "
-            f"{', '.join(importer_names())}"
-        )
+        nothing = f"there is no such file, and no importer of that name; there are {names}"
+        raise DatasetError(f"cannot read {path}: {nothing}")
     if not os.access(path, os.R_OK):
         raise DatasetError(f"cannot read {path}: {os.strerror(errno.EACCES)}")
     if not known:
-        raise InputError(f"{path}: is no regular file; name its importer: {', '.join(importer_names())}")
+        raise InputError(f"{path}: is no regular file; name its importer: {names}")

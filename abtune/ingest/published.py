@@ -1,11 +1,8 @@
 """Published tables of throughputs or times, one number for each shape and configuration.
 
-The first column of such a markdown table is headed ``Shape`` and holds labels. Every further column is a
-configuration; its heading may say its unit in brackets, and numbers without a unit are GFLOPS. A throughput
-needs a label from which its operations can be counted; for times, any label is a shape. A column ``boost``,
-``speedup`` or ``ratio`` is checked against the others and then dropped. A text may hold several tables of the
-same configurations. A file of CSV is one table, and has to be told its unit. One number is one seed, and the
-analysis says how little that supports. Every step takes time linear in the text.
+The first column of such a markdown table is headed ``Shape``; every further column is a configuration. A
+throughput needs a label from which its operations can be counted. A column ``boost``, ``speedup`` or
+``ratio`` is checked against the others and then dropped. CSV is one table, and has to be told its unit.
 """
 
 from __future__ import annotations
@@ -28,7 +25,7 @@ from abtune.errors import AbtuneError, DatasetError, InputError, unknown_name
 from abtune.ingest.importer import Imported, Importer, Inputs, Option, Values
 from abtune.ingest.sources import Source, import_command, recorded_path
 from abtune.ingest.tables import csv_rows, is_long
-from abtune.ingest.texts import read_text
+from abtune.ingest.texts import naming, read_text
 from abtune.ingest.units import FLOPS, LONGEST_CELL, PER_SECOND, UNITS, Heading, read_heading, unit_named
 from abtune.shapes import Conv2d, Shape, parse_shape
 from abtune.text import shortened, to_number
@@ -61,7 +58,7 @@ def _read(sources: Sequence[Source], values: Values) -> Imported:
     return Imported(dataset=dataset, notes=(note,) if "assumed_unit" in dataset.attrs else ())
 
 
-def _recognises(path: Path, text: str) -> bool:  # noqa: ARG001 - the text tells
+def _recognises(_: Path, text: str) -> bool:
     if _is_csv(text):
         return True
     lines = (line.strip().removeprefix("|") for line in text.splitlines())
@@ -118,15 +115,11 @@ class _Row:
 def read_published(path: Path, *, unit: str = "") -> xr.Dataset:
     """Return the dataset of a file, as :func:`parse_published` reads its text."""
     text = read_text(path)
-    if not unit and _is_csv(text) and _read_columns(next(_rows_of_csv(text))[1], 1, unit).assumed:
-        raise InputError(
-            f"{path}: nothing says what its numbers are; if they are milliseconds: "
-            f"{import_command(path, '--unit ms')}"
-        )
-    try:
+    if not unit and _is_csv(text) and _read_columns(next(_rows_of_csv(text))[1], unit).assumed:
+        command = import_command(path, "--unit ms")
+        raise InputError(f"{path}: nothing says what its numbers are; if they are milliseconds: {command}")
+    with naming(path):
         return parse_published(text, unit=unit, attrs={"sources": json.dumps([recorded_path(path)])})
-    except (DatasetError, InputError) as error:
-        raise DatasetError(f"{path}: {error}") from None
 
 
 def parse_published(text: str, *, unit: str = "", attrs: dict[str, Any] | None = None) -> xr.Dataset:
@@ -140,15 +133,13 @@ def parse_published(text: str, *, unit: str = "", attrs: dict[str, Any] | None =
     seen: dict[str, int] = {}
     for row in rows:
         if (first := seen.setdefault(row.label, row.line)) != row.line:
-            raise DatasetError(
-                f"line {row.line}: shape {shortened(row.label, 100)} is already in line {first}; for several "
-                "timings of a shape, write a line for each: shape,config,seed,time_ms"
-            )
+            remedy = "for several timings of a shape, write a line for each: shape,config,seed,time_ms"
+            again = f"line {row.line}: shape {shortened(row.label, 100)} is already in line {first}"
+            raise DatasetError(f"{again}; {remedy}")
     latency = np.array([row.latency for row in rows])
     if np.isnan(latency).all():
         raise DatasetError(
-            f"line {rows[0].line}: no number in this row or any other; put in what was measured, or give the "
-            "right file"
+            f"line {rows[0].line}: no number in this row or any other; put in what was measured"
         )
     dataset = make_dataset(
         latency[:, :, np.newaxis],
@@ -165,7 +156,7 @@ def _is_csv(text: str) -> bool:
     """Return whether a text is surely CSV with a line for each shape, a column for each configuration."""
     try:
         (_, heading), (_, row) = itertools.islice(csv_rows(text), 2)
-        names = _read_columns(heading, 1, _ASSUMED_UNIT).configs
+        names = _read_columns(heading, _ASSUMED_UNIT).configs
         numbers = [to_number(cell) for cell in row[1 : len(names) + 1] if cell.casefold() not in _MISSING]
     except (ValueError, AbtuneError):
         return False
@@ -193,22 +184,23 @@ def _read_tables(lines: Iterable[tuple[int, list[str]]], unit: str) -> tuple[_Co
     first: _Columns | None = None
     columns: _Columns | None = None
     for number, cells in lines:
+        is_heading = len(cells) > 1 and cells[0].casefold() == "shape"
         if not cells:
             columns = None  # the table has ended
-            continue
-        is_heading = len(cells) > 1 and cells[0].casefold() == "shape"
-        longest = max(map(len, cells))
-        if (is_heading or columns is not None) and longest > LONGEST_CELL:
-            raise DatasetError(
-                f"line {number}: a cell has {longest:,} characters, and the most is {LONGEST_CELL:,}; take "
-                "the line out"
-            )
-        if is_heading:
-            columns = _read_columns(cells, number, unit)
-            first = first or columns
-            _check_same(columns, first, number)
-        elif columns is not None and not all(map(_RULE.fullmatch, cells)):
-            rows.append(_read_row(cells, columns, number))
+        elif is_heading or columns is not None:
+            try:
+                longest = max(map(len, cells))
+                if longest > LONGEST_CELL:
+                    most = f"and the most is {LONGEST_CELL:,}; take the line out"
+                    raise DatasetError(f"a cell has {longest:,} characters, {most}")
+                if is_heading:
+                    columns = _read_columns(cells, unit)
+                    first = first or columns
+                    _check_same(columns, first)
+                elif columns is not None and not all(map(_RULE.fullmatch, cells)):
+                    rows.append(_read_row(cells, columns, number))
+            except (DatasetError, InputError) as error:
+                raise DatasetError(f"line {number}: {error}") from None
     if first is None or not rows:
         raise DatasetError("no table here; its heading would start with | Shape |, and rows would follow")
     return first, rows
@@ -224,79 +216,66 @@ def _bare(cell: str) -> str:
     return cell
 
 
-def _read_columns(cells: Sequence[str], line: int, unit: str) -> _Columns:
+def _read_columns(cells: Sequence[str], unit: str) -> _Columns:
     """Return the columns of a heading. A column without a unit of its own has ``unit``."""
-    try:
-        headings = [
-            Heading(name="boost", unit="")
-            if _QUOTIENT.fullmatch(cell.casefold())
-            else read_heading(cell, (*UNITS, "%"))
-            for cell in cells[1:]
-            if cell
-        ]
-    except InputError as error:
-        raise DatasetError(f"line {line}: {error}") from None
+    quotients = [_QUOTIENT.fullmatch(cell.casefold()) is not None for cell in cells[1:] if cell]
+    headings = [
+        Heading(name="boost", unit="") if quotient else read_heading(cell, (*UNITS, "%"))
+        for cell, quotient in zip(filter(None, cells[1:]), quotients, strict=True)
+    ]
     is_boost = [heading.name.casefold() == "boost" for heading in headings]
     named = [heading for heading, boost in zip(headings, is_boost, strict=True) if not boost]
     configs = tuple(heading.name for heading in named)
     few = len(set(configs)) < max(2, len(configs))
     if few or sum(is_boost) > 1 or len(headings) < len(cells) - 1:
-        raise DatasetError(
-            f"line {line}: a heading needs Shape, a name of its own for each of two or more configurations, "
-            "and at most one boost"
-        )
+        needs = "Shape, a name of its own for each of two or more configurations, and at most one boost"
+        raise DatasetError(f"a heading needs {needs}")
     for heading, boost in zip(headings, is_boost, strict=True):
         if heading.unit and boost is not (heading.unit == "%"):
-            raise DatasetError(
-                f"line {line}: column {shortened(heading.name)!r} is in {heading.unit}; a boost is in %, and "
-                "nothing else is; take the column out"
-            )
+            column = f"column {shortened(heading.name)!r} is in {heading.unit}"
+            raise DatasetError(f"{column}; a boost is in %, and nothing else is; take the column out")
     units = tuple(heading.unit or unit for heading in named)
     bare = [config for config, own in zip(configs, units, strict=True) if not own]
     if bare and len(bare) < len(configs):
         name = shortened(bare[0])
-        raise DatasetError(
-            f"line {line}: column {name!r} has no unit beside one that has; name it '{name} (ms)' or "
-            f"'{name} (GFLOPS)', whichever it is, or give --unit"
-        )
+        remedy = f"name it '{name} (ms)' or '{name} (GFLOPS)', whichever it is, or give --unit"
+        raise DatasetError(f"column {name!r} has no unit beside one that has; {remedy}")
     return _Columns(
         configs=configs,
         units=tuple(own or _ASSUMED_UNIT for own in units),
         assumed=not all(units),
         numbers=tuple(index for index, boost in enumerate(is_boost, start=1) if not boost),
         boost=is_boost.index(True) + 1 if any(is_boost) else None,
-        quotient=any(_QUOTIENT.fullmatch(cell.casefold()) for cell in cells),
+        quotient=any(quotients),
         width=len(cells),
     )
 
 
-def _check_same(columns: _Columns, first: _Columns, line: int) -> None:
+def _check_same(columns: _Columns, first: _Columns) -> None:
     """Check that a table has the configurations of the first one, and units if and only if that one has."""
     if columns.configs != first.configs:
         here, above = (", ".join(map(shortened, table.configs[:12])) for table in (columns, first))
-        raise DatasetError(f"line {line}: configurations are {here}, but above {above}")
+        raise DatasetError(f"configurations are {here}, but above {above}")
     if columns.assumed != first.assumed:
         without = "this table" if columns.assumed else "the first table"
-        raise DatasetError(
-            f"line {line}: {without} says no unit, though another does; give all headings their units, or "
-            "--unit for those without"
-        )
+        remedy = "give all headings their units, or --unit for those without"
+        raise DatasetError(f"{without} says no unit, though another does; {remedy}")
 
 
 def _read_row(cells: Sequence[str], columns: _Columns, line: int) -> _Row:
     if len(cells) != columns.width:
-        raise DatasetError(f"line {line}: {len(cells)} cells under a heading of {columns.width}")
-    shape = _read_label(cells[0], columns, line)
+        raise DatasetError(f"{len(cells)} cells under a heading of {columns.width}")
+    shape = _read_label(cells[0], columns)
     latency = tuple(
-        _read_latency(cells[index], unit, shape, line)
+        _read_latency(cells[index], unit, shape)
         for index, unit in zip(columns.numbers, columns.units, strict=True)
     )
     if columns.boost is not None:
-        _check_boost(cells[columns.boost], latency, line, quotient=columns.quotient)
+        _check_boost(cells[columns.boost], latency, quotient=columns.quotient)
     return _Row(line=line, label=cells[0], shape=shape, latency=latency)
 
 
-def _read_label(label: str, columns: _Columns, line: int) -> Shape | None:
+def _read_label(label: str, columns: _Columns) -> Shape | None:
     """Return the sizes that a label names; None for any other label, if no throughput needs them."""
     try:
         return parse_shape(label)
@@ -305,14 +284,11 @@ def _read_label(label: str, columns: _Columns, line: int) -> Shape | None:
     for name, unit in zip(columns.configs, columns.units, strict=True):
         if unit not in PER_SECOND:
             raise DatasetError(
-                f"line {line}: {near}; labels are such as {_LABELS}, from which the operations of a "
-                "throughput are counted; if these are times, for which any label will do, say so: "
-                f"'{shortened(name)} (ms)'"
+                f"{near}; labels are such as {_LABELS}, from which operations of a throughput are counted; "
+                f"if these are times, for which any label will do, say so: '{shortened(name)} (ms)'"
             )
     if not label or _is_summary(label):
-        raise DatasetError(
-            f"line {line}: {shortened(label)!r} is not the label of a shape; take the line out"
-        )
+        raise DatasetError(f"{shortened(label)!r} is not the label of a shape; take the line out")
     return None
 
 
@@ -325,22 +301,20 @@ def _is_summary(label: str) -> bool:
     )
 
 
-def _read_latency(cell: str, unit: str, shape: Shape | None, line: int) -> float:
+def _read_latency(cell: str, unit: str, shape: Shape | None) -> float:
     """Return a throughput or a time in seconds, NaN where there is none; a throughput has a shape."""
     if cell.casefold() in _MISSING:
         return math.nan
-    number = _read_number(
-        cell, line, "; write it with a decimal point and nothing else, or - if there is none"
-    )
+    number = _read_number(cell, "; write it with a decimal point and nothing else, or - if there is none")
     if not 1e-30 < number < math.inf:
         what = "time" if unit in PER_SECOND else "throughput"
-        raise DatasetError(f"line {line}: a {what} must be positive, not {shortened(cell)}")
+        raise DatasetError(f"a {what} must be positive, not {shortened(cell)}")
     if shape is None or unit in PER_SECOND:
         return number / PER_SECOND[unit]
     return published_flop(shape) / (number * FLOPS[unit])
 
 
-def _check_boost(cell: str, latency: Sequence[float], line: int, *, quotient: bool) -> None:
+def _check_boost(cell: str, latency: Sequence[float], *, quotient: bool) -> None:
     """Check a printed boost or quotient against its row, to its printed digits."""
     if cell.casefold() in _MISSING or len(latency) != 2 or any(map(math.isnan, latency)):
         return
@@ -350,28 +324,25 @@ def _check_boost(cell: str, latency: Sequence[float], line: int, *, quotient: bo
     else:
         name, unit, values = "boost", "%", [100 * (old / new - 1)]
     printed = cell.removesuffix("%").rstrip(" xX\u00d7").replace("\u2212", "-")
-    stated = _read_number(printed, line)
+    stated = _read_number(printed)
     exponent = Decimal(printed).as_tuple().exponent
     half = 0.51 * 10.0 ** min(exponent, 9) if isinstance(exponent, int) else 0.0
     if not any(abs(stated - value) <= half + 1e-12 * (100 + abs(value)) for value in values):  # NaN is not
-        raise DatasetError(
-            f"line {line}: the {name} is printed as {shortened(cell)}, but the row gives "
-            f"{values[0]:.6g}{unit}"
-        )
+        computed = f"{values[0]:.6g}{unit}"
+        raise DatasetError(f"the {name} is printed as {shortened(cell)}, but the row gives {computed}")
 
 
-def _read_number(text: str, line: int, hint: str = "") -> float:
+def _read_number(text: str, hint: str = "") -> float:
     try:
         return to_number(text)
     except ValueError:
-        raise DatasetError(f"line {line}: {shortened(text)!r} is not a number{hint}") from None
+        raise DatasetError(f"{shortened(text)!r} is not a number{hint}") from None
 
 
 def published_flop(shape: Shape) -> int:
     """Return the floating-point operations as published GFLOPS count them: 2 (M N K + M N).
 
-    A convolution counts as the matrix product that it implies, with M = N OH OW, N = K, K = R S C. The
-    convention cancels in a boost; it matters for the latency alone.
+    A convolution counts as the matrix product that it implies: M = N OH OW, N = K, K = R S C.
     """
     if isinstance(shape, Conv2d):
         n, oh, ow, k = shape.output_shape

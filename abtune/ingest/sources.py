@@ -1,11 +1,8 @@
 """Files from elsewhere: which file is which seed of which configuration.
 
-Files are named one by one, as ``NAME=PATH``, or by a pattern over their paths. The files of one configuration
-are its seeds, in the order in which they are given. A seed has to be a fresh draw, so a file that comes
-twice, by name or by content, is refused.
-
-In ``{config}_outputs/{shape}_t=5000/*.txt`` the names in braces say what a piece of the path means, and ``*``
-and ``?`` stand for any characters and any one. None of them stands for a ``/``.
+Files are named one by one, as ``NAME=PATH``, or by a pattern such as
+``{config}_outputs/{shape}_t=5000/*.txt``. A seed has to be a fresh draw, so a file that comes twice, by name
+or by content, is refused.
 """
 
 from __future__ import annotations
@@ -29,26 +26,12 @@ _WORDS = re.compile(r"(\{\w*\}|\*|\?)", re.ASCII)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """A file or folder with the results of one run.
-
-    Attributes
-    ----------
-    path : Path
-        Where it is.
-    config : str
-        The configuration that made it; empty if the file itself tells.
-    shape : str
-        The label of its only shape; empty if the file itself tells.
-    seed : int
-        Its number: as its path says, or among the sources of its configuration and shape.
-    seed_in_path : bool
-        Whether its path says the number.
-    """
+    """A file or folder with the results of one run."""
 
     path: Path
-    config: str = ""
-    shape: str = ""
-    seed: int = 0
+    config: str = ""  # the configuration that made it; empty if the file itself tells
+    shape: str = ""  # the label of its only shape; empty if the file itself tells
+    seed: int = 0  # as its path says, or its number among the sources of its configuration and shape
     seed_in_path: bool = False
 
     @property
@@ -198,9 +181,8 @@ def _check_fields(pattern: str, fields: list[str]) -> None:
         if count > 1:
             raise InputError(f"--pattern has {{{field}}} {count} times; write * for all but one")
     if not fields:
-        raise InputError(
-            f"--pattern {pattern!r} has no field; write {{config}}, {{shape}} or {{seed}} where paths differ"
-        )
+        remedy = "write {config}, {shape} or {seed} where paths differ"
+        raise InputError(f"--pattern {pattern!r} has no field; {remedy}")
 
 
 def _as_wildcard(word: str) -> str:
@@ -233,10 +215,8 @@ def _numbered(paths: list[str], words: list[str]) -> Iterator[Source]:
             continue
         fields = match.groupdict()
         if fields != other.groupdict():
-            raise InputError(
-                f"{path} matches --pattern in two ways, {_shown(fields)} and {_shown(other.groupdict())}; "
-                "write more of the path out"
-            )
+            both = " and ".join(", ".join(map(" ".join, way.groupdict().items())) for way in (match, other))
+            raise InputError(f"{path} matches --pattern in two ways, {both}; write more of the path out")
         config, shape = fields.get("config", ""), fields.get("shape", "")
         yield Source(
             config=config,
@@ -246,7 +226,3 @@ def _numbered(paths: list[str], words: list[str]) -> Iterator[Source]:
             path=Path(path),
         )
         counts[config, shape] += 1
-
-
-def _shown(fields: dict[str, str]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in fields.items())

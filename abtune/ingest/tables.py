@@ -25,10 +25,8 @@ def csv_rows(text: str) -> Iterator[tuple[int, list[str]]]:
             row = [cell.strip() for cell in cells]
             if any(row) and (begun or not row[0].startswith("#")):
                 if row[0].startswith("#"):  # a comment, or a timing of a shape with this name
-                    raise DatasetError(
-                        f"line {reader.line_num}: begins with #, but comments stand above the heading; take "
-                        "the line out"
-                    )
+                    remedy = "comments stand above the heading; take the line out"
+                    raise DatasetError(f"line {reader.line_num}: begins with #, but {remedy}")
                 begun = True
                 yield reader.line_num, row
     except csv.Error as error:

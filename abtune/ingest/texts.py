@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import json
 import re
 from collections import Counter
@@ -10,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from abtune.errors import DatasetError
+from abtune.errors import DatasetError, InputError
 from abtune.files import LIMIT_VARIABLE, most_gib
 from abtune.text import shortened
 
@@ -41,10 +42,7 @@ def load_text(path: Path) -> str:
 
 
 def read_beginning(path: Path) -> str:
-    """Return the first MiB of a regular file, by which its kind is known; empty for anything else.
-
-    A pipe would lose what is read here, so none is.
-    """
+    """Return the first MiB of a regular file; empty for anything else: a pipe would lose it."""
     try:
         if not path.is_file():
             return ""
@@ -64,10 +62,8 @@ def _decoded(path: Path) -> Iterator[str]:
                 raise DatasetError(f"{path}: is netCDF, not a text; if it is a dataset: abtune analyze")
             size += len(chunk)
             if size > limit * 2**30:
-                raise DatasetError(
-                    f"{path}: has more than {limit:g} GiB, the most that is read; give a smaller file, or "
-                    f"set {LIMIT_VARIABLE}"
-                )
+                remedy = f"give a smaller file, or set {LIMIT_VARIABLE}"
+                raise DatasetError(f"{path}: has more than {limit:g} GiB, the most that is read; {remedy}")
             if b"\0" in chunk:
                 raise DatasetError(f"{path}: not a text in UTF-8; convert it, or give the right file")
             yield decoder.decode(chunk)
@@ -78,21 +74,31 @@ class _RepeatedKeyError(Exception):
     """One object of JSON has a key twice; Python would keep the last value without a word."""
 
 
-def parse_json(text: str, where: str) -> Any:
-    """Return what a JSON document holds."""
+@contextlib.contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Put the path of a file before what is said to be wrong with it."""
+    try:
+        yield
+    except (DatasetError, InputError) as error:
+        raise type(error)(f"{path}: {error}") from None
+
+
+def parse_json(text: str, where: str = "") -> Any:
+    """Return what a JSON document holds; errors begin with ``where``."""
+    where = f"{where}: " if where else ""
     try:
         return json.loads(text, object_pairs_hook=_object)
     except _RepeatedKeyError as error:
-        raise DatasetError(f"{where}: has {error} twice in one object; keep one of them") from None
+        raise DatasetError(f"{where}has {error} twice in one object; keep one of them") from None
     except json.JSONDecodeError as error:
         if error.pos >= len(text.rstrip()) - 1 or error.msg.startswith("Unterminated"):
-            raise DatasetError(f"{where}: the JSON is cut short; write or copy the file again") from None
+            raise DatasetError(f"{where}the JSON is cut short; write or copy the file again") from None
         if error.msg == "Extra data":
-            raise DatasetError(f"{where}: more than one JSON document; give each a file of its own") from None
+            raise DatasetError(f"{where}more than one JSON document; give each a file of its own") from None
         spot = f" at line {error.lineno}" if "\n" in text.strip() else f" at character {error.colno}"
-        raise DatasetError(f"{where}: not JSON{spot}: {error.msg}") from None
+        raise DatasetError(f"{where}not JSON{spot}: {error.msg}") from None
     except (ValueError, RecursionError) as error:
-        raise DatasetError(f"{where}: not JSON: {error}") from None
+        raise DatasetError(f"{where}not JSON: {error}") from None
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

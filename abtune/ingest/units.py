@@ -1,8 +1,4 @@
-"""Units, numbers and headings, as files may write them; nothing is guessed.
-
-A time that is read as a throughput turns a gain into a loss. So a unit is known exactly, or its heading is
-refused. The list of units is closed: a table in another unit has to be converted by whoever knows it.
-"""
+"""Units, numbers and headings. A unit is known exactly or refused: a wrong one turns a gain into a loss."""
 
 from __future__ import annotations
 

@@ -37,10 +37,7 @@ def count_trials(dataset: xr.Dataset, config: str) -> Trials | None:
     tried = sum(by_status.values())
     lost = tried - by_status["ok"]
     return Trials(
-        config=config,
-        tried=tried,
-        by_status=by_status,
-        lost_share=lost / tried if tried else float("nan"),
+        config=config, tried=tried, by_status=by_status, lost_share=lost / tried if tried else float("nan")
     )
 
 

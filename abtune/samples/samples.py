@@ -10,7 +10,7 @@ import xarray as xr
 
 from abtune.dataset.schema import RunStatus, TrialStatus, is_paired
 from abtune.stats.two_sample import Floats, Integers, TwoSample
-from abtune.stats.variance import moments, seed_values
+from abtune.stats.variance import mean_of_known, moments, seed_values
 
 # Attribute of a dataset that has, in place of the winners, the best of so many first trials of each search.
 AT_TRIALS = "at_trials"
@@ -21,21 +21,15 @@ class Samples:
     """One configuration's seeds of every shape."""
 
     config: str
-    value: (
-        Floats  # (shapes, seeds), log seconds: mean over rounds of the median of a round; NaN without timing
-    )
+    value: Floats  # (shapes, seeds), log seconds, by :func:`seed_values`; NaN without timing
     n: Integers  # (shapes,): seeds with a timing
     latency: Floats  # (shapes,), seconds: geometric mean over seeds; the timing itself if there is only one
     noise: Floats  # (shapes,): standard deviation of the log latency over seeds
-    floor: (
-        Floats  # (shapes,): measurement variance of a seed's value, mean over seeds; NaN if never timed twice
-    )
+    floor: Floats  # (shapes,): mean measurement variance of a seed's value; NaN if never timed twice
     failed: Integers  # (shapes,): runs that failed
     missing: Integers  # (shapes,): runs never made though another configuration has that seed
     untimed: Integers  # (shapes,): complete runs whose winner has no timing
-    found_nothing: (
-        Integers  # (shapes,): complete runs that found nothing within the first trials, if compared
-    )
+    found_nothing: Integers  # (shapes,): complete runs without a success in the first trials, if compared
     trials: int  # how many trials these are; 0 where winners are compared
     unpaired: Integers  # (shapes,): timed runs left out because the other run of the pair has no timing
     failed_pairs: Integers  # (shapes,): pairs of which a run failed or found nothing
@@ -49,12 +43,10 @@ def extract_both(dataset: xr.Dataset, baseline: str, candidate: str) -> tuple[Sa
         return sides
     whole = ~np.isnan(sides[0].value + sides[1].value)
     one, two = (_whole_pairs(side, extract(_only(dataset, whole), side.config), whole) for side in sides)
-    status = (
-        dataset["run_status"].sel(config=[baseline, candidate]).transpose("config", "shape", "seed").values
-    )
-    lost = (status == RunStatus.FAILED).any(axis=0)
+    status = dataset["run_status"].sel(config=[baseline, candidate]).transpose("config", "shape", "seed")
+    lost = (status.values == RunStatus.FAILED).any(axis=0)
     if one.trials:  # of the first trials, a complete run without a value found nothing
-        complete = status == RunStatus.COMPLETE
+        complete = status.values == RunStatus.COMPLETE
         lost |= (complete & np.isnan(np.stack([side.value for side in sides]))).any(axis=0)
     return replace(one, failed_pairs=_count(lost)), replace(two, failed_pairs=_count(lost))
 
@@ -93,7 +85,7 @@ def extract(dataset: xr.Dataset, config: str) -> Samples:
         n=values.n,
         latency=_geometric_mean(latency, values.mean),
         noise=np.sqrt(values.variance),
-        floor=_mean_of_known(seeds.measurement_variance),
+        floor=mean_of_known(seeds.measurement_variance),
         failed=_count(status == RunStatus.FAILED),
         missing=_count((status == RunStatus.MISSING) & planned),
         untimed=_count(untimed & ~searched),
@@ -107,8 +99,7 @@ def extract(dataset: xr.Dataset, config: str) -> Samples:
 def _searched(dataset: xr.Dataset, config: str) -> npt.NDArray[np.bool_]:
     """Tell which runs have a history of trials, shape (shapes, seeds)."""
     status = dataset["trial_status"].sel(config=config).transpose("shape", "seed", "trial").values
-    searched: npt.NDArray[np.bool_] = np.any(status != TrialStatus.NOT_RUN, axis=2)
-    return searched
+    return np.any(status != TrialStatus.NOT_RUN, axis=2)
 
 
 def two_sample(baseline: Samples, candidate: Samples) -> TwoSample:
@@ -123,11 +114,10 @@ def what_varies(baseline: Samples, candidate: Samples) -> tuple[Samples, Samples
     if not baseline.paired:
         return baseline, candidate
     pairs = two_sample(baseline, candidate)
+    both = zip((baseline, candidate), (pairs.first, pairs.second), pairs.floor.T, strict=True)
     one, two = (
         replace(side, value=values, noise=np.sqrt(moments(values).variance), floor=floor)
-        for side, values, floor in zip(
-            (baseline, candidate), (pairs.first, pairs.second), pairs.floor.T, strict=True
-        )
+        for side, values, floor in both
     )
     return one, two
 
@@ -139,11 +129,5 @@ def _geometric_mean(latency: Floats, mean_log: Floats) -> Floats:
     return np.where(lone, np.where(known, latency, 0.0).sum(axis=(1, 2, 3)), np.exp(mean_log))
 
 
-def _mean_of_known(values: Floats) -> Floats:
-    known = np.count_nonzero(~np.isnan(values), axis=1)
-    return np.where(known > 0, np.nansum(values, axis=1) / np.maximum(known, 1), np.nan)
-
-
 def _count(which: npt.NDArray[np.bool_]) -> Integers:
-    counted: Integers = np.count_nonzero(which, axis=1).astype(np.int64)
-    return counted
+    return np.count_nonzero(which, axis=1).astype(np.int64)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import xarray as xr
 
 from abtune.text import percent
@@ -23,8 +22,9 @@ def caveats(dataset: xr.Dataset, baseline: str, candidate: str) -> list[str]:
     """Say which share of each side's rounds the GPU was held back in, and by what."""
     if "throttle_reasons" not in dataset:
         return []
-    sides = [_bits(dataset, config) for config in (baseline, candidate)]
-    shares = [float(np.mean(_slowed(bits))) if bits.size else 0.0 for bits in sides]
+    rounds = (dataset["throttle_reasons"].sel(config=[name]).values.ravel() for name in (baseline, candidate))
+    sides = [values[np.isfinite(values)].astype(np.int64) for values in rounds]
+    shares = [float(np.mean((bits & sum(_REASONS)) != 0)) if bits.size else 0.0 for bits in sides]
     if not any(shares):
         return []
     every = np.bitwise_or.reduce(np.concatenate(sides))
@@ -33,14 +33,3 @@ def caveats(dataset: xr.Dataset, baseline: str, candidate: str) -> list[str]:
         f"The GPU held its clock down ({reasons}) in {percent(shares[0])} of the rounds of {baseline} and in "
         f"{percent(shares[1])} of those of {candidate}."
     ]
-
-
-def _bits(dataset: xr.Dataset, config: str) -> npt.NDArray[np.int64]:
-    values = dataset["throttle_reasons"].sel(config=[config]).values.ravel()
-    bits: npt.NDArray[np.int64] = values[np.isfinite(values)].astype(np.int64)
-    return bits
-
-
-def _slowed(bits: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    slowed: npt.NDArray[np.bool_] = (bits & sum(_REASONS)) != 0
-    return slowed

@@ -58,8 +58,7 @@ def extract_transfers(dataset: xr.Dataset, origin: str, baseline: str, candidate
 def _values(dataset: xr.Dataset, name: str, origin: str, config: str) -> npt.NDArray[Any]:
     """Return a variable of the schedules of one configuration as another builds them, by shape and seed."""
     found = dataset[name].sel(origin=[origin], config=[config])  # lists: a name alone loads dask
-    values: npt.NDArray[Any] = found.transpose("shape", "config", "origin", "seed", ...).values[:, 0, 0]
-    return values
+    return found.transpose("shape", "config", "origin", "seed", ...).values[:, 0, 0]
 
 
 def _latency(dataset: xr.Dataset, origin: str, config: str) -> Floats:

@@ -9,25 +9,11 @@ from abtune.stats.two_sample import Floats
 
 
 def best_of(values: Floats, k: int) -> Floats:
-    """Return pseudo-values whose mean is the expected smallest of k values.
+    """Return pseudo-values, shape (shapes, seeds), whose mean is the expected smallest of k values.
 
-    Parameters
-    ----------
-    values : ndarray, shape (shapes, seeds)
-        Log latencies; NaN where there is none.
-    k : int
-        Number of searches of which the best is kept; NaN for shapes with fewer than k + 1 seeds.
-
-    Returns
-    -------
-    ndarray, shape (shapes, seeds)
-        NaN where a value is. Their spread gives the jackknife's standard error, so that whatever takes seeds
-        takes these.
-
-    Notes
-    -----
-    The mean of the smallest over all subsets of k is sum_i w_i x_(i), w_i = C(n - i, k - 1) / C(n, k). The
-    pseudo-value of a seed is n times this minus n - 1 times the same without the seed.
+    NaN where a value is, and for shapes with fewer than k + 1 seeds. Their spread gives the jackknife's
+    standard error. The mean of the smallest over all subsets of k is sum_i w_i x_(i), w_i = C(n - i, k -
+    1)/C(n, k); the pseudo-value of a seed is n times this minus n - 1 times the same without the seed.
     """
     found = np.full(values.shape, np.nan)
     for row, out in zip(values, found, strict=True):
@@ -46,5 +32,4 @@ def best_of(values: Floats, k: int) -> Floats:
 
 
 def _weights(n: int, k: int) -> Floats:
-    weights: Floats = special.binom(n - np.arange(1, n + 1), k - 1) / special.binom(n, k)
-    return weights
+    return special.binom(n - np.arange(1, n + 1), k - 1) / special.binom(n, k)

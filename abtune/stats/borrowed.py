@@ -1,8 +1,6 @@
 """What one run per side says about a shape: an interval with borrowed noise, and a tipping point.
 
-One run per side does not show its own error. Either the noise of the search comes from other runs; then the
-interval is only as good as these runs are comparable. Or the question is reversed: how much noise would make
-this difference chance? Neither is a test, and nothing here gives a p-value.
+Neither is a test, and nothing here gives a p-value.
 """
 
 from __future__ import annotations
@@ -30,11 +28,9 @@ class LentVariance:
 def lend_variance(variance: Floats, freedom: npt.ArrayLike, position: Integers) -> LentVariance:
     """Return for each shape of a table the variance of its own runs elsewhere, or the usual one there.
 
-    ``position`` is the place of each shape among the others, -1 for none. A shape with runs elsewhere gets
-    its posterior variance (d0 s0^2 + d s^2)/(d0 + d), any other the prior s0^2 with d0 degrees of freedom, so
-    its interval is wider the more the noise of shapes differs. No variance has more degrees of freedom than
-    all have in sum. If fewer than three shapes vary, shapes keep their own variance, and others get the mean
-    with the fewest degrees of freedom of any. A variance of zero says nothing and becomes NaN.
+    ``position`` is the place of each shape among the others, -1 for none. A shape with runs elsewhere
+    gets its posterior variance, any other the prior. No variance has more degrees of freedom than all
+    have in sum. A variance of zero says nothing and becomes NaN.
     """
     own = np.where(np.isnan(variance), 0.0, np.maximum(np.asarray(freedom, dtype=np.float64), 0.0))
     prior = _prior(variance, own)
@@ -51,12 +47,10 @@ def lend_variance(variance: Floats, freedom: npt.ArrayLike, position: Integers) 
 def predictive_interval(
     log_ratio: npt.ArrayLike, first: LentVariance, second: LentVariance, *, level: float
 ) -> Interval:
-    """Return the interval of the true log ratio of each shape, from one run per side and lent variances.
+    """Return log r -+ t sqrt(s1^2 + s2^2) from one run per side; NaN where no variance was lent.
 
-    log r -+ t sqrt(s1^2 + s2^2), NaN where nothing was lent. t has the degrees of freedom of the side with
-    fewer. Welch and Satterthwaite's assume independent errors of s1 and s2, but a shape with unusual noise
-    has it on both sides: they cover .87-.91 where shapes differ in their noise, these .95-.96
-    (analysis/degrees_of_freedom.py).
+    t has the degrees of freedom of the side with fewer. Welch's would be too many: a shape with unusual
+    noise has it on both sides (analysis/degrees_of_freedom.py).
     """
     freedom = np.fmin(first.freedom, second.freedom)
     error = np.sqrt(first.variance + second.variance)
@@ -71,8 +65,7 @@ def tipping_point(log_ratio: npt.ArrayLike, *, level: float) -> Floats:
     It is a standard deviation of log latency over runs, about a coefficient of variation.
     """
     z = float(special.ndtri(0.5 + level / 2))
-    point: Floats = np.abs(np.asarray(log_ratio, dtype=np.float64)) / (z * np.sqrt(2))
-    return point
+    return np.abs(np.asarray(log_ratio, dtype=np.float64)) / (z * np.sqrt(2))
 
 
 def _prior(variance: Floats, freedom: Floats) -> Prior:

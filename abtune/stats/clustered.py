@@ -1,8 +1,4 @@
-"""Errors of sums over shapes, clustered by seed.
-
-Runs of different shapes with the same seed number may share a session, so their errors may be correlated.
-Intervals that sum the variances shape by shape would then cover 52 % instead of 95 %.
-"""
+"""Errors of sums over shapes, clustered by seed: runs with one seed number may share a session."""
 
 from __future__ import annotations
 
@@ -28,11 +24,10 @@ class ClusteredVariance:
 def clustered_variance(value: Floats, weight: Floats, floor: Floats | None = None) -> ClusteredVariance:
     """Return the variance of one side's weighted sum over shapes of their means, clustered by seed.
 
-    With complete data of n seeds: the variance of the seeds' sums over n, with n - 1 degrees of freedom. With
-    gaps, each seed contributes the sum over its shapes of weight (x - mean)/sqrt(k (k - 1)), for a shape with
-    k seeds; the variance is the sum of squares of the contributions, unbiased for unequal k (Bell and
-    McCaffrey, Survey Methodology 28, 2002). The floor raises the variance of a shape. NaN if a shape with a
-    weight has fewer than two seeds.
+    Each seed contributes the sum over its shapes of weight (x - mean)/sqrt(k (k - 1)), for a shape with k
+    seeds; the variance is the sum of squares of the contributions (Bell and McCaffrey, Survey Methodology
+    28, 2002). The floor raises the variance of a shape. NaN if a shape with a weight has fewer than two
+    seeds.
     """
     used = weight > 0
     value, weight = value[used], weight[used]
@@ -51,10 +46,7 @@ def clustered_variance(value: Floats, weight: Floats, floor: Floats | None = Non
 
 
 def _freedom(known: Booleans, spread: Floats) -> float:
-    """Return Satterthwaite's degrees of freedom for independent shapes, tr(C)^2/tr(C^2).
-
-    C is the covariance of the contributions; ``spread`` is each shape's share in them.
-    """
+    """Return Satterthwaite's degrees of freedom tr(C)^2/tr(C^2); C is the covariance of the contributions."""
     present = known.astype(np.float64)
     counts = present.sum(axis=1)
     if (counts == present.shape[1]).all() or not spread.any():
@@ -65,11 +57,7 @@ def _freedom(known: Booleans, spread: Floats) -> float:
 
 
 def shared_covariance(samples: TwoSample) -> ClusteredVariance:
-    """Return the mean covariance c of the boosts of two shapes; zero where negative or unknown.
-
-    The clustered variance of the mean over S shapes is (v + (S - 1) c)/S, with v the mean variance of a
-    shape.
-    """
+    """Return the mean covariance of the boosts of two shapes; zero where negative or unknown."""
     shapes = len(samples)
     if shapes < 2:
         return ClusteredVariance(variance=0.0, freedom=1.0)

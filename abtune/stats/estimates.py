@@ -1,13 +1,10 @@
-"""Differences of two means or medians with their standard errors, and their t intervals.
-
-Equal variances are never assumed: a baseline and a candidate rarely have the same noise.
-"""
+"""Differences of two means or medians with their standard errors, for unequal variances, and t intervals."""
 
 from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import special
@@ -31,10 +28,7 @@ class StandardError:
 
 
 def standard_error(samples: TwoSample) -> StandardError:
-    """Return the difference of means with Welch's standard error: se^2 = s1^2/n1 + s2^2/n2.
-
-    Each variance is at least the floor.
-    """
+    """Return the difference of means with Welch's standard error; each variance is at least the floor."""
     one, two = moments(samples.first), moments(samples.second)
     first, second = variances_of_means(samples)
     freedom = welch_freedom(first, second, one.n, two.n)
@@ -54,24 +48,21 @@ def variances_of_means(samples: TwoSample) -> tuple[Floats, Floats]:
 
 def quantile(freedom: Floats, level: float) -> Floats:
     """Return the upper two-sided quantile of Student's t."""
-    upper: Floats = special.stdtrit(freedom, 0.5 + level / 2)
-    return upper
+    return special.stdtrit(freedom, 0.5 + level / 2)
 
 
 def conservative_welch(samples: TwoSample) -> StandardError:
     """Return the difference of means with Welch's standard error and fewer degrees of freedom.
 
-    Welch's own are largest where the noisier side varies little by chance, and there t is too large. At 5 %
-    this does not matter; at 5 % divided by 29 shapes, up to 12 instead of 5 % of reports become wrong, and 8
-    to 10 instead of 5 % of tests of equivalence (analysis/degrees_of_freedom.py). These err in 5 to 6 %, for
-    two points of power at 7 + 7 and 10 + 10 seeds of equal spread.
+    With Welch's own, up to 12 instead of 5 % of reports over 29 shapes err; with these, 5 to 6 %
+    (docs/statistics.md).
     """
     plain, sizes = standard_error(samples), samples.sizes
     own = np.maximum(sizes - 1, 1).astype(np.float64)
     freedom = conservative_freedom(
         plain.freedom, variances_of_means(samples), (own[:, 0], own[:, 1]), sizes[:, 0] - sizes[:, 1]
     )
-    return StandardError(difference=plain.difference, error=plain.error, freedom=freedom)
+    return replace(plain, freedom=freedom)
 
 
 def conservative_freedom(
@@ -79,11 +70,10 @@ def conservative_freedom(
 ) -> Floats:
     """Return the fewest degrees of freedom that the data are compatible with, at most Welch's.
 
-    ``own`` are the degrees of freedom of the two variances, ``more`` the seeds of the first side minus the
-    second. One variance is raised to its one-sided upper confidence limit, given the other, by the F
-    distribution of their ratio: to 95 % for the smaller sample, or to 75 % for the larger variance if the
-    samples are equally large. Taking a nuisance parameter at its worst is from Berger and Boos (1994), DOI
-    10.1080/01621459.1994.10476836; simulation chose the limits.
+    ``own`` are the degrees of freedom of the two variances, ``more`` the seeds of the first side minus
+    the second. One variance is raised to its one-sided upper confidence limit given the other: to 95 %
+    for the smaller sample, or to 75 % for the larger variance if the samples are equally large. The idea
+    is Berger and Boos's (1994), DOI 10.1080/01621459.1994.10476836; simulation chose the limits.
     """
     share = np.where(more == 0, _NOISIER, _SMALLER)
     limits = special.fdtri(own[0], own[1], share), special.fdtri(own[1], own[0], share)
@@ -93,16 +83,15 @@ def conservative_freedom(
         np.where(raises_first, 1.0, limits[1]) * variances[1],
     )
     fewest = np.fmin(freedom, welch_freedom(*worst, own[0] + 1, own[1] + 1))
-    known: Floats = np.where(np.isnan(freedom), np.nan, fewest)
-    return known
+    return np.where(np.isnan(freedom), np.nan, fewest)
 
 
 def median_error(samples: TwoSample) -> StandardError:
     """Return the difference of medians with Price and Bonett's standard error.
 
-    Var = ((x_(n-c+1) - x_(c))/(2 z))^2 with c = (n + 1)/2 - sqrt(n), at least 1, and the z that the binomial
-    distribution gives to that pair (DOI 10.1080/00949650212140); at least pi/2 of the floor over n. Degrees
-    of freedom are infinite. At 5 seeds, with one search in five failing, the interval covers 88.5 %.
+    Var = ((x_(n-c+1) - x_(c))/(2 z))^2 with c = (n + 1)/2 - sqrt(n), at least 1, and the z that the
+    binomial distribution gives to that pair (DOI 10.1080/00949650212140); at least pi/2 of the floor over
+    n.
     """
     shape = (2, len(samples))
     middle, variance = np.full(shape, np.nan), np.full(shape, np.nan)

@@ -1,8 +1,6 @@
 """Variances drawn towards the common level of all shapes, and the t statistics that use them.
 
-Five seeds give a variance to within a factor of about two; 29 shapes together show what is usual. This pays
-where shapes have noise of one kind. It cannot repair a failure that no seed has shown. Source: Smyth (2004),
-DOI 10.2202/1544-6115.1027.
+Source: Smyth (2004), DOI 10.2202/1544-6115.1027.
 """
 
 from __future__ import annotations
@@ -39,9 +37,8 @@ class Prior:
 def fit_prior(variance: Floats, freedom: npt.ArrayLike, *, widening: float) -> Prior:
     """Return the distribution that the variances of many shapes come from, by the moments of log s^2.
 
-    ``widening`` standard errors are added to the spread of the log variances: a wider spread draws them less
-    far. If they spread no more than one common variance explains, that is their mean weighted by degrees of
-    freedom, as in limma since 2017; the limit of the other case is too large on average.
+    ``widening`` standard errors are added to the spread of the log variances, so that they are drawn less
+    far. If one common variance explains their spread, it is their weighted mean, as in limma since 2017.
     """
     own = np.asarray(freedom, dtype=np.float64)
     usable = (variance > 0) & (own > 0)
@@ -61,8 +58,7 @@ def fit_prior(variance: Floats, freedom: npt.ArrayLike, *, widening: float) -> P
 def moderate(variance: Floats, freedom: npt.ArrayLike, *, widening: float) -> Moderation:
     """Return the posterior variances (d0 s0^2 + d s^2)/(d0 + d) with d0 + d degrees of freedom.
 
-    No more degrees of freedom than all positive variances have in sum. Unchanged if fewer than three are
-    positive.
+    No more than all positive variances have in sum. Unchanged if fewer than three are positive.
     """
     own = np.asarray(freedom, dtype=np.float64)
     prior = fit_prior(variance, own, widening=widening)
@@ -77,19 +73,15 @@ def moderate(variance: Floats, freedom: npt.ArrayLike, *, widening: float) -> Mo
 
 
 def moderated(variance: Floats, freedom: npt.ArrayLike) -> Floats:
-    """Return the posterior variances alone, for planning.
-
-    Planned with the variance of five seeds alone, one design in ten that is meant for 80 % power has 34-45 %.
-    """
+    """Return the posterior variances alone, for planning."""
     return moderate(variance, freedom, widening=0.0).variance
 
 
 def moderated_error(samples: TwoSample) -> StandardError:
-    """Return the difference of means with Welch's standard error from moderated variances.
+    """Return the difference of means with Welch's standard error from variances moderated on each side.
 
-    Each side is moderated separately. 29 shapes show only roughly how far their variances agree, and
-    overestimating it makes false alarms at strict levels, so their spread is widened by one standard error.
-    Unlike with every other method, the result of a shape depends on the other shapes.
+    Their spread is widened by one standard error: to overestimate how far they agree makes false alarms.
+    The result of a shape depends on the other shapes.
     """
     one, two = moments(samples.first), moments(samples.second)
     known = [

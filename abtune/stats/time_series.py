@@ -1,6 +1,5 @@
 """Series of consecutive timings of one process, which depend on each other: means, autocorrelations.
 
-All of it is about this one series: its values do not show how much another process would differ.
 ``statsmodels`` is imported on use, because its import takes half a second.
 """
 
@@ -15,7 +14,7 @@ from scipy import fft
 
 from abtune.stats.estimates import StandardError, quantile
 from abtune.stats.two_sample import Floats
-from abtune.stats.variance import welch_freedom
+from abtune.stats.variance import residuals, welch_freedom
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,16 +29,14 @@ class MeanEstimate:
 def cosine_mean(values: npt.ArrayLike) -> MeanEstimate:
     """Return the mean with a standard error that allows for dependence: equally weighted cosines (EWC).
 
-    The long-run variance is the mean square of the first B cosine transforms of the series, its periodogram
-    near frequency zero. The mean over its error has Student's t with B = 0.4 n^(2/3) degrees of freedom
-    (Lazarus et al. 2018, DOI 10.1080/07350015.2018.1506926), exactly so for independent normal values.
-    Coverage of nominal 95 % at 50 and 200 values: .94 and .94 for an autoregression of .6, where intervals
-    for independent values have .67; .79 and .85 for one of .9 (``analysis/simulated_series.py``).
+    The long-run variance is the mean square of the first B cosine transforms. The mean over its error has
+    Student's t with B = 0.4 n^(2/3) degrees of freedom (Lazarus et al. 2018, DOI
+    10.1080/07350015.2018.1506926).
     """
     series = as_series(values)
     n = series.shape[-1]
     freedom = cosine_freedom(n)
-    cosines = fft.dct(centred(series), norm="ortho")[..., 1 : freedom + 1]
+    cosines = fft.dct(residuals(series), norm="ortho")[..., 1 : freedom + 1]
     error = np.sqrt((cosines**2).mean(axis=-1) / n)
     return MeanEstimate(mean=series.mean(axis=-1), error=error, freedom=freedom)
 
@@ -48,7 +45,7 @@ def independent_mean(values: npt.ArrayLike) -> MeanEstimate:
     """Return the mean with the standard error s/sqrt(n) of independent values; see :func:`cosine_mean`."""
     series = as_series(values)
     n = series.shape[-1]
-    error = np.sqrt((centred(series) ** 2).sum(axis=-1) / (n - 1) / n)
+    error = np.sqrt((residuals(series) ** 2).sum(axis=-1) / (n - 1) / n)
     return MeanEstimate(mean=series.mean(axis=-1), error=error, freedom=n - 1)
 
 
@@ -83,20 +80,11 @@ def as_series(values: npt.ArrayLike) -> Floats:
     return series
 
 
-def centred(series: Floats) -> Floats:
-    """Return each series minus its mean; exactly zero for a constant series."""
-    constant = series.max(axis=-1, keepdims=True) == series.min(axis=-1, keepdims=True)
-    return np.where(constant, 0.0, series - series.mean(axis=-1, keepdims=True))
-
-
 def autocorrelations(values: npt.ArrayLike) -> Floats:
-    """Return the correlations of series, shape (..., n), with themselves at lags 0 to n - 1.
-
-    NaN for a constant series.
-    """
+    """Return the correlations of series, shape (..., n), at lags 0 to n - 1; NaN for a constant series."""
     from statsmodels.tsa.stattools import acf
 
-    series = centred(as_series(values))
+    series = residuals(as_series(values))
     with np.errstate(invalid="ignore"):  # a constant series has no variance
         correlations: Floats = np.apply_along_axis(acf, -1, series, nlags=series.shape[-1] - 1)
     return correlations
@@ -108,25 +96,18 @@ def default_lags(n: int) -> int:
 
 
 def ljung_box(correlations: Floats, *, lags: int) -> Floats:
-    """Return p of Ljung and Box's test that the values of a series are independent.
-
-    n (n + 2) sum_k r_k^2/(n - k) against chi-square, one degree of freedom per lag; DOI
-    10.1093/biomet/65.2.297.
-    """
+    """Return p of Ljung and Box's test of independence, DOI 10.1093/biomet/65.2.297."""
     from statsmodels.tsa.stattools import q_stat
 
     n = correlations.shape[-1]
-    p: Floats = np.apply_along_axis(lambda r: q_stat(r, n)[1][-1], -1, correlations[..., 1 : lags + 1])
-    return p
+    return np.apply_along_axis(lambda r: q_stat(r, n)[1][-1], -1, correlations[..., 1 : lags + 1])
 
 
 def integrated_time(correlations: Floats) -> Floats:
     """Return the integrated autocorrelation time: the number of values worth one independent value.
 
-    -1 + 2 sum of r_2m + r_2m+1 over Geyer's initial monotone sequence (DOI 10.1214/ss/1177011137): pairs up
-    to the first that is not positive, each at most the one before it. At least :func:`least_time` (Vehtari et
-    al. 2021, DOI 10.1214/20-BA1221). Rough for long dependence: for 50 values of an autoregression of .9,
-    their worth is twice too large in the median (``analysis/simulated_series.py``).
+    -1 + 2 sum of r_2m + r_2m+1 over Geyer's initial monotone sequence (DOI 10.1214/ss/1177011137). At
+    least :func:`least_time` (Vehtari et al. 2021, DOI 10.1214/20-BA1221). Rough for long dependence.
     """
     n = correlations.shape[-1]
     pairs = correlations[..., 0 : n - 1 : 2] + correlations[..., 1:n:2]

@@ -1,13 +1,9 @@
 """The one input of the statistics: two samples of each of many shapes, independent or in pairs.
 
-A value is the log latency of one seed. Shapes may differ in their numbers of seeds, so samples are rows of
-an array, padded with NaN. What needs rectangular data works on the groups of :meth:`TwoSample.groups`, whose
-samples are sorted: no result can depend on the order of the seeds or on the padding.
-
-Seeds with the same number are pairs only if the samples say so. Pairs are kept as their differences and as
-many zeros: Welch's standard error and degrees of freedom of these two samples are those of the paired t-test,
-and their bootstrap is that of the mean difference. So what takes two samples takes pairs, except where the
-seeds themselves are dealt to the sides.
+A value is the log latency of one seed; samples are rows of an array, padded with NaN. The groups of
+:meth:`TwoSample.groups` are sorted, so no result depends on the order of the seeds. Pairs are kept as their
+differences and as many zeros: Welch's test of these two samples is the paired t-test, and their bootstrap is
+that of the mean difference. So what takes two samples takes pairs, unless it deals seeds to the sides.
 """
 
 from __future__ import annotations
@@ -26,10 +22,7 @@ Booleans: TypeAlias = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TwoSample:
-    """Seeds of the baseline and of the candidate, for many shapes.
-
-    ValueError if the shapes of the arrays do not match, a value is infinite, or a floor is negative.
-    """
+    """Seeds of the baseline and of the candidate, for many shapes; ValueError if the arrays do not fit."""
 
     first: Floats  # log seconds, a row per shape, padded with NaN
     second: Floats
@@ -127,8 +120,7 @@ class Group:
     def floor_variance(self) -> Floats:
         """Variance of the difference of means if seeds varied by their measurement alone."""
         sizes = [self.first.shape[1], self.second.shape[1]]
-        variance: Floats = np.nansum(self.floor / sizes, axis=1)
-        return variance
+        return np.nansum(self.floor / sizes, axis=1)
 
     def blocks(self, most: int) -> Iterator[Group]:
         """Yield the members, at most ``most`` at a time."""
@@ -149,8 +141,7 @@ def ascending(values: npt.ArrayLike) -> Floats:
 
 def sizes(samples: Floats) -> Integers:
     """Return the number of values in each row that are not NaN."""
-    counts: Integers = np.count_nonzero(~np.isnan(samples), axis=1).astype(np.int64)
-    return counts
+    return np.count_nonzero(~np.isnan(samples), axis=1).astype(np.int64)
 
 
 def _checked(values: npt.ArrayLike) -> Floats:

@@ -17,7 +17,7 @@ PATH = Path(__file__).parent.parent.parent / "data" / "torchvision-variants.txt"
 
 def dumped_series() -> npt.NDArray[np.float64]:
     """Return the series in seconds, shape (8, 50); the second is another one of the first variant."""
-    reading = read_printed(PATH.read_text(encoding="utf-8"), PATH)
+    reading = read_printed(PATH.read_text(encoding="utf-8"))
     return np.array([timings for cell in reading.cells for timings in cell.rounds])
 
 

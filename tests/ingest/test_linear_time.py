@@ -58,15 +58,15 @@ HARD: dict[str, tuple[Callable[[str], object], Callable[[int], str]]] = {
     "words in a heading": (lambda text: read_heading(text, UNITS), lambda n: "geo_" * n),
     "digits": (read_number, lambda n: "1" * n + "x"),
     "a result without an end": (
-        lambda text: read_printed(text, PATH),
+        read_printed,
         lambda n: "t\nProfileResult(" + "1," * n,
     ),
     "spaces in a result": (
-        lambda text: read_printed(text, PATH),
+        read_printed,
         lambda n: f"t\nProfileResult(mean=1{' ' * n}",
     ),
     "many results": (
-        lambda text: read_printed(text, PATH),
+        read_printed,
         lambda n: "t\n" + "ProfileResult(mean=1.0, results=(1.0,))\n" * (n // 20),
     ),
     "tasks in a line": (read_log, lambda n: "[Task #1: a" * n),
@@ -77,9 +77,9 @@ HARD: dict[str, tuple[Callable[[str], object], Callable[[int], str]]] = {
     "buffers in a line": (read_log, lambda n: "  def f(" + "T.Buffer((1, " * n),
     "buffers that end": (read_log, lambda n: "  def f(" + "T.Buffer" * n + ")"),
     "bars in a log": (read_log, lambda n: " ID | Name | FLOP | Weight\n" + "|" * n),
-    "quotes in a table": (lambda text: read_csv(text, PATH, {}, ""), lambda n: '"' * n + "\n1"),
+    "quotes in a table": (lambda text: read_csv(text, {}, ""), lambda n: '"' * n + "\n1"),
     "columns": (
-        lambda text: read_csv(text, PATH, {}, ""),
+        lambda text: read_csv(text, {}, ""),
         lambda n: ",".join(f"c{i}" for i in range(n // 4)),
     ),
     "lines of go": (recognise, lambda n: "Benchmark \t1" * (n // 12) + "\n" + "BenchmarkA " * (n // 12)),

@@ -48,7 +48,7 @@ def test_names_may_be_configurations() -> None:
         ({"benchmarks": [{"runs": [{"values": [0]}]}]}, "a time must be positive, not 0"),
         ({"benchmarks": [{"runs": [{"values": 1}]}]}, r"runs\[0\].values: is not a list of times"),
         ({"benchmarks": [{"runs": [{"warmups": []}, 3]}]}, "has no timings"),
-        ({"benchmarks": [{"runs": [{"values": [1]}]}] * 2}, "a second benchmark 'x'"),
+        ({"benchmarks": [{"runs": [{"values": [1]}]}] * 2}, "'x' is already in benchmarks"),
         ({"benchmarks": {}}, "JSON, but not of pyperf"),
     ],
 )

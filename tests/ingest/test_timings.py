@@ -65,7 +65,7 @@ def test_a_table_round_trips(
     order = data.draw(st.permutations(range(len(rows))))
     text = f"time_{unit[0]},seed,config,shape\n"
     text += "".join(f"{rows[at][2]!r},{rows[at][1]},{rows[at][0]},mine\n" for at in order)
-    reading = read_csv(text, Path("x.csv"), {}, "")
+    reading = read_csv(text, {}, "")
     for cell in reading.cells:
         expected = [rows[at][2] / unit[1] for at in order if rows[at][:2] == (cell.config, cell.seed)]
         assert [list(timings) for timings in cell.rounds] == [expected]

@@ -1,9 +1,7 @@
-"""MetaSchedule's JSON databases: the ``work_dir`` of ``ms.tune_tir`` and similar functions.
+"""MetaSchedule's JSON databases: the ``work_dir`` of ``ms.tune_tir``, read without TVM.
 
-Each folder is one run. Its two files are read without TVM. A line of ``database_workload.json`` holds a
-structural hash and a module. A line of ``database_tuning_record.json`` holds the number of a workload and one
-trial: trace, times, target, arguments. Lines are in the order of the search. A candidate that failed has a
-time of 1e10 s; the file does not say why.
+Each folder is one run. A line of ``database_workload.json`` holds a structural hash and a module, and a line
+of ``database_tuning_record.json`` the number of a workload and one trial, in the order of the search.
 """
 
 from __future__ import annotations
@@ -36,7 +34,7 @@ _LINES = re.compile(r'\s*(?:\[\d+, *\[\[\[\["|\["-?\d+", *")', re.ASCII)
 _FAILED = 1e9
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class _Record:
     """One line of the tuning records."""
 
@@ -63,7 +61,7 @@ def read_databases(sources: Sequence[Source]) -> xr.Dataset:
     return assemble_searches(runs, attrs=attrs)
 
 
-def _read(sources: Sequence[Source], values: Values) -> Imported:  # noqa: ARG001 - there are no options
+def _read(sources: Sequence[Source], _: Values) -> Imported:
     dataset = read_databases(sources)
     return Imported(dataset=dataset, notes=notes_on_searches(dataset, "folder"))
 
@@ -120,16 +118,13 @@ def _labelled(searches: list[Search], source: Source) -> list[Search]:
     if not source.shape:
         return searches
     if len(searches) > 1:
-        raise DatasetError(
-            f"{source.path}: holds {len(searches)} shapes, and {{shape}} of --pattern names one"
-        )
+        names_one = "{shape} of --pattern names one"
+        raise DatasetError(f"{source.path}: holds {len(searches)} shapes, and {names_one}")
     (search,) = searches
     named = shape_named(source.shape)
     if named and search.shape and named != search.shape:
-        raise DatasetError(
-            f"{source.path}: its path says {source.shape}, but its workload is {search.label}; leave "
-            "{shape} out of --pattern, or rename the folder"
-        )
+        differ = f"its path says {source.shape}, but its workload is {search.label}"
+        raise DatasetError(f"{source.path}: {differ}; leave {{shape}} out of --pattern, or rename the folder")
     return [replace(search, label=source.shape, shape=search.shape or named)]
 
 
@@ -138,10 +133,8 @@ def _searches(folder: Path, records: Sequence[_Record]) -> list[Search]:
     by_workload: dict[int, list[_Record]] = {}
     for number, record in enumerate(records, start=1):
         if not 0 <= record.workload < len(workloads):
-            raise DatasetError(
-                f"{folder / RECORDS}: record {number} is of workload {record.workload}, but {WORKLOADS} has "
-                f"{len(workloads)}; the files are not of one run"
-            )
+            differ = f"record {number} is of workload {record.workload}, but {WORKLOADS} has {len(workloads)}"
+            raise DatasetError(f"{folder / RECORDS}: {differ}; the files are not of one run")
         by_workload.setdefault(record.workload, []).append(record)
     return [
         _search(workloads[workload], tried, folder / RECORDS)
@@ -159,9 +152,7 @@ def _read_records(path: Path) -> tuple[list[_Record], str]:
             where = f"{path}: line {number}"
             records.append(_read_record(parse_json(line, where), where))
             if records[-1].status is TrialStatus.OK and timed.setdefault(line, number) != number:
-                raise DatasetError(
-                    f"{where}: is the same as line {timed[line]}; the file holds one search twice"
-                )
+                raise DatasetError(f"{where}: is the same as line {timed[line]}; a search is there twice")
     return records, text
 
 
@@ -172,15 +163,14 @@ def _read_record(value: Any, where: str) -> _Record:
         case _:
             raise DatasetError(f"{where}: not a tuning record: [workload, [trace, times, target, arguments]]")
     if seconds is None:
-        return _Record(workload=workload, status=TrialStatus.NOT_RUN, latency=math.nan, content=content)
+        return _Record(workload, TrialStatus.NOT_RUN, math.nan, content)
     if not isinstance(seconds, list) or not seconds or not all(map(_is_time, seconds)):
-        raise DatasetError(
-            f"{where}: times are {shortened(json.dumps(seconds))}; they must be positive seconds"
-        )
+        shown = shortened(json.dumps(seconds))
+        raise DatasetError(f"{where}: times are {shown}; they must be positive seconds")
     latency = math.fsum(map(float, seconds)) / len(seconds)
     if latency >= _FAILED:
-        return _Record(workload=workload, status=TrialStatus.RUN_FAILED, latency=math.nan, content=content)
-    return _Record(workload=workload, status=TrialStatus.OK, latency=latency, content=content)
+        return _Record(workload, TrialStatus.RUN_FAILED, math.nan, content)
+    return _Record(workload, TrialStatus.OK, latency, content)
 
 
 def _is_time(value: Any) -> bool:
@@ -223,7 +213,6 @@ def _arguments(record: _Record, path: Path) -> tuple[Sizes, list[str]]:
                 sizes.append(tuple(size))
                 dtypes.append(dtype)
             case _:
-                raise DatasetError(
-                    f"{path}: argument {shortened(json.dumps(argument))} is not a tensor of fixed sizes"
-                )
+                shown = shortened(json.dumps(argument))
+                raise DatasetError(f"{path}: argument {shown} is not a tensor of fixed sizes")
     return tuple(sizes), dtypes

@@ -1,7 +1,4 @@
-"""What a tuning log says of each task: the states of its table, its trials, and the sizes of its arguments.
-
-A later state of the table has to follow from the one before it. Where it does not, another search has begun.
-"""
+"""What a tuning log says of each task: the states of its table, its trials, its arguments' sizes."""
 
 from __future__ import annotations
 
@@ -77,8 +74,8 @@ class Task:
     def history(self) -> list[tuple[TrialStatus, float]]:
         """Return what the log says of every trial, in order.
 
-        A table tells the best time after each batch. It stands at the last trial of the batch that improved
-        it; the outcome of the other trials is unknown.
+        A table tells the best time after each batch. It stands at the last trial of the batch that
+        improved it.
         """
         if self.trials:
             return self.trials
@@ -163,9 +160,8 @@ def _signature(text: str) -> tuple[str, str] | None:
 def _add_trial(task: Task, match: re.Match[str], line: Line, after: str) -> None:
     number = int(match["number"])
     if number != len(task.trials) + 1:
-        raise DatasetError(
-            f"{line.where}: trial {number} of {match['task']} follows trial {len(task.trials)}; {_ONE_RUN}"
-        )
+        follows = f"trial {number} of {match['task']} follows trial {len(task.trials)}"
+        raise DatasetError(f"{line.where}: {follows}; {_ONE_RUN}")
     status, seconds = TrialStatus.OK, math.nan
     if not match["error"]:
         seconds = _positive(match["time"], line) * _MICROSECOND[match["unit"]]

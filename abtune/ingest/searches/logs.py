@@ -1,8 +1,7 @@
 """Tuning logs: what MetaSchedule prints, and what it writes into ``work_dir/logs``.
 
-A log is one run. It holds a table of tasks after each batch of trials; the last table has the latency of
-each winner. The log of a task (``*.task_0_main.log``) also has a line for each trial, and the console does
-not. Where both are there, they have to agree. Times are as printed, to 0.1 ns.
+A table of tasks after each batch has the latency of each winner. The log of a task also has a line for each
+trial; where both are there, they have to agree.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from abtune.ingest.importer import Imported, Importer, Inputs, Option, Values
 from abtune.ingest.searches.log_tasks import Line, Task, is_of_a_log, read_tasks
 from abtune.ingest.searches.searches import Search, assemble_searches, notes_on_searches
 from abtune.ingest.sources import Contents, Source, label_told
-from abtune.ingest.texts import read_text
+from abtune.ingest.texts import naming, read_text
 from abtune.shapes import shape_named
 
 _STAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(?= \[)")
@@ -95,26 +94,26 @@ def read_logs(sources: Sequence[Source], *, shape: str) -> xr.Dataset:
     for source in sources:
         lines = _log_lines(source.path)
         contents.add(source.path, "\n".join(line.text for line in lines))
-        runs[source] = _searches(
-            source.path, read_tasks(lines), list(_stamps(lines)), label_told(source, shape)
-        )
-        for search in runs[source]:
-            _check_flop(search, flop, source.path)
+        tasks, label = read_tasks(lines), label_told(source, shape)
+        with naming(source.path):
+            runs[source] = _searches(tasks, list(_stamps(lines)), label)
+            for search in runs[source]:
+                _check_flop(search, flop, source.path)
     attrs = {"title": "MetaSchedule logs"}
     if any(search.started for searches in runs.values() for search in searches):
         attrs["time_zone"] = "unknown: dates are as printed, by the clock of the machine that searched"
     return assemble_searches(runs, attrs=attrs)
 
 
-def _searches(path: Path, tasks: Mapping[str, Task], stamps: Sequence[datetime], shape: str) -> list[Search]:
-    _check_labels(tasks, path)
+def _searches(tasks: Mapping[str, Task], stamps: Sequence[datetime], shape: str) -> list[Search]:
+    _check_labels(tasks)
     if not tasks:
-        raise DatasetError(f"{path}: no table of tasks and no trial in it")
+        raise DatasetError("no table of tasks and no trial in it")
     if shape and len(tasks) > 1:
         labels = ", ".join(task.label for task in tasks.values())
-        raise DatasetError(f"{path}: has {len(tasks)} tasks ({labels}); a label can name only one")
+        raise DatasetError(f"has {len(tasks)} tasks ({labels}); a label can name only one")
     for task in tasks.values():
-        _check_task(task, path)
+        _check_task(task)
     # The files of a folder overlap in time: the first line of a later file may be older.
     started, finished = (min(stamps), max(stamps)) if stamps else (None, None)
     alone = len(tasks) == 1  # tasks share the time of a run
@@ -134,7 +133,7 @@ def _searches(path: Path, tasks: Mapping[str, Task], stamps: Sequence[datetime],
     ]
 
 
-def _check_labels(tasks: Mapping[str, Task], path: Path) -> None:
+def _check_labels(tasks: Mapping[str, Task]) -> None:
     """Refuse two tasks of one name unless the sizes of both tell them apart."""
     unsized = {task.name for task in tasks.values() if not task.sizes}
     first: dict[str, str] = {}
@@ -142,26 +141,24 @@ def _check_labels(tasks: Mapping[str, Task], path: Path) -> None:
         label = task.name if task.name in unsized else task.label
         if first.setdefault(label, number) != number:
             raise DatasetError(
-                f"{path}: tasks {first[label]} and {number} are both {label}, and nothing here tells their "
+                f"tasks {first[label]} and {number} are both {label}, and nothing here tells their "
                 "shapes apart; import the database in the work_dir of this run: abtune import databases"
             )
 
 
-def _check_task(task: Task, path: Path) -> None:
+def _check_task(task: Task) -> None:
     """Check that a search ended, and that its trials and its table agree."""
     if not task.done:
         raise DatasetError(
-            f"{path}: the last table says that {task.label} was not done; the log was cut short, or the "
+            f"the last table says that {task.label} was not done; the log was cut short, or the "
             "search was interrupted; import the database in its work_dir, or the log of a search that ended"
         )
     best, listed = _best(task), task.last.latency
     both = task.trials and task.last.trials and not (math.isnan(best) and math.isnan(listed))
     # The table rounds to 0.1 ns, as the lines do.
     if both and not math.isclose(best, listed, rel_tol=1e-4, abs_tol=2e-10):
-        raise DatasetError(
-            f"{path}: the best trial of {task.label} took {1e6 * best:.4f} us, but the table says "
-            f"{1e6 * listed:.4f}; the logs are of two runs, or one was cut short"
-        )
+        differ = f"{task.label} took {1e6 * best:.4f} us, but the table says {1e6 * listed:.4f}"
+        raise DatasetError(f"the best trial of {differ}; the logs are of two runs, or one was cut short")
 
 
 def _best(task: Task) -> float:
@@ -175,7 +172,7 @@ def _check_flop(search: Search, flop: dict[str, tuple[float, Path]], path: Path)
     known, first = flop.setdefault(search.label, (search.flop, path))
     if known != search.flop:
         raise DatasetError(
-            f"{path}: {search.label} takes {search.flop:.0f} operations here and {known:.0f} in {first}: two "
+            f"{search.label} takes {search.flop:.0f} operations here and {known:.0f} in {first}: two "
             "shapes of one name; import them apart, each with --shape LABEL, or give folders that hold the "
             "tasks' own logs"
         )

@@ -1,8 +1,6 @@
 """Searches from elsewhere as a dataset: every trial in order, and the winner by the search's own time.
 
-Nobody measured these winners again, so the search's own time stands in for that. It is the least of many
-noisy timings and therefore too good. The bias is alike for two configurations only if they made the same
-number of trials. The dataset says so in ``latency_source`` and ``comment``.
+That time is the least of many noisy ones and therefore too good. The dataset says so.
 """
 
 from __future__ import annotations
@@ -32,40 +30,18 @@ _MOST = 2**27
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """One tuning run of one shape.
-
-    Attributes
-    ----------
-    label : str
-        Label of the shape.
-    shape : Shape or None
-        The shape itself, if it is known for certain.
-    latency : float
-        The search's own time of its winner, seconds; NaN if no candidate could be timed.
-    trial_latency : sequence of float, seconds
-        Time of every trial in order, NaN where it failed or is unknown; empty if nothing is known.
-    trial_status : sequence of TrialStatus
-        Outcome of each trial.
-    flop : float
-        Floating-point operations as the file says; NaN if it does not.
-    winner : str
-        MetaSchedule's record of the winner as JSON; empty if unknown.
-    started, finished : datetime or None
-        When the run began and ended, by the clock of its machine; None if unknown.
-    tuning_time : float
-        Seconds between these two, if the run had no other task; else NaN.
-    """
+    """One tuning run of one shape."""
 
     label: str
-    shape: Shape | None
-    latency: float
-    trial_latency: Sequence[float]
+    shape: Shape | None  # None if it is not known for certain
+    latency: float  # the search's own time of its winner, seconds; NaN if no candidate could be timed
+    trial_latency: Sequence[float]  # seconds, in order, NaN where a trial failed; empty if none is known
     trial_status: Sequence[TrialStatus]
-    flop: float = math.nan
-    winner: str = ""
-    started: datetime | None = None
+    flop: float = math.nan  # as the file says
+    winner: str = ""  # MetaSchedule's record of the winner as JSON; empty if unknown
+    started: datetime | None = None  # by the clock of its machine, as finished is
     finished: datetime | None = None
-    tuning_time: float = math.nan
+    tuning_time: float = math.nan  # seconds between these two, if the run had no other task
 
 
 def assemble_searches(runs: Mapping[Source, Sequence[Search]], *, attrs: Mapping[str, Any]) -> xr.Dataset:
@@ -78,19 +54,15 @@ def assemble_searches(runs: Mapping[Source, Sequence[Search]], *, attrs: Mapping
         for search in searches:
             key = (search.label, source.config, source.seed)
             if cells.setdefault(key, search) is not search:
-                raise DatasetError(
-                    f"{source.path}: a second search of {search.label}, {source.config}, seed {source.seed}; "
-                    "a run has one search per shape"
-                )
+                again = f"a second search of {search.label}, {source.config}, seed {source.seed}"
+                raise DatasetError(f"{source.path}: {again}; a run has one search per shape")
             first.setdefault(search.label, search)
     configs, seeds = list(dict.fromkeys(config for _, config, _ in cells)), sorted({key[2] for key in cells})
     longest = max(len(search.trial_latency) for search in cells.values())
     number = len(first) * len(configs) * len(seeds)
     if longest * number > _MOST:
-        raise DatasetError(
-            f"{longest:,} trials for each of {number:,} runs take {longest * number * 8 / 2**30:.0f} GiB; "
-            "import fewer shapes at once"
-        )
+        size = f"{longest:,} trials for each of {number:,} runs take {longest * number * 8 / 2**30:.0f} GiB"
+        raise DatasetError(f"{size}; import fewer shapes at once")
     values = _values(cells.values())
     flop = [search.shape.flop if search.shape else search.flop for search in first.values()]
     workloads = [search.shape.workload if search.shape else "" for search in first.values()]
@@ -99,12 +71,7 @@ def assemble_searches(runs: Mapping[Source, Sequence[Search]], *, attrs: Mapping
         Axes(shapes=list(first), configs=configs, seeds=seeds, lengths={}),
         variables=values,
         shape_values={"workload": workloads, **({} if all(map(math.isnan, flop)) else {"flop": flop})},
-        attrs={
-            "latency_source": "search",
-            "comment": SEARCH_TIMES,
-            "sources": json.dumps(named),
-            **attrs,
-        },
+        attrs={"latency_source": "search", "comment": SEARCH_TIMES, "sources": json.dumps(named), **attrs},
     )
 
 

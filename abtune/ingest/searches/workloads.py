@@ -1,9 +1,7 @@
 """What a tuned module computes: its published label, if it can be told for certain, else its sizes.
 
-A MetaSchedule database holds each workload as TVM's own JSON. A label such as ``M=512_N=256_K=640`` claims
-which index runs where, which sizes alone do not say: B may be transposed, a stride may be two. So the index
-expressions of the module are read, and a module that is not exactly such a product or convolution, or that
-was written by a TVM with another JSON, is labelled by what is known of it.
+Sizes alone do not tell: B may be transposed, a stride may be two. So the index expressions of the module are
+read, as TVM's own JSON has them.
 """
 
 from __future__ import annotations
@@ -43,9 +41,9 @@ class _Block:
 
 
 def label_of(module: str, hash_text: str, sizes: Sizes, dtypes: Sequence[str]) -> tuple[str, Shape | None]:
-    """Return the published label of a workload and its shape, or its sizes and hash if it is not certain.
+    """Return the published label of a workload and its shape; its sizes and hash if that is not certain.
 
-    ``module`` is base64 of JSON. The last of ``sizes`` is the output's. Sizes and hash read as in
+    ``module`` is base64 of JSON. The last of ``sizes`` is the output's. Otherwise,
     ``16x64,64x32,16x32#1155478938``.
     """
     plain = set(dtypes) == {"float32"} and len(sizes) == 3

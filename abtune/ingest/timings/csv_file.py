@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TypeAlias
 
 from abtune.errors import DatasetError, InputError
@@ -30,20 +29,20 @@ class _Table:
     unit_above: str = ""
 
 
-def read_csv(text: str, path: Path, names: Mapping[str, str], unit: str) -> Reading:
+def read_csv(text: str, names: Mapping[str, str], unit: str) -> Reading:
     """Return the timings of a table with a heading, separated by commas, semicolons or tabs.
 
-    ``names`` are those of columns that are not called as in :data:`FIELDS`. ``unit`` is that of the times, if
-    their column does not say it.
+    ``names`` are those of columns that are not called as in :data:`FIELDS`; ``unit`` is that of the
+    times.
     """
     table: _Table | None = None
-    for line, row in _rows(text, path):
+    for line, row in csv_rows(text):
         if table is None:
-            table = _read_heading(row, path, names, unit)
+            table = _read_heading(row, names, unit)
         else:
-            _read_row(row, table, f"{path}: line {line}", line)
+            _read_row(row, table, f"line {line}", line)
     if table is None or not table.timings:
-        raise DatasetError(f"{path}: has a heading and no timings")
+        raise DatasetError("has a heading and no timings")
     unused = [
         shortened(name or f"number {index + 1}, which has no name")
         for index, name in enumerate(table.names)
@@ -60,16 +59,8 @@ def read_csv(text: str, path: Path, names: Mapping[str, str], unit: str) -> Read
         )
         for key, rounds in table.timings.items()
     )
-    notes = (f"{path}: columns left out: {', '.join(unused)}",) if unused else ()
+    notes = (f"columns left out: {', '.join(unused)}",) if unused else ()
     return Reading(cells=tuple(cells), notes=notes)
-
-
-def _rows(text: str, path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of a file, which errors name."""
-    try:
-        yield from csv_rows(text)
-    except DatasetError as error:
-        raise DatasetError(f"{path}: {error}") from None
 
 
 def has_times(text: str) -> bool:
@@ -79,20 +70,20 @@ def has_times(text: str) -> bool:
     return len(cells) > 1 and len(time_columns([cell.strip() for cell in cells])) > 0
 
 
-def _read_heading(row: Sequence[str], path: Path, names: Mapping[str, str], unit: str) -> _Table:
+def _read_heading(row: Sequence[str], names: Mapping[str, str], unit: str) -> _Table:
     known = {name.casefold(): index for index, name in enumerate(row)}
     if len(known) < len(row):
-        raise DatasetError(f"{path}: two columns have the same name: {listed_columns(row)}")
+        raise DatasetError(f"two columns have the same name: {listed_columns(row)}")
     columns = {name: known[name] for name in FIELDS if name in known}
     for name, wanted in names.items():
         if wanted.casefold() not in known:
-            raise InputError(f"{path}: has no column {wanted!r}; there are {listed_columns(row)}")
+            raise InputError(f"has no column {wanted!r}; there are {listed_columns(row)}")
         columns[name] = known[wanted.casefold()]
     if "time" not in names:
         times = time_columns(row)
         if len(times) != 1:
             raise DatasetError(
-                f"{path}: has {len(times) or 'no'} column{'s' * (len(times) > 1)} of times among "
+                f"has {len(times) or 'no'} column{'s' * (len(times) > 1)} of times among "
                 f"{listed_columns(row)}; a line holds one timing, in a column time_s, time_ms, time_us or "
                 "time_ns, or in the column that --columns time=NAME names"
             )
@@ -100,29 +91,24 @@ def _read_heading(row: Sequence[str], path: Path, names: Mapping[str, str], unit
     fields: dict[int, str] = {}
     for name, index in columns.items():
         if fields.setdefault(index, name) != name:
-            raise InputError(
-                f"{path}: column {row[index]!r} would be both {fields[index]} and {name}; give each a column "
-                "of its own by --columns, or rename it"
-            )
-    return _Table(names=row, columns=columns, unit=_unit_of(row, columns, path, unit))
+            remedy = "give each a column of its own by --columns, or rename it"
+            raise InputError(f"column {row[index]!r} would be both {fields[index]} and {name}; {remedy}")
+    return _Table(names=row, columns=columns, unit=_unit_of(row, columns, unit))
 
 
-def _unit_of(row: Sequence[str], columns: Mapping[str, int], path: Path, unit: str) -> str:
+def _unit_of(row: Sequence[str], columns: Mapping[str, int], unit: str) -> str:
     """Return the unit that the column's name or the option gives; empty where a column of units has it."""
     column = row[columns["time"]]
-    try:
-        own = read_heading(column, tuple(PER_SECOND)).unit
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
+    own = read_heading(column, tuple(PER_SECOND)).unit
     if "unit" not in columns and own == unit != "":
         return own
     told = [says for says in (own and f"the name {column}", unit and f"--unit {unit}") if says]
     if "unit" in columns:
         told.append(f"the column {row[columns['unit']]}")
     if not told:
-        raise InputError(f"{path}: nothing says in which unit {column} is; give --unit s, ms, us or ns")
+        raise InputError(f"nothing says in which unit {column} is; give --unit s, ms, us or ns")
     if len(told) > 1:
-        raise InputError(f"{path}: the unit is told twice, by {' and by '.join(told)}; keep one of them")
+        raise InputError(f"the unit is told twice, by {' and by '.join(told)}; keep one of them")
     return own or unit
 
 
@@ -146,9 +132,7 @@ def _read_row(row: Sequence[str], table: _Table, where: str, line: int) -> None:
     if "repeat" in values:
         first = table.numbered.setdefault((key, round_, values["repeat"]), line)
         if first != line:
-            raise DatasetError(
-                f"{where}: the same cell, round and repeat as in line {first}; keep one of them"
-            )
+            raise DatasetError(f"{where}: the same cell, round and repeat as in line {first}; keep one")
     table.first_lines.setdefault(key, line)
     table.timings.setdefault(key, {}).setdefault(round_, []).append(seconds)
 
@@ -159,9 +143,7 @@ def _same_unit(text: str, table: _Table, where: str) -> str:
         raise DatasetError(f"{where}: unit {shortened(text)!r} is none of {', '.join(PER_SECOND)}")
     table.unit_above = table.unit_above or unit
     if unit != table.unit_above:
-        raise DatasetError(
-            f"{where}: unit {text}, but {table.unit_above} above; convert the times to one unit"
-        )
+        raise DatasetError(f"{where}: unit {text}, but {table.unit_above} above; convert all to one unit")
     return unit
 
 

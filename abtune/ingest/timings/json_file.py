@@ -1,14 +1,10 @@
-"""Timings as the JSON of pytest-benchmark, Google Benchmark and hyperfine.
-
-The structure of a file tells which program wrote it. Means and the like, which it computed, are left out.
-"""
+"""Timings as the JSON of pytest-benchmark, Google Benchmark and hyperfine, without computed means."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from abtune.errors import DatasetError
@@ -20,7 +16,7 @@ from abtune.text import shortened
 _COMPUTED = re.compile(r"_(mean|median|stddev|cv|BigO|RMS)$")
 
 
-def read_json(document: Any, path: Path) -> Reading:
+def read_json(document: Any) -> Reading:
     """Return the timings of a file of one of the three."""
     match document:
         case {"benchmarks": list(entries), "machine_info": _}:
@@ -31,15 +27,13 @@ def read_json(document: Any, path: Path) -> Reading:
         case {"results": list(entries)} if all("command" in e for e in entries if isinstance(e, dict)):
             read, each_a_process = _hyperfine, True
         case _:
-            raise DatasetError(
-                f"{path}: JSON, but not of pytest-benchmark, Google Benchmark or hyperfine; "
-                "write the timings as CSV"
-            )
+            known = "pytest-benchmark, Google Benchmark or hyperfine"
+            raise DatasetError(f"JSON, but not of {known}; write the timings as CSV")
     if not all(isinstance(entry, dict) for entry in entries):
-        raise DatasetError(f"{path}: an entry of the list of results is no object; the file is damaged")
-    cells, notes = read(entries, path)
+        raise DatasetError("an entry of the list of results is no object; the file is damaged")
+    cells, notes = read(entries)
     if not cells:
-        raise DatasetError(f"{path}: has no timings")
+        raise DatasetError("has no timings")
     return Reading(cells=tuple(cells), each_a_process=each_a_process, notes=tuple(notes))
 
 
@@ -47,27 +41,25 @@ _Entries = Sequence[Mapping[str, Any]]
 _Read = tuple[list[FileCell], list[str]]
 
 
-def _pytest_benchmark(entries: _Entries, path: Path) -> _Read:
+def _pytest_benchmark(entries: _Entries) -> _Read:
     cells = []
     for number, entry in enumerate(entries):
-        where = f"{path}: benchmarks[{number}]"
+        where = f"benchmarks[{number}]"
         name = _name(entry, "fullname", where)
         if not isinstance(entry.get("stats"), dict):
             raise DatasetError(f"{where}: has no stats; the file is damaged")
         if not entry["stats"].get("data"):
-            raise DatasetError(
-                f"{where}: {name} has no stats.data; write it with --benchmark-json, "
-                "or with --benchmark-save-data"
-            )
+            remedy = "write it with --benchmark-json, or with --benchmark-save-data"
+            raise DatasetError(f"{where}: {name} has no stats.data; {remedy}")
         times = _times(entry["stats"]["data"], f"{where}.stats.data")
-        cells.append(FileCell(where=f"benchmarks[{number}]", name=name, rounds=(times,)))
+        cells.append(FileCell(where=where, name=name, rounds=(times,)))
     return cells, []
 
 
-def _hyperfine(entries: _Entries, path: Path) -> _Read:
+def _hyperfine(entries: _Entries) -> _Read:
     cells, notes = [], []
     for number, entry in enumerate(entries):
-        where = f"{path}: results[{number}]"
+        where = f"results[{number}]"
         name = _name(entry, "command", where)
         if "times" not in entry:
             raise DatasetError(f"{where}: {name} has no times; write it with hyperfine --export-json")
@@ -75,13 +67,13 @@ def _hyperfine(entries: _Entries, path: Path) -> _Read:
         failed = sum(1 for code in codes if code != 0) if isinstance(codes, list) else 0
         if failed:
             runs, are = ("run", "its time is") if failed == 1 else ("runs", "their times are")
-            notes.append(f"{path}: {failed} {runs} of {name!r} ended with an error; {are} counted")
+            notes.append(f"{failed} {runs} of {name!r} ended with an error; {are} counted")
         times = _times(entry["times"], f"{where}.times")
-        cells.append(FileCell(where=f"results[{number}]", name=name, rounds=(times,)))
+        cells.append(FileCell(where=where, name=name, rounds=(times,)))
     return cells, notes
 
 
-def _google_benchmark(entries: _Entries, path: Path) -> _Read:
+def _google_benchmark(entries: _Entries) -> _Read:
     """Return ``real_time``; repetitions of one name are repeats, means and the like are left out."""
     timings: dict[str, list[float]] = {}
     first: dict[str, tuple[str, Any]] = {}
@@ -90,29 +82,27 @@ def _google_benchmark(entries: _Entries, path: Path) -> _Read:
     for number, entry in enumerate(entries):
         if computed[number]:
             continue
-        field = f"benchmarks[{number}]"
-        where = f"{path}: {field}"
+        where = f"benchmarks[{number}]"
         name = _name(entry, "run_name" if "run_name" in entry else "name", where)
         if entry.get("error_occurred") or entry.get("skipped"):
-            notes.append(f"{path}: {name} was skipped or failed, and is left out")
+            notes.append(f"{name} was skipped or failed, and is left out")
             continue
         unit = entry.get("time_unit")
         if not isinstance(unit, str) or unit not in PER_SECOND:
-            raise DatasetError(
-                f"{where}: time_unit is {shortened(repr(unit))}, none of {', '.join(PER_SECOND)}"
-            )
+            known = ", ".join(PER_SECOND)
+            raise DatasetError(f"{where}: time_unit is {shortened(repr(unit))}, none of {known}")
         if "real_time" not in entry:
             raise DatasetError(f"{where}: {name} has no real_time; the file is damaged")
         timings.setdefault(name, []).append(to_seconds(entry["real_time"], unit, f"{where}.real_time"))
         label = entry.get("label", "")
-        earlier, known = first.setdefault(name, (field, label))
-        if known != label:
+        earlier, above = first.setdefault(name, (where, label))
+        if above != label:
+            remedy = "repeats are of one thing: put the label into the name, or take it out of the file"
             raise DatasetError(
-                f"{where}: {name} has the label {label!r}, but {known!r} in {earlier}; repeats are of one "
-                "thing: put the label into the name, or take it out of the file"
+                f"{where}: {name} has the label {label!r}, but {above!r} in {earlier}; {remedy}"
             )
     if not timings and any(computed):
-        raise DatasetError(f"{path}: has aggregates only; run without --benchmark_report_aggregates_only")
+        raise DatasetError("has aggregates only; run without --benchmark_report_aggregates_only")
     return [
         FileCell(where=first[name][0], name=name, rounds=(tuple(times),)) for name, times in timings.items()
     ], notes

@@ -1,53 +1,71 @@
-"""Files that give one name to each benchmark: a shape or a configuration, as the user says."""
+"""Importers of files that give one name to each benchmark: a shape or a configuration, as the user says."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from abtune.errors import DatasetError
-from abtune.ingest.importer import Imported, Option, Values
+from abtune.errors import DatasetError, InputError
+from abtune.ingest.importer import Imported, Importer, Option, Values
 from abtune.ingest.sources import Source, read_once
+from abtune.ingest.texts import naming
 from abtune.ingest.timings.timing_cells import FileCell, Reading, import_readings
 
-SHAPE_OPTION = Option(name="shape", metavar="LABEL", help="What was timed, if names are configurations.")
-NAMES = """With --run the name of a benchmark is a shape, and NAME is the configuration; with
-    --shape the name is a configuration."""
 
-
-def read_named(
+def named_importer(
+    name: str,
+    kind: str,
     read_cells: Callable[[str, Path], Iterable[FileCell]],
-) -> Callable[[Sequence[Source], Values], Imported]:
-    """Return the function of an importer whose files are seeds; ``read_cells`` reads the text of one."""
+    recognises: Callable[[str], bool],
+    *,
+    summary: str,
+    example: str,
+    seed: str = "file",
+) -> Importer:
+    """Return an importer; ``read_cells`` reads the text of one file, and ``seed`` says what a seed is."""
 
     def read(sources: Sequence[Source], values: Values) -> Imported:
         readings: dict[Source, Reading] = {}
         seeds: Counter[tuple[str, str, str | None]] = Counter()
         for source, text in read_once(sources):
+            if source.seed_in_path and seed != "file":
+                raise InputError(f"each {seed} in {kind} is a seed; write * in place of {{seed}}")
             cells = []
-            for cell in read_cells(text, source.path):
+            with naming(source.path):
+                checked = _checked(read_cells(text, source.path))
+            for cell in checked:
                 known = (source.config, source.shape, cell.name)
-                seed = None if source.seed_in_path else seeds[known]
-                cells.append(FileCell(where=cell.where, name=cell.name, rounds=cell.rounds, seed=seed))
-            _check(cells, source.path)
-            seeds.update((source.config, source.shape, cell.name) for cell in cells)
+                cells.append(replace(cell, seed=None if source.seed_in_path else seeds[known]))
+                seeds[known] += 1
             readings[source] = Reading(cells=tuple(cells))
-        return import_readings(readings, shape=values["shape"], seed="file")
+        return import_readings(readings, shape=values["shape"], seed=seed)
 
-    return read
+    return Importer(
+        name=name,
+        kind=kind,
+        summary=f"{summary} With --run the name of a benchmark is a shape, and NAME is the\n"
+        "    configuration; with --shape the name is a configuration.\n    ",
+        recognises=lambda _, text: recognises(text),
+        read=read,
+        run_is=kind[:1].upper() + kind[1:],
+        options=(Option(name="shape", metavar="LABEL", help="What was timed, if names are configurations."),),
+        examples=f"\n  abtune import {name} {example} --out t.nc\n",
+    )
 
 
-def _check(cells: Sequence[FileCell], path: Path) -> None:
-    """Refuse a file without timings, and names that a dataset cannot hold or tell apart."""
-    if not cells:
-        raise DatasetError(f"{path}: has no timings")
+def _checked(cells: Iterable[FileCell]) -> list[FileCell]:
+    """Return the cells of a file that has timings, under names that a dataset can hold and tell apart."""
+    checked = list(cells)
+    if not checked:
+        raise DatasetError("has no timings")
     first: dict[str | None, str] = {}
-    for cell in cells:
+    for cell in checked:
         if not cell.name or "\0" in cell.name:
-            raise DatasetError(f"{path}: {cell.where}: has no name that a dataset can hold")
-        if first.setdefault(cell.name, cell.where) != cell.where:
-            raise DatasetError(
-                f"{path}: {cell.where}: {cell.name!r} is already in {first[cell.name]}; give each a "
-                "name or a file of its own"
-            )
+            raise DatasetError(f"{cell.where}: has no name that a dataset can hold")
+        earlier = first.setdefault(cell.name, cell.where)
+        if earlier != cell.where:
+            again = f"{cell.where}: {cell.name!r} is already in {earlier}"
+            raise DatasetError(f"{again}; give each a name or a file of its own")
+    return checked

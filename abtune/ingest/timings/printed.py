@@ -1,9 +1,7 @@
 """What TVM prints of timings: ``ProfileResult(...)`` of old versions, ``BenchmarkResult(...)`` of new ones.
 
-People paste such results into issues and notes, each under a line that says what was timed. Lines may have
-been wrapped, even within a number. The printed mean, median and extremes have to follow from the timings, so
-that a wrap or a cut that changes a number is noticed. Results under one title are rounds, because nothing
-says that more than the call was repeated.
+People paste such results under a line that says what was timed. Lines may have been wrapped, so the printed
+mean, median and extremes have to follow from the timings. Results under one title are rounds.
 """
 
 from __future__ import annotations
@@ -13,7 +11,6 @@ import re
 import statistics
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 
 from abtune.errors import DatasetError
 from abtune.ingest.timings.timing_cells import FileCell, Reading
@@ -38,25 +35,23 @@ def has_results(text: str) -> bool:
     return bool(_RESULT.search(text)) or _SUMMARY in text
 
 
-def read_printed(text: str, path: Path) -> Reading:
+def read_printed(text: str) -> Reading:
     """Return all results of a text, each under the last line of text above it."""
     lines = _Lines(text)
     if _SUMMARY in text:
-        raise DatasetError(
-            f"{path}: line {lines.number(text.index(_SUMMARY))}: a summary has no single timings; "
-            "print repr(result) and not str(result)"
-        )
+        number = lines.number(text.index(_SUMMARY))
+        raise DatasetError(f"line {number}: a summary has no single timings; print repr(result), not str")
     rounds: dict[str, list[tuple[float, ...]]] = {}
     first: dict[str, int] = {}
     notes: list[str] = []
 
     def leave_out(unused: Iterable[tuple[int, str]]) -> None:
-        notes.extend(f"{path}: line {number} left out: {line[:60]!r}" for number, line in unused)
+        notes.extend(f"line {number} left out: {line[:60]!r}" for number, line in unused)
 
     title, end = "", 0
     for start in _RESULT.finditer(text):
         number = lines.number(start.start())
-        where = f"{path}: line {number}"
+        where = f"line {number}"
         above = lines.between(end, start.start())
         leave_out(above[:-1])
         own = above[-1][1].rstrip(":= ") if above else ""
@@ -72,7 +67,7 @@ def read_printed(text: str, path: Path) -> Reading:
             notes.append(f"{where}: prints no mean, so nothing shows whether its timings are complete")
     leave_out(lines.between(end, len(text)))
     notes += [
-        f"{path}: {len(timings)} results under {name!r} are rounds of one seed"
+        f"{len(timings)} results under {name!r} are rounds of one seed"
         for name, timings in rounds.items()
         if len(timings) > 1
     ]
@@ -134,7 +129,5 @@ def _check(printed: str, timings: tuple[float, ...], where: str) -> None:
         stated = to_seconds(value, "s", f"{where}: {name}")
         computed = _STATISTICS[name](timings)
         if not math.isclose(stated, computed, rel_tol=1e-9):
-            raise DatasetError(
-                f"{where}: the {name} is printed as {shortened(value)}, but the {len(timings)} timings give "
-                f"{computed:.9g}; the text was changed or cut"
-            )
+            differ = f"printed as {shortened(value)}, but the {len(timings)} timings give {computed:.9g}"
+            raise DatasetError(f"{where}: the {name} is {differ}; the text was changed or cut")

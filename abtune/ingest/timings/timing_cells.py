@@ -1,7 +1,6 @@
 """From cells of files to cells of a dataset: which shape, configuration and seed each cell is of.
 
-A cell without a seed takes the number of its file among the files of its configuration, because a file is a
-process, and a process is one draw.
+A cell without a seed takes the number of its file among the files of its configuration.
 """
 
 from __future__ import annotations
@@ -35,72 +34,44 @@ _Rounds: TypeAlias = Mapping[int, tuple[float, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileCell:
-    """The timings of one cell in one file.
+    """The timings of one cell in one file."""
 
-    Attributes
-    ----------
-    where : str
-        Its line or field in the file.
-    rounds : tuple of tuple of float, seconds
-        Timings by round.
-    name : str or None
-        Its only name, of a shape or a configuration; None where a file tells them apart.
-    shape, config : str or None
-        Their names where the file tells them apart.
-    seed : int or None
-        Its seed, if the file tells.
-    labels : tuple of str
-        The names of the rounds in the file; empty if they have none.
-    """
-
-    where: str
-    rounds: tuple[tuple[float, ...], ...]
-    name: str | None = None
+    where: str  # its line or field in the file
+    rounds: tuple[tuple[float, ...], ...]  # seconds, by round
+    name: str | None = (
+        None  # its only name, of a shape or a configuration; None where a file tells them apart
+    )
     shape: str | None = None
     config: str | None = None
-    seed: int | None = None
-    labels: tuple[str, ...] = ()
+    seed: int | None = None  # None if the file does not tell
+    labels: tuple[str, ...] = ()  # the names of the rounds in the file; empty if they have none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What a file holds.
-
-    Attributes
-    ----------
-    cells : tuple of FileCell
-        At least one.
-    each_a_process : bool
-        Whether each timing comes from a process of its own.
-    notes : tuple of str
-        What was left out, one line each.
-    """
+    """What a file holds."""
 
     cells: tuple[FileCell, ...]
-    each_a_process: bool = False
-    notes: tuple[str, ...] = ()
+    each_a_process: bool = False  # whether a process made each timing
+    notes: tuple[str, ...] = ()  # what was left out, one line each
 
 
 def import_readings(
     readings: Mapping[Source, Reading], *, shape: str, each_a_seed: bool = False, seed: str = ""
 ) -> Imported:
-    """Return the dataset of the files' timings, with notes; ``seed`` says what a seed is, if not a file.
-
-    ``shape`` is the label of the only shape; it is empty if the files or their paths tell.
-    """
+    """Return the dataset of the files' timings; ``shape`` is the label of the only shape, if it is told."""
     cells = [cell for reading in readings.values() for cell in reading.cells]
     for column, have in (
         ("seed", {cell.seed is not None for cell in cells}),
         ("round", {bool(cell.labels) for cell in cells}),
     ):
         if len(have) > 1:
-            raise DatasetError(
-                f"some files have a column {column} and some have none; let all have it, or none"
-            )
+            some = f"some files have a column {column} and some have none"
+            raise DatasetError(f"{some}; let all have it, or none")
     rounds = _by_cell(readings, shape, _order({label for cell in cells for label in cell.labels}))
     if each_a_seed:
         rounds = _split(rounds)
-    notes = [note for reading in readings.values() for note in reading.notes]
+    notes = [f"{source.path}: {note}" for source, reading in readings.items() for note in reading.notes]
     about = _about_seeds(
         rounds, seed or ("number in the path" if next(iter(readings)).seed_in_path else "file")
     )
@@ -122,9 +93,8 @@ def _by_cell(readings: Mapping[Source, Reading], shape: str, order: Mapping[str,
         named = [_names(cell, source, label_told(source, shape)) for cell in reading.cells]
         for cell, (label, config) in zip(reading.cells, named, strict=True):
             if cell.seed is not None and source.seed_in_path:
-                raise DatasetError(
-                    f"{source.path}: has a column seed, so {{seed}} in --pattern is one too many"
-                )
+                both = "a column seed, so {seed} in --pattern is one too many"
+                raise DatasetError(f"{source.path}: has {both}")
             seed = source.seed if source.seed_in_path else files[config, source.shape]
             key = label, config, seed if cell.seed is None else cell.seed
             if key in rounds:
@@ -135,10 +105,8 @@ def _by_cell(readings: Mapping[Source, Reading], shape: str, order: Mapping[str,
                     if source.seed_in_path
                     else "each needs its own name"
                 )
-                raise DatasetError(
-                    f"{source.path}: {cell.where}: {config} has timings of {label}, seed {key[2]}, already; "
-                    f"{remedy}"
-                )
+                again = f"{config} has timings of {label}, seed {key[2]}, already"
+                raise DatasetError(f"{source.path}: {cell.where}: {again}; {remedy}")
             indices = [order[name] for name in cell.labels] or range(len(cell.rounds))
             rounds[key] = dict(zip(indices, cell.rounds, strict=True))
         files.update({(config, source.shape) for _, config in named})
@@ -151,10 +119,8 @@ def _check_told(reading: Reading, source: Source, given: str) -> None:
     if not names or bool(source.config) != bool(given):
         return
     if given:
-        raise DatasetError(
-            f"{source.path}: {reading.cells[0].where}: has one name, {names[0]!r}, but both shape and "
-            "configuration are given; give one of them"
-        )
+        both = f"has one name, {names[0]!r}, but both shape and configuration are given; give one of them"
+        raise DatasetError(f"{source.path}: {reading.cells[0].where}: {both}")
     own = "--shape LABEL --seed-is timing" if reading.each_a_process else "--shape LABEL"
     more = ", ..." if len(names) > 3 else ""
     raise DatasetError(
@@ -173,9 +139,8 @@ def _names(cell: FileCell, source: Source, given: str) -> tuple[str, str]:
         ("config", cell.config, source.config, f"--run NAME={source.path}"),
     ):
         if own is None and not told:
-            raise DatasetError(
-                f"{source.path}: has no column {what}; give {option}, or --columns {what}=ITS_NAME"
-            )
+            remedy = f"give {option}, or --columns {what}=ITS_NAME"
+            raise DatasetError(f"{source.path}: has no column {what}; {remedy}")
         if own is not None and told:
             raise DatasetError(f"{source.path}: has a column {what}, so {option} is one too many")
     return cell.shape or given, cell.config or source.config

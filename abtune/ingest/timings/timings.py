@@ -1,9 +1,7 @@
 """Dumps of repeated timings: CSV, JSON of benchmark runners, and what TVM prints of a ``time_evaluator``.
 
-A dump does not tell what counts as a seed, and that decides what follows from it. Timings within one process
-share its memory layout, its compiled code and the state of its machine, so they are repeats, however many
-there are: **a file is a seed**, unless a column says otherwise. Only hyperfine starts a process for every
-timing, and only there can a timing be a seed, if the user says so.
+Timings within one process are repeats, so **a file is a seed**, unless a column says otherwise. Only
+hyperfine starts a process for every timing; there a timing can be a seed, if the user says so.
 """
 
 from __future__ import annotations
@@ -17,14 +15,11 @@ from abtune.errors import InputError, unknown_name
 from abtune.ingest.importer import Imported, Importer, Option, Values
 from abtune.ingest.sources import Source, read_once
 from abtune.ingest.tables import FIELDS
-from abtune.ingest.texts import parse_json
+from abtune.ingest.texts import naming, parse_json
 from abtune.ingest.timings.csv_file import has_times, read_csv
 from abtune.ingest.timings.json_file import read_json
 from abtune.ingest.timings.printed import has_results, read_printed
-from abtune.ingest.timings.timing_cells import (
-    Reading,
-    import_readings,
-)
+from abtune.ingest.timings.timing_cells import Reading, import_readings
 from abtune.ingest.units import PER_SECOND
 
 # How the JSON of hyperfine begins.
@@ -47,7 +42,7 @@ def _import(sources: Sequence[Source], values: Values) -> Imported:
     return read_timings(sources, options)
 
 
-def _recognises(path: Path, text: str) -> bool:  # noqa: ARG001 - the text tells
+def _recognises(_: Path, text: str) -> bool:
     if text.lstrip()[:1] in {"{", "["}:
         runner = '"benchmarks"' in text and ('"machine_info"' in text or '"context"' in text)
         return runner or _HYPERFINE.match(text) is not None
@@ -109,27 +104,28 @@ def _columns(text: str) -> dict[str, str]:
 
 def read_timings(sources: Sequence[Source], options: TimingOptions) -> Imported:
     """Return the dataset of files of timings, and what there is to say about it."""
-    readings = {source: _read(text, source.path, options) for source, text in read_once(sources)}
+    readings = {}
+    for source, text in read_once(sources):
+        with naming(source.path):
+            readings[source] = _read(text, options)
     in_column = readings[sources[0]].cells[0].seed is not None
     seed = "timing" if options.each_a_seed else "number in the column seed" if in_column else ""
     return import_readings(readings, shape=options.shape, each_a_seed=options.each_a_seed, seed=seed)
 
 
-def _read(text: str, path: Path, options: TimingOptions) -> Reading:
+def _read(text: str, options: TimingOptions) -> Reading:
     if text.lstrip()[0] in "{[":
-        reading = read_json(parse_json(text, str(path)), path)
+        reading = read_json(parse_json(text))
     elif has_results(text):
-        reading = read_printed(text, path)
+        reading = read_printed(text)
     else:
-        reading = read_csv(text, path, options.columns, options.unit)
+        reading = read_csv(text, options.columns, options.unit)
         if options.each_a_seed:
-            raise InputError(f"{path}: for a table, give a column seed in place of --seed-is")
+            raise InputError("for a table, give a column seed in place of --seed-is")
         return reading
     if options.unit or options.columns:
-        raise InputError(f"{path}: --unit and --columns are for tables; this format has its own")
+        raise InputError("--unit and --columns are for tables; this format has its own")
     if options.each_a_seed and not reading.each_a_process:
-        raise InputError(
-            f"{path}: its timings are repeats within one process, not seeds; run the process several times, "
-            "and give a file for each"
-        )
+        remedy = "run the process several times, and give a file for each"
+        raise InputError(f"its timings are repeats within one process, not seeds; {remedy}")
     return reading

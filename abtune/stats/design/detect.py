@@ -1,8 +1,7 @@
 """What a design can show, before and after it is run: smallest p, detectable boost, seeds needed.
 
-Plans are for the less powerful of the two tests. That is Welch's with conservative degrees of freedom, except
-for the smallest numbers of seeds; the permutation test enters through its attainable levels. The correction
-enters as the level of the first step of Holm's procedure: what passes there passes for every shape.
+Plans are for Welch's test with conservative degrees of freedom, at the levels that the permutation test can
+attain. The correction enters as the level of the first step of Holm's procedure.
 """
 
 from __future__ import annotations
@@ -32,10 +31,10 @@ _WEIGHTS = np.outer(_SHARE_WEIGHTS, _SIZE_WEIGHTS) / 4
 class WelchPower:
     """Welch's test of a design: its standard error, its critical values, and its power at any effect.
 
-    The test rejects if abs(Z + delta) > c(b) sqrt(k(b) x). Z is normal, x is chi-square distributed with n1 +
-    n2 - 2 degrees of freedom, and b, the share of the first side in x, follows a beta distribution. The
-    critical value c depends on b by way of the degrees of freedom, and k(b) x is the squared standard error
-    over its expectation. Gauss-Legendre quadrature over the quantiles of b and x is right to 1e-3.
+    The test rejects if abs(Z + delta) > c(b) sqrt(k(b) x): Z is normal, x is chi-square with n1 + n2 - 2
+    degrees of freedom, b, the share of the first side in x, is beta, c is the critical value, and k(b) x
+    is the squared standard error over its expectation. Gauss-Legendre quadrature over b and x is right to
+    1e-3.
     """
 
     __slots__ = ("_reach", "critical", "error")
@@ -67,8 +66,7 @@ class WelchPower:
         shift = np.where(self.error > 0, size / np.where(self.error > 0, self.error, 1.0), certain)
         shift = shift[..., np.newaxis, np.newaxis]
         given = special.ndtr(shift - self._reach) + special.ndtr(-shift - self._reach)
-        probability: Floats = (given * _WEIGHTS).sum(axis=(-2, -1))
-        return probability
+        return (given * _WEIGHTS).sum(axis=(-2, -1))
 
 
 def broadcast(*arrays: npt.ArrayLike) -> list[Floats]:
@@ -118,8 +116,8 @@ class Requirement:
 def smallest_p(n_first: int, n_second: int) -> float:
     """Return the smallest p-value of the permutation test; 1 if a side has fewer than two seeds.
 
-    2/C(2n, n) for equal numbers, since a split and its mirror image are equally extreme, else 1/C(n1 + n2,
-    n1); at least 1/100,000 where splits are sampled.
+    A split of equal numbers and its mirror image are equally extreme. Sampled splits give at least
+    1/100,000.
     """
     few = min(n_first, n_second)
     if few < 2:
@@ -131,20 +129,14 @@ def smallest_p(n_first: int, n_second: int) -> float:
 
 
 def smallest_paired_p(pairs: int) -> float:
-    """Return the smallest p-value of the sign-flip test of pairs, 2/2^n; 1 below two pairs.
-
-    At least 1/100,000 beyond 30 pairs, where flips are sampled.
-    """
+    """Return the smallest p-value of the sign-flip test of pairs; 1 below two pairs."""
     if pairs < 2:
         return 1.0
     return 2.0 ** (1 - pairs) if pairs <= MOST_COUNTED else 1 / (RESAMPLES + 1)
 
 
 def most_exact(*, paired: bool) -> int:
-    """Return the largest n for which the test of n + n seeds, or n pairs, counts splits or flips.
-
-    With more it samples them, and its smallest p-value is larger again.
-    """
+    """Return the largest n for which the test of n + n seeds, or n pairs, counts splits or flips."""
     return MOST_COUNTED if paired else _MOST_SPLIT
 
 
@@ -157,10 +149,8 @@ def attainable_level(n_first: int, n_second: int, alpha: float, *, paired: bool 
 def power(boost: npt.ArrayLike, design: Design, *, level: float, paired: bool = False) -> Floats:
     """Return the probability that a true boost is called different, for normal noise.
 
-    A difference must pass Welch's test with conservative degrees of freedom, and the permutation test, which
-    with few seeds rejects at certain levels only. The result is the power of the first test at the largest
-    level of the second; the power of both is within three points of it (docs/statistics.md). A slowdown by
-    the same ratio has the same power. 0 where no p-value of these seeds reaches the level.
+    It is the power of Welch's test at the largest level of the permutation test; the power of both is
+    within three points of it (docs/statistics.md). 0 where no p-value of these seeds reaches the level.
     """
     n_one, n_two, *noise = broadcast(design.n_first, design.n_second, design.noise_first, design.noise_second)
     attained = _levels(n_one, n_two, level, paired=paired)
@@ -192,8 +182,8 @@ def seeds_needed(
 ) -> Integers:
     """Return the smallest number of seeds per side that detects a boost with the wanted power.
 
-    At least the number whose smallest p-value passes the correction. At most 1,000,000, which also stands for
-    none: sampled splits cannot resolve a level that is too strict. 0 where the noise is NaN.
+    At most 1,000,000, which also stands for none: sampled splits cannot resolve a level that is too
+    strict. 0 where the noise is NaN.
     """
     size, noise_one, noise_two = broadcast(boost, noise_first, noise_second)
     effect = np.log1p(size)
@@ -207,15 +197,11 @@ def seeds_needed(
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)
     if requirement.smallest_p < 1 / (RESAMPLES + 1):
         high = np.where(high > most_exact(paired=requirement.paired), MOST_SEEDS, high)
-    seeds: Integers = np.where(np.isnan(noise_one + noise_two), 0, high).astype(np.int64)
-    return seeds
+    return np.where(np.isnan(noise_one + noise_two), 0, high).astype(np.int64)
 
 
 def fewest_seeds(*, alpha: float = 0.05, shapes: int = 1, paired: bool = False) -> int:
-    """Return the smallest n for which n + n seeds, or n pairs, can give a p-value that passes a correction.
-
-    1,000,000 if sampled splits can never resolve such a strict level.
-    """
+    """Return the smallest n for which n + n seeds, or n pairs, can pass a correction; 1,000,000 for none."""
     for n in range(2, 40):
         if (smallest_paired_p(n) if paired else smallest_p(n, n)) <= alpha / shapes:
             return n
@@ -228,17 +214,13 @@ def _levels(n_first: npt.ArrayLike, n_second: npt.ArrayLike, level: float, *, pa
     pairs = np.stack([n_one.ravel(), n_two.ravel()], axis=1).astype(np.int64)
     unique, position = np.unique(pairs, axis=0, return_inverse=True)
     values = np.array([attainable_level(one, two, level, paired=paired) for one, two in unique.tolist()])
-    levels: Floats = values[position.ravel()].reshape(n_one.shape)
-    return levels
+    return values[position.ravel()].reshape(n_one.shape)
 
 
 def _attained(
     n_first: npt.ArrayLike, n_second: npt.ArrayLike, requirement: Requirement
 ) -> tuple[Floats, Booleans]:
-    """Return the level to plan with, and whether the smallest p-value reaches what it has to.
-
-    Only where that is the level itself does the number of splits restrict it.
-    """
+    """Return the level to plan with, and whether the smallest p-value reaches what it has to."""
     paired = requirement.paired
     reachable = _levels(n_first, n_second, requirement.smallest_p, paired=paired) > 0
     if requirement.smallest_p > requirement.level:

@@ -1,8 +1,7 @@
 """Sequential designs: several looks at growing data at one family-wise level.
 
-Looks after 5, 10 and 20 seeds that stop at the first difference, each at the usual level of 5 %, make a false
-claim in 11 % of sweeps. Here the levels of the looks add up to 5 %, which bounds the probability of any false
-claim at any look (Bonferroni), if the seeds of all looks are independent.
+The levels of the looks add up to it (Bonferroni). Without that, looks after 5, 10 and 20 seeds that stop at
+the first difference make a false claim in 11 instead of 5 % of sweeps.
 """
 
 from __future__ import annotations
@@ -35,9 +34,9 @@ _FIRST = 5
 def schedule(*, alpha: float, most: int, shapes: int, paired: bool = False) -> tuple[Look, ...]:
     """Return the looks of a sweep that ends when every shape is settled; their levels add up to alpha.
 
-    For one shape, 20 seeds and 0.05: looks at 5, 10 and 20 seeds with 0.01, 0.015 and 0.025. Over more shapes
-    a permutation test of 5 + 5 seeds cannot reach the level. The first look is then at the fewest seeds that
-    can (8 for 29 shapes, or 13 pairs), the second half-way on a scale of ratios.
+    For one shape, 20 seeds and 0.05: looks at 5, 10 and 20 seeds with 0.01, 0.015 and 0.025. Over more
+    shapes the first look is at the fewest seeds that can reach the level, the second half-way on a scale
+    of ratios.
     """
     first = max(_FIRST, fewest_seeds(alpha=alpha * _SHARES[0], shapes=shapes, paired=paired))
     second = round(math.sqrt(first * most))
@@ -57,10 +56,7 @@ def looks_to_json(looks: Sequence[Look], *, done: int) -> str:
 
 
 def looks_from_json(text: str) -> tuple[tuple[Look, ...], int]:
-    """Return the looks that a dataset records, and the number of them that are done.
-
-    KeyError, TypeError or ValueError if :func:`looks_to_json` did not write the text.
-    """
+    """Return the looks of a text, and how many are done; KeyError, TypeError or ValueError for others."""
     entries = json.loads(text)
     looks = tuple(Look(seeds=int(entry["seeds"]), alpha=float(entry["alpha"])) for entry in entries)
     return looks, sum(bool(entry["done"]) for entry in entries)

@@ -1,7 +1,6 @@
 """Bootstrap-t: every resample is measured in its own standard error; intervals of a shape and of all.
 
-The only bootstrap here that is sampled, because its statistic is not a sum of draws. It covers best where one
-side is skewed and the other is not. It is the widest where values tie.
+The only bootstrap here that is sampled, because its statistic is not a sum of draws.
 """
 
 from __future__ import annotations
@@ -20,10 +19,10 @@ from abtune.stats.estimates import (
     standard_error,
     t_interval,
 )
-from abtune.stats.resampling.bootstrap import orientation, oriented_ends, residuals, smoothing
+from abtune.stats.resampling.bootstrap import orientation, oriented_ends, smoothing
 from abtune.stats.resampling.splits import blocked_product
 from abtune.stats.two_sample import Floats, Group, Integers, TwoSample
-from abtune.stats.variance import floored, moments
+from abtune.stats.variance import floored, moments, residuals
 
 RESAMPLES = 9_999
 _BLOCK = 32
@@ -38,8 +37,7 @@ def bootstrap_t(samples: TwoSample, *, level: float, rng: np.random.Generator) -
     """Return the bootstrap-t interval (P. Hall, The Bootstrap and Edgeworth Expansion, 1992).
 
     Welch's below five seeds per side. The variance of a resample is at least the floor, and at least a
-    hundredth of the sample's: resamples of five seeds with ties are often constant, and the interval would
-    have no bound.
+    hundredth of the sample's: constant resamples would give no bound.
     """
     estimate = standard_error(samples)
     closed = t_interval(estimate, level=level)
@@ -60,10 +58,7 @@ class Resampled:
     turn: Floats  # as :func:`orientation` returns it
 
     def quantiles(self, level: float) -> tuple[Floats, Floats]:
-        """Return the quantiles of t that leave out half of 1 - level each.
-
-        Exchanging the sides exchanges and negates them exactly.
-        """
+        """Return the quantiles of t that leave out half of 1 - level each, turned to the sides as given."""
         position = max(math.floor((RESAMPLES + 1) * (1 - level) / 2 + 1e-9), 1)
         ordered = np.partition(self.t, (position - 1, RESAMPLES - position), axis=0)
         return oriented_ends(ordered[position - 1], ordered[RESAMPLES - position], self.turn)
@@ -72,8 +67,7 @@ class Resampled:
 def resampled(samples: TwoSample, *, rng: np.random.Generator) -> Iterator[Resampled]:
     """Yield resamples of every shape with at least five seeds on both sides, some shapes at a time.
 
-    One number is drawn from ``rng``. The resamples follow from it and the numbers of seeds, so a result does
-    not depend on the order of the shapes or on the other shapes.
+    They follow from one number of ``rng`` and the numbers of seeds, whatever the other shapes are.
     """
     root = int(rng.integers(2**62))
     for group in samples.groups(at_least=FEWEST_FOR_BOOTSTRAP):
@@ -120,16 +114,14 @@ class _Draws:
             smears.append(smoothing(side, least).smear)
         error = errors[0] - errors[1] + np.hypot(*smears) * self.normal
         scale = np.sqrt(squares[0] + squares[1])
-        t: Floats = np.where(scale > 0, error / np.where(scale > 0, scale, 1.0), 0.0)
-        return t
+        return np.where(scale > 0, error / np.where(scale > 0, scale, 1.0), 0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PooledT:
     """The distribution of t over the resamples of all shapes; empty if no shape could be resampled.
 
-    Shapes borrow each other's tails: ten seeds alone do not show how skewed their mean is. ``counts`` has the
-    number of values at each step of a grid that is symmetric about zero.
+    ``counts`` has the number of values at each step of a grid that is symmetric about zero.
     """
 
     counts: Integers
@@ -174,8 +166,7 @@ class PooledT:
 def _step(values: Floats) -> Integers:
     """Return the index of the nearest step of the grid."""
     nearest = np.clip(np.rint(values / _STEP), -_STEPS, _STEPS)
-    index: Integers = nearest.astype(np.int64) + _STEPS
-    return index
+    return nearest.astype(np.int64) + _STEPS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -205,15 +196,10 @@ def resample_tails(samples: TwoSample, *, level: float, rng: np.random.Generator
 def simultaneous(samples: TwoSample, tails: Tails, *, level: float) -> Interval:
     """Return intervals that cover the differences of all shapes at once.
 
-    Every resample is measured in its own standard error (Romano and Wolf 2005, DOI
-    10.1198/016214504000000539). The critical value c is the quantile of the largest abs(t) over the shapes,
-    which stays below c with probability prod_i F_i(c) if resamples are independent. So the shapes are not
-    drawn jointly. If their errors are positively correlated, as in shared sessions, the intervals are too
-    wide rather than too narrow.
-
-    With one c for all shapes, each borrows the tails of the others, which allows for skew and unequal spread.
-    Shapes with fewer than five seeds on either side have Student's t, with conservative degrees of freedom,
-    at their share of the level.
+    The critical value c is the quantile of the largest abs(t) over the shapes, which stays below c with
+    probability prod_i F_i(c) if resamples are independent (Romano and Wolf 2005, DOI
+    10.1198/016214504000000539). Positive correlation, as in shared sessions, makes them too wide. Shapes
+    with fewer than five seeds on either side have Student's t at their share of the level.
     """
     estimate = standard_error(samples)
     known = max(int(np.count_nonzero(~np.isnan(estimate.error))), 1)
@@ -244,5 +230,4 @@ def critical_value(tails: Floats, *, level: float) -> float:
 def _largest(t: Floats, kept: int) -> Floats:
     """Return the largest absolute values of each column."""
     size = np.abs(t)
-    largest: Floats = np.partition(size, len(size) - kept, axis=0)[len(size) - kept :]
-    return largest
+    return np.partition(size, len(size) - kept, axis=0)[len(size) - kept :]

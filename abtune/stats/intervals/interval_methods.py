@@ -1,9 +1,4 @@
-"""The intervals by name: the only place that lists them.
-
-One more interval is a function of :class:`abtune.stats.two_sample.TwoSample` and one entry of ``METHODS``.
-The options of the command line, the reports and the calibration read everything from there. Functions are
-named by path, so this module loads neither NumPy nor SciPy.
-"""
+"""The intervals by name: the only place that lists them. Loads neither NumPy nor SciPy."""
 
 from __future__ import annotations
 

@@ -18,12 +18,11 @@ _WIDEST = 6
 def permutation_inversion(samples: TwoSample, *, level: float, rng: np.random.Generator) -> Interval:
     """Return the interval of all shifts that the permutation test at 1 - level does not reject.
 
-    With n + n seeds, the split that exchanges a subset I of the first side for an equally large J of the
-    second is at least as extreme as the data if the shift is at or beyond mean(I) - mean(J). So the bounds
-    are order statistics of these differences (J. S. Maritz, Distribution-Free Statistical Methods, 1995).
-    With unequal numbers the test is studentised, and bisection finds the bounds. Beyond 10 + 10 seeds, or
-    20,000 unequal splits, 9,999 random ones. It is Welch's if even the smallest p-value exceeds 1 - level,
-    and at least as wide as the floor alone.
+    The split that exchanges a subset I of the first side for an equally large J of the second is at least
+    as extreme as the data if the shift is at or beyond mean(I) - mean(J), so the bounds are order
+    statistics of these differences (J. S. Maritz, Distribution-Free Statistical Methods, 1995). With
+    unequal numbers bisection finds them. Welch's if the smallest p-value exceeds 1 - level; at least as
+    wide as the floor alone.
     """
     estimate = standard_error(samples)
     reach = quantile(estimate.freedom, level) * estimate.error

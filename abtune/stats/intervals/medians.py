@@ -1,8 +1,4 @@
-"""Intervals of the difference of median log latencies: the typical search, whatever a rare one does.
-
-Nothing is resampled. The bootstrap distribution of a median has no more values than the sample, or than pairs
-of it, with known probabilities, so it is computed.
-"""
+"""Intervals of the difference of median log latencies; the bootstrap is computed, not sampled."""
 
 from __future__ import annotations
 
@@ -27,8 +23,7 @@ def price_bonett(samples: TwoSample, *, level: float) -> Interval:
 def median_percentile(samples: TwoSample, *, level: float) -> Interval:
     """Return the percentile bootstrap interval of the difference of medians, computed exactly.
 
-    For medians, unlike means, the coverage of the plain percentile is near nominal. Price and Bonett's
-    interval below five seeds per side; at least as wide as the floor alone would make it.
+    Price and Bonett's below five seeds per side; at least as wide as the floor alone would make it.
     """
     closed = price_bonett(samples, level=level)
     low, high = closed.low.copy(), closed.high.copy()

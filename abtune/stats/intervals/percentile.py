@@ -1,7 +1,6 @@
-"""Percentile bootstrap intervals: the default, expanded to cover 95 % with few seeds, and the plain ones.
+"""Percentile bootstrap intervals, computed instead of sampled: the default, and two for comparison.
 
-The percentile and BCa intervals are what most tools print, and too narrow for few seeds: they are here for
-comparison. All are computed instead of sampled, so none depends on a random seed.
+The plain percentile and BCa intervals are what most tools print, and too narrow for few seeds.
 """
 
 from __future__ import annotations
@@ -12,8 +11,9 @@ import numpy as np
 from scipy import special
 
 from abtune.stats.estimates import FEWEST_FOR_BOOTSTRAP, Interval, quantile, standard_error, welch
-from abtune.stats.resampling.bootstrap import both_smoothings, error_bias, error_quantiles, residuals
+from abtune.stats.resampling.bootstrap import both_smoothings, error_bias, error_quantiles
 from abtune.stats.two_sample import Floats, Group, TwoSample
+from abtune.stats.variance import residuals
 
 # With fewer seeds on either side the interval is at least as wide as Welch's.
 _ENOUGH_FOR_BOOTSTRAP_ALONE = 10
@@ -23,14 +23,11 @@ _ENOUGH_PAIRS = 20  # which have about as many degrees of freedom
 def expanded_percentile(samples: TwoSample, *, level: float) -> Interval:
     """Return the default interval: the percentile bootstrap with its tails moved outwards.
 
-    The percentiles are at Phi(-e t) instead of alpha/2 (Hesterberg 2015, DOI 10.1080/00031305.2015.1089789).
-    e is the ratio of Welch's standard error to the bootstrap's, which lacks sqrt(n/(n-1)), and t has Welch's
-    degrees of freedom. If a sample varies less than its measurement does, a normal error makes up the
-    difference.
-
-    With fewer than ten seeds on either side it is the hull of this interval and Welch's, some 2 % wider: at 5
-    seeds and spreads of 20 % and 1 %, it covers 95.4 % instead of 92.5 %. Below five seeds it is Welch's.
-    Of pairs, it is the hull with the paired t below 20, and the paired t below five.
+    The percentiles are at Phi(-e t) instead of alpha/2 (Hesterberg 2015, DOI
+    10.1080/00031305.2015.1089789). e is the ratio of Welch's standard error to the bootstrap's, and t has
+    Welch's degrees of freedom. A normal error makes up for a sample that varies less than its
+    measurement. With fewer than ten seeds on either side, or 20 pairs, it is the hull of this interval
+    and Welch's; below five it is Welch's.
     """
     estimate = standard_error(samples)
 
@@ -46,10 +43,7 @@ def expanded_percentile(samples: TwoSample, *, level: float) -> Interval:
 
 
 def percentile(samples: TwoSample, *, level: float) -> Interval:
-    """Return the percentile bootstrap interval, too narrow by the factor sqrt((n-1)/n) z/t.
-
-    Welch's below five seeds per side.
-    """
+    """Return the percentile bootstrap interval, too narrow by sqrt((n-1)/n) z/t; Welch's below five seeds."""
 
     def tails(group: Group) -> Floats:
         return np.full((len(group.index), 2), (1 - level) / 2)
@@ -58,11 +52,10 @@ def percentile(samples: TwoSample, *, level: float) -> Interval:
 
 
 def bca(samples: TwoSample, *, level: float) -> Interval:
-    """Return the bias-corrected and accelerated bootstrap interval.
+    """Return the bias-corrected and accelerated bootstrap interval; Welch's below five seeds per side.
 
     Tails at Phi(z0 + (z0 + z)/(1 - a (z0 + z))), eq. 14.10 of Efron and Tibshirani (1993), with the
-    acceleration a of two samples. The skewness of five to ten values is mostly noise, so the correction
-    covers less than the plain percentile. Welch's below five seeds per side.
+    acceleration a of two samples.
     """
     z = special.ndtri((1 - level) / 2)
 
@@ -77,10 +70,7 @@ def bca(samples: TwoSample, *, level: float) -> Interval:
 def _bootstrap(
     samples: TwoSample, tails: Callable[[Group], Floats], *, level: float, hull_below: int = 0
 ) -> Interval:
-    """Return quantiles of the bootstrap distribution at the tails of a method.
-
-    With fewer than ``hull_below`` seeds on either side, the interval includes Welch's.
-    """
+    """Return quantiles of the bootstrap at a method's tails; below ``hull_below`` seeds, with Welch's."""
     closed = welch(samples, level=level)
     low, high = closed.low.copy(), closed.high.copy()
     for group in samples.groups(at_least=FEWEST_FOR_BOOTSTRAP):
@@ -98,5 +88,4 @@ def _acceleration(group: Group) -> Floats:
     cubes = [((rest / n) ** 3).sum(axis=1) for rest, n in sides]
     squares = np.sum([((rest / n) ** 2).sum(axis=1) for rest, n in sides], axis=0)
     scale = np.where(squares > 0, squares, 1.0) ** 1.5
-    acceleration: Floats = (cubes[0] - cubes[1]) / (6 * scale)
-    return acceleration
+    return (cubes[0] - cubes[1]) / (6 * scale)

@@ -1,8 +1,7 @@
 """The bootstrap distribution of a difference of means, computed instead of sampled.
 
-A bootstrap replicate of a mean is a sum of independent draws from the sample. Its distribution is a
-convolution power, which the Fourier transform gives directly. So there is no resampling noise: the quantiles
-of 9,999 resamples vary around these by one or two percent of the interval's width.
+A replicate of a mean is a sum of independent draws, so its distribution is a convolution power, which the
+Fourier transform gives. There is no resampling noise.
 """
 
 from __future__ import annotations
@@ -14,35 +13,23 @@ import numpy as np
 from scipy import fft, special
 
 from abtune.stats.two_sample import Booleans, Floats, Group
-from abtune.stats.variance import floored, moments
-
-
-def residuals(samples: Floats) -> Floats:
-    """Return deviations from the mean; exactly zero for a constant sample."""
-    constant = samples[:, :1] == samples[:, -1:]
-    residuals: Floats = np.where(constant, 0.0, samples - samples.mean(axis=1, keepdims=True))
-    return residuals
+from abtune.stats.variance import floored, moments, residuals
 
 
 def orientation(first: Floats, second: Floats) -> Floats:
     """Return 1 where the sides are to be exchanged, 0 where they are equal, else -1; takes residuals.
 
-    The data fix this order, so that exchanging the sides negates a result bit for bit. Otherwise rounding, or
-    the random numbers of each side, would depend on which side is called first.
+    The data fix this order, so that exchanging the sides negates a result bit for bit.
     """
     if first.shape[1] != second.shape[1]:
         return np.full(len(first), 1.0 if first.shape[1] > second.shape[1] else -1.0)
     difference = np.sign(first - second)
     leading = np.argmax(difference != 0, axis=1)
-    sign: Floats = np.take_along_axis(difference, leading[:, np.newaxis], axis=1)[:, 0]
-    return sign
+    return np.take_along_axis(difference, leading[:, np.newaxis], axis=1)[:, 0]
 
 
 def oriented_ends(low: Floats, high: Floats, turn: Floats) -> tuple[Floats, Floats]:
-    """Return quantiles turned back to the sides as they were given.
-
-    Where both sides are the same, the distribution is symmetric.
-    """
+    """Return quantiles turned back to the sides as given; symmetric where both sides are the same."""
     even = (high - low) / 2
     low, high = np.where(turn == 0, -even, low), np.where(turn == 0, even, high)
     return np.where(turn > 0, -high, low), np.where(turn > 0, -low, high)
@@ -99,10 +86,8 @@ def both_smoothings(group: Group) -> tuple[Smoothing, Smoothing]:
 def error_quantiles(group: Group, tails: Floats) -> tuple[Floats, Floats]:
     """Return the lower and upper quantile of (bootstrap difference - observed difference).
 
-    ``tails``, shape (members, 2), is the probability below the lower and above the upper one. Values lie on a
-    grid of 2,048 cells or more, each shared between its two neighbours so that the mean is kept. A finer grid
-    moves the bounds by 0.01 % of the interval's width, or by 0.4 % where heavy ties make the distribution a
-    comb. Exchanging the sides exchanges and negates the quantiles bit for bit.
+    ``tails``, shape (members, 2), is the probability below the lower and above the upper one. A finer
+    grid moves the bounds by 0.01 % of the interval's width, or by 0.4 % with heavy ties.
     """
     sides = _orient(group)
     turn = sides.turn
@@ -182,8 +167,7 @@ def _transform(values: Floats, step: Floats, cells: int) -> Floats:
     size = members * cells
     mass = np.bincount(flat, weights=(1 - share).ravel() / n, minlength=size)
     mass += np.bincount(flat + 1, weights=share.ravel() / n, minlength=size)
-    spectrum: Floats = fft.rfft(mass.reshape(members, cells), axis=1)
-    return spectrum
+    return fft.rfft(mass.reshape(members, cells), axis=1)
 
 
 def _power(values: Floats, exponent: int) -> Floats:
@@ -203,8 +187,7 @@ def _smearing(width: Floats, cells: int) -> Floats:
     """Return the transform of a normal distribution around _REACH standard deviations; widths in cells."""
     frequency = 2 * np.pi / cells * np.arange(cells // 2 + 1)
     phase = np.outer(width, frequency)
-    factor: Floats = np.exp(-0.5 * phase**2 - 1j * _REACH * phase)
-    return factor
+    return np.exp(-0.5 * phase**2 - 1j * _REACH * phase)
 
 
 def _cell(mass: Floats, tail: Floats) -> Floats:
@@ -213,5 +196,4 @@ def _cell(mass: Floats, tail: Floats) -> Floats:
     cell = np.minimum(np.count_nonzero(cumulated < tail[:, np.newaxis], axis=1), mass.shape[1] - 1)
     own = np.take_along_axis(mass, cell[:, np.newaxis], axis=1)[:, 0]
     reached = np.take_along_axis(cumulated, cell[:, np.newaxis], axis=1)[:, 0]
-    position: Floats = cell + 0.5 - (reached - tail) / np.where(own > 0, own, 1.0)
-    return position
+    return cell + 0.5 - (reached - tail) / np.where(own > 0, own, 1.0)

@@ -1,9 +1,8 @@
 """Counts of the splits of a pooled sample that are at least as extreme as the observed one.
 
 Equal numbers of seeds are counted by meeting in the middle (Horowitz and Sahni 1974, DOI
-10.1145/321812.321823), which needs 2 x 2^n partial sums instead of C(2n, n) splits. Unequal numbers need the
-studentised statistic, a function of sum and sum of squares: every split counts, a block of pairs of partial
-sums at a time. Where there are too many splits, they are sampled.
+10.1145/321812.321823): 2 x 2^n partial sums instead of C(2n, n) splits. Unequal numbers need the studentised
+statistic, and every split counts. Where there are too many splits, they are sampled.
 """
 
 from __future__ import annotations
@@ -32,10 +31,7 @@ _FEW_RANDOM = 9_999
 
 
 def blocked_product(left: Floats, right: Floats) -> Floats:
-    """Return ``left @ right``, computed a block of rows at a time.
-
-    For 9,999 resamples of 20 seeds and 29 shapes it takes a fifth of the time of the plain product.
-    """
+    """Return ``left @ right``, a block of rows at a time, which takes a fifth of the time."""
     product = np.empty((left.shape[0], right.shape[1]))
     rows = max(1, _MULTIPLICATIONS // max(right.size, 1))
     for start in range(0, len(left), rows):
@@ -54,20 +50,15 @@ def is_exact(n_first: int, n_second: int) -> bool:
 def centred(pooled: Floats) -> Floats:
     """Return the pooled values less their mean.
 
-    Log latencies near -9 may vary by only a millionth. Their rounded mean then leaves residuals whose sum is
-    not zero, as the counts below assume. Subtracting the first value beforehand avoids that: it is exact as
-    long as all values lie within a factor of two.
+    The first value is subtracted beforehand, which is exact: otherwise the residuals of logs near -9 that
+    vary by a millionth would not sum to zero.
     """
     shifted = pooled - pooled[:, :1]
-    residuals: Floats = shifted - shifted.mean(axis=1, keepdims=True)
-    return residuals
+    return shifted - shifted.mean(axis=1, keepdims=True)
 
 
 def counted_in_halves(pooled: Floats) -> Floats:
-    """Return p of the exact test of n + n values, by pairs of partial sums that reach the observed sum.
-
-    The values are centred, so exchanging the sides negates the sum: one tail is counted and doubled.
-    """
+    """Return p of the exact test of n + n centred values: one tail is counted and doubled."""
     n = pooled.shape[1] // 2
     count = np.zeros(len(pooled), dtype=np.int64)
     for start, block in _blocks(pooled, math.comb(n, n // 2)):
@@ -111,22 +102,14 @@ def sampled(pooled: Floats, small: int, rng: np.random.Generator) -> Floats:
 
 
 class Splits:
-    """Splits that are used repeatedly, for many shifts: all of them, or 9,999 random ones.
-
-    Random splits follow from ``root`` and the numbers of seeds.
-    """
+    """Splits that are used for many shifts: all of them, or 9,999 random ones that follow from ``root``."""
 
     __slots__ = ("_chosen", "_count", "_small")
 
     def __init__(self, n_first: int, n_second: int, root: int) -> None:
-        total, small = n_first + n_second, min(n_first, n_second)
-        self._small, self._count = small, math.comb(total, small)
-        if self._count <= (_FEW_SPLITS if n_first == n_second else _FEW_UNEQUAL):
-            self._chosen = subsets(total, small)[:, 1:].T  # the first one is the data
-        else:
-            self._count = _FEW_RANDOM + 1
-            rng = np.random.default_rng([root, small, total - small])
-            self._chosen = random_splits(_FEW_RANDOM, small, total - small, rng)
+        self._small, most = min(n_first, n_second), _FEW_SPLITS if n_first == n_second else _FEW_UNEQUAL
+        splits = all_or_random_splits(n_first + n_second, self._small, root, most=most, random=_FEW_RANDOM)
+        self._count, self._chosen = len(splits), splits[1:]  # the first one is the data
 
     def resolves(self, alpha: float) -> bool:
         """Return whether the smallest two-sided p is at most alpha."""
@@ -143,16 +126,15 @@ class Splits:
         """Return the shift at which each split becomes as extreme as the data: mean(I) - mean(J)."""
         kept, taken = self._chosen[:, : self._small], self._chosen[:, self._small :]
         exchanged = np.maximum(taken.sum(axis=1), 1)
-        shifts: Floats = ((first @ (1 - kept).T) - (second @ taken.T)) / exchanged
-        return shifts
+        return ((first @ (1 - kept).T) - (second @ taken.T)) / exchanged
 
 
 class _ExtremeRule:
     """The rule whether the Welch statistic of a split is at least as extreme as the observed one.
 
     Let the ``small`` chosen values, centred, have the sum S and the sum of squares Q. The difference of
-    means is w S, and its squared standard error c0 + c1 Q - c2 S^2. Then t^2 >= t_obs^2, multiplied by both
-    squared errors so that constant samples need no exception, reads a S^2 - b Q >= c.
+    means is w S, its squared standard error c0 + c1 Q - c2 S^2. So t^2 >= t_obs^2, times both squared
+    errors, reads a S^2 - b Q >= c, also for constant samples.
     """
 
     __slots__ = ("a", "b", "c")
@@ -173,8 +155,7 @@ class _ExtremeRule:
     def count(self, sums: Floats, squares: Floats) -> Integers:
         """Return the number of extreme splits of each shape; splits are the first axis."""
         extreme = self.a * sums**2 - self.b * squares >= self.c
-        count: Integers = np.count_nonzero(extreme, axis=0)
-        return count
+        return np.count_nonzero(extreme, axis=0)
 
     def count_pairs(self, row: int, left: tuple[Floats, Floats], right: tuple[Floats, Floats]) -> int:
         """Return the number of extreme pairs of partial (sum, sum of squares) of one shape."""
@@ -194,12 +175,17 @@ def _blocks(pooled: Floats, width: int) -> Iterator[tuple[int, Floats]]:
 
 
 def _meeting(first: int, second: int, chosen: int) -> Iterator[tuple[Floats, Floats]]:
-    """Yield the ways to choose among first + second values: k of the first, the rest of the second.
-
-    Each is a pair of indicator matrices, of shape (first, C(first, k)) and (second, C(second, chosen - k)).
-    """
+    """Yield indicators of all ways to choose k of the first values and the rest of the second."""
     for k in range(max(0, chosen - second), min(first, chosen) + 1):
         yield subsets(first, k), subsets(second, chosen - k)
+
+
+def all_or_random_splits(total: int, small: int, root: int, *, most: int, random: int) -> Floats:
+    """Return all splits as rows, or random ones beyond ``most``; the first exchanges nothing."""
+    if math.comb(total, small) <= most:
+        return subsets(total, small).T
+    rng = np.random.default_rng([root, small, total - small])
+    return np.vstack([np.arange(total) < small, random_splits(random, small, total - small, rng)])
 
 
 def random_splits(number: int, small: int, large: int, rng: np.random.Generator) -> Floats:

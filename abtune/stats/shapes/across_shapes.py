@@ -15,12 +15,10 @@ from abtune.stats.two_sample import Floats, TwoSample
 def at_least(p: Floats, *, correlation: float, alpha: float) -> int:
     """Return a lower bound of the number of shapes whose null hypothesis is false.
 
-    ``p`` are one-sided p-values, each by itself; ``correlation`` is of the tests of two shapes. If more than
-    k null hypotheses are true, so are those of some k + 1 shapes, and their p-values are at most the k + 1
-    largest. So the bound is the number of shapes minus the largest k whose k largest p-values Fisher's
-    combination does not reject (Goeman and Solari 2011, DOI 10.1214/11-STS356). Brown's approximation (1975,
-    DOI 10.2307/2529826) allows for the correlation, as between shapes that share sessions. docs/statistics.md
-    has the error with it and without it.
+    ``p`` are one-sided p-values, each by itself; ``correlation`` is of the tests of two shapes. The bound
+    is the number of shapes minus the largest k whose k largest p-values Fisher's combination does not
+    reject (Goeman and Solari 2011, DOI 10.1214/11-STS356), with Brown's approximation for the correlation
+    (1975, DOI 10.2307/2529826).
     """
     known = np.where(np.isnan(p), 1.0, np.asarray(p, dtype=np.float64))
     largest_first = np.sort(known)[::-1]
@@ -49,12 +47,10 @@ class Heterogeneity:
 def heterogeneity(effect: npt.ArrayLike, error: npt.ArrayLike, freedom: npt.ArrayLike) -> Heterogeneity:
     """Return how far independent estimates spread beyond their own errors; NaN below two shapes.
 
-    Q = sum w (y - mean)^2 with w = 1/se^2. If errors come from few seeds, Q exceeds its chi-square quantile
-    too often, so p is from Welch's F (1951, DOI 10.1093/biomet/38.3-4.330). tau^2 solves Q(tau^2) = k - 1
-    (Paule and Mandel 1982, DOI 10.6028/jres.087.022). I^2 = max(0, 1 - (k - 1)/Q).
-
-    ``statsmodels`` gives the same Q, tau^2 and I^2, and the tests compare them; its import takes half a
-    second, and every report has these numbers.
+    Q = sum w (y - mean)^2 with w = 1/se^2. p is from Welch's F (1951, DOI 10.1093/biomet/38.3-4.330),
+    because errors come from few seeds. tau^2 solves Q(tau^2) = k - 1 (Paule and Mandel 1982, DOI
+    10.6028/jres.087.022). I^2 = max(0, 1 - (k - 1)/Q). ``statsmodels`` gives the same numbers, and its
+    import takes half a second.
     """
     y, variance = np.asarray(effect, dtype=np.float64), np.asarray(error, dtype=np.float64) ** 2
     if len(y) < 2:
@@ -94,13 +90,11 @@ def _between(effect: Floats, variance: Floats) -> float:
 
 
 def placements(samples: TwoSample) -> Floats:
-    """Return, for each value of the first side, the share of the second side's values above it.
+    """Return the share of the second side's values above each value of the first; ties count half.
 
-    Ties count half. The mean of a row is Mann-Whitney's U over the product of the sizes: the probability that
-    a value of the second side is above one of the first.
+    The mean of a row is Mann-Whitney's U over the product of the sizes.
     """
     difference = samples.second[:, np.newaxis, :] - samples.first[:, :, np.newaxis]
     known = ~np.isnan(difference)
     wins = (np.where(known, np.sign(difference), 0.0).sum(axis=2) / np.maximum(known.sum(axis=2), 1) + 1) / 2
-    share: Floats = np.where(known.any(axis=2), wins, np.nan)
-    return share
+    return np.where(known.any(axis=2), wins, np.nan)

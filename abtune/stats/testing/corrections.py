@@ -1,9 +1,4 @@
-"""The corrections over many shapes by name: the only place that lists them.
-
-One more correction is a function of p-values and one entry of ``CORRECTIONS``. The options of the command
-line, the verdicts, the plans and the calibration read everything from there. Functions are named by path, so
-this module loads neither NumPy nor SciPy.
-"""
+"""The corrections over many shapes by name: the only place that lists them. Loads neither NumPy nor SciPy."""
 
 from __future__ import annotations
 
@@ -91,17 +86,12 @@ class Correction:
         return cast("Floats", load(self.function)(p))
 
     def adjust_difference(self, p: Floats, samples: TwoSample, *, rng: np.random.Generator) -> Floats:
-        """Return the p-values of the tests of a difference adjusted.
-
-        ``samples`` are those that were tested, a column per seed; ``rng`` is used if the correction
-        resamples.
-        """
+        """Return the p-values of the tests of a difference of these samples, a column per seed, adjusted."""
         if self.joint is None:
             return self.adjust(p)
         import numpy as np
 
-        adjusted: Floats = np.fmax(load(self.joint)(samples, rng=rng), p)  # random splits may give less
-        return adjusted
+        return np.fmax(load(self.joint)(samples, rng=rng), p)  # random splits may give less
 
     def fits(self, test: DifferenceTest) -> bool:
         """Return whether it can correct this test of a difference."""

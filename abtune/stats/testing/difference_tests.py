@@ -1,8 +1,4 @@
-"""The tests of a difference by name: the only place that lists them.
-
-One more test is a function of :class:`abtune.stats.two_sample.TwoSample` and one entry of ``TESTS``.
-Functions are named by path, so this module loads neither NumPy nor SciPy.
-"""
+"""The tests of a difference by name: the only place that lists them. Loads neither NumPy nor SciPy."""
 
 from __future__ import annotations
 

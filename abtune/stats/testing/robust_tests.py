@@ -1,8 +1,4 @@
-"""Tests that a rare failed search hardly moves: Mann and Whitney's, and one of equal medians.
-
-Mann and Whitney's asks whether a run of the candidate beats a run of the baseline. It is not a test of the
-boost, which is a ratio of means.
-"""
+"""Tests that a rare failed search hardly moves: Mann and Whitney's, and one of equal medians."""
 
 from __future__ import annotations
 
@@ -28,9 +24,8 @@ def mann_whitney_test(samples: TwoSample) -> Floats:
     """Return p of the two-sided Mann-Whitney test, exact also with ties; NaN below two seeds per side.
 
     p is the share of the splits whose sum of midranks is at least as far from its mean (DOI
-    10.1214/aoms/1177730491), counted up to 120 seeds in all, beyond that normal with corrections for ties and
-    continuity. If the sides vary differently around the same mean, the test rejects more often than alpha,
-    because typical runs do differ then.
+    10.1214/aoms/1177730491); beyond 120 seeds in all it is normal. It is not a test of the boost, which
+    is a ratio of means.
     """
     from scipy import stats  # its import takes half a second
 
@@ -51,10 +46,7 @@ def mann_whitney_test(samples: TwoSample) -> Floats:
 
 @functools.lru_cache(maxsize=4096)
 def _tails(doubled: tuple[int, ...], small: int) -> Floats:
-    """Return the probability of each distance or more of a doubled rank sum of ``small`` from its mean.
-
-    Subsets of every size and sum are counted, one value at a time.
-    """
+    """Return the probability of each distance or more of a doubled rank sum of ``small`` from its mean."""
     total = len(doubled)
     ways = np.zeros((small + 1, sum(doubled[total - small :]) + 1))
     ways[0, 0] = 1.0
@@ -80,9 +72,8 @@ def _normal(doubled: Integers, small: int, distance: int) -> float:
 def median_permutation_test(samples: TwoSample, *, rng: np.random.Generator) -> Floats:
     """Return p of the two-sided permutation test of equal medians; NaN below two seeds per side.
 
-    The statistic is the difference of medians over Price and Bonett's standard error, computed for every
-    split. Exact if the sides have the same distribution, and right for many seeds if only their medians are
-    equal (Chung and Romano 2013, DOI 10.1214/13-AOS1090). One number is drawn from ``rng``.
+    The statistic is the difference of medians over Price and Bonett's standard error (Chung and Romano
+    2013, DOI 10.1214/13-AOS1090). One number is drawn from ``rng``.
     """
     p = np.full(len(samples), np.nan)
     root = int(rng.integers(2**62))
@@ -102,10 +93,7 @@ def median_permutation_test(samples: TwoSample, *, rng: np.random.Generator) -> 
 
 
 def _splits(small: int, large: int, root: int) -> tuple[Integers, Integers, int]:
-    """Return ascending positions of both sides in the pooled sample, and the number of splits.
-
-    All splits, or random ones that follow from the root and the sizes, besides the split of the data.
-    """
+    """Return ascending positions of both sides in the pooled sample, and the number of splits."""
     total = math.comb(small + large, small)
     if total <= _MOST_SPLITS:
         splits = subsets(small + large, small).T
@@ -113,11 +101,7 @@ def _splits(small: int, large: int, root: int) -> tuple[Integers, Integers, int]
         splits = random_splits(_RANDOM, small, large, np.random.default_rng([root, small, large]))
         total = _RANDOM + 1
     inside = splits > 0
-    return (
-        np.nonzero(inside)[1].reshape(-1, small),
-        np.nonzero(~inside)[1].reshape(-1, large),
-        total,
-    )
+    return (np.nonzero(inside)[1].reshape(-1, small), np.nonzero(~inside)[1].reshape(-1, large), total)
 
 
 def _squared_t(first: Floats, second: Floats) -> Floats:
@@ -129,5 +113,4 @@ def _squared_t(first: Floats, second: Floats) -> Floats:
         errors.append(((side[..., order.upper] - side[..., order.lower]) / order.widths) ** 2)
     difference, error = (middles[0] - middles[1]) ** 2, errors[0] + errors[1]
     certain = np.where(difference > 0, np.inf, 0.0)  # without scatter every difference is extreme
-    ratio: Floats = np.where(error > 0, difference / np.where(error > 0, error, 1.0), certain)
-    return ratio
+    return np.where(error > 0, difference / np.where(error > 0, error, 1.0), certain)

@@ -1,7 +1,6 @@
 """The sign-flip test of pairs: were both sides the same, a difference could as well have the other sign.
 
-Flips are counted by meeting in the middle, as splits are in :mod:`abtune.stats.resampling.splits`, by 2 x
-2^(n/2) partial sums. Source: R. A. Fisher, The Design of Experiments (1935), section 21.
+Source: R. A. Fisher, The Design of Experiments (1935), section 21.
 """
 
 from __future__ import annotations
@@ -23,9 +22,8 @@ _AT_ONCE = 10_000
 def sign_flip_test(samples: TwoSample, *, rng: np.random.Generator) -> Floats:
     """Return p of the two-sided sign-flip test of a mean difference of zero; NaN below two pairs.
 
-    p is the share of all flips whose sum is at least as far from zero, with a relative tolerance for ties.
-    Beyond 30 pairs 99,999 random flips are drawn, and one is added to numerator and denominator. One number
-    is drawn from ``rng``; a result does not depend on the order of the shapes or on the other shapes.
+    Flips are counted by meeting in the middle. Beyond 30 pairs 99,999 random ones are drawn, and one is
+    added to numerator and denominator. One number is drawn from ``rng``.
     """
     p = np.full(len(samples), np.nan)
     root = int(rng.integers(2**62))
@@ -39,8 +37,7 @@ def sign_flip_test(samples: TwoSample, *, rng: np.random.Generator) -> Floats:
 
 def signs(n: int) -> Floats:
     """Return all flips of n values, shape (n, 2^n); the first one changes nothing."""
-    flips: Floats = np.array(list(itertools.product((1.0, -1.0), repeat=n))).T.reshape(n, -1)
-    return flips
+    return np.array(list(itertools.product((1.0, -1.0), repeat=n))).T.reshape(n, -1)
 
 
 _signs = functools.lru_cache(maxsize=32)(signs)
@@ -53,8 +50,7 @@ def _counted(differences: Floats) -> Floats:
     right = np.sort(blocked_product(differences[:, half:], _signs(differences.shape[1] - half)), axis=1)
     least = _threshold(differences)[:, np.newaxis] - right
     below = np.array([have.searchsorted(need).sum() for have, need in zip(left, least, strict=True)])
-    share: Floats = np.minimum(2 * (1 - below / 2.0 ** differences.shape[1]), 1.0)
-    return share
+    return np.minimum(2 * (1 - below / 2.0 ** differences.shape[1]), 1.0)
 
 
 def _sampled(differences: Floats, root: int) -> Floats:
@@ -68,5 +64,4 @@ def _sampled(differences: Floats, root: int) -> Floats:
 
 def _threshold(differences: Floats) -> Floats:
     """Return the least sum that is as extreme as the observed one."""
-    threshold: Floats = np.abs(differences.sum(axis=1)) - _TIE * np.abs(differences).sum(axis=1)
-    return threshold
+    return np.abs(differences.sum(axis=1)) - _TIE * np.abs(differences).sum(axis=1)

@@ -1,7 +1,6 @@
 """Adjusted p-values of many shapes by step-down and step-up procedures.
 
-``statsmodels.stats.multitest.multipletests`` gives the same p-values, and the tests compare them. It is not
-used: its import takes half a second, and each call of its Holm 50 ms.
+``statsmodels.stats.multitest.multipletests`` gives the same p-values, and its import takes half a second.
 """
 
 from __future__ import annotations
@@ -21,9 +20,7 @@ def holm(p: npt.ArrayLike) -> Floats:
     """Return p-values adjusted to control the family-wise error rate; NaN are no tests and stay NaN.
 
     max over j <= i of min(1, (m - j + 1) p_(j)), for the i-th smallest of m
-    (https://www.jstor.org/stable/4615733). Difference and equivalence tests are two families. One Holm over
-    the smaller of both p-values rejects falsely in 11 % instead of 5 % of reports, because a true equivalence
-    eases the threshold for the others.
+    (https://www.jstor.org/stable/4615733).
     """
     raw = np.asarray(p, dtype=np.float64)
     adjusted = np.full(raw.shape, np.nan)
@@ -36,8 +33,8 @@ def holm(p: npt.ArrayLike) -> Floats:
 def benjamini_hochberg(p: npt.ArrayLike) -> Floats:
     """Return p-values adjusted to control the false discovery rate; NaN are no tests and stay NaN.
 
-    min over j >= i of min(1, m p_(j)/j), for the i-th smallest of m (DOI 10.1111/j.2517-6161.1995.tb02031.x).
-    A screen: if 15 of 29 shapes truly differ, a quarter of reports make some false claim.
+    min over j >= i of min(1, m p_(j)/j), for the i-th smallest of m (DOI
+    10.1111/j.2517-6161.1995.tb02031.x).
     """
     raw = np.asarray(p, dtype=np.float64)
     adjusted = np.full(raw.shape, np.nan)

@@ -1,0 +1,160 @@
+"""Files that list the trials of a search in order: T4 of Kernel Tuner, records of AutoTVM and Ansor."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from abtune.dataset.schema import TrialStatus
+from abtune.errors import DatasetError, InputError
+from abtune.ingest.importer import Imported, Importer, Inputs, Option, Values
+from abtune.ingest.searches.searches import Search, assemble_searches, notes_on_searches
+from abtune.ingest.sources import Source, label_told, read_once
+from abtune.ingest.texts import naming, parse_json
+from abtune.ingest.units import PER_SECOND, to_seconds
+from abtune.shapes import shape_named
+from abtune.text import shortened
+
+# The outcome of a trial, and its time in seconds.
+_Trial: TypeAlias = tuple[TrialStatus, float]
+
+_T4 = re.compile(r'\s*\{\s*"results"\s*:\s*\[\s*\{\s*("timestamp"\s*:\s*"[^"]{0,80}"\s*,\s*)?"configuration"')
+_T4_STATUS: Mapping[str, TrialStatus] = {
+    "correct": TrialStatus.OK,
+    "compile": TrialStatus.BUILD_FAILED,
+    "runtime": TrialStatus.RUN_FAILED,
+    "correctness": TrialStatus.RUN_FAILED,
+    "timeout": TrialStatus.TIMED_OUT,
+    "constraints": TrialStatus.NOT_RUN,
+}
+_TVM = re.compile(r'\s*\{\s*("input"\s*:\s*\[\s*"|"i"\s*:\s*\[\s*\[\s*")')
+# MeasureErrorNo, which both tools share: instantiation, compilation, run, answer, time limits, unknown.
+_TVM_STATUS = (
+    TrialStatus.OK,
+    *[TrialStatus.BUILD_FAILED] * 3,
+    *[TrialStatus.RUN_FAILED] * 2,
+    *[TrialStatus.TIMED_OUT] * 2,
+    TrialStatus.RUN_FAILED,
+)
+
+
+def _reader(
+    title: str, read_tasks: Callable[[str], Mapping[str, Sequence[_Trial]]]
+) -> Callable[[Sequence[Source], Values], Imported]:
+    """Return the function of an importer; ``read_tasks`` returns trials by task, "" for one without name."""
+
+    def read(sources: Sequence[Source], values: Values) -> Imported:
+        runs = {}
+        for source, text in read_once(sources):
+            label = label_told(source, values["shape"])
+            with naming(source.path):
+                tasks = read_tasks(text)
+            if label and len(tasks) > 1:
+                raise DatasetError(f"{source.path}: has {len(tasks)} tasks; a label can name only one")
+            if not label and "" in tasks:
+                remedy = "give --shape LABEL, or --pattern"
+                raise InputError(f"{source.path}: does not say what was tuned; {remedy}")
+            runs[source] = [_search(label or task, trials) for task, trials in tasks.items()]
+        dataset = assemble_searches(runs, attrs={"title": title})
+        return Imported(dataset=dataset, notes=notes_on_searches(dataset, "file"))
+
+    return read
+
+
+def _search(label: str, trials: Sequence[_Trial]) -> Search:
+    return Search(
+        label=label,
+        shape=shape_named(label),
+        latency=min((seconds for status, seconds in trials if status is TrialStatus.OK), default=math.nan),
+        trial_latency=[seconds for _, seconds in trials],
+        trial_status=[status for status, _ in trials],
+    )
+
+
+def _kernel_tuner(text: str) -> dict[str, list[_Trial]]:
+    """Return the one search of a T4 file, which does not name what was tuned."""
+    match parse_json(text):
+        case {"results": [_, *_] as results, "schema_version": str()}:
+            return {"": [_t4_trial(result, f"results[{i}]") for i, result in enumerate(results)]}
+    raise DatasetError("JSON, but not of Kernel Tuner: results and schema_version")
+
+
+def _t4_trial(result: Any, where: str) -> _Trial:
+    invalidity = result.get("invalidity") if isinstance(result, dict) else None
+    if not isinstance(invalidity, str) or invalidity not in _T4_STATUS:
+        known = ", ".join(_T4_STATUS)
+        raise DatasetError(f"{where}: invalidity is {shortened(repr(invalidity))}, none of {known}")
+    if invalidity != "correct":
+        return _T4_STATUS[invalidity], math.nan
+    measurements = result.get("measurements")
+    for measured in measurements if isinstance(measurements, list) else []:
+        match measured:
+            case {"name": "time", "value": value, "unit": str(unit)} if unit in PER_SECOND:
+                return TrialStatus.OK, to_seconds(value, unit, f"{where}: time")
+    raise DatasetError(f"{where}: has no measurement 'time' in {', '.join(PER_SECOND)}")
+
+
+def _tvm_records(text: str) -> dict[str, list[_Trial]]:
+    tasks: dict[str, list[_Trial]] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.strip():
+            task, trial = _tvm_record(line, f"line {number}")
+            tasks.setdefault(task, []).append(trial)
+    return tasks
+
+
+def _tvm_record(line: str, where: str) -> tuple[str, _Trial]:
+    """Return the task of a record, and its outcome with the mean of its times."""
+    match parse_json(line, where):
+        case {"input": [_, str(name), list(arguments), *_], "result": [list(costs), int(code), *_]}:
+            task = name + json.dumps(arguments, separators=(",", ":"))
+        case {"i": [[str(task), *_], *_], "r": [list(costs), int(code), *_]}:
+            pass
+        case _:
+            raise DatasetError(f"{where}: is no record of AutoTVM or Ansor; the file is damaged")
+    if not 0 <= code < len(_TVM_STATUS) or "\0" in task or not task:
+        raise DatasetError(f"{where}: error {code} of {shortened(task)!r} is none that abtune knows")
+    if code:
+        return task, (_TVM_STATUS[code], math.nan)
+    if not costs:
+        raise DatasetError(f"{where}: has no times, though it ended without an error")
+    return task, (TrialStatus.OK, math.fsum(to_seconds(cost, "s", where) for cost in costs) / len(costs))
+
+
+KERNEL_TUNER = Importer(
+    name="kernel-tuner",
+    kind="a T4 file of Kernel Tuner",
+    summary="""Read T4 files of Kernel Tuner, one for each search.
+
+    PATH is what store_output_file wrote. It does not name what was tuned: give --shape, or {shape} in
+    --pattern. Nobody measured the winners again, so each time is the search's own.
+    """,
+    recognises=lambda _, text: _T4.match(text) is not None,
+    read=_reader("Kernel Tuner", _kernel_tuner),
+    inputs=Inputs.RUNS,
+    run_is="A T4 file",
+    options=(Option(name="shape", metavar="LABEL", help="Label of what was tuned."),),
+    examples="""
+  abtune import kernel-tuner --run old='old-*.json' --run new='new-*.json' --shape add --out t.nc
+""",
+)
+TVM_RECORDS = Importer(
+    name="tvm-records",
+    kind="a log of AutoTVM or Ansor",
+    summary="""Read JSON records of AutoTVM and Ansor, one file for each run.
+
+    PATH has a line for each trial. A task is labelled by its name and arguments, or by its workload key;
+    --shape, or {shape} in --pattern, names the only task of a file. Nobody measured the winners again.
+    """,
+    recognises=lambda _, text: _TVM.match(text) is not None,
+    read=_reader("AutoTVM or Ansor", _tvm_records),
+    inputs=Inputs.RUNS,
+    run_is="A file of records",
+    options=(Option(name="shape", metavar="LABEL", help="Label of the only task."),),
+    examples="""
+  abtune import tvm-records --run old='old-*.json' --run new='new-*.json' --out t.nc
+""",
+)

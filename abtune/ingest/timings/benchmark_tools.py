@@ -1,0 +1,228 @@
+"""Files of asv, criterion, go test -bench, nvbench and pyperf, which name each benchmark."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from abtune.errors import DatasetError
+from abtune.ingest.texts import load_text, parse_json
+from abtune.ingest.timings.named import named_importer
+from abtune.ingest.timings.timing_cells import FileCell
+from abtune.ingest.units import to_seconds
+from abtune.text import shortened
+
+_CRITERION = re.compile(r'\s*\{\s*"(sampling_mode"\s*:\s*"\w{1,20}"\s*,\s*"iters|iters)"\s*:\s*\[')
+_GO_LINE = re.compile(r"^Benchmark\S*[ \t]+\d+[ \t]", re.M)
+_NVBENCH = re.compile(r'"nvbench"\s*:\s*\{')
+_NVBENCH_MEAN = "nv/cold/time/gpu/mean"
+_PYPERF = re.compile(r'\s*\{\s*"benchmarks"\s*:\s*\[\s*\{\s*"(metadata|runs)"')
+
+
+def _asv(text: str, _path: Path) -> Iterator[FileCell]:
+    """Yield the benchmarks that have samples: only times have, in seconds."""
+    match parse_json(text):
+        case {"result_columns": [*columns], "results": dict(results), "version": 2}:
+            pass
+        case _:
+            raise DatasetError("JSON, but not of asv: result_columns and results in version 2")
+    for name, values in results.items():
+        if not isinstance(values, list) or len(values) > len(columns):
+            raise DatasetError(f"{name}: is no list of the result_columns; the file is damaged")
+        row = dict(zip(map(str, columns), values, strict=False))
+        if row.get("samples") is not None:
+            yield from _asv_benchmark(name, row["samples"], row.get("params"))
+        elif row.get("stats_repeat") is not None:
+            raise DatasetError(f"{name}: has no samples; write it with asv run --record-samples")
+
+
+def _asv_benchmark(name: str, samples: Any, axes: Any) -> Iterator[FileCell]:
+    """Yield the parameters of a benchmark that were timed; asv names them like a call."""
+    lists = (samples, axes, *(axes if isinstance(axes, list) else ()))
+    if not all(isinstance(values, list) for values in lists):
+        raise DatasetError(f"{name}: its samples or params are no lists; the file is damaged")
+    if math.prod(map(len, axes)) != len(samples):
+        raise DatasetError(f"{name}: has not one list of samples for each of its params")
+    for index, (call, times) in enumerate(zip(itertools.product(*axes), samples, strict=True)):
+        label = f"{name}({', '.join(map(str, call))})" if call else name
+        if times is None:  # it failed
+            continue
+        if not isinstance(times, list) or not times:
+            raise DatasetError(f"{label}: its samples are no list of times")
+        seconds = tuple(to_seconds(time, "s", label) for time in times)
+        yield FileCell(where=f"{name}[{index}]", name=label, rounds=(seconds,))
+
+
+def _criterion(text: str, path: Path) -> Iterator[FileCell]:
+    """Yield the one benchmark: a sample is the mean of its iterations, by the wall clock in nanoseconds."""
+    match parse_json(text):
+        case {"iters": [*iterations], "times": [*times]} if len(iterations) == len(times) > 0:
+            pass
+        case _:
+            raise DatasetError("JSON, but not of criterion: as many iters as times")
+    seconds = []
+    for number, (count, time) in enumerate(zip(iterations, times, strict=True)):
+        where = f"times[{number}]"
+        if isinstance(count, bool) or not isinstance(count, int | float) or not 1 <= count < 2**53:
+            raise DatasetError(f"{where}: iters is no number of iterations")
+        seconds.append(to_seconds(time, "ns", where) / count)
+    beside = path.with_name("benchmark.json")
+    match parse_json(load_text(beside), str(beside)):
+        case {"full_id": str(name)} if name:
+            yield FileCell(where="the file", name=name, rounds=(tuple(seconds),))
+        case _:
+            what = "full_id, the name of the benchmark"
+            raise DatasetError(f"{beside}: has no {what}; copy criterion's folder whole")
+
+
+def _go_bench(text: str, _path: Path) -> Iterator[FileCell]:
+    """Yield a cell for each name; the lines of ``-count`` are repeats, because one process made them."""
+    timings: dict[str, list[float]] = {}
+    first: dict[str, tuple[int, str]] = {}  # line and package
+    package = ""
+    for number, line in enumerate(text.splitlines(), start=1):
+        where = f"line {number}"
+        if line.startswith("pkg: "):
+            package = line.removeprefix("pkg: ").strip()
+        if not _GO_LINE.match(line):
+            continue
+        name, _, *measured = line.split()
+        by_unit = dict(zip(measured[1::2], measured[::2], strict=False))
+        if "ns/op" not in by_unit:
+            raise DatasetError(f"{where}: {shortened(name)} has no ns/op; take the line out")
+        _, home = first.setdefault(name, (number, package))
+        if home != package:
+            both = f"{home} and in {package}"
+            raise DatasetError(f"{where}: {shortened(name)} is in {both}; give each package a file")
+        timings.setdefault(name, []).append(to_seconds(by_unit["ns/op"], "ns", where))
+    for name, times in timings.items():
+        label = name.removeprefix("Benchmark") or name
+        yield FileCell(where=f"line {first[name][0]}", name=label, rounds=(tuple(times),))
+
+
+def _nvbench(text: str, _path: Path) -> Iterator[FileCell]:
+    """Yield the states that were measured, each with the mean of its isolated GPU times."""
+    match parse_json(text):
+        case {"meta": dict(), "benchmarks": [*benchmarks]}:
+            pass
+        case _:
+            raise DatasetError("JSON, but not of nvbench: meta and benchmarks")
+    for number, benchmark in enumerate(benchmarks):
+        match benchmark:
+            case {"name": str(name), "states": [*states]}:
+                for index, state in enumerate(states):
+                    yield from _nvbench_state(name, state, f"benchmarks[{number}].states[{index}]")
+            case _:
+                raise DatasetError(f"benchmarks[{number}]: has no name or no states; it is damaged")
+
+
+def _nvbench_state(benchmark: str, state: Any, where: str) -> Iterator[FileCell]:
+    match state:
+        case {"is_skipped": True}:
+            return
+        case {"name": str(name), "summaries": [*summaries]}:
+            pass
+        case _:
+            raise DatasetError(f"{where}: has no name or no summaries; the file is damaged")
+    for summary in summaries:
+        match summary:
+            case {"tag": tag, "data": [{"name": "value", "value": value}, *_]} if tag == _NVBENCH_MEAN:
+                seconds = to_seconds(value, "s", f"{where}: {_NVBENCH_MEAN}")
+                yield FileCell(where=where, name=f"{benchmark} {name}".strip(), rounds=((seconds,),))
+                return
+    raise DatasetError(f"{where}: has no {_NVBENCH_MEAN}; abtune reads isolated GPU times only")
+
+
+def _pyperf(text: str, _path: Path) -> Iterator[FileCell]:
+    """Yield a cell for each process of each benchmark; those that only calibrated have no values."""
+    document = parse_json(text)
+    match document:
+        case {"benchmarks": [*benchmarks], "version": str()}:
+            pass
+        case _:
+            raise DatasetError("JSON, but not of pyperf: an object with benchmarks and version")
+    for number, benchmark in enumerate(benchmarks):
+        where = f"benchmarks[{number}]"
+        metadata = {**_below(document, "metadata", {}), **_below(benchmark, "metadata", {})}
+        name, unit, runs = metadata.get("name"), metadata.get("unit", "second"), _below(benchmark, "runs", [])
+        if not isinstance(name, str) or not name or not runs:
+            raise DatasetError(f"{where}: has no name or no runs; the file is damaged")
+        if unit != "second":
+            raise DatasetError(f"{where}: {name} is in {shortened(repr(unit))}, which is no time")
+        for index, run in enumerate(runs):
+            place = f"{where}.runs[{index}].values"
+            values = run.get("values", []) if isinstance(run, dict) else []
+            if not isinstance(values, list):
+                raise DatasetError(f"{place}: is not a list of times")
+            if values:
+                seconds = tuple(to_seconds(value, "s", place) for value in values)
+                yield FileCell(where=where, name=name, rounds=(seconds,))
+
+
+def _below(value: Any, key: str, default: Any) -> Any:
+    """Return what an object has under a key if it is of the kind of the default, else the default."""
+    found = value.get(key) if isinstance(value, dict) else None
+    return found if isinstance(found, type(default)) else default
+
+
+ASV = named_importer(
+    "asv",
+    "a result of asv",
+    _asv,
+    lambda text: text.lstrip().startswith("{") and '"result_columns"' in text,
+    summary="""Read results of asv, written with --record-samples.
+
+    Each of the FILES is results/MACHINE/COMMIT-ENVIRONMENT.json and a seed; its samples are repeats.
+    Benchmarks that failed or that count something else than time are left out.""",
+    example="--run old=results/box/1a2b-env.json --run new=results/box/3c4d-env.json",
+)
+CRITERION = named_importer(
+    "criterion",
+    "a sample of criterion",
+    _criterion,
+    lambda text: _CRITERION.match(text) is not None,
+    summary="""Read target/criterion/*/new/sample.json of criterion.
+
+    The file benchmark.json beside each sample has its name. Copy target/criterion after each run: a run is a
+    seed, and its samples are repeats.""",
+    example="--run old='old-*/*/new/sample.json' --run new='new-*/*/new/sample.json'",
+)
+GO_BENCH = named_importer(
+    "go-bench",
+    "an output of go test -bench",
+    _go_bench,
+    lambda text: _GO_LINE.search(text) is not None and "ns/op" in text,
+    summary="""Read what go test -bench printed.
+
+    Each of the FILES is a seed, and the lines of -count are repeats, because one process made them.""",
+    example="--run old='old-*.txt' --run new='new-*.txt'",
+)
+NVBENCH = named_importer(
+    "nvbench",
+    "a JSON of nvbench",
+    _nvbench,
+    lambda text: (
+        text.lstrip().startswith("{") and '"meta"' in text[:99] and bool(_NVBENCH.search(text[:9_999]))
+    ),
+    summary="""Read the JSON of nvbench, written with --json.
+
+    Each of the FILES is a seed. It has one time for each state: the mean of its isolated GPU times. Skipped
+    states are left out.""",
+    example="--run old='old-*.json' --run new='new-*.json'",
+)
+PYPERF = named_importer(
+    "pyperf",
+    "a file of pyperf",
+    _pyperf,
+    lambda text: _PYPERF.match(text) is not None,
+    summary="""Read the JSON of pyperf, whose processes are seeds.
+
+    pyperf runs a benchmark in several fresh processes. Each of them is a seed, also over several files, and
+    its values are repeats.""",
+    example="--run old=old.json --run new=new.json",
+    seed="process",
+)
