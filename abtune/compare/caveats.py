@@ -249,14 +249,14 @@ def _about_rare_failures(fewest: int) -> Iterator[str]:
     unseen = (1 - _RARE) ** fewest
     if unseen >= _RARE_IS_SEEN:
         yield (
-            f"A failure that hits 1 search in 10 has a {percent(unseen)} chance of not appearing in {fewest} "
+            f"A failure that hits 1 seed in 10 has a {percent(unseen)} chance of not appearing in {fewest} "
             "seeds. The intervals cannot account for it."
         )
 
 
 def _about_measurement(sides: tuple[Samples, Samples]) -> Iterator[str]:
     if not any((side.floor >= 0).any() for side in sides):
-        yield "Each winner was timed once, so the noise of measuring is unknown."
+        yield "Each seed was timed once, so the noise of measuring is unknown."
 
 
 def _about_splits(judged: Sequence[Comparison], settings: Settings) -> Iterator[str]:

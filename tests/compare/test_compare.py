@@ -214,7 +214,7 @@ def test_few_seeds_against_many_are_mentioned(n: int, m: int, options: dict[str,
 def test_rare_failures_are_mentioned_until_they_would_show() -> None:
     """Ten seeds miss what befalls a tenth of the searches in 35 % of sweeps; forty do not."""
     notes = " ".join(abtune.analyze(make_sweep(0.1)).caveats)
-    assert "A failure that hits 1 search in 10 has a 35% chance of not appearing in 10 seeds" in notes
+    assert "A failure that hits 1 seed in 10 has a 35% chance of not appearing in 10 seeds" in notes
     assert "A failure that hits" not in " ".join(abtune.analyze(make_sweep(0.1, n=40)).caveats)
 
 

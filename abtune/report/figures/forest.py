@@ -32,7 +32,8 @@ def draw_forest(analysis: Analysis, beside: Mapping[str, float] | None = None, s
     rows = forest_rows(analysis)
     scale = drawable(analysis_scale(analysis, crosses.values()))
     figure, axis = row_figure(rows, headed_cells(analysis, rows), scale, _ROW)
-    words = f"boost of {analysis.candidate} over {analysis.baseline} (%)"
+    knowledge = " at equal knowledge" if analysis.settings.paired else ""
+    words = f"boost{knowledge} of {analysis.candidate} over {analysis.baseline} (%)"
     texts = [f"{words}; dotted: margin of {plain_percent(analysis.margin)}", "thin: all shapes at once"]
     explain_below(axis, analysis, texts + [f"crosses: {source}"] * (beside is not None))
     for row in rows:

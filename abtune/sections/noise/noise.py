@@ -193,7 +193,7 @@ def _about_dataset(dataset: xr.Dataset, analysis: Analysis) -> Iterator[str]:
     elif dataset.sizes["round"] == 1:
         yield "With one round, the noise of the session cannot be told from that of the search."
     if dataset.sizes["round"] * dataset.sizes["repeat"] == 1:
-        yield "Each winner was timed once, so the noise of timing is part of that of the search."
+        yield "Each seed was timed once, so the noise of timing is part of that of the search."
     if 2 <= fewest < _FEW:
         # The upper limit of a 95 % interval over the estimate.
         times = np.sqrt((fewest - 1) / special.chdtri(fewest - 1, 0.975))
