@@ -147,6 +147,19 @@ def test_a_function_that_fails_ends_it_in_one_line(store: Store, tmp_path: Path)
     assert (run_sweep(plan, store).dataset["run_status"] == RunStatus.COMPLETE).all()
 
 
+@pytest.mark.parametrize(
+    ("speed", "verdict"), [("0.5", "regressed"), ("1", "inconclusive"), ("2", "improved")]
+)
+def test_a_difference_by_construction_is_found(store: Store, speed: str, verdict: str) -> None:
+    """Pairs show that all kernels of a configuration are slower or faster, and show nothing otherwise."""
+    new = config("new", **{f"speed@{SMALL.label}": speed})
+    dataset = run_sweep(
+        small_plan(SMALL, configs=(PLAIN, new), seeds=8, trials=8, exchanged=1), store
+    ).dataset
+    (row,) = abtune.analyze(dataset).comparisons
+    assert row.verdict.value == verdict
+
+
 def test_independent_searches_know_nothing_of_sharing(store: Store) -> None:
     """Without --share the dataset has no origins and no design."""
     dataset = run_sweep(small_plan(SMALL, configs=(PLAIN, NEW)), store).dataset
