@@ -186,10 +186,10 @@ def _equal_knowledge(settings: Settings) -> str:
     wider, narrower = ASYNC.name, MAINLINE.name
     if {settings.baseline, settings.candidate} == {wider, narrower}:
         contains = (
-            f"The design space of {wider} contains that of {narrower}, so {wider} cannot lose but by noise."
+            f"The design space of {wider} contains that of {narrower}, so {wider} can lose by noise only."
         )
     else:
-        contains = "A side whose design space contains that of the other cannot lose but by noise."
+        contains = "A design space that contains the other one can lose by noise only."
     return (
         "The two searches of a seed exchanged their best schedules, so both sides know the same schedules. "
         f"This is not the boost of tuning alone. {contains}"

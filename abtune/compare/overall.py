@@ -159,7 +159,7 @@ def _improvement(
     estimate = _mean(np.array([_mean(row[~np.isnan(row)]) for row in wins[used]]))
     # A shape whose sides do not overlap scatters as if a single pair did.
     least = [1 / (n[0] * n[1] ** 2), 1 / (n[1] * n[0] ** 2)]
-    if samples.paired:  # all scatter is that of the pairs won
+    if samples.paired:  # the differences have all the variance
         least = [np.zeros_like(least[0]), 1 / n[0]]
     sides = [
         clustered_variance(side, weight, floor) for side, floor in zip((wins, losses), least, strict=True)

@@ -51,12 +51,12 @@ def merge_datasets(named: Mapping[str, xr.Dataset]) -> xr.Dataset:
         axis: list(dict.fromkeys(label for dataset in every for label in dataset[axis].values.tolist()))
         for axis in RUN
     }
-    axes["seed"] = sorted(axes["seed"])
+    axes |= {"seed": sorted(axes["seed"]), "origin": axes["config"]}
     axes |= {dim: range(max(dataset.sizes.get(dim, 0) for dataset in every)) for dim in _MORE}
     names = [
         name
         for name, variable in VARIABLES.items()
-        if variable.dims[: len(RUN)] == RUN and any(name in dataset for dataset in every)
+        if set(RUN) <= set(variable.dims) and any(name in dataset for dataset in every)
     ]
     for name in ("run_status", *names):  # the union has room for every shape with every seed
         size = math.prod(len(axes[dim]) for dim in VARIABLES[name].dims)
@@ -143,12 +143,16 @@ def _merge_runs(
     present: Mapping[str, npt.NDArray[np.bool_]],
 ) -> npt.NDArray[Any]:
     """Return a variable over shape, config, seed and more; what no member has is filled."""
+    # A transfer belongs to the run of its origin.
     variable = VARIABLES[name]
     dtype = object if variable.kind == "U" else None
     merged = np.full([len(axes[dim]) for dim in variable.dims], variable.fill, dtype=dtype)
     for file, dataset in named.items():
         if name in dataset:
-            merged[present[file]] = _aligned(dataset, name, axes)[present[file]]
+            found = present[file]
+            if "origin" in variable.dims:
+                found = np.repeat(found[:, np.newaxis], len(axes["config"]), axis=1)
+            merged[found] = _aligned(dataset, name, axes)[found]
     return merged
 
 

@@ -59,6 +59,20 @@ def test_the_analysis_is_that_of_the_whole(deep: xr.Dataset) -> None:
     assert mixed_shapes(parts) == deep["shape"].values[2:].tolist()
 
 
+def test_transfers_are_merged_with_the_runs_of_their_origin(deep: xr.Dataset) -> None:
+    """Seeds that were measured apart keep the timings of their winners under both configurations."""
+    halves = {"first": deep.isel(seed=slice(4)), "second": deep.isel(seed=slice(4, None))}
+    merged = merge_datasets(halves)
+    for name in ("transfer_latency", "transfer_status", "transfer_kernel"):
+        np.testing.assert_array_equal(merged[name].values, deep[name].values)
+    alone = merge_datasets(
+        {"first": deep.isel(seed=slice(4), config=[0], origin=[0]), "second": halves["second"]}
+    )
+    known = alone["transfer_latency"].notnull().any(("round", "repeat"))
+    assert not known.isel(seed=slice(4)).sel(origin="async").any()
+    assert known.isel(seed=slice(4)).sel(origin="mainline", config="mainline").all()
+
+
 def test_a_union_has_gaps() -> None:
     """Seeds are sorted, what neither has is missing, and unequal lengths are filled."""
     first = made("ab", "x", [5])

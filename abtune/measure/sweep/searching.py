@@ -6,9 +6,8 @@ import asyncio
 import datetime
 import math
 import socket
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from distributed.scheduler import KilledWorker
 
@@ -223,27 +222,8 @@ async def search_all(session: Session) -> None:
 
     async def search(group: Sequence[Run], priority: int) -> None:
         async with slots:
-            found = {run.config.name: histories.pop(run.key) for run in group}
-            finished = {run.config.name for run in group if store.is_finished(run)}
-            partners = Partners({name: history for name, (history, _) in found.items()}, finished)
-            searches = [
-                Search(
-                    session=session,
-                    run=run,
-                    history=found[run.config.name][0],
-                    started=found[run.config.name][1] or now(),
-                    priority=priority,
-                    health=health,
-                    partners=partners,
-                )
-                for run in group
-                if run.config.name not in finished
-            ]
-            is_gone = any(not found[name][0].trials for name in finished)
-            await _all([each.finish(PARTNER_GONE) if is_gone else each.carry_on() for each in searches])
-            if partners.all_finished:
-                for run in group:
-                    store.forget_search(run)
+            found = [histories.pop(run.key) for run in group]
+            await _search_together(session, group, found, priority, health)
             if not limit.expired():
                 limit.reschedule(_deadline(session))
 
@@ -260,10 +240,32 @@ async def search_all(session: Session) -> None:
         raise first_error(group_error) from None
 
 
-async def _all(steps: Sequence[Coroutine[Any, Any, None]]) -> None:
-    async with asyncio.TaskGroup() as group:
-        for step in steps:
-            group.create_task(step)
+async def _search_together(
+    session: Session,
+    group: Sequence[Run],
+    found: Sequence[tuple[History, str]],
+    priority: int,
+    health: HealthCheck,
+) -> None:
+    """Carry out the runs of a group that are left; what each found, and when it began, is given."""
+    finished = [session.store.is_finished(run) for run in group]
+    partners = Partners(
+        {run.config.name: history for run, (history, _) in zip(group, found, strict=True)},
+        [run.config.name for run, is_finished in zip(group, finished, strict=True) if is_finished],
+    )
+    is_gone = False
+    searches = []
+    for run, (history, started), is_finished in zip(group, found, finished, strict=True):
+        if is_finished:
+            is_gone |= not history.trials
+        else:
+            searches.append(Search(session, run, history, started or now(), priority, health, partners))
+    async with asyncio.TaskGroup() as tasks:
+        for search in searches:
+            tasks.create_task(search.finish(PARTNER_GONE) if is_gone else search.carry_on())
+    if partners.all_finished:
+        for run in group:
+            session.store.forget_search(run)
 
 
 def _deadline(session: Session) -> float | None:
