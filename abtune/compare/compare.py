@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,8 @@ from abtune.compare.sequential import compare_at_looks, recorded_looks
 from abtune.compare.settings import Settings, make_settings, restrict
 from abtune.compare.statistics import Statistics, compute
 from abtune.compare.weights import Weights
-from abtune.configurations import ASYNC, MAINLINE
 from abtune.dataset.check import validate
-from abtune.dataset.provenance import of_searches
+from abtune.dataset.provenance import contains_space, of_searches
 from abtune.samples import lost_trials, throttling
 from abtune.samples.samples import Samples, extract_both, two_sample, what_varies
 from abtune.stats.boost import from_log
@@ -178,18 +178,16 @@ def _definition(settings: Settings, dataset: xr.Dataset) -> str:
         times = " Each winner was measured again after its search."
     name = "Boost at equal knowledge" if settings.paired else "Boost"
     ratio = f"{name}: {kind} latency of the baseline divided by that of the candidate, minus 1.{times}"
-    return f"{ratio} {_equal_knowledge(settings)}" if settings.paired else ratio
+    return f"{ratio} {_equal_knowledge(settings, dataset)}" if settings.paired else ratio
 
 
-def _equal_knowledge(settings: Settings) -> str:
+def _equal_knowledge(settings: Settings, dataset: xr.Dataset) -> str:
     """Return what a boost of pairs is, and what it is not."""
-    wider, narrower = ASYNC.name, MAINLINE.name
-    if {settings.baseline, settings.candidate} == {wider, narrower}:
-        contains = (
-            f"The design space of {wider} contains that of {narrower}, so {wider} can lose by noise only."
-        )
-    else:
-        contains = "A design space that contains the other one can lose by noise only."
+    contains = "A design space that contains the other one can lose by noise only."
+    for wider, narrower in permutations((settings.baseline, settings.candidate)):
+        if contains_space(dataset, wider, narrower):
+            spaces = f"The design space of {wider} contains that of {narrower}"
+            contains = f"{spaces}, so {wider} can lose by noise only."
     return (
         "The two searches of a seed exchanged their best schedules, so both sides know the same schedules. "
         f"This is not the boost of tuning alone. {contains}"

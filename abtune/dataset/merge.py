@@ -17,6 +17,7 @@ import xarray as xr
 
 from abtune.dataset.build import add_variables, make_dataset
 from abtune.dataset.check import validate
+from abtune.dataset.provenance import configurations_of
 from abtune.dataset.schema import DESIGN, RUN, VARIABLES, RunStatus, SeedDesign, design_of
 from abtune.errors import DatasetError, InputError
 from abtune.text import count
@@ -218,16 +219,6 @@ def _shared(members: Sequence[_Attrs]) -> dict[str, Any]:
         union = {name: meaning for attrs in members for name, meaning in configurations_of(attrs).items()}
         shared["configurations"] = json.dumps(list(union.values()))
     return shared
-
-
-def configurations_of(attrs: _Attrs) -> dict[str, Any]:
-    """Return the meaning of each configuration, by its name; empty if unknown."""
-    meanings = _parsed(attrs, "configurations")
-    if not isinstance(meanings, list):
-        return {}
-    return {
-        meaning["name"]: meaning for meaning in meanings if isinstance(meaning, dict) and "name" in meaning
-    }
 
 
 def _parsed(attrs: _Attrs, key: str) -> Any:

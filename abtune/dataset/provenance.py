@@ -19,6 +19,29 @@ def settings(dataset: xr.Dataset) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
+def configurations_of(attrs: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return the meaning of each configuration, by its name; empty if unknown."""
+    try:
+        meanings = json.loads(attrs.get("configurations", "[]"))
+    except (TypeError, ValueError):
+        return {}
+    if not isinstance(meanings, list):
+        return {}
+    return {
+        meaning["name"]: meaning for meaning in meanings if isinstance(meaning, dict) and "name" in meaning
+    }
+
+
+def contains_space(dataset: xr.Dataset, wider: str, narrower: str) -> bool:
+    """Return whether one design space contains another, as far as the dataset says."""
+    known = configurations_of(dataset.attrs)
+    if not {wider, narrower} <= known.keys():
+        return False
+    outer, inner = known[wider], known[narrower]
+    same = all(outer.get(key) == inner.get(key) for key in ("space", "strategy"))
+    return same and bool(inner.get("skipped_annotation")) and not outer.get("skipped_annotation")
+
+
 def hardware(dataset: xr.Dataset) -> str:
     """Name the devices that timed the winners, or the GPU of a published table; empty if unknown."""
     named = set(dataset["device"].values.ravel().tolist()) - {""} if "device" in dataset else set()

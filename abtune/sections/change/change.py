@@ -18,7 +18,7 @@ import xarray as xr
 from abtune.compare.settings import Settings, make_settings
 from abtune.dataset import provenance
 from abtune.dataset.check import validate
-from abtune.dataset.merge import configurations_of
+from abtune.dataset.provenance import configurations_of
 from abtune.dataset.schema import design_of
 from abtune.errors import InputError, unknown_name
 from abtune.samples.samples import AT_TRIALS, Samples, extract, extract_both, two_sample

@@ -8,7 +8,6 @@ shows even on the candidate's.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ import numpy as np
 import xarray as xr
 
 from abtune.compare.results import Analysis, Claim, Comparison
+from abtune.dataset.provenance import contains_space
 from abtune.dataset.schema import TransferStatus
 from abtune.errors import InputError
 from abtune.samples.transfers import Transfers, extract_transfers, has_transfers
@@ -120,7 +120,7 @@ def describe_same_schedule(dataset: xr.Dataset, analysis: Analysis) -> SameSched
             zip(analysis.comparisons, *directions, readings, strict=True)
         )
     )
-    contains = _contains(dataset, *names)
+    contains = contains_space(dataset, analysis.candidate, analysis.baseline)
     means = [Direction.over_shapes(rows, level=analysis.level) for rows in directions]
     return SameSchedule(
         baseline=names[0],
@@ -236,17 +236,6 @@ def _best(sides: Sequence[Transfers], index: int) -> BestKnown:
 def _fastest(logs: Floats) -> float:
     known = logs[~np.isnan(logs)]
     return math.exp(known.min()) if len(known) else math.nan
-
-
-def _contains(dataset: xr.Dataset, baseline: str, candidate: str) -> bool:
-    """Return whether the candidate's design space contains the baseline's, as far as the dataset says."""
-    try:
-        stored = {entry["name"]: entry for entry in json.loads(dataset.attrs.get("configurations", "[]"))}
-        one, two = stored[baseline], stored[candidate]
-    except (KeyError, TypeError, ValueError):
-        return False
-    same = all(one.get(key) == two.get(key) for key in ("space", "strategy"))
-    return same and bool(one.get("skipped_annotation")) and not two.get("skipped_annotation")
 
 
 def _caveats(
