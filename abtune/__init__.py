@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from abtune.version import __version__
 
 if TYPE_CHECKING:
-    from abtune.compare.compare import analyze
+    from abtune.compare.compare import analyze, analyze_all
     from abtune.compare.results import Analysis, Comparison, Verdict
     from abtune.configurations import Configuration
     from abtune.dataset.build import add_variables, make_dataset
@@ -36,6 +36,7 @@ __all__ = [
     "__version__",
     "add_variables",
     "analyze",
+    "analyze_all",
     "compare_datasets",
     "describe",
     "make_dataset",
@@ -56,6 +57,7 @@ _HOME = {
     "Verdict": "abtune.compare.results",
     "add_variables": "abtune.dataset.build",
     "analyze": "abtune.compare.compare",
+    "analyze_all": "abtune.compare.compare",
     "compare_datasets": "abtune.sections.change.change",
     "describe": "abtune.sections.section_registry",
     "make_dataset": "abtune.dataset.build",

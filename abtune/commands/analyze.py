@@ -28,7 +28,7 @@ from abtune.errors import InputError
 from abtune.text import bound_percent, plain_percent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     import xarray as xr
 
@@ -79,7 +79,7 @@ Examples:
 """,
 )
 @click.argument("dataset", required=False)
-@configuration_options
+@configuration_options("each of the others")
 @shapes_option
 @ci_option("Confidence of the intervals; tests use level 1 - confidence.")
 @margin_option("The smallest boost that matters: within it, shapes count as equivalent.")
@@ -133,19 +133,42 @@ def analyze(
     judged, trials = opened, options["at_trials"]
     if trials is not None:
         judged = at_trials(opened, trials)
-    names = ("baseline", "candidate", "level", "margin", "tolerance", "rng_seed")
-    analysis = abtune.analyze(
+    candidate = options["candidate"]
+    analyses = (abtune.analyze_all if candidate is None else _analyze_one(candidate))(
         judged,
         shapes=shapes,
         weights=read_weights_option(wanted.values["weights"]),
-        **{name: options[name] for name in names},
+        **{name: options[name] for name in ("baseline", "level", "margin", "tolerance", "rng_seed")},
         **how,
     )
     if trials is not None:
-        analysis = relabelled(analysis, opened, trials)
-    view = _view(source, opened, analysis, wanted, options)
-    destination.write(*_sections(judged, analysis, wanted, view))
-    return _gate(analysis, options["fail_on"])
+        analyses = tuple(relabelled(analysis, opened, trials) for analysis in analyses)
+    if len(analyses) > 1 and wanted.given("figure"):
+        raise InputError("--figure draws one candidate; choose it with --candidate")
+    reports = [
+        tuple(_sections(judged, analysis, wanted, _view(source, opened, analysis, wanted, options)))
+        for analysis in analyses
+    ]
+    destination.write(*_together(analyses, reports))
+    return _gate(analyses, options["fail_on"])
+
+
+def _analyze_one(candidate: str) -> Callable[..., tuple[Analysis, ...]]:
+    import abtune
+
+    return lambda dataset, **choices: (abtune.analyze(dataset, candidate=candidate, **choices),)
+
+
+def _together(analyses: Sequence[Analysis], reports: Sequence[Sequence[Section]]) -> Iterator[Section]:
+    """Yield the sections of all candidates, below a table of them if there are several."""
+    from abtune.report.several_candidates import below_candidates, candidates_section
+
+    if len(analyses) == 1:
+        yield from reports[0]
+        return
+    yield candidates_section(analyses, reports)
+    for analysis, sections in zip(analyses, reports, strict=True):
+        yield from below_candidates(analysis, sections)
 
 
 def _check(source: str, wanted: Wanted, destination: Destination, at_trials: int | None) -> None:
@@ -214,9 +237,15 @@ def _timings_alone(dataset: xr.Dataset, shapes: Sequence[str] | None, level: flo
     return section_of_timings(part, baseline=only, level=level)
 
 
-def _gate(analysis: Analysis, fail_on: tuple[str | float, ...]) -> int:
+def _gate(analyses: Sequence[Analysis], fail_on: tuple[str | float, ...]) -> int:
     """Return the exit code, and say on the standard error which gate is hit, and why."""
-    lines = [line for gate in dict.fromkeys(fail_on) if (line := _hit(analysis, gate))]
+    hits = [
+        (analysis.candidate, line)
+        for analysis in analyses
+        for gate in dict.fromkeys(fail_on)
+        if (line := _hit(analysis, gate))
+    ]
+    lines = [line if len(analyses) == 1 else f"{line} ({candidate})" for candidate, line in hits]
     for line in lines:
         remark(f"abtune: --fail-on {line}")
     return 1 if lines else 0

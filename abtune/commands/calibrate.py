@@ -28,7 +28,7 @@ Examples:
 """
 )
 @click.argument("dataset", required=False)
-@configuration_options
+@configuration_options()
 @boosts_option("True boost at which to measure power, in percent. Repeatable. [default: 5, 10, 20]")
 @click.option(
     "--replications",

@@ -19,7 +19,7 @@ Examples:
 )
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
-@configuration_options
+@configuration_options()
 @click.option("--config", metavar="NAME", help="Compare the latencies of this configuration instead.")
 @tolerance_option("The largest change that still counts as unchanged.")
 @ci_option("Confidence of the intervals; tests use level 1 - confidence.")

@@ -51,7 +51,7 @@ Examples:
     show_default=True,
     help=f"What to draw: {'; '.join(f'{kind.name}, {kind.words}' for kind in FIGURES.values())}.",
 )
-@configuration_options
+@configuration_options()
 @shapes_option
 @ci_option("Confidence of the intervals; tests use level 1 - confidence.")
 @margin_option("The smallest boost that matters: within it, shapes count as equivalent.")

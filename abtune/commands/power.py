@@ -45,7 +45,7 @@ Examples:
     metavar="R",
     help="Plan pairs, whose searches exchange schedules: the correlation of their two runs, such as 0.7.",
 )
-@configuration_options
+@configuration_options()
 @click.option(
     "--shapes",
     type=click.IntRange(min=1),

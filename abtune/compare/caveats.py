@@ -115,7 +115,7 @@ def of_what_is_left_out(dataset: xr.Dataset, shapes: int, settings: Settings) ->
         )
     names = {str(name) for name in dataset["config"].values.tolist()}
     others = sorted(names - {settings.baseline, settings.candidate})
-    if others:
+    if others and settings.of_candidates == 1:
         listed = ", ".join(others)
         yield f"The dataset also has {listed}. --candidate {others[0]} compares it with {settings.baseline}."
 

@@ -17,7 +17,7 @@ from abtune.compare.gates import close_call, judge
 from abtune.compare.overall import overall
 from abtune.compare.results import Analysis, Comparison, Evidence, Side
 from abtune.compare.sequential import compare_at_looks, recorded_looks
-from abtune.compare.settings import Settings, make_settings, restrict
+from abtune.compare.settings import Settings, configurations, make_settings, restrict
 from abtune.compare.statistics import Statistics, compute
 from abtune.compare.weights import Weights
 from abtune.dataset.check import validate
@@ -44,6 +44,7 @@ def analyze(
     correction: str = "holm",
     rank_test: bool = False,
     require_margin: bool = False,
+    of_candidates: int = 1,
 ) -> Analysis:
     """Judge a candidate configuration against a baseline, shape by shape and over all shapes.
 
@@ -81,6 +82,8 @@ def analyze(
         Whether to add the Mann-Whitney test of whether the typical run is faster.
     require_margin : bool
         Whether a difference is called one only if its interval lies beyond the margin.
+    of_candidates : int
+        Candidates that are judged against the same baseline. Each gets that share of the level of the tests.
 
     Returns
     -------
@@ -117,6 +120,7 @@ def analyze(
         correction=correction,
         rank_test=rank_test,
         require_margin=require_margin,
+        of_candidates=of_candidates,
     )
     part = restrict(dataset, shapes)
     analysis = compare(part, settings)
@@ -127,6 +131,39 @@ def analyze(
         shapes_in_dataset=dataset.sizes["shape"],
         caveats=(*left_out, *analysis.caveats),
     )
+
+
+def analyze_all(dataset: xr.Dataset, *, baseline: str | None = None, **choices: Any) -> tuple[Analysis, ...]:
+    """Judge every other configuration of a dataset against the baseline.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        As :func:`abtune.open_dataset` or :func:`abtune.make_dataset` return it.
+    baseline : str, optional
+        By default the dataset's first configuration.
+    **choices : object
+        As :func:`analyze` takes them.
+
+    Returns
+    -------
+    tuple of Analysis
+        One for each candidate, in the dataset's order. Tests are corrected over the candidates, too: each
+        candidate gets an equal share of their level (Bonferroni).
+
+    Raises
+    ------
+    InputError
+        If an argument cannot be used.
+    DatasetError
+        If the dataset is not valid.
+    """
+    validate(dataset)
+    first, _ = configurations(dataset, baseline, None)
+    names = [str(name) for name in dataset["config"].values.tolist()]
+    others = [name for name in names if name != first]
+    choices["of_candidates"] = len(others)
+    return tuple(analyze(dataset, baseline=first, candidate=name, **choices) for name in others)
 
 
 def compare(dataset: xr.Dataset, settings: Settings) -> Analysis:

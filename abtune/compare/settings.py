@@ -41,6 +41,7 @@ class Settings:
     require_margin: bool = False  # whether a difference has to be larger than the margin
     weights: Weights | None = None  # how often a program calls each shape, for the boost of its whole time
     look_alpha: float | None = None  # family-wise level at one of several looks at growing data
+    of_candidates: int = 1  # candidates that are judged against the baseline, which share the level
 
     def __post_init__(self) -> None:
         _check_fraction("level", self.level, 0.95)
@@ -50,6 +51,8 @@ class Settings:
             raise InputError(f"rng_seed is a whole number, such as 0, not {_shown(self.rng_seed)}")
         if self.rng_seed < 0:
             raise InputError(f"rng_seed must not be negative; {self.rng_seed} is")
+        if not isinstance(self.of_candidates, int | np.integer) or self.of_candidates < 1:
+            raise InputError(f"of_candidates is a number from 1 on, not {_shown(self.of_candidates)}")
         _check_name("estimand", self.estimand, [known.value for known in Estimand])
         if self.test != "":
             _check_name("test", self.test, difference_test_names())
@@ -105,10 +108,9 @@ class Settings:
 
     @property
     def alpha(self) -> float:
-        """Family-wise level of the tests."""
-        if self.look_alpha is not None:
-            return self.look_alpha
-        return alpha_of(self.level)
+        """Family-wise level of the tests of this candidate, of which several share it equally."""
+        alpha = alpha_of(self.level) if self.look_alpha is None else self.look_alpha
+        return alpha / self.of_candidates if self.family_wise else alpha
 
     @property
     def family_wise(self) -> bool:
@@ -130,7 +132,7 @@ def make_settings(
     **choices: object,
 ) -> Settings:
     """Return settings for a dataset: names that are not given are its first configurations."""
-    first, second = _configurations(dataset, baseline, candidate)
+    first, second = configurations(dataset, baseline, candidate)
     calls = None if weights is None else as_weights(weights)
     paired = is_paired(dataset)
     return Settings(baseline=first, candidate=second, weights=calls, paired=paired, **choices)  # type: ignore[arg-type]
@@ -149,7 +151,7 @@ def restrict(dataset: xr.Dataset, shapes: Sequence[str] | None) -> xr.Dataset:
     return dataset
 
 
-def _configurations(dataset: xr.Dataset, baseline: str | None, candidate: str | None) -> tuple[str, str]:
+def configurations(dataset: xr.Dataset, baseline: str | None, candidate: str | None) -> tuple[str, str]:
     """Return the names of baseline and candidate."""
     known = [str(name) for name in dataset["config"].values.tolist()]
     if len(known) < 2:

@@ -34,7 +34,7 @@ from abtune.report.page import (
     table,
 )
 from abtune.report.stories import stories
-from abtune.text import bound_percent, count, plain_percent
+from abtune.text import bound_percent, count, percent, plain_percent
 
 _SINGLE_RUNS = "One run per cell: --single-run says what such a table supports."
 
@@ -194,8 +194,16 @@ def design(analysis: Analysis) -> str:
     return (
         f"{shapes}, {seeds_per_shape(analysis)}; "
         f"{plain_percent(analysis.level)} confidence, margin {plain_percent(analysis.margin)}, tolerance "
-        f"{plain_percent(analysis.settings.tolerance)}."
+        f"{plain_percent(analysis.settings.tolerance)}{_shared_level(analysis)}."
     )
+
+
+def _shared_level(analysis: Analysis) -> str:
+    """Return at which level the tests are made if candidates share it."""
+    settings = analysis.settings
+    if settings.of_candidates == 1 or not settings.family_wise:
+        return ""
+    return f", tests at {percent(settings.alpha)} for each of {settings.of_candidates} candidates"
 
 
 def verdict_counts(analysis: Analysis) -> tuple[tuple[Verdict, int], ...]:

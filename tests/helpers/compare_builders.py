@@ -42,3 +42,11 @@ def make_sweep(
 
 def make_side(config: str = "mainline", **fields: Any) -> Side:
     return Side(**{"config": config, "n": 10, "failed": 0, "latency": 1e-4, "noise": 0.02, **fields})
+
+
+def make_candidates(boosts: dict[str, Sequence[float]], *, n: int = 8, noise: float = 0.02) -> xr.Dataset:
+    """Make a baseline ``stock`` and candidates by name, each with a true boost for each shape."""
+    true = np.array([np.zeros(len(next(iter(boosts.values())))), *boosts.values()])
+    log = np.random.default_rng(1).normal(0, noise, (*true.T.shape, n)) - np.log1p(true.T)[..., np.newaxis]
+    labels = [f"shape{index}" for index in range(true.shape[1])]
+    return abtune.make_dataset(np.exp(log), shapes=labels, configs=["stock", *boosts])

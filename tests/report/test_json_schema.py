@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from compare_builders import make_candidates
 from running import Run
 
 import abtune
@@ -25,8 +26,11 @@ def is_of(value: object, kind: str) -> bool:
     return isinstance(value, KINDS[kind])
 
 
-def problems(value: Any, schema: dict[str, Any], place: str = "") -> list[str]:
+def problems(
+    value: Any, schema: dict[str, Any], place: str = "", root: dict[str, Any] | None = None
+) -> list[str]:
     """Return where a value does not follow a schema, for the keywords that our schema has."""
+    root = root or schema
     known = {
         "$schema",
         "title",
@@ -37,25 +41,31 @@ def problems(value: Any, schema: dict[str, Any], place: str = "") -> list[str]:
         "items",
         "enum",
         "anyOf",
+        "$ref",
+        "$defs",
     }
     assert schema.keys() <= known
+    if "$ref" in schema:
+        return problems(value, root["$defs"][schema["$ref"].removeprefix("#/$defs/")], place, root)
+    found = []
     if "anyOf" in schema:
-        tried = [problems(value, one, place) for one in schema["anyOf"]]
-        return [] if [] in tried else tried[0]
+        tried = [problems(value, one, place, root) for one in schema["anyOf"]]
+        found = [] if [] in tried else tried[0]
+        if "type" not in schema:
+            return found
     if "enum" in schema:
         return [] if value in schema["enum"] else [f"{place}: {value}"]
     kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
     if not any(is_of(value, kind) for kind in kinds):
         return [f"{place}: {value!r} is not {kinds}"]
-    found = []
     if isinstance(value, list):
         for item in value:
-            found += problems(item, schema["items"], f"{place}[]")
+            found += problems(item, schema["items"], f"{place}[]", root)
     if isinstance(value, dict):
         found += [f"{place}: no {name}" for name in schema["required"] if name not in value]
         for name, item in value.items():
             if name in schema["properties"]:
-                found += problems(item, schema["properties"][name], f"{place}.{name}")
+                found += problems(item, schema["properties"][name], f"{place}.{name}", root)
             elif not schema["additionalProperties"]:
                 found.append(f"{place}: unknown {name}")
     return found
@@ -77,6 +87,7 @@ def test_the_published_schema_is_that_of_the_code() -> None:
         "h200-pilot --estimand median",
         "tvm14009-rtx3080",
         "one.nc",
+        "three.nc --noise",
     ],
 )
 @pytest.mark.usefixtures("empty_folder")
@@ -84,6 +95,7 @@ def test_reports_follow_the_schema(run: Run, command: str) -> None:
     """Reports of every bundled dataset, of one shape, and of one without timings are as the schema says."""
     latency = np.array([[[1.0, 1.1], [np.nan, np.nan]]])
     abtune.save_dataset(abtune.make_dataset(latency, shapes=["a"], configs=["old", "new"]), "one.nc")
+    abtune.save_dataset(make_candidates({"b": [0.1], "c": [0.0]}), "three.nc")
     report = json.loads(run("analyze", *command.split(), "--format", "json").out)
     assert problems(report, json.loads(PUBLISHED.read_text(encoding="utf-8"))) == []
 

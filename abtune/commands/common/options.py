@@ -162,11 +162,16 @@ def count_option(name: str, meaning: str, default: int | None = None) -> Option:
     return click.option(name, type=kind, default=default, show_default=default is not None, help=meaning)
 
 
-def configuration_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options ``--baseline`` and ``--candidate``."""
-    against, judged = "Configuration to compare against. [default: the first]", "Configuration to judge."
-    candidate = click.option("--candidate", metavar="NAME", help=f"{judged} [default: the second]")
-    return click.option("--baseline", metavar="NAME", help=against)(candidate(command))
+def configuration_options(candidate: str = "the second") -> Option:
+    """Make the options ``--baseline`` and ``--candidate``, whose default is described by a text."""
+
+    def added(command: Callable[..., Any]) -> Callable[..., Any]:
+        against = "Configuration to compare against. [default: the first]"
+        judged = f"Configuration to judge. [default: {candidate}]"
+        with_candidate = click.option("--candidate", metavar="NAME", help=judged)(command)
+        return click.option("--baseline", metavar="NAME", help=against)(with_candidate)
+
+    return added
 
 
 def read_weights_option(value: str | None) -> Weights | None:

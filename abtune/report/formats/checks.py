@@ -6,7 +6,7 @@ A shape that is shown to be slower is a failure, and one that could not be judge
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 from xml.etree import ElementTree
 
@@ -20,16 +20,21 @@ _LEVELS = {Verdict.REGRESSED: "error", Verdict.INVALID: "warning"}
 
 
 def render_junit(report: Report, stream: TextIO | None = None) -> str:  # noqa: ARG001 - the same for every stream
-    """Return a test case for each shape as JUnit XML; the class is the kind of workload."""
+    """Return a test case for each shape as JUnit XML; the class is the kind of workload.
+
+    The name of the candidate stands before it if there are several.
+    """
     rows = rows_of(report, "JUnit XML", needs="reason")
     kinds = [_OUTCOMES.get(row["verdict"]) for row in rows]
     counts = {"tests": len(rows), **{f"{name}s": kinds.count(name) for name in ("failure", "error")}}
     counts["skipped"] = kinds.count("skipped")
+    several = _has_candidates(rows)
     suite = ElementTree.Element("testsuite", {"name": printable(report.title)})
     for name, number in counts.items():
         suite.set(name, str(number))
     for row, kind in zip(rows, kinds, strict=True):
         group = printable(row["workload"]) or "shapes"
+        group = f"{printable(row['candidate'])}.{group}" if several else group
         case = ElementTree.SubElement(suite, "testcase", classname=group, name=printable(row["shape"]))
         if kind:
             ElementTree.SubElement(case, kind, message=printable(_sentence(row)))
@@ -44,13 +49,25 @@ def render_github(report: Report, stream: TextIO | None = None) -> str:  # noqa:
     rows = rows_of(report, "GitHub's format", needs="reason")
     sentences = [section.sentence for section in report.sections if not section.unasked]
     notices = [("notice", report.title, sentence) for sentence in filter(None, sentences)]
+    several = _has_candidates(rows)
     shapes = [
-        (_LEVELS[row["verdict"]], row["shape"], _sentence(row)) for row in rows if row["verdict"] in _LEVELS
+        (
+            _LEVELS[row["verdict"]],
+            f"{row['candidate']} on {row['shape']}" if several else row["shape"],
+            _sentence(row),
+        )
+        for row in rows
+        if row["verdict"] in _LEVELS
     ]
     return "".join(
         f"::{level} title={_escaped(title, ':,')}::{_escaped(text)}\n"
         for level, title, text in notices + shapes
     )
+
+
+def _has_candidates(rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether the rows are about several candidates, so that a shape does not tell which."""
+    return len({row["candidate"] for row in rows}) > 1
 
 
 def _sentence(row: Mapping[str, Any]) -> str:

@@ -17,21 +17,27 @@ _NUMBER = {float: "number", int: "integer", str: "string", bool: "boolean", type
 
 
 def analysis_schema() -> dict[str, Any]:
-    """Return the schema of the report of ``abtune analyze``; fields of further sections are not described."""
+    """Return the schema of the report of ``abtune analyze``; fields of further sections are not described.
+
+    A dataset with several candidates has a list of such reports, ``candidates``.
+    """
     comparison = _record(Comparison, COMPARISON)
     analysis = _record(Analysis, ANALYSIS)
     analysis["properties"] |= {
-        "abtune_version": {"type": "string"},
         "origin": {"type": "string"},
         "design": {"enum": [design.value for design in SeedDesign]},
         "comparisons": {"type": "array", "items": comparison},
     }
+    analysis |= {"required": sorted(analysis["properties"]), "additionalProperties": True}  # sections
+    one = {"$ref": "#/$defs/analysis"}
+    several = _object({"candidates": {"type": "array", "items": one}})
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "abtune analyze --format json",
-        **analysis,
-        "required": sorted(analysis["properties"]),
-        "additionalProperties": True,  # sections that were asked for
+        **_object({"abtune_version": {"type": "string"}}),
+        "additionalProperties": True,
+        "anyOf": [one, {**several, "additionalProperties": True}],
+        "$defs": {"analysis": analysis},
     }
 
 

@@ -1,0 +1,83 @@
+"""Several candidates against one baseline: a table of all, and the fields that JSON has of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from abtune.compare.claims import FASTER, NOT_SLOWER, SLOWER
+from abtune.compare.results import Analysis
+from abtune.report.columns import boost_columns, overall_decimals, overall_interval
+from abtune.report.page import Drawn, Grid, Heading, Part, Prose, Section, column, table
+from abtune.report.scale import choose_scale
+from abtune.report.summary import title
+from abtune.text import NOTHING, count, percent, plain_percent
+
+
+def candidates_section(analyses: Sequence[Analysis], sections: Sequence[Sequence[Section]]) -> Section:
+    """Return a table with a row for each candidate; JSON has a report of each, with its sections."""
+    return Section(
+        name="candidates",
+        page=tuple(_parts(analyses)),
+        result=tuple(map(_record, sections)),
+        unasked=True,
+    )
+
+
+def below_candidates(analysis: Analysis, sections: Sequence[Section]) -> Iterator[Section]:
+    """Yield the sections of one candidate as they stand below the table, whose JSON has their fields."""
+    if not any(section.page and not section.name for section in sections):  # no report that names it
+        yield Section(name="", page=(Heading(text=title(analysis), minor=False),), result=None, unasked=True)
+    yield from (replace(section, result=None) for section in sections)
+
+
+def _record(sections: Sequence[Section]) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    for section in sections:
+        if section.name:
+            fields[section.name] = section.result
+        elif isinstance(section.result, Mapping):
+            fields |= section.result
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _parts(analyses: Sequence[Analysis]) -> Iterator[Part]:
+    first = analyses[0]
+    candidates = count(len(analyses), "candidate")
+    yield Heading(text=f"{candidates} against {first.baseline}", minor=False)
+    yield _table(analyses)
+    shared = "All candidates are compared with the same runs of the baseline, so their boosts are correlated."
+    if first.settings.family_wise:
+        level = percent(first.settings.alpha)
+        shared += f" Tests are corrected over shapes and candidates: each candidate is tested at {level}."
+    yield Prose(text=shared, remark=True)
+
+
+def _table(analyses: Sequence[Analysis]) -> Grid:
+    first = analyses[0]
+    drawn = [overall_interval(analysis.overall.these_shapes) for analysis in analyses]
+    tolerance = plain_percent(first.settings.tolerance)
+    return table(
+        "candidate",
+        [analysis.candidate for analysis in analyses],
+        *boost_columns(drawn, level=first.level, decimals=max(map(overall_decimals, analyses))),
+        Drawn(intervals=tuple(drawn), scale=choose_scale(drawn, margin=first.margin), gives_way=2),
+        column("faster, at least", [_at_least(analysis, FASTER) for analysis in analyses], gives_way=3),
+        column(
+            f"lose at most {tolerance}, at least",
+            [_at_least(analysis, NOT_SLOWER, first.settings.tolerance) for analysis in analyses],
+            gives_way=5,
+        ),
+        column("slower, at least", [_at_least(analysis, SLOWER) for analysis in analyses], gives_way=4),
+    )
+
+
+def _at_least(analysis: Analysis, name: str, beyond: float = 0.0) -> str:
+    """Return of how many shapes something is shown, such as 12 of 29."""
+    claims = (
+        claim
+        for claim in analysis.claims
+        if (claim.claim, claim.beyond, claim.workload) == (name, beyond, None)
+    )
+    return next((f"{claim.at_least} of {claim.of}" for claim in claims), NOTHING)

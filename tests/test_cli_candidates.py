@@ -1,0 +1,137 @@
+"""Several candidates against one baseline: each is judged, and the tests are corrected over all."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+import xarray as xr
+from compare_builders import make_candidates
+from running import Run
+
+import abtune
+from abtune.compare.compare import compare
+from abtune.compare.results import Verdict
+from abtune.errors import InputError
+
+pytestmark = pytest.mark.usefixtures("empty_folder", "plain_environment")
+BOOSTS = {"tiled": [0.2, 0.2, 0.0, 0.0], "cached": [0.0, -0.2, 0.3, 0.0]}
+
+
+@pytest.fixture(autouse=True)
+def dataset(empty_folder: object) -> xr.Dataset:
+    made = make_candidates(BOOSTS)
+    abtune.save_dataset(made, "abtune.nc")
+    return made
+
+
+def test_every_candidate_has_a_row_and_a_report(run: Run) -> None:
+    """The table of candidates comes first; each candidate's own report follows."""
+    text = run("analyze").out
+    assert text.startswith("2 candidates against stock\n")
+    lines = text.splitlines()
+    assert [line.split()[0] for line in lines[2:4]] == ["tiled", "cached"]
+    assert text.index("tiled against stock") < text.index("cached against stock")
+    assert "tests at 2.5% for each of 2 candidates" in text
+    assert "also has" not in text
+    assert "each candidate is tested at 2.5%" in text
+
+
+def test_one_candidate_is_chosen_by_name(run: Run) -> None:
+    """Its tests are not corrected for the others, and the report says that there are others."""
+    text = run("analyze", "--candidate", "cached").out
+    assert text.startswith("cached against stock")
+    assert "The dataset also has tiled." in text
+    assert "of 2 candidates" not in text
+    assert run("analyze", "--baseline", "tiled").out.startswith("2 candidates against tiled")
+
+
+def test_json_has_the_report_of_each_candidate(run: Run, dataset: xr.Dataset) -> None:
+    """Each entry is the report of that candidate by itself, with the sections that were asked for."""
+    document = json.loads(run("analyze", "--format", "json", "--noise").out)
+    assert set(document) == {"abtune_version", "candidates"}
+    for report, analysis in zip(document["candidates"], abtune.analyze_all(dataset), strict=True):
+        alone = json.loads(analysis.report("json"))
+        del alone["abtune_version"]
+        assert report.pop("noise")
+        assert report == alone
+
+
+def test_each_format_tells_candidates_apart(run: Run) -> None:
+    rows = list(csv.DictReader(io.StringIO(run("analyze", "--format", "csv").out)))
+    assert [row["candidate"] for row in rows] == ["tiled"] * 4 + ["cached"] * 4
+    suite = ElementTree.fromstring(run("analyze", "--format", "junit").out)  # noqa: S314 - our own
+    cases = [(case.attrib["classname"], case.attrib["name"]) for case in suite]
+    assert len(set(cases)) == 8
+    assert cases[0] == ("tiled.shapes", "shape0")
+    assert "::error title=cached on shape1::" in run("analyze", "--format", "github").out
+    sentences = run("analyze", "--format", "sentence").out.splitlines()
+    assert [sentence.split()[0] for sentence in sentences] == ["tiled", "cached"]
+    for form in ("html", "markdown", "latex"):
+        assert "cached against stock" in run("analyze", "--format", form).out
+
+
+def test_gates_and_sections_are_those_of_every_candidate(run: Run) -> None:
+    gated = run("analyze", "--fail-on", "regressed")
+    assert gated.code == 1
+    assert gated.err == "abtune: --fail-on regressed: shape1 (cached)\n"
+    text = run("analyze", "--explain", "shape1").out
+    headings = [text.index(line) for line in ("tiled against stock", "cached against stock")]
+    stories = [at for at in range(len(text)) if text.startswith("shape1", at)]
+    assert headings[0] < stories[0] < headings[1] < stories[1]
+    message = "--figure draws one candidate; choose it with --candidate"
+    assert message in run("analyze", "--curve", "--figure", "curve.png").err
+
+
+def test_candidates_share_the_level_equally(dataset: xr.Dataset) -> None:
+    """An analysis of one of two is the same as one at half the level; the intervals keep theirs."""
+    both = abtune.analyze_all(dataset)
+    alone = abtune.analyze(dataset, candidate="cached")
+    shared = abtune.analyze(dataset, candidate="cached", of_candidates=2)
+    assert both[1].comparisons == shared.comparisons
+    assert shared.settings.alpha == alone.settings.alpha / 2
+    for one, other in zip(alone.comparisons, shared.comparisons, strict=True):
+        assert (one.boost_low, one.p_adjusted) == (other.boost_low, other.p_adjusted)
+        assert other.boost_low_simultaneous < one.boost_low_simultaneous
+        assert other.boost_at_least < one.boost_at_least
+    assert [row.verdict for row in both[0].comparisons[:2]] == [Verdict.IMPROVED] * 2
+    assert both[1].comparisons[1].verdict is Verdict.REGRESSED
+
+
+@pytest.mark.parametrize("correction", ["bh", "none"])
+def test_a_screen_is_not_corrected_over_candidates(dataset: xr.Dataset, correction: str) -> None:
+    (first, _) = abtune.analyze_all(dataset, correction=correction)
+    assert first.settings.alpha == 0.05
+    assert "candidates" not in first.report("table").split("\n\n")[1]
+
+
+def test_what_cannot_be_used_is_refused(dataset: xr.Dataset) -> None:
+    with pytest.raises(InputError, match="of_candidates is a number from 1 on, not 0"):
+        abtune.analyze(dataset, of_candidates=0)
+    with pytest.raises(InputError, match="unknown configuration"):
+        abtune.analyze_all(dataset, baseline="stok")
+    with pytest.raises(InputError, match="takes two configurations"):
+        abtune.analyze_all(dataset.isel(config=[0]))
+
+
+@pytest.mark.slow
+def test_a_report_of_many_candidates_rarely_claims_what_is_not() -> None:
+    """Four candidates that do not differ from the baseline: any false verdict in 5 % of reports at most."""
+    reports, wrong, alone = 200, 0, 0
+    rng = np.random.default_rng(4)
+    shapes = [f"shape{index}" for index in range(6)]
+    for _ in range(reports):
+        log = rng.normal(0, 0.1, (6, 5, 8))
+        made = abtune.make_dataset(np.exp(log), shapes=shapes, configs=list("abcde"))
+        analyses = abtune.analyze_all(made)
+        claims = {Verdict.IMPROVED, Verdict.REGRESSED}
+        wrong += any(row.verdict in claims for each in analyses for row in each.comparisons)
+        each_alone = (compare(made, replace(each.settings, of_candidates=1)) for each in analyses)
+        alone += any(row.verdict in claims for each in each_alone for row in each.comparisons)
+    assert wrong <= 0.09 * reports
+    assert alone > wrong
