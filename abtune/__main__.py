@@ -1,5 +1,6 @@
 """``abtune``, and ``python -m abtune``."""
 
+import signal
 import sys
 
 INTERRUPTED = 130
@@ -13,6 +14,10 @@ def run() -> int:
     int
         The exit code, as of :func:`abtune.cli.main`.
     """
+    for name in ("SIGTERM", "SIGHUP"):  # end as Ctrl-C does, unless nohup forbids
+        number = getattr(signal, name, None)  # Windows has no SIGHUP
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, signal.default_int_handler)
     try:
         from abtune.cli import main
 

@@ -288,6 +288,25 @@ def test_an_interrupt_while_it_is_loaded_is_130(module: str) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "abtune: interrupted\n")
 
 
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGINT"])
+@pytest.mark.parametrize("module", ["click", "abtune.commands.sweep"])
+def test_a_signal_before_a_sweep_has_begun_ends_it_alike(name: str, module: str) -> None:
+    """While commands are loaded, a signal gives the same line and code as later."""
+    script = (
+        "import os, signal, sys\n"
+        "class Signal:\n"
+        "    def find_spec(self, name, *_):\n"
+        f"        if name == {module!r}:\n"
+        f"            os.kill(os.getpid(), signal.{name})\n"
+        "sys.meta_path.insert(0, Signal())\n"
+        "sys.argv[1:] = ['sweep', '--dry-run']\n"
+        "from abtune.__main__ import run\n"
+        "sys.exit(run())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr.lstrip()) == (130, "", "abtune: interrupted\n")
+
+
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
 def test_closed_streams_are_no_error(closed: str) -> None:
     """A command without standard streams does its work, and prints nothing."""

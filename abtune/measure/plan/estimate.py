@@ -25,7 +25,7 @@ class Cost:
 # Core seconds by kind of target: an iteration of evolutionary search, an iteration of random sampling, and
 # building and timing one candidate. Orders of magnitude with TVM 0.27, for the default shapes.
 _TYPICAL: Mapping[str, tuple[float, float, float]] = MappingProxyType(
-    {"cuda": (20.0, 0.5, 0.4), "llvm": (5.0, 0.2, 0.2)}
+    {"cuda": (85.0, 0.5, 0.4), "llvm": (4.0, 0.2, 0.2)}
 )
 
 

@@ -19,6 +19,10 @@ from abtune.files import replacing
 
 # Files end short where a disk, a quota or a limit on the size of files is reached.
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_UNREADABLE = (
+    *(OSError, EOFError, zlib.error),
+    *(ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError),
+)
 _REDO = "remove it to have that part done again"
 
 T = TypeVar("T")
@@ -45,7 +49,7 @@ def read_json(path: Path, parse: Callable[[Any], T], advice: str = _REDO) -> T:
     try:
         data = path.read_bytes()
         return parse(json.loads(gzip.decompress(data) if path.suffix == ".gz" else data))
-    except (OSError, ValueError, EOFError, LookupError, TypeError, AttributeError, zlib.error) as error:
+    except _UNREADABLE as error:
         reason = str(error) or type(error).__name__
         raise StoreError(f"{path} cannot be read ({reason}); {advice}") from None
 

@@ -24,13 +24,12 @@ def record_from_json(content: dict[str, Any]) -> RunRecord:
     content["trial_status"] = [TrialStatus(status) for status in content["trial_status"]]
     content["trial_origin"] = [TrialOrigin(origin) for origin in content.get("trial_origin", ())]
     record = RunRecord(**content)
-    for name in _TEXTS:
-        _require(name, getattr(record, name), str)
+    _require_labels(record, *_TEXTS)
     _require("seed", record.seed, int)
     for name in ("search_latency", "tuning_time"):
-        _require(name, getattr(record, name), _NUMBER)
+        _require_number(name, getattr(record, name))
     for value in record.trial_latency:
-        _require("trial_latency", value, _NUMBER)
+        _require_number("trial_latency", value)
     for moment in (record.started, record.finished):
         np.datetime64(moment)
     if len(record.trial_latency) != len(record.trial_status):
@@ -48,17 +47,23 @@ def rounds_from_json(content: dict[str, Any]) -> Rounds:
     """Return a re-measurement, after checking every value."""
     winners = tuple(_times_from_json(winner) for winner in content.pop("winners"))
     transfers = tuple(_transfer_from_json(transfer) for transfer in content.pop("transfers", ()))
-    return Rounds(winners=winners, transfers=transfers, **content)
+    rounds = Rounds(winners=winners, transfers=transfers, **content)
+    _require_labels(rounds, "shape", "device", "host")
+    return rounds
 
 
 def _times_from_json(content: dict[str, Any]) -> WinnerTimes:
     times = WinnerTimes(**content)
+    _require_labels(times, "config", "failure", "kernel")
+    _require("seed", times.seed, int)
     _require_rounds(times.latency, times.sm_clock, times.temperature, times.throttle_reasons)
     return times
 
 
 def _transfer_from_json(content: dict[str, Any]) -> TransferTimes:
     times = TransferTimes(**{**content, "status": TransferStatus(content["status"])})
+    _require_labels(times, "origin", "config", "failure", "kernel")
+    _require("seed", times.seed, int)
     _require_rounds(times.latency)
     return times
 
@@ -69,7 +74,19 @@ def _require_rounds(latency: list[list[float]], *states: list[float]) -> None:
     if len(lengths) > 1 or len({len(repeats) for repeats in latency}) > 1:
         raise ValueError("its rounds have different lengths")
     for value in itertools.chain(*latency, *states):
-        _require("a timing", value, _NUMBER)
+        _require_number("a timing", value)
+
+
+def _require_labels(record: object, *names: str) -> None:
+    """Refuse fields of a record that are no text."""
+    for name in names:
+        _require(name, getattr(record, name), str)
+
+
+def _require_number(name: str, value: object) -> None:
+    """Refuse what is no number, or is too large for one."""
+    _require(name, value, _NUMBER)
+    float(value)  # type: ignore[arg-type]
 
 
 def _require(name: str, value: object, kind: type | tuple[type, ...]) -> None:

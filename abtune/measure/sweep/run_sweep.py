@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import re
 import signal
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -77,24 +77,33 @@ async def _carry_out(
     """Search and re-measure; return the session, which has ended."""
     loop = asyncio.get_running_loop()
     task = asyncio.current_task()
-    if task is not None:
-        _heed_signals(loop, task)
     try:
-        async with open_cluster(workplace) as cluster:
-            session = Session(plan, store, cluster, clock, progress)
-            await search_all(session)
-            await measure_all(session)
+        with _heeding_signals(loop, task):
+            async with open_cluster(workplace) as cluster:
+                session = Session(plan, store, cluster, clock, progress)
+                await search_all(session)
+                await measure_all(session)
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     return session
 
 
-def _heed_signals(loop: asyncio.AbstractEventLoop, task: asyncio.Task[Any]) -> None:
+@contextlib.contextmanager
+def _heeding_signals(loop: asyncio.AbstractEventLoop, task: asyncio.Task[Any] | None) -> Iterator[None]:
     """End as after Ctrl-C on SIGTERM, and on SIGHUP when the terminal goes away, unless ``nohup`` forbids."""
+    before = {}
     for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:
+        handler = signal.getsignal(number)
+        if task is not None and handler is not signal.SIG_IGN:
             with contextlib.suppress(RuntimeError, ValueError):  # only the main thread can
                 loop.add_signal_handler(number, task.cancel)
+                before[number] = handler
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            loop.remove_signal_handler(number)
+            signal.signal(number, handler)
 
 
 # The moment of re-measuring, by which the dataset of a re-measurement is known.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
@@ -174,15 +175,19 @@ async def _local(workplace: Workplace) -> AsyncIterator[Cluster]:
     facts, cores, devices = workplace.facts, workplace.cores, len(workplace.facts.devices)
     # On this CPU measuring needs a core of its own, so not all slots can be busy at once.
     threads = cores if facts.shares_cores else cores + devices
-    with dask.config.set(DASK_CONFIG):
+    with (
+        tempfile.TemporaryDirectory(prefix="abtune-") as scratch,
+        dask.config.set({**DASK_CONFIG, "temporary-directory": scratch}),
+    ):
         async with (
             LocalCluster(
                 n_workers=1,
                 threads_per_worker=max(threads, 1),
                 processes=False,
                 asynchronous=True,
-                # dask always serves its metrics: here on a free port, and to this machine only.
+                # dask always serves its metrics: here on free ports, and to this machine only.
                 dashboard_address="127.0.0.1:0",
+                worker_dashboard_address="127.0.0.1:0",
                 scheduler_kwargs={"dashboard": False},
                 memory_limit=0,
                 silence_logs=logging.CRITICAL,

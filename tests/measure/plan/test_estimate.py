@@ -19,14 +19,14 @@ def cost_of(plan: Plan, kind: str, cores: int, devices: int, done: list[RunRecor
 
 
 def test_without_runs_typical_numbers_count() -> None:
-    """On a GPU an iteration of evolutionary search counts 20 s, of sampling 0.5 s, a candidate 0.4 s."""
+    """On a GPU an iteration of evolutionary search counts 85 s, of sampling 0.5 s, a candidate 0.4 s."""
     sampling = replace(NEW, strategy="replay-trace")
     plan = small_plan(SMALL, seeds=1, configs=(PLAIN, sampling), trials=100, trials_per_iteration=64)
     cost = cost_of(plan, "cuda", 4, 1, [])
-    expected = (2 * 20 + 100 * 0.4) + (2 * 0.5 + 100 * 0.4)
+    expected = (2 * 85 + 100 * 0.4) + (2 * 0.5 + 100 * 0.4)
     assert (cost.runs, cost.from_runs) == (2, 0)
     assert cost.core_seconds == pytest.approx(expected)
-    assert cost.seconds == pytest.approx((2 * 20 + 100 * 0.4) + 2 * 2 * 2 * 3 * 0.001)
+    assert cost.seconds == pytest.approx((2 * 85 + 100 * 0.4) + 2 * 2 * 2 * 3 * 0.001)
 
 
 def test_finished_runs_say_what_the_others_cost() -> None:
@@ -39,7 +39,7 @@ def test_finished_runs_say_what_the_others_cost() -> None:
     ]
     cost = cost_of(plan, "llvm", 1, 1, done)
     assert (cost.runs, cost.from_runs) == (4, 2)
-    typical = 2 * 5.0 + 4 * 0.2
+    typical = 2 * 4.0 + 4 * 0.2
     assert cost.core_seconds == pytest.approx(20.0 + 3 * typical)
 
 

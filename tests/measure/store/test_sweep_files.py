@@ -173,6 +173,7 @@ def test_a_full_disk_is_one_line_and_loses_nothing(kept: Store) -> None:
         lambda _: b"{}",
         lambda _: b"[]",
         lambda _: b"null",
+        lambda _: b"[" * 100_000,
         lambda whole: whole[:-1],
         lambda whole: whole[:40] + bytes(20) + whole[60:],
     ],
@@ -210,6 +211,8 @@ def test_a_damaged_search_in_valid_compression_is_one_line(kept: Store, plan: Pl
         ({"trial_status": [1, 99]}, "99 is not a valid TrialStatus"),
         ({"search_latency": "x"}, "search_latency: 'x'"),
         ({"tuning_time": None}, "tuning_time: None"),
+        ({"tuning_time": 10**400}, "int too large"),
+        ({"trial_latency": [10**400, 1e-3]}, "int too large"),
         ({"shape": "foo"}, "it is the run of seed 0 of "),
         ({"config": "other"}, "it is the run of seed 0 of other for "),
         ({"seed": 7}, "it is the run of seed 7 of "),
@@ -251,6 +254,10 @@ def test_a_run_of_no_shape_is_one_line(kept: Store) -> None:
         {"latency": 5},
         {"sm_clock": [1500.0]},
         {"temperature": ["x", "y"]},
+        {"latency": [[1.0, 2.0, 10**400], [1.0, 2.0, 3.0]]},
+        {"failure": 5},
+        {"kernel": None},
+        {"seed": "0"},
     ],
 )
 def test_damaged_rounds_in_valid_json_are_one_line(kept: Store, changes: dict[str, object]) -> None:

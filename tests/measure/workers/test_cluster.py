@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import tempfile
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
 from distributed import Client
+from measure_builders import make_workplace
 
 from abtune.errors import TargetError
 from abtune.measure.workers import cluster
@@ -62,3 +66,28 @@ def test_workers_without_this_abtune_are_refused(error: Exception) -> None:
     """A worker without abtune, or with another one, is refused with that reason."""
     with pytest.raises(TargetError, match=r"^a worker of tcp://host:1 cannot use abtune"):
         asyncio.run(cluster.offers_of(cast("Client", Foreign(error)), "tcp://host:1"))
+
+
+def listening() -> list[str]:
+    """Return the addresses at which this process listens for TCP connections, as the kernel writes them."""
+    own = set()
+    for descriptor in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # that of the listing itself
+            own.add(str(descriptor.readlink()))
+    tables = (Path(f"/proc/self/net/{name}").read_text(encoding="utf-8") for name in ("tcp", "tcp6"))
+    rows = [line.split() for table in tables for line in table.splitlines()[1:]]
+    return [row[1].partition(":")[0] for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in own]
+
+
+def test_a_local_cluster_serves_this_machine_only(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It listens at 127.0.0.1 alone, and leaves nothing in the folder for temporary files."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    async def addresses() -> list[str]:
+        async with cluster.open_cluster(make_workplace()):
+            return listening()
+
+    found = asyncio.run(addresses())
+    assert found
+    assert set(found) == {"0100007F"}  # 127.0.0.1
+    assert not list(tmp_path.iterdir())
