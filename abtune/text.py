@@ -119,6 +119,15 @@ def microseconds(seconds: float) -> str:
     return f"{value:,.{min(max(decimals, 0), 6)}f}"
 
 
+def span(seconds: float) -> str:
+    """Return a length of time in seconds, minutes or hours."""
+    if seconds < 90:
+        return f"{max(seconds, 1):.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
 def count(number: int, noun: str) -> str:
     """Return ``1 shape``, ``2 shapes``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

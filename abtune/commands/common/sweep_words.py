@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from abtune.commands.common.workplace_options import NAMES
-from abtune.text import count
+from abtune.text import count, span
 
 if TYPE_CHECKING:
     from abtune.measure.plan.plan import Plan
@@ -32,9 +32,9 @@ def plan_words(plan: Plan, workplace: Workplace, done: Sequence[RunRecord]) -> s
     devices = f"{len(facts.devices)} x {facts.devices[0]}" if len(facts.devices) > 1 else facts.devices[0]
     basis = f"from {count(cost.from_runs, 'finished run')}" if cost.from_runs else "a rough guess"
     if workplace.scheduler:
-        searchers, time = f"the workers of {workplace.scheduler}", f"{_span(cost.core_seconds)} of one core"
+        searchers, time = f"the workers of {workplace.scheduler}", f"{span(cost.core_seconds)} of one core"
     else:
-        searchers, time = count(workplace.cores, "core"), _span(cost.seconds)
+        searchers, time = count(workplace.cores, "core"), span(cost.seconds)
     shared = (
         f"share     {settings.exchanged} of {settings.trials_per_iteration} trials try schedules of the "
         "partner, which is the search of the same seed"
@@ -114,14 +114,6 @@ def outcome_words(outcome: Outcome, plan: Plan, out: Path) -> str:
     if outcome.stopped:
         lines.append(f"stopped by {outcome.stopped}; the same command goes on")
     return "\n".join(lines)
-
-
-def _span(seconds: float) -> str:
-    if seconds < 90:
-        return f"{max(seconds, 1):.0f} s"
-    if seconds < 5400:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"
 
 
 # Where and how fast a sweep is done; these options do not change what it does.

@@ -8,10 +8,11 @@ sweep with other settings than it finds is refused.
 from __future__ import annotations
 
 import contextlib
+import functools
 import glob
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,14 @@ from abtune.stats.design.looks import LOOKS, looks_from_json
 
 # Of the files; a sweep of another format is refused.
 FORMAT = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """The size of a plan: its runs are those of each shape under each configuration."""
+
+    shapes: tuple[str, ...]  # labels
+    seeds: int
 
 
 def plan_identity(plan: Plan) -> dict[str, Any]:
@@ -135,7 +144,8 @@ class Store:
         kept = {name: recorded[name] for name in ("created", LOOKS) if name in recorded}
         if LOOKS in about or (LOOKS in kept and not looks_from_json(kept[LOOKS])[1]):
             kept.pop(LOOKS, None)
-        self.save_about({"identity": plan_identity(plan), "about": {**about, **kept}})
+        planned = {"shapes": [shape.label for shape in plan.shapes], "seeds": len(plan.seeds)}
+        self.save_about({"identity": plan_identity(plan), "about": {**about, **kept}, "planned": planned})
 
     def _adopt_dataset(self) -> None:
         """Write files for the runs in the dataset; without a description they do not count yet."""
@@ -185,6 +195,11 @@ class Store:
         """Return the identity of the sweep, and the facts that it recorded about itself."""
         return read_json(self.description, _about, "remove its folder to begin anew")
 
+    def planned(self) -> Planned:
+        """Return the size of the plan of the last session; empty if an earlier version wrote the files."""
+        planned = self.about().get("planned", {"shapes": (), "seeds": 0})
+        return Planned(shapes=tuple(map(str, planned["shapes"])), seeds=int(planned["seeds"]))
+
     def save_about(self, content: Mapping[str, Any]) -> None:
         """Write the identity of the sweep, and the facts about it."""
         write_json(self.description, content)
@@ -215,6 +230,18 @@ class Store:
         """Return a search in progress and when it started; both are empty before the first step."""
         path = self._path("searches", run.key)
         return read_json(path, history_from_json) if path.exists() else (History.empty(), "")
+
+    def trials_in_progress(self) -> dict[str, int]:
+        """Return the number of trials of each search in progress, by the key of its run."""
+        trials = {}
+        for path in sorted((self.folder / "searches").glob("*.json.gz")):
+            key = path.name.removesuffix(".json.gz")
+            try:
+                trials[key] = _number_of_trials(path, path.stat().st_mtime_ns)
+            except (FileNotFoundError, StoreError):
+                if path.exists():  # otherwise the search is over
+                    raise
+        return {key: number for key, number in trials.items() if not self._path("runs", key).exists()}
 
     def forget_search(self, run: Run) -> None:
         """Remove the search of a run that is over."""
@@ -247,9 +274,15 @@ class Store:
         return self.folder / kind / f"{name}.json{'.gz' * (kind == 'searches')}"
 
 
+@functools.lru_cache(maxsize=10_000)
+def _number_of_trials(path: Path, changed: int) -> int:  # noqa: ARG001 - a changed file is read anew
+    """Return the trials of a search in progress, whose file takes long to read."""
+    return len(read_json(path, history_from_json)[0].trials)
+
+
 def _about(content: dict[str, Any]) -> dict[str, Any]:
     identity, about = content["identity"], content["about"]
-    return {"identity": {**identity, "settings": identity["settings"]}, "about": {**about}}
+    return {**content, "identity": {**identity, "settings": identity["settings"]}, "about": {**about}}
 
 
 def _read_record(path: Path) -> RunRecord:

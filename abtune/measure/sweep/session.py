@@ -15,6 +15,7 @@ from distributed.client import FutureCancelledError
 from abtune.dataset.schema import RunStatus
 from abtune.measure.plan.plan import Plan
 from abtune.measure.plan.records import RunRecord
+from abtune.measure.store.state import log_boost
 from abtune.measure.store.store import Store
 from abtune.measure.workers.cluster import Cluster
 from abtune.text import count, percent
@@ -125,18 +126,13 @@ class Session:
 
     def _boost_so_far(self) -> str:
         """Return the mean boost over the shapes that have two winners of both; empty without one."""
-        baseline, candidate = self.plan.configs[0].name, self.plan.configs[-1].name
-        both = [
-            (self._logs.get((shape, baseline), []), self._logs.get((shape, candidate), []))
-            for shape in self.winners
-        ]
-        boosts = [
-            statistics.mean(one) - statistics.mean(two) for one, two in both if min(len(one), len(two)) > 1
-        ]
-        if not boosts:
+        configs = [config.name for config in self.plan.configs]
+        boosts = [log_boost(self._logs, shape, configs) for shape in self.winners]
+        known = [boost for boost in boosts if not math.isnan(boost)]
+        if not known:
             return ""
-        boost = percent(math.expm1(statistics.mean(boosts)), signed=True)
-        return f"{candidate} {boost} over {count(len(boosts), 'shape')}, not final"
+        boost = percent(math.expm1(statistics.mean(known)), signed=True)
+        return f"{configs[-1]} {boost} over {count(len(known), 'shape')}, not final"
 
     def reserve(self) -> float:
         """Return the estimated seconds for re-measuring winners if the searches end now."""

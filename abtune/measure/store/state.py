@@ -1,0 +1,128 @@
+"""How far a sweep is, read from its files while it runs; nothing is written and no lock is taken."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from abtune.dataset.schema import RunStatus
+from abtune.errors import StoreError
+from abtune.measure.plan.records import RunRecord
+from abtune.measure.store.store import Store
+
+# The log latencies of winners as their searches timed them, by shape and configuration.
+Winners = Mapping[tuple[str, str], Sequence[float]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShapeState:
+    """The runs of one shape so far."""
+
+    shape: str
+    finished: tuple[int, ...]  # runs that are over, by configuration
+    failed: int  # runs that failed
+    best: tuple[float, ...]  # fastest winner, seconds, by configuration; NaN without one
+    boost: float  # of the mean winners, a fraction; NaN without two of each configuration
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepState:
+    """A sweep so far."""
+
+    configs: tuple[str, ...]  # baseline first
+    planned: int  # number of runs
+    finished: int  # runs that are over, failed ones included
+    failed: int
+    searching: int  # runs that have begun and are not over
+    measured: int  # shapes whose winners were measured again
+    changed: float  # when a file was last written, seconds since 1970
+    seconds_left: float  # for the searches, at the speed so far; NaN if unknown
+    boost: float  # mean over shapes with two winners of each configuration, a fraction; NaN without one
+    compared: int  # the number of these shapes
+    shapes: tuple[ShapeState, ...]
+
+
+def read_state(store: Store) -> SweepState:
+    """Return how far a sweep is; StoreError if there is none, or a file is damaged."""
+    if not store.description.exists():
+        done = f"; abtune analyze {store.dataset} reads what it has" if store.dataset.exists() else ""
+        raise StoreError(f"no sweep is at work on {store.dataset}: there is no {store.description}{done}")
+    identity, records = store.about()["identity"], store.records()
+    configs = tuple(str(config["name"]) for config in identity["configs"])
+    plan = store.planned()
+    by_shape: dict[str, list[RunRecord]] = defaultdict(list, {shape: [] for shape in plan.shapes})
+    for record in records:
+        by_shape[record.shape].append(record)
+    winners = log_latencies(records)
+    boosts = {shape: log_boost(winners, shape, configs) for shape in by_shape}
+    known = [boost for boost in boosts.values() if not math.isnan(boost)]
+    searches = store.trials_in_progress()
+    planned = max(len(plan.shapes) * len(configs) * plan.seeds, len(records))
+    return SweepState(
+        configs=configs,
+        planned=planned,
+        finished=len(records),
+        failed=sum(record.status is RunStatus.FAILED for record in records),
+        searching=len(searches),
+        measured=len(store.rounds()),
+        changed=max(map(_changed, store.folder.rglob("*"))),
+        seconds_left=_seconds_left(store, planned * int(identity["settings"]["trials"]), records, searches),
+        boost=math.expm1(statistics.mean(known)) if known else math.nan,
+        compared=len(known),
+        shapes=tuple(
+            ShapeState(
+                shape=shape,
+                finished=tuple(sum(record.config == config for record in of_shape) for config in configs),
+                failed=sum(record.status is RunStatus.FAILED for record in of_shape),
+                best=tuple(
+                    math.exp(min(winners.get((shape, config), ()), default=math.nan)) for config in configs
+                ),
+                boost=math.expm1(boosts[shape]),
+            )
+            for shape, of_shape in by_shape.items()
+        ),
+    )
+
+
+def log_latencies(records: Iterable[RunRecord]) -> dict[tuple[str, str], list[float]]:
+    """Return the log latencies of winners as their searches timed them, by shape and configuration."""
+    logs: dict[tuple[str, str], list[float]] = {}
+    for record in records:
+        if record.status is RunStatus.COMPLETE:
+            logs.setdefault((record.shape, record.config), []).append(math.log(record.search_latency))
+    return logs
+
+
+def log_boost(winners: Winners, shape: str, configs: Sequence[str]) -> float:
+    """Return the difference of a shape's mean log latencies; NaN without two winners of each side."""
+    sides = [winners.get((shape, config), ()) for config in (configs[0], configs[-1])]
+    if min(map(len, sides)) < 2:
+        return math.nan
+    return statistics.mean(sides[0]) - statistics.mean(sides[1])
+
+
+def _seconds_left(
+    store: Store, planned: int, records: Sequence[RunRecord], searches: Mapping[str, int]
+) -> float:
+    """Return the time for the trials that are left, at the speed since this session began."""
+    began = _changed(store.description)
+    paths = {path.stem: path for path in (store.folder / "runs").glob("*.json")}
+    recent = [record for record in records if record.key in paths and _changed(paths[record.key]) > began]
+    done = sum(len(record.trial_status) for record in recent) + sum(searches.values())
+    elapsed = max(map(_changed, store.folder.rglob("*"))) - began
+    before = sum(len(record.trial_status) for record in records if record not in recent)
+    if not done or elapsed <= 0:
+        return math.nan
+    return max(planned - before - done, 0) / done * elapsed
+
+
+def _changed(path: Path) -> float:
+    """Return when a file was last written; a file that has just gone counts as old."""
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0

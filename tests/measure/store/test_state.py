@@ -1,0 +1,91 @@
+"""How far a sweep is, by its files."""
+
+from __future__ import annotations
+
+import math
+import os
+
+import pytest
+from measure_builders import make_failed_record, make_history, make_record, small_plan
+from sweeping import ABOUT
+
+from abtune.errors import StoreError
+from abtune.measure.plan.plan import Plan
+from abtune.measure.store.state import read_state
+from abtune.measure.store.store import Store
+
+
+def test_the_state_counts_what_is_on_disk(kept: Store, plan: Plan) -> None:
+    """One run is over, one search has two trials, and a shape was measured again."""
+    state = read_state(kept)
+    assert (state.planned, state.finished, state.failed) == (len(plan.runs), 1, 0)
+    assert (state.searching, state.measured) == (1, 1)
+    assert state.configs == tuple(config.name for config in plan.configs)
+    run = plan.runs[0]
+    first, *others = sorted(state.shapes, key=lambda shape: shape.shape != run.shape.label)
+    own = state.configs.index(run.config.name)
+    assert [shape.shape for shape in state.shapes] == [shape.label for shape in plan.shapes]
+    assert (first.finished[own], sum(first.finished)) == (1, 1)
+    assert first.best[own] == pytest.approx(1e-3)
+    assert math.isnan(first.best[1 - own])
+    assert all(shape.finished == (0, 0) for shape in others)
+    assert math.isnan(state.boost)
+
+
+def test_the_boost_is_of_shapes_with_two_winners_of_each_side(store: Store) -> None:
+    """Failed runs count as over and have no latency."""
+    plan = small_plan(seeds=3)
+    baseline = plan.configs[0].name
+    shape = plan.shapes[0]
+    with store.opened(plan, ABOUT):
+        for run in plan.runs:
+            if run.shape == shape and run.seed < 2:
+                latency = 2e-3 if run.config.name == baseline else 1e-3
+                store.save_record(run, make_record(run, search_latency=latency))
+            elif run.shape == shape:
+                store.save_record(run, make_failed_record(run))
+    state = read_state(store)
+    assert state.boost == pytest.approx(1.0)
+    assert state.compared == 1
+    assert (state.finished, state.failed) == (6, 2)
+    assert state.shapes[0].finished == (3, 3)
+    assert state.shapes[0].boost == pytest.approx(1.0)
+
+
+def test_the_time_left_is_by_the_speed_so_far(store: Store) -> None:
+    """Trials of this session count, those of earlier sessions do not."""
+    plan = small_plan(seeds=1)
+    trials = plan.settings.trials
+    with store.opened(plan, ABOUT):
+        for number, run in enumerate(plan.runs[:2]):
+            store.save_record(run, make_record(run, trial_latency=[1e-3] * trials, trial_status=[0] * trials))
+            path = store.folder / "runs" / f"{run.key}.json"
+            os.utime(path, (1000.0 + 200 * number,) * 2)  # the first is of an earlier session
+    for path in [*store.folder.iterdir(), store.folder]:
+        os.utime(path, (1100.0, 1100.0))  # the session began
+    left = (len(plan.runs) - 2) * trials
+    assert read_state(store).seconds_left == pytest.approx(left / trials * 100.0)
+
+
+def test_a_search_that_goes_on_is_counted_anew(kept: Store, plan: Plan) -> None:
+    """Files are read again when they change, and a search whose run is over does not count."""
+    before = kept.trials_in_progress()
+    run = plan.runs[1]
+    assert before == {run.key: 2}
+    kept.save_history(run, make_history(1e-3, 2e-3, 3e-3), "2026-01-01T00:00:00.000")
+    assert kept.trials_in_progress() == {run.key: 3}
+    kept.save_finished(make_record(run))
+    assert kept.trials_in_progress() == {}
+
+
+def test_where_no_sweep_is_it_says_so(store: Store) -> None:
+    with pytest.raises(StoreError, match="no sweep is at work on"):
+        read_state(store)
+
+
+def test_files_of_an_earlier_version_have_no_plan(kept: Store) -> None:
+    """The runs that are there count as all that is planned."""
+    content = kept.about()
+    del content["planned"]
+    kept.save_about(content)
+    assert read_state(kept).planned == 1

@@ -1,0 +1,132 @@
+"""``abtune watch``: a look at a sweep from outside, which changes nothing."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from measure_builders import make_record, make_rounds, make_times, small_plan
+from running import Run
+from sweeping import ABOUT
+
+from abtune.measure.plan.plan import Plan
+from abtune.measure.store.store import Store
+
+pytestmark = pytest.mark.usefixtures("empty_folder", "plain_environment")
+
+
+@pytest.fixture
+def plan() -> Plan:
+    return small_plan(seeds=2)
+
+
+@pytest.fixture
+def store(empty_folder: None, plan: Plan) -> Store:
+    """Write the files of a sweep of which half of the runs are done."""
+    made = Store(Path("abtune.nc"))
+    with made.opened(plan, ABOUT):
+        for run in plan.runs[: len(plan.runs) // 2]:
+            made.save_record(run, make_record(run))
+    return made
+
+
+def files() -> dict[str, tuple[int, int]]:
+    """Return time and size of every file below this folder."""
+    found = [path for path in Path().rglob("*") if path.is_file()]
+    return {str(path): (path.stat().st_mtime_ns, path.stat().st_size) for path in found}
+
+
+@pytest.mark.usefixtures("store")
+def test_one_look_where_nobody_watches(run: Run, plan: Plan) -> None:
+    """A pipe gets one look, and no file is touched."""
+    before = files()
+    outcome = run("watch")
+    assert outcome.code == 0
+    half, every = len(plan.runs) // 2, len(plan.runs)
+    assert outcome.out.startswith(f"abtune.nc: {half} of {every} runs done\n")
+    assert all(shape.label in outcome.out for shape in plan.shapes)
+    assert files() == before
+    state = json.loads(run("watch", "--format", "json").out)
+    assert state["done"] is False
+    assert (state["state"]["finished"], state["state"]["planned"]) == (half, every)
+
+
+def test_a_terminal_is_refreshed_until_the_sweep_is_done(
+    run: Run, plan: Plan, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("abtune.commands.watch._is_terminal", lambda: True)
+    waits: list[float] = []
+
+    def finish(seconds: float) -> None:
+        waits.append(seconds)
+        with store.opened(plan, ABOUT):
+            for one in plan.runs:
+                store.save_record(one, make_record(one))
+            for shape in plan.shapes:
+                winners = [make_times(one, plan) for one in plan.runs if one.shape == shape]
+                store.save_rounds(make_rounds(shape, *winners))
+
+    monkeypatch.setattr("time.sleep", finish)
+    text = run("watch", "--every", "7").out
+    assert waits == [7]
+    assert text.count("runs done") == 2
+    assert f"{len(plan.runs)} of {len(plan.runs)} runs done" in text
+    assert "This is a look, not a result" in text
+
+
+@pytest.fixture
+def server(store: Store) -> Iterator[int]:
+    """Serve the sweep from a process of its own; return the port."""
+    command = [sys.executable, "-m", "abtune", "watch", "--serve", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr
+        timer = threading.Timer(60, process.kill)
+        timer.start()
+        line = process.stderr.readline()
+        match = re.fullmatch(r"http://127\.0\.0\.1:(\d+) shows abtune\.nc; Ctrl-C ends it\n", line)
+        assert match, line
+        yield int(match[1])
+        process.terminate()
+        assert process.wait() == 130
+        timer.cancel()
+
+
+def get(port: int, path: str) -> tuple[int, str]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection.request("GET", path)
+    answer = connection.getresponse()
+    text = answer.read().decode()
+    connection.close()
+    return answer.status, text
+
+
+def test_a_browser_gets_a_page_that_refreshes(server: int, plan: Plan, store: Store) -> None:
+    """Each request reads the files anew; a damaged file is a page, and no other path is served."""
+    half = len(plan.runs) // 2
+    status, page = get(server, "/")
+    assert status == 200
+    assert '<meta http-equiv="refresh" content="5">' in page
+    assert f"{half} of {len(plan.runs)} runs done" in page
+    with store.opened(plan, ABOUT):
+        store.save_record(plan.runs[half], make_record(plan.runs[half]))
+    assert f"{half + 1} of {len(plan.runs)} runs done" in get(server, "/")[1]
+    assert get(server, "/abtune.nc")[0] == 404
+    store.description.write_text("{", encoding="utf-8")
+    status, page = get(server, "/")
+    assert status == 503
+    assert "cannot be read" in page
+
+
+def test_what_cannot_be_watched_is_one_line(run: Run) -> None:
+    outcome = run("watch", "none.nc")
+    assert outcome.code == 2
+    assert outcome.err == ("abtune: no sweep is at work on none.nc: there is no none.nc.runs/sweep.json\n")
+    Path("done.nc").touch()
+    assert "abtune analyze done.nc reads what it has" in run("watch", "done.nc").err
