@@ -32,7 +32,7 @@ COMMANDS: Mapping[str, str] = {
     "power": "abtune.commands.power:power",
     "calibrate": "abtune.commands.calibrate:calibrate",
     "import": "abtune.commands.importing:import_",
-    "merge": "abtune.commands.merging:merge",
+    "merge": "abtune.commands.datasets:merge",
     "datasets": "abtune.commands.datasets:datasets",
     "doctor": "abtune.commands.doctor:doctor",
 }
