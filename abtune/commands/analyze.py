@@ -11,6 +11,7 @@ import click
 
 from abtune.commands.common.method_options import method_options
 from abtune.commands.common.options import (
+    DatasetSource,
     Percentage,
     chosen_shapes,
     ci_option,
@@ -78,7 +79,7 @@ Examples:
   abtune analyze dump.nc --timings            raw timings of one process for each configuration
 """,
 )
-@click.argument("dataset", required=False)
+@click.argument("dataset", required=False, type=DatasetSource())
 @configuration_options("each of the others")
 @shapes_option
 @ci_option("Confidence of the intervals; tests use level 1 - confidence.")

@@ -8,6 +8,7 @@ import click
 
 from abtune.commands.common.method_options import choice_options
 from abtune.commands.common.options import (
+    DatasetSource,
     boosts_option,
     ci_option,
     configuration_options,
@@ -27,7 +28,7 @@ Examples:
   abtune calibrate --method bca          what another interval would do
 """
 )
-@click.argument("dataset", required=False)
+@click.argument("dataset", required=False, type=DatasetSource())
 @configuration_options()
 @boosts_option("True boost at which to measure power, in percent. Repeatable. [default: 5, 10, 20]")
 @click.option(

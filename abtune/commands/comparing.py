@@ -6,7 +6,12 @@ from typing import Any
 
 import click
 
-from abtune.commands.common.options import ci_option, configuration_options, tolerance_option
+from abtune.commands.common.options import (
+    DatasetSource,
+    ci_option,
+    configuration_options,
+    tolerance_option,
+)
 from abtune.commands.common.pages import Destination, report_options
 
 
@@ -17,8 +22,8 @@ Examples:
   abtune compare may.nc june.nc --config mainline   latencies of one configuration
 """
 )
-@click.argument("first", metavar="A")
-@click.argument("second", metavar="B")
+@click.argument("first", metavar="A", type=DatasetSource())
+@click.argument("second", metavar="B", type=DatasetSource())
 @configuration_options()
 @click.option("--config", metavar="NAME", help="Compare the latencies of this configuration instead.")
 @tolerance_option("The largest change that still counts as unchanged.")

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from abtune.commands.common.new_dataset import output_options, save_new
+from abtune.commands.common.options import DatasetSource
 
 
 @click.command()
@@ -53,7 +54,9 @@ def _merge(datasets: tuple[str, ...], out: Path, *, overwrite: bool) -> None:
 merge = click.Command(
     "merge",
     params=[
-        click.Argument(["datasets"], nargs=-1, required=True, metavar="DATASET DATASET..."),
+        click.Argument(
+            ["datasets"], nargs=-1, required=True, metavar="DATASET DATASET...", type=DatasetSource()
+        ),
         *output_options(),
     ],
     callback=_merge,

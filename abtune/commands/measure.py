@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from abtune.commands.common.options import count_option
+from abtune.commands.common.options import DatasetSource, count_option
 from abtune.commands.common.output import emit, remark
 from abtune.commands.common.workplace_options import (
     target_option,
@@ -39,7 +39,7 @@ Examples:
   abtune measure abtune.nc --rounds 20 --out long.nc   with more rounds
 """
 )
-@click.argument("dataset")
+@click.argument("dataset", type=DatasetSource())
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="The new dataset.")
 @click.option(
     "--transfer", is_flag=True, help="Rebuild each winner under the other configuration, too: code or luck?"

@@ -10,6 +10,7 @@ from click.core import ParameterSource
 
 from abtune.commands.common.method_options import choice_options
 from abtune.commands.common.options import (
+    DatasetSource,
     FigurePath,
     chosen_shapes,
     ci_option,
@@ -36,7 +37,7 @@ Examples:
   abtune plot --kind trials --shapes 'M=*' --out searches.png
 """
 )
-@click.argument("dataset", required=False)
+@click.argument("dataset", required=False, type=DatasetSource())
 @click.option(
     "--out",
     metavar="FILE",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from abtune.commands.common.options import (
+    DatasetSource,
     FigurePath,
     Percentage,
     boosts_option,
@@ -33,7 +34,7 @@ Examples:
   abtune power --cv 15 --correlation 0.7   pairs, whose searches exchange schedules
 """
 )
-@click.argument("dataset", required=False)
+@click.argument("dataset", required=False, type=DatasetSource())
 @click.option(
     "--cv",
     type=Percentage(0, 200, example="10"),

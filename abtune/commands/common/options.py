@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
+from click.shell_completion import CompletionItem
 
 from abtune.errors import InputError
 from abtune.text import to_fraction
@@ -34,6 +35,24 @@ class Registered(_Choice):
     def choices(self) -> tuple[str, ...]:  # type: ignore[override]  # click only reads it
         """The names that there are."""
         return tuple(self._names())
+
+
+class DatasetSource(click.ParamType):  # type: ignore[type-arg]  # generic only from click 8.2 on
+    """A file, or the name of a bundled dataset; shells complete both."""
+
+    name = "dataset"
+
+    def shell_complete(
+        self,
+        ctx: click.Context,  # noqa: ARG002 - as click calls it
+        param: click.Parameter,  # noqa: ARG002
+        incomplete: str,
+    ) -> list[CompletionItem]:
+        """Return the bundled datasets whose names begin so, or have the shell look for files."""
+        from abtune.dataset.netcdf import BUNDLED
+
+        names = [CompletionItem(name) for name in BUNDLED if incomplete and name.startswith(incomplete)]
+        return names or [CompletionItem(incomplete, type="file")]
 
 
 class FigurePath(click.ParamType):  # type: ignore[type-arg]  # generic only from click 8.2 on
