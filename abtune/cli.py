@@ -16,6 +16,8 @@ from collections.abc import Mapping, Sequence
 
 import click
 
+from abtune.commands.common.config_file import COMMANDS as COMMANDS_WITH_DEFAULTS
+from abtune.commands.common.config_file import defaults_of
 from abtune.commands.common.output import abandon, open_missing_streams, remark
 from abtune.errors import AbtuneError, missing_package, unknown_name
 from abtune.text import printable
@@ -73,6 +75,13 @@ def cli(ctx: click.Context) -> None:
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
+    elif ctx.invoked_subcommand in COMMANDS_WITH_DEFAULTS and isinstance(ctx.command, click.Group):
+        command = ctx.command.get_command(ctx, ctx.invoked_subcommand)
+        if command is not None:
+            values, source = defaults_of(command, ctx)
+            ctx.default_map = {ctx.invoked_subcommand: values}
+            if source:
+                remark(f"abtune: defaults from {source}")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -1,0 +1,81 @@
+"""Defaults from abtune.toml or pyproject.toml: the command line wins, and mistakes are one line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from running import Run
+
+pytestmark = pytest.mark.usefixtures("empty_folder", "plain_environment")
+
+
+def settings_of(run: Run, *words: str) -> dict[str, object]:
+    report: dict[str, object] = json.loads(run("analyze", "h200-pilot", *words, "--format", "json").out)
+    return report
+
+
+@pytest.mark.parametrize(
+    ("name", "table"), [("abtune.toml", "analyze"), ("pyproject.toml", "tool.abtune.analyze")]
+)
+def test_a_file_sets_defaults_and_the_command_line_wins(run: Run, name: str, table: str) -> None:
+    Path(name).write_text(f'[{table}]\ntolerance = 10\nci = 90\nshapes = ["M=*"]\n', encoding="utf-8")
+    report = settings_of(run)
+    assert (report["tolerance"], report["level"]) == (0.1, 0.9)
+    assert len(report["comparisons"]) == 2  # type: ignore[arg-type]
+    assert settings_of(run, "--ci", "95")["level"] == 0.95
+    assert run("analyze", "h200-pilot").err == f"abtune: defaults from {name}\n"
+
+
+def test_flags_lists_and_options_of_sections_are_set(run: Run) -> None:
+    text = '[analyze]\nbrief = true\nfail-on = ["inconclusive", "slower-than:50%"]\nrank-test = false\n'
+    Path("abtune.toml").write_text(text, encoding="utf-8")
+    outcome = run("analyze", "h200-pilot")
+    assert outcome.code == 1
+    assert "--fail-on inconclusive" in outcome.err
+    assert "verdict" not in outcome.out
+    Path("abtune.toml").write_text("[analyze]\nnoise = true\n", encoding="utf-8")
+    assert "noise" in settings_of(run)
+
+
+def test_abtune_toml_comes_before_pyproject(run: Run) -> None:
+    Path("abtune.toml").write_text("[analyze]\nci = 90\n", encoding="utf-8")
+    Path("pyproject.toml").write_text("[tool.abtune.analyze]\nci = 80\n", encoding="utf-8")
+    assert settings_of(run)["level"] == 0.9
+
+
+@pytest.mark.parametrize("text", ["[project]\nname = 'other'\n", "not [ TOML", "[tool.other]\nabtune = 1\n"])
+def test_a_project_without_abtune_changes_nothing(run: Run, text: str) -> None:
+    """Not even if another tool's part of the file is broken."""
+    Path("pyproject.toml").write_text(text, encoding="utf-8")
+    outcome = run("analyze", "h200-pilot", "--format", "sentence")
+    assert (outcome.code, outcome.err) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[analyze]\ntolerence = 1", "unknown option of analyze in abtune.toml 'tolerence'; did you mean"),
+        ("[analyze]\nhelp = true", "unknown option of analyze in abtune.toml 'help'"),
+        ('[analyze]\nbrief = "yes"', "abtune.toml: brief of analyze is true or false"),
+        ("[analyze]\nci = true", "abtune.toml: ci of analyze is a text, a number or a list of them"),
+        ("[analyze]\nci = [90]", "abtune.toml: ci of analyze is one value, not a list"),
+        ("[analyze]\nci = 195", "Invalid value for '--ci': 195 is not between 50 and 100"),
+        ("[analyze]\nshapes = [{}]", "abtune.toml: shapes of analyze is a text, a number or a list of them"),
+        ('[measure]\nconfig = "mine:wide"', "abtune.toml: [measure] is no command with defaults"),
+        ("analyze = 3", "abtune.toml: analyze is a table, such as [analyze]"),
+        ("[analyze", "abtune.toml cannot be read: "),
+    ],
+)
+def test_a_mistake_is_one_line(run: Run, text: str, said: str) -> None:
+    Path("abtune.toml").write_text(text, encoding="utf-8")
+    outcome = run("analyze", "h200-pilot")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert said in outcome.err
+    assert "Traceback" not in outcome.err
+
+
+def test_commands_without_defaults_do_not_read_it(run: Run) -> None:
+    Path("abtune.toml").write_text("[analyze", encoding="utf-8")
+    assert run("datasets").code == 0
