@@ -16,6 +16,7 @@ import abtune
 from abtune.samples.samples import extract_both
 from abtune.simulate.noise_kinds import Array, Noise, lognormal, skewed
 from abtune.stats.design.looks import PROMISING, Look, schedule
+from abtune.stats.intervals.percentile import expanded_percentile
 from abtune.stats.testing.step_procedures import holm
 from abtune.stats.two_sample import TwoSample
 
@@ -111,5 +112,17 @@ def looks_table(reports: int) -> str:
             row.append(f"{finds:.1f} / {100 * false:.1f} / {2 * some.seeds.sum(axis=1).mean():.0f}")
         kept = some.kept[:, :GAINING]  # of the last design
         excess = np.expm1(some.boost[:, :GAINING][kept].mean() - GAIN)
-        rows.append([*row, f"{100 * excess:+.1f}"])
-    return table(["noise", *DESIGNS, "excess of kept boosts"], rows)
+        rows.append([*row, f"{100 * excess:+.1f}", f"{100 * _covered(gains, some):.1f}"])
+    return table(["noise", *DESIGNS, "excess of gains", "intervals hold"], rows)
+
+
+def _covered(logs: Array, found: Outcomes) -> float:
+    """Return the share of intervals that hold, of shapes that got seeds after the first look."""
+    held: list[Booleans] = []
+    true = np.broadcast_to(np.where(np.arange(SHAPES) < GAINING, GAIN, 0.0), found.kept.shape)
+    for seeds in np.unique(found.seeds[found.kept]).astype(int):
+        chosen = found.kept & (found.seeds == seeds)
+        first, second = logs[:, chosen, :seeds]
+        interval = expanded_percentile(TwoSample.without_floor(first, second), level=1 - ALPHA)
+        held.append((interval.low <= true[chosen]) & (interval.high >= true[chosen]))
+    return float(np.concatenate(held).mean())

@@ -105,7 +105,8 @@ def sweep(**options: Any) -> int:
     from abtune.commands.common.sweep_words import outcome_words, plan_words, power_words
     from abtune.measure.plan.plan import Request
     from abtune.measure.store.store import Store
-    from abtune.measure.sweep.until_settled import dropped_shapes, recorded_looks, require_design
+    from abtune.measure.sweep.until_settled import recorded_looks, require_design
+    from abtune.stats.design.looks import dropped_shapes
 
     end = time.monotonic() + (options["time_limit"] or math.inf)  # to find the target takes time, too
     asked = {field.name: options[field.name] for field in fields(Request) if field.name in options}
@@ -176,9 +177,11 @@ def _carry_out(
 
 
 def _goes_on(dataset: xr.Dataset) -> dict[str, bool]:
-    """Return for each shape that is not settled whether it is worth more seeds."""
+    """Return for each shape that is neither settled nor dropped whether it is worth more seeds."""
     import abtune
     from abtune.compare.sequential import goes_on
-    from abtune.stats.design.looks import ALPHA
+    from abtune.stats.design.looks import ALPHA, LOOKS, dropped_shapes, looks_from_json
 
-    return goes_on(abtune.analyze(dataset, level=1 - ALPHA).comparisons)
+    dropped = dropped_shapes(looks_from_json(dataset.attrs[LOOKS])[0])
+    rows = abtune.analyze(dataset, level=1 - ALPHA).comparisons
+    return goes_on([row for row in rows if row.shape not in dropped])

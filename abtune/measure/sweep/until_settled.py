@@ -5,7 +5,7 @@ How a shape is judged is the caller's choice: the measuring half imports no anal
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import xarray as xr
@@ -15,7 +15,15 @@ from abtune.measure.plan.plan import Plan
 from abtune.measure.store.store import Store
 from abtune.measure.store.to_dataset import store_to_dataset
 from abtune.measure.sweep.run_sweep import Outcome
-from abtune.stats.design.looks import ALPHA, LOOKS, Look, looks_from_json, looks_to_json, schedule
+from abtune.stats.design.looks import (
+    ALPHA,
+    LOOKS,
+    Look,
+    dropped_shapes,
+    looks_from_json,
+    looks_to_json,
+    schedule,
+)
 
 
 def settle(
@@ -23,7 +31,7 @@ def settle(
     store: Store,
     *,
     carry_out: Callable[[Plan, str], Outcome],  # it is also given the text that records the looks
-    goes_on: Callable[[xr.Dataset], Mapping[str, bool]],  # of each shape that is not settled, by its label
+    goes_on: Callable[[xr.Dataset], Mapping[str, bool]],  # of each shape that is not settled nor dropped yet
     report: Callable[[Look, int], None],  # of a look, and of the number of shapes that are settled
 ) -> Outcome:
     """Carry out a plan look by look, without shapes that are settled or dropped; return the last outcome."""
@@ -49,8 +57,9 @@ def settle(
         outcome = replace(outcome, dataset=dataset, finished=finished, repeated=repeated)
         if outcome.stopped:
             break
-        report(looks[number], len(plan.shapes) - len(unsettled))
-        further = unsettled.keys() - {*dropped_shapes(looks)}
+        dropped = {*dropped_shapes(looks)}
+        report(looks[number], len(plan.shapes) - len(unsettled.keys() | dropped))
+        further = unsettled.keys() - dropped
         left = left.restricted(shapes=[shape for shape in left.shapes if shape.label in further])
         if not left.shapes:
             break
@@ -60,11 +69,6 @@ def settle(
 def looks_of(plan: Plan) -> tuple[Look, ...]:
     """Return the looks of a plan that is carried out look by look."""
     return schedule(alpha=ALPHA, most=len(plan.seeds), paired=plan.settings.is_shared)
-
-
-def dropped_shapes(looks: Iterable[Look]) -> tuple[str, ...]:
-    """Return the labels of the shapes that any look dropped."""
-    return tuple(label for look in looks for label in look.dropped)
 
 
 def require_design(plan: Plan, store: Store, *, until_settled: bool) -> None:

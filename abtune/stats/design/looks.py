@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from abtune.stats.design.detect import fewest_seeds
@@ -49,6 +49,11 @@ def schedule(*, alpha: float, most: int, paired: bool = False) -> tuple[Look, ..
     return tuple(
         Look(seeds=count, alpha=round(alpha * share, 12)) for count, share in zip(seeds, shares, strict=True)
     )
+
+
+def dropped_shapes(looks: Iterable[Look]) -> tuple[str, ...]:
+    """Return the labels of the shapes that any look dropped."""
+    return tuple(label for look in looks for label in look.dropped)
 
 
 def looks_to_json(looks: Sequence[Look], *, done: int) -> str:

@@ -58,6 +58,16 @@ def test_seeds_are_added_only_where_needed(sweep: object) -> None:
     assert none.reason.startswith("After 5 seeds, at a level of 1%: Not promising")
 
 
+def test_a_shape_is_dropped_once_and_the_best_of_the_others_goes_on(sweep: object) -> None:
+    """Shapes that were dropped compete no more: the best of the others goes on to the end."""
+    more = ("M=16_N=32_K=16", "M=32_N=32_K=16", "M=16_N=16_K=32")
+    sweep("--shapes", ",".join(more), "--seeds", "12")
+    dataset = abtune.open_dataset("abtune.nc")
+    dropped = [label for look in json.loads(dataset.attrs["looks"]) for label in look["dropped"]]
+    assert len(dropped) == len(set(dropped))
+    assert runs(dataset) == [16, 10, 10, 24, 10]
+
+
 def test_the_same_command_does_nothing_twice(sweep: object) -> None:
     """The same command finds the settled shapes, and changes nothing."""
     sweep("--seeds", "8")
