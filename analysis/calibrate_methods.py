@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 from simulated_claims import claims_table, pair_claims_table
+from simulated_looks import looks_table
 from simulated_pairs import pair_coverage_table, pair_reports_table, pair_worth_table, pairs_table
 from simulated_reports import (
     ALPHA,
@@ -166,6 +167,7 @@ def main() -> None:
             "calibration": (calibration_table, [8]),
             "series": (series_table, [10 * replications]),
             "worth": (worth_table, [10 * replications]),
+            "looks": (looks_table, [analyses]),
             "plan": (plan_table, [2 * replications]),
             "false alarms": (false_alarm_table, [2 * replications]),
             "shapes together": (all_shapes_table, [replications]),

@@ -101,12 +101,20 @@ def _different(samples: TwoSample, rng: np.random.Generator, certain: float = 0.
     Permutation tests take long, and are only made where Welch's test leaves a chance. Where its p is as small
     as ``certain``, it replaces theirs.
     """
+    p, welch = difference_p_values(samples, rng, certain)
+    different: Array = (_corrected(p) <= ALPHA) & (_corrected(welch) <= ALPHA)
+    return different
+
+
+def difference_p_values(
+    samples: TwoSample, rng: np.random.Generator, certain: float = 0.0
+) -> tuple[Array, Array]:
+    """Return the p-values of both tests of a difference; those that do not matter are 1."""
     welch = difference_p(conservative_welch(samples), split_share(samples))
     p = np.where(welch <= certain, welch, 1.0)
     near = (welch > certain) & (welch < 0.02)
     p[near] = permutation_test(samples.rows(near), rng=rng)
-    different: Array = (_corrected(p) <= ALPHA) & (_corrected(welch) <= ALPHA)
-    return different
+    return p, welch
 
 
 def _equivalent(samples: TwoSample, margin: float) -> Array:

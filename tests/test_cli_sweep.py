@@ -142,16 +142,17 @@ def test_a_dry_run_of_searches_that_share_counts_pairs(run: Run, found: Found, s
 
 
 def test_looks_at_searches_that_share_are_at_pairs(run: Run, found: Found) -> None:
-    """The first look comes where so many pairs can pass the correction."""
+    """The first look comes where so many pairs can differ at all."""
     found(GPU)
     outcome = run("--share", "--until-settled", "--dry-run")
-    assert "1 % after 13, 1.5 % after 16, 2.5 % after 20 pairs." in outcome.out
+    assert "1 % after 6, 1.5 % after 11, 2.5 % after 20 pairs." in outcome.out
 
 
 def test_a_dry_run_until_settled_names_the_looks(run: Run, cpu: None) -> None:
     """The dry run shows the share of each look, and checks the design at the last look."""
     outcome = run(*QUICK, "--shapes", "quick", "--until-settled", "--dry-run")
-    assert "1 % after 6, 1.5 % after 11, 2.5 % after 20 seeds per configuration." in outcome.out
+    assert "1 % after 5, 1.5 % after 10, 2.5 % after 20 seeds per configuration." in outcome.out
+    assert "A shape whose p is above 0.33 at a look gets no more seeds: 40 to 160 runs." in outcome.out
     assert "over 4 shapes needs p = 0.0063 or less at the last look." in outcome.out
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from abtune.measure.plan.target import Workplace
     from abtune.measure.store.store import Store
     from abtune.measure.sweep.run_sweep import Outcome
+    from abtune.stats.design.looks import Look
 
 
 _MOST_SEEDS = 10_000
@@ -54,7 +55,7 @@ Examples:
 @click.option(
     "--until-settled",
     is_flag=True,
-    help="Look at the data two or three times, and add seeds only to shapes that are not settled.",
+    help="Look at the data two or three times, and add seeds only to promising shapes that are not settled.",
 )
 @click.option(
     "--shapes",
@@ -104,7 +105,8 @@ def sweep(**options: Any) -> int:
     from abtune.commands.common.sweep_words import outcome_words, plan_words, power_words
     from abtune.measure.plan.plan import Request
     from abtune.measure.store.store import Store
-    from abtune.measure.sweep.until_settled import require_design
+    from abtune.measure.sweep.until_settled import recorded_looks, require_design
+    from abtune.stats.design.looks import dropped_shapes
 
     end = time.monotonic() + (options["time_limit"] or math.inf)  # to find the target takes time, too
     asked = {field.name: options[field.name] for field in fields(Request) if field.name in options}
@@ -115,7 +117,8 @@ def sweep(**options: Any) -> int:
     store.check(plan)
     require_design(plan, store, until_settled=request.until_settled)
     _say_why_no_gpu(options["target"], workplace)
-    emit(f"{plan_words(plan, workplace, store.records())}\n")
+    dropped = dropped_shapes(recorded_looks(store)[0]) if request.until_settled else ()
+    emit(f"{plan_words(plan, workplace, store.records(), dropped)}\n")
     if options["dry_run"]:
         emit(f"{power_words(plan, until_settled=request.until_settled)}\n")
         return 0
@@ -160,22 +163,25 @@ def _carry_out(
                 progress=progress,
             )
 
-    def report(seeds: int, settled: int) -> None:
-        emit(f"{seeds} seeds: {settled} of {len(plan.shapes)} shapes settled\n")
+    def report(look: Look, settled: int) -> None:
+        dropped = f", {len(look.dropped)} dropped: {', '.join(look.dropped)}" if look.dropped else ""
+        emit(f"{look.seeds} seeds: {settled} of {len(plan.shapes)} shapes settled{dropped}\n")
 
     try:
         if not options["until_settled"]:
             return carry_out(plan, "")
-        return settle(plan, store, carry_out=carry_out, unsettled=_unsettled, report=report)
+        return settle(plan, store, carry_out=carry_out, goes_on=_goes_on, report=report)
     except KeyboardInterrupt:
         remark(f"{store.dataset}: what is done is kept; the same command goes on")
         raise
 
 
-def _unsettled(dataset: xr.Dataset) -> set[str]:
-    """Return the shapes that an analysis calls inconclusive."""
+def _goes_on(dataset: xr.Dataset) -> dict[str, bool]:
+    """Return for each shape that is neither settled nor dropped whether it is worth more seeds."""
     import abtune
-    from abtune.stats.design.looks import ALPHA
+    from abtune.compare.sequential import goes_on
+    from abtune.stats.design.looks import ALPHA, LOOKS, dropped_shapes, looks_from_json
 
+    dropped = dropped_shapes(looks_from_json(dataset.attrs[LOOKS])[0])
     rows = abtune.analyze(dataset, level=1 - ALPHA).comparisons
-    return {row.shape for row in rows if row.verdict.more_seeds_help}
+    return goes_on([row for row in rows if row.shape not in dropped])

@@ -42,6 +42,7 @@ class Settings:
     weights: Weights | None = None  # how often a program calls each shape, for the boost of its whole time
     look_alpha: float | None = None  # family-wise level at one of several looks at growing data
     of_candidates: int = 1  # candidates that are judged against the baseline, which share the level
+    dropped: tuple[int, ...] = ()  # numbers of the shapes that earlier looks dropped: their p counts as 1
 
     def __post_init__(self) -> None:
         _check_fraction("level", self.level, 0.95)

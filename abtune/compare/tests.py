@@ -33,12 +33,18 @@ def run_tests(samples: TwoSample, settings: Settings, rng: np.random.Generator) 
     """Test every shape for a difference and for equivalence."""
     test, correction = settings.difference_test, settings.procedure
     one_split = split_share(samples)
-    p = test.p_values(samples, rng=rng)
+
+    def of_all(p: Floats) -> Floats:
+        p[list(settings.dropped)] = 1.0
+        return p
+
+    p = of_all(test.p_values(samples, rng=rng))
     p_adjusted = correction.adjust_difference(p, samples, rng=rng)
     closed_form = median_error if settings.estimand == Estimand.MEDIAN else conservative_welch
-    p_welch = difference_p(closed_form(samples), one_split)
-    p_rank = mann_whitney_test(samples) if settings.rank_test else None
-    p_equivalence = equivalence_p(test.standard_error(samples), one_split, margin=math.log1p(settings.margin))
+    p_welch = of_all(difference_p(closed_form(samples), one_split))
+    p_rank = of_all(mann_whitney_test(samples)) if settings.rank_test else None
+    error = test.standard_error(samples)
+    p_equivalence = of_all(equivalence_p(error, one_split, margin=math.log1p(settings.margin)))
     return Tests(
         p=p,
         p_adjusted=p_adjusted,

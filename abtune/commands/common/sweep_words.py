@@ -23,12 +23,15 @@ if TYPE_CHECKING:
 _FEW_GUIDED = 2
 
 
-def plan_words(plan: Plan, workplace: Workplace, done: Sequence[RunRecord]) -> str:
-    """Return what a sweep will do and what that costs."""
+def plan_words(
+    plan: Plan, workplace: Workplace, done: Sequence[RunRecord], dropped: Sequence[str] = ()
+) -> str:
+    """Return what a sweep will do and what that costs, without the shapes that it has dropped."""
     from abtune.measure.plan.estimate import estimate
 
     facts, settings = workplace.facts, plan.settings
-    cost = estimate(plan, workplace, done)
+    left = plan.restricted(shapes=[shape for shape in plan.shapes if shape.label not in dropped])
+    cost = estimate(left, workplace, done)
     devices = f"{len(facts.devices)} x {facts.devices[0]}" if len(facts.devices) > 1 else facts.devices[0]
     basis = f"from {count(cost.from_runs, 'finished run')}" if cost.from_runs else "a rough guess"
     if workplace.scheduler:
@@ -47,6 +50,7 @@ def plan_words(plan: Plan, workplace: Workplace, done: Sequence[RunRecord]) -> s
         f"a run     {settings.trials} trials in iterations of {settings.trials_per_iteration}"
         f"{_guided(settings)}",
         *([shared] if settings.is_shared else []),
+        *([f"dropped   {count(len(dropped), 'shape')}: {', '.join(dropped)}"] if dropped else []),
         f"cost      about {time} ({basis})",
     ]
     return "\n".join(lines)
@@ -65,7 +69,7 @@ def power_words(plan: Plan, *, until_settled: bool) -> str:
     """Return the shapes of a plan, and whether its design can find any single difference."""
     from abtune.measure.sweep.until_settled import looks_of
     from abtune.stats.design.detect import fewest_seeds, most_exact, smallest_p, smallest_paired_p
-    from abtune.stats.design.looks import ALPHA, Look
+    from abtune.stats.design.looks import ALPHA, PROMISING, Look
     from abtune.stats.resampling.splits import RESAMPLES
 
     seeds, family, paired = len(plan.seeds), len(plan.shapes), plan.settings.is_shared
@@ -79,6 +83,11 @@ def power_words(plan: Plan, *, until_settled: bool) -> str:
         lines.append(
             f"The looks at the data share the {100 * ALPHA:g} % of allowed false alarms: "
             f"{shares} {unit}s{'' if paired else ' per configuration'}."
+        )
+        first = len(plan.restricted(seeds=plan.seeds[: looks[0].seeds]).runs)
+        lines.append(
+            f"A shape whose p is above {PROMISING:.2f} at a look gets no more {unit}s: {first} to "
+            f"{len(plan.runs)} runs."
         )
     level = "at the last look" if until_settled else f"at {100 * (1 - ALPHA):g} % confidence"
     lines += [

@@ -1,0 +1,128 @@
+"""What sweeps find and claim falsely that drop shapes without promise, for calibrate_methods.py."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+from simulated_reports import ALPHA, SHAPES, table
+from unseen_noise import difference_p_values
+
+import abtune
+from abtune.samples.samples import extract_both
+from abtune.simulate.noise_kinds import Array, Noise, lognormal, skewed
+from abtune.stats.design.looks import PROMISING, Look, schedule
+from abtune.stats.intervals.percentile import expanded_percentile
+from abtune.stats.testing.step_procedures import holm
+from abtune.stats.two_sample import TwoSample
+
+MOST, GAINING, GAIN = 20, 10, math.log(1.15)
+Booleans = npt.NDArray[np.bool_]
+# Draws both sides of reports: shape (2, reports, shapes, seeds).
+Draw = Callable[[np.random.Generator, int], Array]
+# Levels and numbers of seeds by look, and the p-value above which a look drops a shape.
+DESIGNS: Mapping[str, tuple[Sequence[Look], float]] = {
+    "10 + 10 for all": ([Look(seeds=10, alpha=ALPHA)], 1.0),
+    "11 + 11 for all": ([Look(seeds=11, alpha=ALPHA)], 1.0),
+    "looks, nothing dropped": (schedule(alpha=ALPHA, most=MOST), 1.0),
+    "`--until-settled`": (schedule(alpha=ALPHA, most=MOST), PROMISING),
+}
+
+
+def _two_modes(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    slow = np.where(rng.random(shape) < 0.3, 0.7, -0.3)
+    drawn: Array = 0.27 * slow + rng.normal(0, 0.04, shape)
+    return drawn
+
+
+@cache
+def _residuals() -> Array:
+    """Return the residuals of the reference dataset, shape (2, shapes, seeds), with the variance of a run."""
+    sides = extract_both(abtune.open_dataset("h200-tvm14009"), "mainline", "async")
+    values = np.stack([side.value for side in sides])
+    residuals: Array = values - values.mean(axis=2, keepdims=True)
+    return residuals * math.sqrt(values.shape[2] / (values.shape[2] - 1))
+
+
+def _reference(rng: np.random.Generator, reports: int) -> Array:
+    own = np.broadcast_to(_residuals()[:, np.newaxis], (2, reports, *_residuals().shape[1:]))
+    return np.take_along_axis(own, rng.integers(0, own.shape[3], (2, reports, SHAPES, MOST)), axis=3)
+
+
+def _of(first: Noise, second: Noise) -> Draw:
+    return lambda rng, reports: np.stack([noise(rng, (reports, SHAPES, MOST)) for noise in (first, second)])
+
+
+KINDS: Mapping[str, Draw] = {
+    "residuals of `h200-tvm14009`": _reference,
+    "normal 13 %": _of(lognormal(0.13), lognormal(0.13)),
+    "exponential 13 %": _of(skewed(1, 0.13), skewed(1, 0.13)),
+    "two modes, 13 %": _of(_two_modes, _two_modes),
+    "spread 4:1": _of(lognormal(0.18), lognormal(0.045)),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcomes:
+    """What reports came to; each array has shape (reports, shapes)."""
+
+    claimed: Booleans
+    seeds: Array  # per side
+    boost: Array  # as estimated, log scale
+    kept: Booleans  # shapes that got seeds after the first look
+
+
+def outcomes(logs: Array, looks: Sequence[Look], cut: float) -> Outcomes:
+    """Carry out a design on runs that are drawn beforehand, shape (2, reports, shapes, seeds)."""
+    size = logs.shape[1:3]
+    rng = np.random.default_rng(18)
+    open_shapes, dropped, claimed = np.ones(size, bool), np.zeros(size, bool), np.zeros(size, bool)
+    p, p_welch, boost, seeds = (np.ones(size) for _ in range(4))
+    for look in looks:
+        first, second = logs[:, open_shapes, : look.seeds]
+        found = difference_p_values(TwoSample.without_floor(first, second), rng)
+        p[open_shapes], p_welch[open_shapes] = found
+        seeds[open_shapes], boost[open_shapes] = look.seeds, first.mean(axis=1) - second.mean(axis=1)
+        both = [np.array([holm(row) for row in np.where(dropped, 1.0, each)]) for each in (p, p_welch)]
+        claimed |= open_shapes & (np.maximum(*both) <= look.alpha)
+        open_shapes &= ~claimed
+        best = np.where(open_shapes, p_welch, 2.0).min(axis=1, keepdims=True)
+        dropped |= open_shapes & (p_welch > np.maximum(cut, best))
+        open_shapes &= ~dropped
+    return Outcomes(claimed=claimed, seeds=seeds, boost=boost, kept=seeds > looks[0].seeds)
+
+
+def looks_table(reports: int) -> str:
+    """Lay out what is found, what is claimed falsely, the runs, and by how much boosts are too large."""
+    rows = []
+    for name, draw in KINDS.items():
+        logs = draw(np.random.default_rng([18, 1]), reports)
+        gains = logs.copy()
+        gains[0, :, :GAINING] += GAIN
+        none = draw(np.random.default_rng([18, 2]), 5 * reports)
+        row = [name]
+        for looks, cut in DESIGNS.values():
+            some = outcomes(gains, looks, cut)
+            false = outcomes(none, looks, cut).claimed.any(axis=1).mean()
+            finds = some.claimed[:, :GAINING].sum(axis=1).mean()
+            row.append(f"{finds:.1f} / {100 * false:.1f} / {2 * some.seeds.sum(axis=1).mean():.0f}")
+        kept = some.kept[:, :GAINING]  # of the last design
+        excess = np.expm1(some.boost[:, :GAINING][kept].mean() - GAIN)
+        rows.append([*row, f"{100 * excess:+.1f}", f"{100 * _covered(gains, some):.1f}"])
+    return table(["noise", *DESIGNS, "excess of gains", "intervals hold"], rows)
+
+
+def _covered(logs: Array, found: Outcomes) -> float:
+    """Return the share of intervals that hold, of shapes that got seeds after the first look."""
+    held: list[Booleans] = []
+    true = np.broadcast_to(np.where(np.arange(SHAPES) < GAINING, GAIN, 0.0), found.kept.shape)
+    for seeds in np.unique(found.seeds[found.kept]).astype(int):
+        chosen = found.kept & (found.seeds == seeds)
+        first, second = logs[:, chosen, :seeds]
+        interval = expanded_percentile(TwoSample.without_floor(first, second), level=1 - ALPHA)
+        held.append((interval.low <= true[chosen]) & (interval.high >= true[chosen]))
+    return float(np.concatenate(held).mean())
