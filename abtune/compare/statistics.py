@@ -17,7 +17,7 @@ from abtune.stats.intervals.bootstrap_t import resample_tails, simultaneous
 from abtune.stats.moderated import moderated
 from abtune.stats.testing.significance import OneSided, split_share
 from abtune.stats.two_sample import Floats, Integers, TwoSample
-from abtune.stats.variance import floored, moments
+from abtune.stats.variance import floored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,6 @@ class Statistics:
     """Everything computed of all shapes at once; each array has shape (shapes,)."""
 
     log_boost: Floats  # of the estimand
-    log_ratio: Floats  # of geometric means, which the overall boosts are made of
     # The interval asked for, and the closed-form one of the same estimand; for medians, the same twice.
     interval: Interval
     welch: Interval
@@ -48,7 +47,7 @@ def compute(
     baseline: Samples, candidate: Samples, settings: Settings, rng: np.random.Generator
 ) -> Statistics:
     """Return every number of an analysis, for all shapes at once."""
-    samples, estimand = two_sample(baseline, candidate), Estimand(settings.estimand)
+    samples, estimand = two_sample(baseline, candidate), settings.quantity
     tests = run_tests(samples, settings, rng)
     interval = settings.interval.compute(samples, level=settings.level, rng=rng)
     closed = interval if estimand is Estimand.MEDIAN else welch(samples, level=settings.level)
@@ -57,7 +56,6 @@ def compute(
     wide, one_sided = _joint(samples, estimand, level=1 - settings.alpha, rng=rng)
     return Statistics(
         log_boost=interval.difference,
-        log_ratio=moments(samples.first).mean - moments(samples.second).mean,
         interval=interval,
         welch=closed,
         simultaneous=Interval(
