@@ -24,7 +24,8 @@ from abtune.stats.variance import floored
 class DesignPower:
     """What the design can show."""
 
-    detectable: Floats  # boost that is detected with 80 % power, correction included; infinite if none can be
+    # Boost that is detected with 80 % power, correction included; infinite if none can be, NaN if unknown.
+    detectable: Floats
     fewest: int  # seeds per configuration below which no p-value passes the correction by itself
 
 
@@ -96,10 +97,11 @@ def _plan(baseline: Samples, candidate: Samples, settings: Settings, *, tests: i
     """Return what this design can show, from noise that is shrunk towards the level of all shapes."""
     first, second = map(lent_noise, what_varies(baseline, candidate))
     design = Design(n_first=baseline.n, n_second=candidate.n, noise_first=first, noise_second=second)
-    return DesignPower(
-        detectable=detectable_boost(design, _requirement(settings, tests)),
-        fewest=fewest_seeds(alpha=resolution(settings, tests), paired=settings.paired),
-    )
+    detectable = detectable_boost(design, _requirement(settings, tests))
+    fewest = fewest_seeds(alpha=resolution(settings, tests), paired=settings.paired)
+    if settings.quantity.searches > 1:  # plans of the t-test promise 80 % where 25 to 70 are found
+        detectable = np.full_like(detectable, np.nan)
+    return DesignPower(detectable=detectable, fewest=max(fewest, settings.quantity.seeds))
 
 
 def seeds_to_find(

@@ -204,8 +204,8 @@ def test_ranks_are_tested_when_asked() -> None:
         ),
         ({"estimand": "best-of:2", "rank_test": True}, "Mann-Whitney test compares single searches"),
         (
-            {"estimand": "best-of:2"},
-            "best-of:2 takes 10 seeds .* more than 5, which allows geometric-mean, median$",
+            {"estimand": "best-of:4"},
+            "best-of:4 takes 20 seeds .* more than 10, which allows .*median, best-of:2, best-of:3$",
         ),
         ({"test": "welch"}, "unknown test 'welch'; there are: permutation, moderated"),
         ({"correction": "bonferroni"}, "unknown correction 'bonferroni'; there are: holm, max-t, bh, none"),

@@ -252,16 +252,14 @@ class _Changes:
 
     def _seeds(self) -> int:
         boost, settings = self.row.boost, self.settings
-        if self.row.verdict is Verdict.INVALID or not boost:
+        if self.row.verdict is Verdict.INVALID or not boost or math.isnan(self.row.detectable):
             return 0
         if settings.require_margin:  # on logs, what there is beyond the margin has to be found
             boost = math.expm1(abs(math.log1p(boost)) - math.log1p(settings.margin))
             if boost <= 0:
                 return 0
         tests = max(self.analysis.tested, 1)
-        return int(
-            seeds_to_find(boost, *keep_best(self.sides, settings.quantity), settings, tests=tests)[self.index]
-        )
+        return int(seeds_to_find(boost, *self.sides, settings, tests=tests)[self.index])
 
     def _margin(self) -> float:
         """Return the smallest margin at which an undecided shape becomes equivalent; NaN if none."""
