@@ -99,7 +99,7 @@ def _plan(baseline: Samples, candidate: Samples, settings: Settings, *, tests: i
     design = Design(n_first=baseline.n, n_second=candidate.n, noise_first=first, noise_second=second)
     detectable = detectable_boost(design, _requirement(settings, tests))
     fewest = fewest_seeds(alpha=resolution(settings, tests), paired=settings.paired)
-    if settings.quantity.searches > 1:  # plans of the t-test promise 80 % where 25 to 70 are found
+    if settings.quantity.searches > 1:  # the plans are those of a t-test, which finds more
         detectable = np.full_like(detectable, np.nan)
     return DesignPower(detectable=detectable, fewest=max(fewest, settings.quantity.seeds))
 
