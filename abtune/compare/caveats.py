@@ -208,8 +208,9 @@ def _about_estimand(settings: Settings) -> Iterator[str]:
         yield "A median does not see a failure that hits fewer than half of the searches."
     if settings.quantity.searches > 1:
         yield (
-            "Where the configurations scatter differently, 95% intervals of the best of several searches "
-            "include the true boost in 85 to 95% of cases (simulated, docs/statistics.md)."
+            "Where the noise of the configurations differs, 95% intervals of the best of several searches "
+            "include the true boost in 85 to 95% of cases. Where searches end at one of two schedules, up to "
+            "20% of reports claim a false difference (simulated, docs/statistics.md)."
         )
 
 
