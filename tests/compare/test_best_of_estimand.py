@@ -84,7 +84,7 @@ def test_every_line_is_of_the_best() -> None:
 @pytest.mark.parametrize(("n", "k"), [(10, 2), (10, 3), (20, 5)])
 def test_measuring_sets_the_least_variance_by_the_weights_of_the_ranks(n: int, k: int) -> None:
     """The variance of the estimate is at least the measurement variance times the sum of w_i^2."""
-    dataset = make_sweep([0.1], n=n, rounds=3)
+    dataset = make_sweep([0.1], n=n, rounds=3, timing_noise=0.01)
     sides = extract_both(dataset, "mainline", "async")
     kept = keep_best(sides, Estimand(f"best-of:{k}"))
     subsets = list(itertools.combinations(range(n), k))
