@@ -12,6 +12,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
+from simulated_best_of import best_of_coverage_table, best_of_reports_table
 from simulated_claims import claims_table, pair_claims_table
 from simulated_looks import looks_table
 from simulated_pairs import pair_coverage_table, pair_reports_table, pair_worth_table, pairs_table
@@ -154,6 +155,8 @@ def main() -> None:
         makers: Mapping[str, tuple[Callable[..., str], Sequence[object]]] = {
             "coverage geometric-mean": (coverage_table, [Estimand.GEOMETRIC_MEAN, replications]),
             "coverage median": (coverage_table, [Estimand.MEDIAN, replications]),
+            "coverage best of": (best_of_coverage_table, [replications]),
+            "best of reports": (best_of_reports_table, [analyses // 4]),
             "simultaneous": (simultaneous_table, [analyses // 2]),
             "family": (family_table, [analyses]),
             "conservative": (conservative_table, [50 * analyses]),

@@ -136,8 +136,15 @@ def _over_all(overall: Aggregate, rows: Sequence[Comparison], settings: Settings
         start = f"{names[0]} loses at most {plain_percent(settings.tolerance)} {where}"
     else:
         start = f"{names[0]} and {names[1]} are not shown to differ {where}"
-    knowledge = "At equal knowledge, " if settings.paired else ""
-    return f"{knowledge}{start}: {numbers}."
+    kept = settings.quantity.searches
+    what = (
+        "At equal knowledge, "
+        if settings.paired
+        else f"With the best of {kept} searches, "
+        if kept > 1
+        else ""
+    )
+    return f"{what}{start}: {numbers}."
 
 
 def _counts(rows: Sequence[Comparison], claims: Claims, settings: Settings) -> Iterator[str]:

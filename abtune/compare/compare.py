@@ -22,9 +22,11 @@ from abtune.compare.statistics import Statistics, compute
 from abtune.compare.weights import Weights
 from abtune.dataset.check import validate
 from abtune.dataset.provenance import contains_space, of_searches
+from abtune.errors import InputError
 from abtune.samples import lost_trials, throttling
-from abtune.samples.samples import Samples, extract_both, two_sample, what_varies
+from abtune.samples.samples import Samples, extract_both, keep_best, two_sample, what_varies
 from abtune.stats.boost import from_log
+from abtune.stats.estimand import Estimand
 
 
 def analyze(
@@ -71,11 +73,12 @@ def analyze(
     method : str, optional
         The interval, by its name in :mod:`abtune.stats.intervals.interval_methods`.
     estimand : str
-        Whose ratio the boost of a shape is: geometric-mean or median.
+        Whose ratio the boost of a shape is: geometric-mean, median, or best-of:K, the expected best of K
+        searches. best-of:2 and best-of:3 take 10 seeds per configuration, best-of:4 and best-of:5 take 20.
     test : str, optional
         Of a difference: permutation, confirmed by Welch's t-test; or moderated, which assumes similar noise
         in all shapes and so needs fewer seeds. Of pairs: sign-flip, confirmed by the paired t-test; or
-        paired-moderated.
+        paired-moderated. Of the best of K: bootstrap-t.
     correction : str
         Over the shapes: holm; max-t, for fewer than 7 seeds; bh, a screen; none.
     rank_test : bool
@@ -124,6 +127,7 @@ def analyze(
     )
     part = restrict(dataset, shapes)
     analysis = compare(part, settings)
+    _check_seeds(analysis)
     left_out = caveats.of_what_is_left_out(dataset, len(analysis.comparisons), settings)
     return replace(
         analysis,
@@ -166,6 +170,18 @@ def analyze_all(dataset: xr.Dataset, *, baseline: str | None = None, **choices: 
     return tuple(analyze(dataset, baseline=first, candidate=name, **choices) for name in others)
 
 
+def _check_seeds(analysis: Analysis) -> None:
+    """Refuse the best of more searches than any shape has seeds for."""
+    asked = analysis.settings.quantity
+    most = max(min(side.n for side in row.sides) for row in analysis.comparisons)
+    if asked.searches > 1 and most < asked.seeds:
+        known = ", ".join(estimand for estimand in Estimand if estimand.seeds <= max(most, 2))
+        raise InputError(
+            f"{asked} takes {asked.seeds} seeds per configuration; here no shape has more than {most}, which "
+            f"allows {known}"
+        )
+
+
 def compare(dataset: xr.Dataset, settings: Settings) -> Analysis:
     """Return the analysis of all shapes of a valid dataset; one that grew by looks is judged look by look."""
     looks = recorded_looks(dataset, level=settings.level)
@@ -175,14 +191,15 @@ def compare(dataset: xr.Dataset, settings: Settings) -> Analysis:
 
 
 def _compare_once(dataset: xr.Dataset, settings: Settings) -> Analysis:
-    sides = extract_both(dataset, settings.baseline, settings.candidate)
+    runs = extract_both(dataset, settings.baseline, settings.candidate)
+    sides = keep_best(runs, settings.quantity)
     names = settings.baseline, settings.candidate
     statistics = compute(*sides, settings, np.random.default_rng(settings.rng_seed))
     rows = tuple(
-        _comparison(row, tuple(_row_caveats(sides, statistics, index)), settings)
-        for index, row in enumerate(_evidence(dataset, sides, statistics))
+        _comparison(row, tuple(_row_caveats(runs, statistics, index)), settings)
+        for index, row in enumerate(_evidence(dataset, runs, statistics))
     )
-    all_shapes = overall(sides, tuple(row.shape for row in rows), statistics.log_ratio, settings)
+    all_shapes = overall(runs, tuple(row.shape for row in rows), settings)
     claims = make_claims(two_sample(*sides), statistics.one_sided, rows, settings)
     return Analysis(
         settings=settings,
@@ -208,7 +225,7 @@ def _compare_once(dataset: xr.Dataset, settings: Settings) -> Analysis:
 
 def _definition(settings: Settings, dataset: xr.Dataset) -> str:
     """Return what the boost is, and which times it compares."""
-    kind, times = settings.estimand.replace("-", " "), ""
+    kind, times = settings.quantity.words, ""
     if of_searches(dataset):
         times = " The times of the winners are those of their own searches."
     elif "winner" in dataset:

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from abtune.compare.results import Evidence, Gate, Rule, Side, Verdict, first_failed
 from abtune.compare.settings import Settings
+from abtune.stats.estimand import Estimand
 from abtune.text import NOTHING, bound_percent, count, p_value, percent
 
 ONE_RUN = "One run per configuration supports no verdict."
@@ -39,7 +40,7 @@ def judge(row: Evidence, settings: Settings) -> Judgement:
     """Return what the data support for one shape: the first rule whose gates pass decides."""
     equivalence = f"the test of a difference beyond {percent(settings.margin)}"
     gates = (
-        *(_for_pairs(row) if settings.paired else _for_any(row)),
+        *(_for_pairs(row) if settings.paired else _for_any(row, settings.quantity)),
         *_for_difference(row, settings),
         _test_gate(Rule.EQUIVALENCE, equivalence, row.p_equivalence_adjusted, settings.alpha, ""),
         _for_not_slower(row, settings),
@@ -93,18 +94,21 @@ def close_call(row: Evidence, settings: Settings) -> str:
     )
 
 
-def _for_any(row: Evidence) -> Iterator[Gate]:
+def _for_any(row: Evidence, quantity: Estimand) -> Iterator[Gate]:
     """Yield the conditions that every verdict has."""
+    fewest = quantity.seeds
     lone = row.baseline.n == row.candidate.n == 1
     for side in row.sides:
         none = f"There is no timing of {side.config}{_fate(side)}."
-        one = f"One run of {side.config} does not show how much its runs vary."
+        few = f"One run of {side.config} does not show how much its runs vary."
+        if quantity.searches > 1:
+            few = f"{quantity} takes {fewest} seeds of {side.config}, which has {side.n}."
         yield Gate(
             of=Rule.ANY,
-            asks=f"two seeds of {side.config}",
+            asks=f"{'two' if fewest == 2 else fewest} seeds of {side.config}",
             found=f"{side.n}",
-            passed=side.n >= 2,
-            otherwise=ONE_RUN if lone else one if side.n else none,
+            passed=side.n >= fewest,
+            otherwise=ONE_RUN if lone else few if side.n else none,
         )
     yield Gate(
         of=Rule.ANY,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -20,8 +20,7 @@ from abtune.compare.results import Aggregate, Improvement, LeaveOneOut, Overall,
 from abtune.compare.settings import Settings
 from abtune.compare.weights import Weights
 from abtune.errors import InputError, unknown_name
-from abtune.samples.samples import Samples, two_sample
-from abtune.stats.best_of import best_of
+from abtune.samples.samples import Samples, keep_best, two_sample
 from abtune.stats.boost import from_log
 from abtune.stats.clustered import (
     ClusteredVariance,
@@ -31,6 +30,7 @@ from abtune.stats.clustered import (
     shared_covariance,
     t_quantile,
 )
+from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import standard_error
 from abtune.stats.shapes.across_shapes import Heterogeneity, heterogeneity, placements
 from abtune.stats.two_sample import Floats
@@ -41,8 +41,7 @@ THESE = "geometric mean over exactly these shapes (error from the seeds)"
 THESE_PAIRS = THESE.replace("seeds", "pairs")
 WINS = "chance that a run of the candidate beats one of the baseline, mean over these shapes"
 WINS_OF_PAIRS = "share of the pairs in which the candidate is faster, mean over these shapes"
-BEST_OF = (2, 3)
-_ENOUGH_FOR_BEST = 10  # with fewer seeds the intervals of the best of 3 are too narrow
+_BEST_OF = Estimand.BEST_OF_2, Estimand.BEST_OF_3
 LIKE_THESE = "expected for other shapes of this kind (wider, because shapes differ)"
 
 
@@ -54,12 +53,11 @@ class OverallResult:
     caveats: tuple[str, ...]
 
 
-def overall(
-    sides: tuple[Samples, Samples], shapes: tuple[str, ...], log_boost: Floats, settings: Settings
-) -> OverallResult:
-    """Return the summary of all shapes; ``log_boost`` is of geometric means, NaN without timings of both."""
+def overall(runs: tuple[Samples, Samples], shapes: tuple[str, ...], settings: Settings) -> OverallResult:
+    """Return the summary of all shapes, of geometric means or the best of k; medians have none."""
+    sides, level = keep_best(runs, settings.quantity), settings.level
     baseline, candidate = sides
-    level = settings.level
+    log_boost = standard_error(two_sample(baseline, candidate)).difference
     matched = ~np.isnan(log_boost)
     replicated = matched & (np.minimum(baseline.n, candidate.n) >= 2)
     used = replicated if replicated.any() else matched
@@ -80,14 +78,14 @@ def overall(
     of_shapes = _half_over_shapes(baseline, candidate, replicated, log_boost[matched], level)
     return OverallResult(
         overall=Overall(
-            these_shapes=_aggregate(log_boost[used], of_seeds, THESE_PAIRS if settings.paired else THESE),
+            these_shapes=_aggregate(log_boost[used], of_seeds, _these(settings)),
             shapes_like_these=_aggregate(log_boost[matched], _wider(of_shapes, of_seeds), LIKE_THESE),
             unmatched=tuple(label for label, both in zip(shapes, matched, strict=True) if not both),
             leave_one_out=_leave_one_out(shapes, np.where(used, log_boost, np.nan)),
-            improvement=_improvement(baseline, candidate, used, level),
+            improvement=_improvement(*runs, used, level),
             heterogeneity=_heterogeneity(baseline, candidate, replicated),
             weighted=_program_time(sides, shapes, settings.weights, level) if settings.weights else None,
-            best_of=tuple(_best_of(baseline, candidate, replicated, level)),
+            best_of=tuple(_best_of(runs, replicated, level)),
         ),
         caveats=tuple(caveats),
     )
@@ -100,18 +98,25 @@ def _half_over_seeds(
     return half_width(both_variances(two_sample(baseline, candidate), _even(used)), level)
 
 
-def _best_of(
-    baseline: Samples, candidate: Samples, used: npt.NDArray[np.bool_], level: float
-) -> Iterator[Aggregate]:
+def _best_of(runs: tuple[Samples, Samples], used: npt.NDArray[np.bool_], level: float) -> Iterator[Aggregate]:
     """Yield the mean boost if each shape is tuned k times and the best is kept."""
-    if not used.any() or min(baseline.n[used].min(), candidate.n[used].min()) < _ENOUGH_FOR_BEST:
-        return
-    for k in BEST_OF:
-        kept = [replace(side, value=best_of(side.value, k)) for side in (baseline, candidate)]
-        means = [np.nanmean(side.value[used], axis=1) for side in kept]
-        spreads = both_variances(two_sample(kept[0], kept[1]), _even(used))
-        meaning = f"each shape tuned {k} times, the best kept (error from the seeds)"
-        yield _aggregate(means[0] - means[1], half_width(spreads, level), meaning)
+    for best in _BEST_OF:
+        if not used.any() or min(side.n[used].min() for side in runs) < best.seeds:
+            return
+        kept = two_sample(*keep_best(runs, best))
+        log_boost = standard_error(kept).difference[used]
+        yield _aggregate(log_boost, half_width(both_variances(kept, _even(used)), level), _kept(best))
+
+
+def _these(settings: Settings) -> str:
+    """Return what the boost over these shapes is."""
+    if settings.quantity.searches > 1:
+        return _kept(settings.quantity)
+    return THESE_PAIRS if settings.paired else THESE
+
+
+def _kept(best: Estimand) -> str:
+    return f"each shape tuned {best.searches} times, the best kept (error from the seeds)"
 
 
 def _half_over_shapes(
@@ -206,7 +211,7 @@ def _program_time(
     if unknown and weights.strict:
         raise InputError(f"{weights.name}: {unknown_name('shape', unknown[0], shapes)}")
     calls = np.array([weights.calls.get(label, 0.0) for label in shapes])
-    timed = (sides[0].n > 0) & (sides[1].n > 0)
+    timed = ~np.isnan(sides[0].latency + sides[1].latency)
     calls_timed = np.where(timed, calls, 0.0)
     if not calls_timed.any():
         raise InputError(f"{weights.name}: no shape with a weight has timings of both configurations")

@@ -155,7 +155,8 @@ class Comparison(Evidence):
     p_equivalence, p_equivalence_adjusted : float
         Test of a difference beyond the margin, and the same corrected over the shapes.
     detectable : float
-        Boost that this design finds with 80 % power, correction included; infinite if it can find none.
+        Boost that this design finds with 80 % power, correction included; infinite if it can find none. NaN
+        for the best of several searches.
     fewest_seeds : int
         Seeds per configuration below which no difference can pass the correction by itself.
     gates : tuple of Gate

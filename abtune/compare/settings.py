@@ -16,7 +16,7 @@ from abtune.compare.weights import Weights, as_weights
 from abtune.dataset.schema import is_paired
 from abtune.errors import InputError, unknown_name
 from abtune.shapes import select_labels
-from abtune.stats.estimand import Estimand
+from abtune.stats.estimand import Estimand, allowed_best_of
 from abtune.stats.intervals.interval_methods import Method, methods_for
 from abtune.stats.testing.corrections import CORRECTIONS, Correction
 from abtune.stats.testing.difference_tests import DifferenceTest, difference_test_names, tests_for
@@ -32,7 +32,9 @@ class Settings:
     margin: float = 0.02  # the smallest boost that matters; a slowdown by the same ratio matters equally
     tolerance: float = 0.05  # the largest slowdown that is acceptable, a fraction
     rng_seed: int = 0  # seed of the resampling
-    estimand: str = Estimand.GEOMETRIC_MEAN.value  # whose ratio the boost is: geometric-mean or median
+    estimand: str = (
+        Estimand.GEOMETRIC_MEAN.value
+    )  # whose ratio the boost is: geometric-mean, median or best-of:K
     method: str = ""  # the interval; empty for the default of the estimand
     paired: bool = False  # whether seeds with one number are pairs, as the dataset says
     test: str = ""  # the test of a difference; empty for the default
@@ -54,7 +56,7 @@ class Settings:
             raise InputError(f"rng_seed must not be negative; {self.rng_seed} is")
         if not isinstance(self.of_candidates, int | np.integer) or self.of_candidates < 1:
             raise InputError(f"of_candidates is a number from 1 on, not {_shown(self.of_candidates)}")
-        _check_name("estimand", self.estimand, [known.value for known in Estimand])
+        _check_name("estimand", self.estimand, [known.value for known in Estimand], f" ({allowed_best_of()})")
         if self.test != "":
             _check_name("test", self.test, difference_test_names())
         _check_name("correction", self.correction, list(CORRECTIONS))
@@ -65,6 +67,10 @@ class Settings:
         if self.paired and self.rank_test:
             raise InputError(
                 "the Mann-Whitney test takes independent seeds, and this dataset has pairs; leave it out"
+            )
+        if self.quantity.searches > 1 and self.rank_test:
+            raise InputError(
+                "the Mann-Whitney test compares single searches, not the best of several; leave it out"
             )
         methods = list(methods_for(self.estimand, paired=self.paired))
         if self.method and self.method not in methods:
@@ -91,6 +97,11 @@ class Settings:
                 f"{self.correction} does not correct the {self.test} test of the {self.estimand}; "
                 f"choose {', '.join(fitting)}"
             )
+
+    @property
+    def quantity(self) -> Estimand:
+        """What the boost compares."""
+        return Estimand(self.estimand)
 
     @property
     def interval(self) -> Method:
@@ -181,9 +192,9 @@ def _check_fraction(name: str, value: object, example: float) -> None:
         raise InputError(f"{name} is a fraction between 0 and 1, such as {example}, not {value:g}")
 
 
-def _check_name(kind: str, name: object, known: Sequence[str]) -> None:
+def _check_name(kind: str, name: object, known: Sequence[str], more: str = "") -> None:
     if not isinstance(name, str) or name not in known:  # the nearest name is not the nearest meaning
-        raise InputError(f"unknown {kind} {_shown(name)}; there are: {', '.join(known)}")
+        raise InputError(f"unknown {kind} {_shown(name)}; there are: {', '.join(known)}{more}")
 
 
 def _shown(value: object) -> str:

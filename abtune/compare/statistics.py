@@ -17,14 +17,15 @@ from abtune.stats.intervals.bootstrap_t import resample_tails, simultaneous
 from abtune.stats.moderated import moderated
 from abtune.stats.testing.significance import OneSided, split_share
 from abtune.stats.two_sample import Floats, Integers, TwoSample
-from abtune.stats.variance import floored, moments
+from abtune.stats.variance import floored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DesignPower:
     """What the design can show."""
 
-    detectable: Floats  # boost that is detected with 80 % power, correction included; infinite if none can be
+    # Boost that is detected with 80 % power, correction included; infinite if none can be, NaN if unknown.
+    detectable: Floats
     fewest: int  # seeds per configuration below which no p-value passes the correction by itself
 
 
@@ -33,7 +34,6 @@ class Statistics:
     """Everything computed of all shapes at once; each array has shape (shapes,)."""
 
     log_boost: Floats  # of the estimand
-    log_ratio: Floats  # of geometric means, which the overall boosts are made of
     # The interval asked for, and the closed-form one of the same estimand; for medians, the same twice.
     interval: Interval
     welch: Interval
@@ -48,7 +48,7 @@ def compute(
     baseline: Samples, candidate: Samples, settings: Settings, rng: np.random.Generator
 ) -> Statistics:
     """Return every number of an analysis, for all shapes at once."""
-    samples, estimand = two_sample(baseline, candidate), Estimand(settings.estimand)
+    samples, estimand = two_sample(baseline, candidate), settings.quantity
     tests = run_tests(samples, settings, rng)
     interval = settings.interval.compute(samples, level=settings.level, rng=rng)
     closed = interval if estimand is Estimand.MEDIAN else welch(samples, level=settings.level)
@@ -57,7 +57,6 @@ def compute(
     wide, one_sided = _joint(samples, estimand, level=1 - settings.alpha, rng=rng)
     return Statistics(
         log_boost=interval.difference,
-        log_ratio=moments(samples.first).mean - moments(samples.second).mean,
         interval=interval,
         welch=closed,
         simultaneous=Interval(
@@ -98,10 +97,11 @@ def _plan(baseline: Samples, candidate: Samples, settings: Settings, *, tests: i
     """Return what this design can show, from noise that is shrunk towards the level of all shapes."""
     first, second = map(lent_noise, what_varies(baseline, candidate))
     design = Design(n_first=baseline.n, n_second=candidate.n, noise_first=first, noise_second=second)
-    return DesignPower(
-        detectable=detectable_boost(design, _requirement(settings, tests)),
-        fewest=fewest_seeds(alpha=resolution(settings, tests), paired=settings.paired),
-    )
+    detectable = detectable_boost(design, _requirement(settings, tests))
+    fewest = fewest_seeds(alpha=resolution(settings, tests), paired=settings.paired)
+    if settings.quantity.searches > 1:  # the plans are those of a t-test, which finds more
+        detectable = np.full_like(detectable, np.nan)
+    return DesignPower(detectable=detectable, fewest=max(fewest, settings.quantity.seeds))
 
 
 def seeds_to_find(

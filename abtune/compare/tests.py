@@ -11,7 +11,7 @@ from abtune.compare.settings import Settings
 from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import conservative_welch, median_error
 from abtune.stats.testing.robust_tests import mann_whitney_test
-from abtune.stats.testing.significance import difference_p, equivalence_p, split_share
+from abtune.stats.testing.significance import difference_p, split_share
 from abtune.stats.two_sample import Floats, TwoSample
 
 
@@ -32,7 +32,6 @@ class Tests:
 def run_tests(samples: TwoSample, settings: Settings, rng: np.random.Generator) -> Tests:
     """Test every shape for a difference and for equivalence."""
     test, correction = settings.difference_test, settings.procedure
-    one_split = split_share(samples)
 
     def of_all(p: Floats) -> Floats:
         p[list(settings.dropped)] = 1.0
@@ -41,10 +40,9 @@ def run_tests(samples: TwoSample, settings: Settings, rng: np.random.Generator) 
     p = of_all(test.p_values(samples, rng=rng))
     p_adjusted = correction.adjust_difference(p, samples, rng=rng)
     closed_form = median_error if settings.estimand == Estimand.MEDIAN else conservative_welch
-    p_welch = of_all(difference_p(closed_form(samples), one_split))
+    p_welch = of_all(difference_p(closed_form(samples), split_share(samples)))
     p_rank = of_all(mann_whitney_test(samples)) if settings.rank_test else None
-    error = test.standard_error(samples)
-    p_equivalence = of_all(equivalence_p(error, one_split, margin=math.log1p(settings.margin)))
+    p_equivalence = of_all(test.equivalence(samples, rng=rng)(margin=math.log1p(settings.margin)))
     return Tests(
         p=p,
         p_adjusted=p_adjusted,

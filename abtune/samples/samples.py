@@ -9,6 +9,8 @@ import numpy.typing as npt
 import xarray as xr
 
 from abtune.dataset.schema import RunStatus, TrialStatus, is_paired
+from abtune.stats.best_of import best_of, best_of_floor
+from abtune.stats.estimand import Estimand
 from abtune.stats.two_sample import Floats, Integers, TwoSample
 from abtune.stats.variance import mean_of_known, moments, seed_values
 
@@ -107,6 +109,25 @@ def two_sample(baseline: Samples, candidate: Samples) -> TwoSample:
     floor = np.stack([baseline.floor, candidate.floor], axis=1)
     make = TwoSample.of_pairs if baseline.paired else TwoSample
     return make(baseline.value, candidate.value, floor)
+
+
+def keep_best(sides: tuple[Samples, Samples], estimand: Estimand) -> tuple[Samples, Samples]:
+    """Return both sides with the pseudo-values of the best of k in place of the seeds' values.
+
+    So the best of k is analysed as means are. Shapes with too few seeds have no values. Unchanged where no
+    best is kept.
+    """
+    if estimand.searches == 1:
+        return sides
+    return _keep_best(sides[0], estimand), _keep_best(sides[1], estimand)
+
+
+def _keep_best(side: Samples, estimand: Estimand) -> Samples:
+    """Return one side."""
+    k, enough = estimand.searches, side.n >= estimand.seeds
+    value = np.where(enough[:, np.newaxis], best_of(side.value, k), np.nan)
+    kept, floor = moments(value), best_of_floor(side.floor, side.n, k)
+    return replace(side, value=value, latency=np.exp(kept.mean), noise=np.sqrt(kept.variance), floor=floor)
 
 
 def what_varies(baseline: Samples, candidate: Samples) -> tuple[Samples, Samples]:

@@ -1,4 +1,4 @@
-"""The typical latency of a configuration over its seeds; loads neither NumPy nor SciPy."""
+"""Whose latencies a boost compares; loads neither NumPy nor SciPy."""
 
 from __future__ import annotations
 
@@ -6,7 +6,38 @@ from enum import StrEnum
 
 
 class Estimand(StrEnum):
-    """The typical latency whose ratio is the boost; the first is the default."""
+    """The latency of a configuration whose ratio is the boost; the first is the default."""
 
     GEOMETRIC_MEAN = "geometric-mean"
     MEDIAN = "median"
+    BEST_OF_2 = "best-of:2"
+    BEST_OF_3 = "best-of:3"
+    BEST_OF_4 = "best-of:4"
+    BEST_OF_5 = "best-of:5"
+
+    @property
+    def searches(self) -> int:
+        """Number of searches of which the best is kept; 1 for the typical search."""
+        return int(self.partition(":")[2] or 1)
+
+    @property
+    def seeds(self) -> int:
+        """Fewest seeds per configuration for an interval; those of the best of k follow from simulation."""
+        return 2 if self.searches == 1 else 10 if self.searches <= 3 else 20
+
+    @property
+    def words(self) -> str:
+        """As a reader sees it."""
+        return self.replace("-", " ") if self.searches == 1 else f"expected best-of-{self.searches}"
+
+
+BEST_OF = tuple(estimand for estimand in Estimand if estimand.searches > 1)
+
+
+def allowed_best_of() -> str:
+    """Return which numbers of searches can be asked for, by numbers of seeds."""
+    by_seeds: dict[int, list[str]] = {}
+    for estimand in BEST_OF:
+        by_seeds.setdefault(estimand.seeds, []).append(estimand.value)
+    parts = (f"{' and '.join(names)} take {seeds}" for seeds, names in by_seeds.items())
+    return f"{', '.join(parts)} seeds per configuration"

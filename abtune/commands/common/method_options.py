@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from abtune.commands.common.options import Option, Registered
-from abtune.stats.estimand import Estimand
+from abtune.stats.estimand import Estimand, allowed_best_of
 from abtune.stats.intervals.interval_methods import method_names, methods_for
 from abtune.stats.testing.corrections import CORRECTIONS
 from abtune.stats.testing.difference_tests import TESTS, difference_test_names, tests_for
@@ -42,29 +42,33 @@ def _hints(hints: Iterable[tuple[str, str]]) -> str:
     return ", ".join(f"{name} {hint}" for name, hint in hints if hint)
 
 
-_DEFAULTS = [
-    *(next(iter(methods_for(estimand))) for estimand in Estimand),
-    next(iter(methods_for(next(iter(Estimand)), paired=True))),
-]
-_TESTS = [next(iter(tests_for(next(iter(Estimand)), paired=paired))) for paired in (False, True)]
+def _defaults(registry: Callable[..., Mapping[str, object]]) -> str:
+    """Return the names of the defaults, for the help of an option."""
+    names = [next(iter(registry(estimand, paired=False))) for estimand in Estimand]
+    pairs = next(iter(registry(next(iter(Estimand)), paired=True)))
+    medians = f"; of medians {names[1]}" if names[1] != names[0] else ""
+    return f"[default: {names[0]}{medians}; of best-of {names[-1]}; of pairs {pairs}]"
+
+
 _CHOICES: Mapping[str, Option] = {
     "estimand": click.option(
         "--estimand",
-        type=Registered(lambda: [estimand.value for estimand in Estimand]),
+        type=Registered(lambda: [estimand.value for estimand in Estimand], allowed_best_of()),
         default=next(iter(Estimand)).value,
         show_default=True,
-        help="Whose ratio the boost of a shape is.",
+        help="Whose ratio the boost of a shape is. best-of:K is for who tunes K times and keeps the best; "
+        f"{allowed_best_of()}.",
     ),
     "method": click.option(
         "--method",
         type=Registered(method_names),
-        help=f"The interval. [default: {_DEFAULTS[0]}; of medians {_DEFAULTS[1]}; of pairs {_DEFAULTS[2]}]",
+        help=f"The interval. {_defaults(methods_for)}",
     ),
     "test": click.option(
         "--test",
         type=Registered(difference_test_names),
         help=f"Test of a difference; {_hints((test.name, test.hint) for test in TESTS.values())}. "
-        f"[default: {_TESTS[0]}; of pairs {_TESTS[1]}]",
+        f"{_defaults(tests_for)}",
     ),
     "correction": click.option(
         "--correction",

@@ -28,13 +28,21 @@ Option: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 class Registered(_Choice):
     """A choice among the names of a registry, which is read when an option is parsed."""
 
-    def __init__(self, names: Callable[[], Iterable[str]]) -> None:
-        self._names, self.case_sensitive = names, True
+    def __init__(self, names: Callable[[], Iterable[str]], remark: str = "") -> None:
+        self._names, self._remark, self.case_sensitive = names, remark, True
 
     @property
     def choices(self) -> tuple[str, ...]:  # type: ignore[override]  # click only reads it
         """The names that there are."""
         return tuple(self._names())
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return a name that is known, or fail with the names that are, and what there is to say of them."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            remark = f"; {self._remark}" if self._remark else ""
+            return self.fail(f"{error.message.rstrip('.')}{remark}.", param, ctx)
 
 
 class DatasetSource(click.ParamType):  # type: ignore[type-arg]  # generic only from click 8.2 on

@@ -14,7 +14,7 @@ from abtune.compare.gates import differs
 from abtune.compare.settings import Settings
 from abtune.compare.tests import run_tests
 from abtune.errors import InputError
-from abtune.samples.samples import Samples, extract_both, two_sample, what_varies
+from abtune.samples.samples import Samples, extract_both, keep_best, two_sample, what_varies
 from abtune.sections.calibration.simulation import Simulation, noise_pools, uncorrected
 from abtune.stats.two_sample import Integers, TwoSample
 
@@ -73,15 +73,17 @@ def calibrate(
     """Return how a method performs on data like these; InputError if no shape has three seeds per side."""
     sides = extract_both(dataset, settings.baseline, settings.candidate)
     labels = [str(label) for label in dataset["shape"].values.tolist()]
-    usable = np.flatnonzero(np.minimum(sides[0].n, sides[1].n) >= _FEWEST).astype(np.int64)
+    fewest = max(_FEWEST, settings.quantity.seeds)
+    usable = np.flatnonzero(np.minimum(sides[0].n, sides[1].n) >= fewest).astype(np.int64)
     if not len(usable):
-        three = "three whole pairs" if settings.paired else "three seeds per configuration"
+        number = "three" if fewest == _FEWEST else fewest
+        three = "three whole pairs" if settings.paired else f"{number} seeds per configuration"
         raise InputError(f"no shape has {three}, so there is no noise to calibrate with")
     rng = np.random.default_rng(settings.rng_seed)
     pools = [noise_pools(side, usable) for side in what_varies(*sides)]
     simulation = Simulation(
         pools=pools,
-        floor=two_sample(*sides).floor[usable],
+        floor=two_sample(*keep_best(sides, settings.quantity)).floor[usable],
         settings=replace(settings, rank_test=False),
         replications=replications,
     )

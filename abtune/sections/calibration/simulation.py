@@ -20,9 +20,12 @@ from abtune.compare.gates import differs
 from abtune.compare.settings import Settings
 from abtune.compare.tests import Tests, run_tests
 from abtune.samples.samples import Samples
+from abtune.stats.best_of import best_of
 from abtune.stats.estimand import Estimand
 from abtune.stats.moderated import moderated
 from abtune.stats.two_sample import Floats, Integers, TwoSample
+
+_STEPS = 100  # of the normal kernel, where the expected best of k is computed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +45,11 @@ class Pool:
         """Return the log of what the estimand is of."""
         if estimand is Estimand.GEOMETRIC_MEAN:
             return 0.0
+        if (k := estimand.searches) > 1:
+            steps = special.ndtri((np.arange(_STEPS) + 0.5) / _STEPS)
+            values = np.sort(np.add.outer(self.residuals, self.width * steps).ravel())
+            above = np.linspace(1, 0, len(values) + 1) ** k  # the chance that all k are above so many values
+            return float(-np.diff(above) @ values)
         low, high = self.residuals.min(), self.residuals.max()
         for _ in range(60 if self.width > 0 else 0):
             middle = (low + high) / 2
@@ -121,9 +129,11 @@ class Simulation:
         pools = self.pools[side]
         values = np.full((self.replications, len(pools), max(pool.n for pool in pools)), np.nan)
         for place, pool in enumerate(pools):
-            start = shift - pool.typical(Estimand(self.settings.estimand))
+            start = shift - pool.typical(self.settings.quantity)
             values[:, place, : pool.n] = start + pool.draw((self.replications, pool.n), rng)
-        return values.reshape(-1, values.shape[2])
+        rows: Floats = values.reshape(-1, values.shape[2])
+        searches = self.settings.quantity.searches
+        return rows if searches == 1 else best_of(rows, searches)
 
     def _tests(self, samples: TwoSample, rng: np.random.Generator) -> Tests:
         """Return the tests of every replication, each corrected by itself."""

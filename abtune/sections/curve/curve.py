@@ -27,7 +27,6 @@ from abtune.stats.estimand import Estimand
 from abtune.stats.intervals.interval_methods import methods_for
 from abtune.stats.intervals.percentile import expanded_percentile
 from abtune.stats.two_sample import Booleans, Floats, Integers, TwoSample
-from abtune.stats.variance import moments
 from abtune.text import count
 
 OPTIMISTIC = (
@@ -93,7 +92,7 @@ def relabelled(analysis: Analysis, dataset: xr.Dataset, trials: int) -> Analysis
     stopped = int(np.count_nonzero((made > 0) & (made < trials)))
     knowledge = " at equal knowledge" if analysis.settings.paired else ""
     notes = [OPTIMISTIC, *([BEFORE_EXCHANGE] if knowledge else [])]
-    kind = analysis.settings.estimand.replace("-", " ")
+    kind = analysis.settings.quantity.words
     first = "trial" if trials == 1 else f"{trials} trials"
     if stopped:
         notes.append(f"{count(stopped, 'search')} ended before {trials} trials and had fewer to choose from.")
@@ -145,15 +144,15 @@ def _again(dataset: xr.Dataset, analysis: Analysis, used: Booleans) -> Aggregate
     timed = np.array([min(row.baseline.n, row.candidate.n) >= 2 for row in rows])
     if not used.any() or not timed[used].all():
         return None
-    reported = analysis.overall.these_shapes
-    if reported.shapes == np.count_nonzero(used):  # with two a side, the report takes all that have
+    settings, reported = analysis.settings, analysis.overall.these_shapes
+    if settings.quantity.searches > 1:  # the curve is of the typical search
+        settings = dataclasses.replace(settings, estimand=Estimand.GEOMETRIC_MEAN, method="", test="")
+    elif reported.shapes == np.count_nonzero(used):  # with two a side, the report takes all that have
         return reported
     part = dataset.isel(shape=np.flatnonzero(used))
     sides = extract_both(part, analysis.baseline, analysis.candidate)
-    means = [moments(side.value).mean for side in sides]
     shapes = tuple(row.shape for row, chosen in zip(rows, used, strict=True) if chosen)
-    settings = dataclasses.replace(analysis.settings, weights=None)
-    return overall((sides[0], sides[1]), shapes, means[0] - means[1], settings).overall.these_shapes
+    return overall(sides, shapes, dataclasses.replace(settings, weights=None)).overall.these_shapes
 
 
 def _caveats(

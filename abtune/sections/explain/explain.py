@@ -23,13 +23,12 @@ from abtune.compare.tests import Tests, run_tests
 from abtune.dataset.schema import RunStatus
 from abtune.errors import InputError
 from abtune.report.stories import Sample, sample_of
-from abtune.samples.samples import Samples, extract_both, two_sample
+from abtune.samples.samples import Samples, extract_both, keep_best, two_sample
 from abtune.shapes import select_labels
 from abtune.stats.boost import from_log
 from abtune.stats.design.looks import LOOKS
 from abtune.stats.intervals.interval_methods import methods_for
 from abtune.stats.testing.difference_tests import tests_for
-from abtune.stats.testing.significance import equivalence_p, split_share
 from abtune.stats.two_sample import Integers, TwoSample
 
 # Beyond, a single seed weighs little, and leaving out each in turn takes long.
@@ -112,6 +111,7 @@ def explain(dataset: xr.Dataset, analysis: Analysis, shape: str) -> Explanation:
     index = _find(analysis, shape)
     dataset = dataset.sel(shape=[row.shape for row in analysis.comparisons])
     sides = extract_both(dataset, analysis.baseline, analysis.candidate)
+    samples = two_sample(*keep_best(sides, analysis.settings.quantity))
     row, seeds = analysis.comparisons[index], dataset["seed"].values
     return Explanation(
         comparison=row,
@@ -124,8 +124,8 @@ def explain(dataset: xr.Dataset, analysis: Analysis, shape: str) -> Explanation:
         candidate=sample_of(sides[1], index, seeds),
         paired=analysis.settings.paired,
         pairs=tuple(_pairs(sides, index, seeds)) if analysis.settings.paired else (),
-        intervals=tuple(_intervals(two_sample(*sides).rows(slice(index, index + 1)), analysis)),
-        tests=tuple(_tests(two_sample(*sides), index, analysis)),
+        intervals=tuple(_intervals(samples.rows(slice(index, index + 1)), analysis)),
+        tests=tuple(_tests(samples, index, analysis)),
         gates=row.gates,
         sensitivity=_Changes(dataset, analysis, sides, index).sensitivity(),
     )
@@ -164,7 +164,8 @@ def _intervals(samples: TwoSample, analysis: Analysis) -> Iterator[MethodInterva
 
 def _tests(samples: TwoSample, index: int, analysis: Analysis) -> Iterator[MethodTest]:
     """Yield every test of this shape, corrected over all shapes as the analysis is."""
-    settings = replace(analysis.settings, rank_test=not analysis.settings.paired)
+    single = not analysis.settings.paired and analysis.settings.quantity.searches == 1
+    settings = replace(analysis.settings, rank_test=single)
     known = tests_for(settings.estimand, paired=settings.paired)
     kinds = {name: test for name, test in known.items() if settings.procedure.fits(test)}
     made = {
@@ -183,6 +184,7 @@ def _tests(samples: TwoSample, index: int, analysis: Analysis) -> Iterator[Metho
             yield row(confirming, tests, "p_welch", judged=tests is judging)
             if settings.rank_test:
                 yield row("Mann-Whitney", tests, "p_rank", judged=False)
+        if name == next(iter(made)):
             yield row("equivalence", judging, "p_equivalence", judged=True)
 
 
@@ -210,6 +212,8 @@ class _Changes:
         row, dataset = self.row, self.dataset
         if row.verdict is Verdict.INVALID or max(row.baseline.n, row.candidate.n) > _MOST_SEEDS:
             return None
+        if 2 < self.settings.quantity.seeds == min(row.baseline.n, row.candidate.n):
+            return None  # with a seed fewer nothing is judged
         changed = []
         configs = [str(name) for name in dataset["config"].values.tolist()]
         for side in self.sides[:1] if self.settings.paired else self.sides:
@@ -235,6 +239,7 @@ class _Changes:
         if settings.difference_test.across_shapes or settings.procedure.joint is not None:
             sides = extract_both(changed, self.analysis.baseline, self.analysis.candidate)
             rng = np.random.default_rng(settings.rng_seed)
+            sides = keep_best(sides, settings.quantity)
             tests = run_tests(two_sample(*sides), replace(settings, rank_test=False), rng)
             adjusted = {name: float(getattr(tests, name)[self.index]) for name in adjusted}
         return judge(replace(row, **adjusted), settings).verdict
@@ -247,7 +252,7 @@ class _Changes:
 
     def _seeds(self) -> int:
         boost, settings = self.row.boost, self.settings
-        if self.row.verdict is Verdict.INVALID or not boost:
+        if self.row.verdict is Verdict.INVALID or not boost or math.isnan(self.row.detectable):
             return 0
         if settings.require_margin:  # on logs, what there is beyond the margin has to be found
             boost = math.expm1(abs(math.log1p(boost)) - math.log1p(settings.margin))
@@ -269,8 +274,10 @@ class _Changes:
 
     def _equivalence(self) -> Callable[[float], bool]:
         """Return whether the shape is equivalent as a function of the margin."""
-        samples, settings = two_sample(*self.sides), self.settings
-        estimate, one_split = settings.difference_test.standard_error(samples), split_share(samples)
+        settings = self.settings
+        samples = two_sample(*keep_best(self.sides, settings.quantity))
+        rng = np.random.default_rng(settings.rng_seed)
+        equivalence = settings.difference_test.equivalence(samples, rng=rng)
 
         def is_equivalent(margin: float) -> bool:
             changed = replace(settings, margin=margin)
@@ -278,7 +285,7 @@ class _Changes:
                 row = compare(self.dataset, changed).comparisons[self.index]
                 return row.verdict is Verdict.EQUIVALENT
             # Only the tests of equivalence depend on the margin.
-            p = settings.procedure.adjust(equivalence_p(estimate, one_split, margin=math.log1p(margin)))
+            p = settings.procedure.adjust(equivalence(margin=math.log1p(margin)))
             row = replace(self.row, p_equivalence_adjusted=float(p[self.index]))
             return judge(row, changed).verdict is Verdict.EQUIVALENT
 

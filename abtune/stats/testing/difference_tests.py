@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from abtune.lazy import Function, load
-from abtune.stats.estimand import Estimand
+from abtune.stats.estimand import BEST_OF, Estimand
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from abtune.stats.estimates import StandardError
     from abtune.stats.two_sample import Floats, TwoSample
 
 
@@ -29,16 +29,19 @@ class DifferenceTest:
     words : str
         What it is, for reports.
     function : str or callable
-        Takes a TwoSample, and the keyword ``rng`` if the test counts splits, which may be too many to count.
-        Returns p-values, shape (shapes,).
+        Takes a TwoSample, and the keyword ``rng`` if the test counts splits, which may be too many to count,
+        or resamples. Returns p-values, shape (shapes,).
     error : str or callable
-        Takes a TwoSample and returns the StandardError that the test of equivalence beside it uses.
+        Takes a TwoSample and returns the StandardError that the test of equivalence beside it uses. If the
+        test resamples: takes ``rng``, too, and returns a OneSided.
     counts_splits : bool
         Whether p is a share of the splits of the seeds, and so has a smallest value.
     confirmed_by : str
         The closed-form test that has to agree before a difference is claimed; empty if none has to.
     paired : bool
         Whether it is of pairs of seeds, instead of independent ones.
+    resamples : bool
+        Whether it compares t with resamples of all shapes.
     across_shapes : bool
         Whether the result of a shape depends on the other shapes.
     slow : bool
@@ -55,18 +58,23 @@ class DifferenceTest:
     confirmed_by: str
     estimand: str = Estimand.GEOMETRIC_MEAN
     paired: bool = False
+    resamples: bool = False
     across_shapes: bool = False
     slow: bool = False
     hint: str = ""
 
     def p_values(self, samples: TwoSample, *, rng: np.random.Generator) -> Floats:
-        """Return p-values that no shape differs, not adjusted; ``rng`` is used where splits are too many."""
-        more = {"rng": rng} if self.counts_splits else {}
+        """Return p-values that no shape differs, not adjusted; ``rng`` is for random splits or resamples."""
+        more = {"rng": rng} if self.counts_splits or self.resamples else {}
         return cast("Floats", load(self.function)(samples, **more))
 
-    def standard_error(self, samples: TwoSample) -> StandardError:
-        """Return the differences with the errors that the test of equivalence uses."""
-        return cast("StandardError", load(self.error)(samples))
+    def equivalence(self, samples: TwoSample, *, rng: np.random.Generator) -> Callable[..., Floats]:
+        """Return p-values of a difference beyond a margin as a function of ``margin``, log scale."""
+        if self.resamples:
+            return cast("Callable[..., Floats]", load(self.error)(samples, rng=rng).equivalence_p)
+        from abtune.stats.testing.significance import equivalence_p, split_share
+
+        return partial(equivalence_p, load(self.error)(samples), split_share(samples))
 
 
 # The first of each estimand is its default.
@@ -121,6 +129,22 @@ TESTS: Mapping[tuple[str, str], DifferenceTest] = {
             confirmed_by="",
             across_shapes=True,
             hint="lends variances between shapes of pairs",
+        ),
+        *(
+            DifferenceTest(
+                name="bootstrap-t",
+                estimand=estimand,
+                words=f"Welch's t-test of the {estimand.words} with jackknife variances, whose t is also "
+                "compared with resamples of all shapes",
+                function="abtune.stats.testing.significance:resampled_test",
+                error="abtune.stats.testing.significance:resampled",
+                counts_splits=False,
+                confirmed_by="",
+                resamples=True,
+                across_shapes=True,
+                slow=True,
+            )
+            for estimand in BEST_OF
         ),
     )
 }

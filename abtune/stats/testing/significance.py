@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import special
 
-from abtune.stats.estimates import StandardError
-from abtune.stats.intervals.bootstrap_t import PooledT
+from abtune.stats.estimates import StandardError, conservative_welch
+from abtune.stats.intervals.bootstrap_t import PooledT, resample_tails
 from abtune.stats.moderated import moderated_error
 from abtune.stats.resampling.splits import centred, counted_in_blocks, counted_in_halves, is_exact, sampled
 from abtune.stats.two_sample import Booleans, Floats, Group, TwoSample
@@ -115,6 +115,14 @@ class OneSided:
         certain = np.where(distance > 0, self.one_split, 1.0)
         return _never_zero(np.where(error == 0, certain, p), error)
 
+    def difference_p(self) -> Floats:
+        """Return two-sided p-values of no difference."""
+        return np.fmin(2 * np.fmin(self.p_above(0.0), self.swapped().p_above(0.0)), 1.0)
+
+    def equivalence_p(self, *, margin: float) -> Floats:
+        """Return p-values of a difference of at least the margin, log scale."""
+        return np.maximum(self.p_above(-margin), self.swapped().p_above(-margin))
+
     def lower(self, share: float) -> Floats:
         """Return lower bounds of the differences, each too high with probability ``share``."""
         difference, error = self.estimate.difference, self.estimate.error
@@ -122,3 +130,14 @@ class OneSided:
         certain = np.where(self.one_split <= share, difference, -np.inf)
         bound = np.where(error == 0, certain, difference - quantile * np.where(error > 0, error, 1.0))
         return np.where(np.isnan(error), np.nan, bound)
+
+
+def resampled(samples: TwoSample, *, rng: np.random.Generator) -> OneSided:
+    """Return Welch's tests whose t is also compared with the resamples of all shapes."""
+    pool = resample_tails(samples, level=0.95, rng=rng).pool
+    return OneSided(estimate=conservative_welch(samples), pool=pool, one_split=split_share(samples))
+
+
+def resampled_test(samples: TwoSample, *, rng: np.random.Generator) -> Floats:
+    """Return two-sided p-values of :func:`resampled`."""
+    return resampled(samples, rng=rng).difference_p()

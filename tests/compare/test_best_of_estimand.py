@@ -1,0 +1,183 @@
+"""The boost of who tunes k times and keeps the best."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from compare_builders import make_sweep
+from scipy import special, stats
+
+import abtune
+from abtune.cli import main
+from abtune.compare.results import Verdict
+from abtune.compare.settings import Settings
+from abtune.errors import InputError
+from abtune.samples.samples import extract_both, keep_best
+from abtune.sections.calibration.calibration import calibrate
+from abtune.sections.calibration.simulation import Pool
+from abtune.sections.explain.explain import explain
+from abtune.simulate.noise_kinds import lognormal
+from abtune.stats.estimand import BEST_OF, Estimand
+
+TWO, THREE = Estimand.BEST_OF_2, Estimand.BEST_OF_3
+
+
+def best(values: np.ndarray, k: int) -> float:
+    return float(np.mean([min(subset) for subset in itertools.combinations(values.tolist(), k)]))
+
+
+def pseudo_values(values: np.ndarray, k: int) -> list[float]:
+    n, whole = len(values), best(values, k)
+    return [n * whole - (n - 1) * best(np.delete(values, at), k) for at in range(n)]
+
+
+@pytest.mark.parametrize("estimand", [TWO, THREE])
+def test_interval_and_test_are_those_of_the_jackknife(estimand: Estimand) -> None:
+    """By brute force over all subsets: Welch's t on pseudo-values; p is never less than Welch's."""
+    dataset = make_sweep([0.3, 0.0], n=10, m=12, noise=(0.1, 0.2), seed=3)
+    analysis = abtune.analyze(dataset, estimand=estimand.value)
+    for row, times in zip(analysis.comparisons, dataset["latency"].values[..., 0, 0], strict=True):
+        sides = [pseudo_values(np.log(side[~np.isnan(side)]), estimand.searches) for side in times]
+        found = stats.ttest_ind(*sides, equal_var=False)
+        assert [row.boost_low, row.boost_high] == pytest.approx(np.expm1(found.confidence_interval(0.95)))
+        assert found.pvalue <= row.p_welch <= row.p <= row.p_adjusted
+
+
+def test_shapes_with_too_few_seeds_have_no_verdict() -> None:
+    """The others are judged as if such a shape were not there, and it is named."""
+    dataset = make_sweep([0.2, 0.0, 0.1], n=10, noise=0.05)
+    without = abtune.analyze(dataset.isel(shape=slice(2)), estimand=THREE.value)
+    dataset["latency"][2, 1, 7:] = np.nan
+    found = abtune.analyze(dataset, estimand=THREE.value)
+    few = found.comparisons[2]
+    assert few.verdict is Verdict.INVALID
+    assert few.reason == "best-of:3 takes 10 seeds of async, which has 7."
+    assert math.isnan(few.boost)
+    assert math.isnan(few.boost_low)
+    assert found.overall.unmatched == (few.shape,)
+    assert found.overall.these_shapes == without.overall.these_shapes
+    assert found.worst is None
+    assert [row.p for row in found.comparisons[:2]] == [row.p for row in without.comparisons]
+
+
+def test_every_line_is_of_the_best() -> None:
+    """Overall boost, claims, program time and sentence follow the estimand; chances are of single runs."""
+    dataset = make_sweep([0.2] * 6, n=10, noise=(0.02, 0.02))
+    dataset["latency"][:, 1, :5] *= 1.5  # half of the candidate's searches fail to find the fast schedule
+    weights = {str(label): 1.0 for label in dataset["shape"].values}
+    typical = abtune.analyze(dataset, weights=weights)
+    kept = abtune.analyze(dataset, weights=weights, estimand=THREE.value)
+    assert typical.overall.these_shapes.boost < 0.05
+    assert kept.overall.these_shapes.boost > 0.1
+    assert kept.overall.these_shapes == typical.overall.best_of[1]
+    assert kept.overall.improvement == typical.overall.improvement
+    assert kept.overall.weighted.boost == pytest.approx(kept.overall.these_shapes.boost, abs=0.02)
+    assert [row.baseline for row in kept.comparisons] == [row.baseline for row in typical.comparisons]
+    assert kept.sentence.startswith("With the best of 3 searches, async is faster over these 6 shapes")
+    assert kept.claims[0].at_least > typical.claims[0].at_least
+    assert kept.worst.boost_low > typical.worst.boost_low
+    assert all(math.isnan(row.detectable) for row in kept.comparisons)
+    assert any("fast schedule that is found by 1 seed in 10" in note for note in kept.caveats)
+
+
+@pytest.mark.parametrize(("n", "k"), [(10, 2), (10, 3), (20, 5)])
+def test_measuring_sets_the_least_variance_by_the_weights_of_the_ranks(n: int, k: int) -> None:
+    """The variance of the estimate is at least the measurement variance times the sum of w_i^2."""
+    dataset = make_sweep([0.1], n=n, rounds=3, timing_noise=0.01)
+    sides = extract_both(dataset, "mainline", "async")
+    kept = keep_best(sides, Estimand(f"best-of:{k}"))
+    subsets = list(itertools.combinations(range(n), k))
+    weights = np.bincount([min(subset) for subset in subsets], minlength=n) / len(subsets)
+    assert kept[0].floor / n == pytest.approx(sides[0].floor * (weights**2).sum())
+    assert keep_best(sides, Estimand.GEOMETRIC_MEAN) is sides
+
+
+def test_the_story_leaves_out_seeds_only_where_enough_remain() -> None:
+    stories = [
+        explain(dataset, abtune.analyze(dataset, estimand=TWO.value), "*")
+        for dataset in (make_sweep([0.1], n=n, noise=0.1) for n in (10, 11))
+    ]
+    assert [story.sensitivity.without_seed is None for story in stories] == [True, False]
+    assert [test.test for test in stories[0].tests] == ["bootstrap-t", "equivalence"]
+    assert stories[0].tests[1].p == stories[0].comparison.p_equivalence
+    assert stories[0].sensitivity.seeds_for_estimate == 0
+
+
+def test_a_margin_that_makes_it_equivalent_does() -> None:
+    dataset = make_sweep([0.01], n=10, noise=0.05)
+    story = explain(dataset, abtune.analyze(dataset, estimand=TWO.value), "*")
+    margin = story.sensitivity.margin_for_equivalence
+    verdicts = [
+        abtune.analyze(dataset, estimand=TWO.value, margin=times * margin).comparisons[0].verdict
+        for times in (0.9, 1.1)
+    ]
+    assert verdicts[0] is not Verdict.EQUIVALENT
+    assert verdicts[1] is Verdict.EQUIVALENT
+
+
+@pytest.mark.parametrize("given", ["best-of:0", "best-of:1", "best-of:11", "best-of:x", "best-of:5"])
+def test_what_cannot_be_kept_is_one_line(given: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["analyze", "h200-deep", "--estimand", given]) == 2
+    line = capsys.readouterr().err.strip()
+    assert "\n" not in line
+    assert (
+        "best-of:2 and best-of:3 take 10" in line or "which allows geometric-mean, median, best-of:2" in line
+    )
+
+
+def test_pairs_are_refused() -> None:
+    with pytest.raises(InputError, match="there is no best-of:2 of pairs"):
+        Settings(baseline="a", candidate="b", estimand=TWO.value, paired=True)
+
+
+@pytest.mark.parametrize("estimand", BEST_OF)
+def test_constant_seeds_are_answered(estimand: Estimand) -> None:
+    """Equal constants do not differ; other ones do."""
+    dataset = make_sweep([0.0, 0.5], n=20, noise=0.0)
+    same, other = abtune.analyze(dataset, estimand=estimand.value).comparisons
+    assert same.p == 1.0
+    assert same.boost == pytest.approx(0.0, abs=1e-12)
+    assert other.verdict is Verdict.IMPROVED
+
+
+@pytest.mark.parametrize("width", [0.0, 0.05])
+def test_a_pool_knows_its_expected_best(width: float) -> None:
+    rng = np.random.default_rng(1)
+    pool = Pool(residuals=rng.normal(size=30) * 0.1, width=width, n=10)
+    drawn = pool.draw((200_000, 3), rng).min(axis=1)
+    assert pool.typical(THREE) == pytest.approx(drawn.mean(), abs=4 * drawn.std() / math.sqrt(len(drawn)))
+
+
+def test_calibration_takes_the_best() -> None:
+    dataset = make_sweep([0.0, 0.0, 0.1], n=10, noise=0.05)
+    settings = Settings(baseline="mainline", candidate="async", estimand=TWO.value)
+    found = calibrate(dataset, settings, boosts=(0.3,), replications=40)
+    assert all(row.coverage > 0.8 and row.power[0] > 0.8 for row in found.simulated)
+    assert found.resplits == ()
+    with pytest.raises(InputError, match="no shape has 10 seeds per configuration"):
+        calibrate(dataset.isel(seed=slice(9)), settings, boosts=(), replications=10)
+
+
+@pytest.mark.slow
+def test_resamples_keep_the_promise_that_welch_breaks() -> None:
+    """With spreads of 4:1 and no difference, Welch's test alone calls one in a third of the reports."""
+    rng, k, reports = np.random.default_rng(2), 3, 60
+    wide, narrow = lognormal(0.12), lognormal(0.03)
+    # The expected smallest of three standard normal values is -3/(2 sqrt(pi)).
+    typical = -3 / (2 * math.sqrt(math.pi)) * np.array([0.12, 0.03])
+    wrong = np.zeros(2)
+    for _ in range(reports):
+        logs = np.stack([wide(rng, (29, 10)), narrow(rng, (29, 10))], axis=1) - typical[:, np.newaxis]
+        dataset = abtune.make_dataset(
+            np.exp(logs - 8)[..., np.newaxis, np.newaxis],
+            shapes=[f"s{number}" for number in range(29)],
+            configs=["a", "b"],
+        )
+        rows = abtune.analyze(dataset, estimand=f"best-of:{k}").comparisons
+        wrong += [
+            min(row.p_adjusted for row in rows) <= 0.05,
+            min(row.p_welch_adjusted for row in rows) <= 0.05,
+        ]
+    assert wrong[0] <= special.bdtrik(0.999, reports, 0.05)
+    assert wrong[1] >= 0.15 * reports
