@@ -186,7 +186,7 @@ class _Bench:
     def check(self, table: _Table) -> None:
         """Run a kernel once; a wrong result is its failure."""
         try:
-            error = self._slot.call("check_kernel", table.kernel, timeout=self._settings.run_timeout)
+            error = self._call("check_kernel", table.kernel, timeout=self._settings.run_timeout)
         except ChildError as failure:
             recover(self._pool, self._slot, failure)
             table.failure = f"the winner could not be run again: {failure}"
@@ -211,12 +211,20 @@ class _Bench:
             return ""
         return name
 
+    def _call(self, function: str, *arguments: Any, timeout: float) -> Any:
+        """Call a function of the device's process; one that dies gets a second chance in a new process."""
+        # The kernel was timed before, so the machine may have ended the process, such as for lack of memory.
+        try:
+            return self._slot.call(function, *arguments, timeout=timeout)
+        except ChildDied:
+            return self._slot.call(function, *arguments, timeout=timeout)
+
     def _add_round(self, table: _Table) -> None:
         settings = self._settings
         expected = settings.round_seconds(table.built.latency)
         timeout = settings.run_timeout + WINNER_PATIENCE * expected
         try:
-            latency = self._slot.call("time_kernel", table.kernel, settings.round_timing, timeout=timeout)
+            latency = self._call("time_kernel", table.kernel, settings.round_timing, timeout=timeout)
             table.add(latency, self._slot.call("device_state", timeout=settings.run_timeout))
         except ChildError as error:
             table.failure = f"the winner could not be measured again: {error}"

@@ -15,7 +15,8 @@ time.
 ``"0"`` as none.
 
 The machine can break, too: ``FAKE_BROKEN=function:file`` makes a function fail, whatever the configuration,
-as long as the file is there.
+as long as the file is there. ``FAKE_FAULT=function@label:fault:file`` makes a fault happen a single time,
+which the file records.
 """
 
 from __future__ import annotations
@@ -67,6 +68,7 @@ FAULTS: dict[str, Callable[[], None]] = {
     "hang": _hang,
     "poison": _poison,
     "kill_worker": lambda: os.kill(_worker(), signal.SIGKILL),
+    "kill_server": lambda: os.kill(os.getppid(), signal.SIGKILL),
     "slow": lambda: time.sleep(0.05),
     "crawl": lambda: time.sleep(1.5),
 }
@@ -93,6 +95,11 @@ def _meet(faults: dict[str, str], function: str, label: str, place: int) -> None
     broken, _, path = os.environ.get("FAKE_BROKEN", "").partition(":")
     if broken == function and Path(path).exists():
         raise RuntimeError("the machine is broken")
+    here, _, once = os.environ.get("FAKE_FAULT", "").partition(":")
+    if here == f"{function}@{label}" and not Path(once.partition(":")[2]).exists():
+        name, _, path = once.partition(":")
+        Path(path).touch()
+        FAULTS[name]()
     for wanted in (function, f"{function}@{label}"):
         name, *details = faults.get(wanted, "").split(":")
         if details[:1] == ["once"]:
