@@ -295,6 +295,8 @@ def test_a_signal_before_a_sweep_has_begun_ends_it_alike(name: str, module: str)
     """While commands are loaded, a signal gives the same line and code as later."""
     script = (
         "import os, signal, sys\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # ignored where tests run in background
+        "signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
         "class Signal:\n"
         "    def find_spec(self, name, *_):\n"
         f"        if name == {module!r}:\n"

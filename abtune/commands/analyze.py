@@ -146,11 +146,11 @@ def analyze(
         analyses = tuple(relabelled(analysis, opened, trials) for analysis in analyses)
     if len(analyses) > 1 and wanted.given("figure"):
         raise InputError("--figure draws one candidate; choose it with --candidate")
-    reports = [
-        tuple(_sections(judged, analysis, wanted, _view(source, opened, analysis, wanted, options)))
-        for analysis in analyses
-    ]
-    destination.write(*_together(analyses, reports))
+    views = [_view(source, opened, analysis, wanted, options) for analysis in analyses]
+    if len(analyses) == 1:
+        destination.write(*_sections(judged, analyses[0], wanted, views[0]))
+    else:
+        destination.write(*_of_candidates(judged, analyses, wanted, views))
     return _gate(analyses, options["fail_on"])
 
 
@@ -160,16 +160,25 @@ def _analyze_one(candidate: str) -> Callable[..., tuple[Analysis, ...]]:
     return lambda dataset, **choices: (abtune.analyze(dataset, candidate=candidate, **choices),)
 
 
-def _together(analyses: Sequence[Analysis], reports: Sequence[Sequence[Section]]) -> Iterator[Section]:
-    """Yield the sections of all candidates, below a table of them if there are several."""
+def _of_candidates(
+    dataset: xr.Dataset, analyses: Sequence[Analysis], wanted: Wanted, views: Sequence[View]
+) -> Iterator[Section]:
+    """Yield a table of several candidates, the sections of each, and the sections that they share."""
     from abtune.report.several_candidates import below_candidates, candidates_section
 
-    if len(analyses) == 1:
-        yield from reports[0]
-        return
-    yield candidates_section(analyses, reports)
-    for analysis, sections in zip(analyses, reports, strict=True):
-        yield from below_candidates(analysis, sections)
+    own = dataclasses.replace(wanted, kinds=tuple(kind for kind in wanted.kinds if not kind.of_all))
+    if own.kinds or not wanted.alone:
+        reports = [
+            tuple(_sections(dataset, analysis, own, view))
+            for analysis, view in zip(analyses, views, strict=True)
+        ]
+        yield candidates_section(analyses, reports)
+        for analysis, sections in zip(analyses, reports, strict=True):
+            yield from below_candidates(analysis, sections)
+    shared = dataclasses.replace(
+        wanted, kinds=tuple(kind for kind in wanted.kinds if kind.of_all), alone=True
+    )
+    yield from _sections(dataset, analyses[0], shared, views[0])
 
 
 def _check(source: str, wanted: Wanted, destination: Destination, at_trials: int | None) -> None:

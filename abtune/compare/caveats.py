@@ -18,6 +18,7 @@ from abtune.stats.boost import from_log
 from abtune.stats.design.detect import fewest_seeds, smallest_p, smallest_paired_p
 from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import Interval
+from abtune.stats.resampling.neighbours import compare_neighbours
 from abtune.stats.resampling.splits import is_exact
 from abtune.stats.testing.sign_flips import MOST_COUNTED
 from abtune.stats.two_sample import Floats
@@ -34,6 +35,9 @@ _RARE_IS_SEEN = 0.05
 # The skewness of the two sides may differ by this much. Beyond, counts of shapes are overstated.
 _SKEWED = 0.5
 _SHAPES_FOR_SKEW, _SEEDS_FOR_SKEW = 5, 5
+
+# Neighbouring seeds are called alike at this level, so 1 report in 50 of independent seeds has that caveat.
+_ALIKE = 0.02
 
 # The moderated test lets shapes share their variances; with fewer seeds its error exceeds alpha.
 _FEW_FOR_MODERATION = 5
@@ -100,6 +104,7 @@ def of_design(sides: tuple[Samples, Samples], rows: Sequence[Comparison], settin
         *_about_few_against_many(judged, settings),
         *_about_rare(settings, fewest),
         *(_about_skew_of_pairs(sides) if settings.paired else _about_skew(sides)),
+        *_about_neighbours(sides, settings),
         *_about_measurement(sides),
         *_about_splits(judged, settings),
     ]
@@ -259,6 +264,18 @@ def _about_rare(settings: Settings, fewest: int) -> Iterator[str]:
         yield (
             f"A {what} 1 seed in 10 has a {percent(unseen)} chance of not appearing in {fewest} "
             "seeds. The intervals cannot account for it."
+        )
+
+
+def _about_neighbours(sides: tuple[Samples, Samples], settings: Settings) -> Iterator[str]:
+    """Yield that runs with neighbouring seeds are alike, as runs of one session or batch are."""
+    series = np.concatenate([side.value for side in what_varies(*sides)])
+    found = compare_neighbours(series, np.random.default_rng(settings.rng_seed))
+    if found.p <= _ALIKE:
+        yield (
+            f"Runs with neighbouring seed numbers are alike (correlation {found.correlation:.2f}, "
+            f"p {p_value(found.p)}). Seeds that share a session, a machine or a batch are not independent. "
+            "Then intervals are too narrow, and verdicts too sure."
         )
 
 

@@ -199,7 +199,7 @@ def _compare_once(dataset: xr.Dataset, settings: Settings) -> Analysis:
         _comparison(row, tuple(_row_caveats(runs, statistics, index)), settings)
         for index, row in enumerate(_evidence(dataset, runs, statistics))
     )
-    all_shapes = overall(runs, tuple(row.shape for row in rows), settings)
+    all_shapes = overall(runs, {row.shape: row.workload for row in rows}, settings)
     claims = make_claims(two_sample(*sides), statistics.one_sided, rows, settings)
     return Analysis(
         settings=settings,

@@ -10,13 +10,21 @@ time of a whole program.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from abtune.compare.results import Aggregate, Improvement, LeaveOneOut, Overall, Weighted, Without
+from abtune.compare.results import (
+    Aggregate,
+    Improvement,
+    LeaveOneOut,
+    OfKind,
+    Overall,
+    Weighted,
+    Without,
+)
 from abtune.compare.settings import Settings
 from abtune.compare.weights import Weights
 from abtune.errors import InputError, unknown_name
@@ -53,8 +61,12 @@ class OverallResult:
     caveats: tuple[str, ...]
 
 
-def overall(runs: tuple[Samples, Samples], shapes: tuple[str, ...], settings: Settings) -> OverallResult:
-    """Return the summary of all shapes, of geometric means or the best of k; medians have none."""
+def overall(runs: tuple[Samples, Samples], workloads: Mapping[str, str], settings: Settings) -> OverallResult:
+    """Return the summary of all shapes, of geometric means or the best of k; medians have none.
+
+    ``workloads`` are the kinds of the shapes by label, in the order of the rows.
+    """
+    shapes, kind_of = tuple(workloads), np.array(list(workloads.values()))
     sides, level = keep_best(runs, settings.quantity), settings.level
     baseline, candidate = sides
     log_boost = standard_error(two_sample(baseline, candidate)).difference
@@ -75,17 +87,28 @@ def overall(runs: tuple[Samples, Samples], shapes: tuple[str, ...], settings: Se
     elif not matched.any():
         caveats.append("No shape has timings of both configurations, so there is no overall boost.")
     of_seeds = _half_over_seeds(baseline, candidate, used, level)
-    of_shapes = _half_over_shapes(baseline, candidate, replicated, log_boost[matched], level)
+
+    def like(chosen: npt.NDArray[np.bool_]) -> Aggregate:
+        of_shapes = _half_over_shapes(baseline, candidate, replicated & chosen, log_boost[chosen], level)
+        of_these = _half_over_seeds(baseline, candidate, used & chosen, level)
+        return _aggregate(log_boost[chosen], _wider(of_shapes, of_these), LIKE_THESE)
+
+    kinds = {kind: matched & (kind_of == kind) for kind in dict.fromkeys(kind_of.tolist())}
     return OverallResult(
         overall=Overall(
             these_shapes=_aggregate(log_boost[used], of_seeds, _these(settings)),
-            shapes_like_these=_aggregate(log_boost[matched], _wider(of_shapes, of_seeds), LIKE_THESE),
+            shapes_like_these=like(matched),
             unmatched=tuple(label for label, both in zip(shapes, matched, strict=True) if not both),
             leave_one_out=_leave_one_out(shapes, np.where(used, log_boost, np.nan)),
             improvement=_improvement(*runs, used, level),
             heterogeneity=_heterogeneity(baseline, candidate, replicated),
             weighted=_program_time(sides, shapes, settings.weights, level) if settings.weights else None,
             best_of=tuple(_best_of(runs, replicated, level)),
+            by_kind=tuple(
+                OfKind(workload=kind, shapes_like_these=like(chosen))
+                for kind, chosen in kinds.items()
+                if len(kinds) > 1 and np.count_nonzero(chosen) > 1
+            ),
         ),
         caveats=tuple(caveats),
     )

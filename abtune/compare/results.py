@@ -231,6 +231,14 @@ class Weighted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OfKind:
+    """The boost to expect of further shapes of one kind of workload."""
+
+    workload: str
+    shapes_like_these: Aggregate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Overall:
     """The boost over all shapes that both configurations have, for two different questions."""
 
@@ -246,6 +254,8 @@ class Overall:
     # The mean boost over these shapes if each is tuned twice, or three times, and the best is kept; empty
     # below 10 seeds, where the intervals would be too narrow.
     best_of: tuple[Aggregate, ...] = ()
+    # The same as `shapes_like_these` for each kind with two shapes or more; empty if there is one kind only.
+    by_kind: tuple[OfKind, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -51,6 +51,7 @@ class SectionKind:
     metavar: str = ""  # what its option takes; empty for a flag
     options: tuple[SectionOption, ...] = ()  # further options
     replaces_report: bool = False  # whether it stands in place of the main report
+    of_all: bool = False  # whether it is about all configurations, so that several candidates share it
     shown_with: str = ""  # a variable of datasets that have it without being asked; empty for none
 
     def is_asked(self, values: Mapping[str, Any]) -> bool:
@@ -108,6 +109,7 @@ SECTIONS: dict[str, SectionKind] = {
             name="timings",
             help="What the raw timings of single processes show, and what they cannot.",
             make="abtune.sections.timings.timings_page:timings_section",
+            of_all=True,
         ),
         SectionKind(
             name="curve",

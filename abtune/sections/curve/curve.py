@@ -151,8 +151,8 @@ def _again(dataset: xr.Dataset, analysis: Analysis, used: Booleans) -> Aggregate
         return reported
     part = dataset.isel(shape=np.flatnonzero(used))
     sides = extract_both(part, analysis.baseline, analysis.candidate)
-    shapes = tuple(row.shape for row, chosen in zip(rows, used, strict=True) if chosen)
-    return overall(sides, shapes, dataclasses.replace(settings, weights=None)).overall.these_shapes
+    kinds = {row.shape: row.workload for row, chosen in zip(rows, used, strict=True) if chosen}
+    return overall(sides, kinds, dataclasses.replace(settings, weights=None)).overall.these_shapes
 
 
 def _caveats(

@@ -19,6 +19,8 @@ _MEANING = (
     "program, each shape's geometric mean latency times its calls."
 )
 _FEW = 3
+# With as many kinds, the spread over shapes shows most of the spread over kinds.
+_ENOUGH_KINDS = 6
 
 
 def overall_section(context: Context) -> Section:
@@ -29,7 +31,11 @@ def overall_section(context: Context) -> Section:
 def overall_page(analysis: Analysis) -> tuple[Part, ...]:
     """Compose the page."""
     overall = analysis.overall
-    items = [_chance(overall.improvement, paired=analysis.settings.paired), *_spread(overall)]
+    items = [
+        _chance(overall.improvement, paired=analysis.settings.paired),
+        *_spread(overall),
+        *_kinds(overall),
+    ]
     if overall.weighted is not None:
         items += _program(overall.weighted)
     return (
@@ -46,6 +52,8 @@ def _boosts(analysis: Analysis) -> Grid:
         "these shapes": overall_interval(overall.these_shapes),
         "shapes like these": overall_interval(overall.shapes_like_these),
     }
+    for kind in overall.by_kind:
+        rows[f"shapes like these, {kind.workload}"] = overall_interval(kind.shapes_like_these)
     for k, line in enumerate(overall.best_of, start=2):
         rows[f"best of {k} searches"] = overall_interval(line)
     if overall.weighted is not None:
@@ -87,6 +95,15 @@ def _spread(overall: Overall) -> Iterator[str]:
         f"Do the shapes differ? Q {found.q:.1f}, p {p_value(found.p)} (Welch's F). Their true boosts spread "
         f"by about {tau}% (tau); {share}% of the spread of the estimates is more than their error (I2)."
     )
+
+
+def _kinds(overall: Overall) -> Iterator[str]:
+    """Yield what the pooled interval takes for granted where there are kinds, but too few to be a sample."""
+    if 1 < len(overall.by_kind) < _ENOUGH_KINDS:
+        yield (
+            f"The shapes are of {len(overall.by_kind)} kinds. If shapes of one kind have something in "
+            "common, the interval of shapes like these is too narrow. The lines by kind do not depend on it."
+        )
 
 
 def _program(time: Weighted) -> Iterator[str]:

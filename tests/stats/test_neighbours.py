@@ -1,0 +1,72 @@
+"""Whether runs with neighbouring seed numbers are alike."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from compare_builders import make_sweep
+
+import abtune
+from abtune.stats.resampling.neighbours import compare_neighbours
+
+ALIKE = "Runs with neighbouring seed numbers are alike"
+
+
+def batches(rng: np.random.Generator, *, series: int, shared: float, size: int = 5) -> np.ndarray:
+    """Return ten seeds of each series, in batches that share some of the variance."""
+    common = rng.normal(0, np.sqrt(shared), (series, 10 // size, 1))
+    return (common + rng.normal(0, np.sqrt(1 - shared), (series, 10 // size, size))).reshape(series, 10)
+
+
+def test_the_correlation_is_that_of_neighbours() -> None:
+    """An alternating series is the least alike, a step the most; the mean over all orders is taken off."""
+    rng = np.random.default_rng(0)
+    step = compare_neighbours(np.array([[1.0] * 5 + [3.0] * 5]), rng)
+    zigzag = compare_neighbours(np.array([[1.0, 3.0] * 5]), rng)
+    assert step.correlation == pytest.approx(7 / 9 + 1 / 9, abs=0.05)
+    assert zigzag.correlation == pytest.approx(-1 + 1 / 9, abs=0.05)
+    assert step.p < 0.03
+    assert zigzag.p > 0.97
+
+
+@pytest.mark.parametrize("common", [0.0, 1.0])
+def test_independent_seeds_are_rarely_called_alike(common: float) -> None:
+    """Also where all shapes of a seed have something in common, which is no resemblance of neighbours."""
+    rng = np.random.default_rng(1)
+    p = []
+    for _ in range(300):
+        values = rng.normal(size=(20, 10))
+        values += common * rng.normal(size=(1, 10))
+        p.append(compare_neighbours(values, rng).p)
+    assert np.mean(np.array(p) <= 0.1) < 0.15
+    assert 0.4 < np.mean(p) < 0.6
+
+
+@pytest.mark.parametrize("size", [2, 5])
+def test_batches_are_found(size: int) -> None:
+    rng = np.random.default_rng(2)
+    p = [compare_neighbours(batches(rng, series=58, shared=0.5, size=size), rng).p for _ in range(50)]
+    assert np.mean(np.array(p) <= 0.02) > 0.7
+
+
+@pytest.mark.parametrize(
+    "values", [np.ones((2, 10)), np.full((2, 10), np.nan), np.ones((0, 10)), np.array([[1.0, 2.0, np.nan]])]
+)
+def test_without_a_series_nothing_is_said(values: np.ndarray) -> None:
+    assert np.isnan(compare_neighbours(values, np.random.default_rng(0)).p)
+
+
+def test_the_report_says_that_seeds_share_batches() -> None:
+    """The same numbers in another order of the seeds have no such caveat."""
+    rng = np.random.default_rng(3)
+    log = 0.1 * batches(rng, series=40, shared=0.6).reshape(20, 2, 10)
+    shapes = [f"shape{index}" for index in range(20)]
+
+    def caveats(values: np.ndarray) -> list[str]:
+        dataset = abtune.make_dataset(np.exp(values), shapes=shapes, configs=["a", "b"])
+        return [note for note in abtune.analyze(dataset).caveats if note.startswith(ALIKE)]
+
+    (note,) = caveats(log)
+    assert "not independent" in note
+    assert not caveats(log[..., [0, 5, 1, 6, 2, 7, 3, 8, 4, 9]])
+    assert not [note for note in abtune.analyze(make_sweep(np.zeros(20))).caveats if note.startswith(ALIKE)]
