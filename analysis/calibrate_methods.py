@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 from simulated_best_of import best_of_coverage_table, best_of_reports_table
-from simulated_claims import claims_table, pair_claims_table
+from simulated_claims import claims_table, gates_table, pair_claims_table
 from simulated_looks import looks_table
 from simulated_pairs import pair_coverage_table, pair_reports_table, pair_worth_table, pairs_table
 from simulated_reports import (
@@ -161,6 +161,7 @@ def main() -> None:
             "family": (family_table, [analyses]),
             "conservative": (conservative_table, [50 * analyses]),
             "claims": (claims_table, [analyses // 2]),
+            "gates": (gates_table, [analyses // 2]),
             "unseen": (unseen_table, [2 * analyses]),
             "both kinds": (both_kinds_table, [3 * analyses // 2]),
             "sessions": (sessions_table, [replications]),

@@ -37,7 +37,8 @@ NAME = "h200-tvm14009"
 def findings(dataset: xr.Dataset, analysis: abtune.Analysis, claims: dict[str, float]) -> list[str]:
     """Say in plain words what the data say of the shapes, of the published table, and overall."""
     rows = list(analysis.comparisons)
-    here, there = analysis.overall.these_shapes, analysis.overall.shapes_like_these
+    here, kinds = analysis.overall.these_shapes, analysis.overall.by_kind
+    others = ", ".join(f"{kind.workload} {span(kind.shapes_like_these)}" for kind in kinds)
     inside = sum(row.boost_low <= claims[row.shape] <= row.boost_high for row in rows)
     negative = [row for row in rows if claims[row.shape] < 0]
     worse = [row for row in negative if row.boost_high < 0]
@@ -48,7 +49,7 @@ def findings(dataset: xr.Dataset, analysis: abtune.Analysis, claims: dict[str, f
         f" median interval is {100 * widths:.0f} points wide.",
         f"- **Overall**: over exactly these {len(rows)} shapes async is faster by {percent(here.boost)}, 95 %"
         f" interval {span(here)};"
-        f" expected for other shapes of this kind: {span(there)}.",
+        f" expected for other shapes of these kinds: {others}.",
         f"- **The published table**: {inside} of its {len(rows)} boosts lie within the intervals found here;"
         f" Spearman's rank correlation of the two is {rank.statistic:.2f} (p {rank.pvalue:.2g}). It was made"
         " on another GPU (RTX 3080), with another TVM and 5,000 trials a run, so the numbers may differ.",

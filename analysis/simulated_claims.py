@@ -52,6 +52,34 @@ def claims_table(reports: int, names: Sequence[str] = tuple(PAIRS), design: str 
     return table(["noise", *(f"{n}" if design == "shared" else f"{n}+{n}" for n in (5, 10, 20))], rows)
 
 
+def gates_table(reports: int) -> str:
+    """Lay out how often each gate of ``--fail-on`` errs, in either direction."""
+    rows = []
+    for name in ("normal 10 %", "spreads 4:1", "skewed candidate", "one in five is 10 % slower"):
+        row = [name]
+        for n in (10, 20):
+            rng = np.random.default_rng([29, n])
+            wrong = np.sum([_gates(PAIRS[name], n, rng) for _ in range(reports)], axis=0)
+            row += [f"{100 * share / reports:.1f}" for share in wrong]
+        rows.append(row)
+    gates = ("`regressed` stops, no shape differs", "`slower-than:5%` passes, one shape loses 5 %")
+    return table(["noise", *(f"{gate}, {n}+{n}" for n in (10, 20) for gate in gates)], rows)
+
+
+def _gates(pair: tuple[Noise, Noise], n: int, rng: np.random.Generator) -> list[bool]:
+    """Return whether each gate errs; where one shape is slower, the others are 10 % faster."""
+    logs = np.stack([noise(rng, (SHAPES, n)) for noise in pair], axis=1)
+    changed = logs.copy()
+    changed[0, 1] -= np.log1p(-TOLERANCE)
+    changed[1:, 1] -= np.log(1.1)
+    same, one_slower = _analysis(logs, "independent"), _analysis(changed, "independent")
+    assert one_slower.worst is not None  # noqa: S101 - every shape has seeds
+    return [
+        any(row.verdict is Verdict.REGRESSED for row in same.comparisons),
+        one_slower.worst.boost_low >= -TOLERANCE,
+    ]
+
+
 def _independent(p: Array, *, correlation: float, alpha: float) -> int:  # noqa: ARG001 - it is ignored
     return at_least(p, correlation=0.0, alpha=alpha)
 

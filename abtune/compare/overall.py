@@ -49,6 +49,7 @@ THESE = "geometric mean over exactly these shapes (error from the seeds)"
 THESE_PAIRS = THESE.replace("seeds", "pairs")
 WINS = "chance that a run of the candidate beats one of the baseline, mean over these shapes"
 WINS_OF_PAIRS = "share of the pairs in which the candidate is faster, mean over these shapes"
+_FEWEST_OF_KIND = 3  # two shapes hardly show how much shapes differ
 _BEST_OF = Estimand.BEST_OF_2, Estimand.BEST_OF_3
 LIKE_THESE = "expected for other shapes of this kind (wider, because shapes differ)"
 
@@ -80,7 +81,7 @@ def overall(runs: tuple[Samples, Samples], workloads: Mapping[str, str], setting
         left_out = np.count_nonzero(used != matched)
         caveats.append(
             f"The boost over these shapes leaves out {count(int(left_out), 'shape')} with fewer than {two}. "
-            "The boost of shapes like these includes them."
+            "The boosts to expect of other shapes include them."
         )
     if np.count_nonzero(matched) == 1:
         caveats.append("One shape says nothing about other shapes.")
@@ -107,7 +108,7 @@ def overall(runs: tuple[Samples, Samples], workloads: Mapping[str, str], setting
             by_kind=tuple(
                 OfKind(workload=kind, shapes_like_these=like(chosen))
                 for kind, chosen in kinds.items()
-                if len(kinds) > 1 and np.count_nonzero(chosen) > 1
+                if len(kinds) > 1 and np.count_nonzero(chosen) >= _FEWEST_OF_KIND
             ),
         ),
         caveats=tuple(caveats),

@@ -254,7 +254,7 @@ class Overall:
     # The mean boost over these shapes if each is tuned twice, or three times, and the best is kept; empty
     # below 10 seeds, where the intervals would be too narrow.
     best_of: tuple[Aggregate, ...] = ()
-    # The same as `shapes_like_these` for each kind with two shapes or more; empty if there is one kind only.
+    # The same as `shapes_like_these` for each kind with three shapes or more; empty if there is one kind.
     by_kind: tuple[OfKind, ...] = ()
 
 

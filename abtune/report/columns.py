@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from abtune.compare.results import Aggregate, Analysis, Comparison
+from abtune.compare.results import Aggregate, Analysis, Comparison, Overall
 from abtune.report.page import Cell, Column, Drawn, column
 from abtune.report.scale import Interval, Scale, choose_scale
 from abtune.text import (
     NOTHING,
     boost_decimals,
     bound_percent,
+    count,
     limit_cell,
     p_value,
     percent_cell,
@@ -20,6 +21,8 @@ from abtune.text import (
 )
 
 OVERALL = "overall"
+# With this many kinds, the spread over shapes shows most of the spread over kinds.
+ENOUGH_KINDS = 6
 _EMPTY = {NOTHING, f"{NOTHING}/{NOTHING}", "0+0"}
 
 
@@ -40,9 +43,20 @@ def overall_interval(line: Aggregate) -> Interval:
     return Interval(low=line.boost_low, value=line.boost, high=line.boost_high, tone=OVERALL)
 
 
+def overall_lines(overall: Overall) -> dict[str, Aggregate]:
+    """Return the boost over these shapes, and those to expect of others, by name."""
+    shapes, kinds = overall.these_shapes.shapes, overall.by_kind
+    these = "this" if shapes == 1 else "these"
+    lines = {f"{these} {count(shapes, 'shape')}": overall.these_shapes}
+    # Shapes of one kind may have something in common. The interval of a few kinds is then too narrow.
+    if kinds and len(kinds) < ENOUGH_KINDS:
+        return lines | {f"other {kind.workload}": kind.shapes_like_these for kind in kinds}
+    return lines | {"shapes like these": overall.shapes_like_these}
+
+
 def analysis_scale(analysis: Analysis, further: Iterable[float] = ()) -> Scale:
     """Return the scale of all drawings of an analysis; further boosts are on it if that is possible."""
-    overall = analysis.overall.these_shapes, analysis.overall.shapes_like_these
+    overall = overall_lines(analysis.overall).values()
     drawn = [*map(shape_interval, analysis.comparisons), *map(overall_interval, overall)]
     return choose_scale(drawn, margin=analysis.margin, further=further)
 

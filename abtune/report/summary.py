@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from abtune.compare.results import Aggregate, Analysis, Claim, Comparison, Overall, Verdict, Worst
+from abtune.compare.results import Analysis, Claim, Comparison, Verdict, Worst
 from abtune.dataset.provenance import summary
 from abtune.report.columns import (
     OVERALL,
@@ -14,6 +14,7 @@ from abtune.report.columns import (
     boost_columns,
     overall_decimals,
     overall_interval,
+    overall_lines,
     shape_columns,
 )
 from abtune.report.fields import analysis_record, comparison_record
@@ -210,16 +211,6 @@ def verdict_counts(analysis: Analysis) -> tuple[tuple[Verdict, int], ...]:
     """Return how often each verdict occurs, from good to bad, without those that do not."""
     verdicts = Counter(comparison.verdict for comparison in analysis.comparisons)
     return tuple((verdict, verdicts[verdict]) for verdict in Verdict if verdicts[verdict])
-
-
-def overall_lines(overall: Overall) -> dict[str, Aggregate]:
-    """Return the two overall boosts by name; they answer different questions."""
-    shapes = overall.these_shapes.shapes
-    these = "this" if shapes == 1 else "these"
-    return {
-        f"{these} {count(shapes, 'shape')}": overall.these_shapes,
-        "shapes like these": overall.shapes_like_these,
-    }
 
 
 def methods(analysis: Analysis) -> str:

@@ -11,11 +11,12 @@ from abtune.report.columns import (
     boost_texts,
     overall_decimals,
     overall_interval,
+    overall_lines,
     report_decimals,
     shape_interval,
 )
 from abtune.report.scale import Interval
-from abtune.report.summary import group_by_workload, group_heading, overall_lines
+from abtune.report.summary import group_by_workload, group_heading
 from abtune.report.text.labels import fit_labels
 from abtune.text import plain_percent, printable
 

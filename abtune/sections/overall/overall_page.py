@@ -6,21 +6,27 @@ import math
 from collections.abc import Iterator
 
 from abtune.compare.results import Analysis, Improvement, Overall, Weighted
-from abtune.report.columns import OVERALL, analysis_scale, boost_columns, overall_decimals, overall_interval
+from abtune.report.columns import (
+    ENOUGH_KINDS,
+    OVERALL,
+    analysis_scale,
+    boost_columns,
+    overall_decimals,
+    overall_interval,
+)
 from abtune.report.page import Bullets, Drawn, Grid, Heading, Part, Prose, Section, table
 from abtune.report.scale import NAN, Interval
 from abtune.sections.section_registry import Context
 from abtune.text import count, microseconds, p_value, percent_cell
 
 _MEANING = (
-    "these shapes, shapes like these: as in the report. best of k: each shape is tuned k times, and the "
+    "these shapes: as in the report. shapes like these: expected for other shapes of all these kinds. "
+    "other: expected for other shapes of that kind. best of k: each shape is tuned k times, and the "
     "best is kept. without: mean over the other shapes, for the shape "
     "whose absence lowers the mean most and the one whose absence raises it most. time: all calls of a "
     "program, each shape's geometric mean latency times its calls."
 )
 _FEW = 3
-# With as many kinds, the spread over shapes shows most of the spread over kinds.
-_ENOUGH_KINDS = 6
 
 
 def overall_section(context: Context) -> Section:
@@ -53,7 +59,7 @@ def _boosts(analysis: Analysis) -> Grid:
         "shapes like these": overall_interval(overall.shapes_like_these),
     }
     for kind in overall.by_kind:
-        rows[f"shapes like these, {kind.workload}"] = overall_interval(kind.shapes_like_these)
+        rows[f"other {kind.workload}"] = overall_interval(kind.shapes_like_these)
     for k, line in enumerate(overall.best_of, start=2):
         rows[f"best of {k} searches"] = overall_interval(line)
     if overall.weighted is not None:
@@ -99,7 +105,7 @@ def _spread(overall: Overall) -> Iterator[str]:
 
 def _kinds(overall: Overall) -> Iterator[str]:
     """Yield what the pooled interval takes for granted where there are kinds, but too few to be a sample."""
-    if 1 < len(overall.by_kind) < _ENOUGH_KINDS:
+    if 1 < len(overall.by_kind) < ENOUGH_KINDS:
         yield (
             f"The shapes are of {len(overall.by_kind)} kinds. If shapes of one kind have something in "
             "common, the interval of shapes like these is too narrow. The lines by kind do not depend on it."
