@@ -56,6 +56,12 @@ def test_without_a_series_nothing_is_said(values: np.ndarray) -> None:
     assert np.isnan(compare_neighbours(values, np.random.default_rng(0)).p)
 
 
+def test_missing_seeds_may_leave_no_neighbours() -> None:
+    """Four seeds of eight, of which no two are neighbours in some orders."""
+    values = np.array([[1.0, np.nan, 2.0, np.nan, 4.0, np.nan, 3.0, np.nan]])
+    assert 0 < compare_neighbours(values, np.random.default_rng(0)).p <= 1
+
+
 def test_the_report_says_that_seeds_share_batches() -> None:
     """The same numbers in another order of the seeds have no such caveat."""
     rng = np.random.default_rng(3)
