@@ -48,4 +48,5 @@ def compare_neighbours(values: Floats, rng: np.random.Generator) -> Neighbours:
 
 def _correlation(series: Floats) -> float:
     products = series[:, 1:] * series[:, :-1]  # NaN beside a missing seed; an order may leave no neighbours
-    return float(np.nansum(products) / max(np.count_nonzero(~np.isnan(products)), 1))
+    pairs = int(np.count_nonzero(~np.isnan(products)))
+    return float(np.nansum(products)) / max(pairs, 1)
