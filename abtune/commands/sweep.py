@@ -177,7 +177,7 @@ def _carry_out(
 
 
 def _goes_on(dataset: xr.Dataset) -> dict[str, bool]:
-    """Return for each shape that is neither settled nor dropped whether it is worth more seeds."""
+    """Return whether each shape is worth more seeds; settled and dropped shapes are left out."""
     import abtune
     from abtune.compare.sequential import goes_on
     from abtune.stats.design.looks import ALPHA, LOOKS, dropped_shapes, looks_from_json

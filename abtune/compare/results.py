@@ -53,7 +53,7 @@ class Side:
     # Runs whose search had found nothing within its first trials; 0 where winners are compared.
     found_nothing: int = 0
     trials: int = 0  # the number of these trials; 0 where winners are compared
-    failed_pairs: int = 0  # pairs of which a run failed or found nothing; 0 where seeds are independent
+    failed_pairs: int = 0  # pairs with a run that failed or found nothing; 0 for independent seeds
 
     @property
     def lost(self) -> int:
@@ -264,7 +264,7 @@ class Claim:
 
     claim: str  # faster, not slower or slower
     beyond: float  # not slower by more than this, a fraction; zero for the other claims
-    at_least: int  # shapes of which this is shown
+    at_least: int  # number of shapes for which this is shown
     of: int
     workload: str | None  # the kind of workload; None for all shapes
 

@@ -120,7 +120,7 @@ class Settings:
 
     @property
     def alpha(self) -> float:
-        """Family-wise level of the tests of this candidate, of which several share it equally."""
+        """Family-wise level of this candidate's tests; several candidates share the level equally."""
         alpha = alpha_of(self.level) if self.look_alpha is None else self.look_alpha
         return alpha / self.of_candidates if self.family_wise else alpha
 

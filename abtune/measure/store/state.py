@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 from collections import defaultdict
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from abtune.dataset.schema import RunStatus
 from abtune.errors import StoreError
-from abtune.measure.plan.records import RunRecord
+from abtune.measure.plan.records import RunRecord, run_key
 from abtune.measure.store.store import Store
 
 # The log latencies of winners as their searches timed them, by shape and configuration.
@@ -61,7 +62,9 @@ def read_state(store: Store) -> SweepState:
     boosts = {shape: log_boost(winners, shape, configs) for shape in by_shape}
     known = [boost for boost in boosts.values() if not math.isnan(boost)]
     searches = store.trials_in_progress()
-    planned = max(len(plan.shapes) * len(configs) * plan.seeds, len(records))
+    # A look of a sequential design plans the shapes that go on; the runs of the others are over.
+    keys = {run_key(*cell) for cell in itertools.product(plan.shapes, configs, plan.seeds)}
+    planned = len(keys | {record.key for record in records})
     return SweepState(
         configs=configs,
         planned=planned,
@@ -111,10 +114,13 @@ def _seconds_left(
     """Return the time for the trials that are left, at the speed since this session began."""
     began = _changed(store.description)
     paths = {path.stem: path for path in (store.folder / "runs").glob("*.json")}
-    recent = [record for record in records if record.key in paths and _changed(paths[record.key]) > began]
-    done = sum(len(record.trial_status) for record in recent) + sum(searches.values())
+    done, before = sum(searches.values()), 0
+    for record in records:
+        if record.key in paths and _changed(paths[record.key]) > began:
+            done += len(record.trial_status)
+        else:
+            before += len(record.trial_status)
     elapsed = max(map(_changed, store.folder.rglob("*"))) - began
-    before = sum(len(record.trial_status) for record in records if record not in recent)
     if not done or elapsed <= 0:
         return math.nan
     return max(planned - before - done, 0) / done * elapsed

@@ -40,10 +40,10 @@ FORMAT = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """The size of a plan: its runs are those of each shape under each configuration."""
+    """The shapes and seeds of a plan, whose runs are all of them under each configuration."""
 
     shapes: tuple[str, ...]  # labels
-    seeds: int
+    seeds: tuple[int, ...]
 
 
 def plan_identity(plan: Plan) -> dict[str, Any]:
@@ -144,7 +144,7 @@ class Store:
         kept = {name: recorded[name] for name in ("created", LOOKS) if name in recorded}
         if LOOKS in about or (LOOKS in kept and not looks_from_json(kept[LOOKS])[1]):
             kept.pop(LOOKS, None)
-        planned = {"shapes": [shape.label for shape in plan.shapes], "seeds": len(plan.seeds)}
+        planned = {"shapes": [shape.label for shape in plan.shapes], "seeds": list(plan.seeds)}
         self.save_about({"identity": plan_identity(plan), "about": {**about, **kept}, "planned": planned})
 
     def _adopt_dataset(self) -> None:
@@ -196,9 +196,8 @@ class Store:
         return read_json(self.description, _about, "remove its folder to begin anew")
 
     def planned(self) -> Planned:
-        """Return the size of the plan of the last session; empty if an earlier version wrote the files."""
-        planned = self.about().get("planned", {"shapes": (), "seeds": 0})
-        return Planned(shapes=tuple(map(str, planned["shapes"])), seeds=int(planned["seeds"]))
+        """Return what the last session planned; nothing if an earlier version wrote the files."""
+        return read_json(self.description, _planned, "remove its folder to begin anew")
 
     def save_about(self, content: Mapping[str, Any]) -> None:
         """Write the identity of the sweep, and the facts about it."""
@@ -283,6 +282,11 @@ def _number_of_trials(path: Path, changed: int) -> int:  # noqa: ARG001 - a chan
 def _about(content: dict[str, Any]) -> dict[str, Any]:
     identity, about = content["identity"], content["about"]
     return {**content, "identity": {**identity, "settings": identity["settings"]}, "about": {**about}}
+
+
+def _planned(content: dict[str, Any]) -> Planned:
+    planned = content.get("planned", {"shapes": (), "seeds": ()})
+    return Planned(shapes=tuple(map(str, planned["shapes"])), seeds=tuple(map(int, planned["seeds"])))
 
 
 def _read_record(path: Path) -> RunRecord:

@@ -89,3 +89,21 @@ def test_files_of_an_earlier_version_have_no_plan(kept: Store) -> None:
     del content["planned"]
     kept.save_about(content)
     assert read_state(kept).planned == 1
+
+
+def test_a_look_that_plans_fewer_shapes_does_not_forget_the_others(store: Store) -> None:
+    """Runs of shapes that are settled count, beside those that the look still plans."""
+    first, second = small_plan(seeds=1), small_plan(seeds=2)
+    with store.opened(first, ABOUT):
+        for run in first.runs:
+            store.save_record(run, make_record(run))
+    with store.opened(second.restricted(shapes=second.shapes[:1]), ABOUT):
+        state = read_state(store)
+    assert (state.finished, state.planned) == (4, 6)
+
+
+@pytest.mark.parametrize("planned", [5, {}, {"shapes": [], "seeds": 2}, {"shapes": ["a"], "seeds": ["x"]}])
+def test_a_damaged_plan_is_one_line(kept: Store, planned: object) -> None:
+    kept.save_about({**kept.about(), "planned": planned})
+    with pytest.raises(StoreError, match=r"sweep\.json cannot be read"):
+        read_state(kept)
