@@ -140,7 +140,9 @@ def serve(connection: Connection, module: ModuleType) -> None:
 
 def one_line(error: BaseException) -> str:
     """Return the kind of an error and the line of its message that says most."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    # The compiler's messages end in NULs, or are nothing else.
+    texts = str(error).replace("\0", "").splitlines()
+    lines = [line.strip() for line in texts if line.strip()]
     # TVM puts the native stack first. A linker that failed is quoted with its command line last.
     lines = [line for line in lines if not line.startswith("Command line:")] or lines
     return f"{type(error).__name__}: {lines[-1][:300]}" if lines else type(error).__name__

@@ -16,6 +16,7 @@ from processes import is_running, wait_until
 import abtune
 from abtune.measure.plan.target import ONE_THREAD, TVM_MODULE
 from abtune.measure.workers.child import ChildProcess, Slot
+from abtune.measure.workers.fork_main import one_line
 from abtune.measure.workers.fork_server import CallFailed, ChildDied, ChildError, ForkServer
 
 LONG = 60.0
@@ -50,6 +51,15 @@ def test_a_module_that_kills_its_process_is_an_error(tmp_path: Path, monkeypatch
             slot.call("answer", timeout=LONG)
         (tmp_path / "mended").touch()
         assert slot.call("answer", timeout=LONG) == 42
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [("\0\0", "RuntimeError"), ("log\0\nno memory\0", "RuntimeError: no memory"), ("", "RuntimeError")],
+)
+def test_a_compiler_s_nul_is_not_said(message: str, said: str) -> None:
+    """NVRTC ends its log with NULs, which are no message."""
+    assert one_line(RuntimeError(message)) == said
 
 
 def test_a_module_is_imported_once(fork_server: ForkServer) -> None:

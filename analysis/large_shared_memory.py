@@ -1,0 +1,157 @@
+"""Mainline's winners with a pipeline that may use all shared memory of the card.
+
+CUDA gives a thread block 48 KiB of static shared memory, which forbids most pipelines. Dynamic shared memory
+has no such limit. Two configurations take mainline's winners over: ``async-dynamic`` with dynamic shared
+memory, ``async-merged`` with static tiles that share their memory (``tirx.merge_static_smem``).
+
+    cd analysis
+    python large_shared_memory.py prepare h200-tvm14009 winners.nc
+    abtune measure winners.nc --transfer --rounds 3 --config large_shared_memory:DYNAMIC \
+        --config large_shared_memory:MERGED --out later.nc
+    python large_shared_memory.py keep later.nc ../data/h200-tvm14009-memory.nc
+    python large_shared_memory.py table
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+import abtune
+from abtune.configurations import ASYNC, MAINLINE, Configuration
+from abtune.dataset.schema import TransferStatus
+from abtune.traces.carry_over import asynchronous
+from abtune.traces.trace import Trace, read_trace, write_trace
+
+DATA = Path(__file__).resolve().parent.parent / "data"
+# Seconds, of which a winner gets ten times as many. The compiler takes minutes for a few unrolled kernels.
+BUILD_TIMEOUT = 4.0
+
+DYNAMIC = Configuration(
+    name="async-dynamic",
+    summary="async with dynamic shared memory",
+    pass_config=ASYNC.pass_config,
+    space="large_shared_memory:unlimited",
+    transfer="large_shared_memory:dynamic",
+    target_kind="cuda",
+)
+MERGED = Configuration(
+    name="async-merged",
+    summary="async with static tiles merged",
+    pass_config={**ASYNC.pass_config, "tirx.merge_static_smem": True},
+    space="large_shared_memory:unlimited",
+    transfer="abtune.traces.carry_over:asynchronous",
+    target_kind="cuda",
+)
+
+
+def unlimited(target: Any) -> Any:
+    """Return MetaSchedule's design space without the check of shared memory; the compiler refuses instead."""
+    from tvm.s_tir import meta_schedule as ms
+
+    checks = [check for check in ms.postproc.Postproc.create("cuda") if "VerifyGPUCode" not in str(check)]
+    return ms.space_generator.PostOrderApply(
+        sch_rules=target.kind.name, postprocs=checks, mutator_probs=target.kind.name
+    )
+
+
+def dynamic(trace: list[Any]) -> list[list[Any]]:
+    """Return the schedule with each pipeline, its tiles in dynamic shared memory."""
+    return [write_trace(_in_dynamic(read_trace(variant))) for variant in asynchronous(trace)]
+
+
+def _in_dynamic(trace: Trace) -> Trace:
+    return Trace(
+        instructions=tuple(
+            replace(
+                step, attributes=tuple("shared.dyn" if one == "shared" else one for one in step.attributes)
+            )
+            if step.name == "CacheRead"
+            else step
+            for step in trace.instructions
+        )
+    )
+
+
+def prepare(source: str, path: str) -> None:
+    """Write a dataset of mainline's winners alone, to be built under all four configurations."""
+    dataset = abtune.open_dataset(source).load().sel(config=["mainline"])
+    stale = [name for name in dataset.variables if str(name).startswith("transfer_")]
+    dataset = dataset.drop_vars([*stale, "origin"], errors="ignore")
+    configs = [config.settings() for config in (MAINLINE, ASYNC, DYNAMIC, MERGED)]
+    settings = json.loads(dataset.attrs["settings"]) | {"build_timeout": BUILD_TIMEOUT}
+    dataset.attrs |= {"configurations": json.dumps(configs), "settings": json.dumps(settings)}
+    abtune.save_dataset(dataset, path)
+
+
+def keep(source: str, path: str) -> None:
+    """Write a measurement without the searches, which the dataset of its winners has."""
+    dataset = abtune.open_dataset(source).load()
+    searched = [name for name in dataset.variables if str(name).startswith("trial")]
+    abtune.save_dataset(dataset.drop_vars(searched), path)
+
+
+def effects(dataset: xr.Dataset, config: str) -> xr.DataArray:
+    """Return by how much each winner of mainline is faster as a configuration builds it, as log ratio."""
+    times = np.log(dataset["transfer_latency"].sel(origin="mainline", config=config))
+    own = np.log(dataset["latency"].sel(config="mainline"))
+    return (own.median("repeat") - times.median("repeat")).mean("round")
+
+
+def effect_table(studies: dict[str, xr.Dataset]) -> Iterator[str]:
+    """Yield a line for each study and configuration: how many winners can be built, and the effect."""
+    yield "| winners of | built as | tried | timed | mean effect | faster |"
+    yield "| --- | --- | ---: | ---: | ---: | ---: |"
+    for name, dataset in studies.items():
+        for config in ("async", DYNAMIC.name, MERGED.name):
+            status = dataset["transfer_status"].sel(origin="mainline", config=config)
+            effect = effects(dataset, config)
+            timed, tried = int(effect.notnull().sum()), int((status != TransferStatus.MISSING).sum())
+            mean = 100 * np.expm1(float(effect.mean("seed").mean("shape")))
+            faster = 100 * int((effect > 0).sum()) / timed
+            yield f"| `{name}` | `{config}` | {tried} | {timed} | {mean:+.1f} % | {faster:.0f} % |"
+
+
+def shape_table(studies: dict[str, xr.Dataset]) -> Iterator[str]:
+    """Yield a line for each shape: the effect with dynamic shared memory, mean and best."""
+    yield "| winners of | shape | timed | mean effect | fastest kernel |"
+    yield "| --- | --- | ---: | ---: | ---: |"
+    for name, dataset in studies.items():
+        effect = effects(dataset, DYNAMIC.name)
+        own = np.log(dataset["latency"].sel(config="mainline")).median("repeat").mean("round")
+        fastest = own.min("seed") - (own - effect).min("seed")
+        for label in dataset["shape"].values.tolist():
+            rows = effect.sel(shape=label)
+            timed = int(rows.notnull().sum())
+            if timed:
+                mean, best = (100 * np.expm1(float(x)) for x in (rows.mean(), fastest.sel(shape=label)))
+                yield f"| `{name}` | `{label}` | {timed} | {mean:+.1f} % | {best:+.1f} % |"
+
+
+def same_tiles(studies: dict[str, xr.Dataset]) -> tuple[float, int]:
+    """Return by how many percent dynamic memory changes pipelines that fit 48 KiB, and their number."""
+    changes = [effects(one, DYNAMIC.name) - effects(one, "async") for one in studies.values()]
+    values = np.concatenate([change.values[np.isfinite(change.values)] for change in changes])
+    return 100 * float(np.expm1(values.mean())), len(values)
+
+
+def measured() -> dict[str, xr.Dataset]:
+    """Return the measurements by the name of the dataset whose winners they are of."""
+    names = ("h200-tvm14009", "h200-deep")
+    return {name: abtune.open_dataset(DATA / f"{name}-memory.nc") for name in names}
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "prepare":
+        prepare(*sys.argv[2:])
+    elif sys.argv[1] == "keep":
+        keep(*sys.argv[2:])
+    else:
+        print("\n".join([*effect_table(measured()), "", *shape_table(measured())]), same_tiles(measured()))
