@@ -20,7 +20,6 @@ from abtune.commands.common.config_file import COMMANDS as COMMANDS_WITH_DEFAULT
 from abtune.commands.common.config_file import defaults_of
 from abtune.commands.common.output import abandon, open_missing_streams, remark
 from abtune.errors import AbtuneError, missing_package, unknown_name
-from abtune.text import printable
 from abtune.version import __version__
 
 # Where each command lives, in the order of the help.
@@ -143,6 +142,5 @@ def _system_error(error: OSError) -> int:
 
 
 def _complain(message: str, code: int) -> int:
-    line = " ".join(part.strip() for part in message.splitlines())
-    remark(f"abtune: {printable(line)}")
+    remark(f"abtune: {message}")
     return code
