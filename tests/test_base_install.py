@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from abtune.errors import EXTRAS, missing_package
+from abtune.report.formats.format_registry import FORMATS
 from abtune.sections.section_registry import SECTIONS
 
 ROOT = Path(__file__).parent.parent
@@ -49,7 +50,7 @@ ANALYSING = [
     ("measure", "--help"),
     *(
         ("analyze", PILOT, "--format", name)
-        for name in ("table", "markdown", "html", "json", "csv", "sentence")
+        for name in FORMATS
     ),
     *(
         ("analyze", PILOT, "--section", name)
@@ -85,6 +86,8 @@ def test_what_was_imported_can_be_merged_and_judged(tmp_path: Path) -> None:
         assert abtune("import", "--run", source, "--out", f"{name}.nc", folder=tmp_path).returncode == 0
     assert abtune("merge", "old.nc", "new.nc", "--out", "abtune.nc", folder=tmp_path).returncode == 0
     assert abtune("analyze", folder=tmp_path).stdout.startswith("new against old\n")
+    timings = abtune("analyze", "--timings", folder=tmp_path)
+    assert (timings.returncode, timings.stderr) == (0, "")
 
 
 @pytest.mark.slow
