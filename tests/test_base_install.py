@@ -48,10 +48,7 @@ ANALYSING = [
     ("datasets",),
     ("sweep", "--help"),
     ("measure", "--help"),
-    *(
-        ("analyze", PILOT, "--format", name)
-        for name in FORMATS
-    ),
+    *(("analyze", PILOT, "--format", name) for name in FORMATS),
     *(
         ("analyze", PILOT, "--section", name)
         for name in sorted({"noise", "overall", "winners"} & set(SECTIONS))
