@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -20,6 +21,7 @@ import pytest
 from abtune.errors import EXTRAS, missing_package
 from abtune.report.formats.format_registry import FORMATS
 from abtune.sections.section_registry import SECTIONS
+from abtune.version import __version__
 
 ROOT = Path(__file__).parent.parent
 SAMPLES = ROOT / "tests" / "ingest" / "samples"
@@ -107,6 +109,26 @@ def test_a_missing_extra_is_one_line(extra: str, words: tuple[str, ...], tmp_pat
     assert done.stderr.endswith(f"; run: pip install 'abtune[{extra}]'\n")
     assert done.stderr.count("\n") == 1
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(not OTHER, reason="needs an environment with the wheel")
+def test_an_index_shows_nothing_that_is_not_there() -> None:
+    """The long description has no pictures, and links only to other sites."""
+    code = "from importlib.metadata import metadata; print(metadata('abtune').get_payload())"
+    command = [str(OTHER), "-I", "-X", "utf8", "-c", code]
+    text = subprocess.run(command, capture_output=True, encoding="utf-8", check=True).stdout
+    assert "Which of these speedups".casefold() in text.casefold()
+    assert not re.findall(r"\]\((?!https?://)|!\[|Crosses", text)
+
+
+def test_the_citation_is_of_this_version() -> None:
+    """CITATION.cff has the version, the licence and the keywords of the package."""
+    lines = (ROOT / "CITATION.cff").read_text(encoding="utf-8").splitlines()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert {f"version: {__version__}", f"license: {project['license']}"} <= set(lines)
+    assert [line.removeprefix("  - ") for line in lines[lines.index("keywords:") + 1 :]] == project[
+        "keywords"
+    ]
 
 
 @pytest.mark.skipif(not OTHER, reason="needs an environment without the extras")
