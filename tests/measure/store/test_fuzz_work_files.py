@@ -36,6 +36,7 @@ def test_work_files_are_read_or_refused(kept: Store, plan: Plan, place: str, dat
             kept.history(plan.runs[1])
         with contextlib.suppress(AbtuneError):
             kept.check(plan)
-            store_to_dataset(plan, kept)
+            kept.save_dataset(store_to_dataset(plan, kept))
     finally:
         path.write_bytes(whole)
+        kept.dataset.unlink(missing_ok=True)
