@@ -20,7 +20,6 @@ from abtune.commands.common.config_file import COMMANDS as COMMANDS_WITH_DEFAULT
 from abtune.commands.common.config_file import defaults_of
 from abtune.commands.common.output import abandon, open_missing_streams, remark
 from abtune.errors import AbtuneError, missing_package, unknown_name
-from abtune.text import printable
 from abtune.version import __version__
 
 # Where each command lives, in the order of the help.
@@ -120,14 +119,22 @@ def _run(argv: Sequence[str] | None) -> int:
         return _complain(error.format_message(), BAD_INPUT)
     except AbtuneError as error:
         return _complain(str(error), BAD_INPUT)
-    except ModuleNotFoundError as error:
-        package = (error.name or "").partition(".")[0]
-        if package in {"", "abtune"}:  # a missing module of abtune is a defect
-            raise
-        return _complain(str(missing_package(package)), BAD_INPUT)
+    except ImportError as error:
+        return _import_error(error)
     except OSError as error:
         return _system_error(error)
     return code if isinstance(code, int) else OK
+
+
+def _import_error(error: ImportError) -> int:
+    """Name a package that is missing or broken; raise the error again if it is of abtune's making."""
+    package = (error.name or "").partition(".")[0]
+    if package == "abtune":
+        raise error
+    if package and isinstance(error, ModuleNotFoundError):
+        return _complain(str(missing_package(package)), BAD_INPUT)
+    remedy = "run: pip install --force-reinstall abtune"
+    return _complain(f"{package or 'a package'} cannot be imported ({error}); {remedy}", BAD_INPUT)
 
 
 def _system_error(error: OSError) -> int:
@@ -143,6 +150,5 @@ def _system_error(error: OSError) -> int:
 
 
 def _complain(message: str, code: int) -> int:
-    line = " ".join(part.strip() for part in message.splitlines())
-    remark(f"abtune: {printable(line)}")
+    remark(f"abtune: {message}")
     return code

@@ -33,6 +33,13 @@ def replacing(place: Path) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
 
 
+def followed(path: Path) -> Path:
+    """Return where a path leads, links followed; OSError for a circle of links and for an impossible name."""
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        path.stat()  # what resolve() refuses differs between versions of Python
+    return path.resolve()
+
+
 def is_netcdf(path: Path) -> bool:
     """Tell whether a file is netCDF, by its first bytes; what is not there or cannot be read is not."""
     try:

@@ -17,6 +17,7 @@ from abtune.errors import InputError
 # What stands in a cell for a number that does not exist.
 NOTHING = "-"
 _LONGEST_NUMBER = 400
+_LONGEST_WORD = 400
 # Decimal digits of ASCII only: float() also reads 1_500 and the digits of other scripts.
 _NUMBER = re.compile(
     r"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?|nan)", re.IGNORECASE | re.ASCII
@@ -142,6 +143,13 @@ def listed(words: Iterable[str]) -> str:
 def printable(text: str) -> str:
     """Replace what would move the cursor or break a table; names come from files of any origin."""
     return "".join(character if character.isprintable() or character == "\xa0" else "?" for character in text)
+
+
+def one_line(text: str) -> str:
+    """Return a message as one line for a terminal, without the middle of very long words or texts."""
+    line = " ".join(part.strip() for part in text.splitlines())
+    line = re.sub(rf"\S{{{_LONGEST_WORD + 1},}}", lambda word: f"{word[0][:80]}...{word[0][-40:]}", line)
+    return printable(line if len(line) <= 2000 else f"{line[:1200]} ... {line[-600:]}")
 
 
 def shortened(value: object, most: int = 40) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -18,7 +19,9 @@ from pathlib import Path
 import pytest
 
 from abtune.errors import EXTRAS, missing_package
+from abtune.report.formats.format_registry import FORMATS
 from abtune.sections.section_registry import SECTIONS
+from abtune.version import __version__
 
 ROOT = Path(__file__).parent.parent
 SAMPLES = ROOT / "tests" / "ingest" / "samples"
@@ -47,10 +50,7 @@ ANALYSING = [
     ("datasets",),
     ("sweep", "--help"),
     ("measure", "--help"),
-    *(
-        ("analyze", PILOT, "--format", name)
-        for name in ("table", "markdown", "html", "json", "csv", "sentence")
-    ),
+    *(("analyze", PILOT, "--format", name) for name in FORMATS),
     *(
         ("analyze", PILOT, "--section", name)
         for name in sorted({"noise", "overall", "winners"} & set(SECTIONS))
@@ -85,6 +85,8 @@ def test_what_was_imported_can_be_merged_and_judged(tmp_path: Path) -> None:
         assert abtune("import", "--run", source, "--out", f"{name}.nc", folder=tmp_path).returncode == 0
     assert abtune("merge", "old.nc", "new.nc", "--out", "abtune.nc", folder=tmp_path).returncode == 0
     assert abtune("analyze", folder=tmp_path).stdout.startswith("new against old\n")
+    timings = abtune("analyze", "--timings", folder=tmp_path)
+    assert (timings.returncode, timings.stderr) == (0, "")
 
 
 @pytest.mark.slow
@@ -107,6 +109,26 @@ def test_a_missing_extra_is_one_line(extra: str, words: tuple[str, ...], tmp_pat
     assert done.stderr.endswith(f"; run: pip install 'abtune[{extra}]'\n")
     assert done.stderr.count("\n") == 1
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(not OTHER, reason="needs an environment with the wheel")
+def test_an_index_shows_nothing_that_is_not_there() -> None:
+    """The long description has no pictures, and links only to other sites."""
+    code = "from importlib.metadata import metadata; print(metadata('abtune').get_payload())"
+    command = [str(OTHER), "-I", "-X", "utf8", "-c", code]
+    text = subprocess.run(command, capture_output=True, encoding="utf-8", check=True).stdout
+    assert "Which of these speedups".casefold() in text.casefold()
+    assert not re.findall(r"\]\((?!https?://)|!\[|Crosses", text)
+
+
+def test_the_citation_is_of_this_version() -> None:
+    """CITATION.cff has the version, the licence and the keywords of the package."""
+    lines = (ROOT / "CITATION.cff").read_text(encoding="utf-8").splitlines()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert {f"version: {__version__}", f"license: {project['license']}"} <= set(lines)
+    assert [line.removeprefix("  - ") for line in lines[lines.index("keywords:") + 1 :]] == project[
+        "keywords"
+    ]
 
 
 @pytest.mark.skipif(not OTHER, reason="needs an environment without the extras")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from running import Run
@@ -67,6 +69,9 @@ def test_problems_end_with_two(run: Run, monkeypatch: pytest.MonkeyPatch) -> Non
     assert "\ntrial " not in done.out
 
 
+DRY_RUN = ["sweep", "--dry-run", "--target", "cpu", "--shapes", "quick"]
+
+
 @pytest.mark.parametrize("package", ["numpy", "packaging", "rich", "xarray"])
 def test_a_package_that_looking_takes_is_a_line(package: str) -> None:
     """A missing package without which no check can begin is named in one line."""
@@ -75,6 +80,39 @@ def test_a_package_that_looking_takes_is_a_line(package: str) -> None:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"abtune: {package} is missing; run: pip install --upgrade abtune\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "package", "code", "said"),
+    [
+        (
+            ["analyze", "h200-pilot"],
+            "xarray",
+            "raise ImportError('libhdf5.so: \\x1b[31m\\nno such file')",
+            "a package cannot be imported (libhdf",
+        ),
+        (
+            DRY_RUN,
+            "tvm",
+            "raise ImportError('first line\\nlast')",
+            "TVM cannot be imported (first line last)",
+        ),
+        (DRY_RUN, "tvm", "import os; os.abort()", "TVM cannot be imported (process killed by SIGABRT)"),
+    ],
+)
+def test_a_package_that_is_broken_is_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], package: str, code: str, said: str
+) -> None:
+    """What fails or dies while it is imported is named whole in one line, with what to do about it."""
+    (tmp_path / package).mkdir()
+    (tmp_path / package / "__init__.py").write_text(code, encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    command = [sys.executable, "-m", "abtune", *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.startswith(f"abtune: {said}")
+    assert "; run: pip install --force-reinstall" in done.stderr
+    assert "\x1b" not in done.stderr
 
 
 def test_a_trial_that_fails_is_a_problem(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

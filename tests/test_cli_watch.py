@@ -5,6 +5,8 @@ from __future__ import annotations
 import http.client
 import json
 import re
+import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -95,12 +97,13 @@ def server(store: Store) -> Iterator[int]:
         yield int(match[1])
         process.terminate()
         assert process.wait() == 130
+        assert process.stderr.read().strip() == "abtune: interrupted"
         timer.cancel()
 
 
-def get(port: int, path: str) -> tuple[int, str]:
+def get(port: int, path: str, host: str = "localhost:7") -> tuple[int, str]:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
-    connection.request("GET", path)
+    connection.request("GET", path, headers={"Host": host})
     answer = connection.getresponse()
     text = answer.read().decode()
     connection.close()
@@ -122,6 +125,20 @@ def test_a_browser_gets_a_page_that_refreshes(server: int, plan: Plan, store: St
     status, page = get(server, "/")
     assert status == 503
     assert "cannot be read" in page
+
+
+def test_pages_of_other_sites_get_nothing(server: int) -> None:
+    """A name that leads to this machine is refused (DNS rebinding); a tunnel from another port is not."""
+    assert get(server, "/", "evil.example")[0] == get(server, "/", "127.0.0.1.evil.example:80")[0] == 421
+    assert get(server, "/", "127.0.0.1:9999")[0] == 200
+
+
+def test_a_browser_that_goes_is_no_traceback(server: int) -> None:
+    """Its connection ends in an error of the system, of which nothing is said."""
+    with socket.create_connection(("127.0.0.1", server)) as browser:
+        browser.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        browser.sendall(b"GET / HT")
+    assert get(server, "/")[0] == 200
 
 
 def test_what_cannot_be_watched_is_one_line(run: Run) -> None:

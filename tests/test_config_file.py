@@ -66,6 +66,9 @@ def test_a_project_without_abtune_changes_nothing(run: Run, text: str) -> None:
         ('[measure]\nconfig = "mine:wide"', "abtune.toml: [measure] is no command with defaults"),
         ("analyze = 3", "abtune.toml: analyze is a table, such as [analyze]"),
         ("[analyze", "abtune.toml cannot be read: "),
+        (f"a = {'[' * 100_000}", "abtune.toml cannot be read: "),
+        ("#" * 2**20 + "\n", "abtune.toml cannot be read: it has more than 1 MiB"),
+        ('[analyze]\noutput = "victim"', "abtune.toml: output of analyze has to be typed"),
     ],
 )
 def test_a_mistake_is_one_line(run: Run, text: str, said: str) -> None:
@@ -74,6 +77,25 @@ def test_a_mistake_is_one_line(run: Run, text: str, said: str) -> None:
     assert (outcome.code, outcome.out) == (2, "")
     assert said in outcome.err
     assert "Traceback" not in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('candidate = "mine:wide"', "candidate of sweep would import a module, so it has to be typed"),
+        ('baseline = "mine:wide"', "baseline of sweep would import a module, so it has to be typed"),
+        ('scheduler = "tcp://203.0.113.1:8786"', "scheduler of sweep has to be typed"),
+        ('rpc-tracker = "203.0.113.1:9190"', "rpc-tracker of sweep has to be typed"),
+        ('out = "/somewhere/else.nc"', "out of sweep has to be typed"),
+    ],
+)
+def test_a_stranger_s_folder_runs_and_overwrites_nothing(run: Run, line: str, said: str) -> None:
+    """What imports, connects or writes has to be on the command line."""
+    Path("mine.py").write_text("raise SystemExit('imported')", encoding="utf-8")
+    Path("abtune.toml").write_text(f"[sweep]\n{line}\n", encoding="utf-8")
+    outcome = run("sweep", "--dry-run", "--target", "cpu")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert said in outcome.err
 
 
 def test_commands_without_defaults_do_not_read_it(run: Run) -> None:

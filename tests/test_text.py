@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from abtune.errors import InputError
 from abtune.text import (
     boost_decimals,
+    one_line,
     p_value,
     percent,
     percent_cell,
@@ -93,3 +94,12 @@ def test_percentages_are_written_out(fraction: float, plain: str, signed: str) -
     """Two significant digits or all before the point, never a power of ten, on either side of zero."""
     assert percent(fraction) == plain
     assert percent(fraction, signed=True) == signed
+
+
+def test_a_message_is_one_line_of_bounded_length() -> None:
+    """Escape sequences, line breaks and endless words never reach a terminal; beginning and end stay."""
+    assert one_line("a\n  b\x1b[2J\u202e") == "a b?[2J?"
+    assert one_line("x" * 400) == "x" * 400
+    assert one_line(f"no {'x' * 9000}; do that") == f"no {'x' * 80}...{'x' * 39}; do that"
+    words = one_line(f"first {'x ' * 9000} last")
+    assert (len(words) < 2000, words[:5], words[-4:]) == (True, "first", "last")

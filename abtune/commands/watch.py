@@ -7,14 +7,14 @@ import sys
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from abtune.commands.common.options import count_option
 from abtune.commands.common.output import emit, remark
 from abtune.commands.common.pages import DEFAULT_DATASET, Destination, report_options
-from abtune.errors import InputError, StoreError
+from abtune.errors import AbtuneError, InputError
 from abtune.text import NOTHING, count, microseconds, percent, percent_cell, span
 
 if TYPE_CHECKING:
@@ -131,7 +131,13 @@ def _serve(dataset: Path, port: int, every: int) -> None:
     refresh = f'<meta http-equiv="refresh" content="{every}">'
 
     class Handler(BaseHTTPRequestHandler):
+        timeout = 30  # of a connection that says nothing
+
         def do_GET(self) -> None:
+            # A page of another site could have its name lead here, and read what this machine alone may.
+            if self.headers.get("Host", "").partition(":")[0] not in {"127.0.0.1", "localhost"}:
+                self.send_error(421)
+                return
             if self.path != "/":
                 self.send_error(404)
                 return
@@ -146,8 +152,14 @@ def _serve(dataset: Path, port: int, every: int) -> None:
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as the base class calls it
             """Print nothing."""
 
+    class Server(ThreadingHTTPServer):
+        def handle_error(self, request: Any, client_address: Any) -> None:
+            """Say nothing of a browser that has gone."""
+            if not isinstance(sys.exception(), OSError):
+                super().handle_error(request, client_address)
+
     try:
-        server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        server = Server(("127.0.0.1", port), Handler)
     except OSError as error:
         raise InputError(
             f"port {port} cannot be used: {error.strerror}; --serve 0 takes a free one"
@@ -164,6 +176,6 @@ def _html(dataset: Path) -> tuple[str, int]:
 
     try:
         return render(Report(sections=(_section(dataset),))), 200
-    except StoreError as error:
+    except (AbtuneError, OSError) as error:
         page = (Heading(text=dataset.name, minor=False), Prose(text=str(error), remark=False))
         return render(Report(sections=(Section(name="", page=page, result=None),))), 503

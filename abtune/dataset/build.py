@@ -177,7 +177,7 @@ def _coerce(name: str, value: npt.ArrayLike, variable: Variable) -> npt.NDArray[
         validate_flags(name, variable, whole)  # as int8, 256 would be 0
         return whole.astype(np.int8)
     if isinstance(value, np.ma.MaskedArray):
-        value = np.ma.filled(value.astype("datetime64[ms]"), np.datetime64("NaT"))
+        value = np.ma.filled(value.astype("datetime64[ms]"), np.datetime64("NaT", "ms"))
     try:  # whole milliseconds survive the file
         return np.asarray(value, dtype="datetime64[ms]").astype("datetime64[ns]")
     except (TypeError, ValueError) as error:

@@ -16,7 +16,7 @@ import xarray as xr
 from abtune.dataset.check import check_attrs, validate
 from abtune.dataset.schema import VARIABLES
 from abtune.errors import DatasetError, InputError, StoreError, unknown_name
-from abtune.files import LIMIT_VARIABLE, is_netcdf, most_gib, replacing
+from abtune.files import LIMIT_VARIABLE, followed, is_netcdf, most_gib, replacing
 
 BUNDLED: Mapping[str, str] = {
     "tvm14009-rtx3080": "the table of apache/tvm#14009: 29 shapes, one run a cell, RTX 3080",
@@ -125,9 +125,9 @@ def write_dataset(dataset: xr.Dataset, path: str | os.PathLike[str], *, remedy: 
 def place_for(path: str | os.PathLike[str]) -> Path:
     """Return where a dataset is to be put, links followed, after checking that a file can be there."""
     try:
-        place = Path(path).resolve()
+        place = followed(Path(path))
         known, regular, folder = place.exists(), place.is_file(), place.parent.is_dir()
-    except (OSError, ValueError, RuntimeError) as error:  # a circle of links is a RuntimeError
+    except (OSError, ValueError) as error:
         raise StoreError(f"cannot write {path}: {_reason(error)}; give another place with --out") from None
     if known and not regular:  # renaming over a device would replace the device
         raise StoreError(f"cannot write {path}: it is not a regular file; give another place with --out")

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from abtune.errors import DatasetError, InputError, unknown_name
+from abtune.files import followed
 from abtune.ingest.texts import read_text
 
 FIELDS = ("config", "shape", "seed")
@@ -108,9 +109,8 @@ def check_once(paths: Iterable[Path]) -> None:
 def _target(path: Path) -> Path:
     """Return where a path leads, links followed; one that cannot be followed is refused."""
     try:
-        path.exists()  # a name may be too long
-        return path.resolve()
-    except (OSError, ValueError, RuntimeError) as error:  # a circle of links is a RuntimeError
+        return followed(path)
+    except (OSError, ValueError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise InputError(f"cannot read {path}: {reason}") from None
 

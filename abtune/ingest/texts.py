@@ -52,22 +52,36 @@ def read_beginning(path: Path) -> str:
         return ""
 
 
+def load_bytes(path: Path) -> bytes:
+    """Return what a file holds."""
+    try:
+        return b"".join(_chunks(path))
+    except OSError as error:
+        raise DatasetError(f"cannot read {path}: {error.strerror or error}") from None
+
+
 def _decoded(path: Path) -> Iterator[str]:
-    """Yield the text piece by piece, so that the first wrong byte or one too many ends it."""
-    limit, size = most_gib(_LIMIT), 0
+    """Yield the text piece by piece, so that the first wrong byte ends it."""
     decoder = codecs.getincrementaldecoder("utf-8-sig")()
+    for number, chunk in enumerate(_chunks(path)):
+        if not number and chunk.startswith(_NETCDF):
+            raise DatasetError(f"{path}: is netCDF, not a text; if it is a dataset: abtune analyze")
+        if b"\0" in chunk:
+            raise DatasetError(f"{path}: not a text in UTF-8; convert it, or give the right file")
+        yield decoder.decode(chunk)
+    yield decoder.decode(b"", final=True)
+
+
+def _chunks(path: Path) -> Iterator[bytes]:
+    """Yield what a file holds piece by piece, up to the limit."""
+    limit, size = most_gib(_LIMIT), 0
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK):
-            if not size and chunk.startswith(_NETCDF):
-                raise DatasetError(f"{path}: is netCDF, not a text; if it is a dataset: abtune analyze")
             size += len(chunk)
             if size > limit * 2**30:
                 remedy = f"give a smaller file, or set {LIMIT_VARIABLE}"
                 raise DatasetError(f"{path}: has more than {limit:g} GiB, the most that is read; {remedy}")
-            if b"\0" in chunk:
-                raise DatasetError(f"{path}: not a text in UTF-8; convert it, or give the right file")
-            yield decoder.decode(chunk)
-    yield decoder.decode(b"", final=True)
+            yield chunk
 
 
 class _RepeatedKeyError(Exception):

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from abtune.errors import StoreError
-from abtune.files import is_netcdf, replacing, same_file
+from abtune.files import followed, is_netcdf, replacing, same_file
 
 
 def check_place(path: Path, inputs: Iterable[str | Path] = ()) -> None:
@@ -30,12 +30,11 @@ def write_bytes(content: bytes, path: Path) -> None:
     # A link is followed. A device or pipe is written directly, because renaming would replace it.
     check_place(path)
     try:
-        target = path.resolve()
+        target = followed(path)
         if target.exists() and not target.is_file():
             target.write_bytes(content)
             return
         with replacing(target) as temporary:
             temporary.write_bytes(content)
-    except (OSError, RuntimeError) as error:  # a circle of links is a RuntimeError
-        reason = error.strerror if isinstance(error, OSError) else None
-        raise StoreError(f"cannot write {path}: {reason or error}") from None
+    except OSError as error:
+        raise StoreError(f"cannot write {path}: {error.strerror or error}") from None

@@ -222,7 +222,10 @@ def test_durations_are_converted_to_seconds(small: xr.Dataset, unit: str, per_se
             np.array([[[1, 2], [3, 4]]], dtype="m8[M]"),
             r"latency holds timedelta64\[M\], which is no time in sec",
         ),
-        (np.array([[[1, 2], [3, 4]]], dtype="m8"), "latency holds timedelta64, which is no time in seconds"),
+        (
+            np.array([[[1, 2], [3, 4]]], dtype="m8[Y]"),
+            r"latency holds timedelta64\[Y\], which is no time in seconds",
+        ),
         ([[[10**400, 1], [1, 1]]], "latency is not an array of numbers: int too large"),
     ],
 )

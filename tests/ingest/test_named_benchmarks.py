@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from import_samples import SAMPLES
 
@@ -71,6 +72,42 @@ def test_nvbench_has_the_mean_of_each_state() -> None:
         "fill Device=0",
     ]
     assert latency.values[:, 0, 0].ravel().tolist() == [4.46e-6, 1.25e-5, 2.5e-6]
+
+
+def with_samples(name: str = "f-bin/0.bin") -> dict[str, Any]:
+    """Return a state as --jsonbin writes it (nvbench/json_printer.cu), with three samples."""
+    data = [
+        {"name": "filename", "type": "string", "value": name},
+        {"name": "size", "type": "int64", "value": "3"},
+    ]
+    file = {"tag": "nv/json/bin:nv/cold/sample_times", "name": "Sample Times File", "data": data}
+    return {"name": "s", "summaries": [MEAN, file], "is_skipped": False}
+
+
+def test_nvbench_samples_are_read_where_they_lie_beside(tmp_path: Path) -> None:
+    """Samples in float32 become repeats; without them the mean is read, and the import says so."""
+    (tmp_path / "f").write_text(nvbench(with_samples()), encoding="utf-8")
+    alone = read("nvbench", f"a={tmp_path / 'f'}")
+    assert alone.dataset["latency"].values.ravel().tolist() == [1e-6]
+    assert alone.notes[1].endswith("the samples in f-bin are not beside it, so states have their mean alone")
+    (tmp_path / "f-bin").mkdir()
+    samples = np.array([0.9e-6, 0.9e-6, 1.2e-6], "<f4")
+    samples.tofile(tmp_path / "f-bin" / "0.bin")
+    both = read("nvbench", f"a={tmp_path / 'f'}")
+    assert both.dataset["latency"].values.ravel().tolist() == samples.astype(float).tolist()
+    assert len(both.notes) == 1
+    for written in (b"", b"\0" * 12, samples.tobytes()[:-1], (2 * samples).tobytes()):
+        (tmp_path / "f-bin" / "0.bin").write_bytes(written)
+        with pytest.raises(AbtuneError, match=r"0\.bin: a time must be pos|has other samples than the JSON"):
+            read("nvbench", f"a={tmp_path / 'f'}")
+
+
+@pytest.mark.parametrize("name", ["/etc/passwd", "../f-bin/0.bin", "..-bin/../0.bin", "f-bin/\0.bin", 7])
+def test_nvbench_samples_lie_nowhere_else(tmp_path: Path, name: Any) -> None:
+    """A stranger's JSON cannot name a file of the reader's machine."""
+    (tmp_path / "f").write_text(nvbench(with_samples(name)), encoding="utf-8")
+    with pytest.raises(AbtuneError, match="is no file of samples beside the JSON"):
+        read("nvbench", f"a={tmp_path / 'f'}")
 
 
 def test_names_may_be_configurations() -> None:

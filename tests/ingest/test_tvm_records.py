@@ -48,6 +48,14 @@ def test_ansor_tasks_have_their_workload_key() -> None:
     assert read(path, shape="M=128_N=128_K=128").dataset["workload"].values.tolist() == ["gemm_nn"]
 
 
+def test_records_of_the_real_tuner() -> None:
+    """Logs in TVM's repository are read, also an older one that begins with a comment."""
+    dataset = read(f"new={RECORDS}/ansor-2.json").dataset
+    assert dataset["shape"].values.tolist() == ['["matmul_add", 1024, 1024, 1024, "float32"]']
+    assert dataset["latency"].item() == 0.0044742
+    assert read(f"new={RECORDS}/ansor-3.json").dataset.sizes["shape"] == 2
+
+
 def test_a_file_may_hold_several_tasks(tmp_path: Path) -> None:
     """Each is a shape, and one label cannot name both."""
     (tmp_path / "f").write_text(OK + "\n" + OK.replace('"k"', '"l"') + "\n", encoding="utf-8")

@@ -12,6 +12,9 @@ from abtune.errors import InputError, unknown_name
 
 # Commands whose defaults a file may set. `measure --config` imports modules, so it has to be typed.
 COMMANDS = ("sweep", "analyze", "plot", "power", "compare", "calibrate")
+# A file that came with a folder may not say what to overwrite, and which host may run code here.
+_TYPED = {"out", "output", "figure", "scheduler", "rpc-tracker", "rpc-key"}
+_MOST_BYTES = 2**20
 
 
 def defaults_of(command: click.Command, ctx: click.Context) -> tuple[dict[str, Any], str]:
@@ -27,6 +30,8 @@ def defaults_of(command: click.Command, ctx: click.Context) -> tuple[dict[str, A
     for name, value in tables.get(str(command.name), {}).items():
         if name not in known or name == "help":
             raise unknown_name(f"option of {command.name} in {path}", name, known)
+        if name in _TYPED:
+            raise InputError(f"{path}: {name} of {command.name} has to be typed; take it out of the file")
         values[str(known[name].name)] = _value(f"{path}: {name} of {command.name}", known[name], value)
     return values, str(path) if values else ""
 
@@ -45,9 +50,11 @@ def _tables(path: Path, needs: str = "") -> dict[str, Any]:
     import tomllib
 
     try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise ValueError("it has more than 1 MiB")
         text = path.read_text(encoding="utf-8")
         return tomllib.loads(text) if needs in text else {}
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path} cannot be read: {error}") from None
 
 
@@ -69,4 +76,6 @@ def _value(place: str, option: click.Option, value: Any) -> Any:
     if isinstance(value, list) and not option.multiple:
         raise InputError(f"{place} is one value, not a list")
     texts = [str(one) for one in values]
+    if place.endswith(("baseline of sweep", "candidate of sweep")) and ":" in texts[0]:
+        raise InputError(f"{place} would import a module, so it has to be typed; take it out of the file")
     return texts if option.multiple else texts[0]

@@ -11,6 +11,7 @@ from typing import TextIO
 import click
 
 from abtune.errors import StoreError
+from abtune.text import one_line
 
 
 def emit(text: str) -> None:
@@ -31,7 +32,7 @@ def emit(text: str) -> None:
 def remark(text: str) -> None:
     """Write a line to the standard error; whether anybody can read it changes nothing."""
     try:
-        click.echo(text, err=True)
+        click.echo(one_line(text), err=True)
     except OSError:
         abandon(sys.stderr)
 

@@ -30,7 +30,7 @@ _T4_STATUS: Mapping[str, TrialStatus] = {
     "timeout": TrialStatus.TIMED_OUT,
     "constraints": TrialStatus.NOT_RUN,
 }
-_TVM = re.compile(r'\s*\{\s*("input"\s*:\s*\[\s*"|"i"\s*:\s*\[\s*\[\s*")')
+_TVM = re.compile(r'(?:#[^\n]*\n)*\s*\{\s*("input"\s*:\s*\[\s*"|"i"\s*:\s*\[\s*\[\s*")')
 # MeasureErrorNo, which both tools share: instantiation, compilation, run, answer, time limits, unknown.
 _TVM_STATUS = (
     TrialStatus.OK,
@@ -100,7 +100,7 @@ def _t4_trial(result: Any, where: str) -> _Trial:
 def _tvm_records(text: str) -> dict[str, list[_Trial]]:
     tasks: dict[str, list[_Trial]] = {}
     for number, line in enumerate(text.splitlines(), start=1):
-        if line.strip():
+        if line.strip() and not line.startswith("#"):  # TVM's readers skip comments too
             task, trial = _tvm_record(line, f"line {number}")
             tasks.setdefault(task, []).append(trial)
     return tasks

@@ -9,8 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from abtune.errors import DatasetError
-from abtune.ingest.texts import load_text, parse_json
+from abtune.ingest.texts import load_bytes, load_text, parse_json
 from abtune.ingest.timings.named import named_importer
 from abtune.ingest.timings.timing_cells import FileCell
 from abtune.ingest.units import to_seconds
@@ -19,7 +21,7 @@ from abtune.text import shortened
 _CRITERION = re.compile(r'\s*\{\s*"(sampling_mode"\s*:\s*"\w{1,20}"\s*,\s*"iters|iters)"\s*:\s*\[')
 _GO_LINE = re.compile(r"^Benchmark\S*[ \t]+\d+[ \t]", re.M)
 _NVBENCH = re.compile(r'"nvbench"\s*:\s*\{')
-_NVBENCH_MEAN = "nv/cold/time/gpu/mean"
+_NVBENCH_MEAN, _NVBENCH_SAMPLES = "nv/cold/time/gpu/mean", "nv/json/bin:nv/cold/sample_times"
 _PYPERF = re.compile(r'\s*\{\s*"benchmarks"\s*:\s*\[\s*\{\s*"(metadata|runs)"')
 
 
@@ -104,8 +106,8 @@ def _go_bench(text: str, _path: Path) -> Iterator[FileCell]:
         yield FileCell(where=f"line {first[name][0]}", name=label, rounds=(tuple(times),))
 
 
-def _nvbench(text: str, _path: Path) -> Iterator[FileCell]:
-    """Yield the states that were measured, each with the mean of its isolated GPU times."""
+def _nvbench(text: str, path: Path) -> Iterator[FileCell]:
+    """Yield the states that were measured, each with its isolated GPU times, or their mean."""
     match parse_json(text):
         case {"meta": dict(), "benchmarks": [*benchmarks]}:
             pass
@@ -115,12 +117,12 @@ def _nvbench(text: str, _path: Path) -> Iterator[FileCell]:
         match benchmark:
             case {"name": str(name), "states": [*states]}:
                 for index, state in enumerate(states):
-                    yield from _nvbench_state(name, state, f"benchmarks[{number}].states[{index}]")
+                    yield from _nvbench_state(name, state, f"benchmarks[{number}].states[{index}]", path)
             case _:
                 raise DatasetError(f"benchmarks[{number}]: has no name or no states; it is damaged")
 
 
-def _nvbench_state(benchmark: str, state: Any, where: str) -> Iterator[FileCell]:
+def _nvbench_state(benchmark: str, state: Any, where: str, path: Path) -> Iterator[FileCell]:
     match state:
         case {"is_skipped": True}:
             return
@@ -128,13 +130,42 @@ def _nvbench_state(benchmark: str, state: Any, where: str) -> Iterator[FileCell]
             pass
         case _:
             raise DatasetError(f"{where}: has no name or no summaries; the file is damaged")
+    named: dict[str, dict[str, Any]] = {}
     for summary in summaries:
         match summary:
-            case {"tag": tag, "data": [{"name": "value", "value": value}, *_]} if tag == _NVBENCH_MEAN:
-                seconds = to_seconds(value, "s", f"{where}: {_NVBENCH_MEAN}")
-                yield FileCell(where=where, name=f"{benchmark} {name}".strip(), rounds=((seconds,),))
-                return
-    raise DatasetError(f"{where}: has no {_NVBENCH_MEAN}; abtune reads isolated GPU times only")
+            case {"tag": str(tag), "data": [*data]}:
+                pairs = [value for value in data if isinstance(value, dict)]
+                named[tag] = {str(value.get("name")): value.get("value") for value in pairs}
+    if "value" not in named.get(_NVBENCH_MEAN, {}):
+        raise DatasetError(f"{where}: has no {_NVBENCH_MEAN}; abtune reads isolated GPU times only")
+    mean = to_seconds(named[_NVBENCH_MEAN]["value"], "s", f"{where}: {_NVBENCH_MEAN}")
+    name, note = f"{benchmark} {name}".strip(), ""
+    times: tuple[float, ...] = (mean,)
+    if "filename" in (samples := named.get(_NVBENCH_SAMPLES, {})):
+        place = _beside(path, samples["filename"], where)
+        if place.is_file():
+            times = _nvbench_samples(place, mean, where)
+        else:
+            note = f"the samples in {place.parent.name} are not beside it, so states have their mean alone"
+    yield FileCell(where=where, name=name, rounds=(times,), note=note)
+
+
+def _beside(path: Path, name: Any, where: str) -> Path:
+    """Return the file of samples in the folder beside the JSON; a name that leads elsewhere is refused."""
+    parts = re.fullmatch(r"([^/\\\0]+-bin)[/\\]([0-9]+\.bin)", name) if isinstance(name, str) else None
+    if parts is None:
+        raise DatasetError(f"{where}: {shortened(repr(name))} is no file of samples beside the JSON")
+    return path.parent / parts[1] / parts[2]
+
+
+def _nvbench_samples(place: Path, mean: float, where: str) -> tuple[float, ...]:
+    """Return the samples that --jsonbin wrote, in float32; they have the mean that the JSON has."""
+    written = load_bytes(place)
+    samples = np.frombuffer(written[: len(written) // 4 * 4], dtype="<f4").tolist()
+    times = tuple(to_seconds(sample, "s", f"{where}: {place.name}") for sample in samples)
+    if len(written) % 4 or not times or not math.isclose(math.fsum(times) / len(times), mean, rel_tol=1e-4):
+        raise DatasetError(f"{where}: {place} has other samples than the JSON; copy both from one run")
+    return times
 
 
 def _pyperf(text: str, _path: Path) -> Iterator[FileCell]:
@@ -208,10 +239,10 @@ NVBENCH = named_importer(
     lambda text: (
         text.lstrip().startswith("{") and '"meta"' in text[:99] and bool(_NVBENCH.search(text[:9_999]))
     ),
-    summary="""Read the JSON of nvbench, written with --json.
+    summary="""Read the JSON of nvbench, written with --json or --jsonbin.
 
-    Each of the FILES is a seed. It has one time for each state: the mean of its isolated GPU times. Skipped
-    states are left out.""",
+    Each of the FILES is a seed. With --jsonbin, the samples of isolated GPU times beside it are repeats;
+    else a state has their mean. Skipped states are left out.""",
     example="--run old='old-*.json' --run new='new-*.json'",
 )
 PYPERF = named_importer(

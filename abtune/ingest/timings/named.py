@@ -39,7 +39,8 @@ def named_importer(
                 known = (source.config, source.shape, cell.name)
                 cells.append(replace(cell, seed=None if source.seed_in_path else seeds[known]))
                 seeds[known] += 1
-            readings[source] = Reading(cells=tuple(cells))
+            notes = dict.fromkeys(cell.note for cell in cells if cell.note)
+            readings[source] = Reading(cells=tuple(cells), notes=tuple(notes))
         return import_readings(readings, shape=values["shape"], seed=seed)
 
     return Importer(

@@ -45,6 +45,7 @@ class FileCell:
     config: str | None = None
     seed: int | None = None  # None if the file does not tell
     labels: tuple[str, ...] = ()  # the names of the rounds in the file; empty if they have none
+    note: str = ""  # what is missing, for the user
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

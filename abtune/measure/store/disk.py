@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from abtune.errors import StoreError
-from abtune.files import replacing
+from abtune.files import LIMIT_VARIABLE, most_gib, replacing
 
 # Files end short where a disk, a quota or a limit on the size of files is reached.
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -23,6 +23,8 @@ _UNREADABLE = (
     *(OSError, EOFError, zlib.error),
     *(ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError),
 )
+# The most GiB that is read of one file.
+_LIMIT = 1.0
 _REDO = "remove it to have that part done again"
 
 T = TypeVar("T")
@@ -47,11 +49,23 @@ def _plain(value: Any) -> Any:
 def read_json(path: Path, parse: Callable[[Any], T], advice: str = _REDO) -> T:
     """Return what `parse` makes of the content of a JSON file."""
     try:
-        data = path.read_bytes()
-        return parse(json.loads(gzip.decompress(data) if path.suffix == ".gz" else data))
+        return parse(json.loads(_content(path)))
     except _UNREADABLE as error:
         reason = str(error) or type(error).__name__
         raise StoreError(f"{path} cannot be read ({reason}); {advice}") from None
+
+
+def _content(path: Path) -> bytes:
+    """Return what a file holds, unpacked, up to the limit."""
+    if path.exists() and not path.is_file():
+        raise ValueError("it is no regular file")
+    limit, data = most_gib(_LIMIT), bytearray()
+    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+        while chunk := file.read(2**20):
+            data += chunk
+            if len(data) > limit * 2**30:
+                raise ValueError(f"it has more than {limit:g} GiB; {LIMIT_VARIABLE} sets another limit")
+    return bytes(data)
 
 
 @contextlib.contextmanager

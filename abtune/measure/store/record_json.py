@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import itertools
+import math
 from dataclasses import fields
 from typing import Any
 
@@ -26,10 +27,10 @@ def record_from_json(content: dict[str, Any]) -> RunRecord:
     record = RunRecord(**content)
     _require_labels(record, *_TEXTS)
     _require("seed", record.seed, int)
-    for name in ("search_latency", "tuning_time"):
-        _require_number(name, getattr(record, name))
+    _require_number("tuning_time", record.tuning_time)
+    _require_time("search_latency", record.search_latency)
     for value in record.trial_latency:
-        _require_number("trial_latency", value)
+        _require_time("trial_latency", value)
     for moment in (record.started, record.finished):
         np.datetime64(moment)
     if len(record.trial_latency) != len(record.trial_status):
@@ -73,8 +74,10 @@ def _require_rounds(latency: list[list[float]], *states: list[float]) -> None:
     lengths = {len(latency), *map(len, states)}
     if len(lengths) > 1 or len({len(repeats) for repeats in latency}) > 1:
         raise ValueError("its rounds have different lengths")
-    for value in itertools.chain(*latency, *states):
-        _require_number("a timing", value)
+    for value in itertools.chain(*latency):
+        _require_time("a timing", value)
+    for value in itertools.chain(*states):
+        _require_number("a state of the device", value)
 
 
 def _require_labels(record: object, *names: str) -> None:
@@ -87,6 +90,13 @@ def _require_number(name: str, value: object) -> None:
     """Refuse what is no number, or is too large for one."""
     _require(name, value, _NUMBER)
     float(value)  # type: ignore[arg-type]
+
+
+def _require_time(name: str, value: object) -> None:
+    """Refuse what is no number of seconds, which is NaN where nothing was timed."""
+    _require_number(name, value)
+    if value <= 0 or value == math.inf:  # type: ignore[operator]
+        raise ValueError(f"{name} is {value!r}, which is no time")
 
 
 def _require(name: str, value: object, kind: type | tuple[type, ...]) -> None:

@@ -9,12 +9,16 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from abtune.dataset.schema import RunStatus
 from abtune.errors import StoreError
 from abtune.measure.plan.records import RunRecord, run_key
+from abtune.measure.store.disk import read_json
 from abtune.measure.store.store import Store
 
+# No sweep has as many.
+_MOST_RUNS = 1_000_000
 # The log latencies of winners as their searches timed them, by shape and configuration.
 Winners = Mapping[tuple[str, str], Sequence[float]]
 
@@ -52,9 +56,10 @@ def read_state(store: Store) -> SweepState:
     if not store.description.exists():
         done = f"; abtune analyze {store.dataset} reads what it has" if store.dataset.exists() else ""
         raise StoreError(f"no sweep is at work on {store.dataset}: there is no {store.description}{done}")
-    identity, records = store.about()["identity"], store.records()
-    configs = tuple(str(config["name"]) for config in identity["configs"])
-    plan = store.planned()
+    configs, trials = read_json(store.description, _asked, "remove its folder to begin anew")
+    records, plan = store.records(), store.planned()
+    if len(plan.shapes) * len(configs) * len(plan.seeds) > _MOST_RUNS:
+        raise StoreError(f"{store.description} plans more than {_MOST_RUNS:,} runs; it is damaged")
     by_shape: dict[str, list[RunRecord]] = defaultdict(list, {shape: [] for shape in plan.shapes})
     for record in records:
         by_shape[record.shape].append(record)
@@ -73,7 +78,7 @@ def read_state(store: Store) -> SweepState:
         searching=len(searches),
         measured=len(store.rounds()),
         changed=max(map(_changed, store.folder.rglob("*"))),
-        seconds_left=_seconds_left(store, planned * int(identity["settings"]["trials"]), records, searches),
+        seconds_left=_seconds_left(store, planned * trials, records, searches),
         boost=math.expm1(statistics.mean(known)) if known else math.nan,
         compared=len(known),
         shapes=tuple(
@@ -89,6 +94,13 @@ def read_state(store: Store) -> SweepState:
             for shape, of_shape in by_shape.items()
         ),
     )
+
+
+def _asked(content: dict[str, Any]) -> tuple[tuple[str, ...], int]:
+    """Return the names of the configurations, and the trials of a run."""
+    identity = content["identity"]
+    first, *others = (str(config["name"]) for config in identity["configs"])
+    return (first, *others), int(identity["settings"]["trials"])
 
 
 def log_latencies(records: Iterable[RunRecord]) -> dict[tuple[str, str], list[float]]:

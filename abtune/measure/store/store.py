@@ -281,7 +281,11 @@ def _number_of_trials(path: Path, changed: int) -> int:  # noqa: ARG001 - a chan
 
 def _about(content: dict[str, Any]) -> dict[str, Any]:
     identity, about = content["identity"], content["about"]
-    return {**content, "identity": {**identity, "settings": identity["settings"]}, "about": {**about}}
+    if not all(isinstance(config["name"], str) for config in identity["configs"]):
+        raise TypeError("a configuration has no name")
+    if not all(isinstance(fact, str | int | float) for fact in [about["title"], *about.values()]):
+        raise TypeError("a fact about it is neither text nor number")
+    return {**content, "identity": {**identity, "settings": {**identity["settings"]}}, "about": {**about}}
 
 
 def _planned(content: dict[str, Any]) -> Planned:

@@ -8,6 +8,7 @@ from typing import Any
 
 from abtune.errors import TargetError
 from abtune.measure.tvm.cuda import nvrtc
+from abtune.text import one_line, shortened
 
 __all__ = ["load_tensor_intrinsics", "ms", "shash2hex", "te", "topi", "tvm"]
 
@@ -27,8 +28,9 @@ def _import_tvm() -> Any:
     try:
         import tvm
     except Exception as error:
+        why = shortened(one_line(str(error)), 300)
         raise TargetError(
-            f"TVM cannot be imported ({error}); run: pip install --force-reinstall 'abtune[sweep]'"
+            f"TVM cannot be imported ({why}); run: pip install --force-reinstall 'abtune[sweep]'"
         ) from error
     finally:
         if is_hidden:

@@ -48,6 +48,10 @@ def find_target(spec: str, remote: str = "") -> TargetFacts:
         try:
             facts: TargetFacts = slot.call("describe_target", spec, remote, timeout=120.0)
         except ChildError as error:
+            how = str(error).partition(f"importing {TVM_MODULE}: ")[2]
+            if how:
+                remedy = "run: pip install --force-reinstall 'abtune[sweep]'"
+                raise TargetError(f"TVM cannot be imported ({how}); {remedy}") from None
             reason = str(error).removeprefix("describe_target: ").removeprefix("starting: ")
             raise TargetError(reason.removeprefix("TargetError: ")) from None
     return facts

@@ -107,3 +107,28 @@ def test_a_damaged_plan_is_one_line(kept: Store, planned: object) -> None:
     kept.save_about({**kept.about(), "planned": planned})
     with pytest.raises(StoreError, match=r"sweep\.json cannot be read"):
         read_state(kept)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"configs": []},
+        {"configs": [7]},
+        {"configs": "ab"},
+        {"settings": {}},
+        {"settings": {"trials": 1e400}},
+        {"settings": {"trials": "many"}},
+    ],
+)
+def test_a_stranger_s_description_is_one_line(kept: Store, changes: dict[str, object]) -> None:
+    content = kept.about()
+    kept.save_about({**content, "identity": {**content["identity"], **changes}})
+    with pytest.raises(StoreError, match=r"sweep\.json cannot be read"):
+        read_state(kept)
+
+
+def test_a_plan_that_no_memory_holds_is_refused(kept: Store) -> None:
+    planned = {"shapes": [f"s{number}" for number in range(5000)], "seeds": list(range(5000))}
+    kept.save_about({**kept.about(), "planned": planned})
+    with pytest.raises(StoreError, match="plans more than 1,000,000 runs"):
+        read_state(kept)
