@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import xarray as xr
 
+from abtune.compare.claims import FEWEST_PAIRS
 from abtune.compare.gates import ONE_PAIR, ONE_RUN, found_nothing
 from abtune.compare.results import Comparison, Verdict
 from abtune.compare.settings import Settings
@@ -99,6 +100,7 @@ def of_design(sides: tuple[Samples, Samples], rows: Sequence[Comparison], settin
         *_about_interval(settings, fewest),
         *_about_correction(settings, len(judged)),
         *_about_test(settings, fewest),
+        *_about_counts(rows, settings),
         *_about_estimand(settings),
         *_about_resolution(judged, rows, settings),
         *_about_few_against_many(judged, settings),
@@ -205,6 +207,16 @@ def _about_test(settings: Settings, fewest: int) -> Iterator[str]:
     )
     if fewest < _FEW_FOR_MODERATION:
         yield f"At {fewest} seeds it makes a false claim in up to 9% of reports of 29 shapes."
+
+
+def _about_counts(rows: Sequence[Comparison], settings: Settings) -> Iterator[str]:
+    few = sum(min(row.baseline.n, row.candidate.n) < FEWEST_PAIRS for row in rows)
+    if settings.paired and few and len(rows) > 1:
+        which = "all shapes" if few == len(rows) else f"{few} of {len(rows)} shapes"
+        yield (
+            f"At-least counts need {FEWEST_PAIRS} pairs per shape. They leave out {which} with fewer, "
+            "whose verdicts alone count."
+        )
 
 
 def _about_estimand(settings: Settings) -> Iterator[str]:

@@ -24,6 +24,8 @@ from abtune.text import count, limit_cell, percent_cell, plain_percent
 FASTER, NOT_SLOWER, SLOWER = "faster", "not slower", "slower"
 # Slowdowns that are looked at beside the tolerance.
 TOLERANCES = (0.02, 0.05, 0.1)
+# A shape with fewer pairs is counted by its verdict alone: too few seeds show what shapes share.
+FEWEST_PAIRS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +43,8 @@ def make_claims(
     if one_sided is None:
         return Claims()
     valid = np.array([row.verdict is not Verdict.INVALID for row in rows])
-    tests = _Tests(samples, one_sided, valid, settings.alpha)
+    enough = samples.sizes[:, 0] >= FEWEST_PAIRS if samples.paired else valid
+    tests = _Tests(samples, one_sided, valid & enough, settings.alpha)
     kinds = dict.fromkeys(row.workload for row in rows if row.workload)
     chosen: dict[str | None, Booleans] = {None: np.ones(len(rows), dtype=bool)}
     if len(kinds) > 1:
@@ -60,19 +63,19 @@ class _Tests:
 
     samples: TwoSample
     one_sided: OneSided
-    valid: Booleans
+    usable: Booleans  # shapes that are tested; the others count against claims
     alpha: float
 
     def at_least(self, which: Booleans, threshold: float, *, swapped: bool = False) -> int:
         """Return how many of some shapes are beyond a threshold at least, log scale."""
         one_sided = self.one_sided.swapped() if swapped else self.one_sided
-        p = np.where(self.valid, one_sided.p_above(threshold), np.nan)[which]
+        p = np.where(self.usable, one_sided.p_above(threshold), np.nan)[which]
         return at_least(p, correlation=self._correlation(which), alpha=self.alpha)
 
     def _correlation(self, which: Booleans) -> float:
         """Return how the tests of two shapes are correlated, by what the runs of a seed share."""
         error = self.one_sided.estimate.error
-        used = which & self.valid & (error > 0)
+        used = which & self.usable & (error > 0)
         scale = error[used][:, np.newaxis]
         standard = TwoSample.without_floor(
             self.samples.first[used] / scale, self.samples.second[used] / scale

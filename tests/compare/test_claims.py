@@ -243,3 +243,16 @@ def test_an_analysis_as_a_dataset_survives_a_file(tmp_path: Path) -> None:
         assert bool(made["p_rank"].isnull().all()) is not bool(options)
         assert (made.attrs["candidate"], made.attrs["margin"]) == ("async", 0.02)
         assert made["latency_baseline"].attrs["units"] == "s"
+
+
+@pytest.mark.parametrize(("pairs", "counted"), [(4, False), (5, True)])
+def test_few_pairs_are_not_counted_together(pairs: int, *, counted: bool) -> None:
+    """Of four pairs nobody can tell what the shapes of a seed share, so only verdicts count."""
+    rng = np.random.default_rng(5)
+    latency = np.exp(rng.normal(0, 0.05, (29, 2, pairs, 1, 1)) - 0.1 * np.eye(2)[1][:, None, None, None])
+    dataset = abtune.make_dataset(
+        latency, shapes=[f"s{i}" for i in range(29)], configs=["a", "b"], design="shared"
+    )
+    analysis = abtune.analyze(dataset)
+    assert (claimed(analysis, "faster") > 10) is counted
+    assert any("At-least counts need 5 pairs" in caveat for caveat in analysis.caveats) is not counted
