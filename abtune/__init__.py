@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from abtune.dataset.schema import RunStatus, TrialOrigin, TrialStatus
     from abtune.errors import AbtuneError
     from abtune.sections.change.change import Change, compare_datasets
+    from abtune.sections.change.history import History, history
     from abtune.sections.section_registry import describe
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "Change",
     "Comparison",
     "Configuration",
+    "History",
     "RunStatus",
     "TrialOrigin",
     "TrialStatus",
@@ -39,6 +41,7 @@ __all__ = [
     "analyze_all",
     "compare_datasets",
     "describe",
+    "history",
     "make_dataset",
     "open_dataset",
     "save_dataset",
@@ -51,6 +54,7 @@ _HOME = {
     "Change": "abtune.sections.change.change",
     "Comparison": "abtune.compare.results",
     "Configuration": "abtune.configurations",
+    "History": "abtune.sections.change.history",
     "RunStatus": "abtune.dataset.schema",
     "TrialOrigin": "abtune.dataset.schema",
     "TrialStatus": "abtune.dataset.schema",
@@ -60,6 +64,7 @@ _HOME = {
     "analyze_all": "abtune.compare.compare",
     "compare_datasets": "abtune.sections.change.change",
     "describe": "abtune.sections.section_registry",
+    "history": "abtune.sections.change.history",
     "make_dataset": "abtune.dataset.build",
     "open_dataset": "abtune.dataset.netcdf",
     "save_dataset": "abtune.dataset.netcdf",

@@ -11,7 +11,7 @@ import click
 from abtune.errors import InputError, unknown_name
 
 # Commands whose defaults a file may set. `measure --config` imports modules, so it has to be typed.
-COMMANDS = ("sweep", "analyze", "plot", "power", "compare", "calibrate")
+COMMANDS = ("sweep", "analyze", "plot", "power", "compare", "history", "calibrate")
 
 
 def defaults_of(command: click.Command, ctx: click.Context) -> tuple[dict[str, Any], str]:

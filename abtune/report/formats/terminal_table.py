@@ -134,7 +134,7 @@ def _fit(grids: Sequence[Grid], console: Console) -> Fit:
         spare -= wider - widths[index]
         widths[index] = wider
     gone = [index for index in range(len(columns)) if index not in widths]
-    missing = [grids[0].columns[index].heading for index in gone if index not in texts]
+    missing = dict.fromkeys(grids[0].columns[index].heading for index in gone if index not in texts)
     names = ", ".join(name.replace(" ", "\xa0") for name in missing)
     return Fit(
         label_width=layout.label_width,
