@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from abtune.errors import AbtuneError
     from abtune.sections.change.change import Change, compare_datasets
     from abtune.sections.change.history import History, history
+    from abtune.sections.power.planning import power
+    from abtune.sections.power.seed_plan import SeedPlan
     from abtune.sections.section_registry import describe
 
 __all__ = [
@@ -32,6 +34,7 @@ __all__ = [
     "Configuration",
     "History",
     "RunStatus",
+    "SeedPlan",
     "TrialOrigin",
     "TrialStatus",
     "Verdict",
@@ -44,6 +47,7 @@ __all__ = [
     "history",
     "make_dataset",
     "open_dataset",
+    "power",
     "save_dataset",
 ]
 
@@ -56,6 +60,7 @@ _HOME = {
     "Configuration": "abtune.configurations",
     "History": "abtune.sections.change.history",
     "RunStatus": "abtune.dataset.schema",
+    "SeedPlan": "abtune.sections.power.seed_plan",
     "TrialOrigin": "abtune.dataset.schema",
     "TrialStatus": "abtune.dataset.schema",
     "Verdict": "abtune.compare.results",
@@ -67,6 +72,7 @@ _HOME = {
     "history": "abtune.sections.change.history",
     "make_dataset": "abtune.dataset.build",
     "open_dataset": "abtune.dataset.netcdf",
+    "power": "abtune.sections.power.planning",
     "save_dataset": "abtune.dataset.netcdf",
 }
 

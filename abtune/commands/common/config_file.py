@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
-from abtune.errors import InputError, unknown_name
+from abtune.errors import InputError, StoreError, unknown_name
 
 # Commands whose defaults a file may set. `measure --config` imports modules, so it has to be typed.
 COMMANDS = ("sweep", "analyze", "plot", "power", "compare", "history", "calibrate")
+CONFIG_FILE, WRITE_CONFIG = "abtune.toml", "write-config"
+_TYPED = ("help", WRITE_CONFIG)
 
 
 def defaults_of(command: click.Command, ctx: click.Context) -> tuple[dict[str, Any], str]:
@@ -25,15 +28,47 @@ def defaults_of(command: click.Command, ctx: click.Context) -> tuple[dict[str, A
     known = {_name(param): param for param in command.get_params(ctx) if isinstance(param, click.Option)}
     values = {}
     for name, value in tables.get(str(command.name), {}).items():
-        if name not in known or name == "help":
+        if name not in known or name in _TYPED:
             raise unknown_name(f"option of {command.name} in {path}", name, known)
         values[str(known[name].name)] = _value(f"{path}: {name} of {command.name}", known[name], value)
     return values, str(path) if values else ""
 
 
+def write_options(ctx: click.Context, path: Path) -> None:
+    """Write the options of a command line as its defaults; those that were not given become comments."""
+    from abtune.report.report_files import write_text
+
+    if path.exists() or path.is_symlink():
+        raise StoreError(f"{path} exists; give another name, or remove it")
+    given, others = [f"[{ctx.info_name}]"], ["", "# Not given:"]
+    for option in ctx.command.get_params(ctx):
+        name, source = _name(option), ctx.get_parameter_source(str(option.name))
+        if not isinstance(option, click.Option) or name in (*_TYPED, "dry-run"):
+            continue
+        value = ctx.params[str(option.name)]
+        if source is None or source.name != "DEFAULT":
+            given.append(f"{name} = {_toml(value)}")
+        else:
+            default = "" if value in (None, (), "") else f" = {_toml(value)}"
+            others.append(f"# {name}{default}  # {option.help}")
+    try:
+        write_text("\n".join([*given, *others, ""]), path)
+    except UnicodeEncodeError:
+        raise StoreError(f"cannot write {path}: an option holds what is not valid Unicode") from None
+
+
+def _toml(value: Any) -> str:
+    """Write a value as TOML."""
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_toml, value))}]"
+    if isinstance(value, bool | int | float):
+        return str(value).lower()
+    return json.dumps(str(value), ensure_ascii=False)
+
+
 def _read() -> tuple[Path, Mapping[str, Any]]:
     """Return the file and its tables by command; there are none without a file."""
-    path = Path("abtune.toml")
+    path = Path(CONFIG_FILE)
     if path.is_file():
         return path, _tables(path)
     path = Path("pyproject.toml")
@@ -51,7 +86,7 @@ def _tables(path: Path, needs: str = "") -> dict[str, Any]:
         raise InputError(f"{path} cannot be read: {error}") from None
 
 
-def _name(option: click.Option) -> str:
+def _name(option: click.Parameter) -> str:
     """Return the name of an option as users write it."""
     return max(option.opts, key=len).removeprefix("--")
 
