@@ -211,7 +211,7 @@ def _compare_once(dataset: xr.Dataset, settings: Settings) -> Analysis:
         overall=all_shapes.overall,
         claims=claims.claims,
         worst=claims.worst,
-        sentence=make_sentence(all_shapes.overall.these_shapes, rows, claims, settings),
+        sentence=make_sentence(all_shapes.overall, rows, claims, settings),
         caveats=(
             *caveats.of_design(sides, rows, settings),
             *caveats.of_search_times(dataset),

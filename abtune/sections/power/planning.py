@@ -56,8 +56,8 @@ def power(
     Returns
     -------
     SeedPlan
-        ``needs``: seeds for each boost, in increasing order. ``reaches``: what each number of seeds finds. Boosts,
-        noise and power are fractions.
+        ``needs``: seeds for each boost, in increasing order. ``reaches``: what each number of seeds
+        finds. Boosts, noise and power are fractions.
 
     Raises
     ------
