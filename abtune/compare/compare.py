@@ -129,10 +129,13 @@ def analyze(
     analysis = compare(part, settings)
     _check_seeds(analysis)
     left_out = caveats.of_what_is_left_out(dataset, len(analysis.comparisons), settings)
+    some, every = len(analysis.comparisons), dataset.sizes["shape"]
+    of_all = f" Judged: {some} of the dataset's {every} shapes." if some < every else ""
     return replace(
         analysis,
         dataset=part,
-        shapes_in_dataset=dataset.sizes["shape"],
+        sentence=analysis.sentence + of_all,
+        shapes_in_dataset=every,
         caveats=(*left_out, *analysis.caveats),
     )
 
