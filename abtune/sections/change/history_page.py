@@ -110,8 +110,8 @@ def _interval(ends: Sequence[tuple[float, float]], history: History, decimals: i
 def _meaning(history: History) -> str:
     return (
         "Boosts are in percent. change %, verdict: from the first dataset to the last, as in abtune compare; "
-        f"tolerance {plain_percent(history.tolerance)}. overall: geometric mean over these shapes. Colours "
-        "of boosts: verdicts of abtune analyze."
+        f"tolerance {plain_percent(history.tolerance)}. overall: geometric mean over these shapes. In a "
+        "terminal, boosts have the colours of their verdicts in abtune analyze."
     )
 
 
