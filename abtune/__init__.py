@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from abtune.dataset.schema import RunStatus, TrialOrigin, TrialStatus
     from abtune.errors import AbtuneError
     from abtune.sections.change.change import Change, compare_datasets
+    from abtune.sections.change.history import History, history
+    from abtune.sections.power.planning import power
+    from abtune.sections.power.seed_plan import SeedPlan
     from abtune.sections.section_registry import describe
 
 __all__ = [
@@ -29,7 +32,9 @@ __all__ = [
     "Change",
     "Comparison",
     "Configuration",
+    "History",
     "RunStatus",
+    "SeedPlan",
     "TrialOrigin",
     "TrialStatus",
     "Verdict",
@@ -39,8 +44,10 @@ __all__ = [
     "analyze_all",
     "compare_datasets",
     "describe",
+    "history",
     "make_dataset",
     "open_dataset",
+    "power",
     "save_dataset",
 ]
 
@@ -51,7 +58,9 @@ _HOME = {
     "Change": "abtune.sections.change.change",
     "Comparison": "abtune.compare.results",
     "Configuration": "abtune.configurations",
+    "History": "abtune.sections.change.history",
     "RunStatus": "abtune.dataset.schema",
+    "SeedPlan": "abtune.sections.power.seed_plan",
     "TrialOrigin": "abtune.dataset.schema",
     "TrialStatus": "abtune.dataset.schema",
     "Verdict": "abtune.compare.results",
@@ -60,8 +69,10 @@ _HOME = {
     "analyze_all": "abtune.compare.compare",
     "compare_datasets": "abtune.sections.change.change",
     "describe": "abtune.sections.section_registry",
+    "history": "abtune.sections.change.history",
     "make_dataset": "abtune.dataset.build",
     "open_dataset": "abtune.dataset.netcdf",
+    "power": "abtune.sections.power.planning",
     "save_dataset": "abtune.dataset.netcdf",
 }
 

@@ -30,6 +30,7 @@ COMMANDS: Mapping[str, str] = {
     "analyze": "abtune.commands.analyze:analyze",
     "plot": "abtune.commands.plot:plot",
     "compare": "abtune.commands.comparing:compare",
+    "history": "abtune.commands.comparing:history",
     "power": "abtune.commands.power:power",
     "calibrate": "abtune.commands.calibrate:calibrate",
     "import": "abtune.commands.importing:import_",

@@ -152,7 +152,7 @@ def select_shapes(spec: Sequence[str]) -> tuple[Shape, ...]:
 def select_labels(spec: Sequence[str], labels: Sequence[str]) -> tuple[str, ...]:
     """Choose among the labels of a dataset, by label, glob, preset or fields; the dataset's order is kept.
 
-    ``"H=56 W=56"`` means every label that has both fields, as reports break labels in a narrow terminal.
+    ``"H=56 W=56"`` and ``"H=W=56"`` mean every label that has both fields, as reports shorten labels.
     """
     wanted: set[str] = set()
     for entry in spec:
@@ -160,7 +160,8 @@ def select_labels(spec: Sequence[str], labels: Sequence[str]) -> tuple[str, ...]
             wanted.add(entry)
             continue
         preset = {shape.label for shape in PRESETS.get(entry, ())}
-        fields = set(entry.split())
+        parts = (part.rpartition("=") for part in entry.split())
+        fields = {f"{name}{equals}{value}" for names, equals, value in parts for name in names.split("=")}
         found = [
             label
             for label in labels

@@ -5,13 +5,16 @@ from __future__ import annotations
 import csv
 import errno
 import io
+import itertools
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import click
 import numpy as np
 import pytest
 import xarray as xr
@@ -21,6 +24,8 @@ from running import Outcome, Run
 
 import abtune
 from abtune.cli import COMMANDS
+from abtune.commands.analyze import analyze
+from abtune.commands.common.section_options import HEADINGS
 from abtune.dataset.netcdf import bundled_path
 
 pytestmark = pytest.mark.usefixtures("empty_folder", "plain_environment")
@@ -550,3 +555,35 @@ def test_a_defect_is_no_gate(run: Run, sweep: str, monkeypatch: pytest.MonkeyPat
         "ZeroDivisionError\nabtune: this is a defect of abtune; please report it with the lines above\n"
     )
     assert "70 a defect of abtune" in " ".join(run("--help").out.split())
+
+
+def test_the_help_groups_every_option_once(run: Run) -> None:
+    """Each option stands in one of four groups; options of sections and methods follow their registries."""
+    text = run("analyze", "--help").out
+    places = [text.index(f"\n{heading}:\n") for heading in HEADINGS]
+    assert places == sorted(places)
+    groups = [text[start:end] for start, end in itertools.pairwise([*places, text.index("Examples:")])]
+    listed = [re.findall(r"^  (?:-h, )?(--[a-z-]+)", group, flags=re.MULTILINE) for group in groups]
+    context = click.Context(analyze, info_name="analyze", help_option_names=["-h", "--help"])
+    options = [param.opts[-1] for param in analyze.get_params(context) if isinstance(param, click.Option)]
+    assert sorted(itertools.chain(*listed)) == sorted(options)
+    assert {"--ci", "--fail-on"} <= set(listed[0])
+    assert {"--format", "--sort"} <= set(listed[1])
+    assert {"--explain", "--noise-from", "--section"} <= set(listed[2])
+    assert {"--method", "--correction"} <= set(listed[3])
+
+
+def test_a_subset_says_so_in_its_sentence(run: Run) -> None:
+    """The sentence that is pasted alone says how many of the shapes were judged."""
+    told = " Judged: 2 of the dataset's 3 shapes.\n"
+    assert run("analyze", "h200-pilot", "--shapes", "M=*", "--format", "sentence").out.endswith(told)
+    assert "Judged:" not in run("analyze", "h200-pilot", "--show", "M=*", "--format", "sentence").out
+
+
+def test_explain_takes_kinds(run: Run) -> None:
+    """A kind with one shape is explained; of one with several, the shapes are listed."""
+    assert run("analyze", "h200-pilot", "--explain", "conv2d*").out.startswith("N=1_H=14_W=14_C=1024")
+    assert (
+        "'gemm_nn' matches 2: M=512_N=3072_K=768, M=896"
+        in run("analyze", "h200-pilot", "--explain", "gemm_nn").err
+    )

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.usefixtures("empty_folder", "plain_environment")
 
 COMMANDS = {
     "analyze": ["analyze", "abtune.nc"],
+    "history": ["history", "h200-deep", "h200-pilot"],
     "power": ["power", "--cv", "3", "--boost", "5"],
     "calibrate": ["calibrate", "abtune.nc", "--replications", "100"],
 }

@@ -30,6 +30,7 @@ from example_sweep import swept
 
 import abtune
 from abtune.cli import main
+from abtune.sections.figure_kinds import FIGURES
 
 ROOT = Path(__file__).parent.parent
 UPDATE = bool(os.environ.get("ABTUNE_UPDATE_GOLDEN"))
@@ -193,3 +194,15 @@ def test_every_room_is_in_the_architecture() -> None:
     rooms += [path.parent for part in (package, package / "measure") for path in part.glob("*/__init__.py")]
     left_out = {str(path.relative_to(ROOT)) for path in rooms if f"`{path.relative_to(ROOT)}" not in text}
     assert not left_out
+
+
+def test_the_gallery_has_every_kind_of_figure() -> None:
+    """Each kind stands beside its command, and each picture is there and small."""
+    text = (ROOT / "docs/gallery.md").read_text(encoding="utf-8")
+    default, *others = FIGURES
+    assert "$ abtune plot h200-tvm14009 --beside" in text, f"the default, {default}"
+    assert all(f"--kind {name} " in text for name in others)
+    pictures = [ROOT / "docs" / name for name in re.findall(r"^!\[.*\]\((.*)\)$", text, flags=re.MULTILINE)]
+    assert len(pictures) == text.count("```console")
+    sizes = {path.name: path.stat().st_size for path in pictures if path.name.startswith("gallery-")}
+    assert max(sizes.values()) <= 100_000, sizes

@@ -118,6 +118,7 @@ def test_labels_of_a_dataset_are_selected_in_its_order() -> None:
     assert select_labels(["M=*"], labels) == tuple(labels[1:])
     assert select_labels(["tvm14009"], labels) == tuple(labels[1:])
     assert select_labels(["N=256 M=512"], labels) == ("M=512_N=256_K=640",)
+    assert select_labels(["M=N=512 K=512"], labels) == ("M=512_N=512_K=512",)
     assert select_labels(["M=512"], labels) == tuple(labels[1:])
     with pytest.raises(InputError, match="unknown shape"):
         select_labels(["M=512 N=25"], labels)

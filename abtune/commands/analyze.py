@@ -72,7 +72,7 @@ Examples:
   abtune analyze --fail-on slower-than:5%     exit code 1 unless no shape can be slower by more
   abtune analyze --verdict regressed --why    only these shapes, and why
   abtune analyze --noise --overall            more of the noise, and of all shapes together
-  abtune analyze --explain 'M=512_*'          the whole story of one shape
+  abtune analyze --explain 'M=512_N=256*'     the whole story of one shape
   abtune analyze --curve                      the boost by number of trials
   abtune analyze --winners                    what the schedules of the winners use
   abtune analyze table.nc --single-run        what one run per cell supports

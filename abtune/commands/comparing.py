@@ -1,8 +1,10 @@
-"""``abtune compare``: whether the boost changed between two datasets."""
+"""``abtune compare`` and ``abtune history``: what changed between two datasets, or over many."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,7 +14,12 @@ from abtune.commands.common.options import (
     configuration_options,
     tolerance_option,
 )
+from abtune.commands.common.output import remark
 from abtune.commands.common.pages import Destination, report_options
+from abtune.errors import AbtuneError, InputError
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 @click.command(
@@ -37,11 +44,9 @@ def compare(first: str, second: str, *, destination: Destination, **how: Any) ->
     configuration are compared by its latencies.
     """
     from dataclasses import replace
-    from pathlib import Path
 
     import abtune
     from abtune.dataset.provenance import summary
-    from abtune.errors import InputError
     from abtune.files import same_file
     from abtune.sections.change.change_page import change_section
 
@@ -52,3 +57,52 @@ def compare(first: str, second: str, *, destination: Destination, **how: Any) ->
     change = abtune.compare_datasets(a, b, **how)
     named = replace(change, datasets=(Path(first).name, Path(second).name))
     destination.write(change_section(named, (summary(a), summary(b))))
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  abtune history nightly/                  all datasets of a folder, by date
+  abtune history h200-tvm14009 h200-pilot h200-deep --format html --output history.html
+"""
+)
+@click.argument("datasets", metavar="FILE-OR-FOLDER...", nargs=-1, required=True, type=DatasetSource())
+@configuration_options()
+@tolerance_option("The largest change from first to last that still counts as unchanged.")
+@ci_option("Confidence of the intervals; tests use level 1 - confidence.")
+@report_options
+def history(datasets: tuple[str, ...], *, destination: Destination, **how: Any) -> None:
+    """Show the boosts of each shape over many datasets.
+
+    Each argument is a netCDF file, the name of a bundled dataset, or a folder, whose .nc files are read.
+    The datasets stand in the order of their dates. Marks show where a boost or a verdict changed.
+    """
+    import abtune
+    from abtune.sections.change.history_page import history_section
+
+    opened = _opened(datasets)
+    destination.check(opened)
+    destination.write(history_section(abtune.history(_named(opened), **how)))
+
+
+def _opened(names: Iterable[str]) -> dict[str, xr.Dataset]:
+    """Return the datasets by path or name; say which files of a folder are none."""
+    import abtune
+
+    found: dict[str, xr.Dataset] = {}
+    for name in names:
+        folder = Path(name)
+        for path in sorted(folder.glob("*.nc")) if folder.is_dir() else [name]:
+            try:
+                found[str(path)] = abtune.open_dataset(path)
+            except AbtuneError as error:
+                if path == name:
+                    raise
+                remark(f"skipped: {error}")
+    return found
+
+
+def _named(datasets: dict[str, xr.Dataset]) -> dict[str, xr.Dataset]:
+    """Return the datasets by the names of their files without suffix, if these differ."""
+    short = [Path(name).stem if name.endswith(".nc") else name for name in datasets]
+    return dict(zip(short, datasets.values(), strict=True)) if len(set(short)) == len(short) else datasets

@@ -19,10 +19,7 @@ from abtune.commands.common.pages import DEFAULT_DATASET, Destination, default_d
 from abtune.errors import InputError
 
 if TYPE_CHECKING:
-    from abtune.sections.power.seed_plan import Goal, SeedPlan
-
-BOOSTS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
-SEEDS = (5, 7, 10, 15, 20, 30, 50, 100)
+    import xarray as xr
 
 
 @click.command(
@@ -97,26 +94,29 @@ def power(
     The noise between seeds comes from DATASET, a netCDF file or the name of a bundled dataset, pooled over
     its shapes, or is given with --cv. Without either, abtune.nc in this folder is read.
     """
-    from abtune.compare.settings import alpha_of
+    import abtune
     from abtune.report.page import Section
+    from abtune.sections.power.planning import BOOSTS, SEEDS
     from abtune.sections.power.power_page import power_page
-    from abtune.sections.power.seed_plan import Goal, plan_from_noise
 
     if cv is not None and (dataset or baseline or candidate):
         raise InputError("--cv is instead of a dataset; give one of them")
     destination.check([dataset or DEFAULT_DATASET])
-    goal = Goal(
-        alpha=alpha_of(level),
-        target=target,
-        shapes=shapes or 1,
-        boosts=tuple(sorted(set(boosts))) or BOOSTS,
-        seeds=tuple(sorted(set(seeds))) or SEEDS,
+    name = dataset or (default_dataset() if cv is None else "")
+    pilot = abtune.open_dataset(name) if name else None
+    plan = abtune.power(
+        pilot,
+        cv=cv,
         correlation=correlation,
+        baseline=baseline,
+        candidate=candidate,
+        shapes=shapes,
+        boosts=boosts or BOOSTS,
+        seeds=seeds or SEEDS,
+        target=target,
+        level=level,
     )
-    if cv is None:
-        plan, source = _from_dataset(dataset, (baseline, candidate), goal, shapes, level)
-    else:
-        plan, source = plan_from_noise(cv, goal), "as given"
+    source = "as given" if pilot is None else _source(pilot, (baseline, candidate), name)
     if figure is not None:
         from abtune.report.figures.figure import save_figure
         from abtune.sections.power.power_page import draw_power
@@ -125,25 +125,13 @@ def power(
     destination.write(Section(name="", page=power_page(plan, source), result=plan))
 
 
-def _from_dataset(
-    name: str | None, configs: tuple[str | None, str | None], goal: Goal, shapes: int | None, level: float
-) -> tuple[SeedPlan, str]:
-    """Plan with a dataset's noise, and say in words where that comes from."""
-    import dataclasses
-
+def _source(dataset: xr.Dataset, configs: tuple[str | None, str | None], name: str) -> str:
+    """Return in words where the noise comes from."""
     import numpy as np
 
-    import abtune
-    from abtune.compare.settings import make_settings
+    from abtune.compare.settings import configurations
     from abtune.samples.samples import extract_both
-    from abtune.sections.power.seed_plan import plan_from_dataset
+    from abtune.text import count
 
-    name = name or default_dataset()
-    opened = abtune.open_dataset(name)
-    settings = make_settings(opened, baseline=configs[0], candidate=configs[1])
-    chosen = settings.baseline, settings.candidate
-    goal = dataclasses.replace(goal, shapes=shapes or opened.sizes["shape"])
-    plan = plan_from_dataset(opened, chosen, goal, level=level)
-    seeds = np.maximum(*(side.n for side in extract_both(opened, *chosen)))
-    pooled = int(np.count_nonzero(seeds >= 2))
-    return plan, f"pooled over {pooled} shape{'' if pooled == 1 else 's'} of {name}"
+    seeds = np.maximum(*(side.n for side in extract_both(dataset, *configurations(dataset, *configs))))
+    return f"pooled over {count(int(np.count_nonzero(seeds >= 2)), 'shape')} of {name}"

@@ -12,20 +12,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from abtune.compare.results import Aggregate, Claim, Comparison, Verdict, Worst
+from abtune.compare.results import Aggregate, Claim, Comparison, Overall, Verdict, Worst
 from abtune.compare.settings import Settings
 from abtune.stats.boost import from_log
 from abtune.stats.clustered import shared_covariance
 from abtune.stats.shapes.across_shapes import at_least
 from abtune.stats.testing.significance import OneSided
 from abtune.stats.two_sample import Booleans, Floats, TwoSample
-from abtune.text import count, limit_cell, percent_cell, plain_percent
+from abtune.text import count, limit_cell, listed, percent_cell, plain_percent
 
 FASTER, NOT_SLOWER, SLOWER = "faster", "not slower", "slower"
 # Slowdowns that are looked at beside the tolerance.
 TOLERANCES = (0.02, 0.05, 0.1)
 # A shape with fewer pairs is counted by its verdict alone: too few seeds show what shapes share.
 FEWEST_PAIRS = 5
+_FEW = 3  # fewer shapes say little of others
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,13 +112,31 @@ def _worst(one_sided: OneSided, rows: Sequence[Comparison], settings: Settings) 
     return Worst(shape=rows[lowest].shape, boost_low=from_log(float(low[lowest])))
 
 
-def make_sentence(overall: Aggregate, rows: Sequence[Comparison], claims: Claims, settings: Settings) -> str:
+def make_sentence(overall: Overall, rows: Sequence[Comparison], claims: Claims, settings: Settings) -> str:
     """Return the result in one or two sentences, which say no more than verdicts, interval and claims."""
     judged = [row for row in rows if row.verdict is not Verdict.INVALID]
     if not judged:
         which = rows[0].shape if len(rows) == 1 else f"any of {count(len(rows), 'shape')}"
-        return f"There is no verdict on {which}. {rows[0].reason}"
-    return " ".join([_over_all(overall, rows, settings), *_counts(rows, claims, settings)])
+        return f"{_to_expect(overall, settings)}There is no verdict on {which}. {rows[0].reason}"
+    return " ".join([_over_all(overall.these_shapes, rows, settings), *_counts(rows, claims, settings)])
+
+
+def _to_expect(overall: Overall, settings: Settings) -> str:
+    """Return what shapes without verdicts say of others like them; empty if they say nothing."""
+    kinds = {kind.workload: kind.shapes_like_these for kind in overall.by_kind}
+    known = kinds or {"": overall.shapes_like_these}
+    found = [
+        f"{name} {percent_cell(line.boost, 1)}% ({limit_cell(line.boost_low, 1)} to "
+        f"{limit_cell(line.boost_high, 1)})".strip()
+        for name, line in known.items()
+        if line.shapes >= _FEW and not math.isnan(line.boost_low)
+    ]
+    if not found:
+        return ""
+    level = plain_percent(settings.level)
+    return (
+        f"Boost of {settings.candidate} to expect of other shapes, with {level} interval: {listed(found)}. "
+    )
 
 
 def _over_all(overall: Aggregate, rows: Sequence[Comparison], settings: Settings) -> str:

@@ -129,10 +129,13 @@ def analyze(
     analysis = compare(part, settings)
     _check_seeds(analysis)
     left_out = caveats.of_what_is_left_out(dataset, len(analysis.comparisons), settings)
+    some, every = len(analysis.comparisons), dataset.sizes["shape"]
+    of_all = f" Judged: {some} of the dataset's {every} shapes." if some < every else ""
     return replace(
         analysis,
         dataset=part,
-        shapes_in_dataset=dataset.sizes["shape"],
+        sentence=analysis.sentence + of_all,
+        shapes_in_dataset=every,
         caveats=(*left_out, *analysis.caveats),
     )
 
@@ -211,7 +214,7 @@ def _compare_once(dataset: xr.Dataset, settings: Settings) -> Analysis:
         overall=all_shapes.overall,
         claims=claims.claims,
         worst=claims.worst,
-        sentence=make_sentence(all_shapes.overall.these_shapes, rows, claims, settings),
+        sentence=make_sentence(all_shapes.overall, rows, claims, settings),
         caveats=(
             *caveats.of_design(sides, rows, settings),
             *caveats.of_search_times(dataset),

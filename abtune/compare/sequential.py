@@ -80,7 +80,7 @@ def compare_at_looks(
         comparisons=rows,
         # Where shapes have unequal seeds by their results, the mean over shapes would be too near to zero.
         overall=even,
-        sentence=make_sentence(even.these_shapes, rows, claims, settings),
+        sentence=make_sentence(even, rows, claims, settings),
         caveats=(*analysis.caveats, *_about_looks(looks, list(dropped.values()), all_have)),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from abtune.compare.results import Aggregate, Analysis, Comparison, Overall
+from abtune.compare.results import Aggregate, Analysis, Comparison, Overall, Verdict
 from abtune.report.page import Cell, Column, Drawn, column
 from abtune.report.scale import Interval, Scale, choose_scale
 from abtune.text import (
@@ -113,7 +113,10 @@ def shape_columns(analysis: Analysis, notes: Sequence[tuple[int, ...]]) -> tuple
         _seeds(analysis),
         column("failed", [f"{row.baseline.failed}+{row.candidate.failed}" for row in rows], gives_way=7),
     )
-    return tuple(column for column in columns if not _empty(column))
+    # Where no shape has a verdict, all for the same reason, a general note says so.
+    said = all(row.verdict is Verdict.INVALID for row in rows) and not any(notes)
+    gone = {"verdict"} if said and len(rows) > 1 else set()
+    return tuple(column for column in columns if not _empty(column) and column.heading not in gone)
 
 
 def intervals(bounds: Sequence[tuple[float, float]], decimals: int) -> tuple[str, ...]:

@@ -88,12 +88,10 @@ def _parts(analysis: Analysis, view: View) -> Iterator[Part]:
     yield Heading(text=title(analysis), minor=False)
     yield Prose(text=analysis.sentence, remark=False)
     yield Prose(text=f"{_origin(analysis, view.source)}{design(analysis)}", remark=True)
-    yield Tally(
-        cells=tuple(
-            Cell(text=f"{number} {verdict.words}", tone=verdict.value)
-            for verdict, number in verdict_counts(analysis)
-        )
-    )
+    counts = verdict_counts(analysis)
+    if len(analysis.comparisons) == 1 or any(verdict is not Verdict.INVALID for verdict, _ in counts):
+        cells = (Cell(text=f"{number} {verdict.words}", tone=verdict.value) for verdict, number in counts)
+        yield Tally(cells=tuple(cells))
     yield _overall(analysis)
     if analysis.overall.unmatched:
         yield Prose(text=f"Left out: {', '.join(analysis.overall.unmatched)}", remark=False)

@@ -134,6 +134,12 @@ def test_a_tolerance_is_a_fraction(tolerance: object) -> None:
         ),
         ([0.1, 0.2], {"n": 1}, "There is no verdict on any of 2 shapes.", "supports no verdict."),
         (
+            [0.1, 0.2, 0.3],
+            {"n": 1},
+            "Boost of async to expect of other shapes, with 95% interval: +19.6% (",
+            ". There is no verdict on any of 3 shapes. One run per configuration supports no verdict.",
+        ),
+        (
             [0.0, 0.0],
             {"n": 8, "noise": 0.002, "seed": 2},
             "async is as fast as mainline over these 2 shapes, within 2%: ",

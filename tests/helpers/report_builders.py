@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import io
 import math
+import re
 from typing import Any
 
 from rich.console import Console
@@ -196,3 +197,9 @@ def typical_analysis() -> Analysis:
         ),
         caveats=("These seeds were recorded on two devices.",),
     )
+
+
+def fields_in(text: str) -> list[str]:
+    """Return the fields of the labels in a text; ``H=W=56`` are ``H=56`` and ``W=56``."""
+    found = re.findall(r"((?:[A-Z]+=)+)(\d+)", text)
+    return [f"{name}={value}" for names, value in found for name in names.rstrip("=").split("=")]

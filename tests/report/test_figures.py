@@ -117,6 +117,9 @@ def test_one_early_interval_does_not_press_a_curve_flat() -> None:
     (axis,) = draw_curve(curve, typical_analysis()).axes
     assert axis.get_ylim() == pytest.approx((-12, 32))
     assert axis.get_ylabel().endswith("band: 95% interval")
+    assert axis.lines[-1].get_xdata().tolist() == [16, 32, 64, 128]  # type: ignore[union-attr]
+    (axis,) = draw_curve(replace(curve, shapes=(replace(shape, points=points[:6]),)), typical_analysis()).axes
+    assert len(axis.lines[-1].get_xdata()) == 6
 
 
 def test_forest_has_a_row_for_each_shape_and_the_overall_boosts() -> None:

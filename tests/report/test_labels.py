@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+from report_builders import fields_in
 
-from abtune.report.text.labels import fit_labels
+from abtune.report.text.labels import fit_labels, one_line
 from abtune.shapes import PRESETS
 
 CONV2D = [shape.label for shape in PRESETS["tvm14009"] if shape.workload == "conv2d_nhwc"]
@@ -34,6 +35,21 @@ def test_labels_are_broken_at_the_same_places() -> None:
     assert keys == {("HWCK", "RSSTRPAD")}
 
 
+def test_neighbours_of_equal_value_are_one_field_if_that_makes_one_line() -> None:
+    """``H=W=224`` stands for both fields; where two lines are needed anyway, the fields stay."""
+    labels = fit_labels(CONV2D, 37)
+    assert labels.lines[0] == ("H=W=224 C=3 K=64 R=S=7 STR=2 PAD=3",)
+    assert labels.width == one_line(CONV2D) == 37
+    assert all("=W=" not in line for line in fit_labels(CONV2D, 36).lines[0])
+    assert fit_labels(["A=1_B=1_C=2"], 9).lines == (("A=1 B=1", "C=2"),)
+
+
+def test_names_that_fit_stay_as_they_can_be_typed() -> None:
+    """Only the labels that are too long are broken at their joints."""
+    labels = fit_labels(["other conv2d_nhwc", "without N=1_H=7_W=7"], 17)
+    assert labels.lines == (("other conv2d_nhwc",), ("without N=1 H=7", "W=7"))
+
+
 @given(
     labels=st.lists(
         st.from_regex(r"[A-Z]=\d{1,4}(_[A-Z]=\d{1,4}){0,5}", fullmatch=True), min_size=1, unique=True
@@ -45,5 +61,5 @@ def test_nothing_is_lost_and_all_fits(labels: list[str], width: int) -> None:
     fitted = fit_labels(labels, width)
     assert fitted.width <= width
     for label, lines in zip(labels, fitted.lines, strict=True):
-        shown = " ".join((*lines, fitted.shared)).replace("_", " ").split()
+        shown = fields_in(" ".join((*lines, fitted.shared)))
         assert sorted(shown) == sorted(label.split("_"))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
-from report_builders import NAN, printed, report_of
+from report_builders import NAN, fields_in, printed, report_of
 
 from abtune.report.formats import markdown, terminal
 from abtune.report.page import (
@@ -75,7 +73,7 @@ def test_lines_fit_and_labels_are_whole(width: int) -> None:
     text = printed(page(), width)
     assert max(map(len, text.splitlines())) <= width
     assert "22.25" in text
-    assert {part for label in LABELS for part in label.split("_")} == set(re.findall(r"[A-Z]+=\d+", text))
+    assert {part for label in LABELS for part in label.split("_")} == set(fields_in(text))
 
 
 def test_columns_that_give_way_are_named() -> None:

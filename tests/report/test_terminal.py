@@ -7,8 +7,17 @@ import re
 
 import pytest
 from golden_files import assert_golden
-from report_builders import NAN, make_analysis, make_comparison, make_side, printed, typical_analysis
+from report_builders import (
+    NAN,
+    fields_in,
+    make_analysis,
+    make_comparison,
+    make_side,
+    printed,
+    typical_analysis,
+)
 
+import abtune
 from abtune.compare.results import Analysis, Verdict
 from abtune.report.formats import terminal
 from abtune.report.formats.terminal_table import mark
@@ -65,8 +74,17 @@ def test_no_line_is_too_long_and_no_number_is_broken(width: int) -> None:
 def test_every_part_of_every_label_is_there(width: int) -> None:
     """Labels are broken between their parts, and what all share is in the heading; nothing is lost."""
     analysis = typical_analysis()
-    words = set(re.findall(r"[A-Z]+=\d+", render(analysis, width)))
+    words = set(fields_in(render(analysis, width)))
     assert words == {part for row in analysis.comparisons for part in row.shape.split("_")}
+
+
+def test_convolutions_take_one_line_at_100_columns() -> None:
+    """Each row has its label, boost, interval, drawing and verdict; without colours, too."""
+    text = render(abtune.analyze(abtune.open_dataset("h200-tvm14009")), 100)
+    rows = [line for line in text.splitlines() if line.startswith("H=W=")]
+    assert len(rows) == 17
+    assert all("●" in row and " to " in row for row in rows)
+    assert all(re.search(r"STR=\d PAD=\d ", row) for row in rows)
 
 
 def test_columns_go_in_order_of_importance() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -139,3 +140,42 @@ def test_the_pilot() -> None:
     goal = dataclasses.replace(GOAL, shapes=3, boosts=(0.1,))
     plan = plan_from_dataset(abtune.open_dataset("h200-pilot"), CONFIGS, goal, level=0.95)
     assert 40 < plan.needs[0].seeds < 60
+
+
+def test_the_public_function_plans_as_the_parts_do() -> None:
+    """By noise and by dataset, the plan is that of the goal; configurations and shapes are the dataset's."""
+    choices: dict[str, Any] = {"boosts": [0.05, 0.02], "seeds": [20, 5, 10, 5]}
+    dataset = make_sweep([0.1, 0.1], n=5)
+    two = dataclasses.replace(GOAL, shapes=2)
+    goal = dataclasses.replace(GOAL, shapes=9, alpha=0.1, target=0.9, correlation=0.5)
+    more: dict[str, Any] = {"shapes": 9, "level": 0.9, "target": 0.9, "correlation": 0.5}
+    for found, wanted in [
+        (abtune.power(cv=0.03, **choices), plan_from_noise(0.03, GOAL)),
+        (abtune.power(dataset, **choices), plan_from_dataset(dataset, CONFIGS, two, level=0.95)),
+        (abtune.power(dataset, **choices, **more), plan_from_dataset(dataset, CONFIGS, goal, level=0.9)),
+    ]:
+        assert str(found) == str(wanted)  # NaN are alike as text
+    turned = abtune.power(dataset, baseline="async", candidate="mainline")
+    assert turned.baseline.config == "async"
+
+
+@pytest.mark.parametrize(
+    ("choices", "said"),
+    [
+        ({}, "a plan takes a dataset or cv"),
+        ({"cv": 3}, "cv is a fraction between 0 and 2, not 3"),
+        ({"cv": NAN}, "cv is a fraction between 0 and 2, not nan"),
+        ({"cv": 0.1, "baseline": "async"}, "leave them out beside cv"),
+        ({"cv": 0.1, "level": 95}, "level is a fraction between 0 and 1, not 95"),
+        ({"cv": 0.1, "target": 80}, "target is a fraction between 0 and 1, not 80"),
+        ({"cv": 0.1, "boosts": [0.1, -0.1]}, "boost is a fraction between 0 and 10, not -0.1"),
+        ({"cv": 0.1, "seeds": [1]}, r"seeds are whole numbers from 2 to 10,000, not \[1\]"),
+        ({"cv": 0.1, "seeds": [2.5]}, "seeds are whole numbers from 2 to 10,000"),
+        ({"cv": 0.1, "shapes": 0}, "shapes is a whole number from 1 on, not 0"),
+        ({"cv": 0.1, "correlation": 1}, "correlation is a fraction from 0 to below 1"),
+    ],
+)
+def test_the_public_function_refuses_what_it_cannot_use(choices: dict[str, Any], said: str) -> None:
+    """One line names the argument and what it may be."""
+    with pytest.raises(InputError, match=said):
+        abtune.power(**choices)

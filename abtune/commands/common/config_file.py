@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
-from abtune.errors import InputError, unknown_name
+from abtune.errors import InputError, StoreError, unknown_name
 
 # Commands whose defaults a file may set. `measure --config` imports modules, so it has to be typed.
-COMMANDS = ("sweep", "analyze", "plot", "power", "compare", "calibrate")
+COMMANDS = ("sweep", "analyze", "plot", "power", "compare", "history", "calibrate")
+CONFIG_FILE, WRITE_CONFIG = "abtune.toml", "write-config"
 # A file that came with a folder may not say what to overwrite, and which host may run code here.
 _TYPED = {"out", "output", "figure", "scheduler", "rpc-tracker", "rpc-key"}
+_OF_NO_FILE = {"help", WRITE_CONFIG}
 _MOST_BYTES = 2**20
 
 
@@ -28,7 +31,7 @@ def defaults_of(command: click.Command, ctx: click.Context) -> tuple[dict[str, A
     known = {_name(param): param for param in command.get_params(ctx) if isinstance(param, click.Option)}
     values = {}
     for name, value in tables.get(str(command.name), {}).items():
-        if name not in known or name == "help":
+        if name not in known or name in _OF_NO_FILE:
             raise unknown_name(f"option of {command.name} in {path}", name, known)
         if name in _TYPED:
             raise InputError(f"{path}: {name} of {command.name} has to be typed; take it out of the file")
@@ -36,9 +39,42 @@ def defaults_of(command: click.Command, ctx: click.Context) -> tuple[dict[str, A
     return values, str(path) if values else ""
 
 
+def write_options(ctx: click.Context, path: Path) -> None:
+    """Write the options of a command line as its defaults; those that were not given become comments."""
+    from abtune.report.report_files import write_text
+
+    if path.exists() or path.is_symlink():
+        raise StoreError(f"{path} exists; give another name, or remove it")
+    given, others = [f"[{ctx.info_name}]"], ["", "# Not given:"]
+    for option in ctx.command.get_params(ctx):
+        name, source = _name(option), ctx.get_parameter_source(str(option.name))
+        if not isinstance(option, click.Option) or name in (*_OF_NO_FILE, "dry-run"):
+            continue
+        value = ctx.params[str(option.name)]
+        if source is None or source.name != "DEFAULT":
+            typed = name in _TYPED or _imports(f"{name} of {ctx.info_name}", str(value))
+            given.append(f"# has to be typed: --{name} {value}" if typed else f"{name} = {_toml(value)}")
+        elif name not in _TYPED:
+            default = "" if value in (None, (), "") else f" = {_toml(value)}"
+            others.append(f"# {name}{default}  # {option.help}")
+    try:
+        write_text("\n".join([*given, *others, ""]), path)
+    except UnicodeEncodeError:
+        raise StoreError(f"cannot write {path}: an option holds what is not valid Unicode") from None
+
+
+def _toml(value: Any) -> str:
+    """Write a value as TOML."""
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_toml, value))}]"
+    if isinstance(value, bool | int | float):
+        return str(value).lower()
+    return json.dumps(str(value), ensure_ascii=False)
+
+
 def _read() -> tuple[Path, Mapping[str, Any]]:
     """Return the file and its tables by command; there are none without a file."""
-    path = Path("abtune.toml")
+    path = Path(CONFIG_FILE)
     if path.is_file():
         return path, _tables(path)
     path = Path("pyproject.toml")
@@ -58,7 +94,7 @@ def _tables(path: Path, needs: str = "") -> dict[str, Any]:
         raise InputError(f"{path} cannot be read: {error}") from None
 
 
-def _name(option: click.Option) -> str:
+def _name(option: click.Parameter) -> str:
     """Return the name of an option as users write it."""
     return max(option.opts, key=len).removeprefix("--")
 
@@ -76,6 +112,11 @@ def _value(place: str, option: click.Option, value: Any) -> Any:
     if isinstance(value, list) and not option.multiple:
         raise InputError(f"{place} is one value, not a list")
     texts = [str(one) for one in values]
-    if place.endswith(("baseline of sweep", "candidate of sweep")) and ":" in texts[0]:
+    if _imports(place, texts[0]):
         raise InputError(f"{place} would import a module, so it has to be typed; take it out of the file")
     return texts if option.multiple else texts[0]
+
+
+def _imports(place: str, value: str) -> bool:
+    """Return whether an option names code."""
+    return place.endswith(("baseline of sweep", "candidate of sweep")) and ":" in value

@@ -44,8 +44,30 @@ class Wanted:
         )
 
 
+# The groups of the help; what is named nowhere is a method, or the help itself.
+HEADINGS = ("What is judged", "What is shown", "Sections", "Methods and help")
+_JUDGED, _SHOWN, _SECTIONS, _METHODS = HEADINGS
+_GROUPS = {
+    **dict.fromkeys(("baseline", "candidate", "shapes", "level", "margin", "tolerance"), _JUDGED),
+    **dict.fromkeys(("at_trials", "fail_on", "rng_seed"), _JUDGED),
+    **dict.fromkeys(("format_", "output", "why", "brief", "show", "verdicts", "sort"), _SHOWN),
+}
+
+
 class SectionCommand(click.Command):
     """A command with the options of all sections, which it receives together as ``wanted``."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options in groups."""
+        groups: dict[str, list[tuple[str, str]]] = {heading: [] for heading in HEADINGS}
+        sections = {param.name for param in _section_params()}
+        for param in self.get_params(ctx):
+            record, name = param.get_help_record(ctx), str(param.name)
+            if record:
+                groups[_SECTIONS if name in sections else _GROUPS.get(name, _METHODS)].append(record)
+        for heading, records in groups.items():
+            with formatter.section(heading):
+                formatter.write_dl(records)
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the command's own options, then the options of all sections."""

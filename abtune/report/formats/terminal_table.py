@@ -18,8 +18,8 @@ from rich.text import Text
 from abtune.report.formats.characters import axis_text, draw_interval, legend
 from abtune.report.page import Column, Drawn, Grid, Kind, Page, spans
 from abtune.report.text.console import plain_table, prose
-from abtune.report.text.labels import NARROWEST, fit_labels
-from abtune.report.text.layout import GAP, Room, choose_layout
+from abtune.report.text.labels import NARROWEST, fit_labels, one_line
+from abtune.report.text.layout import GAP, Room, choose_layout, width_left
 from abtune.report.text.wrap import wrap
 from abtune.text import NOTHING, printable
 
@@ -92,7 +92,7 @@ def fit_tables(page: Page, console: Console) -> dict[int, Fit]:
 
 def print_table(grid: Grid, fit: Fit, console: Console) -> None:
     """Print a table, and the remarks below it."""
-    columns = [_texts(column, console) for column in grid.columns]
+    columns = [_texts(column, console, fit.widths.get(at)) for at, column in enumerate(grid.columns)]
     rows = list(spans(grid.labels))
     labels = fit_labels([printable(grid.labels[span[0]]) for span in rows], fit.label_width)
     if labels.shared:
@@ -122,9 +122,17 @@ def _fit(grids: Sequence[Grid], console: Console) -> Fit:
     columns = [max(column, key=lambda texts: texts.width) for column in zip(*written, strict=True)]
     labels = [tuple(map(printable, grid.labels)) for grid in grids]
     texts = {index for index, column in enumerate(columns) if column.kind == "text"}
+    # Labels of rows with a drawing take one line if a narrower drawing makes room for that.
+    drawn = grids[0].drawn
+    whole = max(map(one_line, labels), default=0) if drawn else 0
     for least in _LEAST_PROSE:
         rooms = [Room(width=_room(column, least, console), gives_way=column.gives_way) for column in columns]
-        layout = choose_layout(rooms, labels, console.width, stub=grids[0].stub)
+        if drawn:
+            at = grids[0].columns.index(drawn)
+            narrower = rooms[at].width - max(whole - width_left(rooms, console.width), 0)
+            if narrower >= _NARROWEST_DRAWING:
+                rooms[at] = replace(rooms[at], width=narrower)
+        layout = choose_layout(rooms, labels, console.width, stub=grids[0].stub, whole=whole)
         if texts <= set(layout.kept):
             break
     widths = {index: rooms[index].width for index in layout.kept}
@@ -134,7 +142,7 @@ def _fit(grids: Sequence[Grid], console: Console) -> Fit:
         spare -= wider - widths[index]
         widths[index] = wider
     gone = [index for index in range(len(columns)) if index not in widths]
-    missing = [grids[0].columns[index].heading for index in gone if index not in texts]
+    missing = dict.fromkeys(grids[0].columns[index].heading for index in gone if index not in texts)
     names = ", ".join(name.replace(" ", "\xa0") for name in missing)
     return Fit(
         label_width=layout.label_width,
@@ -150,11 +158,11 @@ def _room(column: _Texts, least_prose: int, console: Console) -> int:
     return min(column.width, most.get(column.kind, column.width))
 
 
-def _texts(column: Column | Drawn, console: Console) -> _Texts:
-    """Write a column, with the marks of its footnotes, or with its drawings."""
+def _texts(column: Column | Drawn, console: Console, width: int | None = None) -> _Texts:
+    """Write a column, with the marks of its footnotes, or with its drawings in a width."""
     ascii_only = console.options.ascii_only
     if isinstance(column, Drawn):
-        width = min(max(console.width // 5, _NARROWEST_DRAWING), _WIDEST_DRAWING)
+        width = width or min(max(console.width // 5, _NARROWEST_DRAWING), _WIDEST_DRAWING)
         cells = tuple(
             Text(draw_interval(row, column.scale, width, ascii_only=ascii_only), STYLES.get(row.tone, ""))
             for row in column.intervals

@@ -1,8 +1,9 @@
 """Shape labels in whatever width there is: as published, without what all shapes share, or in lines.
 
 A label such as ``N=1_H=56_W=56_C=64_K=64_R=3_S=3_STR=1_PAD=1_DIL=1`` is a list of fields. A label that is
-too long first loses the fields that all shapes of its group share; the heading names them instead. Then it is
-broken between fields, at the same positions in every row, so that rows can be compared. Nothing is cut off.
+too long first loses the fields that all shapes of its group share; the heading names them instead. Neighbours
+of equal value become ``H=W=56`` if the label then fits. Otherwise it is broken between fields, at the same
+positions in every row, so that rows can be compared. Nothing is cut off.
 """
 
 from __future__ import annotations
@@ -39,12 +40,51 @@ def fit_labels(labels: Sequence[str], width: int) -> Labels:
     if all(cell_len(label) <= width for label in labels):
         return Labels(shared="", lines=tuple((label,) for label in labels))
     rows = [label.split("_") for label in labels]
-    if len({len(fields) for fields in rows}) > 1 or len(rows[0]) > _MOST_FIELDS:
-        return Labels(shared="", lines=tuple(tuple(wrap(" ".join(fields), width)) for fields in rows))
-    common = [len(set(column)) == 1 and len(rows) > 1 for column in zip(*rows, strict=True)]
-    shared = " ".join(itertools.compress(rows[0], common))
-    kept = [list(itertools.compress(fields, (not same for same in common))) for fields in rows]
+    if not _alike(rows):
+        lines = (
+            (label,) if cell_len(label) <= width else tuple(wrap(" ".join(fields), width))
+            for label, fields in zip(labels, rows, strict=True)
+        )
+        return Labels(shared="", lines=tuple(lines))
+    shared, kept = _without_shared(rows)
+    for fields in (kept, _merged(kept)):
+        whole = [" ".join(row) for row in fields]
+        if max(map(cell_len, whole)) <= width:
+            return Labels(shared=shared, lines=tuple((line,) for line in whole))
     return Labels(shared=shared, lines=_break_alike(kept, width))
+
+
+def one_line(labels: Sequence[str]) -> int:
+    """Return the width in which every label takes one line."""
+    rows = [label.split("_") for label in labels]
+    shown = _merged(_without_shared(rows)[1]) if _alike(rows) else rows
+    return max((cell_len(" ".join(row)) for row in shown), default=0)
+
+
+def _alike(rows: Sequence[Sequence[str]]) -> bool:
+    """Tell whether all labels have as many fields, and few enough."""
+    return len({len(fields) for fields in rows}) == 1 and len(rows[0]) <= _MOST_FIELDS
+
+
+def _without_shared(rows: Sequence[Sequence[str]]) -> tuple[str, list[list[str]]]:
+    """Return the fields that all rows share, and the others of each row."""
+    common = [len(set(column)) == 1 and len(rows) > 1 for column in zip(*rows, strict=True)]
+    kept = [list(itertools.compress(fields, (not same for same in common))) for fields in rows]
+    return " ".join(itertools.compress(rows[0], common)), kept
+
+
+def _merged(rows: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
+    """Write neighbours of equal value in every row as one field: ``H=56`` and ``W=56`` as ``H=W=56``."""
+    columns: list[list[str]] = []
+    for column in zip(*rows, strict=True):
+        before = columns[-1] if columns and len(rows) > 1 else [""] * len(rows)
+        both = zip(before, column, strict=True)
+        pairs = [(*one.rpartition("="), *two.rpartition("=")) for one, two in both]
+        if all(first and second and value == other for first, _, value, second, _, other in pairs):
+            columns[-1] = [f"{first}={second}={value}" for first, _, value, second, _, _ in pairs]
+        else:
+            columns.append(list(column))
+    return list(zip(*columns, strict=True))
 
 
 def _break_alike(rows: Sequence[Sequence[str]], width: int) -> tuple[tuple[str, ...], ...]:

@@ -24,7 +24,7 @@ from abtune.text import (
 
 _FEW = 3
 # As they are shown; colours are those of similar verdicts of abtune analyze.
-_VERDICTS = {
+VERDICTS = {
     ChangeVerdict.CHANGED: Cell(text="changed", tone=OVERALL),
     ChangeVerdict.UNCHANGED: Cell(text="unchanged", tone="equivalent"),
     ChangeVerdict.NOT_SETTLED: Cell(text="not settled", tone="inconclusive"),
@@ -50,7 +50,7 @@ def _page(change: Change, sources: tuple[str, str]) -> tuple[Part, ...]:
         Heading(text="compare", minor=False),
         Prose(text=f"{' '.join(lines)} {_compared(change)}", remark=False),
         _table(change),
-        Tally(cells=tuple(Cell(text=text) for text in _numbers(change))),
+        Tally(cells=tuple(Cell(text=text) for text in change_counts(change))),
         *(Prose(text=text, remark=False) for text in _designs(change)),
         Prose(text=_meaning(change), remark=True),
         Bullets(items=tuple(_notes(change))),
@@ -80,7 +80,7 @@ def _table(change: Change) -> Grid:
         column("change %", [percent_cell(row.change, decimals) for row in every]),
         interval_column([(row.low, row.high) for row in every], level=change.level, decimals=decimals),
         column("adj. p", [*(p_value(row.p_adjusted) for row in rows), NOTHING], gives_way=4),
-        column("verdict", [*(_VERDICTS[row.verdict] for row in rows), ""], kind="word"),
+        column("verdict", [*(VERDICTS[row.verdict] for row in rows), ""], kind="word"),
         column("seeds", [*map(_seeds, rows), ""], gives_way=5),
     )
 
@@ -89,8 +89,8 @@ def _seeds(row: ShapeChange) -> str:
     return "+".join(map(str, row.seeds))
 
 
-def _numbers(change: Change) -> list[str]:
-    """Return the number of shapes with each verdict."""
+def change_counts(change: Change) -> list[str]:
+    """Return the number of shapes with each verdict, in words."""
     numbers = Counter(row.verdict for row in change.shapes)
     return [f"{numbers[kind]} {kind.value}" for kind in ChangeVerdict]
 
@@ -100,7 +100,7 @@ def _designs(change: Change) -> Iterator[str]:
     if len(set(change.designs)) == 1 or not change.boosts:
         return
     boosts = dict(zip(change.designs, change.boosts, strict=True))
-    separate, shared = (_mean(boosts[design]) for design in (SeedDesign.INDEPENDENT, SeedDesign.SHARED))
+    separate, shared = (mean_words(boosts[design]) for design in (SeedDesign.INDEPENDENT, SeedDesign.SHARED))
     rest = change.overall
     if change.designs[0] == SeedDesign.INDEPENDENT:  # the change is that from A to B
         low, value, high = (1 / (1 + end) - 1 for end in (rest.high, rest.change, rest.low))
@@ -108,12 +108,13 @@ def _designs(change: Change) -> Iterator[str]:
     yield (
         f"Mean boost of separate searches {separate}, at equal knowledge {shared}. At equal knowledge both "
         "sides know the same schedules, so what remains is what each side makes of them. The rest of the "
-        f"separate boost, {_mean(rest)}, is luck or effort of the searches: schedules that one side found "
-        "and the other did not."
+        f"separate boost, {mean_words(rest)}, is luck or effort of the searches: schedules that one side "
+        "found and the other did not."
     )
 
 
-def _mean(mean: MeanChange) -> str:
+def mean_words(mean: MeanChange) -> str:
+    """Return a mean change with its interval, in percent."""
     return f"{percent_cell(mean.change, 1)}% ({limit_cell(mean.low, 1)} to {limit_cell(mean.high, 1)})"
 
 
@@ -156,6 +157,6 @@ def _sentence(change: Change) -> str:
     low, value, high = (f"{percent_cell(part, 1)}%" for part in (mean.low, mean.change, mean.high))
     return (
         f"{change.quantity.capitalize()} of {count(len(change.shapes), 'common shape')}: "
-        f"{listed(_numbers(change))}; mean change {value} ({low} to {high})."
+        f"{listed(change_counts(change))}; mean change {value} ({low} to {high})."
         f"{differing and f' Not the same in both datasets: {differing}.'}"
     )

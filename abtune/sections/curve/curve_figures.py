@@ -50,6 +50,9 @@ def draw_curve(curve: Curve, analysis: Analysis) -> Figure:
 
 
 def _draw_points(axis: Axes, name: str, points: Sequence[Point]) -> None:
+    # Early boosts are anywhere, and so are the intervals of all but the last few.
+    long = bool(points) and points[-1].trials >= 4 * _FIRST
+    points = [point for point in points if point.trials >= _FIRST or not long]
     trials = [point.trials for point in points]
     low, high, boost = (
         [100 * getattr(point, part) for point in points] for part in ("boost_low", "boost_high", "boost")
@@ -61,11 +64,11 @@ def _draw_points(axis: Axes, name: str, points: Sequence[Point]) -> None:
     crowded = len(trials) > 1 and trials[-1] < 1.7 * trials[-2]
     ticks = [*trials[:-2], trials[-1]] if crowded else trials
     axis.set_xticks(ticks, list(map(str, ticks)))
-    # Early boosts are anywhere, and so are the intervals of all but the last few.
-    later = [end for end in (*boost[len(boost) // 2 :], *low[-3:], *high[-3:]) if math.isfinite(end)]
+    settled = boost[0 if long else len(boost) // 2 :]
+    later = [end for end in (*settled, *low[-3:], *high[-3:]) if math.isfinite(end)]
     if later:
         axis.set_ylim(min(*later, 0) - 2, max(*later, 0) + 2)
-    axis.set_title("\n".join(textwrap.wrap(plain(name).replace("_", " "), TITLE)), fontsize=8)
+    panel_title(axis, name, "")
     axis.set_xlabel("trials")
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
@@ -133,7 +134,8 @@ def explain(dataset: xr.Dataset, analysis: Analysis, shape: str) -> Explanation:
 
 def _find(analysis: Analysis, shape: str) -> int:
     labels = [row.shape for row in analysis.comparisons]
-    found = [shape] if shape in labels else select_labels([shape], labels)
+    of_kind = [row.shape for row in analysis.comparisons if fnmatchcase(row.workload, shape)]
+    found = [shape] if shape in labels else of_kind or select_labels([shape], labels)
     if len(found) > 1:
         some = f"{', '.join(found[:6])}{', ...' if len(found) > 6 else ''}"
         raise InputError(f"one shape can be explained at a time; {shape!r} matches {len(found)}: {some}")

@@ -1,0 +1,242 @@
+"""The boosts of the same shapes over many datasets, in the order in which they were measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import xarray as xr
+
+from abtune.compare.compare import analyze
+from abtune.compare.results import Aggregate, Comparison
+from abtune.compare.settings import alpha_of, configurations
+from abtune.dataset.check import validate
+from abtune.dataset.provenance import summary
+from abtune.dataset.schema import design_of
+from abtune.errors import InputError
+from abtune.sections.change.change import Change, MeanChange, ShapeChange, compare_datasets
+from abtune.stats.testing.step_procedures import holm
+from abtune.text import count, listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+OVERALL = "overall"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """A shape in one dataset, or all common shapes; fractions, NaN where nothing is known."""
+
+    shape: str  # ``overall`` for the geometric mean over the common shapes
+    dataset: str
+    date: str  # when the dataset was measured, as it says; empty if it does not
+    boost: float
+    boost_low: float
+    boost_high: float
+    verdict: str = ""  # of the report of this dataset; empty for overall
+    change: float = math.nan  # (1 + boost)/(1 + boost in the dataset before) - 1; NaN in the first dataset
+    change_low: float = math.nan  # so wide that the intervals of all steps hold at once
+    change_high: float = math.nan
+    p: float = math.nan  # no change since the dataset before; NaN for overall
+    p_adjusted: float = math.nan  # by Holm over shapes and steps
+    changed: bool  # of a shape: the adjusted p is small; overall: the interval of the change excludes zero
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """What :func:`abtune.history` returns.
+
+    Attributes
+    ----------
+    datasets, dates, sources : tuple of str
+        Name, date and origin of each dataset, in order.
+    baseline, candidate : str
+        The configurations.
+    level, tolerance : float
+        As given; fractions.
+    moments : tuple of Moment
+        Overall first, then each common shape: one for each dataset, in order.
+    first_to_last : Change
+        What changed from the first dataset to the last, corrected over the shapes.
+    caveats : tuple of str
+        Sentences about the order, the shapes that are left out, and what differs between neighbours.
+    """
+
+    datasets: tuple[str, ...]
+    dates: tuple[str, ...]
+    sources: tuple[str, ...]
+    baseline: str
+    candidate: str
+    level: float
+    tolerance: float
+    moments: tuple[Moment, ...]
+    first_to_last: Change
+    caveats: tuple[str, ...]
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """Return a row for each shape and dataset, with the fields of :class:`Moment`."""
+        import pandas as pd
+
+        return pd.DataFrame([asdict(moment) for moment in self.moments]).set_index(["shape", "dataset"])
+
+
+def history(
+    datasets: Mapping[str, xr.Dataset] | Sequence[xr.Dataset],
+    *,
+    baseline: str | None = None,
+    candidate: str | None = None,
+    level: float = 0.95,
+    tolerance: float = 0.05,
+) -> History:
+    """Return the boosts of each common shape over many datasets, and what changed between them.
+
+    Parameters
+    ----------
+    datasets : mapping of str to xarray.Dataset, or sequence of xarray.Dataset
+        Two or more, with names; those of a sequence are called 1, 2, .... They are sorted by the attribute
+        ``created``. If one has no such date, all stay in the order given.
+    baseline, candidate : str, optional
+        Names of configurations that all have. By default the first two that all have.
+    level : float
+        Confidence level of the intervals; tests are at 1 - ``level``.
+    tolerance : float
+        The largest change, a fraction, that still counts as unchanged.
+
+    Returns
+    -------
+    History
+        Boosts and changes are fractions.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than two datasets, their designs differ, they have no shape or fewer than two
+        configurations in common, or two neighbours cannot be compared.
+
+    Notes
+    -----
+    Boosts and verdicts are those of :func:`abtune.analyze`. Changes between neighbours are those of
+    :func:`abtune.compare_datasets`, and Holm's correction covers all shapes and steps (https://www.jstor.org/stable/4615733).
+    """
+    pairs = datasets.items() if isinstance(datasets, Mapping) else enumerate(datasets, start=1)
+    given = {str(name): dataset for name, dataset in pairs}
+    if len(given) < 2:
+        raise InputError("a history takes two datasets or more")
+    for dataset in given.values():
+        validate(dataset)
+    known = {name: date for name, dataset in given.items() if (date := _date(dataset))}
+    undated = [name for name in given if name not in known]
+    series = given if undated else {name: given[name] for name in sorted(known, key=lambda name: known[name])}
+    designs = {str(design_of(dataset.attrs)): name for name, dataset in series.items()}
+    if len(designs) > 1:
+        found = listed(f"{name} is {design}" for design, name in designs.items())
+        raise InputError(f"a history takes datasets of one design, and {found}; abtune compare takes both")
+    shapes, chosen = _common(series, "shape"), _configurations(series, baseline, candidate)
+    how = {"baseline": chosen[0], "candidate": chosen[1], "level": level, "tolerance": tolerance}
+    strict = {**how, "level": 1 - alpha_of(level) / (len(series) - 1)}
+    parts = {name: dataset.sel(shape=shapes) for name, dataset in series.items()}
+    steps = [_change(parts, *pair, how=strict) for pair in pairwise(series)]
+    first, *_, last = series
+    return History(
+        datasets=tuple(series),
+        dates=tuple(map(_written, series.values())),
+        sources=tuple(map(summary, series.values())),
+        baseline=chosen[0],
+        candidate=chosen[1],
+        level=level,
+        tolerance=tolerance,
+        moments=tuple(_moments(series, steps, shapes, how)),
+        first_to_last=_change(parts, first, last, how=how),
+        caveats=tuple(_caveats(series, undated, shapes, steps)),
+    )
+
+
+def _written(dataset: xr.Dataset) -> str:
+    return str(dataset.attrs.get("created") or "")
+
+
+def _date(dataset: xr.Dataset) -> datetime | None:
+    """Return when a dataset was made; None if it does not say, or not as ISO 8601."""
+    try:
+        date = datetime.fromisoformat(_written(dataset))
+    except ValueError:
+        return None
+    return date if date.tzinfo else date.replace(tzinfo=UTC)
+
+
+def _common(series: Mapping[str, xr.Dataset], what: str) -> list[str]:
+    """Return the shapes or configurations that all datasets have, in the order of the first."""
+    first, *others = ([str(name) for name in dataset[what].values.tolist()] for dataset in series.values())
+    found = [name for name in first if all(name in other for other in others)]
+    if not found:
+        raise InputError(f"the datasets have no {what} in common, so there is no history")
+    return found
+
+
+def _configurations(series: Mapping[str, xr.Dataset], *names: str | None) -> tuple[str, str]:
+    common = _common(series, "config")
+    if len(common) < 2:
+        raise InputError(f"a history takes two configurations; the datasets have only {common[0]} in common")
+    return configurations(next(iter(series.values())).sel(config=common), *names)
+
+
+def _change(parts: Mapping[str, xr.Dataset], *names: str, how: Mapping[str, Any]) -> Change:
+    """Return what changed between two of the datasets."""
+    first, last = names
+    try:
+        return replace(compare_datasets(parts[first], parts[last], **how), datasets=(first, last))
+    except InputError as error:
+        raise InputError(f"{first} and {last}: {error}") from None
+
+
+def _moments(
+    series: Mapping[str, xr.Dataset], steps: Sequence[Change], shapes: Sequence[str], how: Mapping[str, Any]
+) -> Iterator[Moment]:
+    """Yield the boosts of all shapes together, then of each."""
+    reports = {name: analyze(dataset, **how) for name, dataset in series.items()}
+    for at, (name, report) in enumerate(reports.items()):
+        some = len(shapes) < len(report.comparisons)
+        mean = (analyze(series[name], shapes=shapes, **how) if some else report).overall.these_shapes
+        step = steps[at - 1].overall if at else None
+        changed = step is not None and not step.low <= 0 <= step.high
+        yield Moment(shape=OVERALL, dataset=name, changed=changed, **_numbers(series[name], mean, step))
+    p = holm([row.p for change in steps for row in change.shapes]).reshape(len(steps), len(shapes))
+    for number, shape in enumerate(shapes):
+        for at, (name, report) in enumerate(reports.items()):
+            row = next(row for row in report.comparisons if row.shape == shape)
+            tests: dict[str, Any] = {"verdict": row.verdict.value, "changed": False}
+            since = steps[at - 1].shapes[number] if at else None
+            if since:
+                adjusted = float(p[at - 1, number])
+                tests |= {"p": since.p, "p_adjusted": adjusted, "changed": adjusted <= alpha_of(how["level"])}
+            yield Moment(shape=shape, dataset=name, **tests, **_numbers(series[name], row, since))
+
+
+def _numbers(
+    dataset: xr.Dataset, boost: Aggregate | Comparison, since: ShapeChange | MeanChange | None
+) -> dict[str, Any]:
+    """Return the date, the boost, and the change since the dataset before, of which the first has none."""
+    numbers = {name: getattr(boost, name) for name in ("boost", "boost_low", "boost_high")}
+    if since:
+        numbers |= {"change": since.change, "change_low": since.low, "change_high": since.high}
+    return {"date": _written(dataset), **numbers}
+
+
+def _caveats(
+    series: Mapping[str, xr.Dataset], undated: Sequence[str], shapes: Sequence[str], steps: Sequence[Change]
+) -> Iterator[str]:
+    if undated:
+        yield f"No date: {listed(undated)}. The datasets stand in the order given."
+    every = {str(label) for dataset in series.values() for label in dataset["shape"].values.tolist()}
+    if more := len(every) - len(shapes):
+        yield f"Left out: {count(more, 'shape')} that not all datasets have."
+    for change in steps:
+        pair = " to ".join(change.datasets)
+        if known := [f"{row.what} ({row.a} / {row.b})" for row in change.mismatches if row.a and row.b]:
+            yield f"{pair}, not the same: {'; '.join(known)}."
+        yield from (f"{pair} (A to B): {caveat}" for caveat in change.caveats)

@@ -1,0 +1,142 @@
+"""The boosts of shapes over many datasets."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import xarray as xr
+from compare_builders import make_sweep
+
+import abtune
+from abtune.errors import InputError
+from abtune.stats.testing.step_procedures import holm
+
+
+def dated(boosts: list[float], seed: int, day: str = "") -> xr.Dataset:
+    attrs = {"created": f"2026-05-{day}T10:00:00+00:00"} if day else {}
+    return make_sweep(boosts, noise=0.01, seed=seed).assign_attrs(attrs)
+
+
+@pytest.fixture(scope="module")
+def three() -> dict[str, xr.Dataset]:
+    """Shape 0 gains on the second day, and shape 1 never changes; given in another order."""
+    days = {"01": [0.0, 0.1], "02": [0.3, 0.1], "03": [0.3, 0.1]}
+    made = {f"day{day}": dated(boosts, int(day), day) for day, boosts in days.items()}
+    return {name: made[name] for name in ("day03", "day01", "day02")}
+
+
+def test_boosts_are_those_of_the_analyses_in_the_order_of_dates(three: dict[str, xr.Dataset]) -> None:
+    """Each row has what analyze says of its dataset."""
+    found = abtune.history(three)
+    assert found.datasets == ("day01", "day02", "day03")
+    frame = found.to_dataframe()
+    for name, dataset in three.items():
+        report = abtune.analyze(dataset)
+        assert frame.loc[("overall", name), "boost"] == report.overall.these_shapes.boost
+        for row in report.comparisons:
+            told = frame.loc[(row.shape, name)]
+            assert (told.boost, told.boost_low, told.verdict) == (row.boost, row.boost_low, row.verdict.value)
+            assert told.date == dataset.attrs["created"]
+
+
+def test_changes_are_corrected_over_shapes_and_steps(three: dict[str, xr.Dataset]) -> None:
+    """The p-values are those of two datasets; Holm's correction covers all four of them."""
+    found = abtune.history(three)
+    steps = [abtune.compare_datasets(three[a], three[b]) for a, b in pairwise(found.datasets)]
+    p = [row.p for step in steps for row in step.shapes]
+    frame = found.to_dataframe()
+    told = [frame.loc[(shape, name)] for name in found.datasets[1:] for shape in ("shape0", "shape1")]
+    assert [row.p for row in told] == p
+    assert [row.p_adjusted for row in told] == pytest.approx(holm(p).tolist())
+    assert [row.changed for row in told] == [True, False, False, False]
+    assert told[0].change == steps[0].shapes[0].change
+    assert [row.changed for row in found.moments[:3]] == [False, True, False]
+    wide = abtune.compare_datasets(three["day01"], three["day02"], level=0.975)
+    assert (told[0].change_low, told[0].change_high) == (wide.shapes[0].low, wide.shapes[0].high)
+    last = abtune.compare_datasets(three["day01"], three["day03"])
+    assert found.first_to_last.shapes == last.shapes
+    assert [row.verdict for row in found.first_to_last.shapes] == ["changed", "unchanged"]
+
+
+def test_two_datasets_have_the_change_of_compare(three: dict[str, xr.Dataset]) -> None:
+    """The only step is that from first to last."""
+    pair = {name: three[name] for name in ("day01", "day02")}
+    found = abtune.history(pair)
+    (step,) = [row for row in found.moments if row.shape == "shape0" and row.dataset == "day02"]
+    whole = found.first_to_last.shapes[0]
+    assert (step.change, step.change_low, step.p_adjusted) == (whole.change, whole.low, whole.p_adjusted)
+
+
+def test_without_a_date_the_order_is_that_given(three: dict[str, xr.Dataset]) -> None:
+    """The caveat names what has none; datasets of a sequence are numbered."""
+    plain = dated([0.0, 0.1], 7)
+    found = abtune.history([three["day03"], plain, three["day01"]])
+    assert found.datasets == ("1", "2", "3")
+    assert found.dates == ("2026-05-03T10:00:00+00:00", "", "2026-05-01T10:00:00+00:00")
+    assert found.caveats[0] == "No date: 2. The datasets stand in the order given."
+    odd = plain.assign_attrs(created="yesterday")
+    assert abtune.history([odd, three["day01"]]).datasets == ("1", "2")
+
+
+def test_only_common_shapes_have_rows(three: dict[str, xr.Dataset]) -> None:
+    """The overall boost is over these shapes, and the verdicts stay those of the whole report."""
+    part = three["day02"].isel(shape=[0])
+    found = abtune.history({**three, "day02": part})
+    assert {row.shape for row in found.moments} == {"overall", "shape0"}
+    assert "Left out: 1 shape that not all datasets have." in found.caveats
+    over = abtune.analyze(three["day01"], shapes=["shape0"]).overall.these_shapes
+    assert found.moments[0].boost == pytest.approx(over.boost)
+
+
+def test_what_differs_between_neighbours_is_told() -> None:
+    """Only the step at which a condition changes has a caveat."""
+    devices = ("H100", "H100", "H200")
+    series = [
+        dated([0.1], day, f"0{day}").assign_attrs(device=device)
+        for day, device in enumerate(devices, start=1)
+    ]
+    assert abtune.history(series).caveats == ("2 to 3, not the same: device (H100 / H200).",)
+
+
+def test_shapes_without_seeds_have_no_test() -> None:
+    """A shape with one seed in a dataset keeps its boost, and is not said to have changed."""
+    pair = [dated([0.1, 0.1], day, f"0{day}") for day in (1, 2)]
+    pair[1]["latency"][0, 1, 1:] = np.nan
+    pair[1]["run_status"][0, 1, 1:] = abtune.RunStatus.MISSING
+    row = next(row for row in abtune.history(pair).moments if row.shape == "shape0" and row.dataset == "2")
+    assert np.isfinite(row.boost)
+    assert np.isnan(row.p_adjusted)
+    assert not row.changed
+
+
+def test_without_a_change_few_histories_have_one() -> None:
+    """Of 20 histories of four datasets without a change, the correction leaves few with a mark."""
+    marked = 0
+    for first in range(0, 80, 4):
+        series = [make_sweep([0.1] * 3, n=6, seed=first + step) for step in range(4)]
+        marked += any(row.changed for row in abtune.history(series).moments if row.shape != "overall")
+    assert marked <= 3
+
+
+def test_mixed_or_foreign_datasets_are_refused() -> None:
+    """One line says what is missing, and which two datasets cannot be compared."""
+    first, second = dated([0.1], 1, "01"), dated([0.1], 2, "02")
+    other = second.assign_coords(shape=["other"])
+    shared = second.assign_attrs(design="shared")
+    single = second.isel(seed=[0])
+    cases = {
+        "two datasets or more": [first],
+        "no shape in common": [first, other],
+        "1 is independent and 2 is shared": [first, shared],
+        "only mainline in common": [first, second.sel(config=["mainline"])],
+        "no config in common": [first, second.assign_coords(config=["x", "y"])],
+        "1 and 2: no common shape has two seeds": [first, single],
+        "1 and 2: both datasets have the same timings": [first, first.copy()],
+    }
+    for said, series in cases.items():
+        with pytest.raises(InputError, match=said):
+            abtune.history(series)
+    with pytest.raises(InputError, match="unknown configuration 'asink'"):
+        abtune.history([first, second], candidate="asink")

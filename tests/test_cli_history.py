@@ -1,0 +1,89 @@
+"""``abtune history``: what it prints, skips and refuses."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from compare_builders import make_sweep
+from running import Run
+
+import abtune
+
+pytestmark = pytest.mark.usefixtures("runs", "plain_environment")
+
+
+@pytest.fixture
+def runs(empty_folder: Path) -> None:
+    """Make a folder of three sweeps, whose first shape gains at the last, and of two files that are none."""
+    Path("runs").mkdir()
+    for number, gain in enumerate([0.0, 0.0, 0.4]):
+        sweep = make_sweep([gain, 0.1], noise=0.01, seed=number)
+        date = f"2026-05-0{3 - number}" if number else "2026-05-09"
+        abtune.save_dataset(sweep.assign_attrs(created=date), f"runs/sweep{number}.nc")
+    Path("runs/broken.nc").write_text("no dataset", encoding="utf-8")
+    Path("runs/notes.txt").write_text("no dataset", encoding="utf-8")
+
+
+@pytest.mark.parametrize("width", [60, 100, 140])
+def test_a_folder_is_one_table(run: Run, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    """Columns stand by date, overall comes first, and marks say what changed; other files are skipped."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    outcome = run("history", "runs")
+    assert outcome.code == 0
+    assert outcome.err.count("\n") == 1
+    assert outcome.err.startswith("skipped: runs/broken.nc: ")
+    lines = outcome.out.splitlines()
+    assert max(map(len, lines)) <= width
+    (at,) = [number for number, line in enumerate(lines) if line.startswith("shape ")]
+    assert [word for word in lines[at].split() if "sweep" in word] == ["sweep2", "sweep1", "sweep0"]
+    assert [line.split()[0] for line in lines[at + 1 : at + 4]] == ["overall", "shape0", "shape1"]
+    assert "¹ ²" in lines[at + 2]
+    assert lines[at + 2].endswith("changed")
+    assert "¹ Changed since the dataset before." in outcome.out
+
+
+def test_formats(run: Run) -> None:
+    """JSON and CSV have every number; the other formats for people have the sentence."""
+    document = json.loads(run("history", "runs", "--format", "json").out)
+    assert document["datasets"] == ["sweep2", "sweep1", "sweep0"]
+    assert document["first_to_last"]["datasets"] == ["sweep2", "sweep0"]
+    rows = list(csv.DictReader(io.StringIO(run("history", "runs", "--format", "csv").out)))
+    assert [float(row["boost"]) for row in rows] == [row["boost"] for row in document["moments"]]
+    sentence = run("history", "runs", "--format", "sentence").out
+    for form in ("markdown", "html"):
+        assert sentence.split(":")[0] in run("history", "runs", "--format", form).out
+    assert "Significant changes between neighbours: 1." in sentence
+
+
+def test_files_of_one_name_are_told_by_their_paths(run: Run) -> None:
+    """Where names agree, columns have paths; a bundled dataset keeps its name."""
+    Path("more").mkdir()
+    Path("runs/sweep1.nc").rename("more/sweep0.nc")
+    document = json.loads(run("history", "more/sweep0.nc", "runs/sweep0.nc", "--format", "json").out)
+    assert document["datasets"] == ["more/sweep0.nc", "runs/sweep0.nc"]
+    bundled = json.loads(run("history", "h200-deep", "h200-tvm14009", "--format", "json").out)
+    assert bundled["datasets"] == ["h200-tvm14009", "h200-deep"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "Missing argument"),
+        (["runs/sweep1.nc"], "a history takes two datasets or more"),
+        (["runs/sweep1.nc", "runs/broken.nc"], "broken.nc"),
+        (["runs/sweep1.nc", "absent.nc"], "absent.nc"),
+        (["runs/sweep1.nc", "h200-deep"], "no shape in common"),
+        (["h200-share", "h200-deep"], "h200-deep is independent and h200-share is shared"),
+        (["runs/sweep1.nc", "runs/sweep2.nc", "--output", "runs/sweep1.nc"], "cannot write runs/sweep1.nc"),
+    ],
+)
+def test_bad_input_is_one_line(run: Run, arguments: list[str], said: str) -> None:
+    """What makes no history is refused in one line, with exit code 2."""
+    outcome = run("history", *arguments)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.count("\n") == 1
+    assert said in outcome.err
