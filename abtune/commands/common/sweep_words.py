@@ -52,8 +52,18 @@ def plan_words(
         *([shared] if settings.is_shared else []),
         *([f"dropped   {count(len(dropped), 'shape')}: {', '.join(dropped)}"] if dropped else []),
         f"cost      about {time} ({basis})",
+        *([_busy(workplace)] if workplace.is_busy else []),
     ]
     return "\n".join(lines)
+
+
+def _busy(workplace: Workplace) -> str:
+    """Return that other programs slow the sweep down."""
+    noisy = "; timings of this CPU will be noisy" if workplace.facts.shares_cores else ""
+    return (
+        f"busy      in the last minute {workplace.load:.1f} processes wanted these "
+        f"{count(workplace.cores, 'core')}; searches give way to them{noisy}"
+    )
 
 
 def _guided(settings: Settings) -> str:

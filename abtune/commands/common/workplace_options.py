@@ -71,7 +71,7 @@ def workplace_options(cores_help: str) -> Option:
 
 def workplace_of(options: Mapping[str, Any]) -> Workplace:
     """Return the workplace that the options mean, with its target found here or at a cluster."""
-    from abtune.measure.plan.target import Workplace, remote_device, usable_cores
+    from abtune.measure.plan.target import Workplace, machine_load, remote_device, usable_cores
     from abtune.measure.workers.find_target import find_target, find_target_at
 
     remote = remote_device(options["rpc_tracker"], options["rpc_key"])
@@ -80,4 +80,5 @@ def workplace_of(options: Mapping[str, Any]) -> Workplace:
     else:
         facts = find_target(options["target"], remote)
     cores = options["cores"] or usable_cores()
-    return Workplace(facts=facts, scheduler=options["scheduler"], cores=cores)
+    load = None if options["scheduler"] else machine_load(cores)
+    return Workplace(facts=facts, scheduler=options["scheduler"], cores=cores, load=load or 0.0)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from abtune.dataset.netcdf import place_for
 from abtune.errors import AbtuneError, TargetError
-from abtune.measure.plan.target import ONE_THREAD, TargetFacts
+from abtune.measure.plan.target import LOAD_PER_CORE, ONE_THREAD, TargetFacts, machine_load
 from abtune.measure.tvm.cuda import nvrtc
 from abtune.measure.workers.child import Slot
 from abtune.measure.workers.find_target import find_compiler, find_target, require_tvm
@@ -140,7 +140,6 @@ def check_dask() -> Finding:
 _BYTES_PER_SEARCHER = 0.6e9
 # Room for the runs, mostly their cost models, and for the dataset: a cautious guess.
 _BYTES_OF_OUTPUT = 1e9
-_LOAD_PER_CORE = 0.5
 
 
 def check_host(cores: int) -> Iterator[Finding]:
@@ -159,10 +158,10 @@ def check_host(cores: int) -> Iterator[Finding]:
         else:
             advice = "searches are faster with tcmalloc; Debian and Ubuntu: apt install libtcmalloc-minimal4"
             yield warning("allocator", "that of the C library", advice)
-    with contextlib.suppress(OSError, AttributeError):  # not every system counts its load
-        load = os.getloadavg()[0]
+    load = machine_load(cores)
+    if load is not None:
         state = f"{load:.1f} in the last minute, on {cores} cores"
-        if load > _LOAD_PER_CORE * cores:
+        if load > LOAD_PER_CORE * cores:
             advice = "end other programs: they make timings of a CPU noisy, and slow searches"
             yield warning("load", state, advice)
         else:

@@ -35,8 +35,9 @@ def estimate(plan: Plan, workplace: Workplace, done: Sequence[RunRecord]) -> Cos
     left = [run for run in plan.runs if run.key not in finished]
     known = _known_costs(done)
     costs = [known.get(run.config.name, _typical_cost(run, plan, workplace.facts.kind)) for run in left]
-    # A run is a chain of steps, so more cores than runs do not help.
-    searching = max(sum(costs) / workplace.cores, *costs, 0.0)
+    # A run is a chain of steps, so more cores than runs do not help. What finished runs took has the load.
+    slower = 1.0 if known else 1 + workplace.load / workplace.cores
+    searching = max(sum(costs) / workplace.cores, *costs, 0.0) * slower
     return Cost(
         runs=len(left),
         core_seconds=sum(costs),

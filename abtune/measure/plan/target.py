@@ -39,6 +39,10 @@ class TargetFacts:
         return self.kind != "cuda" and not self.remote
 
 
+# More load than this is busy: searches get less, and timings of a CPU are noisy.
+LOAD_PER_CORE = 0.5
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workplace:
     """Where the work is done."""
@@ -46,6 +50,24 @@ class Workplace:
     facts: TargetFacts  # the target to tune for
     scheduler: str  # address of a dask scheduler, such as "tcp://host:8786"; empty for this machine alone
     cores: int  # cores of this machine that search. A scheduler has its own
+    load: float = 0.0  # processes that ran or waited on these cores in the last minute, on average
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether other programs slow searches down and make timings of a CPU noisy."""
+        return self.load > LOAD_PER_CORE * self.cores
+
+
+def machine_load(cores: int) -> float | None:
+    """Return how many processes ran or waited in the last minute where we have so many cores; or None.
+
+    A container sees the load of its whole host, so what the other cores of the host can take is left out.
+    """
+    try:
+        load = os.getloadavg()[0]
+    except (OSError, AttributeError):  # not every system counts
+        return None
+    return max(load - max((os.cpu_count() or cores) - cores, 0), 0.0)
 
 
 def usable_cores() -> int:

@@ -283,7 +283,7 @@ def _about(content: dict[str, Any]) -> dict[str, Any]:
     identity, about = content["identity"], content["about"]
     if not all(isinstance(config["name"], str) for config in identity["configs"]):
         raise TypeError("a configuration has no name")
-    if not all(isinstance(fact, str | int | float) for fact in [about["title"], *about.values()]):
+    if not all(isinstance(fact, str | int | float) for fact in about.values()):
         raise TypeError("a fact about it is neither text nor number")
     return {**content, "identity": {**identity, "settings": {**identity["settings"]}}, "about": {**about}}
 

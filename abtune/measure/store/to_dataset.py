@@ -30,7 +30,7 @@ def store_to_dataset(plan: Plan, store: Store) -> xr.Dataset:
     shapes = {*(shape.label for shape in plan.shapes), *(record.shape for record in records)}
     attrs = {
         **content["about"],
-        "title": f"{content['about']['title']}, {count(len(shapes), 'shape')}",
+        "title": f"{content['about'].get('title', 'sweep')}, {count(len(shapes), 'shape')}",
         "settings": json.dumps(content["identity"]["settings"]),
         "configurations": json.dumps(content["identity"]["configs"]),
     }

@@ -23,7 +23,6 @@ from abtune.measure.workers.cluster import Cluster
 from abtune.measure.workers.fork_server import CallFailed, ChildError
 from abtune.measure.workers.tasks import (
     Adopted,
-    Batch,
     Proposal,
     Timed,
     adopt,
@@ -50,13 +49,13 @@ async def try_candidates(
     """Yield the trials of candidates chunk by chunk, in the order of the candidates."""
 
     async def try_chunk(chunk: Sequence[Candidate]) -> Timed:
-        batch: Batch = await cluster.search(
-            build_batch, problem, chunk, settings.build_timeout, priority=priority
+        build = (problem, chunk, settings.build_timeout)
+        timed: Timed = await cluster.search_and_measure(
+            build_batch, build, time_batch, settings, priority=priority
         )
-        clock.note("build", batch.seconds / len(chunk))
-        if batch.started_in >= 0:  # False if it is unknown
-            clock.note("start", batch.started_in)
-        timed: Timed = await cluster.measure(time_batch, settings, batch, priority=priority)
+        clock.note("build", timed.building / len(chunk))
+        if timed.started_in >= 0:  # False if it is unknown
+            clock.note("start", timed.started_in)
         return timed
 
     chunks = [candidates[start : start + CHUNK] for start in range(0, len(candidates), CHUNK)]

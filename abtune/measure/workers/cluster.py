@@ -12,10 +12,10 @@ import logging
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import dask
-from distributed import Client, LocalCluster, Worker
+from distributed import Client, Future, LocalCluster, Worker
 from distributed.client import FutureCancelledError
 from distributed.comm.core import CommClosedError
 from distributed.scheduler import KilledWorker
@@ -40,6 +40,9 @@ DASK_CONFIG = {
     "distributed.admin.low-level-log-length": 10,
     "distributed.admin.large-graph-warning-threshold": "1 TB",  # a long history may be large
 }
+
+# A function that gets the pool of its worker as first argument.
+Task: TypeAlias = Callable[..., Any]
 
 # What one worker offers: slots by the name of their dask resource.
 Offer = Mapping[str, float]
@@ -115,13 +118,25 @@ class Cluster:
             return 1
         return max(1, min(self.searchers // max(runs, 1), MOST_THREADS))
 
-    async def search(self, task: Callable[..., Any], *args: Any, priority: int) -> Any:
+    async def search(self, task: Task, *args: Any, priority: int) -> Any:
         """Return the result of a task on a core that searches and builds; a higher priority goes first."""
         return await self._run(task, args, "search", priority)
 
-    async def measure(self, task: Callable[..., Any], *args: Any, priority: int) -> Any:
+    async def measure(self, task: Task, *args: Any, priority: int) -> Any:
         """Return the result of a task at a device; a higher priority goes first."""
         return await self._run(task, args, "device", priority)
+
+    async def search_and_measure(
+        self, search: Task, search_args: Sequence[Any], measure: Task, *args: Any, priority: int
+    ) -> Any:
+        """Return the result of a task at a device, whose last argument is the result of a search task."""
+        # That result stays with the workers: kernels for a large cluster would fill the memory of this
+        # process and of the scheduler.
+        found = self._submit(search, search_args, "search", priority)
+        try:
+            return await self._run(measure, (*args, found), "device", priority)
+        finally:
+            found.release()
 
     async def interrupt(self) -> None:
         """Kill the work of all workers that answer."""
@@ -135,9 +150,18 @@ class Cluster:
             async with asyncio.timeout(PARTING_TIMEOUT):
                 await self._client.unregister_worker_plugin(self._pool)
 
-    async def _run(self, task: Callable[..., Any], args: Sequence[Any], resource: str, priority: int) -> Any:
+    async def _run(self, task: Task, args: Sequence[Any], resource: str, priority: int) -> Any:
         started = time.monotonic()
-        future = self._client.submit(
+        future = self._submit(task, args, resource, priority)
+        try:
+            return await future
+        finally:
+            future.release()
+            taken = time.monotonic() - started
+            self.seconds[task.__name__] = self.seconds.get(task.__name__, 0.0) + taken
+
+    def _submit(self, task: Task, args: Sequence[Any], resource: str, priority: int) -> Future[Any]:
+        return self._client.submit(
             with_pool,
             self._pool,
             task,
@@ -147,12 +171,6 @@ class Cluster:
             pure=False,
             retries=0,
         )
-        try:
-            return await future
-        finally:
-            future.release()
-            taken = time.monotonic() - started
-            self.seconds[task.__name__] = self.seconds.get(task.__name__, 0.0) + taken
 
 
 @contextlib.asynccontextmanager

@@ -51,6 +51,8 @@ class Timed:
 
     trials: tuple[Trial, ...]  # one per candidate, in the order of the search
     seconds: float  # duration of building and timing
+    building: float  # of that, the duration of building
+    started_in: float  # seconds that the process took to start before it built; NaN if unknown
 
 
 def check(pool: ProcessPool, problem: Problem) -> None:
@@ -128,7 +130,12 @@ def time_batch(pool: ProcessPool, settings: Settings, batch: Batch) -> Timed:
             for candidate, built in zip(batch.candidates, batch.built, strict=True)
         )
         relieve(pool, slot, settings)
-    return Timed(trials=trials, seconds=batch.seconds + time.monotonic() - started)
+    return Timed(
+        trials=trials,
+        seconds=batch.seconds + time.monotonic() - started,
+        building=batch.seconds,
+        started_in=batch.started_in,
+    )
 
 
 def _time(pool: ProcessPool, slot: Slot, settings: Settings, candidate: Candidate, kernel: Kernel) -> Trial:

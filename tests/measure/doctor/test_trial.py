@@ -29,7 +29,6 @@ def test_a_trial_says_how_long_each_step_took(store: Store) -> None:
         "start",
         "propose",
         "build",
-        "time",
     ]
     assert not list(store.dataset.parent.iterdir())
 

@@ -10,6 +10,7 @@ from measure_builders import NEW, PLAIN, SMALL, make_facts, make_record, make_wo
 from abtune.measure.plan.estimate import Cost, estimate
 from abtune.measure.plan.plan import Plan
 from abtune.measure.plan.records import RunRecord
+from abtune.measure.plan.target import machine_load
 
 
 def cost_of(plan: Plan, kind: str, cores: int, devices: int, done: list[RunRecord]) -> Cost:
@@ -27,6 +28,27 @@ def test_without_runs_typical_numbers_count() -> None:
     assert (cost.runs, cost.from_runs) == (2, 0)
     assert cost.core_seconds == pytest.approx(expected)
     assert cost.seconds == pytest.approx((2 * 85 + 100 * 0.4) + 2 * 2 * 2 * 3 * 0.001)
+
+
+@pytest.mark.parametrize(("load", "slower"), [(0.0, 1.0), (3.0, 1.75), (8.0, 3.0)])
+def test_searches_share_the_cores_with_other_programs(load: float, slower: float) -> None:
+    """Beside eight busy processes, four searches get a third of four cores."""
+    plan = small_plan(SMALL, seeds=8)
+    idle = make_workplace(make_facts(devices=("a device",) * 10**6), cores=4)
+    busy = replace(idle, load=load)
+    assert estimate(plan, busy, []).seconds == pytest.approx(slower * estimate(plan, idle, []).seconds)
+    assert busy.is_busy is (load > 0)
+    assert estimate(plan, busy, []).core_seconds == estimate(plan, idle, []).core_seconds
+
+
+def test_a_container_does_not_take_the_load_of_its_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight of 32 cores are not busy while 20 processes run on the others."""
+    monkeypatch.setattr("os.cpu_count", lambda: 32)
+    monkeypatch.setattr("os.getloadavg", lambda: (20.0, 0.0, 0.0))
+    assert machine_load(8) == 0
+    monkeypatch.setattr("os.getloadavg", lambda: (30.0, 0.0, 0.0))
+    assert machine_load(8) == 6
+    assert machine_load(64) == 30
 
 
 def test_finished_runs_say_what_the_others_cost() -> None:

@@ -26,7 +26,6 @@ from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import TargetError
 from abtune.measure.store.store import Store
 from abtune.measure.workers.cluster import Cluster
-from abtune.measure.workers.tasks import build_batch
 
 pytestmark = pytest.mark.usefixtures("fake")
 
@@ -378,15 +377,16 @@ def test_a_batch_that_its_worker_did_not_survive_is_tried_again(
 ) -> None:
     """A batch is tried again after its worker died; after three deaths the run has failed with the reason."""
     deaths = {"new": 2, "worse": 100}
-    search = Cluster.search
+    build = Cluster.search_and_measure
 
-    async def search_or_die(cluster: Cluster, task: Any, problem: Any, *rest: Any, priority: int) -> Any:
-        if task is build_batch and deaths.get(problem.config.name, 0):
-            deaths[problem.config.name] -= 1
+    async def build_or_die(cluster: Cluster, task: Any, args: Any, *rest: Any, priority: int) -> Any:
+        name = args[0].config.name
+        if deaths.get(name, 0):
+            deaths[name] -= 1
             raise KilledWorker("build_batch", SimpleNamespace(address="tcp://gone"), 3)
-        return await search(cluster, task, problem, *rest, priority=priority)
+        return await build(cluster, task, args, *rest, priority=priority)
 
-    monkeypatch.setattr(Cluster, "search", search_or_die)
+    monkeypatch.setattr(Cluster, "search_and_measure", build_or_die)
     plan = small_plan(SMALL, seeds=1, configs=(PLAIN, config("new"), config("worse")))
     dataset = run_sweep(plan, store).dataset.isel(shape=0, seed=0)
     assert deaths["new"] == 0

@@ -1,0 +1,181 @@
+"""How many iterations an hour a sweep can drive on a large cluster, and which process is full first.
+
+    python tests/benchmarks/bench_cluster.py --workers 10 100 1000
+
+The scheduler, the sweep and the workers are processes of their own, connected over TCP. The workers are real
+dask workers, many to a process, with one place to search and one to measure. Only their children pretend:
+they answer at once, with candidates and kernels as large as real ones. So all iterations come as fast as the
+cluster takes them. The CPU time of each process for an iteration says how many it could drive by itself:
+a process can use one core. Last, the time to assemble the dataset of all runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+HELPERS = Path(__file__).parents[1] / "helpers"
+# Bytes of a candidate's record and of its kernel, as of async on an H200.
+RECORD, KERNEL = 20_000, 200_000
+HOSTS = 2
+TICKS = 100  # a second, of the times in /proc
+
+
+class PretendSlot:
+    """A child process that answers at once, within the worker."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        self.started_in = 0.0
+
+    def call(self, function: str, *args: Any, timeout: float) -> Any:
+        """Return the answer of the fake, with a kernel as large as a real one."""
+        import fake_metaschedule
+
+        answer = getattr(fake_metaschedule, function)(*args)
+        return answer.ljust(KERNEL) if function == "build" else answer
+
+    def start(self) -> None:
+        """Do nothing, as do all others."""
+
+    resume = interrupt = close = replace = start
+
+
+class PretendForkServer:
+    """A process to fork from, of which there is no need."""
+
+    is_ready = True
+
+    def __init__(self, *_: Any) -> None:
+        pass
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+async def host_workers(scheduler: str, count: int) -> None:
+    """Be some workers of a cluster until it ends."""
+    from distributed import Worker
+
+    import abtune.measure.workers.pool as real
+
+    real.Slot, real.ForkServer = PretendSlot, PretendForkServer  # type: ignore[misc, assignment]
+    offer = {"search": 1.0, "device": 1.0}
+    workers = [Worker(scheduler, nthreads=2, resources=offer, memory_limit=0) for _ in range(count)]
+    for start in range(0, count, 50):
+        await asyncio.gather(*workers[start : start + 50])
+    print("ready", flush=True)
+    await asyncio.gather(*(worker.finished() for worker in workers))
+
+
+def cpu_seconds(process: int) -> float:
+    """Return the CPU time of a process so far."""
+    fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def peak_megabytes(process: int | str) -> float:
+    """Return the most memory that a process has held."""
+    status = Path(f"/proc/{process}/status").read_text(encoding="utf-8")
+    return int(status.partition("VmHWM:")[2].split()[0]) / 1024
+
+
+@contextlib.contextmanager
+def started(*words: str) -> Iterator[subprocess.Popen[str]]:
+    """Yield a process of Python, and end it."""
+    command = [sys.executable, *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def wait_for(process: subprocess.Popen[str], pattern: str) -> str:
+    """Return what a process says, once it says it."""
+    assert process.stdout
+    for line in process.stdout:
+        if found := re.search(pattern, line):
+            # A process whose pipe is full would wait.
+            threading.Thread(target=process.stdout.read, daemon=True).start()
+            return found[0]
+    raise RuntimeError(f"{process.args} ended")
+
+
+def measure(workers: int, runs: int, iterations: int) -> dict[str, float]:
+    """Sweep on a cluster of so many workers; return rates, and CPU milliseconds for an iteration."""
+    from measure_builders import make_facts, make_settings, small_plan
+    from sweeping import config, run_sweep
+
+    from abtune.measure.store.store import Store
+    from abtune.measure.store.to_dataset import store_to_dataset
+
+    big = {"size": str(RECORD)}
+    plan = small_plan(seeds=runs // 4, configs=(config("plain", **big), config("new", **big)))
+    plan = replace(plan, settings=make_settings(trials=64 * iterations, trials_per_iteration=64, rounds=1))
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        scheduling = ("-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0")
+        scheduler = stack.enter_context(started(*scheduling, "--no-dashboard"))
+        address = wait_for(scheduler, r"tcp://127\.0\.0\.1:\d+")
+        hosts = [
+            stack.enter_context(started(__file__, "--host", address, "--workers", str(workers // HOSTS)))
+            for _ in range(HOSTS)
+        ]
+        for host in hosts:
+            wait_for(host, "ready")
+        before = cpu_seconds(scheduler.pid), time.process_time(), time.monotonic()
+        store = Store(Path(folder) / "abtune.nc")
+        run_sweep(plan, store, facts=make_facts(kind="cuda"), scheduler=address)
+        seconds = time.monotonic() - before[2]
+        done = len(plan.runs) * iterations
+        found = {
+            "workers": workers,
+            "iterations": done,
+            "an hour": 3600 * done / seconds,
+            "scheduler ms": 1000 * (cpu_seconds(scheduler.pid) - before[0]) / done,
+            "sweep ms": 1000 * (time.process_time() - before[1]) / done,
+            "scheduler MB": peak_megabytes(scheduler.pid),
+            "sweep MB": peak_megabytes("self"),
+        }
+        begun = time.process_time()
+        store_to_dataset(plan, store)
+        found["assembly ms a run"] = 1000 * (time.process_time() - begun) / len(plan.runs)
+    return found
+
+
+def main() -> None:
+    """Measure clusters of several sizes, or be the workers of one."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--workers", type=int, nargs="+", default=[10, 100, 1000])
+    parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--iterations", type=int, default=5)
+    parser.add_argument("--host", metavar="SCHEDULER")
+    options = parser.parse_args()
+    sys.path[:0] = [str(HELPERS), str(HELPERS / "measuring")]
+    if options.host:
+        asyncio.run(host_workers(options.host, options.workers[0]))
+        return
+    for workers in options.workers:
+        print(
+            json.dumps(
+                {k: round(v, 1) for k, v in measure(workers, options.runs, options.iterations).items()}
+            )
+        )
+
+
+if __name__ == "__main__":
+    main()
