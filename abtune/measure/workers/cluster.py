@@ -26,6 +26,8 @@ from abtune.measure.plan.target import TargetFacts, Workplace
 from abtune.measure.workers.pool import ProcessPool, interrupt_pool, with_pool
 
 CONNECT_TIMEOUT = 10.0
+# A thousand workers take longer to answer than one.
+ANSWER_TIMEOUT = 60.0
 
 # A sweep has little data and its threads wait for processes, so it needs none of dask's guards.
 DASK_CONFIG = {
@@ -67,7 +69,7 @@ async def offers_of(client: Client, scheduler: str) -> Mapping[str, Offer]:
     """Return the offers of all workers by their address."""
     # The workers are asked, because new versions of dask cut short what the client knows of them.
     try:
-        async with asyncio.timeout(CONNECT_TIMEOUT):
+        async with asyncio.timeout(ANSWER_TIMEOUT):
             offers: dict[str, Offer] = await client.run(_offer)
     except OSError:  # a timeout, or a connection that is lost
         raise TargetError(f"a worker of {scheduler} does not answer; end it, or mend it") from None
