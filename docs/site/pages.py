@@ -1,4 +1,4 @@
-"""Pages of the site that are made: of files outside docs, the notebook, the commands, the code, the schema."""
+"""Pages of the site that are made of files outside docs, the notebook, the commands, the code, the schema."""
 
 from __future__ import annotations
 
