@@ -258,7 +258,7 @@ def test_a_shape_that_cannot_be_judged_has_a_story_too(n: int, m: int) -> None:
 
 @pytest.mark.parametrize(
     ("shape", "said"),
-    [("shape9", "unknown shape 'shape9'"), ("shape*", "'shape\\*' matches 11"), ("x*", "x")],
+    [("shape99", "unknown shape 'shape99'"), ("shape*", "'shape\\*' matches 11"), ("x*", "x")],
 )
 def test_shapes_that_cannot_be_explained(shape: str, said: str) -> None:
     """A shape that is not there, or more than ten at once, are one line."""
