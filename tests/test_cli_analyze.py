@@ -581,9 +581,5 @@ def test_a_subset_says_so_in_its_sentence(run: Run) -> None:
 
 
 def test_explain_takes_kinds(run: Run) -> None:
-    """A kind with one shape is explained; of one with several, the shapes are listed."""
+    """A kind names its shapes."""
     assert run("analyze", "h200-pilot", "--explain", "conv2d*").out.startswith("N=1_H=14_W=14_C=1024")
-    assert (
-        "'gemm_nn' matches 2: M=512_N=3072_K=768, M=896"
-        in run("analyze", "h200-pilot", "--explain", "gemm_nn").err
-    )

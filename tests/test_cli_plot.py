@@ -31,7 +31,7 @@ def refused(outcome: Outcome) -> str:
 
 
 @pytest.mark.parametrize("suffix", list(MAGIC))
-@pytest.mark.parametrize("kind", ["forest", "seeds", "trials"])
+@pytest.mark.parametrize("kind", ["forest", "seeds", "trials", "power"])
 def test_figures_are_drawn(run: Run, kind: str, suffix: str) -> None:
     """Every kind goes into every format that the name of the file can say."""
     pytest.importorskip("matplotlib")
@@ -39,6 +39,25 @@ def test_figures_are_drawn(run: Run, kind: str, suffix: str) -> None:
     outcome = run("plot", PILOT, "--kind", kind, "--out", name)
     assert (outcome.code, outcome.out, outcome.err) == (0, f"{name}: 3 shapes\n", "")
     assert Path(name).read_bytes().startswith(MAGIC[suffix])
+
+
+def test_the_agreement_takes_two_datasets(run: Run) -> None:
+    """It is drawn with the other dataset alone, and with what changes it alone."""
+    pytest.importorskip("matplotlib")
+    outcome = run("plot", PILOT, "--kind", "agreement", "--beside", "h200-tvm14009", "--out", "x.png")
+    assert (outcome.code, outcome.out) == (0, "x.png: 3 shapes\n")
+    assert "--beside" in refused(run("plot", PILOT, "--kind", "agreement", "--out", "y.png"))
+    for kind, option in (
+        ("agreement", "--method=welch"),
+        ("power", "--margin=3"),
+        ("seeds", f"--beside={PILOT}"),
+    ):
+        beside = ["--beside", "h200-tvm14009"] * (kind == "agreement")
+        said = refused(run("plot", PILOT, "--kind", kind, *beside, option, "--out", "y.png"))
+        assert f"{option.split('=')[0]} changes nothing in --kind {kind}" in said
+    analysis = abtune.analyze(abtune.open_dataset(PILOT))
+    with pytest.raises(abtune.AbtuneError, match="give the other one as beside"):
+        analysis.plot("agreement")
 
 
 def test_a_figure_replaces_no_dataset(run: Run) -> None:

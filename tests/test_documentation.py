@@ -6,7 +6,8 @@ be what it prints, where a line ``...`` stands for any number of lines; a comman
 has to work. ``$ echo $?`` shows the exit code of the command before it. Other commands are not run.
 
 A comment on the last line before a block changes that: ``<!-- not run: needs a GPU -->`` skips the block, and
-``<!-- given: abtune.nc -->`` first puts the made-up sweep of ``example_sweep.py`` into the folder.
+``<!-- given: abtune.nc -->`` first puts the made-up sweep of ``example_sweep.py`` into the folder, and
+``<!-- given: samples -->`` the files that importers are tested with.
 
 Blocks that are fenced as ``python`` are run too, each as a program of its own.
 
@@ -104,6 +105,15 @@ def run_step(step: Step, code: int, capsys: pytest.CaptureFixture[str]) -> tuple
     return code, step.shown
 
 
+def give(what: str) -> None:
+    """Put the made-up sweep, or the samples of the importers, into the folder."""
+    if what != "samples":
+        abtune.save_dataset(swept(), what)
+        return
+    for path in (ROOT / "tests" / "ingest" / "samples").iterdir():
+        Path(path.name).symlink_to(path)
+
+
 @pytest.mark.usefixtures("empty_folder")
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_commands_print_what_is_shown(
@@ -118,7 +128,7 @@ def test_commands_print_what_is_shown(
         if block["word"] == "not run":
             continue
         if block["word"] == "given":
-            abtune.save_dataset(swept(), block["what"])
+            give(block["what"])
         for step in steps(block["body"]):
             code, shown = run_step(step, code, capsys)
             updated = updated.replace(f"$ {step.written}{step.shown}", f"$ {step.written}{shown}", 1)

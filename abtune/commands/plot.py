@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from click.core import ParameterSource
@@ -20,12 +20,7 @@ from abtune.commands.common.options import (
     shapes_option,
 )
 from abtune.errors import InputError
-from abtune.sections.figure_kinds import FIGURES, FigureKind
-
-if TYPE_CHECKING:
-    from abtune.compare.results import Analysis
-
-_JUDGING = ("level", "margin", "rng_seed", "estimand", "method", "test", "correction")
+from abtune.sections.figure_kinds import FIGURES, JUDGING, FigureKind
 
 
 @click.command(
@@ -35,6 +30,7 @@ Examples:
   abtune plot h200-pilot --beside tvm14009-rtx3080 --out boosts.pdf
   abtune plot h200-pilot --kind seeds --out seeds.png  every seed of every shape
   abtune plot --kind trials --shapes 'M=*' --out searches.png
+  abtune plot h200-tvm14009 --kind agreement --beside h200-deep --out agreement.png
 """
 )
 @click.argument("dataset", required=False, type=DatasetSource())
@@ -60,7 +56,7 @@ Examples:
 @click.option(
     "--beside",
     metavar="DATASET",
-    help="Add the boosts of another dataset to the forest, as crosses, where it has the same shapes.",
+    help="Another dataset with some of the same shapes: crosses in the forest, the second axis of agreement.",
 )
 @choice_options
 def plot(
@@ -83,42 +79,28 @@ def plot(
     from abtune.commands.common.output import emit
     from abtune.commands.common.pages import default_dataset
     from abtune.report.figures.figure import require_matplotlib, save_figure
-    from abtune.report.figures.forest import draw_forest
     from abtune.report.report_files import check_place
     from abtune.text import count
 
     _check(FIGURES[kind])
+    if FIGURES[kind].needs_beside and beside is None:
+        raise InputError(f"--kind {kind} draws two datasets; name the other one with --beside")
     require_matplotlib()
     source = dataset or default_dataset()
     check_place(out, filter(None, [source, beside]))
     opened = abtune.open_dataset(source)
     analysis = abtune.analyze(opened, shapes=chosen_shapes(shapes, opened), **choices, **how)
-    if beside is None:
-        figure = analysis.plot(kind)
-    else:
-        figure = draw_forest(analysis, _boosts(beside, analysis), Path(beside).name)
+    other = None if beside is None else abtune.open_dataset(beside)
+    figure = analysis.plot(kind, beside=other)
     save_figure(figure, out)
     emit(f"{out}: {count(len(analysis.comparisons), 'shape')}\n")
 
 
 def _check(kind: FigureKind) -> None:
     """Refuse options that would change nothing."""
-    useless = [*([] if kind.beside else ["beside"]), *([] if kind.judges else _JUDGING)]
+    useless = [*([] if kind.beside else ["beside"]), *(name for name in JUDGING if name not in kind.judged)]
     context = click.get_current_context()
     for parameter in context.command.params:
         given = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
         if given and parameter.name in useless:
             raise InputError(f"{parameter.opts[0]} changes nothing in --kind {kind.name}; leave it out")
-
-
-def _boosts(name: str, analysis: Analysis) -> dict[str, float]:
-    """Return the boosts of another dataset, by shape, for the shapes that an analysis has."""
-    import abtune
-
-    other = abtune.open_dataset(name)
-    wanted = {row.shape for row in analysis.comparisons}
-    both = [label for label in map(str, other["shape"].values.tolist()) if label in wanted]
-    if not both:
-        raise InputError(f"--beside {name}: it has none of the shapes that are drawn")
-    found = abtune.analyze(other.sel(shape=both), baseline=analysis.baseline, candidate=analysis.candidate)
-    return {row.shape: row.boost for row in found.comparisons}

@@ -354,13 +354,15 @@ class Analysis:
         text: str = forms[form].render(load("abtune.report.summary:analysis_report")(self), None)
         return text
 
-    def plot(self, kind: str = "forest") -> Figure:
+    def plot(self, kind: str = "forest", *, beside: xr.Dataset | None = None) -> Figure:
         """Return a matplotlib figure.
 
         Parameters
         ----------
         kind : str
-            forest, seeds, trials or same-schedule, as ``abtune plot --kind`` has them.
+            forest, seeds, trials, same-schedule, power or agreement, as ``abtune plot --kind`` has them.
+        beside : xarray.Dataset, optional
+            Another dataset with some of the shapes: crosses in a forest; agreement needs it.
 
         Raises
         ------
@@ -370,7 +372,12 @@ class Analysis:
         kinds: dict[str, Any] = load("abtune.sections.figure_kinds:FIGURES")
         if kind not in kinds:
             raise InputError(f"there is no figure {kind!r}; there are: {', '.join(kinds)}")
-        figure: Figure = load(kinds[kind].draw)(self.dataset, self)
+        if beside is None and kinds[kind].needs_beside:
+            raise InputError(f"the figure {kind} draws two datasets; give the other one as beside")
+        if beside is not None and not kinds[kind].beside:
+            raise InputError(f"beside changes nothing in the figure {kind}; leave it out")
+        others = () if beside is None else (beside,)
+        figure: Figure = load(kinds[kind].draw)(self.dataset, self, *others)
         return figure
 
     def to_dataframe(self) -> pd.DataFrame:

@@ -18,6 +18,10 @@ SHAPE = "shape"
 Kind: TypeAlias = Literal["number", "word", "text"]
 
 
+# More shapes have a row each at first sight.
+FEW_SHAPES = 5
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
     """Words in a table or a tally."""
@@ -180,6 +184,16 @@ def table(stub: str, labels: Iterable[str], *columns: Column | Drawn) -> Grid:
 def filled(columns: Iterable[Column]) -> tuple[Column, ...]:
     """Return the columns without those that say nothing in any row."""
     return tuple(column for column in columns if {cell.text for cell in column.cells} != {NOTHING})
+
+
+def shape_by_shape(parts: Iterable[Part], shapes: int) -> tuple[Part, ...]:
+    """Return tables of each shape as they are, or behind a line if there are many shapes."""
+    if shapes <= FEW_SHAPES:
+        return tuple(parts)
+    option = f"HTML, or --shapes with at most {FEW_SHAPES} shapes"
+    return (
+        Folded(summary="Shape by shape, with intervals", option=option, unfolded=False, parts=tuple(parts)),
+    )
 
 
 def spans(labels: Sequence[str]) -> Iterator[range]:

@@ -1,7 +1,7 @@
 """The figures of an analysis by name: the only place that lists them.
 
-One more figure is a function from a dataset and its analysis to a matplotlib figure, and one entry of
-``FIGURES``. ``abtune plot --kind`` and :meth:`abtune.Analysis.plot` offer every entry.
+One more figure is a function from a dataset and its analysis, and maybe another dataset, to a matplotlib
+figure, and one entry of ``FIGURES``. ``abtune plot --kind`` and ``Analysis.plot`` offer every entry.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 from abtune.lazy import Function
 
+JUDGING = ("level", "margin", "rng_seed", "estimand", "method", "test", "correction")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureKind:
@@ -17,9 +19,10 @@ class FigureKind:
 
     name: str
     words: str  # for the help
-    draw: Function  # from the dataset of the analysis and the analysis
-    judges: bool = True  # whether level, margin and methods change it
-    beside: bool = False  # whether boosts of another dataset can be drawn, too
+    draw: Function  # from the dataset of the analysis and the analysis; with beside, another dataset too
+    judged: tuple[str, ...] = JUDGING  # the options of an analysis that change it
+    beside: bool = False  # whether another dataset can be drawn, too
+    needs_beside: bool = False  # whether it has to be
 
 
 _HOME = "abtune.sections.drawing.drawings"
@@ -35,12 +38,26 @@ FIGURES = {
             name="trials",
             words="the best so far by number of trials",
             draw=f"{_HOME}:draw_trials",
-            judges=False,
+            judged=(),
         ),
         FigureKind(
             name="same-schedule",
             words="each schedule under both configurations",
             draw=f"{_HOME}:draw_same_schedule",
+        ),
+        FigureKind(
+            name="power",
+            words="the chance to find a boost, by seeds and their cost",
+            draw=f"{_HOME}:draw_power",
+            judged=("level",),
+        ),
+        FigureKind(
+            name="agreement",
+            words="boosts against those of --beside",
+            draw=f"{_HOME}:draw_agreement",
+            judged=("level",),
+            beside=True,
+            needs_beside=True,
         ),
     )
 }

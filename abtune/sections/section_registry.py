@@ -71,7 +71,7 @@ SECTIONS: dict[str, SectionKind] = {
         SectionKind(
             name="explain",
             metavar="SHAPE",
-            help="The whole story of one shape: samples, every method, the gates of its verdict.",
+            help="The whole story of a shape, or of up to 10: samples, methods, the gates of the verdict.",
             make="abtune.sections.explain.explain_page:explain_section",
             replaces_report=True,
         ),

@@ -95,7 +95,7 @@ def test_measuring_sets_the_least_variance_by_the_weights_of_the_ranks(n: int, k
 
 def test_the_story_leaves_out_seeds_only_where_enough_remain() -> None:
     stories = [
-        explain(dataset, abtune.analyze(dataset, estimand=TWO.value), "*")
+        explain(dataset, abtune.analyze(dataset, estimand=TWO.value), str(dataset["shape"].values[0]))
         for dataset in (make_sweep([0.1], n=n, noise=0.1) for n in (10, 11))
     ]
     assert [story.sensitivity.without_seed is None for story in stories] == [True, False]
@@ -106,7 +106,7 @@ def test_the_story_leaves_out_seeds_only_where_enough_remain() -> None:
 
 def test_a_margin_that_makes_it_equivalent_does() -> None:
     dataset = make_sweep([0.01], n=10, noise=0.05)
-    story = explain(dataset, abtune.analyze(dataset, estimand=TWO.value), "*")
+    story = explain(dataset, abtune.analyze(dataset, estimand=TWO.value), str(dataset["shape"].values[0]))
     margin = story.sensitivity.margin_for_equivalence
     verdicts = [
         abtune.analyze(dataset, estimand=TWO.value, margin=times * margin).comparisons[0].verdict

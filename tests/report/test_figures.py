@@ -427,3 +427,38 @@ def test_names_are_written_as_they_are(tmp_path: Path) -> None:
     values = np.full((1, 2, 4), 1e-3)
     save_figure(draw_trials(analysis, values, values), tmp_path / "t.png")
     assert (tmp_path / "t.png").read_bytes().startswith(b"\x89PNG")
+
+
+# Power and agreement
+
+
+def test_power_has_its_cost_above() -> None:
+    """The upper axis says what each number of seeds costs, as the plan does."""
+    dataset = abtune.open_dataset("h200-pilot")
+    figure = abtune.analyze(dataset).plot("power")
+    (above,) = figure.axes[0].child_axes
+    plan = abtune.power(dataset)
+    labels = [label.get_text() for label in above.get_xticklabels()]
+    assert labels == [f"{reach.gpu_hours:.2g}" for reach in plan.reaches]
+    assert above.get_xlabel() == "GPU hours for 3 shapes"
+
+
+def test_agreement_has_a_mark_for_each_common_shape() -> None:
+    """Marks are at both boosts, intervals in both directions, and the legend counts what changed."""
+    first, second = (abtune.open_dataset(name) for name in ("h200-tvm14009", "h200-pilot"))
+    analysis = abtune.analyze(first)
+    axis = analysis.plot("agreement", beside=second).axes[0]
+    other = {row.shape: row for row in abtune.analyze(second).comparisons}
+    common = [(row, other[row.shape]) for row in analysis.comparisons if row.shape in other]
+    drawn = {
+        (float(line.get_xdata()[0]), float(line.get_ydata()[0]))
+        for line in axis.lines
+        if len(line.get_xdata()) == 1
+    }
+    assert drawn == {(100 * a.boost, 100 * b.boost) for a, b in common}
+    across = {tuple(map(float, line.get_xdata())) for line in axis.lines}
+    assert {(100 * a.boost_low, 100 * a.boost_high) for a, _ in common} <= across
+    change = abtune.compare_datasets(first, second)
+    settled = [str(row.verdict) for row in change.shapes]
+    legend = {text.get_text() for text in axis.get_legend().get_texts()}
+    assert legend == {f"{settled.count(name)} {name}" for name in settled}

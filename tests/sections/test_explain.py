@@ -23,7 +23,7 @@ from abtune.dataset.schema import RunStatus
 from abtune.errors import InputError
 from abtune.report.page import Heading
 from abtune.samples.samples import extract
-from abtune.sections.explain.explain import Explanation, explain
+from abtune.sections.explain.explain import Explanation, explain, explain_all
 from abtune.sections.explain.explain_page import explain_page
 from abtune.stats.design.detect import Design, Requirement, detectable_boost
 from abtune.stats.intervals.interval_methods import methods_for
@@ -257,12 +257,14 @@ def test_a_shape_that_cannot_be_judged_has_a_story_too(n: int, m: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("shape", "said"), [("shape9", "unknown shape 'shape9'"), ("shape*", "'shape\\*' matches 2"), ("x*", "x")]
+    ("shape", "said"),
+    [("shape99", "unknown shape 'shape99'"), ("shape*", "'shape\\*' matches 11"), ("x*", "x")],
 )
-def test_one_shape_at_a_time(shape: str, said: str) -> None:
-    """A shape that is not there, or several at once, are one line."""
+def test_shapes_that_cannot_be_explained(shape: str, said: str) -> None:
+    """A shape that is not there, or more than ten at once, are one line."""
+    dataset = make_sweep([0.1] * 11, n=3)
     with pytest.raises(InputError, match=said):
-        story(make_sweep([0.1, 0.0], n=3), shape)
+        explain_all(dataset, abtune.analyze(dataset), shape)
 
 
 def test_stories_do_not_change_the_dataset() -> None:

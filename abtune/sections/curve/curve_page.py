@@ -7,15 +7,29 @@ from collections.abc import Iterator, Sequence
 
 from abtune.compare.results import Aggregate, Analysis, Comparison
 from abtune.report.columns import boost_columns
-from abtune.report.page import Bullets, Drawn, Grid, Heading, Part, Prose, Section, column, table
+from abtune.report.page import (
+    FEW_SHAPES,
+    SHAPE,
+    Bullets,
+    Drawn,
+    Grid,
+    Heading,
+    Part,
+    Prose,
+    Section,
+    column,
+    shape_by_shape,
+    table,
+)
 from abtune.report.scale import Interval, choose_scale
 from abtune.sections.curve.curve import Curve, Point, boost_curve
 from abtune.sections.section_registry import Context
-from abtune.text import boost_decimals, microseconds
+from abtune.text import boost_decimals, microseconds, percent_cell
 
 _MEANING = (
     "Boost of the best candidate after each number of trials of a search. Each interval is for its row alone."
 )
+_LAST = 4  # numbers of trials in the row of a shape: the first few say little
 _AS_REPORTED = " Row again: the winners, measured again after the search, as in the report."
 
 
@@ -38,10 +52,34 @@ def curve_page(curve: Curve, analysis: Analysis) -> Iterator[Part]:
     if len(curve.shapes) > 1:
         yield Heading(text="these shapes", minor=True)
         yield _grid(curve.overall, curve.again, analysis)
+    if len(curve.shapes) > FEW_SHAPES:
+        yield Heading(text="boost % of each shape", minor=True)
+        yield _overview(curve, analysis)
+    yield from shape_by_shape(_each(curve, analysis), len(curve.shapes))
+    yield Bullets(items=curve.caveats)
+
+
+def _each(curve: Curve, analysis: Analysis) -> Iterator[Part]:
+    """Yield a table for each shape."""
     for shape, row in zip(curve.shapes, analysis.comparisons, strict=True):
         yield Heading(text=shape.shape, minor=True)
         yield _grid(shape.points, row if curve.measured_again else None, analysis)
-    yield Bullets(items=curve.caveats)
+
+
+def _overview(curve: Curve, analysis: Analysis) -> Grid:
+    """Return the boosts of each shape after the last few numbers of trials, in a row."""
+    points = [shape.points[-_LAST:] for shape in curve.shapes]
+    again = [row.boost for row in analysis.comparisons]
+    decimals = boost_decimals((row.boost_high - row.boost_low) / 2 for row in analysis.comparisons)
+    columns = [
+        column(
+            str(at[0].trials), [percent_cell(point.boost, decimals) for point in at], gives_way=_LAST - number
+        )
+        for number, at in enumerate(zip(*points, strict=True))
+    ]
+    if curve.measured_again:
+        columns.append(column("again", [percent_cell(boost, decimals) for boost in again]))
+    return table(SHAPE, [shape.shape for shape in curve.shapes], *columns)
 
 
 def _grid(points: Sequence[Point], again: Comparison | Aggregate | None, analysis: Analysis) -> Grid:

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import math
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import xarray as xr
 
+from abtune.compare.compare import analyze
 from abtune.compare.results import Analysis
+from abtune.errors import InputError
 from abtune.report.figures import forest, seeds
 from abtune.samples.samples import extract_both
+from abtune.sections.change import agreement_figure
+from abtune.sections.change.change import compare_datasets
 from abtune.sections.curve import curve_figures
 from abtune.sections.curve.curve import searches_so_far
+from abtune.sections.power import power_page
+from abtune.sections.power.planning import power
 from abtune.sections.same_schedule import same_schedule_figure
 from abtune.sections.same_schedule.same_schedule import describe_same_schedule
 
@@ -18,9 +26,35 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def draw_forest(_: xr.Dataset, analysis: Analysis) -> Figure:
-    """Draw boosts with their intervals."""
-    return forest.draw_forest(analysis)
+def draw_forest(_: xr.Dataset, analysis: Analysis, beside: xr.Dataset | None = None) -> Figure:
+    """Draw boosts with their intervals, and the boosts of another dataset as crosses."""
+    if beside is None:
+        return forest.draw_forest(analysis)
+    boosts = {row.shape: row.boost for row in _same_shapes(beside, analysis).comparisons}
+    return forest.draw_forest(analysis, boosts, _name(beside, "the other dataset"))
+
+
+def draw_agreement(dataset: xr.Dataset, analysis: Analysis, beside: xr.Dataset) -> Figure:
+    """Draw the boosts of two datasets against each other."""
+    other = _same_shapes(beside, analysis)
+    change = None
+    if all(any(not math.isnan(row.boost_low) for row in one.comparisons) for one in (analysis, other)):
+        change = compare_datasets(
+            dataset,
+            beside,
+            baseline=analysis.baseline,
+            candidate=analysis.candidate,
+            level=analysis.level,
+            tolerance=analysis.settings.tolerance,
+        )
+    return agreement_figure.draw_agreement(analysis, other, change, (_name(dataset, "A"), _name(beside, "B")))
+
+
+def draw_power(dataset: xr.Dataset, analysis: Analysis) -> Figure:
+    """Draw the power of more or fewer seeds with the noise of the dataset, and their cost."""
+    return power_page.draw_power(
+        power(dataset, baseline=analysis.baseline, candidate=analysis.candidate, level=analysis.level)
+    )
 
 
 def draw_seeds(dataset: xr.Dataset, analysis: Analysis) -> Figure:
@@ -38,3 +72,18 @@ def draw_trials(dataset: xr.Dataset, analysis: Analysis) -> Figure:
 def draw_same_schedule(dataset: xr.Dataset, analysis: Analysis) -> Figure:
     """Draw each schedule under both configurations."""
     return same_schedule_figure.draw_same_schedule(dataset, describe_same_schedule(dataset, analysis))
+
+
+def _name(dataset: xr.Dataset, unknown: str) -> str:
+    """Return the name of the file that a dataset was read from."""
+    return Path(str(dataset.encoding.get("source") or unknown)).stem
+
+
+def _same_shapes(dataset: xr.Dataset, analysis: Analysis) -> Analysis:
+    """Judge the shapes of another dataset that an analysis has."""
+    wanted = {row.shape for row in analysis.comparisons}
+    both = [label for label in map(str, dataset["shape"].values.tolist()) if label in wanted]
+    if not both:
+        raise InputError(f"{_name(dataset, 'the other dataset')}: it has none of the shapes that are drawn")
+    part = dataset.sel(shape=both)
+    return analyze(part, baseline=analysis.baseline, candidate=analysis.candidate, level=analysis.level)

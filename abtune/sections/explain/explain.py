@@ -8,7 +8,7 @@ minutes.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
@@ -34,6 +34,7 @@ from abtune.stats.two_sample import Integers, TwoSample
 
 # Beyond, a single seed weighs little, and leaving out each in turn takes long.
 _MOST_SEEDS = 30
+_MOST = 10  # shapes
 _SMALLEST_MARGIN, _LARGEST_MARGIN = 1e-5, 0.99
 _HALVINGS = 12
 _TESTS = "p", "p_welch", "p_equivalence"
@@ -107,9 +108,14 @@ class Explanation:
     sensitivity: Sensitivity
 
 
+def explain_all(dataset: xr.Dataset, analysis: Analysis, shapes: str) -> tuple[Explanation, ...]:
+    """Return the whole story of every shape of the analysis that a label, glob or kind names."""
+    return tuple(explain(dataset, analysis, shape) for shape in _found(analysis, shapes))
+
+
 def explain(dataset: xr.Dataset, analysis: Analysis, shape: str) -> Explanation:
-    """Return the whole story of one shape: a label, or a glob that matches one shape of the analysis."""
-    index = _find(analysis, shape)
+    """Return the whole story of the shape with this label."""
+    index = [row.shape for row in analysis.comparisons].index(shape)
     dataset = dataset.sel(shape=[row.shape for row in analysis.comparisons])
     sides = extract_both(dataset, analysis.baseline, analysis.candidate)
     samples = two_sample(*keep_best(sides, analysis.settings.quantity))
@@ -132,14 +138,16 @@ def explain(dataset: xr.Dataset, analysis: Analysis, shape: str) -> Explanation:
     )
 
 
-def _find(analysis: Analysis, shape: str) -> int:
+def _found(analysis: Analysis, shapes: str) -> Sequence[str]:
     labels = [row.shape for row in analysis.comparisons]
-    of_kind = [row.shape for row in analysis.comparisons if fnmatchcase(row.workload, shape)]
-    found = [shape] if shape in labels else of_kind or select_labels([shape], labels)
-    if len(found) > 1:
-        some = f"{', '.join(found[:6])}{', ...' if len(found) > 6 else ''}"
-        raise InputError(f"one shape can be explained at a time; {shape!r} matches {len(found)}: {some}")
-    return labels.index(found[0])
+    of_kind = [row.shape for row in analysis.comparisons if fnmatchcase(row.workload, shapes)]
+    found = [shapes] if shapes in labels else of_kind or select_labels([shapes], labels)
+    if len(found) > _MOST:
+        raise InputError(
+            f"at most {_MOST} shapes are explained at a time; "
+            f"{shapes!r} matches {len(found)}: {', '.join(found)}"
+        )
+    return found
 
 
 def _pairs(sides: tuple[Samples, Samples], index: int, seeds: Integers) -> Iterator[PairBoost]:

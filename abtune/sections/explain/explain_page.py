@@ -1,4 +1,4 @@
-"""The page that tells the whole story of one shape."""
+"""The page that tells the whole story of a shape."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from abtune.compare.results import Verdict
 from abtune.report.columns import intervals
 from abtune.report.page import Bullets, Grid, Heading, Part, Prose, Section, column, table
 from abtune.report.stories import gate_sentences, sample_parts
-from abtune.sections.explain.explain import Explanation, MethodInterval, MethodTest, Sensitivity, explain
+from abtune.sections.explain.explain import Explanation, MethodInterval, MethodTest, Sensitivity, explain_all
 from abtune.sections.section_registry import Context
 from abtune.text import boost_decimals, count, p_value, percent_cell, plain_percent, spread_percent
 
@@ -18,9 +18,10 @@ _YES_NO = {True: "yes", False: "no"}
 
 
 def explain_section(context: Context) -> Section:
-    """Return the story of the shape that the option names."""
-    story = explain(context.dataset, context.analysis, context.values["explain"])
-    return Section(name="explain", page=explain_page(story), result=story)
+    """Return the stories of the shapes that the option names; the result of a single one is its story."""
+    stories = explain_all(context.dataset, context.analysis, context.values["explain"])
+    page = tuple(part for story in stories for part in explain_page(story))
+    return Section(name="explain", page=page, result=stories if len(stories) > 1 else stories[0])
 
 
 def explain_page(story: Explanation) -> tuple[Part, ...]:

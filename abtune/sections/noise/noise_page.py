@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from abtune.report.columns import interval_column, intervals
 from abtune.report.page import (
+    FEW_SHAPES,
     SHAPE,
     Bullets,
     Column,
@@ -18,6 +19,7 @@ from abtune.report.page import (
     Section,
     column,
     filled,
+    shape_by_shape,
     table,
 )
 from abtune.samples.lost_trials import Trials
@@ -44,6 +46,7 @@ _NARROW = (
 _CLEARLY_NARROWER, _AGREEING = 1.5, 0.1
 
 _POOLED = "configuration"
+_TWO = "Two numbers: {}."
 
 
 def noise_section(context: Context) -> Section:
@@ -53,27 +56,57 @@ def noise_section(context: Context) -> Section:
 
 
 def noise_page(noise: Noise) -> Iterator[Part]:
-    """Yield the parts of the page."""
+    """Yield the parts of the page; many shapes have a row each, and their tables stand at the end, folded."""
     yield Heading(text="noise", minor=False)
     names, labels = ([source.config for source in noise.pooled], [source.shape for source in noise.by_shape])
+    shapes = len(dict.fromkeys(labels))
+    few, behind = shapes <= FEW_SHAPES, list[Part]()
     if not all(math.isnan(source.search) for source in noise.by_shape):
         yield _sources(_POOLED, names, noise.pooled, noise)
-        yield _sources(SHAPE, labels, noise.by_shape, noise)
-        yield Prose(text=_WHAT, remark=True)
+        behind.append(_sources(SHAPE, labels, noise.by_shape, noise))
+        yield behind[-1] if few else _overview(noise)
+        yield Prose(text=_WHAT if few else f"{_WHAT} {_TWO.format('/'.join(names))}", remark=True)
     if not all(math.isnan(source.optimism) for source in noise.pooled):
         yield Heading(text="optimism of the search", minor=True)
         yield _optimism(_POOLED, names, noise.pooled, noise)
-        yield _optimism(SHAPE, labels, noise.by_shape, noise)
+        behind.append(_optimism(SHAPE, labels, noise.by_shape, noise))
+        yield from behind[-1:] if few else ()
         yield Prose(text=_OPTIMISM, remark=True)
     if noise.naive:
         yield Heading(text="timings counted as seeds", minor=True)
-        yield _naive(noise.naive, noise.level)
+        behind.append(_naive(noise.naive, noise.level))
+        yield from behind[-1:] if few else ()
         yield Prose(text=_NAIVE + _why_narrow(noise), remark=True)
     if noise.trials:
         yield Heading(text="trials", minor=True)
         yield _trials(noise.trials)
     if noise.caveats:
         yield Bullets(items=noise.caveats)
+    if not few and behind:
+        yield from shape_by_shape(behind, shapes)
+
+
+def _overview(noise: Noise) -> Grid:
+    """Return a row for each shape, with one number for each configuration."""
+    shapes: dict[str, list[Source]] = {}
+    for source in noise.by_shape:
+        shapes.setdefault(source.shape, []).append(source)
+    cells: dict[str, Callable[[Source], str]] = {
+        "search": lambda source: spread_percent(source.search),
+        "of search": _error_share,
+        "search/again": lambda source: percent_cell(source.optimism, 1),
+    }
+    columns = (
+        column(heading, [_of_both(map(cell, sources)) for sources in shapes.values()], gives_way=position)
+        for position, (heading, cell) in enumerate(cells.items())
+    )
+    return table(SHAPE, shapes, *filled(columns))
+
+
+def _of_both(texts: Iterable[str]) -> str:
+    """Return the numbers of both configurations as one text."""
+    known = tuple(texts)
+    return NOTHING if {*known} == {NOTHING} else "/".join(known)
 
 
 def _sources(stub: str, labels: Sequence[str], rows: Sequence[Source], noise: Noise) -> Grid:

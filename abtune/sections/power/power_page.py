@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from abtune.report.figures.figure import GREY, new_figure
 from abtune.report.page import SHAPE, Bullets, Column, Grid, Heading, Part, Prose, column, filled, table
 from abtune.sections.power.seed_plan import Need, Reach, SeedPlan, SideNoise
-from abtune.text import NOTHING, plain_percent, spread_percent
+from abtune.text import NOTHING, count, plain_percent, spread_percent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -134,8 +134,8 @@ def _detectable(boost: float) -> str:
 
 
 def draw_power(plan: SeedPlan) -> Figure:
-    """Return a figure of the power to find each boost by the number of seeds."""
-    figure, (axis,) = new_figure(1, 5.0, 3.4)
+    """Return a figure of the power to find each boost by the number of seeds, with their cost above."""
+    figure, (axis,) = new_figure(1, 5.6, 3.6)
     from matplotlib import colormaps
 
     seeds = [reach.seeds for reach in plan.reaches]
@@ -150,6 +150,15 @@ def draw_power(plan: SeedPlan) -> Figure:
     axis.minorticks_off()
     axis.set_xticks(seeds, [str(number) for number in seeds])
     axis.set_ylim(0, 101)
+    costs = {"GPU hours": [reach.gpu_hours for reach in plan.reaches]}
+    costs["core hours"] = [reach.core_hours for reach in plan.reaches]
+    for unit, hours in costs.items():
+        if not any(map(math.isnan, hours)):
+            above = axis.secondary_xaxis("top")
+            above.set_xticks(seeds, [_hours(number) for number in hours], fontsize=8)
+            above.minorticks_off()
+            above.set_xlabel(f"{unit} for {count(plan.goal.shapes, 'shape')}", fontsize=8)
+            break
     axis.set_xlabel(_each(plan))
     axis.set_ylabel(f"power (%); line: {plain_percent(plan.goal.target)} wanted")
     # Beside the curves, which may be anywhere; the largest boost on top, as its curve is.

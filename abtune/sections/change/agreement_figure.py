@@ -1,0 +1,98 @@
+"""The boosts of two datasets against each other: on the diagonal they agree."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from abtune.compare.results import Analysis, Comparison
+from abtune.errors import InputError
+from abtune.report.figures.figure import GREY, new_figure, plain
+from abtune.report.scale import Interval, Scale, choose_scale, ticks
+from abtune.sections.change.change import Change, ChangeVerdict
+from abtune.text import percent_cell, plain_percent
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Okabe and Ito's colours and markers of their own, so that the figure can be read in grey.
+_LOOKS = {
+    ChangeVerdict.CHANGED: ("#d55e00", "s"),
+    ChangeVerdict.UNCHANGED: ("#0072b2", "D"),
+    ChangeVerdict.NOT_SETTLED: ("#555555", "o"),
+}
+_SIZE = 4.6  # inch
+
+
+def draw_agreement(
+    first: Analysis, second: Analysis, change: Change | None, names: tuple[str, str]
+) -> Figure:
+    """Return a figure of the boosts of the common shapes; without a change, no shape has a verdict."""
+    other = {row.shape: row for row in second.comparisons}
+    pairs = [(row, other[row.shape]) for row in first.comparisons if row.shape in other]
+    pairs = [pair for pair in pairs if not any(math.isnan(row.boost) for row in pair)]
+    if not pairs:
+        raise InputError("no shape has a boost in both datasets, so there is nothing to draw")
+    verdicts = {} if change is None else {row.shape: row.verdict for row in change.shapes}
+    figure, (axis,) = new_figure(1, _SIZE, _SIZE + (0.6 if verdicts else 0.35))
+    scale = choose_scale(
+        [Interval(low=row.boost_low, value=row.boost, high=row.boost_high) for pair in pairs for row in pair],
+        margin=first.margin,
+    )
+    _set_up(axis, scale)
+    for a, b in pairs:
+        colour, marker = _LOOKS[verdicts.get(a.shape, ChangeVerdict.NOT_SETTLED)]
+        axis.plot(*_across(a, b), color=colour, lw=0.7, alpha=0.6, zorder=2)
+        axis.plot(*reversed(_across(b, a)), color=colour, lw=0.7, alpha=0.6, zorder=2)
+        axis.plot(100 * a.boost, 100 * b.boost, marker, color=colour, mfc="white", ms=5, zorder=3)
+    words = f"boost of {first.candidate} over {first.baseline} (%)"
+    axis.set_xlabel(plain("\n".join([f"{names[0]}: {words}", *_notes(first, change, len(pairs))])))
+    axis.set_ylabel(plain(f"{names[1]}: {words}"))
+    _explain(axis, verdicts)
+    return figure
+
+
+def _set_up(axis: Axes, scale: Scale) -> None:
+    """Give both axes the same logarithmic scale, and draw zero and the diagonal."""
+    ends = 100 * max(scale.low, -0.95), 100 * scale.high
+    numbers = [100 * tick for tick in ticks(scale, 7) if ends[0] <= 100 * tick <= ends[1]]
+    labels = [percent_cell(number / 100, 0) for number in numbers]
+    functions = (lambda at: np.log1p(at / 100), lambda at: 100 * np.expm1(at))
+    axis.set_xscale("function", functions=functions)
+    axis.set_yscale("function", functions=functions)
+    axis.set(xlim=ends, ylim=ends, xticks=numbers, yticks=numbers, xticklabels=labels, yticklabels=labels)
+    axis.minorticks_off()
+    axis.set_box_aspect(1)
+    axis.plot(ends, ends, color=GREY, lw=0.9, ls="--", zorder=0)
+    axis.axvline(0, color=GREY, lw=0.8, zorder=0)
+    axis.axhline(0, color=GREY, lw=0.8, zorder=0)
+
+
+def _across(row: Comparison, other: Comparison) -> tuple[list[float], list[float]]:
+    """Return the interval of one dataset at the boost of the other."""
+    return [100 * row.boost_low, 100 * row.boost_high], [100 * other.boost] * 2
+
+
+def _notes(analysis: Analysis, change: Change | None, shapes: int) -> list[str]:
+    notes = [f"{shapes} shapes; lines: {plain_percent(analysis.level)} intervals; dashed: the same boost"]
+    if change is not None and not math.isnan(change.overall.low):
+        low, value, high = (
+            percent_cell(bound, 1)
+            for bound in (change.overall.low, change.overall.change, change.overall.high)
+        )
+        notes.append(f"mean change {value}% ({low} to {high})")
+    return notes
+
+
+def _explain(axis: Axes, verdicts: Mapping[str, ChangeVerdict]) -> None:
+    """Write what the markers mean and how many there are, above the drawing."""
+    place: Any = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 3, "fontsize": 8}
+    for verdict, (colour, marker) in _LOOKS.items():
+        if number := list(verdicts.values()).count(verdict):
+            axis.plot([], [], marker, color=colour, mfc="white", ms=5, label=f"{number} {verdict}")
+    if verdicts:
+        axis.legend(frameon=False, **place)
