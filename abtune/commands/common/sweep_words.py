@@ -33,11 +33,7 @@ def plan_words(
     left = plan.restricted(shapes=[shape for shape in plan.shapes if shape.label not in dropped])
     cost = estimate(left, workplace, done)
     devices = f"{len(facts.devices)} x {facts.devices[0]}" if len(facts.devices) > 1 else facts.devices[0]
-    basis = (
-        f"from {count(cost.from_runs, 'finished run')}"
-        if cost.from_runs
-        else "a rough guess for an idle machine"
-    )
+    basis = f"from {count(cost.from_runs, 'finished run')}" if cost.from_runs else "a rough guess"
     if workplace.scheduler:
         searchers, time = f"the workers of {workplace.scheduler}", f"{span(cost.core_seconds)} of one core"
     else:

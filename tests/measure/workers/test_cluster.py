@@ -54,7 +54,7 @@ def test_idle_cores_help_the_searches_that_are_left(runs: int, threads: int) -> 
 
 def test_a_cluster_with_a_silent_worker_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """A cluster with a worker that does not answer is refused soon."""
-    monkeypatch.setattr(cluster, "CONNECT_TIMEOUT", 0.05)
+    monkeypatch.setattr(cluster, "ANSWER_TIMEOUT", 0.05)
     with pytest.raises(TargetError, match=r"^a worker of tcp://host:1 does not answer; end it"):
         asyncio.run(cluster.offers_of(cast("Client", Silent()), "tcp://host:1"))
 
