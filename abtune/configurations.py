@@ -125,7 +125,7 @@ MAINLINE = Configuration(
     name="mainline",
     summary="synchronous copies to shared memory, default build",
     skipped_annotation="software_pipeline_async_stages",
-    transfer="abtune.traces.carry_over:synchronous",
+    transfer="abtune.traces:synchronous",
     target_kind="cuda",
     minimum_arch=80,
 )
@@ -133,7 +133,7 @@ ASYNC = Configuration(
     name="async",
     summary="asynchronous copies to shared memory in software pipelines (cp.async)",
     pass_config={"tirx.use_async_copy": True},
-    transfer="abtune.traces.carry_over:asynchronous",
+    transfer="abtune.traces:asynchronous",
     target_kind="cuda",
     minimum_arch=80,
 )

@@ -24,8 +24,7 @@ from abtune.measure.tvm.tensor_programs import tensor_program
 from abtune.sections.same_schedule.same_schedule import SameSchedule, ShapeEffect, describe_same_schedule
 from abtune.sections.same_schedule.same_schedule_page import summarise
 from abtune.shapes import parse_shape
-from abtune.traces.carry_over import carry_over
-from abtune.traces.trace import read_trace, write_trace
+from abtune.traces import carry_over, read_trace, write_trace
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 STUDIES = ("h200-tvm14009", "h200-deep")

@@ -15,10 +15,8 @@ from abtune.measure.tvm.load_tvm import ms, shash2hex, tvm
 from abtune.measure.tvm.search_context import search_context
 from abtune.measure.tvm.tensor_programs import tensor_program
 from abtune.measure.tvm.tvm_devices import tvm_target
-from abtune.traces.allowed import require_allowed
-from abtune.traces.carry_over import adopted
-from abtune.traces.carry_over import carry_over as carried_over
-from abtune.traces.trace import Trace, read_trace, write_trace
+from abtune.traces import Trace, adopted, read_trace, require_allowed, write_trace
+from abtune.traces import carry_over as carried_over
 
 
 def build(problem: Problem, record: list[Any]) -> bytes:

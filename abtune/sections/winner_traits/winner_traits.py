@@ -19,8 +19,7 @@ from abtune.samples.samples import AT_TRIALS, extract
 from abtune.stats.boost import from_log
 from abtune.stats.two_sample import Floats
 from abtune.text import count
-from abtune.traces.pipelines import COPY, pipeline_stage
-from abtune.traces.trace import Trace, read_trace
+from abtune.traces import COPY, Trace, pipeline_stage, read_trace
 
 NONE = "none"
 _STAGES_BEFORE = 2  # two copies, each a stage, stand before the computation in MetaSchedule's pipelines
