@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import made_up_noise  # noqa: F401 (finds the modules beside the tests)
 import numpy as np
+from noise_kinds import ALIKE, Array, Noise, bimodal, lognormal, skewed
 
 import abtune
 from abtune.compare.settings import Settings
 from abtune.compare.tests import run_tests
 from abtune.sections.calibration.calibration import Calibration, calibrate
-from abtune.simulate.noise_kinds import ALIKE, Array, Noise, bimodal, lognormal, skewed
 from abtune.stats.design.detect import Design, Requirement, detectable_boost
 from abtune.stats.estimates import Interval, conservative_welch, standard_error, t_interval
 from abtune.stats.intervals.bootstrap_t import resample_tails, simultaneous

@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+import made_up_noise  # noqa: F401 (finds the modules beside the tests)
 import numpy as np
+from noise_kinds import Array, Noise, lognormal
 from simulated_reports import ALPHA, SHAPES, table
 
 from abtune.compare.overall import overall
 from abtune.compare.settings import Settings
 from abtune.samples.samples import Samples
-from abtune.simulate.noise_kinds import Array, Noise, lognormal
 from abtune.stats.clustered import clustered_variance, half_width
 from abtune.stats.estimates import conservative_welch
 from abtune.stats.intervals.percentile import expanded_percentile

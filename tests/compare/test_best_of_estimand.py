@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 from compare_builders import make_sweep
+from noise_kinds import lognormal
 from scipy import special, stats
 
 import abtune
@@ -17,7 +18,6 @@ from abtune.samples.samples import extract_both, keep_best
 from abtune.sections.calibration.calibration import calibrate
 from abtune.sections.calibration.simulation import Pool
 from abtune.sections.explain.explain import explain
-from abtune.simulate.noise_kinds import lognormal
 from abtune.stats.estimand import BEST_OF, Estimand
 
 TWO, THREE = Estimand.BEST_OF_2, Estimand.BEST_OF_3

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special, stats
+from single_run_tables import UNIT_NOISE, Lender, predictive_coverage
 
-from abtune.simulate.single_runs import UNIT_NOISE, Lender, predictive_coverage
 from abtune.stats.borrowed import LentVariance, lend_variance, predictive_interval, tipping_point
 from abtune.stats.moderated import fit_prior, moderate
 

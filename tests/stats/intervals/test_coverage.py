@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from noise_kinds import ALIKE
 
-from abtune.simulate.noise_kinds import ALIKE
 from abtune.stats.best_of import best_of
 from abtune.stats.estimand import Estimand
 from abtune.stats.intervals.interval_methods import METHODS, SEEDS

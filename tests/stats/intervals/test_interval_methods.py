@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from noise_kinds import ALIKE, Array
 from scipy import stats
 
-from abtune.simulate.noise_kinds import ALIKE, Array
 from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import Interval, median_error
 from abtune.stats.intervals.interval_methods import METHODS, methods_for

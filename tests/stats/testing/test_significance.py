@@ -11,10 +11,10 @@ from closed_forms import equivalence_test, welch_test
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+from noise_kinds import ALIKE, Array, tied
 from scipy import stats
 from statsmodels.stats.weightstats import ttost_ind
 
-from abtune.simulate.noise_kinds import ALIKE, Array, tied
 from abtune.stats.estimates import welch
 from abtune.stats.resampling import splits
 from abtune.stats.resampling.splits import RESAMPLES, counted_in_blocks, counted_in_halves, is_exact, sampled

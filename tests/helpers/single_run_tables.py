@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from noise_kinds import Array, Noise, lognormal, skewed
 
-from abtune.simulate.noise_kinds import Array, Noise, lognormal, skewed
 from abtune.stats.borrowed import LentVariance, lend_variance, predictive_interval
 from abtune.stats.estimates import Interval
 from abtune.stats.shapes.shape_sample import signed_rank, student
