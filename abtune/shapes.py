@@ -1,8 +1,4 @@
-"""Tensor workloads by their published labels, and the presets that name sets of them.
-
-A shape is a value: its label says everything about it, and parsing and printing are inverses. Nothing
-here knows how a shape is tuned or timed.
-"""
+"""Tensor workloads by their published labels, and the presets that name sets of them."""
 
 from __future__ import annotations
 

@@ -226,11 +226,7 @@ def carry_over(config: Configuration, trace: Trace) -> list[Trace]:
 
 
 def adopted(config: Configuration, trace: Trace) -> list[Trace]:
-    """Return the variants of a schedule that a configuration could have found.
-
-    The schedule as it is belongs to them, unless the configuration skips what it has. Of a design space of
-    the user, only its own function knows what it contains.
-    """
+    """Return the variants of a schedule that a configuration could have found."""
     skipped = config.skipped_annotation
     is_outside = (skipped and any(trace.annotated(skipped))) or (config.space and config.transfer)
     as_it_is = [] if is_outside else [trace]

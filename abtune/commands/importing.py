@@ -1,8 +1,4 @@
-"""``abtune import``: results from elsewhere, as datasets.
-
-Its subcommands are the importers of the registry. Names, options and help come from there, so a new importer
-needs nothing here. A command line that begins with a file has its importer found by content.
-"""
+"""``abtune import``: results from elsewhere, as datasets."""
 
 from __future__ import annotations
 

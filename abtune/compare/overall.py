@@ -63,10 +63,7 @@ class OverallResult:
 
 
 def overall(runs: tuple[Samples, Samples], workloads: Mapping[str, str], settings: Settings) -> OverallResult:
-    """Return the summary of all shapes, of geometric means or the best of k; medians have none.
-
-    ``workloads`` are the kinds of the shapes by label, in the order of the rows.
-    """
+    """Return the summary of all shapes, of geometric means or the best of k; medians have none."""
     shapes, kind_of = tuple(workloads), np.array(list(workloads.values()))
     sides, level = keep_best(runs, settings.quantity), settings.level
     baseline, candidate = sides

@@ -1,7 +1,4 @@
-"""How an analysis is made: one value that checks itself and travels whole.
-
-To judge again with something changed is one call: ``compare(dataset, replace(settings, margin=0.05))``.
-"""
+"""How an analysis is made: one value that checks itself and travels whole."""
 
 from __future__ import annotations
 

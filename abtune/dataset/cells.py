@@ -41,12 +41,7 @@ def dataset_from_cells(
     shape_values: Mapping[str, Sequence[Any]],
     attrs: Mapping[str, Any],
 ) -> xr.Dataset:
-    """Return a valid dataset with the values of many runs.
-
-    The value of a cell has the axes that its variable has after shape, config and seed, and may be
-    shorter than the longest. The dataset has ``latency``, ``run_status`` and all ``variables``, also
-    those that no cell has.
-    """
+    """Return a valid dataset with the values of many runs."""
     arrays = _padded(list(dict.fromkeys(("latency", "run_status", *variables))), cells, axes)
     dataset = make_dataset(
         arrays.pop("latency"),

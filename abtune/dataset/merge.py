@@ -1,7 +1,4 @@
-"""One dataset from several: the union of their shapes, configurations and seeds.
-
-Two datasets may not both have a run in one cell, and they have to agree about what was measured.
-"""
+"""One dataset from several: the union of their shapes, configurations and seeds."""
 
 from __future__ import annotations
 
@@ -34,11 +31,7 @@ _MAY_DIFFER = {"rng_seed"}
 
 
 def merge_datasets(named: Mapping[str, xr.Dataset]) -> xr.Dataset:
-    """Return the union of datasets by the names under which they are recorded, such as their paths.
-
-    Their order decides that of shapes and configurations. Variables that are not in the schema are left
-    out.
-    """
+    """Return the union of datasets by the names under which they are recorded, such as their paths."""
     if len(named) < 2:
         raise InputError("there is nothing to merge; give two datasets or more")
     for name, dataset in named.items():

@@ -123,10 +123,7 @@ def read_published(path: Path, *, unit: str = "") -> xr.Dataset:
 
 
 def parse_published(text: str, *, unit: str = "", attrs: dict[str, Any] | None = None) -> xr.Dataset:
-    """Return the markdown tables of a text as a dataset with one seed, one round and one repeat.
-
-    If neither a heading nor ``unit`` gives the unit, the attribute ``assumed_unit`` names it.
-    """
+    """Return the markdown tables of a text as a dataset with one seed, one round and one repeat."""
     if unit and unit not in UNITS:
         raise unknown_name("unit", unit, UNITS)
     columns, rows = _read_tables(_rows_of_csv(text) if _is_csv(text) else _rows_of_markdown(text), unit)
@@ -340,10 +337,7 @@ def _read_number(text: str, hint: str = "") -> float:
 
 
 def published_flop(shape: Shape) -> int:
-    """Return the floating-point operations as published GFLOPS count them: 2 (M N K + M N).
-
-    A convolution counts as the matrix product that it implies: M = N OH OW, N = K, K = R S C.
-    """
+    """Return 2 (M N K + M N), as published GFLOPS count; a convolution as the product that it implies."""
     if isinstance(shape, Conv2d):
         n, oh, ow, k = shape.output_shape
         return 2 * (n * oh * ow * k * shape.r * shape.s * shape.c + n * oh * ow * k)

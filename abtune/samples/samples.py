@@ -112,11 +112,7 @@ def two_sample(baseline: Samples, candidate: Samples) -> TwoSample:
 
 
 def keep_best(sides: tuple[Samples, Samples], estimand: Estimand) -> tuple[Samples, Samples]:
-    """Return both sides with the pseudo-values of the best of k in place of the seeds' values.
-
-    So the best of k is analysed as means are. Shapes with too few seeds have no values. Unchanged where no
-    best is kept.
-    """
+    """Return both sides with the pseudo-values of the best of k in place of the seeds' values."""
     if estimand.searches == 1:
         return sides
     return _keep_best(sides[0], estimand), _keep_best(sides[1], estimand)

@@ -1,8 +1,4 @@
-"""The figures of an analysis by name: the only place that lists them.
-
-One more figure is a function from a dataset and its analysis to a matplotlib figure, and one entry of
-``FIGURES``. ``abtune plot --kind`` and :meth:`abtune.Analysis.plot` offer every entry.
-"""
+"""The figures of an analysis by name: the only place that lists them."""
 
 from __future__ import annotations
 

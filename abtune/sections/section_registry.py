@@ -1,9 +1,4 @@
-"""The sections of ``abtune analyze`` by name: the only place that lists them.
-
-One more section is a folder with a function from :class:`Context` to :class:`~abtune.report.page.Section`,
-and one entry of ``SECTIONS``. Its option, its help and its field in JSON follow from the entry.
-Functions are named by path, so this module loads none of them.
-"""
+"""The sections of ``abtune analyze`` by name: the only place that lists them. It loads none of them."""
 
 from __future__ import annotations
 

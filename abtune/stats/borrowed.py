@@ -1,7 +1,4 @@
-"""What one run per side says about a shape: an interval with borrowed noise, and a tipping point.
-
-Neither is a test, and nothing here gives a p-value.
-"""
+"""What one run per side says about a shape: an interval with borrowed noise, and a tipping point."""
 
 from __future__ import annotations
 

@@ -30,11 +30,7 @@ class _Table:
 
 
 def read_csv(text: str, names: Mapping[str, str], unit: str) -> Reading:
-    """Return the timings of a table with a heading, separated by commas, semicolons or tabs.
-
-    ``names`` are those of columns that are not called as in :data:`FIELDS`; ``unit`` is that of the
-    times.
-    """
+    """Return the timings of a table with a heading, separated by commas, semicolons or tabs."""
     table: _Table | None = None
     for line, row in csv_rows(text):
         if table is None:

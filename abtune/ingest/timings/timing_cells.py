@@ -1,7 +1,4 @@
-"""From cells of files to cells of a dataset: which shape, configuration and seed each cell is of.
-
-A cell without a seed takes the number of its file among the files of its configuration.
-"""
+"""From cells of files to cells of a dataset: which shape, configuration and seed each cell is of."""
 
 from __future__ import annotations
 

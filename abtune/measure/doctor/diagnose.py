@@ -1,7 +1,4 @@
-"""All checks of this machine, in the order of the report.
-
-A check returns findings and never raises: a machine that is not ready is an answer.
-"""
+"""All checks of this machine, in the order of the report; a check returns findings and never raises."""
 
 from __future__ import annotations
 

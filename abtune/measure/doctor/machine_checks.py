@@ -1,7 +1,4 @@
-"""Checks of this machine: its software, memory, load, disk space and target.
-
-TVM runs in a process of its own, so nothing that it breaks reaches the caller.
-"""
+"""Checks of this machine: its software, memory, load, disk space and target."""
 
 from __future__ import annotations
 

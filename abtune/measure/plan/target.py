@@ -1,7 +1,4 @@
-"""What a sweep runs on, as data: facts about the target, and who works for it.
-
-Nothing here starts a process or imports TVM: :mod:`abtune.measure.workers.find_target` finds the facts.
-"""
+"""What a sweep runs on, as data: facts about the target, and who works for it."""
 
 from __future__ import annotations
 

@@ -53,11 +53,7 @@ def plan_identity(plan: Plan) -> dict[str, Any]:
 
 
 class Store:
-    """The dataset of one sweep, and its files in a folder beside it.
-
-    Every method that reads raises :class:`~abtune.errors.StoreError` for a damaged file, and every method
-    that writes does so for a full disk or a missing folder.
-    """
+    """The dataset of one sweep, and its files in a folder beside it."""
 
     def __init__(self, dataset: Path) -> None:
         self.dataset = dataset

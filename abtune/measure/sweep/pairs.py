@@ -10,10 +10,7 @@ from abtune.measure.plan.trials import History, Trial
 
 
 class Partners:
-    """The searches of one shape and seed: each waits here for what the others offer in an exchange.
-
-    A search that is independent is alone.
-    """
+    """The searches of one shape and seed: each waits here for what the others offer in an exchange."""
 
     def __init__(self, histories: dict[str, History], finished: Iterable[str]) -> None:
         self._histories = histories  # by the name of the configuration

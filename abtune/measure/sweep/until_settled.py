@@ -1,7 +1,4 @@
-"""A sweep that adds seeds until every shape is settled or without promise, or the seeds are spent.
-
-How a shape is judged is the caller's choice: the measuring half imports no analysis.
-"""
+"""A sweep that adds seeds until every shape is settled or without promise, or the seeds are spent."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Re-measuring: all winners of a shape together, on one device, in rounds of random order.
-
-With transfers, each winner is also rebuilt under the other configurations and timed in the same rounds.
-"""
+"""Re-measuring: all winners of a shape together, on one device, in rounds of random order."""
 
 from __future__ import annotations
 

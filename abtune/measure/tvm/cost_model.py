@@ -14,15 +14,7 @@ from abtune.measure.tvm.load_tvm import ms, shash2hex
 
 
 def learn(history: History, context: Any, workload: Any) -> Any:
-    """Return the cost model after it has learned the trials that it has not seen, as MetaSchedule does.
-
-    Parameters
-    ----------
-    history : History
-        All trials so far, and the state of the model after the first of them.
-    context, workload
-        The search and its ``Workload``.
-    """
+    """Return the cost model after it has learned the trials that it has not seen, as MetaSchedule does."""
     model = ms.cost_model.XGBModel(num_tuning_cores=1)
     if history.cost_model:
         restore_model(model, history.cost_model, context)

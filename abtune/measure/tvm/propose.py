@@ -32,16 +32,7 @@ ENOUGH = {"population_size": 64, "genetic_num_iters": 1}
 
 
 def check(problem: Problem) -> None:
-    """Set up the search of a problem, which fails at once where its options or its space do.
-
-    Some options of a strategy fail only when it proposes. It does so here for a small product: a design
-    space of the user may be large, or made for other workloads.
-
-    Raises
-    ------
-    TargetError
-        If the search finds nothing with these options.
-    """
+    """Set up the search of a problem, which fails at once where its options or its space do."""
     search_context(problem, rng_seed=1).generate_design_space()
     config = problem.config
     if not config.strategy_options:
@@ -61,36 +52,7 @@ def check(problem: Problem) -> None:
 def propose(
     problem: Problem, history: History, count: int, rng_seed: int, threads: int = 1
 ) -> tuple[tuple[Candidate, ...], bytes, bool]:
-    """Return new candidates, and the state of the cost model that picked them.
-
-    Parameters
-    ----------
-    problem : Problem
-        What is tuned, how, and for which target.
-    history : History
-        All trials so far.
-    count : int
-        Number of candidates wanted.
-    rng_seed : int
-        Seed of this iteration, in [1, 2**31).
-    threads : int
-        Number of threads. With several, candidates do not follow from the seed alone.
-
-    Returns
-    -------
-    candidates : tuple of Candidate
-        At most `count`; empty if the search found nothing new.
-    cost_model : bytes
-        State of the cost model, which has now learned all trials of `history`.
-    repeated : bool
-        Whether the iteration had to be repeated, because ``VerifyGPUCode`` refused a candidate that
-        :mod:`~abtune.measure.tvm.early_refusal` had let pass.
-
-    Raises
-    ------
-    TargetError
-        If the configuration leaves no design space.
-    """
+    """Return new candidates, the state of the cost model, and whether the iteration had to be repeated."""
     iteration = functools.partial(_iterate, problem, history, count, rng_seed, threads)
     repeated = False
     if is_enabled(problem):

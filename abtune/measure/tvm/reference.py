@@ -16,19 +16,7 @@ def random_inputs(shape: Shape, rng: np.random.Generator) -> tuple[Array, ...]:
 
 
 def expected_output(shape: Shape, inputs: tuple[Array, ...]) -> Array:
-    """Return the output of a workload.
-
-    Parameters
-    ----------
-    shape : Conv2d or Gemm
-        The workload.
-    inputs : tuple of ndarray of float32, shapes ``shape.input_shapes``
-        Its inputs.
-
-    Returns
-    -------
-    ndarray of float32, shape ``shape.output_shape``
-    """
+    """Return the output of a workload."""
     match shape:
         case Gemm():
             return np.matmul(*inputs)

@@ -23,11 +23,7 @@ _FLUSH_BYTES = {"cuda": 256 << 20, "llvm": 64 << 20}
 
 
 def time_candidate(kernel: Kernel, timing: Timing) -> list[float]:
-    """Return the timings of a candidate as :func:`time_kernel` does, but of a hopeless one only one.
-
-    A random schedule can be a thousand times slower than the best. A candidate whose single call exceeds
-    ``timing.repeat_ms`` is timed once: more timings would cost seconds, and its rank is clear.
-    """
+    """Return the timings of a candidate; one whose call exceeds ``timing.repeat_ms`` is timed only once."""
     once = time_kernel(kernel, Timing(repeats=1, repeat_ms=0, cache="warm"))
     if once[0] > timing.repeat_ms / 1000:
         return once
@@ -35,13 +31,7 @@ def time_candidate(kernel: Kernel, timing: Timing) -> list[float]:
 
 
 def time_kernel(kernel: Kernel, timing: Timing) -> list[float]:
-    """Return the timings of a kernel by device timers, after a warm-up call.
-
-    Returns
-    -------
-    list of float
-        Seconds of one call, one number per repeat.
-    """
+    """Return the seconds of one call by device timers, one number per repeat, after a warm-up call."""
     tensors, _ = arguments(kernel.shape, kernel.target)
     device = device_of(kernel.target)
     timed = functools.partial(load_library(kernel.library).time_evaluator, "main", device, number=1)

@@ -14,20 +14,7 @@ from abtune.measure.tvm.load_tvm import tvm
 
 
 def describe_target(spec: str, remote: str = "") -> TargetFacts:
-    """Return the facts about ``auto``, ``cuda``, ``cpu`` or a TVM target.
-
-    Parameters
-    ----------
-    spec : str
-        The target in the user's words.
-    remote : str
-        Devices behind an RPC tracker, as ``host:port/key``; empty for the devices of this machine.
-
-    Raises
-    ------
-    TargetError
-        If there is no such device, or TVM does not know the target.
-    """
+    """Return the facts about ``auto``, ``cuda``, ``cpu`` or a TVM target."""
     _devices()  # a tracker that does not answer is an error of any target
     target = _resolve(spec, remote)
     kind = str(target.kind.name)

@@ -1,9 +1,4 @@
-"""The whole story of one shape: samples, every method, the gates of the verdict, what would change it.
-
-Nothing here decides: verdicts come from the analysis, and from analyses of the same data with something left
-out. Only what changes is computed again: a whole analysis of hundreds of shapes for each seed would take
-minutes.
-"""
+"""The whole story of one shape: samples, every method, the gates of the verdict, what would change it."""
 
 from __future__ import annotations
 

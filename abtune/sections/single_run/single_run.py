@@ -1,8 +1,4 @@
-"""What a table with one run per cell supports: as a whole, and how much noise makes each boost luck.
-
-No shape is judged here. A boost of two single runs is as large as the luck of two searches allows, and the
-table does not say how large that is; another dataset may, if its runs are like these.
-"""
+"""What a table with one run per cell supports: as a whole, and how much noise makes each boost luck."""
 
 from __future__ import annotations
 

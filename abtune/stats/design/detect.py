@@ -114,11 +114,7 @@ class Requirement:
 
 
 def smallest_p(n_first: int, n_second: int) -> float:
-    """Return the smallest p-value of the permutation test; 1 if a side has fewer than two seeds.
-
-    A split of equal numbers and its mirror image are equally extreme. Sampled splits give at least
-    1/100,000.
-    """
+    """Return the smallest p-value of the permutation test; 1 if a side has fewer than two seeds."""
     few = min(n_first, n_second)
     if few < 2:
         return 1.0
@@ -159,10 +155,7 @@ def power(boost: npt.ArrayLike, design: Design, *, level: float, paired: bool = 
 
 
 def detectable_boost(design: Design, requirement: Requirement) -> Floats:
-    """Return the smallest true boost, a fraction, that a design detects with the wanted power.
-
-    Infinite where no p-value of these seeds passes the correction, NaN where the noise is.
-    """
+    """Return the smallest true boost that a design detects; infinite where no p passes, NaN without noise."""
     n_one, n_two, *noise = broadcast(design.n_first, design.n_second, design.noise_first, design.noise_second)
     level, reachable = _attained(n_one, n_two, requirement)
     test = WelchPower((np.maximum(n_one, 2), np.maximum(n_two, 2)), (noise[0], noise[1]), level)

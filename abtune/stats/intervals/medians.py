@@ -21,10 +21,7 @@ def price_bonett(samples: TwoSample, *, level: float) -> Interval:
 
 
 def median_percentile(samples: TwoSample, *, level: float) -> Interval:
-    """Return the percentile bootstrap interval of the difference of medians, computed exactly.
-
-    Price and Bonett's below five seeds per side; at least as wide as the floor alone would make it.
-    """
+    """Return the percentile bootstrap interval of the difference of medians, computed exactly."""
     closed = price_bonett(samples, level=level)
     low, high = closed.low.copy(), closed.high.copy()
     z = float(special.ndtri(0.5 + level / 2))

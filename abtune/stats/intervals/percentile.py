@@ -1,7 +1,4 @@
-"""Percentile bootstrap intervals, computed instead of sampled: the default, and two for comparison.
-
-The plain percentile and BCa intervals are what most tools print, and too narrow for few seeds.
-"""
+"""Percentile bootstrap intervals, computed instead of sampled: the default, and two for comparison."""
 
 from __future__ import annotations
 

@@ -17,10 +17,7 @@ from abtune.stats.variance import floored, moments, residuals
 
 
 def orientation(first: Floats, second: Floats) -> Floats:
-    """Return 1 where the sides are to be exchanged, 0 where they are equal, else -1; takes residuals.
-
-    The data fix this order, so that exchanging the sides negates a result bit for bit.
-    """
+    """Return 1 where the sides are to be exchanged, 0 where they are equal, else -1; takes residuals."""
     if first.shape[1] != second.shape[1]:
         return np.full(len(first), 1.0 if first.shape[1] > second.shape[1] else -1.0)
     difference = np.sign(first - second)

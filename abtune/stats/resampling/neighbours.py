@@ -22,15 +22,7 @@ class Neighbours:
 
 
 def compare_neighbours(values: Floats, rng: np.random.Generator) -> Neighbours:
-    """Test whether neighbours in a series are alike, against random orders of the seeds.
-
-    Parameters
-    ----------
-    values : ndarray, shape (series, seeds)
-        In the order of the seeds; NaN where a seed is missing.
-    rng : Generator
-        Draws the random orders.
-    """
+    """Test whether neighbours in series, NaN where a seed is missing, are alike, against random orders."""
     n = (~np.isnan(values)).sum(axis=1, keepdims=True)
     kept = values[(n >= _FEWEST)[:, 0]]
     kept = kept - np.nanmean(kept, axis=1, keepdims=True) if len(kept) else kept

@@ -90,10 +90,7 @@ def _between(effect: Floats, variance: Floats) -> float:
 
 
 def placements(samples: TwoSample) -> Floats:
-    """Return the share of the second side's values above each value of the first; ties count half.
-
-    The mean of a row is Mann-Whitney's U over the product of the sizes.
-    """
+    """Return the share of the second side's values above each value of the first; ties count half."""
     difference = samples.second[:, np.newaxis, :] - samples.first[:, :, np.newaxis]
     known = ~np.isnan(difference)
     wins = (np.where(known, np.sign(difference), 0.0).sum(axis=2) / np.maximum(known.sum(axis=2), 1) + 1) / 2

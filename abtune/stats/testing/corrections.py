@@ -33,52 +33,26 @@ def undivided(alpha: float, tests: int) -> float:  # noqa: ARG001  (every level 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Correction:
-    """What is done about the many shapes.
+    """What is done about the many shapes."""
 
-    Attributes
-    ----------
-    name : str
-        As the command line takes it.
-    words : str
-        What it is, for reports.
-    promise : str
-        What it promises about false claims in a whole report; ``{alpha}`` stands for the level.
-    family_wise : bool
-        Whether it bounds the probability of any false claim in a report.
-    function : str or callable
-        Takes p-values, shape (shapes,), and returns adjusted ones. NaN are no tests.
-    resolution : callable
-        What the smallest p-value of the seeds has to reach for one shape to be claimed.
-    planning_level : callable
-        The level of one shape to plan seeds with.
-    joint : str or callable, optional
-        Adjusts the tests of a difference from the samples of all shapes: takes a TwoSample and the keyword
-        ``rng``. Other tests are adjusted by ``function``.
-    joint_tests : tuple of str
-        Names of the only tests of a difference of means that ``joint`` goes with.
-    step_up : bool
-        Whether several shapes together can pass where each alone cannot.
-    slow : bool
-        Whether a simulation of it should make fewer replications.
-    hint : str
-        What distinguishes it from the default, for the help of the command line.
-    caveat : str
-        What weakens its claims, for reports of several shapes; ``{alpha}``, ``{shapes}`` and ``{any}`` stand
-        for the level, the number of shapes, and the probability of any of as many independent false claims.
-    """
-
-    name: str
-    words: str
-    promise: str
-    family_wise: bool
-    function: Function
-    resolution: Level
-    planning_level: Level
+    name: str  # as the command line takes it
+    words: str  # what it is, for reports
+    promise: str  # what it promises about false claims in a whole report; ``{alpha}`` stands for the level
+    family_wise: bool  # whether it bounds the probability of any false claim in a report
+    function: Function  # takes p-values, shape (shapes,), and returns adjusted ones. NaN are no tests
+    resolution: Level  # what the smallest p-value of the seeds has to reach for one shape to be claimed
+    planning_level: Level  # the level of one shape to plan seeds with
+    # adjusts the tests of a difference from the samples of all shapes: takes a TwoSample and the keyword
+    # ``rng``. Other tests are adjusted by ``function``
     joint: Function | None = None
+    # names of the only tests of a difference of means that ``joint`` goes with
     joint_tests: tuple[str, ...] = ()
-    step_up: bool = False
-    slow: bool = False
-    hint: str = ""
+    step_up: bool = False  # whether several shapes together can pass where each alone cannot
+    slow: bool = False  # whether a simulation of it should make fewer replications
+    hint: str = ""  # what distinguishes it from the default, for the help of the command line
+    # what weakens its claims, for reports of several shapes; ``{alpha}``, ``{shapes}`` and ``{any}``
+    # stand for the level, the number of shapes, and the probability of any of as many independent false
+    # claims
     caveat: str = ""
 
     def adjust(self, p: npt.ArrayLike) -> Floats:

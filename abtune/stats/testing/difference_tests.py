@@ -18,50 +18,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DifferenceTest:
-    """A test of a difference.
+    """A test of a difference."""
 
-    Attributes
-    ----------
-    name : str
-        As the command line takes it.
-    estimand : str
-        What it compares.
-    words : str
-        What it is, for reports.
-    function : str or callable
-        Takes a TwoSample, and the keyword ``rng`` if the test counts splits, which may be too many to count,
-        or resamples. Returns p-values, shape (shapes,).
-    error : str or callable
-        Takes a TwoSample and returns the StandardError that the test of equivalence beside it uses. If the
-        test resamples: takes ``rng``, too, and returns a OneSided.
-    counts_splits : bool
-        Whether p is a share of the splits of the seeds, and so has a smallest value.
-    confirmed_by : str
-        The closed-form test that has to agree before a difference is claimed; empty if none has to.
-    paired : bool
-        Whether it is of pairs of seeds, instead of independent ones.
-    resamples : bool
-        Whether it compares t with resamples of all shapes.
-    across_shapes : bool
-        Whether the result of a shape depends on the other shapes.
-    slow : bool
-        Whether a simulation of it should make fewer replications.
-    hint : str
-        What distinguishes it from the default, for the help of the command line.
-    """
-
-    name: str
-    words: str
+    name: str  # as the command line takes it
+    words: str  # what it is, for reports
+    # takes a TwoSample, and the keyword ``rng`` if the test counts splits, which may be too many to
+    # count, or resamples. Returns p-values, shape (shapes,)
     function: Function
+    # takes a TwoSample and returns the StandardError that the test of equivalence beside it uses. If the
+    # test resamples: takes ``rng``, too, and returns a OneSided
     error: Function
-    counts_splits: bool
+    counts_splits: bool  # whether p is a share of the splits of the seeds, and so has a smallest value
+    # the closed-form test that has to agree before a difference is claimed; empty if none has to
     confirmed_by: str
-    estimand: str = Estimand.GEOMETRIC_MEAN
-    paired: bool = False
-    resamples: bool = False
-    across_shapes: bool = False
-    slow: bool = False
-    hint: str = ""
+    estimand: str = Estimand.GEOMETRIC_MEAN  # what it compares
+    paired: bool = False  # whether it is of pairs of seeds, instead of independent ones
+    resamples: bool = False  # whether it compares t with resamples of all shapes
+    across_shapes: bool = False  # whether the result of a shape depends on the other shapes
+    slow: bool = False  # whether a simulation of it should make fewer replications
+    hint: str = ""  # what distinguishes it from the default, for the help of the command line
 
     def p_values(self, samples: TwoSample, *, rng: np.random.Generator) -> Floats:
         """Return p-values that no shape differs, not adjusted; ``rng`` is for random splits or resamples."""
