@@ -60,7 +60,7 @@ def calibrate(
     from abtune.compare.settings import make_settings
     from abtune.report.page import Section
     from abtune.sections.calibration.calibration import calibrate as measure
-    from abtune.sections.calibration.calibration_page import calibration_page
+    from abtune.sections.calibration.calibration import calibration_page
 
     source = dataset or default_dataset()
     destination.check([source])
