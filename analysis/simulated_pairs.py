@@ -10,7 +10,7 @@ from noise_kinds import ALIKE, Array, bimodal, lognormal, skewed
 from simulated_reports import ALPHA, PAIRS, SHAPES, table
 
 from abtune.compare.settings import Settings
-from abtune.compare.tests import run_tests
+from abtune.compare.statistics import run_tests
 from abtune.stats.estimand import Estimand
 from abtune.stats.intervals.interval_methods import SEEDS, methods_for
 from abtune.stats.intervals.percentile import expanded_percentile

@@ -13,7 +13,7 @@ from noise_kinds import ALIKE, Array, Noise, bimodal, lognormal, skewed
 
 import abtune
 from abtune.compare.settings import Settings
-from abtune.compare.tests import run_tests
+from abtune.compare.statistics import run_tests
 from abtune.sections.calibration.calibration import Calibration, calibrate
 from abtune.stats.design.detect import Design, Requirement, detectable_boost
 from abtune.stats.estimates import Interval, conservative_welch, standard_error, t_interval

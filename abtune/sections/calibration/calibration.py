@@ -12,7 +12,7 @@ import xarray as xr
 
 from abtune.compare.gates import differs
 from abtune.compare.settings import Settings
-from abtune.compare.tests import run_tests
+from abtune.compare.statistics import run_tests
 from abtune.errors import InputError
 from abtune.report.page import SHAPE, Bullets, Grid, Heading, Part, Prose, column, table
 from abtune.samples.samples import Samples, extract_both, keep_best, two_sample, what_varies

@@ -18,7 +18,7 @@ from scipy import special
 
 from abtune.compare.gates import differs
 from abtune.compare.settings import Settings
-from abtune.compare.tests import Tests, run_tests
+from abtune.compare.statistics import Tests, run_tests
 from abtune.samples.samples import Samples
 from abtune.stats.best_of import best_of
 from abtune.stats.estimand import Estimand

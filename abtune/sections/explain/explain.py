@@ -14,8 +14,7 @@ import xarray as xr
 from abtune.compare.compare import compare
 from abtune.compare.gates import judge
 from abtune.compare.results import Analysis, Comparison, Gate, Verdict
-from abtune.compare.statistics import seeds_to_find
-from abtune.compare.tests import Tests, run_tests
+from abtune.compare.statistics import Tests, run_tests, seeds_to_find
 from abtune.dataset.schema import RunStatus
 from abtune.errors import InputError
 from abtune.report.stories import Sample, sample_of
