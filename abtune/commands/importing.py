@@ -13,7 +13,7 @@ import click
 from abtune.commands.common.new_dataset import output_options, save_new
 
 if TYPE_CHECKING:
-    from abtune.ingest.importer import Importer, Option
+    from abtune.ingest.importers import Importer, Option
     from abtune.ingest.sources import Source
 
 # The hidden subcommand that finds an importer by content; no file can have this name.
@@ -91,7 +91,7 @@ def _command(importer: Importer) -> click.Command:
 
 def _inputs(importer: Importer) -> list[click.Parameter]:
     """Return the parameters that say what is read."""
-    from abtune.ingest.importer import Inputs
+    from abtune.ingest.importers import Inputs
 
     if importer.inputs is Inputs.ONE_FILE:
         # click calls back with the context, the parameter and the value; the value is to be a tuple.
@@ -156,7 +156,7 @@ def _sources(
 ) -> tuple[Source, ...]:
     """Return the sources that files, ``--run`` or ``--pattern`` name."""
     from abtune.errors import InputError
-    from abtune.ingest.importer import Inputs
+    from abtune.ingest.importers import Inputs
     from abtune.ingest.sources import find_files, find_matching, find_sources
 
     if pattern and (files or runs):
@@ -193,8 +193,7 @@ def _finder() -> click.Command:
 def _find_and_import(files: Sequence[str], runs: Sequence[str], pattern: str, **_: Any) -> None:
     """Find the importer by content, and run its command with the same arguments."""
     from abtune.errors import InputError
-    from abtune.ingest.importer import Inputs
-    from abtune.ingest.importers import recognise
+    from abtune.ingest.importers import Inputs, recognise
     from abtune.ingest.sources import run_command
 
     context = click.get_current_context()

@@ -22,7 +22,7 @@ import xarray as xr
 
 from abtune.dataset.build import add_variables, make_dataset
 from abtune.errors import AbtuneError, DatasetError, InputError, unknown_name
-from abtune.ingest.importer import Imported, Importer, Inputs, Option, Values
+from abtune.ingest.importers import Imported, Importer, Inputs, Option, Values
 from abtune.ingest.sources import Source, import_command, recorded_path
 from abtune.ingest.tables import csv_rows, is_long
 from abtune.ingest.texts import naming, read_text

@@ -17,7 +17,7 @@ import xarray as xr
 
 from abtune.dataset.schema import TrialStatus
 from abtune.errors import DatasetError
-from abtune.ingest.importer import Imported, Importer, Inputs, Option, Values
+from abtune.ingest.importers import Imported, Importer, Inputs, Option, Values
 from abtune.ingest.searches.log_tasks import Line, Task, is_of_a_log, read_tasks
 from abtune.ingest.searches.searches import Search, assemble_searches, notes_on_searches
 from abtune.ingest.sources import Contents, Source, label_told

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from abtune.errors import DatasetError, InputError
-from abtune.ingest.importer import Imported, Importer, Option, Values
+from abtune.ingest.importers import Imported, Importer, Option, Values
 from abtune.ingest.sources import Source, read_once
 from abtune.ingest.texts import naming
 from abtune.ingest.timings.timing_cells import FileCell, Reading, import_readings

@@ -18,7 +18,7 @@ import xarray as xr
 from abtune.dataset.cells import Axes, Cell, dataset_from_cells
 from abtune.dataset.schema import RunStatus
 from abtune.errors import DatasetError
-from abtune.ingest.importer import Imported
+from abtune.ingest.importers import Imported
 from abtune.ingest.sources import Source, import_command, label_told, run_command
 from abtune.shapes import shape_named
 from abtune.text import count

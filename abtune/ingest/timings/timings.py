@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from abtune.errors import InputError, unknown_name
-from abtune.ingest.importer import Imported, Importer, Option, Values
+from abtune.ingest.importers import Imported, Importer, Option, Values
 from abtune.ingest.sources import Source, read_once
 from abtune.ingest.tables import FIELDS
 from abtune.ingest.texts import naming, parse_json
