@@ -243,7 +243,7 @@ def _is_single(dataset: xr.Dataset, wanted: Wanted, options: dict[str, Any]) -> 
 
 def _timings_alone(dataset: xr.Dataset, shapes: Sequence[str] | None, level: float) -> Section:
     from abtune.compare.settings import restrict
-    from abtune.sections.timings.timings_page import section_of_timings
+    from abtune.sections.timings.raw_timings import section_of_timings
 
     part, only = restrict(dataset, shapes), str(dataset["config"].values[0])
     return section_of_timings(part, baseline=only, level=level)

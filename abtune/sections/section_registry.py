@@ -93,7 +93,7 @@ SECTIONS: dict[str, SectionKind] = {
         SectionKind(
             name="winners",
             help="What the schedules of the winners use, such as software pipelines and vector widths.",
-            make="abtune.sections.winner_traits.winner_traits_page:winners_section",
+            make="abtune.sections.winner_traits.winner_traits:winners_section",
         ),
         SectionKind(
             name="noise",
@@ -103,7 +103,7 @@ SECTIONS: dict[str, SectionKind] = {
         SectionKind(
             name="timings",
             help="What the raw timings of single processes show, and what they cannot.",
-            make="abtune.sections.timings.timings_page:timings_section",
+            make="abtune.sections.timings.raw_timings:timings_section",
             of_all=True,
         ),
         SectionKind(
