@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from abtune.errors import DatasetError, InputError, unknown_name
 from abtune.ingest.sources import Source, import_command
-from abtune.ingest.tables import delimiter_of, first_line, listed_columns
-from abtune.ingest.texts import read_beginning
+from abtune.ingest.texts import delimiter_of, first_line, listed_columns, read_beginning
 from abtune.text import listed, printable
 
 if TYPE_CHECKING:

@@ -24,8 +24,7 @@ from abtune.dataset.build import add_variables, make_dataset
 from abtune.errors import AbtuneError, DatasetError, InputError, unknown_name
 from abtune.ingest.importers import Imported, Importer, Inputs, Option, Values
 from abtune.ingest.sources import Source, import_command, recorded_path
-from abtune.ingest.tables import csv_rows, is_long
-from abtune.ingest.texts import naming, read_text
+from abtune.ingest.texts import csv_rows, is_long, naming, read_text
 from abtune.ingest.units import FLOPS, LONGEST_CELL, PER_SECOND, UNITS, Heading, read_heading, unit_named
 from abtune.shapes import Conv2d, Shape, parse_shape
 from abtune.text import shortened, to_number

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from abtune.errors import DatasetError, InputError
-from abtune.ingest.tables import FIELDS, csv_rows, delimiter_of, first_line, listed_columns, time_columns
+from abtune.ingest.texts import FIELDS, csv_rows, delimiter_of, first_line, listed_columns, time_columns
 from abtune.ingest.timings.timing_cells import FileCell, Reading
 from abtune.ingest.units import LONGEST_CELL, PER_SECOND, read_heading, to_seconds, unit_named
 from abtune.text import shortened
