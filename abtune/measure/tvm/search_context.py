@@ -8,8 +8,7 @@ from typing import Any
 from abtune.configurations import import_attribute
 from abtune.errors import TargetError
 from abtune.measure.plan.problem import Problem
-from abtune.measure.tvm.load_tvm import load_tensor_intrinsics, ms
-from abtune.measure.tvm.tensor_programs import tensor_program
+from abtune.measure.tvm.load_tvm import load_tensor_intrinsics, ms, tensor_program
 from abtune.measure.tvm.tvm_devices import tvm_target
 
 
