@@ -25,8 +25,8 @@ from abtune.dataset.provenance import contains_space, of_searches
 from abtune.errors import InputError
 from abtune.samples import lost_trials, throttling
 from abtune.samples.samples import Samples, extract_both, keep_best, two_sample, what_varies
-from abtune.stats.boost import from_log
 from abtune.stats.estimand import Estimand
+from abtune.stats.estimates import from_log
 
 
 def analyze(

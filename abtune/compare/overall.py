@@ -29,7 +29,6 @@ from abtune.compare.settings import Settings
 from abtune.compare.weights import Weights
 from abtune.errors import InputError, unknown_name
 from abtune.samples.samples import Samples, keep_best, two_sample
-from abtune.stats.boost import from_log
 from abtune.stats.clustered import (
     ClusteredVariance,
     both_variances,
@@ -39,7 +38,7 @@ from abtune.stats.clustered import (
     t_quantile,
 )
 from abtune.stats.estimand import Estimand
-from abtune.stats.estimates import standard_error
+from abtune.stats.estimates import from_log, standard_error
 from abtune.stats.shapes.across_shapes import Heterogeneity, heterogeneity, placements
 from abtune.stats.two_sample import Floats
 from abtune.stats.variance import welch_freedom

@@ -22,12 +22,12 @@ from abtune.dataset.provenance import configurations_of
 from abtune.dataset.schema import design_of
 from abtune.errors import InputError, unknown_name
 from abtune.samples.samples import AT_TRIALS, Samples, extract, extract_both, two_sample
-from abtune.stats.boost import from_log
 from abtune.stats.clustered import ClusteredVariance, both_variances, clustered_variance, half_width
 from abtune.stats.estimates import (
     StandardError,
     conservative_freedom,
     conservative_welch,
+    from_log,
     standard_error,
     t_interval,
 )

@@ -12,8 +12,8 @@ import xarray as xr
 from abtune.compare.results import Analysis, Comparison
 from abtune.errors import InputError
 from abtune.sections.single_run.borrowed_noise import Loan, Outside, OutsideNoise, borrow, outside_noise
-from abtune.stats.boost import from_log
 from abtune.stats.borrowed import predictive_interval, tipping_point
+from abtune.stats.estimates import from_log
 from abtune.stats.shapes.shape_sample import (
     Estimate,
     noise_bound,

@@ -19,8 +19,7 @@ from abtune.report.page import SHAPE, Bullets, Column, Grid, Heading, Part, Pros
 from abtune.sections.noise.noise import log_timings
 from abtune.sections.section_registry import Context
 from abtune.sections.timings.series import Pattern, Series, Timed, describe_series
-from abtune.stats.boost import from_log
-from abtune.stats.estimates import t_interval
+from abtune.stats.estimates import from_log, t_interval
 from abtune.stats.time_series import cosine_mean, mean_difference
 from abtune.stats.two_sample import Floats
 from abtune.text import (

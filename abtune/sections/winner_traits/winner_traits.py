@@ -18,7 +18,7 @@ from abtune.errors import DatasetError, InputError
 from abtune.report.page import SHAPE, Bullets, Grid, Heading, Part, Prose, Section, column, filled, table
 from abtune.samples.samples import AT_TRIALS, extract
 from abtune.sections.section_registry import Context
-from abtune.stats.boost import from_log
+from abtune.stats.estimates import from_log
 from abtune.stats.two_sample import Floats
 from abtune.text import NOTHING, count, percent_cell
 from abtune.traces import COPY, Trace, pipeline_stage, read_trace
