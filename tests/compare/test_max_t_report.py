@@ -7,7 +7,7 @@ from compare_builders import make_sweep
 import abtune
 from abtune.compare.settings import Settings
 from abtune.compare.statistics import run_tests
-from abtune.stats.testing.max_t import max_t
+from abtune.stats.testing.step_procedures import max_t
 from abtune.stats.two_sample import TwoSample
 
 
