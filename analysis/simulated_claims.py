@@ -13,7 +13,7 @@ from simulated_reports import ALPHA, SHAPES, table
 import abtune
 from abtune.compare import claims
 from abtune.compare.results import Analysis, Verdict
-from abtune.stats.shapes.across_shapes import at_least
+from abtune.stats.across_shapes import at_least
 
 TOLERANCE = 0.05
 PAIRS: Mapping[str, tuple[Noise, Noise]] = {

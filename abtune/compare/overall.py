@@ -29,6 +29,7 @@ from abtune.compare.settings import Settings
 from abtune.compare.weights import Weights
 from abtune.errors import InputError, unknown_name
 from abtune.samples.samples import Samples, keep_best, two_sample
+from abtune.stats.across_shapes import Heterogeneity, heterogeneity, placements
 from abtune.stats.clustered import (
     ClusteredVariance,
     both_variances,
@@ -39,7 +40,6 @@ from abtune.stats.clustered import (
 )
 from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import from_log, standard_error
-from abtune.stats.shapes.across_shapes import Heterogeneity, heterogeneity, placements
 from abtune.stats.two_sample import Floats
 from abtune.stats.variance import welch_freedom
 from abtune.text import count

@@ -22,7 +22,7 @@ from abtune.dataset.schema import TransferStatus
 from abtune.errors import InputError
 from abtune.samples.transfers import Transfers, extract_transfers, has_transfers
 from abtune.sections.same_schedule.direction import Direction, describe_direction, distinct
-from abtune.stats.shapes.across_shapes import at_least
+from abtune.stats.across_shapes import at_least
 from abtune.stats.testing.step_procedures import holm
 from abtune.stats.two_sample import Floats
 from abtune.text import percent
