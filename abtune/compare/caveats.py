@@ -102,7 +102,7 @@ def of_design(sides: tuple[Samples, Samples], rows: Sequence[Comparison], settin
         *_about_counts(rows, settings),
         *_about_estimand(settings),
         *_about_resolution(judged, rows, settings),
-        *_about_few_against_many(judged, settings),
+        *_about_few_against_many(judged),
         *_about_rare(settings, fewest),
         *(_about_skew_of_pairs(sides) if settings.paired else _about_skew(sides)),
         *_about_neighbours(sides, settings),
@@ -256,11 +256,11 @@ def _about_resolution(
         yield f"No difference can be shown. {limits}. It takes {takes}."
 
 
-def _about_few_against_many(judged: Sequence[Comparison], settings: Settings) -> Iterator[str]:
+def _about_few_against_many(judged: Sequence[Comparison]) -> Iterator[str]:
     """Yield where few seeds of one configuration leave the error of a difference almost unknown."""
     sizes = [sorted((row.baseline.n, row.candidate.n)) for row in judged]
     unequal = sum(few < _ENOUGH and many > _MANY_TIMES * few for few, many in sizes)
-    if unequal and settings.method != "permutation":
+    if unequal:
         yield (
             f"In {count(unequal, 'shape')} one configuration has two or three seeds and the other more than "
             "twice as many. Nominal 95% intervals then cover the truth in as few as 88% of cases, also for "

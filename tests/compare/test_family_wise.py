@@ -68,7 +68,6 @@ def test_any_false_statement_is_rare(truth: str, fields: dict) -> None:
         ({"test": "moderated"}, {"n": 5}),
         ({"estimand": "median"}, {"n": 9}),
         ({"method": "bca"}, {"n": 9, "noise": 0.08}),
-        ({"method": "permutation"}, {"n": 8}),
         ({}, {"n": 5, "m": 10, "noise": (0.08, 0.02)}),
     ],
     ids=str,

@@ -80,7 +80,7 @@ def test_bootstraps_take_identical_values_and_unequal_numbers(method: str) -> No
     assert row.boost_low < row.boost < row.boost_high
 
 
-@pytest.mark.parametrize("method", ["expanded-percentile", "bca", "bootstrap-t", "permutation"])
+@pytest.mark.parametrize("method", ["expanded-percentile", "bca", "bootstrap-t"])
 def test_no_interval_of_a_shape_depends_on_its_company(method: str) -> None:
     """In arch the acceleration of one output depends on the others."""
     dataset = make_sweep([0.1, 0.0, 3.0], n=7, m=5)

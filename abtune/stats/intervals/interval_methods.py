@@ -99,14 +99,6 @@ METHODS: Mapping[tuple[str, str], Method] = {
             function="abtune.stats.estimates:welch",
         ),
         Method(
-            name="permutation",
-            words="inverted permutation test of mean log latency",
-            coverage=(0.954, 0.954, 0.948),
-            function=f"{_HOME}.inversion:permutation_inversion",
-            resamples=True,
-            slow=True,
-        ),
-        Method(
             name="percentile",
             estimand=Estimand.MEDIAN,
             words="percentile bootstrap of median latency",

@@ -36,7 +36,7 @@ def cases() -> Iterator[object]:
     for (estimand, name), n in itertools.product(METHODS, SEEDS):
         if math.isnan(METHODS[estimand, name].coverage[SEEDS.index(n)]):
             continue  # it takes more seeds
-        slow = n == 20 or name.endswith("bootstrap-t") or (name == "permutation" and n == 10)
+        slow = n == 20 or name.endswith("bootstrap-t")
         yield pytest.param(name, estimand, n, marks=[pytest.mark.slow] if slow else [])
 
 
