@@ -25,7 +25,7 @@ BOOSTS = (0.05, 0.1, 0.2)
 Examples:
   abtune calibrate                       the abtune.nc that is here
   abtune calibrate h200-pilot --boost 3  power at a true boost of 3%
-  abtune calibrate --method bca          what another interval would do
+  abtune calibrate --method percentile   what another interval would do
 """
 )
 @click.argument("dataset", required=False, type=DatasetSource())

@@ -146,7 +146,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "bh": {"correction": "bh"},
     "none": {"correction": "none"},
     "median": {"estimand": "median"},
-    "bca": {"method": "bca"},
+    "percentile": {"method": "percentile"},
     "bootstrap": {"method": "bootstrap-t", "require_margin": True, "correction": "bh"},
     "required": {"require_margin": True},
     "required-alone": {"require_margin": True, "correction": "none"},

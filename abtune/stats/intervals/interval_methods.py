@@ -87,12 +87,6 @@ METHODS: Mapping[tuple[str, str], Method] = {
             function=f"{_HOME}.percentile:percentile",
         ),
         Method(
-            name="bca",
-            words="BCa bootstrap of mean log latency",
-            coverage=(0.850, 0.897, 0.924),
-            function=f"{_HOME}.percentile:bca",
-        ),
-        Method(
             name="welch",
             words="Welch's t of mean log latency",
             coverage=(0.970, 0.962, 0.952),

@@ -1,4 +1,4 @@
-"""Percentile bootstrap intervals, computed instead of sampled: the default, and two for comparison."""
+"""Percentile bootstrap intervals, computed instead of sampled: the default, the plain one, and of medians."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ from abtune.stats.estimates import (
     t_interval,
     welch,
 )
-from abtune.stats.resampling.bootstrap import both_smoothings, error_bias, error_quantiles
+from abtune.stats.resampling.bootstrap import both_smoothings, error_quantiles
 from abtune.stats.two_sample import Floats, Group, Integers, TwoSample
-from abtune.stats.variance import residuals
 
 # With fewer seeds on either side the interval is at least as wide as Welch's.
 _ENOUGH_FOR_BOOTSTRAP_ALONE = 10
@@ -58,22 +57,6 @@ def percentile(samples: TwoSample, *, level: float) -> Interval:
     return _bootstrap(samples, tails, level=level)
 
 
-def bca(samples: TwoSample, *, level: float) -> Interval:
-    """Return the bias-corrected and accelerated bootstrap interval; Welch's below five seeds per side.
-
-    Tails at Phi(z0 + (z0 + z)/(1 - a (z0 + z))), eq. 14.10 of Efron and Tibshirani (1993), with the
-    acceleration a of two samples.
-    """
-    z = special.ndtri((1 - level) / 2)
-
-    def tails(group: Group) -> Floats:
-        bias, acceleration = error_bias(group), _acceleration(group)
-        ends = [bias + (bias + end) / (1 - acceleration * (bias + end)) for end in (z, -z)]
-        return np.stack([special.ndtr(ends[0]), special.ndtr(-ends[1])], axis=1)
-
-    return _bootstrap(samples, tails, level=level)
-
-
 def _bootstrap(
     samples: TwoSample, tails: Callable[[Group], Floats], *, level: float, hull_below: int = 0
 ) -> Interval:
@@ -87,15 +70,6 @@ def _bootstrap(
             bounds = np.minimum(bounds[0], low[index]), np.maximum(bounds[1], high[index])
         low[index], high[index] = bounds
     return Interval(difference=closed.difference, low=low, high=high, level=level)
-
-
-def _acceleration(group: Group) -> Floats:
-    """Return a sixth of the skewness of the difference: sum l^3/n^3 over (sum l^2/n^2)^(3/2)."""
-    sides = [(residuals(side), side.shape[1]) for side in (group.first, group.second)]
-    cubes = [((rest / n) ** 3).sum(axis=1) for rest, n in sides]
-    squares = np.sum([((rest / n) ** 2).sum(axis=1) for rest, n in sides], axis=0)
-    scale = np.where(squares > 0, squares, 1.0) ** 1.5
-    return (cubes[0] - cubes[1]) / (6 * scale)
 
 
 _NEGLIGIBLE = 1e-9

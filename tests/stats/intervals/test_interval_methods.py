@@ -51,13 +51,12 @@ def bootstrapped(first: Array, second: Array, method: str, statistic) -> tuple[f
     return found.low, found.high
 
 
-@pytest.mark.parametrize("method", ["percentile", "bca"])
 @pytest.mark.parametrize(("n", "m"), [(5, 5), (10, 10), (7, 12)])
-def test_bootstraps_agree_with_scipy(method: str, n: int, m: int) -> None:
-    """Percentile and BCa bounds are those that scipy's resamples approach."""
+def test_bootstraps_agree_with_scipy(n: int, m: int) -> None:
+    """Percentile bounds are those that scipy's resamples approach."""
     first, second = sample(n, m, shapes=1)
-    ours = interval(method, first, second)
-    oracle = bootstrapped(first[0], second[0], method, np.mean)
+    ours = interval("percentile", first, second)
+    oracle = bootstrapped(first[0], second[0], "percentile", np.mean)
     np.testing.assert_allclose([ours.low[0], ours.high[0]], oracle, atol=0.012 * np.ptp(oracle))
 
 
