@@ -23,7 +23,7 @@ from abtune.compare.weights import Weights
 from abtune.dataset.check import validate
 from abtune.dataset.provenance import contains_space, of_searches
 from abtune.errors import InputError
-from abtune.samples import lost_trials, throttling
+from abtune.samples.lost_trials import about_lost_trials, about_throttling
 from abtune.samples.samples import Samples, extract_both, keep_best, two_sample, what_varies
 from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import from_log
@@ -218,8 +218,8 @@ def _compare_once(dataset: xr.Dataset, settings: Settings) -> Analysis:
         caveats=(
             *caveats.of_design(sides, rows, settings),
             *caveats.of_search_times(dataset),
-            *lost_trials.caveats(dataset, *names),
-            *throttling.caveats(dataset, *names),
+            *about_lost_trials(dataset, *names),
+            *about_throttling(dataset, *names),
             *all_shapes.caveats,
         ),
         shapes_in_dataset=len(rows),

@@ -1,4 +1,4 @@
-"""Trials that were lost to failures: a side that loses more of them searches with a smaller budget."""
+"""What was lost on the way: trials to failures, and rounds to a GPU that held its clock down."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 
 from abtune.dataset.schema import TrialStatus
+from abtune.text import percent
 
 LOST = (TrialStatus.BUILD_FAILED, TrialStatus.RUN_FAILED, TrialStatus.TIMED_OUT)
 # Shares of lost trials that differ by less are not worth a line in every report.
@@ -41,7 +42,7 @@ def count_trials(dataset: xr.Dataset, config: str) -> Trials | None:
     )
 
 
-def caveats(dataset: xr.Dataset, baseline: str, candidate: str) -> list[str]:
+def about_lost_trials(dataset: xr.Dataset, baseline: str, candidate: str) -> list[str]:
     """Say where one side lost a larger share of its trials than the other."""
     sides = [count_trials(dataset, config) for config in (baseline, candidate)]
     known = [side for side in sides if side is not None and side.tried]
@@ -58,3 +59,31 @@ def caveats(dataset: xr.Dataset, baseline: str, candidate: str) -> list[str]:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.2g}%" if share else "none"
+
+
+# Bits of NVML's nvmlClocksEventReason that slow a kernel down; idle and fixed clocks are not among them.
+# https://docs.nvidia.com/deploy/nvml-api/group__nvmlClocksEventReasons.html
+_REASONS = {
+    0x04: "power cap",
+    0x08: "hardware slowdown",
+    0x20: "software thermal limit",
+    0x40: "hardware thermal limit",
+    0x80: "power brake",
+}
+
+
+def about_throttling(dataset: xr.Dataset, baseline: str, candidate: str) -> list[str]:
+    """Say which share of each side's rounds the GPU was held back in, and by what."""
+    if "throttle_reasons" not in dataset:
+        return []
+    rounds = (dataset["throttle_reasons"].sel(config=[name]).values.ravel() for name in (baseline, candidate))
+    sides = [values[np.isfinite(values)].astype(np.int64) for values in rounds]
+    shares = [float(np.mean((bits & sum(_REASONS)) != 0)) if bits.size else 0.0 for bits in sides]
+    if not any(shares):
+        return []
+    every = np.bitwise_or.reduce(np.concatenate(sides))
+    reasons = ", ".join(name for bit, name in _REASONS.items() if every & bit)
+    return [
+        f"The GPU held its clock down ({reasons}) in {percent(shares[0])} of the rounds of {baseline} and in "
+        f"{percent(shares[1])} of those of {candidate}."
+    ]
