@@ -30,18 +30,18 @@ from abtune.compare.weights import Weights
 from abtune.errors import InputError, unknown_name
 from abtune.samples.samples import Samples, keep_best, two_sample
 from abtune.stats.across_shapes import Heterogeneity, heterogeneity, placements
-from abtune.stats.clustered import (
+from abtune.stats.estimand import Estimand
+from abtune.stats.estimates import from_log, standard_error
+from abtune.stats.two_sample import Floats
+from abtune.stats.variance import (
     ClusteredVariance,
     both_variances,
     clustered_variance,
     half_width,
     shared_covariance,
     t_quantile,
+    welch_freedom,
 )
-from abtune.stats.estimand import Estimand
-from abtune.stats.estimates import from_log, standard_error
-from abtune.stats.two_sample import Floats
-from abtune.stats.variance import welch_freedom
 from abtune.text import count
 
 THESE = "geometric mean over exactly these shapes (error from the seeds)"

@@ -22,7 +22,6 @@ from abtune.dataset.provenance import configurations_of
 from abtune.dataset.schema import design_of
 from abtune.errors import InputError, unknown_name
 from abtune.samples.samples import AT_TRIALS, Samples, extract, extract_both, two_sample
-from abtune.stats.clustered import ClusteredVariance, both_variances, clustered_variance, half_width
 from abtune.stats.estimates import (
     StandardError,
     conservative_freedom,
@@ -34,7 +33,13 @@ from abtune.stats.estimates import (
 from abtune.stats.testing.significance import difference_p, equivalence_p, split_share
 from abtune.stats.testing.step_procedures import holm
 from abtune.stats.two_sample import Booleans, Floats
-from abtune.stats.variance import welch_freedom
+from abtune.stats.variance import (
+    ClusteredVariance,
+    both_variances,
+    clustered_variance,
+    half_width,
+    welch_freedom,
+)
 from abtune.text import count, listed, shortened
 
 # Settings that are compared under another name, or whose values mean nothing across sweeps.

@@ -20,10 +20,10 @@ from abtune.dataset.provenance import of_searches
 from abtune.dataset.schema import RunStatus
 from abtune.samples.lost_trials import Trials, count_trials
 from abtune.samples.samples import Samples, extract
-from abtune.stats.clustered import clustered_variance, t_quantile
 from abtune.stats.estimates import from_log, welch
 from abtune.stats.spread import Components, components, pooled_spread, spread_intervals
 from abtune.stats.two_sample import Floats, Integers, TwoSample
+from abtune.stats.variance import clustered_variance, t_quantile
 from abtune.text import count, percent
 
 _FEW = 10
