@@ -19,7 +19,7 @@ import abtune
 from abtune.cli import main
 from abtune.commands.common.progress import Bar, progress_for
 from abtune.errors import TargetError
-from abtune.measure.plan.target import TargetFacts
+from abtune.measure.plan.problem import TargetFacts
 
 GPU = TargetFacts(
     kind="cuda",

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from abtune.commands.common.method_options import method_options
 from abtune.commands.common.options import (
     DatasetSource,
     Percentage,
@@ -24,7 +23,7 @@ from abtune.commands.common.options import (
 )
 from abtune.commands.common.output import remark
 from abtune.commands.common.pages import Destination, default_dataset, report_options
-from abtune.commands.common.section_options import SectionCommand, Wanted
+from abtune.commands.common.section_options import SectionCommand, Wanted, method_options
 from abtune.errors import InputError
 from abtune.text import bound_percent, plain_percent
 

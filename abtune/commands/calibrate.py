@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from abtune.commands.common.method_options import choice_options
 from abtune.commands.common.options import (
     DatasetSource,
     boosts_option,
@@ -16,6 +15,7 @@ from abtune.commands.common.options import (
     rng_seed_option,
 )
 from abtune.commands.common.pages import Destination, default_dataset, report_options
+from abtune.commands.common.section_options import choice_options
 
 BOOSTS = (0.05, 0.1, 0.2)
 

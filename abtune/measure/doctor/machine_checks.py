@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from abtune.dataset.netcdf import place_for
 from abtune.errors import AbtuneError, TargetError
-from abtune.measure.plan.target import ONE_THREAD, TargetFacts
+from abtune.measure.plan.problem import ONE_THREAD, TargetFacts
 from abtune.measure.tvm.cuda import nvrtc
 from abtune.measure.workers.child import Slot
 from abtune.measure.workers.find_target import find_compiler, find_target, require_tvm
