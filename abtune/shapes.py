@@ -194,7 +194,6 @@ def _require_sizes(shape: Any, may_be_zero: Sequence[str] = ()) -> None:
 
 
 def _tensors(shape: Shape) -> Mapping[str, Sequence[int]]:
-    """Return the sizes of all tensors, as TVM makes them."""
     first, second = shape.input_shapes
     if isinstance(shape, Gemm):
         return {"first factor": first, "second factor": second, "product": shape.output_shape}

@@ -77,7 +77,6 @@ def import_(ctx: click.Context) -> None:
 
 
 def _command(importer: Importer) -> click.Command:
-    """Return the subcommand of an importer."""
     examples = importer.examples.strip("\n")
     plural = "s" * (examples.count("\n") > 0)
     return click.Command(
@@ -90,7 +89,6 @@ def _command(importer: Importer) -> click.Command:
 
 
 def _inputs(importer: Importer) -> list[click.Parameter]:
-    """Return the parameters that say what is read."""
     from abtune.ingest.importers import Inputs
 
     if importer.inputs is Inputs.ONE_FILE:
@@ -101,7 +99,6 @@ def _inputs(importer: Importer) -> list[click.Parameter]:
 
 
 def _by_name(run_is: str) -> list[click.Parameter]:
-    """Return ``--run`` and ``--pattern``."""
     return [
         click.Option(
             ["--run", "runs"],
@@ -141,7 +138,6 @@ def _value(given: Any) -> str:
 
 
 def _import(importer: Importer, out: Path, *, overwrite: bool, **given: Any) -> None:
-    """Read what the command line names, and write the dataset."""
     from abtune.ingest.importers import run_importer
 
     sources = _sources(importer, given.get("files", ()), given.get("runs", ()), given.get("pattern", ""))
@@ -154,7 +150,6 @@ def _import(importer: Importer, out: Path, *, overwrite: bool, **given: Any) -> 
 def _sources(
     importer: Importer | None, files: Sequence[str], runs: Sequence[str], pattern: str
 ) -> tuple[Source, ...]:
-    """Return the sources that files, ``--run`` or ``--pattern`` name."""
     from abtune.errors import InputError
     from abtune.ingest.importers import Inputs
     from abtune.ingest.sources import find_files, find_matching, find_sources

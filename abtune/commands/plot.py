@@ -102,7 +102,6 @@ def plot(
 
 
 def _check(kind: FigureKind) -> None:
-    """Refuse options that would change nothing."""
     useless = [*([] if kind.beside else ["beside"]), *([] if kind.judges else _JUDGING)]
     context = click.get_current_context()
     for parameter in context.command.params:

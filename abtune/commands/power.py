@@ -126,7 +126,6 @@ def power(
 
 
 def _source(dataset: xr.Dataset, configs: tuple[str | None, str | None], name: str) -> str:
-    """Return in words where the noise comes from."""
     import numpy as np
 
     from abtune.compare.settings import configurations

@@ -174,7 +174,6 @@ def analyze_all(dataset: xr.Dataset, *, baseline: str | None = None, **choices: 
 
 
 def _check_seeds(analysis: Analysis) -> None:
-    """Refuse the best of more searches than any shape has seeds for."""
     asked = analysis.settings.quantity
     most = max(min(side.n for side in row.sides) for row in analysis.comparisons)
     if asked.searches > 1 and most < asked.seeds:
@@ -227,7 +226,6 @@ def _compare_once(dataset: xr.Dataset, settings: Settings) -> Analysis:
 
 
 def _definition(settings: Settings, dataset: xr.Dataset) -> str:
-    """Return what the boost is, and which times it compares."""
     kind, times = settings.quantity.words, ""
     if of_searches(dataset):
         times = " The times of the winners are those of their own searches."
@@ -254,7 +252,6 @@ def _equal_knowledge(settings: Settings, dataset: xr.Dataset) -> str:
 def _evidence(
     dataset: xr.Dataset, sides: tuple[Samples, Samples], statistics: Statistics
 ) -> Iterator[Evidence]:
-    """Yield the numbers of each shape, boosts instead of log ratios."""
     labels, workloads = (map(str, dataset[name].values.tolist()) for name in ("shape", "workload"))
     interval, wide = statistics.interval, statistics.simultaneous
     tests = {field.name: getattr(statistics.tests, field.name) for field in fields(statistics.tests)}
@@ -313,7 +310,6 @@ def _side(samples: Samples, index: int) -> Side:
 
 
 def _or_nan(log_bound: float) -> float:
-    """Return a bound of a log ratio as one of a boost."""
     # Always the same NaN: analyses that are alike compare equal.
     return math.nan if math.isnan(log_bound) else from_log(log_bound)
 

@@ -129,7 +129,6 @@ def _best_of(runs: tuple[Samples, Samples], used: npt.NDArray[np.bool_], level: 
 
 
 def _these(settings: Settings) -> str:
-    """Return what the boost over these shapes is."""
     if settings.quantity.searches > 1:
         return _kept(settings.quantity)
     return THESE_PAIRS if settings.paired else THESE
@@ -142,7 +141,6 @@ def _kept(best: Estimand) -> str:
 def _half_over_shapes(
     baseline: Samples, candidate: Samples, replicated: npt.NDArray[np.bool_], log_boost: Floats, level: float
 ) -> float:
-    """Return half of Student's t interval over the shapes' log boosts."""
     # What moves all shapes together, such as the sessions of a sweep, does not show in the spread over
     # shapes, so the error that all shapes share is added.
     shapes = len(log_boost)

@@ -195,5 +195,4 @@ def _check_name(kind: str, name: object, known: Sequence[str], more: str = "") -
 
 
 def _shown(value: object) -> str:
-    """Return a value in one short line."""
     return " ".join(reprlib.repr(value).split())

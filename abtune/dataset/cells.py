@@ -59,7 +59,6 @@ def dataset_from_cells(
 def _padded(
     names: Sequence[str], cells: Mapping[Cell, Mapping[str, Any]], axes: Axes
 ) -> dict[str, npt.NDArray[Any]]:
-    """Return the array of each variable, filled cell by cell."""
     for name in names:
         if name not in VARIABLES or VARIABLES[name].dims[: len(RUN)] != RUN:
             raise InputError(f"{name!r} is not a variable of single runs in the schema")
@@ -105,5 +104,4 @@ def _as_array(name: str, value: Any, names: Collection[str]) -> npt.NDArray[Any]
 
 
 def _own_dims(name: str) -> tuple[str, ...]:
-    """Return the dimensions of a variable within one run."""
     return VARIABLES[name].dims[len(RUN) :]

@@ -187,7 +187,6 @@ def _merge_attrs(named: Mapping[str, _Attrs]) -> dict[str, Any]:
 
 
 def _facts(attrs: _Attrs) -> Iterator[tuple[str, Any]]:
-    """Yield what another dataset may not contradict."""
     yield from ((key, attrs.get(key)) for key in _SAME)
     yield DESIGN, design_of(attrs)
     conditions = {"target": attrs.get("target"), "device": attrs.get("gpu") or attrs.get("device")}
@@ -199,7 +198,6 @@ def _facts(attrs: _Attrs) -> Iterator[tuple[str, Any]]:
 
 
 def _shared(members: Sequence[_Attrs]) -> dict[str, Any]:
-    """Return the attributes that hold for the union."""
     first, *others = members
     shared = {
         key: value

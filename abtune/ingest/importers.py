@@ -75,7 +75,6 @@ def others() -> Mapping[str, Importer]:
 
 
 def _load(entry: EntryPoint) -> Importer:
-    """Return the importer of another package."""
     if entry.name in IMPORTERS:
         raise InputError("abtune has one of this name")
     importer = entry.load()

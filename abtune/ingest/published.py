@@ -175,7 +175,6 @@ def _rows_of_markdown(text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _read_tables(lines: Iterable[tuple[int, list[str]]], unit: str) -> tuple[_Columns, list[_Row]]:
-    """Return the columns of the first table, and the rows of all."""
     rows: list[_Row] = []
     first: _Columns | None = None
     columns: _Columns | None = None

@@ -54,7 +54,6 @@ def extract_both(dataset: xr.Dataset, baseline: str, candidate: str) -> tuple[Sa
 
 
 def _only(dataset: xr.Dataset, whole: npt.NDArray[np.bool_]) -> xr.Dataset:
-    """Return the dataset without the timings of incomplete pairs."""
     kept = xr.DataArray(whole, dims=("shape", "seed"))
     return dataset.assign(latency=dataset["latency"].where(kept).transpose(*dataset["latency"].dims))
 
@@ -119,7 +118,6 @@ def keep_best(sides: tuple[Samples, Samples], estimand: Estimand) -> tuple[Sampl
 
 
 def _keep_best(side: Samples, estimand: Estimand) -> Samples:
-    """Return one side."""
     k, enough = estimand.searches, side.n >= estimand.seeds
     value = np.where(enough[:, np.newaxis], best_of(side.value, k), np.nan)
     kept, floor = moments(value), best_of_floor(side.floor, side.n, k)

@@ -62,7 +62,6 @@ def _values(dataset: xr.Dataset, name: str, origin: str, config: str) -> npt.NDA
 
 
 def _latency(dataset: xr.Dataset, origin: str, config: str) -> Floats:
-    """Return the timings of schedules that fit, shape (shapes, seeds, rounds, repeats)."""
     seconds = _values(dataset, "transfer_latency", origin, config)
     status = _values(dataset, "transfer_status", origin, config)
     fits = (status == TransferStatus.OK) | (status == TransferStatus.SAME_KERNEL)

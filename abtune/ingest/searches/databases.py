@@ -143,7 +143,6 @@ def _searches(folder: Path, records: Sequence[_Record]) -> list[Search]:
 
 
 def _read_records(path: Path) -> tuple[list[_Record], str]:
-    """Return the records of a file, and its text."""
     text = read_text(path)
     records: list[_Record] = []
     timed: dict[str, int] = {}

@@ -65,7 +65,6 @@ LOGS = Importer(
 
 
 def _log_lines(path: Path) -> list[Line]:
-    """Return the lines of a file, or of all logs of a folder."""
     try:
         files = sorted(path.glob("*.log")) or sorted(path.glob("logs/*.log")) if path.is_dir() else [path]
     except OSError as error:

@@ -173,7 +173,6 @@ class _Graph:
         return _Access(buffer=buffer, indices=tuple(map(self._affine, self._nodes[indices]["data"])))
 
     def _extent(self, index: int) -> tuple[int, int]:
-        """Return a block's variable and its extent."""
         data = self._nodes[index]["data"]
         extent = self._nodes[self._nodes[data["dom"]]["data"]["extent"]]
         return data["var"], self._nodes[extent["data"]["value"]]["data"]

@@ -177,7 +177,6 @@ class Request:
         )
 
     def _configurations(self, facts: TargetFacts) -> tuple[Configuration, Configuration]:
-        """Return baseline and candidate."""
         first, second = DEFAULT_PAIR[facts.kind]
         configs = find_configuration(self.baseline or first), find_configuration(self.candidate or second)
         for config in configs:

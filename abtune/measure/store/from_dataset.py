@@ -168,7 +168,6 @@ def _iso(time: xr.DataArray) -> str:
 
 
 def _transfers(dataset: xr.Dataset, shape: str) -> Iterator[TransferTimes]:
-    """Yield the transfers of one shape of a dataset."""
     if "transfer_latency" not in dataset:
         return
     names = ["transfer_latency", "transfer_status", "transfer_kernel"]

@@ -70,7 +70,6 @@ def _transfer_from_json(content: dict[str, Any]) -> TransferTimes:
 
 
 def _require_rounds(latency: list[list[float]], *states: list[float]) -> None:
-    """Refuse rounds of different lengths, and values that are no numbers."""
     lengths = {len(latency), *map(len, states)}
     if len(lengths) > 1 or len({len(repeats) for repeats in latency}) > 1:
         raise ValueError("its rounds have different lengths")
@@ -81,7 +80,6 @@ def _require_rounds(latency: list[list[float]], *states: list[float]) -> None:
 
 
 def _require_labels(record: object, *names: str) -> None:
-    """Refuse fields of a record that are no text."""
     for name in names:
         _require(name, getattr(record, name), str)
 

@@ -255,7 +255,6 @@ class Store:
         return {rounds.shape: rounds for rounds in measured}
 
     def _forget_times(self, run: Run) -> None:
-        """Remove the timings of an earlier winner of a run."""
         path = self._path("rounds", run.shape.label)
         if not path.exists():
             return

@@ -73,7 +73,6 @@ def _write_dataset(plan: Plan, store: Store) -> xr.Dataset:
 async def _carry_out(
     plan: Plan, store: Store, workplace: Workplace, clock: Clock, progress: Progress
 ) -> Session:
-    """Search and re-measure; return the session, which has ended."""
     loop = asyncio.get_running_loop()
     task = asyncio.current_task()
     try:

@@ -76,7 +76,6 @@ def is_refused(module: Any, max_threads: int, max_shared_memory: int) -> bool:
 
 
 def _blocks(module: Any) -> Iterator[tuple[Any, Loops]]:
-    """Yield every block of a module with the loops around it."""
     left = [(function.body, Loops()) for function in module.functions.values()]
     while left:
         statement, loops = left.pop()

@@ -96,7 +96,6 @@ def _candidates(problem: Problem, proposed: Sequence[Any]) -> tuple[Candidate, .
 
 
 def _database(history: History, workload: Any) -> Any:
-    """Return a database of the trials that were timed."""
     database = ms.database.MemoryDatabase()
     for trial in history.trials:
         if trial.status is TrialStatus.OK:

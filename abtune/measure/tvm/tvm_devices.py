@@ -35,7 +35,6 @@ def describe_target(spec: str, remote: str = "") -> TargetFacts:
 
 
 def _resolve(spec: str, remote: str) -> Any:
-    """Return the TVM target that a user's words mean here."""
     if spec == "cuda":
         _require_gpu(remote)
     if spec == "cuda" or (spec == "auto" and _has_gpu()):

@@ -136,7 +136,6 @@ class Simulation:
         return rows if searches == 1 else best_of(rows, searches)
 
     def _tests(self, samples: TwoSample, rng: np.random.Generator) -> Tests:
-        """Return the tests of every replication, each corrected by itself."""
         settings, shapes = self.settings, len(samples) // self.replications
         if settings.difference_test.across_shapes or settings.procedure.joint is not None:
             # Such tests use all shapes of a report, so one replication is tested at a time.

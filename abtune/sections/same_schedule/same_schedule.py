@@ -217,7 +217,6 @@ def _means(loses: bool, known: Sequence[float], reading: Reading) -> str:  # noq
 
 
 def _best(sides: Sequence[Transfers], index: int) -> BestKnown:
-    """Return the fastest kernels over the schedules of both configurations."""
     plain = np.concatenate([side.baseline[index] for side in sides])
     differs = [side.status[index] == TransferStatus.OK for side in sides]
     changed = np.concatenate(

@@ -105,7 +105,6 @@ def _draw_row(axis: Axes, y: float, row: ShapeEffect, schedules: Sequence[Floats
 
 
 def _legend(axis: Axes, found: SameSchedule) -> tuple[list[Artist], list[str]]:
-    """Return the marks of the figure and their meaning."""
     handles: list[Artist] = [
         axis.plot([], [], marker, color=colour, ms=4, mew=0)[0]
         for colour, marker in zip(SIDE_COLOURS, _MARKERS, strict=True)

@@ -150,7 +150,6 @@ def _shapes(loans: tuple[Loan, Loan]) -> Assumption:
 
 
 def _origin(table: xr.Dataset, other: xr.Dataset) -> Iterator[Assumption]:
-    """Yield how a table (here) and another dataset (there) were made, and what neither can tell."""
     trials, timings = (
         [describe(dataset) for dataset in (table, other)]
         for describe in (provenance.trials, provenance.timings_a_run)

@@ -308,7 +308,6 @@ def _patterns(rows: Sequence[Series], names: _Names) -> Grid:
 
 
 def _grid(rows: Sequence[Series | Within], names: _Names, *columns: Column) -> Grid:
-    """Return a grid with a row per series, grouped by shape if there are several."""
     labels = [names.short(row) for row in rows]
     if not names.several_shapes:
         return table("configuration", labels, *columns)

@@ -155,7 +155,6 @@ def _threads(number: int) -> str:
 
 
 def _cells(dataset: xr.Dataset, config: str) -> Iterator[_Cells]:
-    """Yield, for each shape, the values of each seed's winner; None without one."""
     if "winner" not in dataset:
         return
     part = dataset[["winner", "run_status"]].sel(config=[config]).transpose("config", "shape", "seed")
@@ -309,7 +308,6 @@ def _grid(found: WinnerTraits, trait: Trait) -> Grid:
 
 
 def _shapes(found: WinnerTraits, trait: Trait) -> Grid:
-    """Return the shares by shape, of the values that a side has at all."""
     columns = [
         column(
             f"{name}: {value.value} %",

@@ -202,7 +202,6 @@ def fewest_seeds(*, alpha: float = 0.05, shapes: int = 1, paired: bool = False) 
 
 
 def _levels(n_first: npt.ArrayLike, n_second: npt.ArrayLike, level: float, *, paired: bool) -> Floats:
-    """Return the attainable level of every pair of numbers of seeds."""
     n_one, n_two = broadcast(n_first, n_second)
     pairs = np.stack([n_one.ravel(), n_two.ravel()], axis=1).astype(np.int64)
     unique, position = np.unique(pairs, axis=0, return_inverse=True)
