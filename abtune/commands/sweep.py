@@ -115,7 +115,7 @@ def sweep(**options: Any) -> int:
     from abtune.commands.common.sweep_words import outcome_words, plan_words, power_words
     from abtune.measure.plan.plan import Request
     from abtune.measure.store.store import Store
-    from abtune.measure.sweep.until_settled import recorded_looks, require_design
+    from abtune.measure.sweep.run_sweep import recorded_looks, require_design
     from abtune.stats.design.looks import dropped_shapes
 
     end = time.monotonic() + (options["time_limit"] or math.inf)  # to find the target takes time, too
@@ -160,8 +160,8 @@ def _carry_out(
     """Carry out the plan, at once or look by look, until a moment of the monotonic clock."""
     from abtune.commands.common.progress import progress_for
     from abtune.commands.common.sweep_words import session_facts
+    from abtune.measure.sweep.run_sweep import settle
     from abtune.measure.sweep.run_sweep import sweep as run_sweep
-    from abtune.measure.sweep.until_settled import settle
     from abtune.stats.design.looks import LOOKS
 
     about = session_facts(plan, workplace.facts, options)
