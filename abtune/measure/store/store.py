@@ -23,14 +23,21 @@ from abtune.errors import DatasetError, StoreError
 from abtune.measure.plan.plan import Plan, Run
 from abtune.measure.plan.records import Rounds, RunRecord
 from abtune.measure.plan.trials import History
-from abtune.measure.store.disk import locked, read_json, write_json, writing
+from abtune.measure.store.disk import (
+    history_from_json,
+    locked,
+    read_json,
+    record_from_json,
+    rounds_from_json,
+    write_json,
+    writing,
+)
 from abtune.measure.store.from_dataset import (
     first_difference,
     identity_from_dataset,
     records_from_dataset,
     rounds_from_dataset,
 )
-from abtune.measure.store.record_json import history_from_json, record_from_json, rounds_from_json
 from abtune.shapes import parse_shape
 from abtune.stats.design.looks import LOOKS, looks_from_json
 
