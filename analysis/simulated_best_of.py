@@ -12,10 +12,10 @@ from unseen_noise import UNSEEN
 
 import abtune
 from abtune.compare.results import Analysis, Verdict
-from abtune.stats.best_of import best_of
 from abtune.stats.estimand import BEST_OF, Estimand
 from abtune.stats.intervals.interval_methods import SEEDS, methods_for
 from abtune.stats.two_sample import TwoSample
+from abtune.stats.variance import best_of
 
 TOLERANCE = 0.05
 # Kinds that the methods were not chosen by, beside those of the tests.

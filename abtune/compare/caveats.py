@@ -18,9 +18,9 @@ from abtune.samples.samples import Samples, what_varies
 from abtune.stats.design.detect import fewest_seeds, smallest_p, smallest_paired_p
 from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import Interval, from_log
-from abtune.stats.resampling.neighbours import compare_neighbours
 from abtune.stats.resampling.splits import is_exact
 from abtune.stats.testing.sign_flips import MOST_COUNTED
+from abtune.stats.time_series import compare_neighbours
 from abtune.stats.two_sample import Floats
 from abtune.text import count, p_value, percent
 

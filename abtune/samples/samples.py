@@ -9,10 +9,9 @@ import numpy.typing as npt
 import xarray as xr
 
 from abtune.dataset.schema import RunStatus, TrialStatus, is_paired
-from abtune.stats.best_of import best_of, best_of_floor
 from abtune.stats.estimand import Estimand
 from abtune.stats.two_sample import Floats, Integers, TwoSample
-from abtune.stats.variance import mean_of_known, moments, seed_values
+from abtune.stats.variance import best_of, best_of_floor, mean_of_known, moments, seed_values
 
 # Attribute of a dataset that has, in place of the winners, the best of so many first trials of each search.
 AT_TRIALS = "at_trials"

@@ -20,10 +20,10 @@ from abtune.compare.gates import differs
 from abtune.compare.settings import Settings
 from abtune.compare.statistics import Tests, run_tests
 from abtune.samples.samples import Samples
-from abtune.stats.best_of import best_of
 from abtune.stats.estimand import Estimand
 from abtune.stats.moderated import moderated
 from abtune.stats.two_sample import Floats, Integers, TwoSample
+from abtune.stats.variance import best_of
 
 _STEPS = 100  # of the normal kernel, where the expected best of k is computed
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from noise_kinds import ALIKE
 
-from abtune.stats.best_of import best_of
 from abtune.stats.estimand import Estimand
 from abtune.stats.intervals.interval_methods import METHODS, SEEDS
 from abtune.stats.two_sample import TwoSample
+from abtune.stats.variance import best_of
 
 REPLICATIONS = 250
 
