@@ -17,9 +17,8 @@ from abtune.compare.gates import close_call, judge
 from abtune.compare.overall import overall
 from abtune.compare.results import Analysis, Comparison, Evidence, Side
 from abtune.compare.sequential import compare_at_looks, recorded_looks
-from abtune.compare.settings import Settings, configurations, make_settings, restrict
+from abtune.compare.settings import Settings, Weights, configurations, make_settings, restrict
 from abtune.compare.statistics import Statistics, compute
-from abtune.compare.weights import Weights
 from abtune.dataset.check import validate
 from abtune.dataset.provenance import contains_space, of_searches
 from abtune.errors import InputError

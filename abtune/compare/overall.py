@@ -25,8 +25,7 @@ from abtune.compare.results import (
     Weighted,
     Without,
 )
-from abtune.compare.settings import Settings
-from abtune.compare.weights import Weights
+from abtune.compare.settings import Settings, Weights
 from abtune.errors import InputError, unknown_name
 from abtune.samples.samples import Samples, keep_best, two_sample
 from abtune.stats.across_shapes import Heterogeneity, heterogeneity, placements
