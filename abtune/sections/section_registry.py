@@ -73,7 +73,7 @@ SECTIONS: dict[str, SectionKind] = {
         SectionKind(
             name="overall",
             help="All shapes together: range, chance to win, spread.",
-            make="abtune.sections.overall.overall_page:overall_section",
+            make="abtune.sections.overall_page:overall_section",
             options=(
                 SectionOption(
                     name="weights",
