@@ -97,14 +97,14 @@ METHODS: Mapping[tuple[str, str], Method] = {
             estimand=Estimand.MEDIAN,
             words="percentile bootstrap of median latency",
             coverage=(0.970, 0.971, 0.969),
-            function=f"{_HOME}.medians:median_percentile",
+            function=f"{_HOME}.percentile:median_percentile",
         ),
         Method(
             name="price-bonett",
             estimand=Estimand.MEDIAN,
             words="Price-Bonett's normal interval of median latency",
             coverage=(0.946, 0.968, 0.954),
-            function=f"{_HOME}.medians:price_bonett",
+            function=f"{_HOME}.percentile:price_bonett",
         ),
         Method(
             name="paired-bootstrap",
