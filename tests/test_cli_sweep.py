@@ -17,7 +17,7 @@ from golden_files import assert_golden
 
 import abtune
 from abtune.cli import main
-from abtune.commands.common.progress import Bar, progress_for
+from abtune.commands.common.output import Bar, progress_for
 from abtune.errors import TargetError
 from abtune.measure.plan.problem import TargetFacts
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from abtune.commands.common.new_dataset import output_options, save_new
+from abtune.commands.common.output import output_options, save_new
 
 if TYPE_CHECKING:
     from abtune.ingest.importers import Importer, Option

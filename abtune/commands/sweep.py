@@ -158,7 +158,7 @@ def _carry_out(
     plan: Plan, store: Store, workplace: Workplace, options: Mapping[str, Any], end: float
 ) -> Outcome:
     """Carry out the plan, at once or look by look, until a moment of the monotonic clock."""
-    from abtune.commands.common.progress import progress_for
+    from abtune.commands.common.output import progress_for
     from abtune.commands.common.sweep_words import session_facts
     from abtune.measure.sweep.run_sweep import settle
     from abtune.measure.sweep.run_sweep import sweep as run_sweep
