@@ -21,8 +21,15 @@ import numpy as np
 from abtune.dataset.schema import RunStatus, TransferStatus, TrialOrigin, TrialStatus
 from abtune.errors import StoreError
 from abtune.files import LIMIT_VARIABLE, most_gib, replacing
-from abtune.measure.plan.records import Rounds, RunRecord, TransferTimes, WinnerTimes
-from abtune.measure.plan.trials import Candidate, History, Trial
+from abtune.measure.plan.records import (
+    Candidate,
+    History,
+    Rounds,
+    RunRecord,
+    TransferTimes,
+    Trial,
+    WinnerTimes,
+)
 
 # Files end short where a disk, a quota or a limit on the size of files is reached.
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}

@@ -21,8 +21,7 @@ import xarray as xr
 from abtune.dataset.netcdf import open_dataset, place_for, write_dataset
 from abtune.errors import DatasetError, StoreError
 from abtune.measure.plan.plan import Plan, Run
-from abtune.measure.plan.records import Rounds, RunRecord
-from abtune.measure.plan.trials import History
+from abtune.measure.plan.records import History, Rounds, RunRecord
 from abtune.measure.store.disk import (
     history_from_json,
     locked,

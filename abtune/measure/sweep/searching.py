@@ -14,8 +14,7 @@ from distributed.scheduler import KilledWorker
 from abtune.dataset.schema import RunStatus, TrialOrigin, TrialStatus
 from abtune.measure.plan.plan import Run, rng_for
 from abtune.measure.plan.problem import Problem
-from abtune.measure.plan.records import RunRecord
-from abtune.measure.plan.trials import History, Step, Trial
+from abtune.measure.plan.records import History, RunRecord, Step, Trial
 from abtune.measure.sweep.candidates import HealthCheck, cannot_take_over, try_candidates
 from abtune.measure.sweep.session import Session, first_error
 from abtune.measure.workers.fork_server import CallFailed, ChildError

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from abtune.measure.plan.problem import Problem
-from abtune.measure.plan.trials import Candidate
+from abtune.measure.plan.records import Candidate
 from abtune.measure.tvm.cuda import nvrtc
 from abtune.measure.tvm.load_tvm import ms, shash2hex, tensor_program, tvm
 from abtune.measure.tvm.search_context import search_context

@@ -19,7 +19,7 @@ import numpy as np
 from abtune.dataset.schema import TrialStatus
 from abtune.errors import TargetError
 from abtune.measure.plan.problem import Problem
-from abtune.measure.plan.trials import Candidate, History, Trial
+from abtune.measure.plan.records import Candidate, History, Trial
 from abtune.measure.tvm.early_refusal import early_postprocessors, is_enabled, is_tiled, verifier
 from abtune.measure.tvm.load_tvm import ms, shash2hex, tensor_program
 from abtune.measure.tvm.search_context import design_spaces, search_context

@@ -11,7 +11,7 @@ import pytest
 from tvm_samples import GEMM, QUICK, problem
 
 from abtune.dataset.schema import TrialStatus
-from abtune.measure.plan.trials import Candidate, History, Trial
+from abtune.measure.plan.records import Candidate, History, Trial
 
 
 @pytest.fixture(scope="module")

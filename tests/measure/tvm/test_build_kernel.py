@@ -19,7 +19,7 @@ from tvm_samples import (
 )
 
 from abtune.configurations import ASYNC, MAINLINE, Configuration
-from abtune.measure.plan.trials import Candidate, History
+from abtune.measure.plan.records import Candidate, History
 
 pytestmark = pytest.mark.filterwarnings("default")  # what TVM and XGBoost warn of is theirs
 

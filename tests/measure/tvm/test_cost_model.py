@@ -15,7 +15,7 @@ from tvm_samples import (
 )
 
 from abtune.configurations import RANDOM
-from abtune.measure.plan.trials import History
+from abtune.measure.plan.records import History
 
 pytestmark = pytest.mark.filterwarnings("default")  # what TVM and XGBoost warn of is theirs
 

@@ -13,7 +13,7 @@ from tvm_samples import problem
 
 from abtune.configurations import EVOLUTIONARY, RANDOM
 from abtune.dataset.schema import TrialStatus
-from abtune.measure.plan.trials import Candidate, History, Trial
+from abtune.measure.plan.records import Candidate, History, Trial
 from abtune.shapes import Gemm
 
 pytestmark = pytest.mark.filterwarnings("default")  # what TVM and XGBoost warn of is theirs
