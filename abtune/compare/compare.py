@@ -22,8 +22,15 @@ from abtune.compare.statistics import Statistics, compute
 from abtune.dataset.check import validate
 from abtune.dataset.provenance import contains_space, of_searches
 from abtune.errors import InputError
-from abtune.samples.lost_trials import about_lost_trials, about_throttling
-from abtune.samples.samples import Samples, extract_both, keep_best, two_sample, what_varies
+from abtune.samples.samples import (
+    Samples,
+    about_lost_trials,
+    about_throttling,
+    extract_both,
+    keep_best,
+    two_sample,
+    what_varies,
+)
 from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import from_log
 
