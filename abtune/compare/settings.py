@@ -16,8 +16,13 @@ from abtune.errors import InputError, unknown_name
 from abtune.shapes import PRESETS, select_labels
 from abtune.stats.estimand import Estimand, allowed_best_of
 from abtune.stats.intervals.interval_methods import Method, methods_for
-from abtune.stats.testing.corrections import CORRECTIONS, Correction
-from abtune.stats.testing.difference_tests import DifferenceTest, difference_test_names, tests_for
+from abtune.stats.testing.difference_tests import (
+    CORRECTIONS,
+    Correction,
+    DifferenceTest,
+    difference_test_names,
+    tests_for,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

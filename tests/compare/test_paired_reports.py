@@ -18,7 +18,7 @@ from abtune.configurations import ASYNC, MAINLINE
 from abtune.dataset.schema import RunStatus
 from abtune.errors import InputError
 from abtune.stats.design.looks import Look, looks_to_json
-from abtune.stats.testing.corrections import CORRECTIONS
+from abtune.stats.testing.difference_tests import CORRECTIONS
 from abtune.stats.testing.difference_tests import tests_for as of_estimand
 
 NAN = float("nan")

@@ -13,8 +13,7 @@ from abtune.compare.results import Verdict
 from abtune.errors import InputError
 from abtune.stats.estimand import Estimand
 from abtune.stats.intervals.interval_methods import METHODS, methods_for
-from abtune.stats.testing.corrections import CORRECTIONS
-from abtune.stats.testing.difference_tests import TESTS
+from abtune.stats.testing.difference_tests import CORRECTIONS, TESTS
 
 TRUE = np.repeat([0.0, 0.2, -0.2], [10, 4, 4])
 

@@ -14,8 +14,7 @@ from abtune.errors import InputError
 from abtune.sections.section_registry import SECTIONS, SectionKind
 from abtune.stats.estimand import Estimand, allowed_best_of
 from abtune.stats.intervals.interval_methods import method_names, methods_for
-from abtune.stats.testing.corrections import CORRECTIONS
-from abtune.stats.testing.difference_tests import TESTS, difference_test_names, tests_for
+from abtune.stats.testing.difference_tests import CORRECTIONS, TESTS, difference_test_names, tests_for
 
 if TYPE_CHECKING:
     import xarray as xr
