@@ -16,7 +16,7 @@ from unseen_noise import difference_p_values
 
 import abtune
 from abtune.samples.samples import extract_both
-from abtune.stats.design.looks import PROMISING, Look, schedule
+from abtune.stats.design import PROMISING, Look, schedule
 from abtune.stats.intervals.percentile import expanded_percentile
 from abtune.stats.testing.step_procedures import holm
 from abtune.stats.two_sample import TwoSample

@@ -25,7 +25,7 @@ from abtune.report.page import Heading
 from abtune.samples.samples import extract
 from abtune.sections.explain.explain import Explanation, explain
 from abtune.sections.explain.explain_page import explain_page
-from abtune.stats.design.detect import Design, Requirement, detectable_boost
+from abtune.stats.design import Design, Requirement, detectable_boost
 from abtune.stats.intervals.interval_methods import methods_for
 
 

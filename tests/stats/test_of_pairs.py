@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from abtune.stats.design.detect import (
+from abtune.stats.design import (
     Design,
     Requirement,
     detectable_boost,
     fewest_seeds,
     power,
+    schedule,
     seeds_needed,
     smallest_paired_p,
 )
-from abtune.stats.design.looks import schedule
 from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import conservative_welch, welch
 from abtune.stats.intervals.interval_methods import methods_for

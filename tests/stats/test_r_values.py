@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 from closed_forms import equivalence_test, welch_test
 
-from abtune.stats.design.detect import Design, power
+from abtune.stats.design import Design, power
 from abtune.stats.estimates import welch
 from abtune.stats.testing.robust_tests import mann_whitney_test
 from abtune.stats.testing.significance import permutation_test

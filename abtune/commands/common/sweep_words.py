@@ -67,8 +67,15 @@ def _guided(settings: Settings) -> str:
 def power_words(plan: Plan, *, until_settled: bool) -> str:
     """Return the shapes of a plan, and whether its design can find any single difference."""
     from abtune.measure.sweep.run_sweep import looks_of
-    from abtune.stats.design.detect import fewest_seeds, most_exact, smallest_p, smallest_paired_p
-    from abtune.stats.design.looks import ALPHA, PROMISING, Look
+    from abtune.stats.design import (
+        ALPHA,
+        PROMISING,
+        Look,
+        fewest_seeds,
+        most_exact,
+        smallest_p,
+        smallest_paired_p,
+    )
     from abtune.stats.resampling.splits import RESAMPLES
 
     seeds, family, paired = len(plan.seeds), len(plan.shapes), plan.settings.is_shared

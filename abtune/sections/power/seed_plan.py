@@ -19,7 +19,7 @@ from abtune.dataset.provenance import of_searches, settings
 from abtune.dataset.schema import RunStatus, TrialStatus, is_paired
 from abtune.errors import InputError
 from abtune.samples.samples import Samples, extract_both, what_varies
-from abtune.stats.design.detect import (
+from abtune.stats.design import (
     MOST_SEEDS,
     Design,
     Requirement,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from statsmodels.stats.power import TTestIndPower
 
-from abtune.stats.design.detect import (
+from abtune.stats.design import (
     MOST_SEEDS,
     Design,
     Requirement,
