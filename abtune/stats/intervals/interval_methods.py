@@ -115,15 +115,6 @@ METHODS: Mapping[tuple[str, str], Method] = {
             function=f"{_HOME}.percentile:expanded_percentile",
         ),
         Method(
-            name="paired-bootstrap-t",
-            paired=True,
-            words="bootstrap-t of the mean difference of pairs",
-            coverage=(0.956, 0.927, 0.932),
-            function=f"{_HOME}.bootstrap_t:bootstrap_t",
-            resamples=True,
-            slow=True,
-        ),
-        Method(
             name="paired-t",
             paired=True,
             words="paired t of mean log latency",
