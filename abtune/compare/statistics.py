@@ -15,7 +15,7 @@ from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import Interval, conservative_welch, median_error, t_interval, welch
 from abtune.stats.intervals.bootstrap_t import resample_tails, simultaneous
 from abtune.stats.moderated import moderated
-from abtune.stats.testing.robust_tests import mann_whitney_test
+from abtune.stats.testing.sign_flips import mann_whitney_test
 from abtune.stats.testing.significance import OneSided, difference_p, split_share
 from abtune.stats.two_sample import Floats, Integers, TwoSample
 from abtune.stats.variance import floored

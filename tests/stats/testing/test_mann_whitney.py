@@ -5,7 +5,7 @@ import pytest
 from noise_kinds import tied
 from scipy import stats
 
-from abtune.stats.testing.robust_tests import mann_whitney_test
+from abtune.stats.testing.sign_flips import mann_whitney_test
 from abtune.stats.two_sample import TwoSample
 
 pair = TwoSample.without_floor

@@ -6,7 +6,7 @@ from noise_kinds import Array
 from scipy import stats
 
 from abtune.stats.estimates import median_error
-from abtune.stats.testing.robust_tests import median_permutation_test
+from abtune.stats.testing.sign_flips import median_permutation_test
 from abtune.stats.two_sample import TwoSample
 
 
