@@ -15,7 +15,7 @@ from simulated_reports import ALPHA, SHAPES, table
 from unseen_noise import difference_p_values
 
 import abtune
-from abtune.samples.samples import extract_both
+from abtune.samples import extract_both
 from abtune.stats.design import PROMISING, Look, schedule
 from abtune.stats.intervals.percentile import expanded_percentile
 from abtune.stats.testing.step_procedures import holm

@@ -16,7 +16,7 @@ from simulated_reports import ALPHA, SHAPES, table
 
 from abtune.compare.overall import overall
 from abtune.compare.settings import Settings
-from abtune.samples.samples import Samples
+from abtune.samples import Samples
 from abtune.stats.estimates import conservative_welch
 from abtune.stats.intervals.percentile import expanded_percentile
 from abtune.stats.testing.significance import difference_p, equivalence_p, permutation_test, split_share

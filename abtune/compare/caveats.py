@@ -14,7 +14,7 @@ from abtune.compare.results import Comparison, Verdict
 from abtune.compare.settings import Settings
 from abtune.compare.statistics import resolution
 from abtune.dataset.provenance import of_searches
-from abtune.samples.samples import Samples, what_varies
+from abtune.samples import Samples, what_varies
 from abtune.stats.design import fewest_seeds, smallest_p, smallest_paired_p
 from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import Interval, from_log

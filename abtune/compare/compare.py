@@ -22,7 +22,7 @@ from abtune.compare.statistics import Statistics, compute
 from abtune.dataset.check import validate
 from abtune.dataset.provenance import contains_space, of_searches
 from abtune.errors import InputError
-from abtune.samples.samples import (
+from abtune.samples import (
     Samples,
     about_lost_trials,
     about_throttling,

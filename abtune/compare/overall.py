@@ -27,7 +27,7 @@ from abtune.compare.results import (
 )
 from abtune.compare.settings import Settings, Weights
 from abtune.errors import InputError, unknown_name
-from abtune.samples.samples import Samples, keep_best, two_sample
+from abtune.samples import Samples, keep_best, two_sample
 from abtune.stats.across_shapes import Heterogeneity, heterogeneity, placements
 from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import from_log, standard_error

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from abtune.compare.settings import Settings
-from abtune.samples.samples import Samples, two_sample, what_varies
+from abtune.samples import Samples, two_sample, what_varies
 from abtune.stats.design import Design, Requirement, detectable_boost, fewest_seeds, seeds_needed
 from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import Interval, conservative_welch, median_error, t_interval, welch

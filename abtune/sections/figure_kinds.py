@@ -25,7 +25,7 @@ def _draw_forest(_: xr.Dataset, analysis: Analysis) -> Figure:
 
 def _draw_seeds(dataset: xr.Dataset, analysis: Analysis) -> Figure:
     from abtune.report.figures.seeds import draw_seeds
-    from abtune.samples.samples import extract_both
+    from abtune.samples import extract_both
 
     return draw_seeds(analysis, *extract_both(dataset, analysis.baseline, analysis.candidate))
 

@@ -14,7 +14,7 @@ from abtune.cli import main
 from abtune.compare.results import Verdict
 from abtune.compare.settings import Settings
 from abtune.errors import InputError
-from abtune.samples.samples import extract_both, keep_best
+from abtune.samples import extract_both, keep_best
 from abtune.sections.calibration.calibration import calibrate
 from abtune.sections.calibration.simulation import Pool
 from abtune.sections.explain.explain import explain

@@ -14,7 +14,7 @@ from scipy import stats
 import abtune
 from abtune.compare.settings import Settings
 from abtune.errors import InputError
-from abtune.samples.samples import extract
+from abtune.samples import extract
 from abtune.sections.calibration.calibration import Calibration, calibrate, resplit
 from abtune.sections.calibration.simulation import Pool, noise_pools
 from abtune.stats.estimand import Estimand

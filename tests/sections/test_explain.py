@@ -22,7 +22,7 @@ from abtune.compare.statistics import lent_noise, resolution
 from abtune.dataset.schema import RunStatus
 from abtune.errors import InputError
 from abtune.report.page import Heading
-from abtune.samples.samples import extract
+from abtune.samples import extract
 from abtune.sections.explain.explain import Explanation, explain
 from abtune.sections.explain.explain_page import explain_page
 from abtune.stats.design import Design, Requirement, detectable_boost

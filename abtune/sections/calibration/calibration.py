@@ -15,7 +15,7 @@ from abtune.compare.settings import Settings
 from abtune.compare.statistics import run_tests
 from abtune.errors import InputError
 from abtune.report.page import SHAPE, Bullets, Grid, Heading, Part, Prose, column, table
-from abtune.samples.samples import Samples, extract_both, keep_best, two_sample, what_varies
+from abtune.samples import Samples, extract_both, keep_best, two_sample, what_varies
 from abtune.sections.calibration.simulation import Simulation, noise_pools, uncorrected
 from abtune.stats.two_sample import Integers, TwoSample
 from abtune.text import plain_percent

@@ -19,7 +19,7 @@ from scipy import special
 from abtune.compare.gates import differs
 from abtune.compare.settings import Settings
 from abtune.compare.statistics import Tests, run_tests
-from abtune.samples.samples import Samples
+from abtune.samples import Samples
 from abtune.stats.estimand import Estimand
 from abtune.stats.moderated import moderated
 from abtune.stats.two_sample import Floats, Integers, TwoSample

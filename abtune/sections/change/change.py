@@ -21,7 +21,7 @@ from abtune.dataset.check import validate
 from abtune.dataset.provenance import configurations_of
 from abtune.dataset.schema import design_of
 from abtune.errors import InputError, unknown_name
-from abtune.samples.samples import AT_TRIALS, Samples, extract, extract_both, two_sample
+from abtune.samples import AT_TRIALS, Samples, extract, extract_both, two_sample
 from abtune.stats.estimates import (
     StandardError,
     conservative_freedom,

@@ -20,7 +20,7 @@ from abtune.dataset.build import add_variables
 from abtune.dataset.provenance import of_searches
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import InputError
-from abtune.samples.samples import AT_TRIALS, extract_both
+from abtune.samples import AT_TRIALS, extract_both
 from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import from_log
 from abtune.stats.intervals.interval_methods import methods_for

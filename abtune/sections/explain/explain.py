@@ -18,7 +18,7 @@ from abtune.compare.statistics import Tests, run_tests, seeds_to_find
 from abtune.dataset.schema import RunStatus
 from abtune.errors import InputError
 from abtune.report.stories import Sample, sample_of
-from abtune.samples.samples import Samples, extract_both, keep_best, two_sample
+from abtune.samples import Samples, extract_both, keep_best, two_sample
 from abtune.shapes import select_labels
 from abtune.stats.design import LOOKS
 from abtune.stats.estimates import from_log

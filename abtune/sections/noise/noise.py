@@ -18,7 +18,7 @@ from scipy import special
 from abtune.compare.results import Analysis
 from abtune.dataset.provenance import of_searches
 from abtune.dataset.schema import RunStatus
-from abtune.samples.samples import Samples, Trials, count_trials, extract
+from abtune.samples import Samples, Trials, count_trials, extract
 from abtune.stats.estimates import from_log, welch
 from abtune.stats.spread import Components, components, pooled_spread, spread_intervals
 from abtune.stats.two_sample import Floats, Integers, TwoSample

@@ -20,7 +20,7 @@ from abtune.report.page import (
     filled,
     table,
 )
-from abtune.samples.samples import Trials
+from abtune.samples import Trials
 from abtune.sections.noise.noise import Naive, Noise, Source, describe_noise
 from abtune.sections.section_registry import Context
 from abtune.text import NOTHING, boost_decimals, percent, percent_cell, plain_percent, spread_percent

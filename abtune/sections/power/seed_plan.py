@@ -18,7 +18,7 @@ from abtune.compare.statistics import lent_noise
 from abtune.dataset.provenance import of_searches, settings
 from abtune.dataset.schema import RunStatus, TrialStatus, is_paired
 from abtune.errors import InputError
-from abtune.samples.samples import Samples, extract_both, what_varies
+from abtune.samples import Samples, extract_both, what_varies
 from abtune.stats.design import (
     MOST_SEEDS,
     Design,

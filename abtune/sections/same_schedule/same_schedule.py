@@ -20,7 +20,7 @@ from abtune.compare.results import Analysis, Claim, Comparison
 from abtune.dataset.provenance import contains_space
 from abtune.dataset.schema import TransferStatus
 from abtune.errors import InputError
-from abtune.samples.transfers import Transfers, extract_transfers, has_transfers
+from abtune.samples import Transfers, extract_transfers, has_transfers
 from abtune.sections.same_schedule.direction import Direction, describe_direction, distinct
 from abtune.stats.across_shapes import at_least
 from abtune.stats.testing.step_procedures import holm

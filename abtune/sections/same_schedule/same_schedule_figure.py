@@ -12,7 +12,7 @@ import xarray as xr
 from abtune.report.figures.figure import GREY, new_figure, plain, text_width
 from abtune.report.figures.panels import SIDE_COLOURS
 from abtune.report.text.labels import fit_labels
-from abtune.samples.transfers import Transfers, extract_transfers
+from abtune.samples import Transfers, extract_transfers
 from abtune.sections.same_schedule.same_schedule import SameSchedule, ShapeEffect, effects
 from abtune.stats.two_sample import Floats
 from abtune.text import count, printable

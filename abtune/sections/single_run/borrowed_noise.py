@@ -12,7 +12,7 @@ import xarray as xr
 from abtune.dataset import provenance
 from abtune.dataset.schema import is_paired
 from abtune.errors import InputError
-from abtune.samples.samples import extract
+from abtune.samples import extract
 from abtune.stats.moderated import LentVariance, lend_variance
 from abtune.stats.variance import floored
 from abtune.text import count, percent

@@ -16,7 +16,7 @@ from abtune.compare.results import Analysis
 from abtune.dataset.schema import RunStatus
 from abtune.errors import DatasetError, InputError
 from abtune.report.page import SHAPE, Bullets, Grid, Heading, Part, Prose, Section, column, filled, table
-from abtune.samples.samples import AT_TRIALS, extract
+from abtune.samples import AT_TRIALS, extract
 from abtune.sections.section_registry import Context
 from abtune.stats.estimates import from_log
 from abtune.stats.two_sample import Floats

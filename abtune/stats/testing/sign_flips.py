@@ -74,7 +74,6 @@ def _threshold(differences: Floats) -> Floats:
 _MOST_EXACT = 120  # seeds in all, for the Mann-Whitney test
 _MOST_SPLITS = 20_000
 _RANDOM = 19_999
-_TIE = 1e-9
 _SHAPES_AT_ONCE = 64
 _SPLITS_AT_ONCE = 2_000
 
