@@ -15,9 +15,9 @@ import abtune
 from abtune.compare.settings import Settings
 from abtune.compare.statistics import run_tests
 from abtune.sections.calibration.calibration import Calibration, calibrate
-from abtune.stats.design import Design, Requirement, detectable_boost
 from abtune.stats.estimates import Interval, conservative_welch, standard_error, t_interval
 from abtune.stats.intervals.bootstrap_t import resample_tails, simultaneous
+from abtune.stats.testing.design import Design, Requirement, detectable_boost
 from abtune.stats.testing.significance import difference_p, permutation_test, split_share
 from abtune.stats.testing.step_procedures import holm
 from abtune.stats.two_sample import TwoSample

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from abtune.measure.plan.problem import Workplace
     from abtune.measure.store.store import Store
     from abtune.measure.sweep.run_sweep import Outcome
-    from abtune.stats.design import Look
+    from abtune.stats.testing.design import Look
 
 
 _MOST_SEEDS = 10_000
@@ -116,7 +116,7 @@ def sweep(**options: Any) -> int:
     from abtune.measure.plan.plan import Request
     from abtune.measure.store.store import Store
     from abtune.measure.sweep.run_sweep import recorded_looks, require_design
-    from abtune.stats.design import dropped_shapes
+    from abtune.stats.testing.design import dropped_shapes
 
     end = time.monotonic() + (options["time_limit"] or math.inf)  # to find the target takes time, too
     asked = {field.name: options[field.name] for field in fields(Request) if field.name in options}
@@ -162,7 +162,7 @@ def _carry_out(
     from abtune.commands.common.sweep_words import session_facts
     from abtune.measure.sweep.run_sweep import settle
     from abtune.measure.sweep.run_sweep import sweep as run_sweep
-    from abtune.stats.design import LOOKS
+    from abtune.stats.testing.design import LOOKS
 
     about = session_facts(plan, workplace.facts, options)
 
@@ -194,7 +194,7 @@ def _goes_on(dataset: xr.Dataset) -> dict[str, bool]:
     """Return whether each shape is worth more seeds; settled and dropped shapes are left out."""
     import abtune
     from abtune.compare.sequential import goes_on
-    from abtune.stats.design import ALPHA, LOOKS, dropped_shapes, looks_from_json
+    from abtune.stats.testing.design import ALPHA, LOOKS, dropped_shapes, looks_from_json
 
     dropped = dropped_shapes(looks_from_json(dataset.attrs[LOOKS])[0])
     rows = abtune.analyze(dataset, level=1 - ALPHA).comparisons

@@ -15,10 +15,10 @@ from abtune.compare.settings import Settings
 from abtune.compare.statistics import resolution
 from abtune.dataset.provenance import of_searches
 from abtune.samples import Samples, what_varies
-from abtune.stats.design import fewest_seeds, smallest_p, smallest_paired_p
 from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import Interval, from_log
 from abtune.stats.resampling.splits import is_exact
+from abtune.stats.testing.design import fewest_seeds, smallest_p, smallest_paired_p
 from abtune.stats.testing.sign_flips import MOST_COUNTED
 from abtune.stats.time_series import compare_neighbours
 from abtune.stats.two_sample import Floats

@@ -10,11 +10,11 @@ import numpy.typing as npt
 
 from abtune.compare.settings import Settings
 from abtune.samples import Samples, two_sample, what_varies
-from abtune.stats.design import Design, Requirement, detectable_boost, fewest_seeds, seeds_needed
 from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import Interval, conservative_welch, median_error, t_interval, welch
 from abtune.stats.intervals.bootstrap_t import resample_tails, simultaneous
 from abtune.stats.moderated import moderated
+from abtune.stats.testing.design import Design, Requirement, detectable_boost, fewest_seeds, seeds_needed
 from abtune.stats.testing.sign_flips import mann_whitney_test
 from abtune.stats.testing.significance import OneSided, difference_p, split_share
 from abtune.stats.two_sample import Floats, Integers, TwoSample

@@ -17,7 +17,7 @@ from abtune.compare.settings import Settings, make_settings
 from abtune.configurations import ASYNC, MAINLINE
 from abtune.dataset.schema import RunStatus
 from abtune.errors import InputError
-from abtune.stats.design import Look, looks_to_json
+from abtune.stats.testing.design import Look, looks_to_json
 from abtune.stats.testing.difference_tests import CORRECTIONS
 from abtune.stats.testing.difference_tests import tests_for as of_estimand
 

@@ -25,8 +25,8 @@ from abtune.report.page import Heading
 from abtune.samples import extract
 from abtune.sections.explain.explain import Explanation, explain
 from abtune.sections.explain.explain_page import explain_page
-from abtune.stats.design import Design, Requirement, detectable_boost
 from abtune.stats.intervals.interval_methods import methods_for
+from abtune.stats.testing.design import Design, Requirement, detectable_boost
 
 
 def story(dataset: xr.Dataset, shape: str = "shape0", **options: object) -> Explanation:

@@ -67,7 +67,8 @@ def _guided(settings: Settings) -> str:
 def power_words(plan: Plan, *, until_settled: bool) -> str:
     """Return the shapes of a plan, and whether its design can find any single difference."""
     from abtune.measure.sweep.run_sweep import looks_of
-    from abtune.stats.design import (
+    from abtune.stats.resampling.splits import RESAMPLES
+    from abtune.stats.testing.design import (
         ALPHA,
         PROMISING,
         Look,
@@ -76,7 +77,6 @@ def power_words(plan: Plan, *, until_settled: bool) -> str:
         smallest_p,
         smallest_paired_p,
     )
-    from abtune.stats.resampling.splits import RESAMPLES
 
     seeds, family, paired = len(plan.seeds), len(plan.shapes), plan.settings.is_shared
     looks = looks_of(plan) if until_settled else (Look(seeds=seeds, alpha=ALPHA),)

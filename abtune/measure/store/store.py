@@ -38,7 +38,7 @@ from abtune.measure.store.from_dataset import (
     rounds_from_dataset,
 )
 from abtune.shapes import parse_shape
-from abtune.stats.design import LOOKS, looks_from_json
+from abtune.stats.testing.design import LOOKS, looks_from_json
 
 # Of the files; a sweep of another format is refused.
 FORMAT = 2

@@ -20,9 +20,9 @@ from abtune.errors import InputError
 from abtune.report.stories import Sample, sample_of
 from abtune.samples import Samples, extract_both, keep_best, two_sample
 from abtune.shapes import select_labels
-from abtune.stats.design import LOOKS
 from abtune.stats.estimates import from_log
 from abtune.stats.intervals.interval_methods import methods_for
+from abtune.stats.testing.design import LOOKS
 from abtune.stats.testing.difference_tests import tests_for
 from abtune.stats.two_sample import Integers, TwoSample
 

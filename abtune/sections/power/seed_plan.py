@@ -19,7 +19,8 @@ from abtune.dataset.provenance import of_searches, settings
 from abtune.dataset.schema import RunStatus, TrialStatus, is_paired
 from abtune.errors import InputError
 from abtune.samples import Samples, extract_both, what_varies
-from abtune.stats.design import (
+from abtune.stats.spread import pooled_spread
+from abtune.stats.testing.design import (
     MOST_SEEDS,
     Design,
     Requirement,
@@ -30,7 +31,6 @@ from abtune.stats.design import (
     smallest_p,
     smallest_paired_p,
 )
-from abtune.stats.spread import pooled_spread
 from abtune.stats.two_sample import Floats
 from abtune.text import count
 
