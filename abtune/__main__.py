@@ -7,13 +7,7 @@ INTERRUPTED = 130
 
 
 def run() -> int:
-    """Run the command line of this process; one that is interrupted while it is loaded ends as any other.
-
-    Returns
-    -------
-    int
-        The exit code, as of :func:`abtune.cli.main`.
-    """
+    """Run the command line, and return its exit code; an interruption while loading ends as any other."""
     for name in ("SIGTERM", "SIGHUP"):  # end as Ctrl-C does, unless nohup forbids
         number = getattr(signal, name, None)  # Windows has no SIGHUP
         if number is not None and signal.getsignal(number) is signal.SIG_DFL:

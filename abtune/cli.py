@@ -85,19 +85,7 @@ def cli(ctx: click.Context) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command line.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        The arguments without the name of the program; those of the process by default.
-
-    Returns
-    -------
-    int
-        The exit code: 0 fine, 1 a gate was hit, 2 bad usage or bad input, 70 a defect of abtune,
-        130 interrupted.
-    """
+    """Run one command line (by default that of the process), and return its exit code."""
     open_missing_streams()
     try:
         return _run(argv)

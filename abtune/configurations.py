@@ -125,7 +125,7 @@ MAINLINE = Configuration(
     name="mainline",
     summary="synchronous copies to shared memory, default build",
     skipped_annotation="software_pipeline_async_stages",
-    transfer="abtune.traces.carry_over:synchronous",
+    transfer="abtune.traces:synchronous",
     target_kind="cuda",
     minimum_arch=80,
 )
@@ -133,7 +133,7 @@ ASYNC = Configuration(
     name="async",
     summary="asynchronous copies to shared memory in software pipelines (cp.async)",
     pass_config={"tirx.use_async_copy": True},
-    transfer="abtune.traces.carry_over:asynchronous",
+    transfer="abtune.traces:asynchronous",
     target_kind="cuda",
     minimum_arch=80,
 )
@@ -155,13 +155,7 @@ DEFAULT_PAIR: Mapping[str, tuple[str, str]] = MappingProxyType(
 
 
 def find_configuration(name: str) -> Configuration:
-    """Return a configuration by its name, or your own as ``module:attribute``.
-
-    Raises
-    ------
-    InputError
-        If there is none of this name, or the attribute is not a :class:`Configuration`.
-    """
+    """Return a configuration by its name, or your own as ``module:attribute``."""
     if name in CONFIGURATIONS:
         return CONFIGURATIONS[name]
     if ":" not in name:
@@ -173,15 +167,7 @@ def find_configuration(name: str) -> Configuration:
 
 
 def require_space(config: Configuration) -> None:
-    """Refuse a design space that cannot be found, so far as that is seen without importing its module.
-
-    It is imported where the search is: it may need TVM, which takes seconds, and is prepared there.
-
-    Raises
-    ------
-    InputError
-        If there is no such module, or it is imported already and has no such attribute.
-    """
+    """Refuse a design space that cannot be found; the search imports its module, which may need TVM."""
     if not config.space:
         return
     module_name = config.space.partition(":")[0]
@@ -202,13 +188,7 @@ def _is_there(module_name: str) -> bool:
 
 
 def import_attribute(reference: str) -> Any:
-    """Import ``module:attribute``; modules of the working directory are found too.
-
-    Raises
-    ------
-    InputError
-        If the module cannot be imported, for whatever reason, or has no such attribute.
-    """
+    """Import ``module:attribute``; modules of the working directory are found too."""
     module_name, _, attribute = reference.partition(":")
     try:
         with _working_directory_first():
@@ -236,22 +216,7 @@ def _working_directory_first() -> Iterator[None]:
 
 
 def require_runnable(config: Configuration, *, kind: str, arch: int) -> None:
-    """Refuse a configuration that the target cannot run.
-
-    Parameters
-    ----------
-    config : Configuration
-        What to run.
-    kind : str
-        Kind of the target: ``"cuda"`` or ``"llvm"``.
-    arch : int
-        Compute capability times ten of a CUDA target, such as 90; zero elsewhere.
-
-    Raises
-    ------
-    TargetError
-        With the reason and what to use instead.
-    """
+    """Refuse a configuration that the target cannot run."""
     instead = " and ".join(DEFAULT_PAIR.get(kind, DEFAULT_PAIR["llvm"]))
     if config.target_kind and config.target_kind != kind:
         raise TargetError(

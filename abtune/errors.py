@@ -1,9 +1,4 @@
-"""What goes wrong for a reason that the user can do something about.
-
-Every such error is an :class:`AbtuneError` whose message is one line that says what is wrong and what to
-do. The command line prints that line and exits with 2; a library caller can catch it. Anything else that
-is raised is a defect of abtune.
-"""
+"""What goes wrong for a reason that the user can do something about."""
 
 from __future__ import annotations
 

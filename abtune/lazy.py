@@ -1,8 +1,4 @@
-"""Functions that are named before they are imported.
-
-Registries name their functions by path. The command line can then offer all names without loading NumPy,
-SciPy or anything else that only one entry needs.
-"""
+"""Functions that registries name by path, so that one can list all names without loading any."""
 
 from __future__ import annotations
 
@@ -14,13 +10,7 @@ Function: TypeAlias = str | Callable[..., Any]
 
 
 def load(function: Function) -> Any:
-    """Return a function, imported if need be.
-
-    Parameters
-    ----------
-    function : str or callable
-        The function itself, or its path: ``"package.module:name"``.
-    """
+    """Return a function, imported if it is given as ``"package.module:name"``."""
     if not isinstance(function, str):
         return function
     module, _, name = function.partition(":")

@@ -1,8 +1,4 @@
-"""Tensor workloads by their published labels, and the presets that name sets of them.
-
-A shape is a value: its label says everything about it, and parsing and printing are inverses. Nothing
-here knows how a shape is tuned or timed.
-"""
+"""Tensor workloads by their published labels, and the presets that name sets of them."""
 
 from __future__ import annotations
 
@@ -198,7 +194,6 @@ def _require_sizes(shape: Any, may_be_zero: Sequence[str] = ()) -> None:
 
 
 def _tensors(shape: Shape) -> Mapping[str, Sequence[int]]:
-    """Return the sizes of all tensors, as TVM makes them."""
     first, second = shape.input_shapes
     if isinstance(shape, Gemm):
         return {"first factor": first, "second factor": second, "product": shape.output_shape}

@@ -1,8 +1,4 @@
-"""Words and numbers as people write them: percentages, p-values, times, counts, names of any origin.
-
-abtune computes with fractions and seconds throughout. They become text here, and text that was typed becomes
-a fraction only here, so that a number reads the same in a table, a sentence and a figure.
-"""
+"""Words and numbers as people write them: percentages, p-values, times, counts, names of any origin."""
 
 from __future__ import annotations
 

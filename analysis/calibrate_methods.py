@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+import made_up_noise  # noqa: F401 (finds the modules beside the tests)
 import numpy as np
+from noise_kinds import ALIKE, Noise
 from simulated_best_of import best_of_coverage_table, best_of_reports_table
 from simulated_claims import claims_table, gates_table, pair_claims_table
 from simulated_looks import looks_table
@@ -30,10 +32,9 @@ from simulated_reports import (
     table,
 )
 from simulated_series import series_table, worth_table
+from single_run_tables import UNIT_NOISE, Lender, predictive_coverage, shapes_covered
 from unseen_noise import both_kinds_table, few_table, gaps_table, sessions_table, unseen_table
 
-from abtune.simulate.noise_kinds import ALIKE, Noise
-from abtune.simulate.single_runs import UNIT_NOISE, Lender, predictive_coverage, shapes_covered
 from abtune.stats.estimand import Estimand
 from abtune.stats.intervals.interval_methods import methods_for
 from abtune.stats.two_sample import TwoSample

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import made_up_noise  # noqa: F401 (finds the modules beside the tests)
 import numpy as np
 import numpy.typing as npt
+from single_run_tables import SHAPES, UNIT_NOISE, Lender, predictive_coverage
 
-from abtune.simulate.single_runs import SHAPES, UNIT_NOISE, Lender, predictive_coverage
-from abtune.stats.borrowed import LentVariance, predictive_interval
 from abtune.stats.estimates import Interval, StandardError, conservative_welch, standard_error, t_interval
+from abtune.stats.moderated import LentVariance, predictive_interval
 from abtune.stats.testing.significance import equivalence_p, split_share
 from abtune.stats.testing.step_procedures import holm
 from abtune.stats.two_sample import TwoSample

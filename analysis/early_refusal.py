@@ -34,7 +34,7 @@ from abtune.configurations import CONFIGURATIONS
 from abtune.dataset.schema import TrialStatus
 from abtune.measure.plan.plan import rng_for
 from abtune.measure.plan.problem import Problem
-from abtune.measure.plan.trials import Candidate, History, Trial
+from abtune.measure.plan.records import Candidate, History, Trial
 from abtune.shapes import parse_shape
 
 STUDY = Path(__file__).resolve().parent.parent / "data" / "h200-tvm14009.nc"

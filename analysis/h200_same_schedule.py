@@ -19,13 +19,11 @@ from large_shared_memory import measured, same_tiles, shape_table
 import abtune
 from abtune.configurations import CONFIGURATIONS
 from abtune.measure.tvm.early_refusal import is_refused
-from abtune.measure.tvm.load_tvm import tvm
-from abtune.measure.tvm.tensor_programs import tensor_program
+from abtune.measure.tvm.load_tvm import tensor_program, tvm
 from abtune.sections.same_schedule.same_schedule import SameSchedule, ShapeEffect, describe_same_schedule
 from abtune.sections.same_schedule.same_schedule_page import summarise
 from abtune.shapes import parse_shape
-from abtune.traces.carry_over import carry_over
-from abtune.traces.trace import read_trace, write_trace
+from abtune.traces import carry_over, read_trace, write_trace
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 STUDIES = ("h200-tvm14009", "h200-deep")

@@ -27,8 +27,7 @@ import xarray as xr
 import abtune
 from abtune.configurations import ASYNC, MAINLINE, Configuration
 from abtune.dataset.schema import TransferStatus
-from abtune.traces.carry_over import asynchronous
-from abtune.traces.trace import Trace, read_trace, write_trace
+from abtune.traces import Trace, asynchronous, read_trace, write_trace
 
 DATA = Path(__file__).resolve().parent.parent / "data"
 # Seconds, of which a winner gets ten times as many. The compiler takes minutes for a few unrolled kernels.
@@ -47,7 +46,7 @@ MERGED = Configuration(
     summary="async with static tiles merged",
     pass_config={**ASYNC.pass_config, "tirx.merge_static_smem": True},
     space="large_shared_memory:unlimited",
-    transfer="abtune.traces.carry_over:asynchronous",
+    transfer="abtune.traces:asynchronous",
     target_kind="cuda",
 )
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import made_up_noise  # noqa: F401 (finds the modules beside the tests)
 import numpy as np
+from noise_kinds import ALIKE, Array, Noise, lognormal, skewed
 from simulated_reports import ALPHA, PAIRS, SHAPES, table
 from unseen_noise import UNSEEN
 
 import abtune
 from abtune.compare.results import Analysis, Verdict
-from abtune.simulate.noise_kinds import ALIKE, Array, Noise, lognormal, skewed
-from abtune.stats.best_of import best_of
 from abtune.stats.estimand import BEST_OF, Estimand
 from abtune.stats.intervals.interval_methods import SEEDS, methods_for
 from abtune.stats.two_sample import TwoSample
+from abtune.stats.variance import best_of
 
 TOLERANCE = 0.05
 # Kinds that the methods were not chosen by, beside those of the tests.

@@ -7,16 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+import made_up_noise  # noqa: F401 (finds the modules beside the tests)
 import numpy as np
 import numpy.typing as npt
+from noise_kinds import Array, Noise, lognormal, skewed
 from simulated_reports import ALPHA, SHAPES, table
 from unseen_noise import difference_p_values
 
 import abtune
-from abtune.samples.samples import extract_both
-from abtune.simulate.noise_kinds import Array, Noise, lognormal, skewed
-from abtune.stats.design.looks import PROMISING, Look, schedule
+from abtune.samples import extract_both
 from abtune.stats.intervals.percentile import expanded_percentile
+from abtune.stats.testing.design import PROMISING, Look, schedule
 from abtune.stats.testing.step_procedures import holm
 from abtune.stats.two_sample import TwoSample
 

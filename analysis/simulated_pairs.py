@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+import made_up_noise  # noqa: F401 (finds the modules beside the tests)
 import numpy as np
+from noise_kinds import ALIKE, Array, bimodal, lognormal, skewed
 from simulated_reports import ALPHA, PAIRS, SHAPES, table
 
 from abtune.compare.settings import Settings
-from abtune.compare.tests import run_tests
-from abtune.simulate.noise_kinds import ALIKE, Array, bimodal, lognormal, skewed
+from abtune.compare.statistics import run_tests
 from abtune.stats.estimand import Estimand
 from abtune.stats.intervals.interval_methods import SEEDS, methods_for
 from abtune.stats.intervals.percentile import expanded_percentile

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import made_up_noise  # noqa: F401 (finds the modules beside the tests)
 import numpy as np
+from noise_kinds import ALIKE, Array, Noise, bimodal, lognormal, skewed
 
 import abtune
 from abtune.compare.settings import Settings
-from abtune.compare.tests import run_tests
+from abtune.compare.statistics import run_tests
 from abtune.sections.calibration.calibration import Calibration, calibrate
-from abtune.simulate.noise_kinds import ALIKE, Array, Noise, bimodal, lognormal, skewed
-from abtune.stats.design.detect import Design, Requirement, detectable_boost
 from abtune.stats.estimates import Interval, conservative_welch, standard_error, t_interval
 from abtune.stats.intervals.bootstrap_t import resample_tails, simultaneous
+from abtune.stats.testing.design import Design, Requirement, detectable_boost
 from abtune.stats.testing.significance import difference_p, permutation_test, split_share
 from abtune.stats.testing.step_procedures import holm
 from abtune.stats.two_sample import TwoSample

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import made_up_noise  # noqa: F401 (finds the modules beside the tests)
 import numpy as np
+from noise_kinds import Array, Noise
+from series_kinds import SERIES, autoregressive
 from simulated_reports import table
 
-from abtune.simulate.noise_kinds import Array, Noise
-from abtune.simulate.series_kinds import SERIES, autoregressive
 from abtune.stats.time_series import (
     MeanEstimate,
     autocorrelations,

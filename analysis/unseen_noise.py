@@ -9,19 +9,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+import made_up_noise  # noqa: F401 (finds the modules beside the tests)
 import numpy as np
+from noise_kinds import Array, Noise, lognormal
 from simulated_reports import ALPHA, SHAPES, table
 
 from abtune.compare.overall import overall
 from abtune.compare.settings import Settings
-from abtune.samples.samples import Samples
-from abtune.simulate.noise_kinds import Array, Noise, lognormal
-from abtune.stats.clustered import clustered_variance, half_width
+from abtune.samples import Samples
 from abtune.stats.estimates import conservative_welch
 from abtune.stats.intervals.percentile import expanded_percentile
 from abtune.stats.testing.significance import difference_p, equivalence_p, permutation_test, split_share
 from abtune.stats.testing.step_procedures import holm
 from abtune.stats.two_sample import TwoSample
+from abtune.stats.variance import clustered_variance, half_width
 
 MARGIN = 0.08  # log scale; wide enough for equivalence to be claimed at all
 

@@ -28,7 +28,6 @@ ANALYSIS = (
     "abtune.dataset",
     "abtune.stats",
     "abtune.samples",
-    "abtune.simulate",
     "abtune.compare",
     "abtune.report",
     "abtune.sections",

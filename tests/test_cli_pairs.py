@@ -84,7 +84,7 @@ def test_json_has_the_design_and_the_numbers_of_pairs(run: Run) -> None:
     [
         (
             ["--method", "welch"],
-            "which this dataset has; there is paired-bootstrap, paired-bootstrap-t, paired-t",
+            "which this dataset has; there is paired-bootstrap, paired-t",
         ),
         (["--test", "moderated"], "which this dataset has; there is sign-flip, paired-moderated"),
         (["--estimand", "median"], "there is no median of pairs, which this dataset has; use geometric-mean"),
@@ -127,7 +127,6 @@ def test_a_shape_is_explained_by_its_pairs(run: Run) -> None:
     story = read(run, "analyze", "shared.nc", "--explain", "s2")["explain"]
     assert [row["method"] for row in story["intervals"]] == [
         "paired-bootstrap",
-        "paired-bootstrap-t",
         "paired-t",
     ]
     assert [row["test"] for row in story["tests"]] == [

@@ -14,7 +14,7 @@ from golden_files import assert_golden
 from running import Run
 
 import abtune
-from abtune.compare.weights import built_in_weights
+from abtune.compare.settings import built_in_weights
 from abtune.report.page import Prose, Section
 from abtune.sections.figure_kinds import FIGURES
 from abtune.sections.section_registry import SECTIONS, Context, SectionKind, SectionOption

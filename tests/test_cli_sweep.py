@@ -17,9 +17,9 @@ from golden_files import assert_golden
 
 import abtune
 from abtune.cli import main
-from abtune.commands.common.progress import Bar, progress_for
+from abtune.commands.common.output import Bar, progress_for
 from abtune.errors import TargetError
-from abtune.measure.plan.target import TargetFacts
+from abtune.measure.plan.problem import TargetFacts
 
 GPU = TargetFacts(
     kind="cuda",

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from abtune.commands.common.method_options import method_options
 from abtune.commands.common.options import (
     DatasetSource,
     Percentage,
@@ -24,7 +23,7 @@ from abtune.commands.common.options import (
 )
 from abtune.commands.common.output import remark
 from abtune.commands.common.pages import Destination, default_dataset, report_options
-from abtune.commands.common.section_options import SectionCommand, Wanted
+from abtune.commands.common.section_options import SectionCommand, Wanted, method_options
 from abtune.errors import InputError
 from abtune.text import bound_percent, plain_percent
 
@@ -243,7 +242,7 @@ def _is_single(dataset: xr.Dataset, wanted: Wanted, options: dict[str, Any]) -> 
 
 def _timings_alone(dataset: xr.Dataset, shapes: Sequence[str] | None, level: float) -> Section:
     from abtune.compare.settings import restrict
-    from abtune.sections.timings.timings_page import section_of_timings
+    from abtune.sections.timings.raw_timings import section_of_timings
 
     part, only = restrict(dataset, shapes), str(dataset["config"].values[0])
     return section_of_timings(part, baseline=only, level=level)

@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from abtune.commands.common.method_options import choice_options
 from abtune.commands.common.options import (
     DatasetSource,
     boosts_option,
@@ -16,6 +15,7 @@ from abtune.commands.common.options import (
     rng_seed_option,
 )
 from abtune.commands.common.pages import Destination, default_dataset, report_options
+from abtune.commands.common.section_options import choice_options
 
 BOOSTS = (0.05, 0.1, 0.2)
 
@@ -25,7 +25,7 @@ BOOSTS = (0.05, 0.1, 0.2)
 Examples:
   abtune calibrate                       the abtune.nc that is here
   abtune calibrate h200-pilot --boost 3  power at a true boost of 3%
-  abtune calibrate --method bca          what another interval would do
+  abtune calibrate --method percentile   what another interval would do
 """
 )
 @click.argument("dataset", required=False, type=DatasetSource())
@@ -60,7 +60,7 @@ def calibrate(
     from abtune.compare.settings import make_settings
     from abtune.report.page import Section
     from abtune.sections.calibration.calibration import calibrate as measure
-    from abtune.sections.calibration.calibration_page import calibration_page
+    from abtune.sections.calibration.calibration import calibration_page
 
     source = dataset or default_dataset()
     destination.check([source])

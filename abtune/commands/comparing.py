@@ -103,6 +103,5 @@ def _opened(names: Iterable[str]) -> dict[str, xr.Dataset]:
 
 
 def _named(datasets: dict[str, xr.Dataset]) -> dict[str, xr.Dataset]:
-    """Return the datasets by the names of their files without suffix, if these differ."""
     short = [Path(name).stem if name.endswith(".nc") else name for name in datasets]
     return dict(zip(short, datasets.values(), strict=True)) if len(set(short)) == len(short) else datasets

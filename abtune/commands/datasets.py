@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from abtune.commands.common.new_dataset import output_options, save_new
 from abtune.commands.common.options import DatasetSource
+from abtune.commands.common.output import output_options, save_new
 
 
 @click.command()

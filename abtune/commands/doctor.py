@@ -50,7 +50,6 @@ def doctor(target: str, out: Path, *, no_trial: bool, destination: Destination) 
 
 
 def _page(findings: Sequence[Finding], number: int) -> tuple[Part, ...]:
-    """Return the conclusion, and a table of the findings with what to do."""
     from abtune.report.page import Heading, Prose, column, filled, table
 
     conclusion = f"not ready: {count(number, 'problem')}" if number else "ready: a sweep can run here"

@@ -1,8 +1,4 @@
-"""``abtune import``: results from elsewhere, as datasets.
-
-Its subcommands are the importers of the registry. Names, options and help come from there, so a new importer
-needs nothing here. A command line that begins with a file has its importer found by content.
-"""
+"""``abtune import``: results from elsewhere, as datasets."""
 
 from __future__ import annotations
 
@@ -14,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from abtune.commands.common.new_dataset import output_options, save_new
+from abtune.commands.common.output import output_options, save_new
 
 if TYPE_CHECKING:
-    from abtune.ingest.importer import Importer, Option
+    from abtune.ingest.importers import Importer, Option
     from abtune.ingest.sources import Source
 
 # The hidden subcommand that finds an importer by content; no file can have this name.
@@ -81,7 +77,6 @@ def import_(ctx: click.Context) -> None:
 
 
 def _command(importer: Importer) -> click.Command:
-    """Return the subcommand of an importer."""
     examples = importer.examples.strip("\n")
     plural = "s" * (examples.count("\n") > 0)
     return click.Command(
@@ -94,8 +89,7 @@ def _command(importer: Importer) -> click.Command:
 
 
 def _inputs(importer: Importer) -> list[click.Parameter]:
-    """Return the parameters that say what is read."""
-    from abtune.ingest.importer import Inputs
+    from abtune.ingest.importers import Inputs
 
     if importer.inputs is Inputs.ONE_FILE:
         # click calls back with the context, the parameter and the value; the value is to be a tuple.
@@ -105,7 +99,6 @@ def _inputs(importer: Importer) -> list[click.Parameter]:
 
 
 def _by_name(run_is: str) -> list[click.Parameter]:
-    """Return ``--run`` and ``--pattern``."""
     return [
         click.Option(
             ["--run", "runs"],
@@ -145,7 +138,6 @@ def _value(given: Any) -> str:
 
 
 def _import(importer: Importer, out: Path, *, overwrite: bool, **given: Any) -> None:
-    """Read what the command line names, and write the dataset."""
     from abtune.ingest.importers import run_importer
 
     sources = _sources(importer, given.get("files", ()), given.get("runs", ()), given.get("pattern", ""))
@@ -158,9 +150,8 @@ def _import(importer: Importer, out: Path, *, overwrite: bool, **given: Any) -> 
 def _sources(
     importer: Importer | None, files: Sequence[str], runs: Sequence[str], pattern: str
 ) -> tuple[Source, ...]:
-    """Return the sources that files, ``--run`` or ``--pattern`` name."""
     from abtune.errors import InputError
-    from abtune.ingest.importer import Inputs
+    from abtune.ingest.importers import Inputs
     from abtune.ingest.sources import find_files, find_matching, find_sources
 
     if pattern and (files or runs):
@@ -197,8 +188,7 @@ def _finder() -> click.Command:
 def _find_and_import(files: Sequence[str], runs: Sequence[str], pattern: str, **_: Any) -> None:
     """Find the importer by content, and run its command with the same arguments."""
     from abtune.errors import InputError
-    from abtune.ingest.importer import Inputs
-    from abtune.ingest.importers import recognise
+    from abtune.ingest.importers import Inputs, recognise
     from abtune.ingest.sources import run_command
 
     context = click.get_current_context()

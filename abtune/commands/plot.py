@@ -8,7 +8,6 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from abtune.commands.common.method_options import choice_options
 from abtune.commands.common.options import (
     DatasetSource,
     FigurePath,
@@ -19,6 +18,7 @@ from abtune.commands.common.options import (
     rng_seed_option,
     shapes_option,
 )
+from abtune.commands.common.section_options import choice_options
 from abtune.errors import InputError
 from abtune.sections.figure_kinds import FIGURES, JUDGING, FigureKind
 

@@ -126,11 +126,10 @@ def power(
 
 
 def _source(dataset: xr.Dataset, configs: tuple[str | None, str | None], name: str) -> str:
-    """Return in words where the noise comes from."""
     import numpy as np
 
     from abtune.compare.settings import configurations
-    from abtune.samples.samples import extract_both
+    from abtune.samples import extract_both
     from abtune.text import count
 
     seeds = np.maximum(*(side.n for side in extract_both(dataset, *configurations(dataset, *configs))))

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from abtune.measure.plan.plan import Plan
-    from abtune.measure.plan.target import Workplace
+    from abtune.measure.plan.problem import Workplace
     from abtune.measure.store.store import Store
     from abtune.measure.sweep.run_sweep import Outcome
-    from abtune.stats.design.looks import Look
+    from abtune.stats.testing.design import Look
 
 
 _MOST_SEEDS = 10_000
@@ -115,8 +115,8 @@ def sweep(**options: Any) -> int:
     from abtune.commands.common.sweep_words import outcome_words, plan_words, power_words
     from abtune.measure.plan.plan import Request
     from abtune.measure.store.store import Store
-    from abtune.measure.sweep.until_settled import recorded_looks, require_design
-    from abtune.stats.design.looks import dropped_shapes
+    from abtune.measure.sweep.run_sweep import recorded_looks, require_design
+    from abtune.stats.testing.design import dropped_shapes
 
     end = time.monotonic() + (options["time_limit"] or math.inf)  # to find the target takes time, too
     asked = {field.name: options[field.name] for field in fields(Request) if field.name in options}
@@ -158,11 +158,11 @@ def _carry_out(
     plan: Plan, store: Store, workplace: Workplace, options: Mapping[str, Any], end: float
 ) -> Outcome:
     """Carry out the plan, at once or look by look, until a moment of the monotonic clock."""
-    from abtune.commands.common.progress import progress_for
+    from abtune.commands.common.output import progress_for
     from abtune.commands.common.sweep_words import session_facts
+    from abtune.measure.sweep.run_sweep import settle
     from abtune.measure.sweep.run_sweep import sweep as run_sweep
-    from abtune.measure.sweep.until_settled import settle
-    from abtune.stats.design.looks import LOOKS
+    from abtune.stats.testing.design import LOOKS
 
     about = session_facts(plan, workplace.facts, options)
 
@@ -194,7 +194,7 @@ def _goes_on(dataset: xr.Dataset) -> dict[str, bool]:
     """Return whether each shape is worth more seeds; settled and dropped shapes are left out."""
     import abtune
     from abtune.compare.sequential import goes_on
-    from abtune.stats.design.looks import ALPHA, LOOKS, dropped_shapes, looks_from_json
+    from abtune.stats.testing.design import ALPHA, LOOKS, dropped_shapes, looks_from_json
 
     dropped = dropped_shapes(looks_from_json(dataset.attrs[LOOKS])[0])
     rows = abtune.analyze(dataset, level=1 - ALPHA).comparisons

@@ -14,14 +14,13 @@ from abtune.compare.results import Comparison, Verdict
 from abtune.compare.settings import Settings
 from abtune.compare.statistics import resolution
 from abtune.dataset.provenance import of_searches
-from abtune.samples.samples import Samples, what_varies
-from abtune.stats.boost import from_log
-from abtune.stats.design.detect import fewest_seeds, smallest_p, smallest_paired_p
+from abtune.samples import Samples, what_varies
 from abtune.stats.estimand import Estimand
-from abtune.stats.estimates import Interval
-from abtune.stats.resampling.neighbours import compare_neighbours
+from abtune.stats.estimates import Interval, from_log
 from abtune.stats.resampling.splits import is_exact
+from abtune.stats.testing.design import fewest_seeds, smallest_p, smallest_paired_p
 from abtune.stats.testing.sign_flips import MOST_COUNTED
+from abtune.stats.time_series import compare_neighbours
 from abtune.stats.two_sample import Floats
 from abtune.text import count, p_value, percent
 
@@ -103,7 +102,7 @@ def of_design(sides: tuple[Samples, Samples], rows: Sequence[Comparison], settin
         *_about_counts(rows, settings),
         *_about_estimand(settings),
         *_about_resolution(judged, rows, settings),
-        *_about_few_against_many(judged, settings),
+        *_about_few_against_many(judged),
         *_about_rare(settings, fewest),
         *(_about_skew_of_pairs(sides) if settings.paired else _about_skew(sides)),
         *_about_neighbours(sides, settings),
@@ -257,11 +256,11 @@ def _about_resolution(
         yield f"No difference can be shown. {limits}. It takes {takes}."
 
 
-def _about_few_against_many(judged: Sequence[Comparison], settings: Settings) -> Iterator[str]:
+def _about_few_against_many(judged: Sequence[Comparison]) -> Iterator[str]:
     """Yield where few seeds of one configuration leave the error of a difference almost unknown."""
     sizes = [sorted((row.baseline.n, row.candidate.n)) for row in judged]
     unequal = sum(few < _ENOUGH and many > _MANY_TIMES * few for few, many in sizes)
-    if unequal and settings.method != "permutation":
+    if unequal:
         yield (
             f"In {count(unequal, 'shape')} one configuration has two or three seeds and the other more than "
             "twice as many. Nominal 95% intervals then cover the truth in as few as 88% of cases, also for "

@@ -14,11 +14,11 @@ import numpy as np
 
 from abtune.compare.results import Aggregate, Claim, Comparison, Overall, Verdict, Worst
 from abtune.compare.settings import Settings
-from abtune.stats.boost import from_log
-from abtune.stats.clustered import shared_covariance
-from abtune.stats.shapes.across_shapes import at_least
+from abtune.stats.across_shapes import at_least
+from abtune.stats.estimates import from_log
 from abtune.stats.testing.significance import OneSided
 from abtune.stats.two_sample import Booleans, Floats, TwoSample
+from abtune.stats.variance import shared_covariance
 from abtune.text import count, limit_cell, listed, percent_cell, plain_percent
 
 FASTER, NOT_SLOWER, SLOWER = "faster", "not slower", "slower"

@@ -17,16 +17,22 @@ from abtune.compare.gates import close_call, judge
 from abtune.compare.overall import overall
 from abtune.compare.results import Analysis, Comparison, Evidence, Side
 from abtune.compare.sequential import compare_at_looks, recorded_looks
-from abtune.compare.settings import Settings, configurations, make_settings, restrict
+from abtune.compare.settings import Settings, Weights, configurations, make_settings, restrict
 from abtune.compare.statistics import Statistics, compute
-from abtune.compare.weights import Weights
 from abtune.dataset.check import validate
 from abtune.dataset.provenance import contains_space, of_searches
 from abtune.errors import InputError
-from abtune.samples import lost_trials, throttling
-from abtune.samples.samples import Samples, extract_both, keep_best, two_sample, what_varies
-from abtune.stats.boost import from_log
+from abtune.samples import (
+    Samples,
+    about_lost_trials,
+    about_throttling,
+    extract_both,
+    keep_best,
+    two_sample,
+    what_varies,
+)
 from abtune.stats.estimand import Estimand
+from abtune.stats.estimates import from_log
 
 
 def analyze(
@@ -174,7 +180,6 @@ def analyze_all(dataset: xr.Dataset, *, baseline: str | None = None, **choices: 
 
 
 def _check_seeds(analysis: Analysis) -> None:
-    """Refuse the best of more searches than any shape has seeds for."""
     asked = analysis.settings.quantity
     most = max(min(side.n for side in row.sides) for row in analysis.comparisons)
     if asked.searches > 1 and most < asked.seeds:
@@ -218,8 +223,8 @@ def _compare_once(dataset: xr.Dataset, settings: Settings) -> Analysis:
         caveats=(
             *caveats.of_design(sides, rows, settings),
             *caveats.of_search_times(dataset),
-            *lost_trials.caveats(dataset, *names),
-            *throttling.caveats(dataset, *names),
+            *about_lost_trials(dataset, *names),
+            *about_throttling(dataset, *names),
             *all_shapes.caveats,
         ),
         shapes_in_dataset=len(rows),
@@ -227,7 +232,6 @@ def _compare_once(dataset: xr.Dataset, settings: Settings) -> Analysis:
 
 
 def _definition(settings: Settings, dataset: xr.Dataset) -> str:
-    """Return what the boost is, and which times it compares."""
     kind, times = settings.quantity.words, ""
     if of_searches(dataset):
         times = " The times of the winners are those of their own searches."
@@ -254,7 +258,6 @@ def _equal_knowledge(settings: Settings, dataset: xr.Dataset) -> str:
 def _evidence(
     dataset: xr.Dataset, sides: tuple[Samples, Samples], statistics: Statistics
 ) -> Iterator[Evidence]:
-    """Yield the numbers of each shape, boosts instead of log ratios."""
     labels, workloads = (map(str, dataset[name].values.tolist()) for name in ("shape", "workload"))
     interval, wide = statistics.interval, statistics.simultaneous
     tests = {field.name: getattr(statistics.tests, field.name) for field in fields(statistics.tests)}
@@ -313,7 +316,6 @@ def _side(samples: Samples, index: int) -> Side:
 
 
 def _or_nan(log_bound: float) -> float:
-    """Return a bound of a log ratio as one of a boost."""
     # Always the same NaN: analyses that are alike compare equal.
     return math.nan if math.isnan(log_bound) else from_log(log_bound)
 

@@ -95,7 +95,6 @@ def close_call(row: Evidence, settings: Settings) -> str:
 
 
 def _for_any(row: Evidence, quantity: Estimand) -> Iterator[Gate]:
-    """Yield the conditions that every verdict has."""
     fewest = quantity.seeds
     lone = row.baseline.n == row.candidate.n == 1
     for side in row.sides:
@@ -123,7 +122,6 @@ def _for_any(row: Evidence, quantity: Estimand) -> Iterator[Gate]:
 
 
 def _for_pairs(row: Evidence) -> Iterator[Gate]:
-    """Yield the conditions that every verdict on pairs has."""
     n, failed = row.baseline.n, row.baseline.failed_pairs
     yield Gate(
         of=Rule.ANY,
@@ -178,7 +176,6 @@ def _for_not_slower(row: Evidence, settings: Settings) -> Gate:
 
 
 def _at_least(row: Evidence) -> str:
-    """Return the lower bound of the boost in a sentence."""
     return f"The boost is at least {bound_percent(row.boost_at_least)}."
 
 
@@ -225,7 +222,6 @@ def _hopeless(row: Evidence, settings: Settings) -> str:
 
 
 def _seeds(row: Evidence, settings: Settings) -> str:
-    """Return how many seeds a shape has, in words."""
     return count(row.baseline.n, "pair") if settings.paired else f"{row.baseline.n} + {row.candidate.n} seeds"
 
 
@@ -273,7 +269,6 @@ def _beyond(low: float, high: float, margin: float) -> bool:
 
 
 def _slowdown(margin: float) -> float:
-    """Return the slowdown by the same ratio as the margin."""
     return 1 / (1 + margin) - 1
 
 

@@ -25,24 +25,22 @@ from abtune.compare.results import (
     Weighted,
     Without,
 )
-from abtune.compare.settings import Settings
-from abtune.compare.weights import Weights
+from abtune.compare.settings import Settings, Weights
 from abtune.errors import InputError, unknown_name
-from abtune.samples.samples import Samples, keep_best, two_sample
-from abtune.stats.boost import from_log
-from abtune.stats.clustered import (
+from abtune.samples import Samples, keep_best, two_sample
+from abtune.stats.across_shapes import Heterogeneity, heterogeneity, placements
+from abtune.stats.estimand import Estimand
+from abtune.stats.estimates import from_log, standard_error
+from abtune.stats.two_sample import Floats
+from abtune.stats.variance import (
     ClusteredVariance,
     both_variances,
     clustered_variance,
     half_width,
     shared_covariance,
     t_quantile,
+    welch_freedom,
 )
-from abtune.stats.estimand import Estimand
-from abtune.stats.estimates import standard_error
-from abtune.stats.shapes.across_shapes import Heterogeneity, heterogeneity, placements
-from abtune.stats.two_sample import Floats
-from abtune.stats.variance import welch_freedom
 from abtune.text import count
 
 THESE = "geometric mean over exactly these shapes (error from the seeds)"
@@ -63,10 +61,7 @@ class OverallResult:
 
 
 def overall(runs: tuple[Samples, Samples], workloads: Mapping[str, str], settings: Settings) -> OverallResult:
-    """Return the summary of all shapes, of geometric means or the best of k; medians have none.
-
-    ``workloads`` are the kinds of the shapes by label, in the order of the rows.
-    """
+    """Return the summary of all shapes, of geometric means or the best of k; medians have none."""
     shapes, kind_of = tuple(workloads), np.array(list(workloads.values()))
     sides, level = keep_best(runs, settings.quantity), settings.level
     baseline, candidate = sides
@@ -133,7 +128,6 @@ def _best_of(runs: tuple[Samples, Samples], used: npt.NDArray[np.bool_], level: 
 
 
 def _these(settings: Settings) -> str:
-    """Return what the boost over these shapes is."""
     if settings.quantity.searches > 1:
         return _kept(settings.quantity)
     return THESE_PAIRS if settings.paired else THESE
@@ -146,7 +140,6 @@ def _kept(best: Estimand) -> str:
 def _half_over_shapes(
     baseline: Samples, candidate: Samples, replicated: npt.NDArray[np.bool_], log_boost: Floats, level: float
 ) -> float:
-    """Return half of Student's t interval over the shapes' log boosts."""
     # What moves all shapes together, such as the sessions of a sweep, does not show in the spread over
     # shapes, so the error that all shapes share is added.
     shapes = len(log_boost)

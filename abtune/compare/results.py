@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from abtune.compare.settings import Settings
 from abtune.errors import InputError
 from abtune.lazy import load
-from abtune.stats.shapes.across_shapes import Heterogeneity
+from abtune.stats.across_shapes import Heterogeneity
 
 if TYPE_CHECKING:
     import pandas as pd

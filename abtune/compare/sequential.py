@@ -21,7 +21,7 @@ from abtune.compare.results import Analysis, Comparison, Verdict
 from abtune.compare.settings import Settings
 from abtune.dataset.schema import RunStatus
 from abtune.errors import DatasetError
-from abtune.stats.design.looks import ALPHA, LOOKS, PROMISING, Look, looks_from_json
+from abtune.stats.testing.design import ALPHA, LOOKS, PROMISING, Look, looks_from_json
 from abtune.text import bound_percent, count, listed, p_value, percent
 
 

@@ -41,12 +41,7 @@ def dataset_from_cells(
     shape_values: Mapping[str, Sequence[Any]],
     attrs: Mapping[str, Any],
 ) -> xr.Dataset:
-    """Return a valid dataset with the values of many runs.
-
-    The value of a cell has the axes that its variable has after shape, config and seed, and may be
-    shorter than the longest. The dataset has ``latency``, ``run_status`` and all ``variables``, also
-    those that no cell has.
-    """
+    """Return a valid dataset with the values of many runs."""
     arrays = _padded(list(dict.fromkeys(("latency", "run_status", *variables))), cells, axes)
     dataset = make_dataset(
         arrays.pop("latency"),
@@ -64,7 +59,6 @@ def dataset_from_cells(
 def _padded(
     names: Sequence[str], cells: Mapping[Cell, Mapping[str, Any]], axes: Axes
 ) -> dict[str, npt.NDArray[Any]]:
-    """Return the array of each variable, filled cell by cell."""
     for name in names:
         if name not in VARIABLES or VARIABLES[name].dims[: len(RUN)] != RUN:
             raise InputError(f"{name!r} is not a variable of single runs in the schema")
@@ -110,5 +104,4 @@ def _as_array(name: str, value: Any, names: Collection[str]) -> npt.NDArray[Any]
 
 
 def _own_dims(name: str) -> tuple[str, ...]:
-    """Return the dimensions of a variable within one run."""
     return VARIABLES[name].dims[len(RUN) :]

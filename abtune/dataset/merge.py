@@ -1,7 +1,4 @@
-"""One dataset from several: the union of their shapes, configurations and seeds.
-
-Two datasets may not both have a run in one cell, and they have to agree about what was measured.
-"""
+"""One dataset from several: the union of their shapes, configurations and seeds."""
 
 from __future__ import annotations
 
@@ -34,11 +31,7 @@ _MAY_DIFFER = {"rng_seed"}
 
 
 def merge_datasets(named: Mapping[str, xr.Dataset]) -> xr.Dataset:
-    """Return the union of datasets by the names under which they are recorded, such as their paths.
-
-    Their order decides that of shapes and configurations. Variables that are not in the schema are left
-    out.
-    """
+    """Return the union of datasets by the names under which they are recorded, such as their paths."""
     if len(named) < 2:
         raise InputError("there is nothing to merge; give two datasets or more")
     for name, dataset in named.items():
@@ -194,7 +187,6 @@ def _merge_attrs(named: Mapping[str, _Attrs]) -> dict[str, Any]:
 
 
 def _facts(attrs: _Attrs) -> Iterator[tuple[str, Any]]:
-    """Yield what another dataset may not contradict."""
     yield from ((key, attrs.get(key)) for key in _SAME)
     yield DESIGN, design_of(attrs)
     conditions = {"target": attrs.get("target"), "device": attrs.get("gpu") or attrs.get("device")}
@@ -206,7 +198,6 @@ def _facts(attrs: _Attrs) -> Iterator[tuple[str, Any]]:
 
 
 def _shared(members: Sequence[_Attrs]) -> dict[str, Any]:
-    """Return the attributes that hold for the union."""
     first, *others = members
     shared = {
         key: value

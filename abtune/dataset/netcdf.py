@@ -172,7 +172,6 @@ def _import_command(path: Path, run: str = "") -> str:
 
 
 def _shown(value: object) -> str:
-    """Name a value that is not what it should be, in one line."""
     return "None" if value is None else f"an object of type {type(value).__name__}"
 
 

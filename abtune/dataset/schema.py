@@ -1,7 +1,4 @@
-"""The dataset's contract: which variables there are, over which dimensions, in which units.
-
-Any program that writes the same netCDF variables can be analysed without the measuring code.
-"""
+"""The dataset's contract: which variables there are, over which dimensions, in which units."""
 
 from __future__ import annotations
 

@@ -22,10 +22,9 @@ import xarray as xr
 
 from abtune.dataset.build import add_variables, make_dataset
 from abtune.errors import AbtuneError, DatasetError, InputError, unknown_name
-from abtune.ingest.importer import Imported, Importer, Inputs, Option, Values
+from abtune.ingest.importers import Imported, Importer, Inputs, Option, Values
 from abtune.ingest.sources import Source, import_command, recorded_path
-from abtune.ingest.tables import csv_rows, is_long
-from abtune.ingest.texts import naming, read_text
+from abtune.ingest.texts import csv_rows, is_long, naming, read_text
 from abtune.ingest.units import FLOPS, LONGEST_CELL, PER_SECOND, UNITS, Heading, read_heading, unit_named
 from abtune.shapes import Conv2d, Shape, parse_shape
 from abtune.text import shortened, to_number
@@ -123,10 +122,7 @@ def read_published(path: Path, *, unit: str = "") -> xr.Dataset:
 
 
 def parse_published(text: str, *, unit: str = "", attrs: dict[str, Any] | None = None) -> xr.Dataset:
-    """Return the markdown tables of a text as a dataset with one seed, one round and one repeat.
-
-    If neither a heading nor ``unit`` gives the unit, the attribute ``assumed_unit`` names it.
-    """
+    """Return the markdown tables of a text as a dataset with one seed, one round and one repeat."""
     if unit and unit not in UNITS:
         raise unknown_name("unit", unit, UNITS)
     columns, rows = _read_tables(_rows_of_csv(text) if _is_csv(text) else _rows_of_markdown(text), unit)
@@ -179,7 +175,6 @@ def _rows_of_markdown(text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _read_tables(lines: Iterable[tuple[int, list[str]]], unit: str) -> tuple[_Columns, list[_Row]]:
-    """Return the columns of the first table, and the rows of all."""
     rows: list[_Row] = []
     first: _Columns | None = None
     columns: _Columns | None = None
@@ -340,10 +335,7 @@ def _read_number(text: str, hint: str = "") -> float:
 
 
 def published_flop(shape: Shape) -> int:
-    """Return the floating-point operations as published GFLOPS count them: 2 (M N K + M N).
-
-    A convolution counts as the matrix product that it implies: M = N OH OW, N = K, K = R S C.
-    """
+    """Return 2 (M N K + M N), as published GFLOPS count; a convolution as the product that it implies."""
     if isinstance(shape, Conv2d):
         n, oh, ow, k = shape.output_shape
         return 2 * (n * oh * ow * k * shape.r * shape.s * shape.c + n * oh * ow * k)

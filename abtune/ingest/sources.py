@@ -125,7 +125,6 @@ def _matches(pattern: str) -> list[Path]:
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
-    """Return a key that sorts run-2 before run-10."""
     pieces = re.split(r"(\d+)", name, flags=re.ASCII)
     return [(int(text), "") if text.isascii() and text.isdigit() else (-1, text) for text in pieces]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from abtune.compare.results import Analysis, Comparison
 from abtune.report.page import Bullets, Dots, Heading, Part, Prose, Strip
-from abtune.samples.samples import Samples, extract_both
+from abtune.samples import Samples, extract_both
 from abtune.stats.two_sample import Integers
 from abtune.text import microseconds, spread_percent
 

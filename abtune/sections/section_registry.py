@@ -1,9 +1,4 @@
-"""The sections of ``abtune analyze`` by name: the only place that lists them.
-
-One more section is a folder with a function from :class:`Context` to :class:`~abtune.report.page.Section`,
-and one entry of ``SECTIONS``. Its option, its help and its field in JSON follow from the entry.
-Functions are named by path, so this module loads none of them.
-"""
+"""The sections of ``abtune analyze`` by name: the only place that lists them. It loads none of them."""
 
 from __future__ import annotations
 
@@ -78,7 +73,7 @@ SECTIONS: dict[str, SectionKind] = {
         SectionKind(
             name="overall",
             help="All shapes together: range, chance to win, spread.",
-            make="abtune.sections.overall.overall_page:overall_section",
+            make="abtune.sections.overall_page:overall_section",
             options=(
                 SectionOption(
                     name="weights",
@@ -98,7 +93,7 @@ SECTIONS: dict[str, SectionKind] = {
         SectionKind(
             name="winners",
             help="What the schedules of the winners use, such as software pipelines and vector widths.",
-            make="abtune.sections.winner_traits.winner_traits_page:winners_section",
+            make="abtune.sections.winner_traits.winner_traits:winners_section",
         ),
         SectionKind(
             name="noise",
@@ -108,7 +103,7 @@ SECTIONS: dict[str, SectionKind] = {
         SectionKind(
             name="timings",
             help="What the raw timings of single processes show, and what they cannot.",
-            make="abtune.sections.timings.timings_page:timings_section",
+            make="abtune.sections.timings.raw_timings:timings_section",
             of_all=True,
         ),
         SectionKind(

@@ -59,11 +59,7 @@ def spread_intervals(values: npt.ArrayLike, *, level: float) -> SpreadIntervals:
 
 
 def pooled_spread(values: npt.ArrayLike, *, level: float) -> PooledSpread:
-    """Return the pooled standard deviation of samples, with an interval for exactly these samples.
-
-    The log of the pooled variance plus and minus z times its standard error, from those of
-    :func:`spread_intervals`.
-    """
+    """Return the pooled standard deviation of samples, with an interval for exactly these samples."""
     samples = ascending(values)
     samples = samples[sizes(samples) >= 2]
     if not len(samples):

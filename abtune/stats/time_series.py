@@ -1,4 +1,4 @@
-"""Series of consecutive timings of one process, which depend on each other: means, autocorrelations.
+"""Series of values that may depend on each other: timings of one process, and seeds in their order.
 
 ``statsmodels`` is imported on use, because its import takes half a second.
 """
@@ -120,3 +120,39 @@ def integrated_time(correlations: Floats) -> Floats:
 def least_time(n: int) -> float:
     """Return the least integrated autocorrelation time that n values can show, 1/log10(n)."""
     return 1 / math.log10(n) if n > 2 else 1.0
+
+
+# A series needs as many values for its neighbours to be told from the others.
+_FEWEST = 4
+_RESAMPLES = 299
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbours:
+    """The mean correlation of neighbours, and its one-sided p-value; both NaN if no series is long enough."""
+
+    correlation: float
+    p: float
+
+
+def compare_neighbours(values: Floats, rng: np.random.Generator) -> Neighbours:
+    """Test whether neighbours in series, NaN where a seed is missing, are alike, against random orders."""
+    n = (~np.isnan(values)).sum(axis=1, keepdims=True)
+    kept = values[(n >= _FEWEST)[:, 0]]
+    kept = kept - np.nanmean(kept, axis=1, keepdims=True) if len(kept) else kept
+    spread = np.sqrt(np.nanmean(kept**2, axis=1, keepdims=True)) if len(kept) else kept
+    kept = kept[spread[:, 0] > 0] / spread[spread[:, 0] > 0] if len(kept) else kept
+    if not len(kept):
+        return Neighbours(correlation=np.nan, p=np.nan)
+    observed = _correlation(kept)
+    # One order for all series: what the runs of a seed share must not look like a resemblance of neighbours.
+    orders = (rng.permutation(kept.shape[1]) for _ in range(_RESAMPLES))
+    by_chance = np.array([_correlation(kept[:, order]) for order in orders])
+    at_least = int(np.count_nonzero(by_chance >= observed - 1e-12))
+    return Neighbours(correlation=observed - float(by_chance.mean()), p=(at_least + 1) / (_RESAMPLES + 1))
+
+
+def _correlation(series: Floats) -> float:
+    products = series[:, 1:] * series[:, :-1]  # NaN beside a missing seed; an order may leave no neighbours
+    pairs = int(np.count_nonzero(~np.isnan(products)))
+    return float(np.nansum(products)) / max(pairs, 1)

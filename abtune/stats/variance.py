@@ -5,12 +5,15 @@ Timings of one winner set a floor under the variance of the seeds, and are never
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy import special
 
-from abtune.stats.two_sample import Floats, Integers, ascending, sizes
+from abtune.stats.two_sample import Booleans, Floats, Integers, TwoSample, ascending, sizes
 
 _NORMAL_MAD = 1.4826  # a normal sample's standard deviation over its median absolute deviation
 
@@ -104,3 +107,114 @@ def mean_of_known(values: Floats) -> Floats:
     """Return the mean over the last axis without NaN; NaN for an empty row."""
     n = np.count_nonzero(~np.isnan(values), axis=-1)
     return np.where(n > 0, np.nansum(values, axis=-1) / np.maximum(n, 1), np.nan)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusteredVariance:
+    """Variance of a weighted sum over shapes of their means over seeds, with its degrees of freedom."""
+
+    variance: float
+    freedom: float
+
+
+def clustered_variance(value: Floats, weight: Floats, floor: Floats | None = None) -> ClusteredVariance:
+    """Return the variance of one side's weighted sum over shapes of their means, clustered by seed.
+
+    Each seed contributes the sum over its shapes of weight (x - mean)/sqrt(k (k - 1)), for a shape with k
+    seeds; the variance is the sum of squares of the contributions (Bell and McCaffrey, Survey Methodology
+    28, 2002). The floor raises the variance of a shape. NaN if a shape with a weight has fewer than two
+    seeds.
+    """
+    used = weight > 0
+    value, weight = value[used], weight[used]
+    known = ~np.isnan(value)
+    counts = known.sum(axis=1)
+    if not len(value) or (counts < 2).any():
+        return ClusteredVariance(variance=math.nan, freedom=math.nan)
+    own = moments(value).variance
+    scale = weight / np.sqrt(counts * (counts - 1))
+    means = np.where(known, value, 0.0).sum(axis=1, keepdims=True) / counts[:, np.newaxis]
+    contribution = scale @ np.where(known, value - means, 0.0)
+    variance = float((contribution**2).sum())
+    if floor is not None:
+        variance += float((weight**2 * (floored(own, floor[used]) - own) / counts).sum())
+    return ClusteredVariance(variance=variance, freedom=_freedom(known, scale**2 * own))
+
+
+def _freedom(known: Booleans, spread: Floats) -> float:
+    """Return Satterthwaite's degrees of freedom tr(C)^2/tr(C^2); C is the covariance of the contributions."""
+    present = known.astype(np.float64)
+    counts = present.sum(axis=1)
+    if (counts == present.shape[1]).all() or not spread.any():
+        return float(counts.min() - 1)
+    spread = spread / spread.max()  # squares of tiny variances would underflow
+    covariance = np.diag(spread @ present) - (present * (spread / counts)[:, np.newaxis]).T @ present
+    return float(np.trace(covariance) ** 2 / (covariance**2).sum())
+
+
+def shared_covariance(samples: TwoSample) -> ClusteredVariance:
+    """Return the mean covariance of the boosts of two shapes; zero where negative or unknown."""
+    shapes = len(samples)
+    if shapes < 2:
+        return ClusteredVariance(variance=0.0, freedom=1.0)
+    single, joint, freedom = 0.0, 0.0, math.inf
+    for side in (samples.first, samples.second):
+        own, of_mean = moments(side), clustered_variance(side, np.full(shapes, 1 / shapes))
+        single += float(np.mean(own.variance / np.maximum(own.n, 1)))
+        joint += of_mean.variance
+        freedom = min(freedom, of_mean.freedom)
+    covariance = (shapes * joint - single) / (shapes - 1)
+    if not covariance > 0:
+        return ClusteredVariance(variance=0.0, freedom=1.0)
+    return ClusteredVariance(variance=covariance, freedom=freedom)
+
+
+def both_variances(samples: TwoSample, weight: Floats) -> list[ClusteredVariance]:
+    """Return the variance of each side's weighted sum over shapes; of pairs, all is the first side's."""
+    return [
+        clustered_variance(values, weight, floor)
+        for values, floor in zip((samples.first, samples.second), samples.floor.T, strict=True)
+    ]
+
+
+def half_width(sides: Sequence[ClusteredVariance], level: float) -> float:
+    """Return half of Welch's t interval of a difference or sum of two sides."""
+    first, second = sides
+    freedom = float(welch_freedom(first.variance, second.variance, first.freedom + 1, second.freedom + 1))
+    error = math.sqrt(first.variance + second.variance)
+    return t_quantile(freedom, level) * error
+
+
+def t_quantile(freedom: float, level: float) -> float:
+    """Return the upper two-sided quantile of Student's t, for at least one degree of freedom."""
+    return float(special.stdtrit(max(freedom, 1.0), 0.5 + level / 2))
+
+
+def best_of(values: Floats, k: int) -> Floats:
+    """Return pseudo-values, shape (shapes, seeds), whose mean is the expected smallest of k values.
+
+    NaN where a value is, and for shapes with fewer than k + 1 seeds. Their spread gives the jackknife's
+    standard error. The mean of the smallest over all subsets of k is sum_i w_i x_(i), w_i = C(n - i, k -
+    1)/C(n, k); the pseudo-value of a seed is n times this minus n - 1 times the same without the seed.
+    """
+    found, counts = np.full(values.shape, np.nan), sizes(values)
+    for n in np.unique(counts[counts > k]).tolist():
+        rows = np.flatnonzero(counts == n)[:, np.newaxis]
+        order = np.argsort(values[rows[:, 0]], axis=1)[:, :n]  # NaN is last
+        ranked = values[rows, order]
+        # Without the j-th smallest, the smaller ones keep their weight and the larger ones move up one rank.
+        weights, fewer, none = _weights(n, k), _weights(n - 1, k), np.zeros((len(rows), 1))
+        below = np.concatenate([none, np.cumsum(fewer * ranked[:, :-1], axis=1)], axis=1)
+        above = np.concatenate([np.cumsum((fewer * ranked[:, 1:])[:, ::-1], axis=1)[:, ::-1], none], axis=1)
+        found[rows, order] = n * (ranked @ weights)[:, np.newaxis] - (n - 1) * (below + above)
+    return found
+
+
+def best_of_floor(floor: Floats, n: Integers, k: int) -> Floats:
+    """Return the least variance of the pseudo-values of n seeds with this measurement variance."""
+    share = {m: m * float((_weights(m, k) ** 2).sum()) for m in np.unique(n[n >= k]).tolist()}
+    return floor * np.array([share.get(m, np.nan) for m in n.tolist()])
+
+
+def _weights(n: int, k: int) -> Floats:
+    return special.binom(n - np.arange(1, n + 1), k - 1) / special.binom(n, k)

@@ -25,7 +25,7 @@ import numpy as np
 from abtune.configurations import ASYNC
 from abtune.measure.tvm.propose import propose
 from abtune.measure.plan.problem import Problem
-from abtune.measure.plan.trials import History, Trial
+from abtune.measure.plan.records import History, Trial
 from abtune.dataset.schema import TrialStatus
 from abtune.shapes import parse_shape
 target = json.dumps({

@@ -47,8 +47,8 @@ def progress_for(stream):
     finally:
         Path("phases.json").write_text(json.dumps(noting.began))
 
-import abtune.commands.common.progress
-abtune.commands.common.progress.progress_for = progress_for
+import abtune.commands.common.output
+abtune.commands.common.output.progress_for = progress_for
 from abtune.cli import main
 sys.exit(main())
 """

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 from compare_builders import make_sweep
+from noise_kinds import lognormal
 from scipy import special, stats
 
 import abtune
@@ -13,11 +14,10 @@ from abtune.cli import main
 from abtune.compare.results import Verdict
 from abtune.compare.settings import Settings
 from abtune.errors import InputError
-from abtune.samples.samples import extract_both, keep_best
+from abtune.samples import extract_both, keep_best
 from abtune.sections.calibration.calibration import calibrate
 from abtune.sections.calibration.simulation import Pool
 from abtune.sections.explain.explain import explain
-from abtune.simulate.noise_kinds import lognormal
 from abtune.stats.estimand import BEST_OF, Estimand
 
 TWO, THREE = Estimand.BEST_OF_2, Estimand.BEST_OF_3

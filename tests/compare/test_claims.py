@@ -14,7 +14,7 @@ from scipy import stats
 import abtune
 from abtune.compare.results import Analysis, Verdict
 from abtune.errors import InputError
-from abtune.stats.shapes.across_shapes import at_least
+from abtune.stats.across_shapes import at_least
 
 
 def claimed(analysis: Analysis, name: str, beyond: float = 0.0) -> int:

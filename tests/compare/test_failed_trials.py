@@ -10,7 +10,7 @@ from compare_builders import make_sweep
 import abtune
 from abtune.dataset.build import add_variables
 from abtune.dataset.schema import TrialStatus
-from abtune.samples.lost_trials import count_trials
+from abtune.samples import count_trials
 
 
 def with_trials(status: np.ndarray) -> xr.Dataset:

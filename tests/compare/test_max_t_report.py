@@ -6,8 +6,8 @@ from compare_builders import make_sweep
 
 import abtune
 from abtune.compare.settings import Settings
-from abtune.compare.tests import run_tests
-from abtune.stats.testing.max_t import max_t
+from abtune.compare.statistics import run_tests
+from abtune.stats.testing.step_procedures import max_t
 from abtune.stats.two_sample import TwoSample
 
 

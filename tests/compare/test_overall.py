@@ -117,7 +117,7 @@ def test_one_shape_says_nothing_of_others() -> None:
 def test_the_overall_interval_covers_with_sessions_shared_by_shapes(correlation: float, lost: float) -> None:
     """Nominal 95 % holds whether or not the runs of a seed share their luck, with and without gaps."""
     from abtune.compare.overall import _half_over_seeds
-    from abtune.samples.samples import Samples
+    from abtune.samples import Samples
 
     rng = np.random.default_rng(int(10 * correlation + 100 * lost))
     covered, repetitions, unused = 0, 2000, np.zeros(6, dtype=np.int64)

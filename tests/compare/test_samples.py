@@ -6,7 +6,7 @@ from compare_builders import NAN
 
 import abtune
 from abtune.dataset.schema import RunStatus
-from abtune.samples.samples import extract
+from abtune.samples import extract
 
 
 def test_a_seed_counts_once_however_often_it_was_timed() -> None:

@@ -11,7 +11,7 @@ from scipy import stats
 
 import abtune
 from abtune.compare.results import Weighted
-from abtune.compare.weights import Weights, built_in_weights
+from abtune.compare.settings import Weights, built_in_weights
 from abtune.errors import InputError
 from abtune.shapes import PRESETS
 

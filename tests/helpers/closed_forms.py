@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from abtune.simulate.noise_kinds import Array
+from noise_kinds import Array
+
 from abtune.stats.estimates import standard_error
 from abtune.stats.testing.significance import difference_p, equivalence_p, split_share
 from abtune.stats.two_sample import TwoSample

@@ -8,10 +8,8 @@ from typing import Any
 from abtune.configurations import Configuration
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.measure.plan.plan import Plan, Run, make_plan
-from abtune.measure.plan.problem import Settings
-from abtune.measure.plan.records import Rounds, RunRecord, WinnerTimes
-from abtune.measure.plan.target import TargetFacts, Workplace
-from abtune.measure.plan.trials import Candidate, History, Trial
+from abtune.measure.plan.problem import Settings, TargetFacts, Workplace
+from abtune.measure.plan.records import Candidate, History, Rounds, RunRecord, Trial, WinnerTimes
 from abtune.shapes import Gemm, Shape
 
 SMALL = Gemm(m=16, n=16, k=16)

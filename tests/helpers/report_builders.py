@@ -27,7 +27,7 @@ from abtune.compare.settings import Settings
 from abtune.report.formats.terminal import print_page
 from abtune.report.page import Page, Report, Section
 from abtune.shapes import PRESETS
-from abtune.stats.shapes.across_shapes import Heterogeneity
+from abtune.stats.across_shapes import Heterogeneity
 
 NAN = math.nan
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import abtune
-from abtune.ingest.importer import Imported, Importer, Inputs, Option, Values
+from abtune.ingest.importers import Imported, Importer, Inputs, Option, Values
 from abtune.ingest.sources import Source
 from abtune.ingest.texts import read_text
 

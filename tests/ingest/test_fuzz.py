@@ -22,8 +22,7 @@ from mutations import FUZZ, changed_bytes, changed_json
 import abtune
 from abtune.dataset.check import validate
 from abtune.errors import AbtuneError
-from abtune.ingest.importer import Importer
-from abtune.ingest.importers import IMPORTERS, importer_named, recognise, run_importer
+from abtune.ingest.importers import IMPORTERS, Importer, importer_named, recognise, run_importer
 from abtune.ingest.sources import Source
 from abtune.ingest.weight_files import read_weights
 

@@ -9,8 +9,7 @@ import pytest
 from import_samples import SAMPLES, TUNED
 
 from abtune.errors import AbtuneError, DatasetError, InputError
-from abtune.ingest.importer import Inputs
-from abtune.ingest.importers import IMPORTERS, all_importers, importer_named, recognise, run_importer
+from abtune.ingest.importers import IMPORTERS, Inputs, all_importers, importer_named, recognise, run_importer
 from abtune.ingest.sources import Source, find_files
 from abtune.ingest.texts import read_beginning
 

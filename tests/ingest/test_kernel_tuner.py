@@ -11,8 +11,7 @@ from import_samples import SAMPLES
 
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import AbtuneError
-from abtune.ingest.importer import Imported
-from abtune.ingest.importers import importer_named, run_importer
+from abtune.ingest.importers import Imported, importer_named, run_importer
 from abtune.ingest.sources import Source, find_matching, find_sources
 
 FOLDER = SAMPLES / "kernel_tuner"

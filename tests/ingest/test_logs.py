@@ -17,7 +17,7 @@ from abtune.errors import DatasetError, InputError
 from abtune.ingest.searches.databases import read_databases
 from abtune.ingest.searches.logs import read_logs
 from abtune.ingest.sources import find_matching, find_sources
-from abtune.samples.lost_trials import count_trials
+from abtune.samples import count_trials
 from abtune.sections.curve.curve import best_so_far
 from abtune.sections.power.seed_plan import cost_of_a_seed
 

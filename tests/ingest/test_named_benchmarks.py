@@ -11,8 +11,7 @@ import pytest
 from import_samples import SAMPLES
 
 from abtune.errors import AbtuneError
-from abtune.ingest.importer import Imported
-from abtune.ingest.importers import importer_named, run_importer
+from abtune.ingest.importers import Imported, importer_named, run_importer
 from abtune.ingest.sources import find_files, find_matching
 
 ASV = json.loads((SAMPLES / "asv" / "with-samples.json").read_text(encoding="utf-8"))

@@ -19,7 +19,7 @@ from import_samples import SAMPLES
 import abtune
 from abtune.dataset.netcdf import bundled_path
 from abtune.errors import AbtuneError
-from abtune.ingest.importer import Imported
+from abtune.ingest.importers import Imported
 from abtune.ingest.sources import find_files, find_matching
 from abtune.ingest.timings.csv_file import read_csv
 from abtune.ingest.timings.timing_cells import FileCell, Reading

@@ -12,8 +12,7 @@ from import_samples import SAMPLES
 
 from abtune.dataset.schema import TrialStatus
 from abtune.errors import AbtuneError
-from abtune.ingest.importer import Imported
-from abtune.ingest.importers import importer_named, run_importer
+from abtune.ingest.importers import Imported, importer_named, run_importer
 from abtune.ingest.sources import find_sources
 
 RECORDS = SAMPLES / "tvm_records"

@@ -23,7 +23,7 @@ from abtune.report.figures.forest_rows import forest_rows
 from abtune.report.figures.panels import decade_ticks
 from abtune.report.figures.seeds import draw_seeds
 from abtune.report.scale import margin_ends
-from abtune.samples.samples import extract
+from abtune.samples import extract
 from abtune.sections.curve.curve import Curve, Point, ShapeCurve
 from abtune.sections.curve.curve_figures import draw_curve, draw_trials, median_so_far
 from abtune.text import microseconds

@@ -24,7 +24,7 @@ from abtune.sections.explain.explain import explain
 from abtune.sections.explain.explain_page import explain_page
 from abtune.sections.noise.noise import describe_noise
 from abtune.sections.noise.noise_page import noise_page
-from abtune.sections.overall.overall_page import overall_page
+from abtune.sections.overall_page import overall_page
 
 WIDTHS = (40, 60, 80, 100, 140)
 CJK = "卷积层{}_输入通道六十四_输出通道一百二十八"

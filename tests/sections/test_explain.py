@@ -22,11 +22,11 @@ from abtune.compare.statistics import lent_noise, resolution
 from abtune.dataset.schema import RunStatus
 from abtune.errors import InputError
 from abtune.report.page import Heading
-from abtune.samples.samples import extract
+from abtune.samples import extract
 from abtune.sections.explain.explain import Explanation, explain, explain_all
 from abtune.sections.explain.explain_page import explain_page
-from abtune.stats.design.detect import Design, Requirement, detectable_boost
 from abtune.stats.intervals.interval_methods import methods_for
+from abtune.stats.testing.design import Design, Requirement, detectable_boost
 
 
 def story(dataset: xr.Dataset, shape: str = "shape0", **options: object) -> Explanation:
@@ -146,7 +146,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "bh": {"correction": "bh"},
     "none": {"correction": "none"},
     "median": {"estimand": "median"},
-    "bca": {"method": "bca"},
+    "percentile": {"method": "percentile"},
     "bootstrap": {"method": "bootstrap-t", "require_margin": True, "correction": "bh"},
     "required": {"require_margin": True},
     "required-alone": {"require_margin": True, "correction": "none"},

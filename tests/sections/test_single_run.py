@@ -17,7 +17,7 @@ from abtune.dataset.schema import RunStatus
 from abtune.errors import InputError
 from abtune.sections.single_run.borrowed_noise import Outside, Standing
 from abtune.sections.single_run.single_run import SingleRun, Together, describe_single_runs
-from abtune.stats.shapes.shape_sample import noise_bound
+from abtune.stats.across_shapes import noise_bound
 
 PUBLISHED = "tvm14009-rtx3080"
 

@@ -22,9 +22,9 @@ from abtune.sections.winner_traits.winner_traits import (
     WinnerTraits,
     describe_winners,
     traits_of,
+    winners_section,
 )
-from abtune.sections.winner_traits.winner_traits_page import winners_section
-from abtune.traces.trace import read_trace
+from abtune.traces import read_trace
 
 BUNDLED = "h200-tvm14009"
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import abtune
-from abtune.stats.best_of import best_of
+from abtune.stats.variance import best_of
 
 
 def all_subsets(values: np.ndarray, k: int) -> float:

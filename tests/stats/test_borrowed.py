@@ -9,10 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special, stats
+from single_run_tables import UNIT_NOISE, Lender, predictive_coverage
 
-from abtune.simulate.single_runs import UNIT_NOISE, Lender, predictive_coverage
-from abtune.stats.borrowed import LentVariance, lend_variance, predictive_interval, tipping_point
-from abtune.stats.moderated import fit_prior, moderate
+from abtune.stats.moderated import (
+    LentVariance,
+    fit_prior,
+    lend_variance,
+    moderate,
+    predictive_interval,
+    tipping_point,
+)
 
 S2 = np.array([1.0, 0.2, 3.0, 0.7, 9.0, 0.05])
 NAN = math.nan

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from abtune.stats.clustered import clustered_variance, half_width, shared_covariance
 from abtune.stats.two_sample import TwoSample
+from abtune.stats.variance import clustered_variance, half_width, shared_covariance
 
 Floats = npt.NDArray[np.float64]
 

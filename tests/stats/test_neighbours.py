@@ -7,7 +7,7 @@ import pytest
 from compare_builders import make_sweep
 
 import abtune
-from abtune.stats.resampling.neighbours import compare_neighbours
+from abtune.stats.time_series import compare_neighbours
 
 ALIKE = "Runs with neighbouring seed numbers are alike"
 

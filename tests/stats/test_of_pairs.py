@@ -6,21 +6,21 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from abtune.stats.design.detect import (
-    Design,
-    Requirement,
-    detectable_boost,
-    fewest_seeds,
-    power,
-    seeds_needed,
-    smallest_paired_p,
-)
-from abtune.stats.design.looks import schedule
 from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import conservative_welch, welch
 from abtune.stats.intervals.interval_methods import methods_for
 from abtune.stats.intervals.percentile import expanded_percentile
 from abtune.stats.moderated import fit_prior, moderated_error
+from abtune.stats.testing.design import (
+    Design,
+    Requirement,
+    detectable_boost,
+    fewest_seeds,
+    power,
+    schedule,
+    seeds_needed,
+    smallest_paired_p,
+)
 from abtune.stats.testing.significance import difference_p, split_share
 from abtune.stats.two_sample import TwoSample
 

@@ -20,9 +20,9 @@ import numpy as np
 import pytest
 from closed_forms import equivalence_test, welch_test
 
-from abtune.stats.design.detect import Design, power
 from abtune.stats.estimates import welch
-from abtune.stats.testing.robust_tests import mann_whitney_test
+from abtune.stats.testing.design import Design, power
+from abtune.stats.testing.sign_flips import mann_whitney_test
 from abtune.stats.testing.significance import permutation_test
 from abtune.stats.testing.step_procedures import benjamini_hochberg, holm
 from abtune.stats.two_sample import TwoSample

@@ -12,8 +12,7 @@ from running import Run
 from abtune.lazy import load
 from abtune.stats.estimates import Interval, conservative_welch, standard_error, t_interval
 from abtune.stats.intervals.interval_methods import METHODS, Method
-from abtune.stats.testing.corrections import CORRECTIONS, Correction, divided
-from abtune.stats.testing.difference_tests import TESTS, DifferenceTest
+from abtune.stats.testing.difference_tests import CORRECTIONS, TESTS, Correction, DifferenceTest, divided
 from abtune.stats.testing.significance import difference_p, split_share
 from abtune.stats.two_sample import TwoSample
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from noise_kinds import Noise, bimodal, lognormal, skewed
 from scipy import stats
 
-from abtune.simulate.noise_kinds import Noise, bimodal, lognormal, skewed
 from abtune.stats.spread import pooled_spread, spread_intervals
 
 SPREADS = np.array([1.0, 1.0, 2.0, 2.0, 5.0, 5.0])

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from series_kinds import SERIES, autoregressive
 from torchvision_dump import dumped_series
 
-from abtune.simulate.series_kinds import SERIES, autoregressive
 from abtune.stats.time_series import (
     autocorrelations,
     cosine_mean,

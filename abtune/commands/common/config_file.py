@@ -64,7 +64,6 @@ def write_options(ctx: click.Context, path: Path) -> None:
 
 
 def _toml(value: Any) -> str:
-    """Write a value as TOML."""
     if isinstance(value, tuple):
         return f"[{', '.join(map(_toml, value))}]"
     if isinstance(value, bool | int | float):
@@ -118,5 +117,4 @@ def _value(place: str, option: click.Option, value: Any) -> Any:
 
 
 def _imports(place: str, value: str) -> bool:
-    """Return whether an option names code."""
     return place.endswith(("baseline of sweep", "candidate of sweep")) and ":" in value

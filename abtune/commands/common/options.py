@@ -16,7 +16,7 @@ from abtune.text import to_fraction
 if TYPE_CHECKING:
     import xarray as xr
 
-    from abtune.compare.weights import Weights
+    from abtune.compare.settings import Weights
 
     _Choice = click.Choice[str]
 else:
@@ -205,7 +205,7 @@ def read_weights_option(value: str | None) -> Weights | None:
     """Read the file of this name, or take the built-in weights of this name; a file wins."""
     if value is None:
         return None
-    from abtune.compare.weights import BUILT_IN, Weights, built_in_weights
+    from abtune.compare.settings import BUILT_IN, Weights, built_in_weights
     from abtune.ingest.weight_files import read_weights
 
     path = Path(value)

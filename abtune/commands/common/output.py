@@ -1,17 +1,24 @@
-"""The standard streams: each may be a pipe that nobody reads, a full disk, or closed."""
+"""What commands write: to the standard streams, as a bar of progress, and as a new dataset."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
 from abtune.errors import StoreError
 from abtune.text import one_line
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from rich.progress import Progress, TaskID
+
+    from abtune.measure.sweep.session import Progress as SweepProgress
 
 
 def emit(text: str) -> None:
@@ -53,3 +60,98 @@ def abandon(stream: TextIO) -> None:
         devnull = os.open(os.devnull, os.O_WRONLY)
         os.dup2(devnull, stream.fileno())
         os.close(devnull)
+
+
+# The time left is estimated from the steps of this many seconds.
+WINDOW = 1800.0
+
+
+class Bar:
+    """A bar with the time left, by the steps of this session alone; without a display it shows nothing."""
+
+    def __init__(self, progress: Progress | None) -> None:
+        self._progress = progress
+        self._task: TaskID | None = None
+
+    def begin(self, phase: str, total: int, done: int) -> None:
+        """Show a new phase in place of the last."""
+        if self._progress is None:
+            return
+        if self._task is not None:
+            self._progress.update(self._task, visible=False)
+        self._task = self._progress.add_task(phase, total=total, completed=done, news="")
+
+    def advance(self, steps: int) -> None:
+        """Count steps done."""
+        if self._progress is not None and self._task is not None:
+            self._progress.advance(self._task, steps)
+
+    def tell(self, news: str) -> None:
+        """Show news beside the bar."""
+        if self._progress is not None and self._task is not None:
+            self._progress.update(self._task, news=news)
+
+
+@contextlib.contextmanager
+def progress_for(stream: TextIO) -> Iterator[SweepProgress]:
+    """Yield a bar for a terminal, and for any other stream a display that shows nothing."""
+    if not stream.isatty():
+        yield Bar(None)
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(elapsed_when_finished=False),
+        TextColumn("{task.fields[news]}"),
+    )
+    # Rich would look at the last 30 s alone, in which a slow search reports at most once.
+    with Progress(
+        *columns, console=Console(file=stream), transient=True, speed_estimate_period=WINDOW
+    ) as progress:
+        yield Bar(progress)
+
+
+def output_options() -> list[click.Parameter]:
+    """Return ``--out`` and ``--overwrite``, which say where a dataset goes."""
+    return [
+        click.Option(
+            ["--out"],
+            required=True,
+            metavar="FILE",
+            type=click.Path(path_type=Path),
+            help="The dataset to write.",
+        ),
+        click.Option(["--overwrite"], is_flag=True, help="Replace FILE if it is a dataset."),
+    ]
+
+
+def save_new(dataset: xr.Dataset, out: Path, *, overwrite: bool, notes: Iterable[str]) -> None:
+    """Write a dataset to a place that is free or may be overwritten, and print what it holds."""
+    from abtune.commands.common.output import emit
+    from abtune.dataset.netcdf import place_for, save_dataset
+    from abtune.errors import StoreError
+    from abtune.files import is_netcdf
+    from abtune.text import count, printable
+
+    target = place_for(out)
+    if target.exists() and not overwrite:
+        raise StoreError(f"{out} exists; give another name, or --overwrite")
+    if target.exists() and target.suffix.lower() != ".nc" and not is_netcdf(target):  # such as what was read
+        raise StoreError(f"{out} is not a dataset, and --overwrite replaces nothing else; give another name")
+    save_dataset(dataset, out)
+    names = ", ".join(map(str, dataset["config"].values))
+    lines = [f"{out}: {count(dataset.sizes['shape'], 'shape')}, configurations {names}", *notes]
+    emit("".join(f"{printable(line)}\n" for line in lines))

@@ -14,9 +14,8 @@ from abtune.text import count, span
 
 if TYPE_CHECKING:
     from abtune.measure.plan.plan import Plan
-    from abtune.measure.plan.problem import Settings
+    from abtune.measure.plan.problem import Settings, TargetFacts, Workplace
     from abtune.measure.plan.records import RunRecord
-    from abtune.measure.plan.target import TargetFacts, Workplace
     from abtune.measure.sweep.run_sweep import Outcome
 
 # MetaSchedule's cost model predicts at random in the first iterations.
@@ -77,10 +76,17 @@ def _guided(settings: Settings) -> str:
 
 def power_words(plan: Plan, *, until_settled: bool) -> str:
     """Return the shapes of a plan, and whether its design can find any single difference."""
-    from abtune.measure.sweep.until_settled import looks_of
-    from abtune.stats.design.detect import fewest_seeds, most_exact, smallest_p, smallest_paired_p
-    from abtune.stats.design.looks import ALPHA, PROMISING, Look
+    from abtune.measure.sweep.run_sweep import looks_of
     from abtune.stats.resampling.splits import RESAMPLES
+    from abtune.stats.testing.design import (
+        ALPHA,
+        PROMISING,
+        Look,
+        fewest_seeds,
+        most_exact,
+        smallest_p,
+        smallest_paired_p,
+    )
 
     seeds, family, paired = len(plan.seeds), len(plan.shapes), plan.settings.is_shared
     looks = looks_of(plan) if until_settled else (Look(seeds=seeds, alpha=ALPHA),)

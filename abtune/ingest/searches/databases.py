@@ -18,7 +18,7 @@ import xarray as xr
 
 from abtune.dataset.schema import TrialStatus
 from abtune.errors import DatasetError
-from abtune.ingest.importer import Imported, Importer, Inputs, Values
+from abtune.ingest.importers import Imported, Importer, Inputs, Values
 from abtune.ingest.searches.searches import Search, assemble_searches, notes_on_searches
 from abtune.ingest.searches.workloads import Sizes, label_of
 from abtune.ingest.sources import Contents, Source
@@ -143,7 +143,6 @@ def _searches(folder: Path, records: Sequence[_Record]) -> list[Search]:
 
 
 def _read_records(path: Path) -> tuple[list[_Record], str]:
-    """Return the records of a file, and its text."""
     text = read_text(path)
     records: list[_Record] = []
     timed: dict[str, int] = {}

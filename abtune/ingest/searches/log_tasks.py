@@ -127,7 +127,6 @@ def _is_heading(cells: Sequence[str]) -> bool:
 
 
 def _task(tasks: dict[str, Task], number: str, name: str, line: Line) -> Task:
-    """Return the task of a number, which is new or has that name."""
     task = tasks.setdefault(number, Task(name=name))
     if task.name != name:
         raise DatasetError(f"{line.where}: task {number} is {name} here and {task.name} above; {_ONE_RUN}")

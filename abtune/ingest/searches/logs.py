@@ -17,7 +17,7 @@ import xarray as xr
 
 from abtune.dataset.schema import TrialStatus
 from abtune.errors import DatasetError
-from abtune.ingest.importer import Imported, Importer, Inputs, Option, Values
+from abtune.ingest.importers import Imported, Importer, Inputs, Option, Values
 from abtune.ingest.searches.log_tasks import Line, Task, is_of_a_log, read_tasks
 from abtune.ingest.searches.searches import Search, assemble_searches, notes_on_searches
 from abtune.ingest.sources import Contents, Source, label_told
@@ -65,7 +65,6 @@ LOGS = Importer(
 
 
 def _log_lines(path: Path) -> list[Line]:
-    """Return the lines of a file, or of all logs of a folder."""
     try:
         files = sorted(path.glob("*.log")) or sorted(path.glob("logs/*.log")) if path.is_dir() else [path]
     except OSError as error:

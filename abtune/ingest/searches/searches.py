@@ -1,7 +1,4 @@
-"""Searches from elsewhere as a dataset: every trial in order, and the winner by the search's own time.
-
-That time is the least of many noisy ones and therefore too good. The dataset says so.
-"""
+"""Searches from elsewhere as a dataset: every trial in order, and the winner by the search's own time."""
 
 from __future__ import annotations
 

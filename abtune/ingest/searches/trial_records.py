@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from abtune.dataset.schema import TrialStatus
 from abtune.errors import DatasetError, InputError
-from abtune.ingest.importer import Imported, Importer, Inputs, Option, Values
+from abtune.ingest.importers import Imported, Importer, Inputs, Option, Values
 from abtune.ingest.searches.searches import Search, assemble_searches, notes_on_searches
 from abtune.ingest.sources import Source, label_told, read_once
 from abtune.ingest.texts import naming, parse_json

@@ -41,11 +41,7 @@ class _Block:
 
 
 def label_of(module: str, hash_text: str, sizes: Sizes, dtypes: Sequence[str]) -> tuple[str, Shape | None]:
-    """Return the published label of a workload and its shape; its sizes and hash if that is not certain.
-
-    ``module`` is base64 of JSON. The last of ``sizes`` is the output's. Otherwise,
-    ``16x64,64x32,16x32#1155478938``.
-    """
+    """Return the published label of a workload and its shape; its sizes and hash if that is not certain."""
     plain = set(dtypes) == {"float32"} and len(sizes) == 3
     shape = _recognise(module, sizes) if plain else None
     if shape is not None:
@@ -177,7 +173,6 @@ class _Graph:
         return _Access(buffer=buffer, indices=tuple(map(self._affine, self._nodes[indices]["data"])))
 
     def _extent(self, index: int) -> tuple[int, int]:
-        """Return a block's variable and its extent."""
         data = self._nodes[index]["data"]
         extent = self._nodes[self._nodes[data["dom"]]["data"]["extent"]]
         return data["var"], self._nodes[extent["data"]["value"]]["data"]

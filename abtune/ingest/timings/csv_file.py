@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from abtune.errors import DatasetError, InputError
-from abtune.ingest.tables import FIELDS, csv_rows, delimiter_of, first_line, listed_columns, time_columns
+from abtune.ingest.texts import FIELDS, csv_rows, delimiter_of, first_line, listed_columns, time_columns
 from abtune.ingest.timings.timing_cells import FileCell, Reading
 from abtune.ingest.units import LONGEST_CELL, PER_SECOND, read_heading, to_seconds, unit_named
 from abtune.text import shortened
@@ -30,11 +30,7 @@ class _Table:
 
 
 def read_csv(text: str, names: Mapping[str, str], unit: str) -> Reading:
-    """Return the timings of a table with a heading, separated by commas, semicolons or tabs.
-
-    ``names`` are those of columns that are not called as in :data:`FIELDS`; ``unit`` is that of the
-    times.
-    """
+    """Return the timings of a table with a heading, separated by commas, semicolons or tabs."""
     table: _Table | None = None
     for line, row in csv_rows(text):
         if table is None:

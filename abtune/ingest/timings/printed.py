@@ -97,7 +97,6 @@ class _Lines:
 
 
 def _read_result(text: str, start: int, where: str) -> tuple[tuple[float, ...], int]:
-    """Return the timings of the result that begins at a position, and where it ends."""
     cut = DatasetError(f"{where}: the result is cut short; it ends with '))'")
     opening = text.find(_RESULTS, start) + len(_RESULTS)
     printed = text[start : opening - len(_RESULTS)]

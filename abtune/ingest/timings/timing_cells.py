@@ -1,7 +1,4 @@
-"""From cells of files to cells of a dataset: which shape, configuration and seed each cell is of.
-
-A cell without a seed takes the number of its file among the files of its configuration.
-"""
+"""From cells of files to cells of a dataset: which shape, configuration and seed each cell is of."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ import xarray as xr
 from abtune.dataset.cells import Axes, Cell, dataset_from_cells
 from abtune.dataset.schema import RunStatus
 from abtune.errors import DatasetError
-from abtune.ingest.importer import Imported
+from abtune.ingest.importers import Imported
 from abtune.ingest.sources import Source, import_command, label_told, run_command
 from abtune.shapes import shape_named
 from abtune.text import count
@@ -132,7 +129,6 @@ def _check_told(reading: Reading, source: Source, given: str) -> None:
 
 
 def _names(cell: FileCell, source: Source, given: str) -> tuple[str, str]:
-    """Return shape and configuration of a cell, each told exactly once."""
     if cell.name is not None:  # one name, of the shape or of the configuration
         return (cell.name, source.config) if source.config else (given, cell.name)
     for what, own, told, option in (
@@ -148,7 +144,6 @@ def _names(cell: FileCell, source: Source, given: str) -> tuple[str, str]:
 
 
 def _split(rounds: Mapping[Cell, _Rounds]) -> dict[Cell, _Rounds]:
-    """Return the cells with each timing as a seed of its own."""
     split: dict[Cell, _Rounds] = {}
     counts: Counter[tuple[str, str]] = Counter()
     for (shape, config, _), cell in rounds.items():
@@ -210,7 +205,6 @@ def _assemble(rounds: Mapping[Cell, _Rounds], sources: Sequence[Source]) -> xr.D
 
 
 def _padded(cell: _Rounds) -> npt.NDArray[np.float64]:
-    """Return seconds by round and repeat."""
     seconds = np.full((1 + max(cell), max(map(len, cell.values()))), math.nan)
     for number, timings in cell.items():
         seconds[number, : len(timings)] = timings

@@ -1,7 +1,4 @@
-"""All checks of this machine, in the order of the report.
-
-A check returns findings and never raises: a machine that is not ready is an answer.
-"""
+"""All checks of this machine, in the order of the report; a check returns findings and never raises."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ from abtune.measure.doctor.machine_checks import (
     refused,
 )
 from abtune.measure.plan.plan import Request
-from abtune.measure.plan.target import TargetFacts, usable_cores
+from abtune.measure.plan.problem import TargetFacts, usable_cores
 
 
 def diagnose(target: str, out: Path, *, with_trial: bool) -> list[Finding]:

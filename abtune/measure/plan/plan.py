@@ -18,9 +18,8 @@ from abtune.configurations import (
 )
 from abtune.errors import InputError
 from abtune.measure.plan import defaults
-from abtune.measure.plan.problem import Problem, Settings
+from abtune.measure.plan.problem import Problem, Settings, TargetFacts
 from abtune.measure.plan.records import run_key
-from abtune.measure.plan.target import TargetFacts
 from abtune.shapes import Shape, select_shapes
 
 
@@ -178,7 +177,6 @@ class Request:
         )
 
     def _configurations(self, facts: TargetFacts) -> tuple[Configuration, Configuration]:
-        """Return baseline and candidate."""
         first, second = DEFAULT_PAIR[facts.kind]
         configs = find_configuration(self.baseline or first), find_configuration(self.candidate or second)
         for config in configs:

@@ -1,8 +1,4 @@
-"""From the dataset of a sweep back to its finished runs.
-
-A dataset has all that a sweep knows of its finished runs. So a sweep whose files are gone, or whose dataset
-came from elsewhere, can go on.
-"""
+"""From the dataset of a sweep back to its finished runs, where the files of the sweep are gone."""
 
 from __future__ import annotations
 
@@ -172,7 +168,6 @@ def _iso(time: xr.DataArray) -> str:
 
 
 def _transfers(dataset: xr.Dataset, shape: str) -> Iterator[TransferTimes]:
-    """Yield the transfers of one shape of a dataset."""
     if "transfer_latency" not in dataset:
         return
     names = ["transfer_latency", "transfer_status", "transfer_kernel"]

@@ -97,7 +97,6 @@ def read_state(store: Store) -> SweepState:
 
 
 def _asked(content: dict[str, Any]) -> tuple[tuple[str, ...], int]:
-    """Return the names of the configurations, and the trials of a run."""
     identity = content["identity"]
     first, *others = (str(config["name"]) for config in identity["configs"])
     return (first, *others), int(identity["settings"]["trials"])

@@ -21,18 +21,24 @@ import xarray as xr
 from abtune.dataset.netcdf import open_dataset, place_for, write_dataset
 from abtune.errors import DatasetError, StoreError
 from abtune.measure.plan.plan import Plan, Run
-from abtune.measure.plan.records import Rounds, RunRecord
-from abtune.measure.plan.trials import History
-from abtune.measure.store.disk import locked, read_json, write_json, writing
+from abtune.measure.plan.records import History, Rounds, RunRecord
+from abtune.measure.store.disk import (
+    history_from_json,
+    locked,
+    read_json,
+    record_from_json,
+    rounds_from_json,
+    write_json,
+    writing,
+)
 from abtune.measure.store.from_dataset import (
     first_difference,
     identity_from_dataset,
     records_from_dataset,
     rounds_from_dataset,
 )
-from abtune.measure.store.record_json import history_from_json, record_from_json, rounds_from_json
 from abtune.shapes import parse_shape
-from abtune.stats.design.looks import LOOKS, looks_from_json
+from abtune.stats.testing.design import LOOKS, looks_from_json
 
 # Of the files; a sweep of another format is refused.
 FORMAT = 2
@@ -53,11 +59,7 @@ def plan_identity(plan: Plan) -> dict[str, Any]:
 
 
 class Store:
-    """The dataset of one sweep, and its files in a folder beside it.
-
-    Every method that reads raises :class:`~abtune.errors.StoreError` for a damaged file, and every method
-    that writes does so for a full disk or a missing folder.
-    """
+    """The dataset of one sweep, and its files in a folder beside it."""
 
     def __init__(self, dataset: Path) -> None:
         self.dataset = dataset
@@ -259,7 +261,6 @@ class Store:
         return {rounds.shape: rounds for rounds in measured}
 
     def _forget_times(self, run: Run) -> None:
-        """Remove the timings of an earlier winner of a run."""
         path = self._path("rounds", run.shape.label)
         if not path.exists():
             return

@@ -17,7 +17,7 @@ from abtune.dataset.schema import TrialStatus
 from abtune.errors import TargetError
 from abtune.measure.plan.plan import Plan
 from abtune.measure.plan.problem import Problem, Settings
-from abtune.measure.plan.trials import Candidate, History
+from abtune.measure.plan.records import Candidate, History
 from abtune.measure.sweep.session import Clock, Session
 from abtune.measure.workers.cluster import Cluster
 from abtune.measure.workers.fork_server import CallFailed, ChildError

@@ -6,7 +6,7 @@ import asyncio
 import datetime
 import math
 import socket
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from distributed.scheduler import KilledWorker
@@ -14,10 +14,8 @@ from distributed.scheduler import KilledWorker
 from abtune.dataset.schema import RunStatus, TrialOrigin, TrialStatus
 from abtune.measure.plan.plan import Run, rng_for
 from abtune.measure.plan.problem import Problem
-from abtune.measure.plan.records import RunRecord
-from abtune.measure.plan.trials import History, Step
+from abtune.measure.plan.records import History, RunRecord, Step, Trial
 from abtune.measure.sweep.candidates import HealthCheck, cannot_take_over, try_candidates
-from abtune.measure.sweep.pairs import Partners, grouped
 from abtune.measure.sweep.session import Session, first_error
 from abtune.measure.workers.fork_server import CallFailed, ChildError
 from abtune.measure.workers.tasks import Adopted, Proposal, adopt, propose
@@ -272,3 +270,51 @@ def _deadline(session: Session) -> float | None:
     """Return the event loop's time at which searching must end; None without a limit."""
     left = session.clock.left() - session.reserve()
     return None if math.isinf(left) else asyncio.get_running_loop().time() + left
+
+
+class Partners:
+    """The searches of one shape and seed: each waits here for what the others offer in an exchange."""
+
+    def __init__(self, histories: dict[str, History], finished: Iterable[str]) -> None:
+        self._histories = histories  # by the name of the configuration
+        self._finished = set(finished)
+        self._stopped = False
+        self._moved = asyncio.Condition()
+
+    async def publish(self, config: str, history: History, *, finished: bool = False) -> None:
+        """Tell the partner how far a search is."""
+        async with self._moved:
+            self._histories[config] = history
+            if finished:
+                self._finished.add(config)
+            self._moved.notify_all()
+
+    async def stop(self) -> None:
+        """Tell the partner that a search goes on in a later session only."""
+        async with self._moved:
+            self._stopped = True
+            self._moved.notify_all()
+
+    async def offer_to(self, config: str, exchange: int) -> list[Trial] | None:
+        """Wait for the partner's offer in an exchange, fastest first; None if it comes in a later session."""
+        (partner,) = self._histories.keys() - {config}
+
+        def is_ready() -> bool:
+            return partner in self._finished or self._histories[partner].iterations > exchange
+
+        async with self._moved:
+            await self._moved.wait_for(lambda: is_ready() or self._stopped)
+        return self._histories[partner].offer(exchange) if is_ready() else None
+
+    @property
+    def all_finished(self) -> bool:
+        """Whether no search needs the histories any more."""
+        return self._finished == self._histories.keys()
+
+
+def grouped(runs: Sequence[Run], *, shared: bool) -> list[tuple[Run, ...]]:
+    """Return the runs in groups that start together: pairs if they share what they find, else single runs."""
+    groups: dict[object, list[Run]] = {}
+    for run in runs:
+        groups.setdefault((run.shape, run.seed) if shared else run.key, []).append(run)
+    return [tuple(group) for group in groups.values()]

@@ -1,7 +1,4 @@
-"""Re-measuring: all winners of a shape together, on one device, in rounds of random order.
-
-With transfers, each winner is also rebuilt under the other configurations and timed in the same rounds.
-"""
+"""Re-measuring: all winners of a shape together, on one device, in rounds of random order."""
 
 from __future__ import annotations
 
@@ -72,7 +69,6 @@ async def measure_all(session: Session) -> None:
 
 
 def _complete_runs(session: Session) -> dict[str, list[RunRecord]]:
-    """Return the complete runs of each shape of the plan."""
     complete: dict[str, list[RunRecord]] = {shape.label: [] for shape in session.plan.shapes}
     for record in session.store.records():
         if record.status is RunStatus.COMPLETE and record.shape in complete:
@@ -131,7 +127,6 @@ def _groups(
 
 
 async def _gather(steps: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
-    """Return the results of coroutines that run side by side, in their order."""
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(step) for step in steps]
@@ -141,7 +136,6 @@ async def _gather(steps: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
 
 
 async def _build(session: Session, records: Sequence[RunRecord], priority: int) -> list[Prepared]:
-    """Return all winners of a shape, then their transfers."""
     plan = session.plan
     runs = [plan.run_of(record.shape, record.config, record.seed) for record in records]
     own = [

@@ -9,28 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from abtune.measure.plan.problem import Problem
-from abtune.measure.plan.trials import Candidate
+from abtune.measure.plan.records import Candidate
 from abtune.measure.tvm.cuda import nvrtc
-from abtune.measure.tvm.load_tvm import ms, shash2hex, tvm
+from abtune.measure.tvm.load_tvm import ms, shash2hex, tensor_program, tvm
 from abtune.measure.tvm.search_context import search_context
-from abtune.measure.tvm.tensor_programs import tensor_program
 from abtune.measure.tvm.tvm_devices import tvm_target
-from abtune.traces.allowed import require_allowed
-from abtune.traces.carry_over import adopted
-from abtune.traces.carry_over import carry_over as carried_over
-from abtune.traces.trace import Trace, read_trace, write_trace
+from abtune.traces import Trace, adopted, read_trace, require_allowed, write_trace
+from abtune.traces import carry_over as carried_over
 
 
 def build(problem: Problem, record: list[Any]) -> bytes:
-    """Return the content of the shared library of a candidate.
-
-    Parameters
-    ----------
-    problem : Problem
-        What the candidate computes, with which build options, and for which target.
-    record : list
-        MetaSchedule's tuning record as JSON.
-    """
+    """Return the content of the shared library of a candidate."""
     module = scheduled_module(problem, record)
     module = tvm.s_tir.transform.RemoveWeightLayoutRewriteBlock(skip_tensor_rewrite=True)(module)
     target = tvm_target(problem.target)
@@ -43,20 +32,7 @@ def build(problem: Problem, record: list[Any]) -> bytes:
 
 
 def carry_over(problem: Problem, record: list[Any]) -> list[list[Any]]:
-    """Return the tuning records of a schedule as another configuration builds it, one per variant that fits.
-
-    Parameters
-    ----------
-    problem : Problem
-        What is computed, by which configuration, and for which target.
-    record : list
-        The tuning record that a search of another configuration found, as JSON.
-
-    Raises
-    ------
-    InputError
-        If the configuration's own function fails.
-    """
+    """Return the tuning records of a schedule under another configuration, one per variant that fits."""
     variants = carried_over(problem.config, _before_postprocessing(problem, record))
     fitting = (_fit(problem, variant) for variant in variants)
     return [_record(problem, schedule, record) for schedule in fitting if schedule is not None]
@@ -65,24 +41,7 @@ def carry_over(problem: Problem, record: list[Any]) -> list[list[Any]]:
 def adopt(
     problem: Problem, records: Sequence[list[Any]], known: Collection[str], count: int
 ) -> tuple[Candidate, ...]:
-    """Return candidates that another configuration found, as this one builds them.
-
-    Parameters
-    ----------
-    problem : Problem
-        What is computed, by which configuration, and for which target.
-    records : sequence of list
-        Tuning records that a search of another configuration found, as JSON, the best first.
-    known : collection of str
-        Hashes of modules that are no candidates, because they were tried before.
-    count : int
-        Number of candidates wanted.
-
-    Returns
-    -------
-    tuple of Candidate
-        At most `count`; of each schedule all variants that fit.
-    """
+    """Return at most `count` candidates that another configuration found, as this one builds them."""
     found: dict[str, Candidate] = {}
     for record in records:
         for variant in adopted(problem.config, _before_postprocessing(problem, record)):
@@ -127,26 +86,14 @@ def _record(problem: Problem, schedule: Any, found: list[Any]) -> list[Any]:
 
 
 def scheduled_module(problem: Problem, record: list[Any]) -> Any:
-    """Return the module that the trace of a tuning record makes of the workload.
-
-    Raises
-    ------
-    DatasetError
-        If the trace does what no design space of MetaSchedule does.
-    """
+    """Return the module that the trace of a tuning record makes of the workload."""
     require_own_trace(problem, read_trace(record[0]))
     workload = ms.database.Workload(tensor_program(problem.shape))
     return ms.database.TuningRecord.from_json(record, workload).as_measure_candidate().sch.mod
 
 
 def require_own_trace(problem: Problem, trace: Trace) -> None:
-    """Refuse a trace that MetaSchedule would not write; a user's own design space may write any.
-
-    Raises
-    ------
-    DatasetError
-        If the trace does what no design space of MetaSchedule does.
-    """
+    """Refuse a trace that MetaSchedule would not write; a user's own design space may write any."""
     if not problem.config.space:
         require_allowed(trace)
 

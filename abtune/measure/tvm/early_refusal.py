@@ -32,24 +32,12 @@ STAGES = "software_pipeline_stage"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loops:
-    """What the loops around a block of statements mean for a GPU.
+    """What the loops around a block of statements mean for a GPU."""
 
-    Attributes
-    ----------
-    threads : int
-        Number of threads in a thread block.
-    versions : int
-        Number of versions of a buffer that the software pipeline keeps.
-    innermost : int
-        Number of iterations of the innermost loop.
-    can_lower : bool
-        Whether no software pipeline has one iteration only.
-    """
-
-    threads: int = 1
-    versions: int = 1
-    innermost: int = 1
-    can_lower: bool = True
+    threads: int = 1  # number of threads in a thread block
+    versions: int = 1  # number of versions of a buffer that the software pipeline keeps
+    innermost: int = 1  # number of iterations of the innermost loop
+    can_lower: bool = True  # whether no software pipeline has one iteration only
 
     def with_loop(self, loop: Any) -> Loops:
         """Return these loops with another one inside them."""
@@ -76,17 +64,7 @@ def is_tiled(module: Any) -> bool:
 
 
 def is_refused(module: Any, max_threads: int, max_shared_memory: int) -> bool:
-    """Return whether ``VerifyGPUCode`` would refuse a tiled schedule.
-
-    Parameters
-    ----------
-    module
-        The scheduled module, before any postprocessor.
-    max_threads : int
-        Largest number of threads in a thread block.
-    max_shared_memory : int
-        Most shared memory of a thread block, bytes.
-    """
+    """Return whether ``VerifyGPUCode`` would refuse a tiled schedule, before any postprocessor."""
     shared_memory = 0
     for block, loops in _blocks(module):
         if _has_limits(block):
@@ -98,7 +76,6 @@ def is_refused(module: Any, max_threads: int, max_shared_memory: int) -> bool:
 
 
 def _blocks(module: Any) -> Iterator[tuple[Any, Loops]]:
-    """Yield every block of a module with the loops around it."""
     left = [(function.body, Loops()) for function in module.functions.values()]
     while left:
         statement, loops = left.pop()

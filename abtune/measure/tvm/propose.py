@@ -7,7 +7,9 @@ so far. The driving is abtune's, so that an iteration can happen anywhere and a 
 from __future__ import annotations
 
 import functools
+import io
 import json
+from collections import OrderedDict
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
@@ -17,12 +19,10 @@ import numpy as np
 from abtune.dataset.schema import TrialStatus
 from abtune.errors import TargetError
 from abtune.measure.plan.problem import Problem
-from abtune.measure.plan.trials import Candidate, History
-from abtune.measure.tvm.cost_model import learn, save_model
+from abtune.measure.plan.records import Candidate, History, Trial
 from abtune.measure.tvm.early_refusal import early_postprocessors, is_enabled, is_tiled, verifier
-from abtune.measure.tvm.load_tvm import ms, shash2hex
+from abtune.measure.tvm.load_tvm import ms, shash2hex, tensor_program
 from abtune.measure.tvm.search_context import design_spaces, search_context
-from abtune.measure.tvm.tensor_programs import tensor_program
 from abtune.measure.tvm.tvm_devices import tvm_target
 from abtune.shapes import Gemm
 
@@ -32,16 +32,7 @@ ENOUGH = {"population_size": 64, "genetic_num_iters": 1}
 
 
 def check(problem: Problem) -> None:
-    """Set up the search of a problem, which fails at once where its options or its space do.
-
-    Some options of a strategy fail only when it proposes. It does so here for a small product: a design
-    space of the user may be large, or made for other workloads.
-
-    Raises
-    ------
-    TargetError
-        If the search finds nothing with these options.
-    """
+    """Set up the search of a problem, which fails at once where its options or its space do."""
     search_context(problem, rng_seed=1).generate_design_space()
     config = problem.config
     if not config.strategy_options:
@@ -61,36 +52,7 @@ def check(problem: Problem) -> None:
 def propose(
     problem: Problem, history: History, count: int, rng_seed: int, threads: int = 1
 ) -> tuple[tuple[Candidate, ...], bytes, bool]:
-    """Return new candidates, and the state of the cost model that picked them.
-
-    Parameters
-    ----------
-    problem : Problem
-        What is tuned, how, and for which target.
-    history : History
-        All trials so far.
-    count : int
-        Number of candidates wanted.
-    rng_seed : int
-        Seed of this iteration, in [1, 2**31).
-    threads : int
-        Number of threads. With several, candidates do not follow from the seed alone.
-
-    Returns
-    -------
-    candidates : tuple of Candidate
-        At most `count`; empty if the search found nothing new.
-    cost_model : bytes
-        State of the cost model, which has now learned all trials of `history`.
-    repeated : bool
-        Whether the iteration had to be repeated, because ``VerifyGPUCode`` refused a candidate that
-        :mod:`~abtune.measure.tvm.early_refusal` had let pass.
-
-    Raises
-    ------
-    TargetError
-        If the configuration leaves no design space.
-    """
+    """Return new candidates, the state of the cost model, and whether the iteration had to be repeated."""
     iteration = functools.partial(_iterate, problem, history, count, rng_seed, threads)
     repeated = False
     if is_enabled(problem):
@@ -134,7 +96,6 @@ def _candidates(problem: Problem, proposed: Sequence[Any]) -> tuple[Candidate, .
 
 
 def _database(history: History, workload: Any) -> Any:
-    """Return a database of the trials that were timed."""
     database = ms.database.MemoryDatabase()
     for trial in history.trials:
         if trial.status is TrialStatus.OK:
@@ -182,3 +143,54 @@ def _record(candidate: Any, workload: Any, target: str) -> list[Any]:
         candidate.sch.trace, workload, None, tvm_target(target), candidate.args_info
     )
     return json.loads(json.dumps(record.as_json()))  # type: ignore[no-any-return]
+
+
+def learn(history: History, context: Any, workload: Any) -> Any:
+    """Return the cost model after it has learned the trials that it has not seen, as MetaSchedule does."""
+    model = ms.cost_model.XGBModel(num_tuning_cores=1)
+    if history.cost_model:
+        restore_model(model, history.cost_model, context)
+    # Only failures at run time teach the model; a failed build does not.
+    fresh = [trial for trial in history.trials[history.learned :] if trial.was_built]
+    if fresh and getattr(context.search_strategy, "eps_greedy", None) is not None:
+        records = [ms.database.TuningRecord.from_json(trial.candidate.record, workload) for trial in fresh]
+        candidates = [record.as_measure_candidate() for record in records]
+        model.update(context, candidates, [_runner_result(trial) for trial in fresh])
+    return model
+
+
+def _runner_result(trial: Trial) -> Any:
+    if trial.status is TrialStatus.OK:
+        return ms.runner.RunnerResult([trial.latency], None)
+    return ms.runner.RunnerResult(None, trial.message)
+
+
+def save_model(model: Any) -> bytes:
+    """Return the data and the booster of a cost model; its own ``save`` forgets when it last trained."""
+    buffer = io.BytesIO()
+    arrays: dict[str, Any] = {"last_train_size": model.last_train_size}
+    for group in model.data.values():  # there is one group, because a run tunes one module
+        arrays["rows"] = np.array([len(features) for features in group.features])
+        arrays["features"] = np.concatenate(group.features)
+        arrays["costs"] = group.costs
+    if model.booster is not None:
+        arrays["booster"] = np.frombuffer(model.booster.save_raw(), dtype=np.uint8)
+    np.savez_compressed(buffer, **arrays)
+    return buffer.getvalue()
+
+
+def restore_model(model: Any, state: bytes, context: Any) -> None:
+    """Give a new cost model the state that :func:`save_model` returned."""
+    from tvm.s_tir.meta_schedule.cost_model.xgb_model import FeatureGroup
+    from xgboost import Booster
+
+    arrays = np.load(io.BytesIO(state))
+    model.last_train_size = int(arrays["last_train_size"])
+    if "rows" in arrays:
+        features = np.split(arrays["features"], np.cumsum(arrays["rows"])[:-1])
+        name = shash2hex(context.mod)
+        group = FeatureGroup(group_hash=name, features=list(features), costs=arrays["costs"])
+        model.data = OrderedDict({name: group})
+        model.data_size = len(features)
+    if "booster" in arrays:
+        model.booster = Booster(model_file=bytearray(arrays["booster"].tobytes()))

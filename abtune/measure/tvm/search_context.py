@@ -8,32 +8,14 @@ from typing import Any
 from abtune.configurations import import_attribute
 from abtune.errors import TargetError
 from abtune.measure.plan.problem import Problem
-from abtune.measure.tvm.load_tvm import load_tensor_intrinsics, ms
-from abtune.measure.tvm.tensor_programs import tensor_program
+from abtune.measure.tvm.load_tvm import load_tensor_intrinsics, ms, tensor_program
 from abtune.measure.tvm.tvm_devices import tvm_target
 
 
 def search_context(
     problem: Problem, rng_seed: int, threads: int = 1, *, postprocessors: Sequence[Any] | None = None
 ) -> Any:
-    """Return a ``TuneContext`` with the space generator and the strategy of a problem.
-
-    Parameters
-    ----------
-    problem : Problem
-        What is tuned, how, and for which target.
-    rng_seed : int
-        Seed of MetaSchedule's random state, in [1, 2**31).
-    threads : int
-        Number of threads that the search may use.
-    postprocessors : sequence of Postproc, optional
-        In place of MetaSchedule's own; ignored where the configuration has its own design space.
-
-    Raises
-    ------
-    InputError
-        If the design space of a configuration cannot be imported.
-    """
+    """Return a ``TuneContext`` with the space generator and the strategy of a problem."""
     config = problem.config
     return ms.TuneContext(
         mod=tensor_program(problem.shape),
@@ -46,13 +28,7 @@ def search_context(
 
 
 def design_spaces(context: Any, problem: Problem) -> list[Any]:
-    """Return the design spaces that the configuration does not skip.
-
-    Raises
-    ------
-    TargetError
-        If none is left.
-    """
+    """Return the design spaces that the configuration does not skip."""
     skipped = problem.config.skipped_annotation
     spaces = [
         space for space in context.generate_design_space() if not (skipped and skipped in str(space.trace))

@@ -10,24 +10,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from abtune.measure.plan.problem import COLD_CALLS, Kernel, Timing
 from abtune.measure.tvm.cuda import nvml
 from abtune.measure.tvm.load_tvm import tvm
-from abtune.measure.tvm.reference import expected_output, random_inputs, relative_error
 from abtune.measure.tvm.tvm_devices import device_of, is_cuda, remote_session
-from abtune.shapes import Shape
+from abtune.shapes import Conv2d, Gemm, Shape
 
 # This many bytes through the caches leave them cold; an H200 has 60 MB of L2.
 _FLUSH_BYTES = {"cuda": 256 << 20, "llvm": 64 << 20}
 
 
 def time_candidate(kernel: Kernel, timing: Timing) -> list[float]:
-    """Return the timings of a candidate as :func:`time_kernel` does, but of a hopeless one only one.
-
-    A random schedule can be a thousand times slower than the best. A candidate whose single call exceeds
-    ``timing.repeat_ms`` is timed once: more timings would cost seconds, and its rank is clear.
-    """
+    """Return the timings of a candidate; one whose call exceeds ``timing.repeat_ms`` is timed only once."""
     once = time_kernel(kernel, Timing(repeats=1, repeat_ms=0, cache="warm"))
     if once[0] > timing.repeat_ms / 1000:
         return once
@@ -35,13 +31,7 @@ def time_candidate(kernel: Kernel, timing: Timing) -> list[float]:
 
 
 def time_kernel(kernel: Kernel, timing: Timing) -> list[float]:
-    """Return the timings of a kernel by device timers, after a warm-up call.
-
-    Returns
-    -------
-    list of float
-        Seconds of one call, one number per repeat.
-    """
+    """Return the seconds of one call by device timers, one number per repeat, after a warm-up call."""
     tensors, _ = arguments(kernel.shape, kernel.target)
     device = device_of(kernel.target)
     timed = functools.partial(load_library(kernel.library).time_evaluator, "main", device, number=1)
@@ -107,3 +97,41 @@ def memory_before() -> float:
 def memory_grown() -> float:
     """Return the share of its memory that the GPU uses beyond :func:`memory_before`; NaN if unknown."""
     return nvml.memory_share() - memory_before()
+
+
+Array = npt.NDArray[np.float32]
+
+
+def random_inputs(shape: Shape, rng: np.random.Generator) -> tuple[Array, ...]:
+    """Return standard normal inputs: with both signs, errors do not hide in large sums."""
+    return tuple(rng.standard_normal(size, dtype=np.float32) for size in shape.input_shapes)
+
+
+def expected_output(shape: Shape, inputs: tuple[Array, ...]) -> Array:
+    """Return the output of a workload."""
+    match shape:
+        case Gemm():
+            return np.matmul(*inputs)
+        case Conv2d():
+            return _conv2d(shape, *inputs)
+
+
+def relative_error(output: Array, expected: Array) -> float:
+    """Return the norm of the error over the norm of the expected output; NaN if the output has a NaN."""
+    difference = output.astype(np.float64) - expected
+    return float(np.linalg.norm(difference) / np.linalg.norm(expected.astype(np.float64)))
+
+
+def _conv2d(shape: Conv2d, data: Array, weight: Array) -> Array:
+    pad, step, spread = shape.padding, shape.stride, shape.dilation
+    padded = np.pad(data, ((0, 0), (pad, pad), (pad, pad), (0, 0)))
+    rows, columns = shape.output_shape[1:3]
+    output = np.zeros(shape.output_shape, dtype=np.float32)
+    for r in range(shape.r):
+        for s in range(shape.s):
+            top, left = r * spread, s * spread
+            window = padded[
+                :, top : top + (rows - 1) * step + 1 : step, left : left + (columns - 1) * step + 1 : step
+            ]
+            output += np.tensordot(window, weight[r, s], axes=1)
+    return output

@@ -8,26 +8,13 @@ import os
 from typing import Any
 
 from abtune.errors import TargetError
-from abtune.measure.plan.target import REMOTE, TargetFacts
+from abtune.measure.plan.problem import REMOTE, TargetFacts
 from abtune.measure.tvm.cuda import nvml, nvrtc
 from abtune.measure.tvm.load_tvm import tvm
 
 
 def describe_target(spec: str, remote: str = "") -> TargetFacts:
-    """Return the facts about ``auto``, ``cuda``, ``cpu`` or a TVM target.
-
-    Parameters
-    ----------
-    spec : str
-        The target in the user's words.
-    remote : str
-        Devices behind an RPC tracker, as ``host:port/key``; empty for the devices of this machine.
-
-    Raises
-    ------
-    TargetError
-        If there is no such device, or TVM does not know the target.
-    """
+    """Return the facts about ``auto``, ``cuda``, ``cpu`` or a TVM target."""
     _devices()  # a tracker that does not answer is an error of any target
     target = _resolve(spec, remote)
     kind = str(target.kind.name)
@@ -48,7 +35,6 @@ def describe_target(spec: str, remote: str = "") -> TargetFacts:
 
 
 def _resolve(spec: str, remote: str) -> Any:
-    """Return the TVM target that a user's words mean here."""
     if spec == "cuda":
         _require_gpu(remote)
     if spec == "cuda" or (spec == "auto" and _has_gpu()):

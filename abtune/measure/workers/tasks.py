@@ -12,7 +12,7 @@ from dask.system import cpu_count
 
 from abtune.dataset.schema import TrialStatus
 from abtune.measure.plan.problem import Kernel, Problem, Settings
-from abtune.measure.plan.trials import Candidate, History, Trial, failed
+from abtune.measure.plan.records import Candidate, History, Trial, failed
 from abtune.measure.workers.child import Slot
 from abtune.measure.workers.fork_server import CallFailed, CallTimedOut, ChildError
 from abtune.measure.workers.pool import ProcessPool

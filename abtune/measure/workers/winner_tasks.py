@@ -16,8 +16,15 @@ import numpy as np
 from abtune.dataset.schema import TransferStatus
 from abtune.measure.plan.plan import Run
 from abtune.measure.plan.problem import Kernel, Settings
-from abtune.measure.plan.records import STATES, Rounds, RunRecord, TransferTimes, WinnerTimes
-from abtune.measure.plan.trials import Candidate, Trial
+from abtune.measure.plan.records import (
+    STATES,
+    Candidate,
+    Rounds,
+    RunRecord,
+    TransferTimes,
+    Trial,
+    WinnerTimes,
+)
 from abtune.measure.tvm.cuda.nvml import DeviceState
 from abtune.measure.workers.child import Slot
 from abtune.measure.workers.fork_server import CallTimedOut, ChildDied, ChildError

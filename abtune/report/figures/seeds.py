@@ -13,7 +13,7 @@ from abtune.report.figures.forest_rows import headed_cells, shape_rows
 from abtune.report.figures.panels import SIDE_COLOURS, SIZE, Floats
 from abtune.report.figures.row_figure import drawable, explain_below, row_figure
 from abtune.report.scale import Scale, choose_scale
-from abtune.samples.samples import Samples
+from abtune.samples import Samples
 from abtune.text import microseconds
 
 if TYPE_CHECKING:

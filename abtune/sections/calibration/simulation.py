@@ -18,12 +18,12 @@ from scipy import special
 
 from abtune.compare.gates import differs
 from abtune.compare.settings import Settings
-from abtune.compare.tests import Tests, run_tests
-from abtune.samples.samples import Samples
-from abtune.stats.best_of import best_of
+from abtune.compare.statistics import Tests, run_tests
+from abtune.samples import Samples
 from abtune.stats.estimand import Estimand
 from abtune.stats.moderated import moderated
 from abtune.stats.two_sample import Floats, Integers, TwoSample
+from abtune.stats.variance import best_of
 
 _STEPS = 100  # of the normal kernel, where the expected best of k is computed
 
@@ -136,7 +136,6 @@ class Simulation:
         return rows if searches == 1 else best_of(rows, searches)
 
     def _tests(self, samples: TwoSample, rng: np.random.Generator) -> Tests:
-        """Return the tests of every replication, each corrected by itself."""
         settings, shapes = self.settings, len(samples) // self.replications
         if settings.difference_test.across_shapes or settings.procedure.joint is not None:
             # Such tests use all shapes of a report, so one replication is tested at a time.

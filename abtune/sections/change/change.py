@@ -21,20 +21,25 @@ from abtune.dataset.check import validate
 from abtune.dataset.provenance import configurations_of
 from abtune.dataset.schema import design_of
 from abtune.errors import InputError, unknown_name
-from abtune.samples.samples import AT_TRIALS, Samples, extract, extract_both, two_sample
-from abtune.stats.boost import from_log
-from abtune.stats.clustered import ClusteredVariance, both_variances, clustered_variance, half_width
+from abtune.samples import AT_TRIALS, Samples, extract, extract_both, two_sample
 from abtune.stats.estimates import (
     StandardError,
     conservative_freedom,
     conservative_welch,
+    from_log,
     standard_error,
     t_interval,
 )
 from abtune.stats.testing.significance import difference_p, equivalence_p, split_share
 from abtune.stats.testing.step_procedures import holm
 from abtune.stats.two_sample import Booleans, Floats
-from abtune.stats.variance import welch_freedom
+from abtune.stats.variance import (
+    ClusteredVariance,
+    both_variances,
+    clustered_variance,
+    half_width,
+    welch_freedom,
+)
 from abtune.text import count, listed, shortened
 
 # Settings that are compared under another name, or whose values mean nothing across sweeps.
@@ -272,14 +277,12 @@ def _runs(variable: xr.DataArray, configs: Names) -> Counter[tuple[object, ...]]
 
 
 def _known(value: object) -> bool:
-    """Tell whether a timing or the text of a winner is there."""
     return value == value and value != ""  # noqa: PLR0124 - NaN is not itself
 
 
 def _shape_changes(
     sides: Sequence[Sequence[Samples]], labels: Sequence[str], settings: Settings
 ) -> tuple[tuple[ShapeChange, ...], Floats]:
-    """Return the rows of the shapes and their log changes."""
     estimate, one_split = _estimate(sides)
     found = t_interval(estimate, level=settings.level)
     p = difference_p(estimate, one_split)
@@ -343,7 +346,6 @@ def _variance(pair: Sequence[Samples], weight: Floats) -> ClusteredVariance:
 
 
 def _conditions(dataset: xr.Dataset, configs: Names) -> Iterator[tuple[str, str]]:
-    """Yield under what conditions a dataset was made, as far as it says so."""
     attrs, meanings = dataset.attrs, configurations_of(dataset.attrs)
     known: dict[str, object] = {
         "device": provenance.hardware(dataset),
@@ -376,7 +378,6 @@ def _mismatches(a: Mapping[str, str], b: Mapping[str, str]) -> Iterator[Mismatch
 
 
 def _lost(sides: Sequence[Sequence[Samples]], usable: Booleans) -> Iterator[str]:
-    """Yield what is missing in the samples."""
     if single := int(np.count_nonzero(~usable)):
         yield f"{count(single, 'common shape')} without two seeds in every sample: no interval, no test."
     failed = sum(int(side.failed.sum()) for pair in sides for side in pair)

@@ -147,7 +147,6 @@ def _notes(change: Change) -> Iterator[str]:
 
 
 def _mismatches(change: Change) -> tuple[list[Mismatch], list[Mismatch]]:
-    """Return the conditions that differ, and those that one dataset does not record."""
     known = [row for row in change.mismatches if row.a and row.b]
     return known, [row for row in change.mismatches if row not in known]
 

@@ -186,7 +186,6 @@ def _configurations(series: Mapping[str, xr.Dataset], *names: str | None) -> tup
 
 
 def _change(parts: Mapping[str, xr.Dataset], *names: str, how: Mapping[str, Any]) -> Change:
-    """Return what changed between two of the datasets."""
     first, last = names
     try:
         return replace(compare_datasets(parts[first], parts[last], **how), datasets=(first, last))
@@ -197,7 +196,6 @@ def _change(parts: Mapping[str, xr.Dataset], *names: str, how: Mapping[str, Any]
 def _moments(
     series: Mapping[str, xr.Dataset], steps: Sequence[Change], shapes: Sequence[str], how: Mapping[str, Any]
 ) -> Iterator[Moment]:
-    """Yield the boosts of all shapes together, then of each."""
     reports = {name: analyze(dataset, **how) for name, dataset in series.items()}
     for at, (name, report) in enumerate(reports.items()):
         some = len(shapes) < len(report.comparisons)

@@ -67,7 +67,6 @@ def _marks(row: Moment, before: Moment) -> list[str]:
 
 
 def _footnotes(history: History) -> dict[str, str]:
-    """Return what the marks of boosts say."""
     alpha = plain_percent(alpha_of(history.level))
     return {
         _CHANGED: f"Changed since the dataset before. Shapes: the adjusted p is at most {alpha} (Holm over "

@@ -20,13 +20,13 @@ from abtune.dataset.build import add_variables
 from abtune.dataset.provenance import of_searches
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import InputError
-from abtune.samples.samples import AT_TRIALS, extract_both
-from abtune.stats.boost import from_log
-from abtune.stats.clustered import both_variances, half_width
+from abtune.samples import AT_TRIALS, extract_both
 from abtune.stats.estimand import Estimand
+from abtune.stats.estimates import from_log
 from abtune.stats.intervals.interval_methods import methods_for
 from abtune.stats.intervals.percentile import expanded_percentile
 from abtune.stats.two_sample import Booleans, Floats, Integers, TwoSample
+from abtune.stats.variance import both_variances, half_width
 from abtune.text import count
 
 OPTIMISTIC = (

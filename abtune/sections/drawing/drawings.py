@@ -12,7 +12,7 @@ from abtune.compare.compare import analyze
 from abtune.compare.results import Analysis
 from abtune.errors import InputError
 from abtune.report.figures import forest, seeds
-from abtune.samples.samples import extract_both
+from abtune.samples import extract_both
 from abtune.sections.change import agreement_figure
 from abtune.sections.change.change import compare_datasets
 from abtune.sections.curve import curve_figures

@@ -1,9 +1,4 @@
-"""The whole story of one shape: samples, every method, the gates of the verdict, what would change it.
-
-Nothing here decides: verdicts come from the analysis, and from analyses of the same data with something left
-out. Only what changes is computed again: a whole analysis of hundreds of shapes for each seed would take
-minutes.
-"""
+"""The whole story of one shape: samples, every method, the gates of the verdict, what would change it."""
 
 from __future__ import annotations
 
@@ -19,16 +14,15 @@ import xarray as xr
 from abtune.compare.compare import compare
 from abtune.compare.gates import judge
 from abtune.compare.results import Analysis, Comparison, Gate, Verdict
-from abtune.compare.statistics import seeds_to_find
-from abtune.compare.tests import Tests, run_tests
+from abtune.compare.statistics import Tests, run_tests, seeds_to_find
 from abtune.dataset.schema import RunStatus
 from abtune.errors import InputError
 from abtune.report.stories import Sample, sample_of
-from abtune.samples.samples import Samples, extract_both, keep_best, two_sample
+from abtune.samples import Samples, extract_both, keep_best, two_sample
 from abtune.shapes import select_labels
-from abtune.stats.boost import from_log
-from abtune.stats.design.looks import LOOKS
+from abtune.stats.estimates import from_log
 from abtune.stats.intervals.interval_methods import methods_for
+from abtune.stats.testing.design import LOOKS
 from abtune.stats.testing.difference_tests import tests_for
 from abtune.stats.two_sample import Integers, TwoSample
 

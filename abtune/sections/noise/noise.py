@@ -18,13 +18,11 @@ from scipy import special
 from abtune.compare.results import Analysis
 from abtune.dataset.provenance import of_searches
 from abtune.dataset.schema import RunStatus
-from abtune.samples.lost_trials import Trials, count_trials
-from abtune.samples.samples import Samples, extract
-from abtune.stats.boost import from_log
-from abtune.stats.clustered import clustered_variance, t_quantile
-from abtune.stats.estimates import welch
+from abtune.samples import Samples, Trials, count_trials, extract
+from abtune.stats.estimates import from_log, welch
 from abtune.stats.spread import Components, components, pooled_spread, spread_intervals
 from abtune.stats.two_sample import Floats, Integers, TwoSample
+from abtune.stats.variance import clustered_variance, t_quantile
 from abtune.text import count, percent
 
 _FEW = 10

@@ -22,7 +22,7 @@ from abtune.report.page import (
     shape_by_shape,
     table,
 )
-from abtune.samples.lost_trials import Trials
+from abtune.samples import Trials
 from abtune.sections.noise.noise import Naive, Noise, Source, describe_noise
 from abtune.sections.section_registry import Context
 from abtune.text import NOTHING, boost_decimals, percent, percent_cell, plain_percent, spread_percent

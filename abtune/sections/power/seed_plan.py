@@ -18,8 +18,9 @@ from abtune.compare.statistics import lent_noise
 from abtune.dataset.provenance import of_searches, settings
 from abtune.dataset.schema import RunStatus, TrialStatus, is_paired
 from abtune.errors import InputError
-from abtune.samples.samples import Samples, extract_both, what_varies
-from abtune.stats.design.detect import (
+from abtune.samples import Samples, extract_both, what_varies
+from abtune.stats.spread import pooled_spread
+from abtune.stats.testing.design import (
     MOST_SEEDS,
     Design,
     Requirement,
@@ -30,7 +31,6 @@ from abtune.stats.design.detect import (
     smallest_p,
     smallest_paired_p,
 )
-from abtune.stats.spread import pooled_spread
 from abtune.stats.two_sample import Floats
 from abtune.text import count
 
@@ -126,7 +126,6 @@ def plan_from_noise(noise: float, goal: Goal) -> SeedPlan:
 
 
 def _of_differences(first: npt.ArrayLike, second: npt.ArrayLike, goal: Goal) -> Floats:
-    """Return the noise of the differences of pairs from that of both sides."""
     one, two = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     return np.sqrt(one**2 + two**2 - 2 * (goal.correlation or 0.0) * one * two)
 
@@ -157,7 +156,6 @@ def plan_from_dataset(dataset: xr.Dataset, configs: tuple[str, str], goal: Goal,
 
 
 def _plan(sides: Sequence[SideNoise], goal: Goal, cost: RunCost | None = None) -> SeedPlan:
-    """Return a plan without the shapes."""
     if goal.correlation is not None:
         spread = float(_of_differences(sides[0].spread, sides[1].spread, goal))
         sides, goal = [SideNoise(config=DIFFERENCES, spread=spread)], replace(goal, paired=True)

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from scipy import special
 
 from abtune.dataset.schema import TransferStatus
-from abtune.samples.transfers import Transfers
-from abtune.stats.boost import from_log
+from abtune.samples import Transfers
+from abtune.stats.estimates import from_log
 from abtune.stats.two_sample import Booleans, Floats
 
 

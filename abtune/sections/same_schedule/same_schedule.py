@@ -20,9 +20,9 @@ from abtune.compare.results import Analysis, Claim, Comparison
 from abtune.dataset.provenance import contains_space
 from abtune.dataset.schema import TransferStatus
 from abtune.errors import InputError
-from abtune.samples.transfers import Transfers, extract_transfers, has_transfers
+from abtune.samples import Transfers, extract_transfers, has_transfers
 from abtune.sections.same_schedule.direction import Direction, describe_direction, distinct
-from abtune.stats.shapes.across_shapes import at_least
+from abtune.stats.across_shapes import at_least
 from abtune.stats.testing.step_procedures import holm
 from abtune.stats.two_sample import Floats
 from abtune.text import percent
@@ -217,7 +217,6 @@ def _means(loses: bool, known: Sequence[float], reading: Reading) -> str:  # noq
 
 
 def _best(sides: Sequence[Transfers], index: int) -> BestKnown:
-    """Return the fastest kernels over the schedules of both configurations."""
     plain = np.concatenate([side.baseline[index] for side in sides])
     differs = [side.status[index] == TransferStatus.OK for side in sides]
     changed = np.concatenate(

@@ -12,7 +12,7 @@ import xarray as xr
 from abtune.report.figures.figure import GREY, new_figure, plain, text_width
 from abtune.report.figures.panels import SIDE_COLOURS
 from abtune.report.text.labels import fit_labels
-from abtune.samples.transfers import Transfers, extract_transfers
+from abtune.samples import Transfers, extract_transfers
 from abtune.sections.same_schedule.same_schedule import SameSchedule, ShapeEffect, effects
 from abtune.stats.two_sample import Floats
 from abtune.text import count, printable
@@ -105,7 +105,6 @@ def _draw_row(axis: Axes, y: float, row: ShapeEffect, schedules: Sequence[Floats
 
 
 def _legend(axis: Axes, found: SameSchedule) -> tuple[list[Artist], list[str]]:
-    """Return the marks of the figure and their meaning."""
     handles: list[Artist] = [
         axis.plot([], [], marker, color=colour, ms=4, mew=0)[0]
         for colour, marker in zip(SIDE_COLOURS, _MARKERS, strict=True)

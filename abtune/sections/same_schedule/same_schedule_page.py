@@ -50,7 +50,6 @@ def same_schedule_section(context: Context) -> Section:
 
 
 def _record(row: ShapeEffect) -> dict[str, object]:
-    """Return what CSV has of a shape."""
     sides = {"of_baseline": row.of_baseline, "of_candidate": row.of_candidate}
     numbers = ("effect", "low", "high", "schedules", "fitting", "does_not_fit", "same")
     return {

@@ -12,8 +12,8 @@ import xarray as xr
 from abtune.dataset import provenance
 from abtune.dataset.schema import is_paired
 from abtune.errors import InputError
-from abtune.samples.samples import extract
-from abtune.stats.borrowed import LentVariance, lend_variance
+from abtune.samples import extract
+from abtune.stats.moderated import LentVariance, lend_variance
 from abtune.stats.variance import floored
 from abtune.text import count, percent
 
@@ -150,7 +150,6 @@ def _shapes(loans: tuple[Loan, Loan]) -> Assumption:
 
 
 def _origin(table: xr.Dataset, other: xr.Dataset) -> Iterator[Assumption]:
-    """Yield how a table (here) and another dataset (there) were made, and what neither can tell."""
     trials, timings = (
         [describe(dataset) for dataset in (table, other)]
         for describe in (provenance.trials, provenance.timings_a_run)

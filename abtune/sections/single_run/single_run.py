@@ -1,8 +1,4 @@
-"""What a table with one run per cell supports: as a whole, and how much noise makes each boost luck.
-
-No shape is judged here. A boost of two single runs is as large as the luck of two searches allows, and the
-table does not say how large that is; another dataset may, if its runs are like these.
-"""
+"""What a table with one run per cell supports: as a whole, and how much noise makes each boost luck."""
 
 from __future__ import annotations
 
@@ -16,9 +12,7 @@ import xarray as xr
 from abtune.compare.results import Analysis, Comparison
 from abtune.errors import InputError
 from abtune.sections.single_run.borrowed_noise import Loan, Outside, OutsideNoise, borrow, outside_noise
-from abtune.stats.boost import from_log
-from abtune.stats.borrowed import predictive_interval, tipping_point
-from abtune.stats.shapes.shape_sample import (
+from abtune.stats.across_shapes import (
     Estimate,
     noise_bound,
     sign,
@@ -26,6 +20,8 @@ from abtune.stats.shapes.shape_sample import (
     student,
     without_rounding,
 )
+from abtune.stats.estimates import from_log
+from abtune.stats.moderated import predictive_interval, tipping_point
 from abtune.stats.two_sample import Floats
 from abtune.text import count, p_value
 

@@ -187,7 +187,6 @@ def _shape_by_shape(shapes: Sequence[SingleRunPair], level: str) -> Iterator[Par
 def _borrowed(
     pairs: Sequence[SingleRunPair], level: str, decimals: int, scale: Scale
 ) -> Iterator[Column | Drawn]:
-    """Yield columns of the boosts with the noise of other runs."""
     rows = _predicted(pairs)
     if not rows:
         return
@@ -207,7 +206,6 @@ def _predicted(pairs: Sequence[SingleRunPair]) -> list[Predicted]:
 
 
 def _intervals(rows: Sequence[Predicted]) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
-    """Return the intervals of each shape by itself, and of all at once."""
     alone = [(row.boost_low, row.boost_high) for row in rows]
     return alone, [(row.boost_low_simultaneous, row.boost_high_simultaneous) for row in rows]
 

@@ -1,7 +1,4 @@
-"""One series of consecutive timings of one process: its mean, its interval, and how far timings depend.
-
-The test is about the form of a series. It never says that one configuration is faster than another.
-"""
+"""One series of consecutive timings of one process: its mean, its interval, and how far timings depend."""
 
 from __future__ import annotations
 

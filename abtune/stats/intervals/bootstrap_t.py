@@ -65,10 +65,7 @@ class Resampled:
 
 
 def resampled(samples: TwoSample, *, rng: np.random.Generator) -> Iterator[Resampled]:
-    """Yield resamples of every shape with at least five seeds on both sides, some shapes at a time.
-
-    They follow from one number of ``rng`` and the numbers of seeds, whatever the other shapes are.
-    """
+    """Yield resamples of every shape with at least five seeds on both sides, some shapes at a time."""
     root = int(rng.integers(2**62))
     for group in samples.groups(at_least=FEWEST_FOR_BOOTSTRAP):
         n = sorted((group.first.shape[1], group.second.shape[1]))
@@ -119,10 +116,7 @@ class _Draws:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PooledT:
-    """The distribution of t over the resamples of all shapes; empty if no shape could be resampled.
-
-    ``counts`` has the number of values at each step of a grid that is symmetric about zero.
-    """
+    """The distribution of t over the resamples of all shapes; empty if no shape could be resampled."""
 
     counts: Integers
 

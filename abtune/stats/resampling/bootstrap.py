@@ -10,17 +10,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import fft, special
+from scipy import fft
 
 from abtune.stats.two_sample import Booleans, Floats, Group
 from abtune.stats.variance import floored, moments, residuals
 
 
 def orientation(first: Floats, second: Floats) -> Floats:
-    """Return 1 where the sides are to be exchanged, 0 where they are equal, else -1; takes residuals.
-
-    The data fix this order, so that exchanging the sides negates a result bit for bit.
-    """
+    """Return 1 where the sides are to be exchanged, 0 where they are equal, else -1; takes residuals."""
     if first.shape[1] != second.shape[1]:
         return np.full(len(first), 1.0 if first.shape[1] > second.shape[1] else -1.0)
     difference = np.sign(first - second)
@@ -100,21 +97,6 @@ def error_quantiles(group: Group, tails: Floats) -> tuple[Floats, Floats]:
         low[rows] = np.where(lattice.constant, 0.0, lattice.origin + lattice.step * below)
         high[rows] = np.where(lattice.constant, 0.0, lattice.origin + lattice.step * above)
     return oriented_ends(low, high, turn)
-
-
-def error_bias(group: Group) -> Floats:
-    """Return the normal score of the share of bootstrap differences below the observed one."""
-    sides = _orient(group)
-    share = np.full(len(sides.turn), 0.5)
-    for lattice in _lattices(sides):
-        position = np.where(lattice.constant, 0.0, -lattice.origin / lattice.step)
-        cell = np.floor(position + 0.5).astype(np.int64)[:, np.newaxis]
-        own = np.take_along_axis(lattice.mass, cell, axis=1)[:, 0]
-        cumulated = np.take_along_axis(np.cumsum(lattice.mass, axis=1), cell, axis=1)[:, 0]
-        below = cumulated - own * (cell[:, 0] + 0.5 - position)
-        share[lattice.rows] = np.where(lattice.constant, 0.5, below)
-    score = special.ndtri(np.clip(share, 1e-9, 1 - 1e-9))
-    return np.where(sides.turn == 0, 0.0, np.where(sides.turn > 0, -score, score))
 
 
 def _orient(group: Group) -> _Oriented:

@@ -25,9 +25,6 @@ _MOST_SEEDS = 40  # beyond, the partial sums of a few among many need too much m
 # As a share of the sum of absolute residuals: the rounding error of logs near -9 that vary by only 1e-6.
 _TIE = 1e-9
 _ELEMENTS = 2_000_000
-_FEW_SPLITS = 184_756  # 10 + 10 seeds
-_FEW_UNEQUAL = 20_000
-_FEW_RANDOM = 9_999
 
 
 def blocked_product(left: Floats, right: Floats) -> Floats:
@@ -99,34 +96,6 @@ def sampled(pooled: Floats, small: int, rng: np.random.Generator) -> Floats:
         chosen = random_splits(min(step, RESAMPLES - start), small, total - small, rng)
         count += rule.count(blocked_product(chosen, values), blocked_product(chosen, values**2))
     return (count + 1) / (RESAMPLES + 1)
-
-
-class Splits:
-    """Splits that are used for many shifts: all of them, or 9,999 random ones that follow from ``root``."""
-
-    __slots__ = ("_chosen", "_count", "_small")
-
-    def __init__(self, n_first: int, n_second: int, root: int) -> None:
-        self._small, most = min(n_first, n_second), _FEW_SPLITS if n_first == n_second else _FEW_UNEQUAL
-        splits = all_or_random_splits(n_first + n_second, self._small, root, most=most, random=_FEW_RANDOM)
-        self._count, self._chosen = len(splits), splits[1:]  # the first one is the data
-
-    def resolves(self, alpha: float) -> bool:
-        """Return whether the smallest two-sided p is at most alpha."""
-        return (2 if 2 * self._small == self._chosen.shape[1] else 1) / self._count <= alpha + 1e-12
-
-    def p(self, first: Floats, second: Floats) -> Floats:
-        """Return p of the studentised two-sided test of samples with these numbers of seeds."""
-        pooled = centred(np.concatenate(sorted((first, second), key=lambda side: side.shape[1]), axis=1))
-        rule = _ExtremeRule(pooled, self._small)
-        sums, squares = (blocked_product(self._chosen, values) for values in (pooled.T, pooled.T**2))
-        return (rule.count(sums, squares) + 1) / self._count
-
-    def crossings(self, first: Floats, second: Floats) -> Floats:
-        """Return the shift at which each split becomes as extreme as the data: mean(I) - mean(J)."""
-        kept, taken = self._chosen[:, : self._small], self._chosen[:, self._small :]
-        exchanged = np.maximum(taken.sum(axis=1), 1)
-        return ((first @ (1 - kept).T) - (second @ taken.T)) / exchanged
 
 
 class _ExtremeRule:

@@ -1,67 +1,43 @@
-"""The tests of a difference by name: the only place that lists them. Loads neither NumPy nor SciPy."""
+"""The tests of a difference, and the corrections over many shapes, by name. Loads neither NumPy nor SciPy."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from abtune.lazy import Function, load
 from abtune.stats.estimand import BEST_OF, Estimand
 
 if TYPE_CHECKING:
     import numpy as np
+    import numpy.typing as npt
 
     from abtune.stats.two_sample import Floats, TwoSample
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DifferenceTest:
-    """A test of a difference.
+    """A test of a difference."""
 
-    Attributes
-    ----------
-    name : str
-        As the command line takes it.
-    estimand : str
-        What it compares.
-    words : str
-        What it is, for reports.
-    function : str or callable
-        Takes a TwoSample, and the keyword ``rng`` if the test counts splits, which may be too many to count,
-        or resamples. Returns p-values, shape (shapes,).
-    error : str or callable
-        Takes a TwoSample and returns the StandardError that the test of equivalence beside it uses. If the
-        test resamples: takes ``rng``, too, and returns a OneSided.
-    counts_splits : bool
-        Whether p is a share of the splits of the seeds, and so has a smallest value.
-    confirmed_by : str
-        The closed-form test that has to agree before a difference is claimed; empty if none has to.
-    paired : bool
-        Whether it is of pairs of seeds, instead of independent ones.
-    resamples : bool
-        Whether it compares t with resamples of all shapes.
-    across_shapes : bool
-        Whether the result of a shape depends on the other shapes.
-    slow : bool
-        Whether a simulation of it should make fewer replications.
-    hint : str
-        What distinguishes it from the default, for the help of the command line.
-    """
-
-    name: str
-    words: str
+    name: str  # as the command line takes it
+    words: str  # what it is, for reports
+    # takes a TwoSample, and the keyword ``rng`` if the test counts splits, which may be too many to
+    # count, or resamples. Returns p-values, shape (shapes,)
     function: Function
+    # takes a TwoSample and returns the StandardError that the test of equivalence beside it uses. If the
+    # test resamples: takes ``rng``, too, and returns a OneSided
     error: Function
-    counts_splits: bool
+    counts_splits: bool  # whether p is a share of the splits of the seeds, and so has a smallest value
+    # the closed-form test that has to agree before a difference is claimed; empty if none has to
     confirmed_by: str
-    estimand: str = Estimand.GEOMETRIC_MEAN
-    paired: bool = False
-    resamples: bool = False
-    across_shapes: bool = False
-    slow: bool = False
-    hint: str = ""
+    estimand: str = Estimand.GEOMETRIC_MEAN  # what it compares
+    paired: bool = False  # whether it is of pairs of seeds, instead of independent ones
+    resamples: bool = False  # whether it compares t with resamples of all shapes
+    across_shapes: bool = False  # whether the result of a shape depends on the other shapes
+    slow: bool = False  # whether a simulation of it should make fewer replications
+    hint: str = ""  # what distinguishes it from the default, for the help of the command line
 
     def p_values(self, samples: TwoSample, *, rng: np.random.Generator) -> Floats:
         """Return p-values that no shape differs, not adjusted; ``rng`` is for random splits or resamples."""
@@ -103,7 +79,7 @@ TESTS: Mapping[tuple[str, str], DifferenceTest] = {
             name="permutation",
             estimand=Estimand.MEDIAN,
             words="permutation test of median latency, confirmed by Price-Bonett's test",
-            function="abtune.stats.testing.robust_tests:median_permutation_test",
+            function="abtune.stats.testing.sign_flips:median_permutation_test",
             error="abtune.stats.estimates:median_error",
             counts_splits=True,
             confirmed_by="Price-Bonett's test",
@@ -158,3 +134,114 @@ def tests_for(estimand: str, *, paired: bool) -> Mapping[str, DifferenceTest]:
 def difference_test_names() -> tuple[str, ...]:
     """Return the names of all tests, whatever they compare."""
     return tuple(dict.fromkeys(test.name for test in TESTS.values()))
+
+
+# Takes the family-wise level and the number of tests, and returns the level of one test.
+Level: TypeAlias = Callable[[float, int], float]
+_PROCEDURES = "abtune.stats.testing.step_procedures"
+
+
+def divided(alpha: float, tests: int) -> float:
+    """Return the family-wise level divided by the number of tests."""
+    return alpha / tests
+
+
+def undivided(alpha: float, tests: int) -> float:  # noqa: ARG001  (every level takes the same arguments)
+    """Return the family-wise level itself."""
+    return alpha
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Correction:
+    """What is done about the many shapes."""
+
+    name: str  # as the command line takes it
+    words: str  # what it is, for reports
+    promise: str  # what it promises about false claims in a whole report; ``{alpha}`` stands for the level
+    family_wise: bool  # whether it bounds the probability of any false claim in a report
+    function: Function  # takes p-values, shape (shapes,), and returns adjusted ones. NaN are no tests
+    resolution: Level  # what the smallest p-value of the seeds has to reach for one shape to be claimed
+    planning_level: Level  # the level of one shape to plan seeds with
+    # adjusts the tests of a difference from the samples of all shapes: takes a TwoSample and the keyword
+    # ``rng``. Other tests are adjusted by ``function``
+    joint: Function | None = None
+    # names of the only tests of a difference of means that ``joint`` goes with
+    joint_tests: tuple[str, ...] = ()
+    step_up: bool = False  # whether several shapes together can pass where each alone cannot
+    slow: bool = False  # whether a simulation of it should make fewer replications
+    hint: str = ""  # what distinguishes it from the default, for the help of the command line
+    # what weakens its claims, for reports of several shapes; ``{alpha}``, ``{shapes}`` and ``{any}``
+    # stand for the level, the number of shapes, and the probability of any of as many independent false
+    # claims
+    caveat: str = ""
+
+    def adjust(self, p: npt.ArrayLike) -> Floats:
+        """Return one family of p-values adjusted, shape (shapes,)."""
+        return cast("Floats", load(self.function)(p))
+
+    def adjust_difference(self, p: Floats, samples: TwoSample, *, rng: np.random.Generator) -> Floats:
+        """Return the p-values of the tests of a difference of these samples, a column per seed, adjusted."""
+        if self.joint is None:
+            return self.adjust(p)
+        import numpy as np
+
+        return np.fmax(load(self.joint)(samples, rng=rng), p)  # random splits may give less
+
+    def fits(self, test: DifferenceTest) -> bool:
+        """Return whether it can correct this test of a difference."""
+        fitting = test.estimand == Estimand.GEOMETRIC_MEAN and test.name in self.joint_tests
+        return self.joint is None or fitting
+
+
+# The first one is the default.
+CORRECTIONS: Mapping[str, Correction] = {
+    correction.name: correction
+    for correction in (
+        Correction(
+            name="holm",
+            words="Holm over the shapes, separately for difference and equivalence",
+            promise="at most {alpha}",
+            family_wise=True,
+            function=f"{_PROCEDURES}:holm",
+            resolution=divided,
+            planning_level=divided,
+        ),
+        Correction(
+            name="max-t",
+            words="Westfall-Young's max-T over the shapes for difference, Holm for equivalence",
+            promise="at most {alpha}",
+            family_wise=True,
+            function=f"{_PROCEDURES}:holm",
+            resolution=undivided,  # it counts the splits once for all shapes
+            planning_level=divided,
+            joint="abtune.stats.testing.step_procedures:max_t",
+            joint_tests=("permutation", "sign-flip"),
+            slow=True,
+            hint="can show something below 7 seeds",
+        ),
+        Correction(
+            name="bh",
+            words="Benjamini-Hochberg over the shapes, separately for difference and equivalence",
+            promise="nothing, as a screen",
+            family_wise=False,
+            function=f"{_PROCEDURES}:benjamini_hochberg",
+            resolution=divided,
+            planning_level=divided,
+            step_up=True,
+            hint="is a screen",
+            caveat="Benjamini-Hochberg is a screen: expect about {alpha} of its claims to be false. The "
+            "chance of at least one false claim is far larger.",
+        ),
+        Correction(
+            name="none",
+            words="none, each shape is tested by itself",
+            promise="nothing without a correction",
+            family_wise=False,
+            function=f"{_PROCEDURES}:unadjusted",
+            resolution=undivided,
+            planning_level=undivided,
+            caveat="Without a correction, each of {shapes} has its own {alpha} chance of a false claim. The "
+            "chance of at least one is up to {any}.",
+        ),
+    )
+}

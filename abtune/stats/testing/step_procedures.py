@@ -1,6 +1,8 @@
-"""Adjusted p-values of many shapes by step-down and step-up procedures.
+"""Adjusted p-values of many shapes: step-down and step-up procedures, and Westfall and Young's max-T.
 
-``statsmodels.stats.multitest.multipletests`` gives the same p-values, and its import takes half a second.
+Max-T uses the dependence between shapes: whole seeds are dealt to the two sides anew, for every shape alike.
+From 4 + 4 seeds on it can show something; Holm's correction over 29 shapes takes 7 + 7.
+``statsmodels.stats.multitest.multipletests`` gives the same other p-values; its import takes half a second.
 """
 
 from __future__ import annotations
@@ -8,7 +10,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from abtune.stats.two_sample import Floats
+from abtune.stats.resampling.splits import all_or_random_splits, blocked_product
+from abtune.stats.testing.sign_flips import signs
+from abtune.stats.two_sample import Floats, TwoSample
 
 
 def unadjusted(p: npt.ArrayLike) -> Floats:
@@ -42,3 +46,107 @@ def benjamini_hochberg(p: npt.ArrayLike) -> Floats:
     scaled = raw[order] * len(order) / np.arange(1, len(order) + 1)
     adjusted[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
     return adjusted
+
+
+_MOST_SPLITS = 20_000
+_RANDOM = 9_999
+_ELEMENTS = 4_000_000
+_TIE = 1e-9
+
+
+def max_t(samples: TwoSample, *, rng: np.random.Generator) -> Floats:
+    """Return p-values adjusted by the distribution of the largest statistic over the shapes.
+
+    Takes **a column per seed**: whole columns are exchanged, or of pairs their signs flipped. The
+    statistic is Welch's t, with the mean floor of both sides; algorithm 4.1 of Westfall and Young
+    (Resampling-Based Multiple Testing, 1993) steps down. A split that leaves either side of a shape fewer
+    than two values makes that shape unremarkable. One number is drawn from ``rng``.
+    """
+    p = np.full(len(samples), np.nan)
+    root, tested = int(rng.integers(2**62)), samples.sizes.min(axis=1) >= 2
+    if not tested.any():
+        return p
+    statistic = _PairedStatistic(samples) if samples.paired else _Statistic(samples)
+    splits = statistic.splits(root)
+    observed = statistic.squared_t(splits[:1])[0]
+    order = np.argsort(np.where(tested, -observed, np.inf), kind="stable")[: np.count_nonzero(tested)]
+    threshold = observed[order] * (1 - _TIE)
+    count = np.zeros(len(order), dtype=np.int64)
+    block = max(1, _ELEMENTS // len(samples))
+    for start in range(0, len(splits), block):
+        t = statistic.squared_t(splits[start : start + block])[:, order]
+        successive = np.maximum.accumulate(t[:, ::-1], axis=1)[:, ::-1]  # over this shape and lesser ones
+        count += np.count_nonzero(successive >= threshold, axis=0)
+    p[order] = np.maximum.accumulate(count / len(splits))
+    return p
+
+
+class _Statistic:
+    """Welch's t of every shape for splits of the columns, by sums and sums of squares."""
+
+    __slots__ = ("_floor", "_known", "_small", "_sums", "_values")
+
+    def __init__(self, samples: TwoSample) -> None:
+        pair = sorted((_columns(samples.first), _columns(samples.second)), key=lambda side: side.shape[1])
+        self._small = pair[0].shape[1]
+        pooled = np.concatenate(pair, axis=1)
+        known = ~np.isnan(pooled)
+        filled = np.where(known, pooled, 0.0)
+        center = filled.sum(axis=1) / np.maximum(known.sum(axis=1), 1)
+        values = np.where(known, filled - center[:, np.newaxis], 0.0)
+        self._known, self._values = known.astype(np.float64).T, values.T
+        floors = np.count_nonzero(~np.isnan(samples.floor), axis=1)
+        self._floor = np.nansum(samples.floor, axis=1) / np.maximum(floors, 1)
+        self._sums = self._known.sum(axis=0), self._values.sum(axis=0), (self._values**2).sum(axis=0)
+
+    def splits(self, root: int) -> Floats:
+        """Return all splits of the columns, or random ones; the first is the data's own."""
+        return all_or_random_splits(len(self._known), self._small, root, most=_MOST_SPLITS, random=_RANDOM)
+
+    def squared_t(self, chosen: Floats) -> Floats:
+        """Return t^2, shape (splits, shapes)."""
+        arrays = self._known, self._values, self._values**2
+        inside = [blocked_product(chosen, array) for array in arrays]
+        outside = [total - some for total, some in zip(self._sums, inside, strict=True)]
+        means, errors = [], []
+        for n, total, squares in (inside, outside):
+            size = np.maximum(n, 2)
+            means.append(total / np.maximum(n, 1))
+            variance = np.maximum(squares - total**2 / np.maximum(n, 1), 0.0) / (size - 1)
+            errors.append(np.maximum(variance, self._floor) / size)
+        difference, error = (means[0] - means[1]) ** 2, errors[0] + errors[1]
+        tiny = 1e-12 * self._sums[2] + np.finfo(np.float64).tiny
+        enough = np.minimum(inside[0], outside[0]) >= 2
+        return np.where(enough, difference / np.maximum(error, tiny), 0.0)
+
+
+class _PairedStatistic:
+    """The paired t of every shape for flips of the columns; sums of squares do not change."""
+
+    __slots__ = ("_floor", "_n", "_squares", "_values")
+
+    def __init__(self, samples: TwoSample) -> None:
+        differences = _columns(samples.first - samples.second)
+        self._n = np.count_nonzero(~np.isnan(differences), axis=1)
+        self._values = np.where(np.isnan(differences), 0.0, differences).T
+        self._squares, self._floor = (self._values**2).sum(axis=0), np.nan_to_num(np.fmax(*samples.floor.T))
+
+    def splits(self, root: int) -> Floats:
+        """Return all flips, or random ones; a flip and its mirror image are equally extreme."""
+        pairs = len(self._values)
+        if 2 ** (pairs - 1) <= _MOST_SPLITS:
+            return signs(pairs).T[: 2 ** (pairs - 1)]
+        flips = np.random.default_rng([root, pairs]).choice((1.0, -1.0), (_RANDOM, pairs))
+        return np.vstack([np.ones(pairs), flips])
+
+    def squared_t(self, flips: Floats) -> Floats:
+        """Return t^2, shape (flips, shapes)."""
+        n, total = np.maximum(self._n, 2), blocked_product(flips, self._values)
+        variance = np.maximum(self._squares - total**2 / n, 0.0) / (n - 1)
+        tiny = 1e-12 * self._squares + np.finfo(np.float64).tiny
+        return (total / n) ** 2 / np.maximum(np.maximum(variance, self._floor) / n, tiny)
+
+
+def _columns(values: Floats) -> Floats:
+    """Return samples without the columns that are empty in every shape."""
+    return values[:, ~np.isnan(values).all(axis=0)]

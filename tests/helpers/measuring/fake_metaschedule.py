@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 
 from abtune.measure.plan.problem import Kernel, Problem, Timing
-from abtune.measure.plan.trials import Candidate, History
+from abtune.measure.plan.records import Candidate, History
 from abtune.measure.tvm.cuda.nvml import DeviceState
 
 TARGET = '{"kind": "fake"}'

@@ -14,7 +14,7 @@ CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(
     [
         "fake_abtune",
-        "abtune.measure.sweep.until_settled",
+        "abtune.measure.sweep.run_sweep",
         "distributed.cli.dask_scheduler",
         "distributed.cli.dask_worker",
     ]

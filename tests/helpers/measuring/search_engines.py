@@ -20,7 +20,7 @@ from abtune.configurations import RANDOM, Configuration
 from abtune.dataset.schema import TrialStatus
 from abtune.measure.plan.plan import rng_for
 from abtune.measure.plan.problem import Problem
-from abtune.measure.plan.trials import History, Trial
+from abtune.measure.plan.records import History, Trial
 from abtune.measure.tvm.build_kernel import scheduled_module
 from abtune.measure.tvm.load_tvm import ms, tvm
 from abtune.measure.tvm.propose import propose

@@ -12,7 +12,7 @@ import numpy as np
 from abtune.configurations import EVOLUTIONARY, Configuration
 from abtune.dataset.schema import TrialStatus
 from abtune.measure.plan.problem import Kernel, Problem
-from abtune.measure.plan.trials import Candidate, History, Trial
+from abtune.measure.plan.records import Candidate, History, Trial
 from abtune.shapes import Conv2d, Gemm, Shape
 
 GEMM = Gemm(m=16, n=32, k=64)

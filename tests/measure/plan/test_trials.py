@@ -8,7 +8,7 @@ import pytest
 from measure_builders import make_history, make_settings, make_trial
 
 from abtune.dataset.schema import TrialStatus
-from abtune.measure.plan.trials import MAX_EMPTY_ITERATIONS, Candidate, History, failed
+from abtune.measure.plan.records import MAX_EMPTY_ITERATIONS, Candidate, History, failed
 
 NAN = math.nan
 

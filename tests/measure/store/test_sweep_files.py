@@ -26,7 +26,7 @@ from sweeping import ABOUT, names
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import StoreError
 from abtune.measure.plan.plan import Plan
-from abtune.measure.plan.trials import History
+from abtune.measure.plan.records import History
 from abtune.measure.store.store import Store
 
 NAN = math.nan

@@ -29,7 +29,7 @@ from abtune.cli import main
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import StoreError
 from abtune.measure.plan.plan import Plan
-from abtune.measure.plan.trials import History
+from abtune.measure.plan.records import History
 from abtune.measure.store import store as store_module
 from abtune.measure.store.store import Store
 from abtune.measure.sweep.candidates import CHUNK

@@ -19,7 +19,7 @@ from abtune.dataset.schema import RunStatus, TransferStatus
 from abtune.errors import DatasetError, InputError, StoreError, TargetError
 from abtune.measure.store.from_dataset import plan_from_dataset, rounds_from_dataset, settings_from_dataset
 from abtune.measure.store.store import Store
-from abtune.samples.transfers import extract_transfers
+from abtune.samples import extract_transfers
 
 pytestmark = pytest.mark.usefixtures("fake")
 

@@ -11,7 +11,7 @@ import pytest
 from tvm_samples import GEMM, QUICK, problem
 
 from abtune.dataset.schema import TrialStatus
-from abtune.measure.plan.trials import Candidate, History, Trial
+from abtune.measure.plan.records import Candidate, History, Trial
 
 
 @pytest.fixture(scope="module")
@@ -19,11 +19,9 @@ def room() -> Iterator[types.SimpleNamespace]:
     """Import the modules of the room, and put back what that changes in this process."""
     from abtune.measure.tvm import (
         build_kernel,
-        cost_model,
         load_tvm,
         propose,
         search_context,
-        tensor_programs,
         time_kernel,
         tvm_devices,
     )
@@ -31,11 +29,9 @@ def room() -> Iterator[types.SimpleNamespace]:
     random_state = np.random.get_state()  # noqa: NPY002 - a search seeds it
     modules = (
         build_kernel,
-        cost_model,
         load_tvm,
         propose,
         search_context,
-        tensor_programs,
         time_kernel,
         tvm_devices,
     )

@@ -19,7 +19,7 @@ from tvm_samples import (
 )
 
 from abtune.configurations import ASYNC, MAINLINE, Configuration
-from abtune.measure.plan.trials import Candidate, History
+from abtune.measure.plan.records import Candidate, History
 
 pytestmark = pytest.mark.filterwarnings("default")  # what TVM and XGBoost warn of is theirs
 
@@ -98,7 +98,7 @@ def toolkit(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def cuda_source(room: Any, config: Configuration, candidate: Candidate) -> str:
     """Return the CUDA source that TVM generates for a candidate under a configuration."""
-    workload = room.load_tvm.ms.database.Workload(room.tensor_programs.tensor_program(LARGE))
+    workload = room.load_tvm.ms.database.Workload(room.load_tvm.tensor_program(LARGE))
     record = room.load_tvm.ms.database.TuningRecord.from_json(candidate.record, workload)
     target, tvm = room.tvm_devices.tvm_target(CUDA), room.load_tvm.tvm
     with target, tvm.transform.PassContext(config=dict(config.pass_config)):

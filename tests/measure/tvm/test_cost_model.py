@@ -15,7 +15,7 @@ from tvm_samples import (
 )
 
 from abtune.configurations import RANDOM
-from abtune.measure.plan.trials import History
+from abtune.measure.plan.records import History
 
 pytestmark = pytest.mark.filterwarnings("default")  # what TVM and XGBoost warn of is theirs
 
@@ -30,12 +30,12 @@ def test_a_model_is_restored_as_it_was(room: Any, cpu: str, second_history: Hist
     for name in set(before) - {"booster"}:
         np.testing.assert_array_equal(before[name], after[name])
     restored = room.load_tvm.ms.cost_model.XGBModel(num_tuning_cores=1)
-    room.cost_model.restore_model(
+    room.propose.restore_model(
         restored, model, room.search_context.search_context(problem(GEMM, QUICK, cpu), 1)
     )
     assert restored.last_train_size == before["last_train_size"] > 0
     assert restored.data_size == 5
-    assert room.cost_model.save_model(restored) == model
+    assert room.propose.save_model(restored) == model
     more = grown.proposed((), cost_model=model, seconds=0.0).tried(second_history.trials[2:4], seconds=1.0)
     _, third, _ = room.propose.propose(problem(GEMM, QUICK, cpu), more, 2, 14)
     assert len(state(third)["rows"]) == 7

@@ -12,7 +12,7 @@ import pytest
 from tvm_samples import CONV, CUDA, LARGE, all_timed, problem
 
 from abtune.configurations import ASYNC, MAINLINE, RANDOM, Configuration
-from abtune.measure.plan.trials import History
+from abtune.measure.plan.records import History
 from abtune.shapes import Conv2d, Gemm, Shape
 
 pytestmark = pytest.mark.filterwarnings("default")  # what TVM and XGBoost warn of is theirs

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.signal import correlate
 
-from abtune.measure.tvm.reference import expected_output, random_inputs, relative_error
+from abtune.measure.tvm.time_kernel import expected_output, random_inputs, relative_error
 from abtune.shapes import PRESETS, Conv2d, Gemm
 
 CONVOLUTIONS = [

@@ -13,7 +13,7 @@ from tvm_samples import problem
 
 from abtune.configurations import EVOLUTIONARY, RANDOM
 from abtune.dataset.schema import TrialStatus
-from abtune.measure.plan.trials import Candidate, History, Trial
+from abtune.measure.plan.records import Candidate, History, Trial
 from abtune.shapes import Gemm
 
 pytestmark = pytest.mark.filterwarnings("default")  # what TVM and XGBoost warn of is theirs
@@ -75,7 +75,7 @@ def test_a_cost_model_that_was_put_away_learns_the_same(room: Any, cpu: str) -> 
     candidates, *_ = room.propose.propose(problem(GEMM, RANDOM, cpu), History.empty(), 2 * COUNT, 1)
     context = room.search_context.search_context(problem(GEMM, QUICK, cpu), 1)
     workload = ms.database.Workload(context.mod)
-    learn, save = room.cost_model.learn, room.cost_model.save_model
+    learn, save = room.propose.learn, room.propose.save_model
     parts = candidates[:COUNT], candidates[COUNT : COUNT + 4], candidates[COUNT + 4 :]
     lessons = [tuple(map(timed, part)) for part in parts]  # of four it notes the times, but does not train
     living = ms.cost_model.XGBModel(num_tuning_cores=1)
@@ -141,7 +141,7 @@ def test_later_iterations_leave_out_what_was_tried(room: Any, cpu: str) -> None:
     history = (
         History.empty().proposed((), cost_model=b"", seconds=0.0).tried(tuple(map(timed, old)), seconds=0.0)
     )
-    workload = ms.database.Workload(room.tensor_programs.tensor_program(GEMM))
+    workload = ms.database.Workload(room.load_tvm.tensor_program(GEMM))
     database = ms.database.MemoryDatabase()
     for trial in history.trials:
         trace, _, *rest = trial.candidate.record

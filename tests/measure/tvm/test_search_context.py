@@ -18,7 +18,7 @@ from tvm_samples import (
 
 from abtune.configurations import RANDOM
 from abtune.errors import InputError, TargetError
-from abtune.measure.plan.trials import History
+from abtune.measure.plan.records import History
 from abtune.measure.workers.winner_tasks import ERROR_LIMIT
 
 pytestmark = pytest.mark.filterwarnings("default")  # what TVM and XGBoost warn of is theirs

@@ -16,7 +16,7 @@ from tvm_samples import (
 
 from abtune.configurations import RANDOM
 from abtune.measure.plan.problem import Timing
-from abtune.measure.plan.trials import Candidate, History
+from abtune.measure.plan.records import Candidate, History
 from abtune.measure.workers.winner_tasks import ERROR_LIMIT
 from abtune.shapes import Gemm
 

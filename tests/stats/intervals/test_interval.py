@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+from noise_kinds import ALIKE, Array
 from scipy import stats
 
-from abtune.simulate.noise_kinds import ALIKE, Array
 from abtune.stats.estimates import Interval, standard_error, welch
 from abtune.stats.intervals.percentile import expanded_percentile
 from abtune.stats.two_sample import TwoSample

@@ -5,13 +5,12 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from noise_kinds import ALIKE, Array
 from scipy import stats
 
-from abtune.simulate.noise_kinds import ALIKE, Array
 from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import Interval, median_error
 from abtune.stats.intervals.interval_methods import METHODS, methods_for
-from abtune.stats.testing.significance import permutation_test
 from abtune.stats.two_sample import TwoSample
 
 NAMES = [(name, estimand) for (estimand, name), method in METHODS.items() if not method.paired]
@@ -52,13 +51,12 @@ def bootstrapped(first: Array, second: Array, method: str, statistic) -> tuple[f
     return found.low, found.high
 
 
-@pytest.mark.parametrize("method", ["percentile", "bca"])
 @pytest.mark.parametrize(("n", "m"), [(5, 5), (10, 10), (7, 12)])
-def test_bootstraps_agree_with_scipy(method: str, n: int, m: int) -> None:
-    """Percentile and BCa bounds are those that scipy's resamples approach."""
+def test_bootstraps_agree_with_scipy(n: int, m: int) -> None:
+    """Percentile bounds are those that scipy's resamples approach."""
     first, second = sample(n, m, shapes=1)
-    ours = interval(method, first, second)
-    oracle = bootstrapped(first[0], second[0], method, np.mean)
+    ours = interval("percentile", first, second)
+    oracle = bootstrapped(first[0], second[0], "percentile", np.mean)
     np.testing.assert_allclose([ours.low[0], ours.high[0]], oracle, atol=0.012 * np.ptp(oracle))
 
 
@@ -104,24 +102,10 @@ def test_bootstrap_t_agrees_with_resampling_by_hand(n: int, m: int) -> None:
     np.testing.assert_allclose([ours.low[0], ours.high[0]], expected, atol=0.03 * (high - low) * scale)
 
 
-@pytest.mark.parametrize(("n", "m"), [(5, 5), (7, 7), (4, 7), (9, 5)])
-def test_inversion_is_dual_to_the_test(n: int, m: int) -> None:
-    """Shifts just inside the interval are kept by the permutation test, those just outside rejected."""
-    first, second = sample(n, m)
-    found = interval("permutation", first, second)
-    step = 1e-5 * (found.high - found.low)
-    for bound, sign in ((found.low, 1), (found.high, -1)):
-        for side, kept in ((1, True), (-1, False)):
-            shift = (bound + side * sign * step)[:, np.newaxis]
-            p = permutation_test(TwoSample.without_floor(first - shift, second), rng=generator())
-            assert ((p > 0.05) == kept).all()
-
-
 def swapped_cases() -> Iterator[object]:
-    """Every method with equal and unequal numbers of seeds; what takes long is slow."""
+    """Every method with equal and unequal numbers of seeds."""
     for (name, estimand), (n, m) in itertools.product(NAMES, [(3, 7), (5, 5), (10, 10), (12, 6), (11, 11)]):
-        slow = name == "permutation" and n + m > 10
-        yield pytest.param(name, estimand, n, m, marks=[pytest.mark.slow] if slow else [])
+        yield pytest.param(name, estimand, n, m)
 
 
 @pytest.mark.parametrize(("name", "estimand", "n", "m"), list(swapped_cases()))

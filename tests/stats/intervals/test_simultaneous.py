@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from noise_kinds import ALIKE, Array, lognormal, skewed
 from scipy import stats
 
-from abtune.simulate.noise_kinds import ALIKE, Array, lognormal, skewed
 from abtune.stats.estimates import conservative_welch, quantile, standard_error
 from abtune.stats.intervals.bootstrap_t import (
     RESAMPLES,

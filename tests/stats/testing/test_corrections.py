@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
-from abtune.stats.testing.corrections import CORRECTIONS
+from abtune.stats.testing.difference_tests import CORRECTIONS
 from abtune.stats.testing.step_procedures import benjamini_hochberg, holm
 
 P_VALUES = st.lists(st.floats(1e-12, 1), min_size=1, max_size=40)

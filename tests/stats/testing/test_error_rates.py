@@ -9,10 +9,10 @@ import math
 import numpy as np
 import pytest
 from closed_forms import equivalence_test, welch_test
+from noise_kinds import ALIKE, Noise, lognormal, skewed
 
 from abtune.compare.settings import Settings
-from abtune.compare.tests import run_tests
-from abtune.simulate.noise_kinds import ALIKE, Noise, lognormal, skewed
+from abtune.compare.statistics import run_tests
 from abtune.stats.estimates import conservative_welch, welch
 from abtune.stats.intervals.percentile import expanded_percentile
 from abtune.stats.testing.significance import equivalence_p, permutation_test, split_share

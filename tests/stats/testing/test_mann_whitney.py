@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from noise_kinds import tied
 from scipy import stats
 
-from abtune.simulate.noise_kinds import tied
-from abtune.stats.testing.robust_tests import mann_whitney_test
+from abtune.stats.testing.sign_flips import mann_whitney_test
 from abtune.stats.two_sample import TwoSample
 
 pair = TwoSample.without_floor

@@ -4,9 +4,9 @@ import itertools
 
 import numpy as np
 import pytest
+from noise_kinds import ALIKE, Array
 
-from abtune.simulate.noise_kinds import ALIKE, Array
-from abtune.stats.testing.max_t import max_t
+from abtune.stats.testing.step_procedures import max_t
 from abtune.stats.two_sample import TwoSample
 
 pair = TwoSample.without_floor

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from noise_kinds import Array
 from scipy import stats
 
-from abtune.simulate.noise_kinds import Array
 from abtune.stats.estimates import median_error
-from abtune.stats.testing.robust_tests import median_permutation_test
+from abtune.stats.testing.sign_flips import median_permutation_test
 from abtune.stats.two_sample import TwoSample
 
 

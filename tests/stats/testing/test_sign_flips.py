@@ -5,9 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
-from abtune.stats.testing.max_t import max_t
 from abtune.stats.testing.sign_flips import MOST_COUNTED, sign_flip_test
 from abtune.stats.testing.significance import split_share
+from abtune.stats.testing.step_procedures import max_t
 from abtune.stats.two_sample import TwoSample
 
 NAN = float("nan")

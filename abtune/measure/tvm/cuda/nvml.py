@@ -10,20 +10,11 @@ from typing import Any, NamedTuple
 
 
 class DeviceState(NamedTuple):
-    """The state of a GPU at one moment; NaN where it cannot be read.
+    """The state of a GPU at one moment; NaN where it cannot be read."""
 
-    Attributes
-    ----------
-    sm_clock : float
-        Clock of the multiprocessors, MHz.
-    temperature : float
-        Temperature, degC.
-    throttle_reasons : float
-        Reasons that the clock is not higher: the sum of NVML's ``nvmlClocksEventReason`` bits.
-    """
-
-    sm_clock: float
-    temperature: float
+    sm_clock: float  # clock of the multiprocessors, MHz
+    temperature: float  # temperature, degC
+    # reasons that the clock is not higher: the sum of NVML's ``nvmlClocksEventReason`` bits
     throttle_reasons: float
 
 

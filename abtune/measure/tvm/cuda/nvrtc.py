@@ -66,15 +66,7 @@ def why_no_gpu() -> str:
 
 
 def compile_cubin(code: str, arch: str) -> bytes | None:
-    """Return the machine code of CUDA source, or None if only TVM's own call can compile it.
-
-    Parameters
-    ----------
-    code : str
-        CUDA source as TVM generates it.
-    arch : str
-        Architecture, such as ``"sm_90"``.
-    """
+    """Return the machine code of CUDA source, or None if only TVM's own call can compile it."""
     if os.environ.get("ABTUNE_TVM_NVRTC") == "1":
         return None
     try:

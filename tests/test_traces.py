@@ -12,10 +12,19 @@ import pytest
 import abtune
 from abtune.configurations import ASYNC, MAINLINE, Configuration
 from abtune.errors import DatasetError
-from abtune.traces.allowed import require_allowed
-from abtune.traces.carry_over import adopted
-from abtune.traces.pipelines import PREFIX, STAGES, pipeline_stage, with_pipeline, without_pipeline
-from abtune.traces.trace import Instruction, Trace, read_trace, write_trace
+from abtune.traces import (
+    PREFIX,
+    STAGES,
+    Instruction,
+    Trace,
+    adopted,
+    pipeline_stage,
+    read_trace,
+    require_allowed,
+    with_pipeline,
+    without_pipeline,
+    write_trace,
+)
 
 
 def winners(config: str) -> Iterator[Any]:

@@ -8,7 +8,7 @@ from scipy import stats
 from statsmodels.stats.meta_analysis import combine_effects
 from statsmodels.stats.oneway import anova_oneway
 
-from abtune.stats.shapes.across_shapes import heterogeneity, placements
+from abtune.stats.across_shapes import heterogeneity, placements
 from abtune.stats.two_sample import TwoSample
 
 EFFECT = np.array([0.02, 0.11, 0.07, 0.31, -0.05])

@@ -19,9 +19,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from single_run_tables import shapes_covered
 
-from abtune.simulate.single_runs import shapes_covered
-from abtune.stats.shapes.shape_sample import Estimate, noise_bound, sign, signed_rank, student
+from abtune.stats.across_shapes import Estimate, noise_bound, sign, signed_rank, student
 
 X = np.array([0.061, 0.039, -0.012, 0.121, 0.094, 0.2, -0.031, 0.35, 0.011, 0.077])
 ESTIMATES = (student, signed_rank, sign)

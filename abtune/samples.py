@@ -1,18 +1,20 @@
-"""From a dataset to samples: one value a seed and configuration, and what was lost on the way."""
+"""From a dataset to samples: one value a seed and configuration, transfers, and what was lost on the way."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from abtune.dataset.schema import RunStatus, TrialStatus, is_paired
-from abtune.stats.best_of import best_of, best_of_floor
+from abtune.dataset.schema import RunStatus, TransferStatus, TrialStatus, is_paired
 from abtune.stats.estimand import Estimand
 from abtune.stats.two_sample import Floats, Integers, TwoSample
-from abtune.stats.variance import mean_of_known, moments, seed_values
+from abtune.stats.variance import best_of, best_of_floor, mean_of_known, moments, seed_values
+from abtune.text import percent
 
 # Attribute of a dataset that has, in place of the winners, the best of so many first trials of each search.
 AT_TRIALS = "at_trials"
@@ -54,7 +56,6 @@ def extract_both(dataset: xr.Dataset, baseline: str, candidate: str) -> tuple[Sa
 
 
 def _only(dataset: xr.Dataset, whole: npt.NDArray[np.bool_]) -> xr.Dataset:
-    """Return the dataset without the timings of incomplete pairs."""
     kept = xr.DataArray(whole, dims=("shape", "seed"))
     return dataset.assign(latency=dataset["latency"].where(kept).transpose(*dataset["latency"].dims))
 
@@ -112,18 +113,13 @@ def two_sample(baseline: Samples, candidate: Samples) -> TwoSample:
 
 
 def keep_best(sides: tuple[Samples, Samples], estimand: Estimand) -> tuple[Samples, Samples]:
-    """Return both sides with the pseudo-values of the best of k in place of the seeds' values.
-
-    So the best of k is analysed as means are. Shapes with too few seeds have no values. Unchanged where no
-    best is kept.
-    """
+    """Return both sides with the pseudo-values of the best of k in place of the seeds' values."""
     if estimand.searches == 1:
         return sides
     return _keep_best(sides[0], estimand), _keep_best(sides[1], estimand)
 
 
 def _keep_best(side: Samples, estimand: Estimand) -> Samples:
-    """Return one side."""
     k, enough = estimand.searches, side.n >= estimand.seeds
     value = np.where(enough[:, np.newaxis], best_of(side.value, k), np.nan)
     kept, floor = moments(value), best_of_floor(side.floor, side.n, k)
@@ -152,3 +148,142 @@ def _geometric_mean(latency: Floats, mean_log: Floats) -> Floats:
 
 def _count(which: npt.NDArray[np.bool_]) -> Integers:
     return np.count_nonzero(which, axis=1).astype(np.int64)
+
+
+LOST = (TrialStatus.BUILD_FAILED, TrialStatus.RUN_FAILED, TrialStatus.TIMED_OUT)
+# Shares of lost trials that differ by less are not worth a line in every report.
+_WORTH_SAYING = 0.005
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trials:
+    """Outcomes of the trials of one configuration."""
+
+    config: str  # its name
+    tried: int  # trials that were made
+    by_status: Mapping[str, int]  # trials by ``ok``, ``build_failed``, ``run_failed``, ``timed_out``
+    lost_share: float  # those that were not ok over those tried; NaN without any
+
+
+def count_trials(dataset: xr.Dataset, config: str) -> Trials | None:
+    """Count the outcomes of the trials of a configuration; None where the dataset does not say."""
+    if "trial_status" not in dataset:
+        return None
+    found = dataset["trial_status"].sel(config=[config]).values  # a list: a name alone loads dask
+    if np.any(found == TrialStatus.UNKNOWN):
+        return None
+    kinds = (TrialStatus.OK, *LOST)
+    by_status = {kind.name.lower(): int(np.count_nonzero(found == kind)) for kind in kinds}
+    tried = sum(by_status.values())
+    lost = tried - by_status["ok"]
+    return Trials(
+        config=config, tried=tried, by_status=by_status, lost_share=lost / tried if tried else float("nan")
+    )
+
+
+def about_lost_trials(dataset: xr.Dataset, baseline: str, candidate: str) -> list[str]:
+    """Say where one side lost a larger share of its trials than the other."""
+    sides = [count_trials(dataset, config) for config in (baseline, candidate)]
+    known = [side for side in sides if side is not None and side.tried]
+    if len(known) < 2:
+        return []
+    less, more = sorted(known, key=lambda side: side.lost_share)
+    if more.lost_share - less.lost_share < _WORTH_SAYING:
+        return []
+    return [
+        f"{_percent(more.lost_share)} of {more.config}'s trials failed ({less.config}: "
+        f"{_percent(less.lost_share)}), so {more.config} had fewer candidates to choose from."
+    ]
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g}%" if share else "none"
+
+
+# Bits of NVML's nvmlClocksEventReason that slow a kernel down; idle and fixed clocks are not among them.
+# https://docs.nvidia.com/deploy/nvml-api/group__nvmlClocksEventReasons.html
+_REASONS = {
+    0x04: "power cap",
+    0x08: "hardware slowdown",
+    0x20: "software thermal limit",
+    0x40: "hardware thermal limit",
+    0x80: "power brake",
+}
+
+
+def about_throttling(dataset: xr.Dataset, baseline: str, candidate: str) -> list[str]:
+    """Say which share of each side's rounds the GPU was held back in, and by what."""
+    if "throttle_reasons" not in dataset:
+        return []
+    rounds = (dataset["throttle_reasons"].sel(config=[name]).values.ravel() for name in (baseline, candidate))
+    sides = [values[np.isfinite(values)].astype(np.int64) for values in rounds]
+    shares = [float(np.mean((bits & sum(_REASONS)) != 0)) if bits.size else 0.0 for bits in sides]
+    if not any(shares):
+        return []
+    every = np.bitwise_or.reduce(np.concatenate(sides))
+    reasons = ", ".join(name for bit, name in _REASONS.items() if every & bit)
+    return [
+        f"The GPU held its clock down ({reasons}) in {percent(shares[0])} of the rounds of {baseline} and in "
+        f"{percent(shares[1])} of those of {candidate}."
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transfers:
+    """The schedules that the searches of one configuration found, timed under two configurations."""
+
+    origin: str  # the configuration whose searches found them
+    # (shapes, seeds), log seconds: mean over rounds of the median log latency, built as either; NaN without a
+    # timing
+    baseline: Floats
+    candidate: Floats
+    # (shapes,): standard deviation that measuring gives the difference of two such values; NaN where unknown
+    error: Floats
+    # (shapes, seeds): hash of the schedule as its own configuration builds it; empty without one
+    schedule: npt.NDArray[np.object_]
+    # (shapes, seeds): :class:`~abtune.dataset.schema.TransferStatus` under the other configuration
+    status: Integers
+
+
+def has_transfers(dataset: xr.Dataset) -> bool:
+    """Return whether winners were rebuilt under other configurations."""
+    return "transfer_latency" in dataset
+
+
+def extract_transfers(dataset: xr.Dataset, origin: str, baseline: str, candidate: str) -> Transfers:
+    """Return the schedules that one configuration found, under both."""
+    if origin not in dataset["origin"].values:
+        none = {"transfer_status": TransferStatus.MISSING, "transfer_kernel": ""}
+        dataset = dataset.reindex(origin=[origin], fill_value=none)
+    other = candidate if origin == baseline else baseline
+    logs = (np.log(_latency(dataset, origin, config)) for config in (baseline, candidate))
+    sides = [seed_values(values) for values in logs]
+    variances = np.concatenate([side.measurement_variance for side in sides], axis=1)
+    return Transfers(
+        origin=origin,
+        baseline=sides[0].value,
+        candidate=sides[1].value,
+        error=np.sqrt(2 * moments(variances).mean),
+        schedule=_hashes(dataset, origin),
+        status=_values(dataset, "transfer_status", origin, other).astype(np.int64),
+    )
+
+
+def _values(dataset: xr.Dataset, name: str, origin: str, config: str) -> npt.NDArray[Any]:
+    """Return a variable of the schedules of one configuration as another builds them, by shape and seed."""
+    found = dataset[name].sel(origin=[origin], config=[config])  # lists: a name alone loads dask
+    return found.transpose("shape", "config", "origin", "seed", ...).values[:, 0, 0]
+
+
+def _latency(dataset: xr.Dataset, origin: str, config: str) -> Floats:
+    seconds = _values(dataset, "transfer_latency", origin, config)
+    status = _values(dataset, "transfer_status", origin, config)
+    fits = (status == TransferStatus.OK) | (status == TransferStatus.SAME_KERNEL)
+    return np.where(fits[:, :, np.newaxis, np.newaxis], seconds.astype(np.float64), np.nan)
+
+
+def _hashes(dataset: xr.Dataset, origin: str) -> npt.NDArray[np.object_]:
+    """Return the hashes of the kernels that the runs of a configuration won with."""
+    if "transfer_kernel" not in dataset:
+        return np.full((dataset.sizes["shape"], dataset.sizes["seed"]), "", dtype=object)
+    return _values(dataset, "transfer_kernel", origin, origin).astype(object)

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from noise_kinds import Array, Noise, lognormal, skewed
 
-from abtune.simulate.noise_kinds import Array, Noise, lognormal, skewed
-from abtune.stats.borrowed import LentVariance, lend_variance, predictive_interval
+from abtune.stats.across_shapes import signed_rank, student
 from abtune.stats.estimates import Interval
-from abtune.stats.shapes.shape_sample import signed_rank, student
+from abtune.stats.moderated import LentVariance, lend_variance, predictive_interval
 
 SHAPES, LEVEL = 29, 0.95
 # Noise of standard deviation 1, which each shape scales by its own.

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from statsmodels.stats.power import TTestIndPower
 
-from abtune.stats.design.detect import (
+from abtune.stats.estimates import conservative_welch
+from abtune.stats.testing.design import (
     MOST_SEEDS,
     Design,
     Requirement,
@@ -17,7 +18,6 @@ from abtune.stats.design.detect import (
     seeds_needed,
     smallest_p,
 )
-from abtune.stats.estimates import conservative_welch
 from abtune.stats.testing.significance import difference_p, permutation_test, split_share
 from abtune.stats.two_sample import TwoSample
 

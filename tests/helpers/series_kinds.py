@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-
-from abtune.simulate.noise_kinds import Array, Noise
+from noise_kinds import Array, Noise
 
 
 def autoregressive(correlation: float) -> Noise:

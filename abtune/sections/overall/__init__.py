@@ -1,1 +1,0 @@
-"""All shapes together."""

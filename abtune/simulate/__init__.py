@@ -1,1 +1,0 @@
-"""Made-up data with known truth, which methods are calibrated on."""

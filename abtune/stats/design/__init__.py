@@ -1,1 +1,0 @@
-"""What a design can show: smallest p, detectable boost, seeds needed, interim looks."""

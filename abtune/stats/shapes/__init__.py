@@ -1,1 +1,0 @@
-"""Shapes as a sample: whether they differ, and what they say about shapes like them."""

@@ -1,0 +1,245 @@
+"""Schedule traces as data: read, checked, rewritten and carried over to another configuration, without TVM.
+
+MetaSchedule writes a trace as JSON: a list of instructions ``[name, inputs, attributes, outputs]`` and a list
+of decisions ``[number of an instruction, decision]``. The number ties a decision to its place, so that an
+edit has to renumber. Here a decision stays with its instruction, and the JSON is made anew from both.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from abtune.configurations import Configuration, import_attribute
+from abtune.errors import AbtuneError, DatasetError, InputError
+
+# Behind this instruction stand the marks of the postprocessors, which depend on the target.
+POSTPROCESSING = "EnterPostproc"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instruction:
+    """One step of a schedule."""
+
+    name: str  # what it does, such as ``"Split"``
+    # names of blocks, loops and variables (``"b0"``, ``"l3"``, ``"v7"``); inputs also plain values
+    inputs: tuple[Any, ...]
+    attributes: tuple[Any, ...]  # plain values
+    outputs: tuple[str, ...]
+    decision: Any = None  # the sampled value; None for an instruction that samples nothing
+
+    @property
+    def annotation(self) -> str:
+        """The key that it annotates with; empty if it annotates nothing."""
+        return str(self.attributes[0]) if self.name == "Annotate" else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """The steps of one schedule, in order."""
+
+    instructions: tuple[Instruction, ...]
+
+    def annotated(self, key: str) -> Iterator[Instruction]:
+        """Yield the instructions that annotate with a key."""
+        return (step for step in self.instructions if step.annotation == key)
+
+    def before_postprocessing(self) -> Trace:
+        """Return the part that does not depend on the target."""
+        names = [step.name for step in self.instructions]
+        end = names.index(POSTPROCESSING) if POSTPROCESSING in names else len(names)
+        return Trace(instructions=self.instructions[:end])
+
+    def values(self) -> dict[str, Any]:
+        """Return the sampled values by the names of their variables."""
+        sampled: dict[str, Any] = {}
+        for step in self.instructions:
+            if step.name == "SamplePerfectTile":
+                sampled.update(zip(step.outputs, step.decision, strict=True))
+            elif step.name == "SampleCategorical":
+                sampled[step.outputs[0]] = step.attributes[0][step.decision]
+        return sampled
+
+
+def read_trace(value: object) -> Trace:
+    """Return the trace that a JSON value holds."""
+    try:
+        steps, decisions = json.loads(value) if isinstance(value, str) else value  # type: ignore[misc]
+        decided = {int(number): decision for number, decision in decisions}
+        instructions = tuple(
+            Instruction(
+                name=str(name),
+                inputs=tuple(inputs),
+                attributes=tuple(attributes),
+                outputs=tuple(outputs),
+                decision=decided.get(number),
+            )
+            for number, (name, inputs, attributes, outputs) in enumerate(steps)
+        )
+    except (TypeError, ValueError, RecursionError):
+        raise DatasetError("a winner holds something that is no schedule trace") from None
+    return Trace(instructions=instructions)
+
+
+def write_trace(trace: Trace) -> list[Any]:
+    """Return a trace as JSON value: the inverse of :func:`read_trace`."""
+    steps = [
+        [step.name, list(step.inputs), list(step.attributes), list(step.outputs)]
+        for step in trace.instructions
+    ]
+    numbered = enumerate(trace.instructions)
+    return [steps, [[number, step.decision] for number, step in numbered if step.decision is not None]]
+
+
+def fresh_loop(instructions: Iterable[Instruction]) -> str:
+    """Return a name for a loop that no instruction uses."""
+    used = {name for step in instructions for name in step.outputs}
+    return next(name for number in range(len(used) + 1) if (name := f"l_{number}") not in used)
+
+
+# A trace can link code into a kernel (``pragma_import_llvm``) or call intrinsics that do. So only what
+# MetaSchedule's own design spaces write is applied, as seen in TVM 0.27.
+INSTRUCTIONS = frozenset(
+    {
+        "Annotate",
+        "Bind",
+        "CacheRead",
+        "CacheWrite",
+        "ComputeAt",
+        "ComputeInline",
+        "DecomposeReduction",
+        "EnterPostproc",
+        "Fuse",
+        "GetChildBlocks",
+        "GetConsumers",
+        "GetLoops",
+        "GetProducers",
+        "GetSBlock",
+        "Parallel",
+        "RFactor",
+        "Reorder",
+        "ReverseComputeAt",
+        "ReverseComputeInline",
+        "SampleCategorical",
+        "SampleComputeLocation",
+        "SamplePerfectTile",
+        "Split",
+        "Unannotate",
+        "Unroll",
+        "Vectorize",
+    }
+)
+ANNOTATIONS = frozenset({"pragma_auto_unroll_max_step", "pragma_unroll_explicit"})
+PREFIXES = ("meta_schedule.", "software_pipeline_")
+
+
+def require_allowed(trace: Trace) -> None:
+    """Check that a trace does nothing but what MetaSchedule's own design spaces do."""
+    for refused in _refused(trace):
+        raise DatasetError(
+            f"the winner's trace has {refused}, which no design space of MetaSchedule writes; it is not "
+            "applied"
+        )
+
+
+def _refused(trace: Trace) -> Iterator[str]:
+    for step in trace.instructions:
+        if step.name not in INSTRUCTIONS:
+            yield f"the instruction {step.name!r}"
+        key = step.annotation
+        if key and key not in ANNOTATIONS and not key.startswith(PREFIXES):
+            yield f"the annotation {key!r}"
+
+
+PREFIX = "software_pipeline_"
+COPY = "meta_schedule.cooperative_fetch"
+# The stage of the computation, by which MetaSchedule's two pipelines differ: 4 and 5 stages in flight.
+STAGES = (2, 3)
+
+
+def pipeline_stage(trace: Trace) -> int | None:
+    """Return the stage of the computation in the pipeline of a schedule; None if it has no pipeline."""
+    for step in trace.annotated(f"{PREFIX}stage"):
+        return int(step.inputs[1][-1])
+    return None
+
+
+def without_pipeline(trace: Trace) -> Trace:
+    """Return the schedule without its pipeline, the same if it has none."""
+    marked = {step.inputs[0] for step in trace.instructions if step.annotation.startswith(PREFIX)}
+    kept = tuple(
+        step
+        for step in trace.instructions
+        if not step.annotation.startswith(PREFIX) and not _only_makes(step, marked)
+    )
+    return Trace(instructions=kept)
+
+
+def with_pipeline(trace: Trace, stage: int) -> Trace | None:
+    """Return the schedule with a pipeline whose computation is at a stage, in place of any it has."""
+    plain = without_pipeline(trace)
+    steps = plain.instructions
+    copies = [number for number, step in enumerate(steps) if step.annotation == COPY]
+    place = copies[-1] + 1 if copies else 0
+    # Splits behind the copies are those of postprocessors.
+    reductions = [step.outputs[0] for step in steps[:place] if _splits_reduction(step)]
+    if not reductions:
+        return None
+    pipeline = tuple(_pipeline(reductions, fresh_loop(steps), stage))
+    return Trace(instructions=(*steps[:place], *pipeline, *steps[place:]))
+
+
+def _only_makes(step: Instruction, loops: set[str]) -> bool:
+    """Return whether an instruction fuses loops for nothing but a pipeline."""
+    return step.name == "Fuse" and set(step.outputs) <= loops
+
+
+def _splits_reduction(step: Instruction) -> bool:
+    """Return whether an instruction tiles a reduction, which MetaSchedule splits in three."""
+    return step.name == "Split" and len(step.outputs) == 3
+
+
+def _pipeline(reductions: list[str], loop: str, stage: int) -> Iterator[Instruction]:
+    """Yield what MetaSchedule's own rule writes: two copies at stage 0, the computation at a later one."""
+    yield Instruction(name="Fuse", inputs=tuple(reductions), attributes=(1,), outputs=(loop,))
+    for key, value in (("stage", [0, 0, stage]), ("order", [0, 1, 2]), ("async_stages", [0])):
+        yield Instruction(name="Annotate", inputs=(loop, value), attributes=(f"{PREFIX}{key}",), outputs=())
+
+
+def carry_over(config: Configuration, trace: Trace) -> list[Trace]:
+    """Return the variants of a schedule that a configuration would build."""
+    if not config.transfer:
+        return [trace]
+    function = import_attribute(config.transfer)
+    try:
+        variants = [read_trace(variant) for variant in function(write_trace(trace))]
+    except AbtuneError as error:
+        raise InputError(f"{config.transfer} returned no list of traces: {error}") from None
+    except Exception as error:
+        raise InputError(
+            f"{config.transfer} failed ({type(error).__name__}: {error}); it takes a trace as JSON and "
+            "returns a list of traces"
+        ) from error
+    return variants
+
+
+def adopted(config: Configuration, trace: Trace) -> list[Trace]:
+    """Return the variants of a schedule that a configuration could have found."""
+    skipped = config.skipped_annotation
+    is_outside = (skipped and any(trace.annotated(skipped))) or (config.space and config.transfer)
+    as_it_is = [] if is_outside else [trace]
+    carried = carry_over(config, trace) if config.transfer else []
+    return as_it_is + [variant for variant in carried if variant not in as_it_is]
+
+
+def synchronous(trace: list[Any]) -> list[list[Any]]:
+    """Return the schedule without its software pipeline."""
+    return [write_trace(without_pipeline(read_trace(trace)))]
+
+
+def asynchronous(trace: list[Any]) -> list[list[Any]]:
+    """Return the schedule with each of MetaSchedule's software pipelines, if it can have one."""
+    variants = (with_pipeline(read_trace(trace), stage) for stage in STAGES)
+    return [write_trace(variant) for variant in variants if variant is not None]

@@ -1,1 +1,0 @@
-"""Schedule traces as data: read, rewritten and checked without TVM."""
