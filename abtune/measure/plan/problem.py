@@ -160,7 +160,7 @@ class Workplace:
 
 
 def machine_load(cores: int) -> float | None:
-    """Return how many processes ran or waited in the last minute where we have so many cores; or None.
+    """Return how many processes ran or waited in the last minute, on average; None if unknown.
 
     A container sees the load of its whole host, so what the other cores of the host can take is left out.
     """
