@@ -85,7 +85,7 @@ def cli(ctx: click.Context) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command line (by default that of the process), and return its exit code."""
+    """Run a command line, by default that of the process, and return its exit code."""
     open_missing_streams()
     try:
         return _run(argv)

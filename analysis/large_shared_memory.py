@@ -30,7 +30,7 @@ from abtune.dataset.schema import TransferStatus
 from abtune.traces import Trace, asynchronous, read_trace, write_trace
 
 DATA = Path(__file__).resolve().parent.parent / "data"
-# Seconds, of which a winner gets ten times as many. The compiler takes minutes for a few unrolled kernels.
+# Seconds to build a candidate; a winner gets ten times as many. Unrolled kernels take the compiler minutes.
 BUILD_TIMEOUT = 4.0
 
 DYNAMIC = Configuration(

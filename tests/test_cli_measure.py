@@ -11,7 +11,7 @@ from running import Run
 from sweeping import run_sweep
 
 import abtune
-from abtune.measure.plan.problem import TargetFacts
+from abtune.measure.plan.workplace import TargetFacts
 from abtune.measure.store.store import Store
 
 pytestmark = pytest.mark.usefixtures("empty_folder", "fake")

@@ -19,7 +19,7 @@ import abtune
 from abtune.cli import main
 from abtune.commands.common.output import Bar, progress_for
 from abtune.errors import TargetError
-from abtune.measure.plan.problem import TargetFacts
+from abtune.measure.plan.workplace import TargetFacts
 
 GPU = TargetFacts(
     kind="cuda",
@@ -120,6 +120,21 @@ def test_a_dry_run_says_what_would_be_done(
     assert (outcome.code, outcome.err) == (0, "")
     assert_golden(f"sweep-dry-run-{name}.txt", outcome.out)
     assert files() == []
+
+
+@pytest.mark.parametrize(("load", "said"), [(0.4, 0), (6.0, 1)])
+def test_a_busy_machine_is_said(
+    run: Run, cpu: None, monkeypatch: pytest.MonkeyPatch, load: float, said: int
+) -> None:
+    """Other programs slow a sweep down and make timings of a CPU noisy; the cost counts them."""
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    monkeypatch.setattr("os.getloadavg", lambda: (load, 0.0, 0.0))
+    lines = run(*QUICK, "--cores", "2", "--dry-run").out.splitlines()
+    busy = [line for line in lines if line.startswith("busy ")]
+    wanted = (
+        "6.0 processes wanted these 2 cores; searches give way to them; timings of this CPU will be noisy"
+    )
+    assert [line.endswith(wanted) for line in busy] == [True] * said
 
 
 @pytest.mark.parametrize(("seeds", "can"), [(4, False), (5, True)])

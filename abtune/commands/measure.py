@@ -67,7 +67,7 @@ def measure(dataset: str, out: Path, **options: Any) -> int:
     from abtune.commands.common.output import progress_for
     from abtune.configurations import find_configuration
     from abtune.errors import StoreError
-    from abtune.measure.plan.problem import require_kind
+    from abtune.measure.plan.workplace import require_kind
     from abtune.measure.store.from_dataset import settings_from_dataset
     from abtune.measure.store.store import Store
     from abtune.measure.sweep.run_sweep import Remeasurement, remeasure

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from abtune.measure.plan.plan import Plan
-    from abtune.measure.plan.problem import Workplace
+    from abtune.measure.plan.workplace import Workplace
     from abtune.measure.store.store import Store
     from abtune.measure.sweep.run_sweep import Outcome
     from abtune.stats.testing.design import Look

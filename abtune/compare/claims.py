@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from abtune.compare.overall import FEWEST_OF_KIND
 from abtune.compare.results import Aggregate, Claim, Comparison, Overall, Verdict, Worst
 from abtune.compare.settings import Settings
 from abtune.stats.across_shapes import at_least
@@ -26,7 +27,6 @@ FASTER, NOT_SLOWER, SLOWER = "faster", "not slower", "slower"
 TOLERANCES = (0.02, 0.05, 0.1)
 # A shape with fewer pairs is counted by its verdict alone: too few seeds show what shapes share.
 FEWEST_PAIRS = 5
-_FEW = 3  # fewer shapes say little of others
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +129,7 @@ def _to_expect(overall: Overall, settings: Settings) -> str:
         f"{name} {percent_cell(line.boost, 1)}% ({limit_cell(line.boost_low, 1)} to "
         f"{limit_cell(line.boost_high, 1)})".strip()
         for name, line in known.items()
-        if line.shapes >= _FEW and not math.isnan(line.boost_low)
+        if line.shapes >= FEWEST_OF_KIND and not math.isnan(line.boost_low)
     ]
     if not found:
         return ""

@@ -47,7 +47,7 @@ THESE = "geometric mean over exactly these shapes (error from the seeds)"
 THESE_PAIRS = THESE.replace("seeds", "pairs")
 WINS = "chance that a run of the candidate beats one of the baseline, mean over these shapes"
 WINS_OF_PAIRS = "share of the pairs in which the candidate is faster, mean over these shapes"
-_FEWEST_OF_KIND = 3  # two shapes hardly show how much shapes differ
+FEWEST_OF_KIND = 3  # two shapes hardly show how much shapes differ
 _BEST_OF = Estimand.BEST_OF_2, Estimand.BEST_OF_3
 LIKE_THESE = "expected for other shapes of this kind (wider, because shapes differ)"
 
@@ -103,7 +103,7 @@ def overall(runs: tuple[Samples, Samples], workloads: Mapping[str, str], setting
             by_kind=tuple(
                 OfKind(workload=kind, shapes_like_these=like(chosen))
                 for kind, chosen in kinds.items()
-                if len(kinds) > 1 and np.count_nonzero(chosen) >= _FEWEST_OF_KIND
+                if len(kinds) > 1 and np.count_nonzero(chosen) >= FEWEST_OF_KIND
             ),
         ),
         caveats=tuple(caveats),

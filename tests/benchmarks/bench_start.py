@@ -15,7 +15,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from abtune.measure.plan.problem import ONE_THREAD, TVM_MODULE
+from abtune.measure.plan.workplace import ONE_THREAD, TVM_MODULE
 from abtune.measure.workers.child import ChildProcess
 from abtune.measure.workers.fork_server import ForkServer
 

@@ -8,8 +8,9 @@ from typing import Any
 from abtune.configurations import Configuration
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.measure.plan.plan import Plan, Run, make_plan
-from abtune.measure.plan.problem import Settings, TargetFacts, Workplace
+from abtune.measure.plan.problem import Settings
 from abtune.measure.plan.records import Candidate, History, Rounds, RunRecord, Trial, WinnerTimes
+from abtune.measure.plan.workplace import TargetFacts, Workplace
 from abtune.shapes import Gemm, Shape
 
 SMALL = Gemm(m=16, n=16, k=16)

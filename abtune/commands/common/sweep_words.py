@@ -14,8 +14,9 @@ from abtune.text import count, span
 
 if TYPE_CHECKING:
     from abtune.measure.plan.plan import Plan
-    from abtune.measure.plan.problem import Settings, TargetFacts, Workplace
+    from abtune.measure.plan.problem import Settings
     from abtune.measure.plan.records import RunRecord
+    from abtune.measure.plan.workplace import TargetFacts, Workplace
     from abtune.measure.sweep.run_sweep import Outcome
 
 # MetaSchedule's cost model predicts at random in the first iterations.

@@ -13,7 +13,7 @@ from abtune.commands.common.options import Option
 from abtune.measure.plan import defaults
 
 if TYPE_CHECKING:
-    from abtune.measure.plan.problem import Workplace
+    from abtune.measure.plan.workplace import Workplace
 
 # Where and how fast work is done; these options do not change what is done.
 NAMES = ("cores", "scheduler", "rpc_tracker", "rpc_key")
@@ -71,7 +71,7 @@ def workplace_options(cores_help: str) -> Option:
 
 def workplace_of(options: Mapping[str, Any]) -> Workplace:
     """Return the workplace that the options mean, with its target found here or at a cluster."""
-    from abtune.measure.plan.problem import Workplace, machine_load, remote_device, usable_cores
+    from abtune.measure.plan.workplace import Workplace, machine_load, remote_device, usable_cores
     from abtune.measure.workers.find_target import find_target, find_target_at
 
     remote = remote_device(options["rpc_tracker"], options["rpc_key"])

@@ -19,7 +19,7 @@ from abtune.measure.doctor.machine_checks import (
     refused,
 )
 from abtune.measure.plan.plan import Request
-from abtune.measure.plan.problem import TargetFacts, usable_cores
+from abtune.measure.plan.workplace import TargetFacts, usable_cores
 
 
 def diagnose(target: str, out: Path, *, with_trial: bool) -> list[Finding]:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from abtune.dataset.netcdf import place_for
 from abtune.errors import AbtuneError, TargetError
-from abtune.measure.plan.problem import LOAD_PER_CORE, ONE_THREAD, TargetFacts, machine_load
+from abtune.measure.plan.workplace import LOAD_PER_CORE, ONE_THREAD, TargetFacts, machine_load
 from abtune.measure.tvm.cuda import nvrtc
 from abtune.measure.workers.child import Slot
 from abtune.measure.workers.find_target import find_compiler, find_target, require_tvm

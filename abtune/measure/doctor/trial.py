@@ -10,7 +10,7 @@ from dataclasses import replace
 from abtune.errors import AbtuneError
 from abtune.measure.doctor.machine_checks import Finding, ok, problem
 from abtune.measure.plan.plan import Plan
-from abtune.measure.plan.problem import TargetFacts, Workplace
+from abtune.measure.plan.workplace import TargetFacts, Workplace
 from abtune.measure.store.store import Store
 from abtune.measure.sweep.candidates import try_out
 from abtune.measure.sweep.session import Clock

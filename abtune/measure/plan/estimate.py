@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from abtune.measure.plan.plan import Plan, Run
-from abtune.measure.plan.problem import Workplace
 from abtune.measure.plan.records import RunRecord
+from abtune.measure.plan.workplace import Workplace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,8 +18,9 @@ from abtune.configurations import (
 )
 from abtune.errors import InputError
 from abtune.measure.plan import defaults
-from abtune.measure.plan.problem import Problem, Settings, TargetFacts
+from abtune.measure.plan.problem import Problem, Settings
 from abtune.measure.plan.records import run_key
+from abtune.measure.plan.workplace import TargetFacts
 from abtune.shapes import Shape, select_shapes
 
 

@@ -20,7 +20,8 @@ import xarray as xr
 from abtune.configurations import Configuration
 from abtune.errors import StoreError
 from abtune.measure.plan.plan import Plan
-from abtune.measure.plan.problem import Settings, TargetFacts, Workplace
+from abtune.measure.plan.problem import Settings
+from abtune.measure.plan.workplace import TargetFacts, Workplace
 from abtune.measure.store.from_dataset import plan_from_dataset, records_from_dataset
 from abtune.measure.store.store import Store
 from abtune.measure.store.to_dataset import store_to_dataset

@@ -22,7 +22,7 @@ from distributed.scheduler import KilledWorker
 from distributed.utils import silence_logging_cmgr
 
 from abtune.errors import TargetError
-from abtune.measure.plan.problem import TargetFacts, Workplace
+from abtune.measure.plan.workplace import TargetFacts, Workplace
 from abtune.measure.workers.pool import ProcessPool, interrupt_pool, with_pool
 
 CONNECT_TIMEOUT = 10.0

@@ -9,7 +9,7 @@ import shutil
 from contextlib import closing
 
 from abtune.errors import TargetError
-from abtune.measure.plan.problem import ONE_THREAD, REMOTE, TVM_MODULE, TargetFacts
+from abtune.measure.plan.workplace import ONE_THREAD, REMOTE, TVM_MODULE, TargetFacts
 from abtune.measure.workers.child import Slot
 from abtune.measure.workers.fork_server import ChildError, ForkServer
 

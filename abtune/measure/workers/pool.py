@@ -16,7 +16,7 @@ from typing import Any
 
 from distributed import Worker, WorkerPlugin, get_worker
 
-from abtune.measure.plan.problem import ONE_THREAD, REMOTE, TVM_MODULE, TargetFacts
+from abtune.measure.plan.workplace import ONE_THREAD, REMOTE, TVM_MODULE, TargetFacts
 from abtune.measure.workers.child import Slot
 from abtune.measure.workers.fork_server import ForkServer
 

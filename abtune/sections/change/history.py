@@ -218,7 +218,7 @@ def _moments(
 def _numbers(
     dataset: xr.Dataset, boost: Aggregate | Comparison, since: ShapeChange | MeanChange | None
 ) -> dict[str, Any]:
-    """Return the date, the boost, and the change since the dataset before, of which the first has none."""
+    """Return the date, the boost, and the change since the dataset before; the first has no change."""
     numbers = {name: getattr(boost, name) for name in ("boost", "boost_low", "boost_high")}
     if since:
         numbers |= {"change": since.change, "change_low": since.low, "change_high": since.high}

@@ -8,7 +8,7 @@ import abtune.measure.workers.find_target
 import abtune.measure.workers.pool
 from abtune.cli import main
 from abtune.errors import TargetError
-from abtune.measure.plan.problem import TargetFacts
+from abtune.measure.plan.workplace import TargetFacts
 
 abtune.measure.workers.pool.TVM_MODULE = "fake_metaschedule"
 

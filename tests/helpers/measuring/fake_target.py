@@ -7,7 +7,7 @@ import signal
 import sys
 
 from abtune.errors import TargetError
-from abtune.measure.plan.problem import TargetFacts
+from abtune.measure.plan.workplace import TargetFacts
 
 
 def describe_target(spec: str, remote: str) -> TargetFacts:

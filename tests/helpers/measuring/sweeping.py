@@ -12,7 +12,7 @@ from measure_builders import make_workplace
 
 from abtune.configurations import Configuration
 from abtune.measure.plan.plan import Plan
-from abtune.measure.plan.problem import TargetFacts
+from abtune.measure.plan.workplace import TargetFacts
 from abtune.measure.store.store import Store
 from abtune.measure.sweep.run_sweep import Outcome, sweep
 

@@ -9,8 +9,8 @@ from measure_builders import NEW, PLAIN, SMALL, make_facts, make_record, make_wo
 
 from abtune.measure.plan.estimate import Cost, estimate
 from abtune.measure.plan.plan import Plan
-from abtune.measure.plan.problem import machine_load
 from abtune.measure.plan.records import RunRecord
+from abtune.measure.plan.workplace import machine_load
 
 
 def cost_of(plan: Plan, kind: str, cores: int, devices: int, done: list[RunRecord]) -> Cost:

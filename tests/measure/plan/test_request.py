@@ -11,7 +11,7 @@ import pytest
 
 from abtune.errors import InputError, TargetError
 from abtune.measure.plan.plan import Request
-from abtune.measure.plan.problem import TargetFacts
+from abtune.measure.plan.workplace import TargetFacts
 from abtune.shapes import PRESETS
 
 OPEN = Request()

@@ -6,7 +6,7 @@ import pytest
 from measure_builders import make_facts
 
 from abtune.errors import InputError, TargetError
-from abtune.measure.plan.problem import remote_device, require_kind
+from abtune.measure.plan.workplace import remote_device, require_kind
 
 
 def test_a_device_elsewhere_has_an_address_and_a_key() -> None:

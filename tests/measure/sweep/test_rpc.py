@@ -20,8 +20,9 @@ import abtune
 from abtune.cli import main
 from abtune.configurations import RANDOM
 from abtune.errors import TargetError
-from abtune.measure.plan.problem import ONE_THREAD, REMOTE, TVM_MODULE, Kernel, Problem, Timing
+from abtune.measure.plan.problem import Kernel, Problem, Timing
 from abtune.measure.plan.records import History
+from abtune.measure.plan.workplace import ONE_THREAD, REMOTE, TVM_MODULE
 from abtune.measure.workers.child import Slot
 from abtune.measure.workers.find_target import find_target
 from abtune.measure.workers.fork_server import ForkServer

@@ -22,8 +22,8 @@ from tvm_samples import (
 
 from abtune.configurations import ASYNC, EVOLUTIONARY, RANDOM
 from abtune.dataset.schema import TrialStatus
-from abtune.measure.plan.problem import ONE_THREAD, TVM_MODULE
 from abtune.measure.plan.records import Candidate, History, Trial
+from abtune.measure.plan.workplace import ONE_THREAD, TVM_MODULE
 from abtune.measure.workers.child import ChildProcess
 from abtune.measure.workers.fork_server import ForkServer
 

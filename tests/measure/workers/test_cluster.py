@@ -33,6 +33,42 @@ class Foreign:
         raise self.error
 
 
+class Submitting:
+    """A client that notes what is submitted, and answers with its number."""
+
+    def __init__(self) -> None:
+        self.submitted: list[tuple[Any, ...]] = []
+        self.futures: list[asyncio.Future[int]] = []
+
+    def submit(self, *args: Any, **_: Any) -> asyncio.Future[int]:
+        self.submitted.append(args)
+        future: Any = asyncio.get_running_loop().create_future()
+        future.release = lambda: self.futures.remove(future)
+        future.set_result(len(self.submitted))
+        self.futures.append(future)
+        return cast("asyncio.Future[int]", future)
+
+
+def test_kernels_stay_with_the_workers() -> None:
+    """What is built is handed on as a future, which this process never reads, and released."""
+    client = Submitting()
+    of_client = cluster.Cluster(cast("Client", client), "pool", searchers=1, devices=1, shares_cores=True)
+    run = of_client.search_and_measure(build, ("a problem",), time, "settings", priority=1)
+    assert asyncio.run(run) == 2
+    (_, _, built, problem), (_, _, timed, settings, handed) = client.submitted
+    assert (built, problem, timed, settings) == (build, "a problem", time, "settings")
+    assert isinstance(handed, asyncio.Future)
+    assert client.futures == []
+
+
+def build(problem: str) -> None:
+    """Stand for a task that builds."""
+
+
+def time(settings: str, built: str) -> None:
+    """Stand for a task that times."""
+
+
 def test_workers_that_do_not_answer_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """A sweep can end although its workers do not answer an interrupt."""
     monkeypatch.setattr(cluster, "PARTING_TIMEOUT", 0.05)

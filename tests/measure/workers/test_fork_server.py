@@ -14,7 +14,7 @@ import pytest
 from processes import is_running, wait_until
 
 import abtune
-from abtune.measure.plan.problem import ONE_THREAD, TVM_MODULE
+from abtune.measure.plan.workplace import ONE_THREAD, TVM_MODULE
 from abtune.measure.workers.child import ChildProcess, Slot
 from abtune.measure.workers.fork_main import one_line
 from abtune.measure.workers.fork_server import CallFailed, ChildDied, ChildError, ForkServer

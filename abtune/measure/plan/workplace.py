@@ -1,0 +1,103 @@
+"""What a sweep runs on, as data: facts about the target, and who works for it. TVM is not imported."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from abtune.errors import InputError, TargetError
+
+# The one module that child processes import, and whose functions they call by name.
+TVM_MODULE = "abtune.measure.tvm.metaschedule"
+# Searches run side by side, and a process with several threads cannot be forked safely.
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "TVM_NUM_THREADS": "1"}
+# This variable tells a process that measures where its device is, in the form of TargetFacts.remote.
+REMOTE = "ABTUNE_REMOTE"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetFacts:
+    """A target and the facts about it."""
+
+    kind: str  # "cuda" or "llvm"
+    target: str  # the TVM target, as JSON
+    arch: int  # compute capability times ten, such as 90; zero for a CPU
+    devices: tuple[str, ...]  # names of the devices that can measure: GPUs, or this CPU
+    threads: int  # threads that a kernel may use on a CPU
+    versions: Mapping[str, str]  # versions of TVM, CUDA and the driver, where they apply
+    remote: str  # address of the device as host:port/key of an RPC tracker; empty for this machine
+
+    @property
+    def shares_cores(self) -> bool:
+        """Whether kernels are timed on the cores that search."""
+        return self.kind != "cuda" and not self.remote
+
+
+# More load than this is busy: searches get less, and timings of a CPU are noisy.
+LOAD_PER_CORE = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workplace:
+    """Where the work is done."""
+
+    facts: TargetFacts  # the target to tune for
+    scheduler: str  # address of a dask scheduler, such as "tcp://host:8786"; empty for this machine alone
+    cores: int  # cores of this machine that search. A scheduler has its own
+    load: float = 0.0  # processes that ran or waited on these cores in the last minute, on average
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether other programs slow searches down and make timings of a CPU noisy."""
+        return self.load > LOAD_PER_CORE * self.cores
+
+
+def machine_load(cores: int) -> float | None:
+    """Return how many processes ran or waited in the last minute, on average; None if unknown.
+
+    A container sees the load of its whole host, so what the other cores of the host can take is left out.
+    """
+    try:
+        load = os.getloadavg()[0]
+    except (OSError, AttributeError):  # not every system counts
+        return None
+    return max(load - max((os.cpu_count() or cores) - cores, 0), 0.0)
+
+
+def usable_cores() -> int:
+    """Return the number of cores that this process may use, by its affinity and its container's quota."""
+    try:
+        from dask.system import cpu_count
+    except ImportError:  # abtune doctor says so
+        return os.cpu_count() or 1
+    return int(cpu_count())
+
+
+def remote_device(tracker: str, key: str) -> str:
+    """Return the address of a device behind an RPC tracker, in the form of ``TargetFacts.remote``."""
+    if not tracker and not key:
+        return ""
+    if not (tracker and key):
+        raise InputError("--rpc-tracker and --rpc-key go together: give HOST:PORT and the key of a device")
+    if not re.fullmatch(r"[^/]+:\d+", tracker):
+        raise InputError(f"--rpc-tracker {tracker!r} is no address; give HOST:PORT, such as 127.0.0.1:9190")
+    return f"{tracker}/{key}"
+
+
+def require_kind(facts: TargetFacts, target: str) -> None:
+    """Refuse to build winners of one kind of target for another kind."""
+    try:
+        tuned_for = str(json.loads(target)["kind"])
+    except (ValueError, LookupError, TypeError):
+        raise TargetError(
+            f"the winners were tuned for {target!r}, which is no target as JSON; "
+            "give a dataset that abtune sweep made"
+        ) from None
+    if tuned_for != facts.kind:
+        raise TargetError(
+            f"these winners were tuned for {tuned_for}, but this target is {facts.kind}; "
+            f"give a --target of kind {tuned_for}"
+        )

@@ -1,0 +1,1 @@
+"""Figures, each from a dataset and its analysis."""
