@@ -114,6 +114,11 @@ class Configuration:
                 wanted = " or ".join(kind.__name__ for kind in kinds)
                 raise InputError(f"{field_name} of configuration {self.name!r}: {name} is no {wanted}")
 
+    @property
+    def space_is_foreign(self) -> bool:
+        """Whether the design space is code of the user, which may write any trace."""
+        return bool(self.space) and not self.space.startswith("abtune.")
+
     def settings(self) -> dict[str, Any]:
         """Return everything that decides what is tuned: equal settings, equal searches."""
         settings = asdict(self)
@@ -143,14 +148,21 @@ EVOLUTIONARY = Configuration(
 RANDOM = Configuration(
     name="random", summary="random sampling of the design space (replay-trace)", strategy="replay-trace"
 )
+ONE_LEVEL = Configuration(
+    name="one-level",
+    summary="random sampling of a smaller design space, with tiles of one level in place of two",
+    strategy="replay-trace",
+    space="abtune.measure.tvm.cpu_spaces:one_level",
+    target_kind="llvm",
+)
 
 CONFIGURATIONS: Mapping[str, Configuration] = MappingProxyType(
-    {config.name: config for config in (MAINLINE, ASYNC, EVOLUTIONARY, RANDOM)}
+    {config.name: config for config in (MAINLINE, ASYNC, EVOLUTIONARY, RANDOM, ONE_LEVEL)}
 )
 
 # Baseline and candidate of a sweep that names none.
 DEFAULT_PAIR: Mapping[str, tuple[str, str]] = MappingProxyType(
-    {"cuda": ("mainline", "async"), "llvm": ("random", "evolutionary")}
+    {"cuda": ("mainline", "async"), "llvm": ("random", "one-level")}
 )
 
 

@@ -193,8 +193,9 @@ def test_defaults_follow_the_target(run: Run, found: Found) -> None:
     assert "29 shapes x 2 configurations x 10 seeds = 580, 580 left" in on_gpu
     found(CPU)
     on_cpu = run("--dry-run").out
-    assert "compare   evolutionary (candidate) with random (baseline)" in on_cpu
+    assert "compare   one-level (candidate) with random (baseline)" in on_cpu
     assert "3 shapes x 2 configurations x 10 seeds = 60, 60 left" in on_cpu
+    assert "cost model" not in on_cpu  # sampling has none
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no container limits cores")

@@ -14,7 +14,6 @@ from abtune.text import count, span
 
 if TYPE_CHECKING:
     from abtune.measure.plan.plan import Plan
-    from abtune.measure.plan.problem import Settings
     from abtune.measure.plan.records import RunRecord
     from abtune.measure.plan.workplace import TargetFacts, Workplace
     from abtune.measure.sweep.run_sweep import Outcome
@@ -47,8 +46,7 @@ def plan_words(
         f"compare   {plan.configs[1].name} (candidate) with {plan.configs[0].name} (baseline)",
         f"runs      {count(len(plan.shapes), 'shape')} x 2 configurations x {count(len(plan.seeds), 'seed')}"
         f" = {len(plan.runs)}, {cost.runs} left",
-        f"a run     {settings.trials} trials in iterations of {settings.trials_per_iteration}"
-        f"{_guided(settings)}",
+        f"a run     {settings.trials} trials in iterations of {settings.trials_per_iteration}{_guided(plan)}",
         *([shared] if settings.is_shared else []),
         *([f"dropped   {count(len(dropped), 'shape')}: {', '.join(dropped)}"] if dropped else []),
         f"cost      about {time} ({basis})",
@@ -66,8 +64,11 @@ def _busy(workplace: Workplace) -> str:
     )
 
 
-def _guided(settings: Settings) -> str:
+def _guided(plan: Plan) -> str:
     """Return how many iterations the cost model guides; fewer than two are mostly luck."""
+    settings = plan.settings
+    if all(config.strategy != "evolutionary" for config in plan.configs):
+        return ""
     if settings.guided >= _FEW_GUIDED:
         return f", {settings.guided} of them guided by the cost model"
     few = settings.guided or "none"

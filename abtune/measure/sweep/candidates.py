@@ -106,9 +106,9 @@ class HealthCheck:
 async def try_out(plan: Plan, cluster: Cluster, clock: Clock) -> None:
     """Build and time a few small kernels, which finds a broken compiler or driver in seconds."""
     for config in plan.configs:
-        if config.space or config.strategy_options:
+        if config.space_is_foreign or config.strategy_options:
             await _set_up(plan, cluster, config)
-        if not config.space:  # a space of one's own may be made for other workloads
+        if not config.space_is_foreign:  # a space of one's own may be made for other workloads
             await _try_kernels(plan.settings, cluster, clock, config)
     if plan.settings.is_shared:
         first, second = plan.configs

@@ -94,7 +94,7 @@ def scheduled_module(problem: Problem, record: list[Any]) -> Any:
 
 def require_own_trace(problem: Problem, trace: Trace) -> None:
     """Refuse a trace that MetaSchedule would not write; a user's own design space may write any."""
-    if not problem.config.space:
+    if not problem.config.space_is_foreign:
         require_allowed(trace)
 
 

@@ -45,7 +45,8 @@ def _space_generator(problem: Problem, postprocessors: Sequence[Any] | None) -> 
     target = tvm_target(problem.target)
     if problem.config.space:
         make_space = import_attribute(problem.config.space)  # first: the intrinsics take long to load
-        load_tensor_intrinsics()
+        if problem.config.space_is_foreign:
+            load_tensor_intrinsics()
         return make_space(target)
     # Not the rules "from-target": those add tensor-core and VNNI tiling, which float32 cannot use.
     rules = str(target.kind.name)

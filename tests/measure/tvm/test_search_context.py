@@ -16,10 +16,11 @@ from tvm_samples import (
     trace,
 )
 
-from abtune.configurations import RANDOM
+from abtune.configurations import ONE_LEVEL, RANDOM, Configuration
 from abtune.errors import InputError, TargetError
 from abtune.measure.plan.records import History
 from abtune.measure.workers.winner_tasks import ERROR_LIMIT
+from abtune.traces import read_trace
 
 pytestmark = pytest.mark.filterwarnings("default")  # what TVM and XGBoost warn of is theirs
 
@@ -85,6 +86,23 @@ def test_a_configuration_can_bring_its_space(
     with pytest.raises(InputError, match="has no attribute 'absent'"):
         room.propose.check(problem(GEMM, replace(own, space="design_space:absent"), cpu))
     room.propose.check(problem(GEMM, own, cpu))
+
+
+def test_one_level_tiles_once(room: Any, cpu: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """MetaSchedule splits spatial loops in four, reductions in two; one-level spatial loops in two."""
+    loaded: list[bool] = []
+    monkeypatch.setattr(room.search_context, "load_tensor_intrinsics", lambda: loaded.append(True))
+
+    def splits(config: Configuration) -> set[int]:
+        candidates, *_ = room.propose.propose(problem(GEMM, config, cpu), History.empty(), 8, 1)
+        for candidate in candidates:  # a stranger's dataset may hold such traces, so they are checked
+            room.build_kernel.require_own_trace(problem(GEMM, config, cpu), read_trace(candidate.record[0]))
+        steps = [step for one in candidates for step in read_trace(one.record[0]).instructions]
+        return {int(step.attributes[0]) for step in steps if step.name == "SamplePerfectTile"}
+
+    assert splits(RANDOM) == {4, 2}
+    assert splits(ONE_LEVEL) == {2}
+    assert loaded == []
 
 
 def test_a_configuration_without_a_space_is_refused(room: Any, cpu: str) -> None:
