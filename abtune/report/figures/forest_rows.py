@@ -82,7 +82,7 @@ def _groups(analysis: Analysis) -> list[list[Row]]:
     groups = []
     for workload, members in group_by_workload(comparisons).items():
         labels = fit_labels([printable(comparisons[member].shape) for member in members], _LABEL)
-        shared = f"; all {labels.shared}" if labels.shared else ""
+        shared = f"; {labels.shared}" if labels.shared else ""
         rows = [
             Row(
                 label="\n".join(lines),
