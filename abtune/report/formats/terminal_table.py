@@ -121,7 +121,7 @@ def _fit(grids: Sequence[Grid], console: Console) -> Fit:
     """Choose the columns of tables with the same headings."""
     columns = _widest(grids, console, None)
     narrow = _widest(grids, console, 1) if console.width < _NARROW else columns
-    labels = [tuple(map(printable, grid.labels)) for grid in grids]
+    labels = [tuple(dict.fromkeys(map(printable, grid.labels))) for grid in grids]
     texts = {index for index, column in enumerate(columns) if column.kind == "text"}
     # Labels of rows with a drawing take one line if a narrower drawing makes room for that.
     drawn = grids[0].drawn
