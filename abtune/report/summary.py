@@ -51,6 +51,10 @@ class View:
     rows: tuple[int, ...] | None = None  # positions of the comparisons that are shown; None for all
     brief: bool = False  # whether only the overall result is shown
 
+    def filtered(self, analysis: Analysis) -> bool:
+        """Return whether some shapes are not shown."""
+        return self.rows is not None and len(self.rows) < len(analysis.comparisons)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notes:
