@@ -59,6 +59,14 @@ def test_each_kind_has_names_of_its_own_in_a_table_of_several() -> None:
     assert fit_labels(no_field_tells_them_apart, 6).shared == ""
 
 
+def test_words_before_a_label_stay() -> None:
+    """A label in a sentence, such as that of the shape left out, is no field that others share."""
+    labels = ["these shapes", "without N=1_H=7_C=64", "without N=1_H=8_C=64"]
+    fitted = fit_labels(labels, 16)
+    assert fitted.shared == ""
+    assert [lines[0] for lines in fitted.lines] == ["these shapes", "without N=1 H=7", "without N=1 H=8"]
+
+
 def test_names_that_fit_stay_as_they_can_be_typed() -> None:
     """Only the labels that are too long are broken at their joints."""
     labels = fit_labels(["other conv2d_nhwc", "without N=1_H=7_W=7"], 17)

@@ -84,7 +84,8 @@ def _forms(labels: Sequence[str]) -> list[_Form]:
     for names, members in places.items():
         rows = [fields[at] for at in members]
         several = len(places) > 1
-        alone = len(names) > _MOST_FIELDS or (several and ("" in names or len(rows) == 1))
+        words = any(" " in name for name in names)  # such as `without N=1_H=7`
+        alone = len(names) > _MOST_FIELDS or words or (several and ("" in names or len(rows) == 1))
         said = "all"
         shared, kept = ("", rows) if alone else _without_shared(rows)
         if several and shared:
