@@ -163,7 +163,7 @@ def _room(column: _Texts, least_prose: int, console: Console) -> int:
 
 
 def _widest(grids: Sequence[Grid], console: Console, marks: int | None) -> list[_Texts]:
-    """Return each column of the table where it is widest, with at most so many footnotes at a word."""
+    """Return each column of the table where it is widest, with at most this number of footnotes at a word."""
     written = [[_texts(_marked(column, marks), console) for column in grid.columns] for grid in grids]
     return [max(column, key=lambda texts: texts.width) for column in zip(*written, strict=True)]
 
