@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from abtune.dataset.netcdf import open_dataset, save_dataset
     from abtune.dataset.schema import RunStatus, TrialOrigin, TrialStatus
     from abtune.errors import AbtuneError
+    from abtune.sections.calibration.calibration import Calibration, calibrate
     from abtune.sections.change.change import Change, compare_datasets
     from abtune.sections.change.history import History, history
     from abtune.sections.power.planning import power
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AbtuneError",
     "Analysis",
+    "Calibration",
     "Change",
     "Comparison",
     "Configuration",
@@ -42,6 +44,7 @@ __all__ = [
     "add_variables",
     "analyze",
     "analyze_all",
+    "calibrate",
     "compare_datasets",
     "describe",
     "history",
@@ -55,6 +58,7 @@ __all__ = [
 _HOME = {
     "AbtuneError": "abtune.errors",
     "Analysis": "abtune.compare.results",
+    "Calibration": "abtune.sections.calibration.calibration",
     "Change": "abtune.sections.change.change",
     "Comparison": "abtune.compare.results",
     "Configuration": "abtune.configurations",
@@ -67,6 +71,7 @@ _HOME = {
     "add_variables": "abtune.dataset.build",
     "analyze": "abtune.compare.compare",
     "analyze_all": "abtune.compare.compare",
+    "calibrate": "abtune.sections.calibration.calibration",
     "compare_datasets": "abtune.sections.change.change",
     "describe": "abtune.sections.section_registry",
     "history": "abtune.sections.change.history",

@@ -37,6 +37,7 @@ COMMANDS: Mapping[str, str] = {
     "merge": "abtune.commands.datasets:merge",
     "datasets": "abtune.commands.datasets:datasets",
     "doctor": "abtune.commands.doctor:doctor",
+    "completion": "abtune.commands.doctor:completion",
 }
 
 OK, BAD_INPUT, DEFECT, INTERRUPTED = 0, 2, 70, 130

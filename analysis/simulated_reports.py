@@ -14,7 +14,6 @@ from noise_kinds import ALIKE, Array, Noise, bimodal, lognormal, skewed
 import abtune
 from abtune.compare.settings import Settings
 from abtune.compare.statistics import run_tests
-from abtune.sections.calibration.calibration import Calibration, calibrate
 from abtune.stats.estimates import Interval, conservative_welch, standard_error, t_interval
 from abtune.stats.intervals.bootstrap_t import resample_tails, simultaneous
 from abtune.stats.testing.design import Design, Requirement, detectable_boost
@@ -230,13 +229,12 @@ def calibration_table(datasets: int) -> str:
     return table(["noise", "truth", "estimate"], rows)
 
 
-def _calibrated(pair: tuple[Noise, Noise], number: int) -> Calibration:
+def _calibrated(pair: tuple[Noise, Noise], number: int) -> abtune.Calibration:
     rng = np.random.default_rng([8, number])
     logs = np.stack([noise(rng, (SHAPES, 10)) for noise in pair], axis=1)
     labels = [f"shape{number}" for number in range(SHAPES)]
     dataset = abtune.make_dataset(1e-3 * np.exp(logs), shapes=labels, configs=["old", "new"])
-    settings = Settings(baseline="old", candidate="new", level=1 - ALPHA, rng_seed=number)
-    return calibrate(dataset, settings, boosts=(), replications=500)
+    return abtune.calibrate(dataset, boosts=(), replications=500, level=1 - ALPHA, rng_seed=number)
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

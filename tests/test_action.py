@@ -80,6 +80,7 @@ def perform(
         ("github-actions", "action.yml"),
         ("github-workflows", "docs/ci.md"),
         ("github-workflows", ".github/workflows/tests.yml"),
+        ("github-workflows", ".github/workflows/site.yml"),
     ],
     ids=lambda value: value,
 )
@@ -93,6 +94,20 @@ def test_the_form_is_that_of_github(schema: str, file: str, tmp_path: Path) -> N
     command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{schema}", str(path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
+
+
+def test_the_site_that_is_built_is_published() -> None:
+    """The folder that is uploaded is the one of mkdocs, and the build is strict."""
+    jobs = yaml.safe_load((ROOT / ".github/workflows/site.yml").read_text("utf-8"))["jobs"]
+    *_, build, upload = jobs["build"]["steps"]
+    config = ROOT / build["run"].partition("mkdocs build --strict -f ")[2]
+    written = re.search("^site_dir: (.*)", config.read_text("utf-8"), re.M)
+    assert written is not None
+    assert (config.parent / written[1]).resolve() == ROOT / upload["with"]["path"]
+    assert upload["uses"].startswith("actions/upload-pages-artifact@")
+    (deploy,) = jobs["publish"]["steps"]
+    assert deploy["uses"].startswith("actions/deploy-pages@")
+    assert jobs["publish"]["permissions"] == {"pages": "write", "id-token": "write"}
 
 
 def test_the_workflow_uses_the_action() -> None:

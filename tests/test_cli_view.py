@@ -26,6 +26,12 @@ def test_brief_leaves_out_the_table(run: Run) -> None:
     assert brief.splitlines()[:5] == whole.splitlines()[:5]
 
 
+def test_brief_draws_on_a_scale_of_its_own(run: Run) -> None:
+    """Intervals of shapes that are not shown take no room."""
+    assert "-25%" in run("analyze", "h200-tvm14009").out
+    assert "-25%" not in run("analyze", "h200-tvm14009", "--brief").out
+
+
 @pytest.mark.parametrize("options", [["--show", "M=896*"], ["--verdict", "inconclusive"]])
 def test_what_is_shown_is_judged_with_all(run: Run, options: list[str]) -> None:
     """One row of three, whose adjusted p is that of all three shapes; JSON keeps every shape."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from running import Run
 
 
 def completed(words: str) -> list[str]:
@@ -37,3 +40,31 @@ def completed(words: str) -> list[str]:
 )
 def test_commands_options_values_and_datasets_are_completed(words: str, offered: list[str]) -> None:
     assert completed(words) == offered
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_there_is_a_script_for_each_shell(shell: str, run: Run) -> None:
+    outcome = run("completion", shell)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert f"_ABTUNE_COMPLETE={shell}_complete" in outcome.out
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="takes bash 4.4")
+def test_bash_completes_with_the_script(tmp_path: Path) -> None:
+    """After the command of the README, bash knows how to complete abtune, with what the program offers."""
+    program = tmp_path / "abtune"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m abtune "$@"\n')
+    program.chmod(0o755)
+    script = """
+        eval "$(abtune completion bash)" && complete -p abtune
+        COMP_WORDS=(abtune ana) COMP_CWORD=1
+        _abtune_completion abtune && echo "${COMPREPLY[@]}"
+    """
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    bash = str(shutil.which("bash"))
+    done = subprocess.run(
+        [bash, "-c", script], env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False
+    )
+    registered, offered = done.stdout.splitlines()
+    assert registered.endswith("-F _abtune_completion abtune")
+    assert offered == "analyze"

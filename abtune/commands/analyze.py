@@ -230,7 +230,8 @@ def _sections(dataset: xr.Dataset, analysis: Analysis, wanted: Wanted, view: Vie
             yield kind.section(context)
             continue
         with contextlib.suppress(InputError):  # these two configurations lack what another pair has
-            yield dataclasses.replace(kind.section(context), unasked=True)
+            section = dataclasses.replace(kind.section(context), unasked=True)
+            yield dataclasses.replace(section, page=()) if view.filtered(analysis) else section
 
 
 def _is_single(dataset: xr.Dataset, wanted: Wanted, options: dict[str, Any]) -> bool:

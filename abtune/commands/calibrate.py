@@ -17,8 +17,6 @@ from abtune.commands.common.options import (
 from abtune.commands.common.pages import Destination, default_dataset, report_options
 from abtune.commands.common.section_options import choice_options
 
-BOOSTS = (0.05, 0.1, 0.2)
-
 
 @click.command(
     epilog="""\b
@@ -57,21 +55,11 @@ def calibrate(
     configuration are compared with each other, where there is nothing to find.
     """
     import abtune
-    from abtune.compare.settings import make_settings
     from abtune.report.page import Section
-    from abtune.sections.calibration.calibration import calibrate as measure
-    from abtune.sections.calibration.calibration import calibration_page
+    from abtune.sections.calibration.calibration import BOOSTS, calibration_page
 
     source = dataset or default_dataset()
     destination.check([source])
     opened = abtune.open_dataset(source)
-    how |= {name: how[name] or "" for name in ("method", "test")}
-    settings = make_settings(opened, **choices, **how)
-    slow = settings.interval.slow or settings.difference_test.slow or settings.procedure.slow
-    found = measure(
-        opened,
-        settings,
-        boosts=tuple(sorted(set(boosts))) or BOOSTS,
-        replications=replications or (200 if slow else 2000),
-    )
+    found = abtune.calibrate(opened, boosts=boosts or BOOSTS, replications=replications, **choices, **how)
     destination.write(Section(name="", page=calibration_page(found), result=found))

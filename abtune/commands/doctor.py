@@ -1,4 +1,4 @@
-"""``abtune doctor``: say whether this machine is ready to sweep."""
+"""``abtune doctor`` and ``abtune completion``: what this machine has, and what its shell completes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.shell_completion import BashComplete, FishComplete, ZshComplete
 
 from abtune.commands.common.pages import Destination, report_options
 from abtune.commands.common.workplace_options import out_option, target_option
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from abtune.report.page import Part
 
 NOT_READY = 2
+SHELLS = {"bash": BashComplete, "zsh": ZshComplete, "fish": FishComplete}
 
 
 @click.command(
@@ -63,3 +65,19 @@ def _page(findings: Sequence[Finding], number: int) -> tuple[Part, ...]:
         table("check", [finding.name for finding in findings], *filled(columns)),
         Prose(text=conclusion, remark=False),
     )
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  eval "$(abtune completion bash)"       in ~/.bashrc
+  eval "$(abtune completion zsh)"        in ~/.zshrc, below compinit
+  abtune completion fish | source        in ~/.config/fish/config.fish
+"""
+)
+@click.argument("shell", type=click.Choice(list(SHELLS)))
+@click.pass_context
+def completion(ctx: click.Context, shell: str) -> None:
+    """Print the script that completes commands, options and datasets."""
+    complete = SHELLS[shell](ctx.find_root().command, {}, "abtune", "_ABTUNE_COMPLETE")
+    click.echo(complete.source())

@@ -34,6 +34,7 @@ from abtune.report.page import (
     column,
     table,
 )
+from abtune.report.scale import choose_scale
 from abtune.report.stories import stories
 from abtune.text import bound_percent, count, percent, plain_percent
 
@@ -49,6 +50,10 @@ class View:
     hints: tuple[str, ...] = ()  # sentences about options that would say more
     rows: tuple[int, ...] | None = None  # positions of the comparisons that are shown; None for all
     brief: bool = False  # whether only the overall result is shown
+
+    def filtered(self, analysis: Analysis) -> bool:
+        """Return whether some shapes are not shown."""
+        return self.rows is not None and len(self.rows) < len(analysis.comparisons)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +97,7 @@ def _parts(analysis: Analysis, view: View) -> Iterator[Part]:
     if len(analysis.comparisons) == 1 or any(verdict is not Verdict.INVALID for verdict, _ in counts):
         cells = (Cell(text=f"{number} {verdict.words}", tone=verdict.value) for verdict, number in counts)
         yield Tally(cells=tuple(cells))
-    yield _overall(analysis)
+    yield _overall(analysis, view)
     if analysis.overall.unmatched:
         yield Prose(text=f"Left out: {', '.join(analysis.overall.unmatched)}", remark=False)
     if any(claim.at_least for claim in analysis.claims):
@@ -242,14 +247,16 @@ def seeds_per_shape(analysis: Analysis) -> str:
     return seeds if len(set(sides)) == 1 else f"up to {seeds}"
 
 
-def _overall(analysis: Analysis) -> Grid:
+def _overall(analysis: Analysis, view: View) -> Grid:
     lines = overall_lines(analysis.overall)
     drawn = tuple(map(overall_interval, lines.values()))
+    # Where shapes are drawn too, all drawings have one scale.
+    scale = choose_scale(drawn, margin=analysis.margin) if view.brief else analysis_scale(analysis)
     return table(
         OVERALL,
         lines,
         *boost_columns(drawn, level=analysis.level, decimals=overall_decimals(analysis)),
-        Drawn(intervals=drawn, scale=analysis_scale(analysis), gives_way=2),
+        Drawn(intervals=drawn, scale=scale, gives_way=2),
         column("meaning", [line.meaning for line in lines.values()], kind="text", gives_way=3),
     )
 

@@ -15,7 +15,6 @@ from abtune.compare.results import Verdict
 from abtune.compare.settings import Settings
 from abtune.errors import InputError
 from abtune.samples import extract_both, keep_best
-from abtune.sections.calibration.calibration import calibrate
 from abtune.sections.calibration.simulation import Pool
 from abtune.sections.explain.explain import explain
 from abtune.stats.estimand import BEST_OF, Estimand
@@ -151,12 +150,11 @@ def test_a_pool_knows_its_expected_best(width: float) -> None:
 
 def test_calibration_takes_the_best() -> None:
     dataset = make_sweep([0.0, 0.0, 0.1], n=10, noise=0.05)
-    settings = Settings(baseline="mainline", candidate="async", estimand=TWO.value)
-    found = calibrate(dataset, settings, boosts=(0.3,), replications=40)
+    found = abtune.calibrate(dataset, estimand=TWO.value, boosts=(0.3,), replications=40)
     assert all(row.coverage > 0.8 and row.power[0] > 0.8 for row in found.simulated)
     assert found.resplits == ()
     with pytest.raises(InputError, match="no shape has 10 seeds per configuration"):
-        calibrate(dataset.isel(seed=slice(9)), settings, boosts=(), replications=10)
+        abtune.calibrate(dataset.isel(seed=slice(9)), estimand=TWO.value, boosts=(), replications=10)
 
 
 @pytest.mark.slow

@@ -123,13 +123,13 @@ def test_one_early_interval_does_not_press_a_curve_flat() -> None:
 
 
 def test_forest_has_a_row_for_each_shape_and_the_overall_boosts() -> None:
-    """Rows follow the groups of the report, then come the two overall boosts; none overlap."""
+    """The overall boosts come first, then the groups of the report, the largest boost first; none overlap."""
     rows = forest_rows(typical_analysis())
     assert [row.verdict for row in rows if row.shape] == [
-        *(Verdict.IMPROVED, Verdict.REGRESSED, Verdict.EQUIVALENT),
-        *(Verdict.INCONCLUSIVE, Verdict.NOT_SLOWER, Verdict.INVALID),
+        *(Verdict.IMPROVED, Verdict.EQUIVALENT, Verdict.REGRESSED),
+        *(Verdict.NOT_SLOWER, Verdict.INCONCLUSIVE, Verdict.INVALID),
     ]
-    assert [row.label for row in rows[-3:]] == ["overall", "these 6 shapes", "shapes like these"]
+    assert [row.label for row in rows[:3]] == ["overall", "these 6 shapes", "shapes like these"]
     ends = [(row.y - (row.height - 1) / 2, row.height) for row in rows]
     assert all(two >= one + size - 1e-9 for (one, size), (two, _) in itertools.pairwise(ends))
 
@@ -234,12 +234,12 @@ def seeds_of(figure: Figure, row: int) -> list[list[float]]:
     (axis,) = figure.axes
     y = axis.get_yticks()[row]
     points = [line for line in axis.lines if line.get_marker() in "oD" and len(line.get_ydata())]
-    near = [line for line in points if abs(line.get_ydata()[0] - y) < 0.5]
+    near = [line for line in points if 0 < abs(line.get_ydata()[0] - y) < 0.5]
     return [sorted(line.get_xdata()) for line in sorted(near, key=lambda line: str(line.get_marker()))[::-1]]
 
 
 def test_every_seed_is_drawn() -> None:
-    """Each row has every seed of both sides as its speed against the mean of the baseline, and both means."""
+    """Each row has every seed as its speed against the mean of the baseline, and the boost between them."""
     dataset = swept()
     analysis, figure = drawn_seeds(dataset)
     (axis,) = figure.axes
@@ -247,8 +247,9 @@ def test_every_seed_is_drawn() -> None:
     sides = [np.exp(extract(dataset, name).value[0]) for name in ("mainline", "async")]
     for found, side in zip(seeds_of(figure, 1), sides, strict=True):
         assert found == pytest.approx(sorted(100 * (row.baseline.latency / side - 1)))
-    bars = [line.get_xdata()[0] for line in axis.lines if line.get_marker() == "|" and len(line.get_xdata())]
-    assert bars[:2] == pytest.approx([0, 100 * row.boost])
+    drawn = lines_at(axis, axis.get_yticks()[1])
+    assert drawn[1].get_xdata() == pytest.approx([100 * row.boost_low, 100 * row.boost_high])
+    assert drawn[2].get_xdata() == pytest.approx([100 * row.boost])
     numbers = [text.get_text() for text in axis.texts]
     assert {
         "baseline, us",
@@ -288,8 +289,9 @@ def test_seeds_far_apart_leave_room_for_the_others() -> None:
     _, figure = drawn_seeds(abtune.make_dataset(latency, shapes=labels, configs=["x", "y"]))
     (axis,) = figure.axes
     assert axis.get_xlim()[1] < 100
-    (arrow,) = [line for line in axis.lines if line.get_marker() == ">"]
-    assert arrow.get_xdata()[0] == pytest.approx(axis.get_xlim()[1])
+    arrows = [line for line in axis.lines if line.get_marker() == ">"]
+    assert len(arrows) == 2  # of the seed, and of the interval
+    assert [arrow.get_xdata()[0] for arrow in arrows] == pytest.approx([axis.get_xlim()[1]] * 2)
     assert [len(side) for side in seeds_of(figure, 1)] == [3, 2]
 
 
@@ -306,11 +308,11 @@ def test_equal_ratios_are_equally_far() -> None:
 
 @pytest.mark.parametrize("number", [1, 29, 100])
 def test_figures_stay_small(number: int) -> None:
-    """A row takes a quarter of an inch, so that 29 shapes fit a page."""
+    """A row takes a third of an inch, so that 29 shapes fit a page."""
     latency = np.tile([[1.0, 1.1], [1.0, 1.2]], (number, 1, 1))
     labels = [row.shape for row in many(number).comparisons]
     _, figure = drawn_seeds(abtune.make_dataset(latency, shapes=labels, configs=["x", "y"]))
-    assert figure.get_size_inches()[1] < 1.8 + 0.28 * number
+    assert figure.get_size_inches()[1] < 1.8 + 0.33 * number
     assert figure.get_size_inches()[0] < 12
 
 
@@ -339,11 +341,14 @@ def test_every_search_is_drawn_with_the_median_bold() -> None:
     figure = draw_trials(analysis, best(), 0.5 * best())
     axis = figure.axes[1]
     widths = [line.get_linewidth() for line in axis.lines if len(line.get_xdata())]
-    assert (widths.count(0.6), widths.count(1.8)) == (6, 2)
+    assert (widths.count(0.4), widths.count(1.8)) == (6, 2)
     bold = [line for line in axis.lines if line.get_linewidth() == 1.8]
     assert [line.get_ydata()[-1] for line in bold] == pytest.approx([1, 2])
     assert bold[0].get_ydata()[15] == pytest.approx(0.5)
     assert list(bold[0].get_xdata()[[0, -1]]) == [1, 32]
+    assert len(axis.collections) == 2
+    band = axis.collections[0].get_paths()[0].vertices
+    assert sorted({*band[band[:, 0] == 32, 1].tolist()})[1::2] == pytest.approx([7 / 8, 7 / 6])
     assert axis.get_ylim() == figure.axes[0].get_ylim()
     low, high = axis.get_ylim()
     assert low < 0.5
@@ -398,7 +403,7 @@ def test_lines_begin_where_something_is_found() -> None:
     found = np.where(np.isnan(best()), math.inf, best())
     found[1] = math.inf
     figure = draw_trials(analysis, found, found)
-    first = next(line for line in figure.axes[0].lines if line.get_linewidth() == 0.6)
+    first = next(line for line in figure.axes[0].lines if line.get_linewidth() == 0.4)
     assert np.isnan(first.get_ydata()[:2]).all()
     assert np.isfinite(first.get_ydata()[2:]).all()
     assert [text.get_text() for text in figure.axes[1].texts] == ["nothing found"]

@@ -34,10 +34,12 @@ from abtune.report.page import (
     Grid,
     Heading,
     Page,
+    Part,
     Prose,
     Section,
     Strip,
     column,
+    table,
 )
 from abtune.report.scale import Interval, Scale
 from abtune.report.summary import View, analysis_report
@@ -331,6 +333,19 @@ def test_contents_lead_to_every_heading() -> None:
     assert len(folding) == 3
     assert "<nav" not in html.render(report_of(page().page))
     assert "</details>\n<p>Last.</p>" in written((*page().page, Prose(text="Last.", remark=False)))
+
+
+def test_long_tables_of_further_sections_are_folded() -> None:
+    """A dozen rows are shown from the start, and everything of the first page."""
+
+    def page_of(rows: int) -> tuple[Part, ...]:
+        numbers = list(map(str, range(rows)))
+        heads = Heading(text="title", minor=False), Heading(text="all", minor=True)
+        return (*heads, table("shape", numbers, column("x", numbers)))
+
+    text = html.render(report_of(page_of(13), page_of(12), page_of(13)))
+    opened = {block["id"]: "open" in block for block in Tree(text).attributes("details")}
+    assert opened == {"part-1-1": True, "part-2": True, "part-2-1": True, "part-3": True, "part-3-1": False}
 
 
 def test_reasons_are_folded_unless_asked_for() -> None:

@@ -22,7 +22,7 @@ def test_a_label_that_fits_is_left_alone() -> None:
 def test_what_all_share_is_said_once() -> None:
     """Parts that are the same in every label are taken out before a label is broken."""
     labels = fit_labels(CONV2D, 45)
-    assert labels.shared == "N=1 DIL=1"
+    assert labels.shared == "all N=1 DIL=1"
     assert labels.lines[0] == ("H=224 W=224 C=3 K=64 R=7 S=7 STR=2 PAD=3",)
 
 
@@ -32,16 +32,39 @@ def test_labels_are_broken_at_the_same_places() -> None:
     keys = {
         tuple("".join(part.split("=")[0] for part in line.split()) for line in row) for row in labels.lines
     }
-    assert keys == {("HWCK", "RSSTRPAD")}
+    assert keys == {("HCK", "RSTRPAD")}
 
 
 def test_neighbours_of_equal_value_are_one_field_if_that_makes_one_line() -> None:
-    """``H=W=224`` stands for both fields; where two lines are needed anyway, the fields stay."""
+    """``H=W=224`` stands for both fields."""
     labels = fit_labels(CONV2D, 37)
     assert labels.lines[0] == ("H=W=224 C=3 K=64 R=S=7 STR=2 PAD=3",)
     assert labels.width == one_line(CONV2D) == 37
-    assert all("=W=" not in line for line in fit_labels(CONV2D, 36).lines[0])
+    assert fit_labels(CONV2D, 20).lines[0] == ("H=W=224 C=3 K=64", "R=S=7 STR=2 PAD=3")
     assert fit_labels(["A=1_B=1_C=2"], 9).lines == (("A=1 B=1", "C=2"),)
+
+
+def test_each_kind_has_names_of_its_own_in_a_table_of_several() -> None:
+    """What the convolutions share is said of those with a field that no matrix product has."""
+    mixed = [CONV2D[0], "M=512_N=256_K=640", CONV2D[3]]
+    labels = fit_labels(mixed, 37)
+    assert labels.shared == "all with H: N=1 DIL=1"
+    assert [line for (line,) in labels.lines] == [
+        "H=W=224 C=3 K=64 R=S=7 STR=2 PAD=3",
+        "M=512_N=256_K=640",
+        "H=W=56 C=64 K=256 R=S=1 STR=1 PAD=0",
+    ]
+    assert one_line(mixed) == 35
+    no_field_tells_them_apart = ["B=1_D=2", "B=1_D=3", "D=1_B=2", "D=2_B=2"]
+    assert fit_labels(no_field_tells_them_apart, 6).shared == ""
+
+
+def test_words_before_a_label_stay() -> None:
+    """A label in a sentence, such as that of the shape left out, is no field that others share."""
+    labels = ["these shapes", "without N=1_H=7_C=64", "without N=1_H=8_C=64"]
+    fitted = fit_labels(labels, 16)
+    assert fitted.shared == ""
+    assert [lines[0] for lines in fitted.lines] == ["these shapes", "without N=1 H=7", "without N=1 H=8"]
 
 
 def test_names_that_fit_stay_as_they_can_be_typed() -> None:

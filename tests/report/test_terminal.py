@@ -78,6 +78,15 @@ def test_every_part_of_every_label_is_there(width: int) -> None:
     assert words == {part for row in analysis.comparisons for part in row.shape.split("_")}
 
 
+def test_rows_take_two_lines_at_60_columns() -> None:
+    """A convolution takes two lines, a matrix product one, whatever the order."""
+    analysis = abtune.analyze(abtune.open_dataset("h200-tvm14009"))
+    for rows in (None, tuple(range(28, -1, -1))):
+        text = printed(analysis_section(analysis, View(rows=rows)).page, 60)
+        assert len(re.findall("^H=W=", text, re.M)) == len(re.findall("^R=S=", text, re.M)) == 17
+        assert len(re.findall(r"^M=\d+_N=\d+_K=\d+ .* to ", text, re.M)) == 12
+
+
 def test_convolutions_take_one_line_at_100_columns() -> None:
     """Each row has its label, boost, interval, drawing and verdict; without colours, too."""
     text = render(abtune.analyze(abtune.open_dataset("h200-tvm14009")), 100)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ import abtune
 from abtune.compare.settings import Settings
 from abtune.errors import InputError
 from abtune.samples import extract
-from abtune.sections.calibration.calibration import Calibration, calibrate, resplit
+from abtune.sections.calibration.calibration import resplit
 from abtune.sections.calibration.simulation import Pool, noise_pools
 from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import conservative_welch
@@ -33,10 +34,8 @@ def pool(values: np.ndarray) -> Pool:
     return noise_pools(extract(dataset, "mainline"), np.array([0]))[0]
 
 
-def calibrated(dataset: xr.Dataset, **options: object) -> Calibration:
-    given: dict[str, object] = {"boosts": (0.02, 0.1), "replications": 400, **options}
-    run = {name: given.pop(name) for name in ("boosts", "replications")}
-    return calibrate(dataset, chosen(**given), **run)  # type: ignore[arg-type]
+def calibrated(dataset: xr.Dataset, **options: Any) -> abtune.Calibration:
+    return abtune.calibrate(dataset, **{"boosts": (0.02, 0.1), "replications": 400, **options})
 
 
 def test_the_method_keeps_its_promises_on_normal_noise() -> None:
@@ -138,6 +137,21 @@ def test_shapes_with_few_seeds_are_left_out() -> None:
         calibrated(make_sweep([0.0, 0.0], n=2))
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"boosts": [20]}, "boost is a fraction between 0 and 10, not 20"),
+        ({"replications": 0}, "replications is a whole number from 10 on, not 0"),
+        ({"level": 95}, "level is a fraction between 0 and 1"),
+        ({"method": "guess"}, "no interval 'guess'"),
+    ],
+    ids=str,
+)
+def test_arguments_that_cannot_be_used(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        calibrated(make_sweep([0.0]), **options)
+
+
 def test_unequal_and_constant_seeds_do_not_stop_it() -> None:
     """Other numbers of seeds, and seeds that all agree, give shares like any others."""
     dataset = make_sweep([0.0, 0.0], n=6, m=9)
@@ -148,12 +162,7 @@ def test_unequal_and_constant_seeds_do_not_stop_it() -> None:
 
 def test_the_pilot_keeps_its_promises() -> None:
     """On the pilot's noise the interval covers and false alarms stay near their level."""
-    found = calibrate(
-        abtune.open_dataset("h200-pilot"),
-        chosen(),
-        boosts=(),
-        replications=1000,
-    )
+    found = abtune.calibrate(abtune.open_dataset("h200-pilot"), boosts=(), replications=1000)
     assert all(0.93 <= row.coverage <= 0.97 for row in found.simulated)
     assert found.any_false_alarm <= 0.07
     assert len(found.resplits) == 6

@@ -368,12 +368,16 @@ def transferred(empty_folder: Path) -> str:
 
 @pytest.mark.usefixtures("plain_environment")
 def test_the_section_appears_where_the_dataset_has_it(run: Run, transferred: str) -> None:
-    """It is shown unasked below the report, not in a brief one, and in JSON by its name."""
+    """It is shown unasked below the report, not in one of some shapes, and in JSON by its name."""
     title = "the same schedules under both configurations"
     assert title in run("analyze", transferred).out
     assert title not in run("analyze", transferred, "--brief").out
+    assert title not in run("analyze", transferred, "--verdict", "improved").out
     assert title in run("analyze", transferred, "--brief", "--same-schedule").out
     document = json.loads(run("analyze", transferred, "--format", "json").out)
+    assert document == json.loads(
+        run("analyze", transferred, "--verdict", "improved", "--format", "json").out
+    )
     assert [row["reading"] for row in document["same_schedule"]["shapes"]] == [
         "the code is faster",
         "not settled",

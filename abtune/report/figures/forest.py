@@ -1,4 +1,4 @@
-"""The forest plot: one row per shape with its boost and interval, the overall boosts as diamonds below.
+"""The forest plot: the overall boosts as diamonds, then one row per shape with its boost and interval.
 
 Verdicts differ in colour (of Okabe and Ito's palette) and in the shape of the marker, so that the figure can
 be read in grey and by the colour-blind. Every number stands beside its drawing, in the digits of the report.
@@ -38,13 +38,14 @@ def draw_forest(analysis: Analysis, beside: Mapping[str, float] | None = None, s
     explain_below(axis, analysis, texts + [f"crosses: {source}"] * (beside is not None))
     for row in rows:
         if row.drawn is not None:
-            _draw_row(axis, row, scale)
+            draw_row(axis, row, scale)
     for row in rows:
         _draw_cross(axis, crosses.get(row.shape, math.nan), row.y, scale)
     return figure
 
 
-def _draw_row(axis: Axes, row: Row, scale: Scale) -> None:
+def draw_row(axis: Axes, row: Row, scale: Scale) -> None:
+    """Draw the boost and the intervals of a row, in the colour and with the marker of the verdict."""
     assert row.drawn is not None  # noqa: S101  # headings are not drawn
     part = stretch(row.drawn, scale)
     colour = VERDICT_COLOURS[row.verdict] if row.verdict else INK

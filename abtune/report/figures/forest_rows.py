@@ -47,8 +47,8 @@ class Row:
 
 
 def forest_rows(analysis: Analysis) -> list[Row]:
-    """Return the rows: groups below their headings, then the overall boosts."""
-    return _placed([*_groups(analysis), _overall(analysis)])
+    """Return the rows: the overall boosts, then groups below their headings."""
+    return _placed([_overall(analysis), *_groups(analysis)])
 
 
 def shape_rows(analysis: Analysis) -> list[Row]:
@@ -75,14 +75,15 @@ def headed_cells(analysis: Analysis, rows: Sequence[Row]) -> list[tuple[str, ...
 
 
 def _groups(analysis: Analysis) -> list[list[Row]]:
-    """Return the shapes of each workload, below a heading."""
+    """Return the shapes of each workload, the largest boost first, below a heading."""
     comparisons = analysis.comparisons
     drawn = [shape_interval(row) for row in comparisons]
     numbers = boost_texts(drawn, level=analysis.level, decimals=report_decimals(analysis))
     groups = []
     for workload, members in group_by_workload(comparisons).items():
+        members.sort(key=lambda member: -drawn[member].value if drawn[member].value > -1 else 1)  # NaN last
         labels = fit_labels([printable(comparisons[member].shape) for member in members], _LABEL)
-        shared = f"; all {labels.shared}" if labels.shared else ""
+        shared = f"; {labels.shared}" if labels.shared else ""
         rows = [
             Row(
                 label="\n".join(lines),

@@ -1,55 +1,57 @@
-"""Every seed of both configurations on one scale, a row for each shape: the data behind the intervals."""
+"""Every seed of both configurations on one scale, a row for each shape, and between them the boost."""
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from abtune.compare.results import Analysis, Comparison, Side
+from abtune.report.columns import shape_interval
 from abtune.report.figures.figure import GREY, plain
+from abtune.report.figures.forest import draw_row
 from abtune.report.figures.forest_rows import headed_cells, shape_rows
 from abtune.report.figures.panels import SIDE_COLOURS, SIZE, Floats
 from abtune.report.figures.row_figure import drawable, explain_below, row_figure
 from abtune.report.scale import Scale, choose_scale
 from abtune.samples import Samples
-from abtune.text import microseconds
+from abtune.text import microseconds, plain_percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_ROW = 0.27  # inch
-_LANES = -0.2, 0.22  # of the baseline and the candidate, from the middle of a row
+_ROW = 0.32  # inch
+_LANES = -0.28, 0.28  # of the baseline and the candidate, from the middle of a row
 _MARKERS = "o", "D"
 
 
 def draw_seeds(analysis: Analysis, baseline: Samples, candidate: Samples) -> Figure:
-    """Return a figure of the speed of each seed against the mean of the baseline, with bars at the means."""
+    """Return a figure of the speed of each seed against the mean of the baseline, with the boosts."""
     rows = shape_rows(analysis)
     found = {
         row.shape: _speeds(row, [np.exp(side.value[shape]) for side in (baseline, candidate)])
         for shape, row in enumerate(analysis.comparisons)
     }
     every = [speed for sides in found.values() for side in sides for speed in side.tolist()]
-    scale = drawable(choose_scale((), margin=0.0, further=every))
+    scale = drawable(choose_scale(list(map(shape_interval, analysis.comparisons)), margin=0.0, further=every))
     numbers = {row.shape: microseconds(row.baseline.latency) for row in analysis.comparisons}
     headings, *cells = headed_cells(analysis, rows)
     latency = [numbers.get(row.shape, "") for row in rows]
     cells = [("baseline, us", *headings), *((text, *line) for text, line in zip(latency, cells, strict=True))]
     figure, axis = row_figure(rows, cells, scale, _ROW)
-    explain_below(axis, analysis, [f"speed of each seed against the mean of {analysis.baseline} (%)"])
+    words = f"line: boost with its {plain_percent(analysis.level)} interval; thin: all shapes at once"
+    explain_below(axis, analysis, [f"speed of each seed against the mean of {analysis.baseline} (%)", words])
     heights = {row.shape: row.y for row in rows}
     for row in analysis.comparisons:
-        for lane, (side, values) in enumerate(
-            zip((row.baseline, row.candidate), found[row.shape], strict=True)
-        ):
+        for lane, (side, values) in enumerate(zip(row.sides, found[row.shape], strict=True)):
             _draw_side(axis, heights[row.shape] + _LANES[lane], lane, side, values, scale)
+    for drawn in rows:
+        if drawn.shape:
+            draw_row(axis, drawn, scale)
     for lane, name in enumerate((analysis.baseline, analysis.candidate)):
         axis.plot([], [], label=plain(name), **_look(lane))
-    axis.plot([], [], "|", color="black", ms=8, mew=1.5, label="geometric mean")
-    figure.legend(loc="outside upper left", ncols=3, frameon=False, fontsize=SIZE)
+    figure.legend(loc="outside upper left", ncols=2, frameon=False, fontsize=SIZE)
     return figure
 
 
@@ -71,8 +73,6 @@ def _draw_side(axis: Axes, y: float, lane: int, side: Side, values: Floats, scal
     for edge, marker, some in ((scale.low, "<", values < scale.low), (scale.high, ">", values > scale.high)):
         if some.any():
             axis.plot(100 * edge, y, marker, color=SIDE_COLOURS[lane], ms=4.5, clip_on=False, zorder=2)
-    mean = math.exp(float(np.log1p(values).mean())) - 1
-    axis.plot(100 * scale.clip(mean), y, "|", color="black", ms=8, mew=1.5, clip_on=False, zorder=3)
 
 
 def _look(lane: int) -> Any:

@@ -12,7 +12,7 @@ import hashlib
 import itertools
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import Any, TextIO, TypeAlias
 
@@ -33,6 +33,7 @@ _MARKS = {
     "inconclusive": "○",
     "invalid": "◇",
 }
+_LONG = 12  # rows; in further sections, what has a longer table is folded
 _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]{0,30}(?![\w-])")
 # A run of this many characters without a place to break makes a column too wide.
 _UNBROKEN = re.compile(r"[^\s_-]{24}")
@@ -45,6 +46,7 @@ class Block:
     heading: Heading
     anchor: str
     parts: tuple[Element, ...]
+    unfolded: bool = True  # whether the parts are shown from the start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +100,10 @@ def render(report: Report, stream: TextIO | None = None) -> str:  # noqa: ARG001
 def outlined(pages: Sequence[Page]) -> list[tuple[Element, ...]]:
     """Return pages whose headings fold what is below them; the first page gets a list of all headings."""
     sections = [tuple(_folded(page, f"part-{number}")) for number, page in enumerate(pages, start=1)]
-    sections[1:] = [_whole(section, f"part-{number}") for number, section in enumerate(sections[1:], start=2)]
+    sections[1:] = [
+        _whole([_short(part) for part in section], f"part-{number}")
+        for number, section in enumerate(sections[1:], start=2)
+    ]
     contents = tuple(part for section in sections for part in section if isinstance(part, Block))
     if len(contents) > 1:
         first = sections[0]
@@ -117,6 +122,14 @@ def _folded(page: Page, anchor: str) -> Iterator[Element]:
     for (start, heading), stop in zip(headings.items(), [*list(headings)[1:], end], strict=False):
         yield Block(heading=heading, anchor=f"{anchor}-{start}", parts=tuple(page[start + 1 : stop]))
     yield from page[end:]
+
+
+def _short(part: Element) -> Element:
+    """Return a block that is folded if it has a long table."""
+    if not isinstance(part, Block):
+        return part
+    tables = [inner for inner in part.parts if isinstance(inner, Grid)]
+    return replace(part, unfolded=all(len(table.labels) <= _LONG for table in tables))
 
 
 def _whole(parts: Sequence[Element], anchor: str) -> tuple[Element, ...]:

@@ -35,6 +35,7 @@ STYLES = {
 # The widths that prose beside a row gets at least, the preferred one first, and at most.
 _LEAST_PROSE, _MOST_PROSE = (50, 30), 70
 _NARROWEST_DRAWING, _WIDEST_DRAWING = 15, 24
+_NARROW = 80  # in a narrower console, further footnotes of a word stand below the first
 _SUPERSCRIPTS = str.maketrans("0123456789,", "⁰¹²³⁴⁵⁶⁷⁸⁹ ")
 
 
@@ -96,7 +97,7 @@ def print_table(grid: Grid, fit: Fit, console: Console) -> None:
     rows = list(spans(grid.labels))
     labels = fit_labels([printable(grid.labels[span[0]]) for span in rows], fit.label_width)
     if labels.shared:
-        prose(console, f"all {labels.shared}", style="dim")
+        prose(console, labels.shared, style="dim")
     table = _new_table(grid.stub, columns, fit)
     for span, lines in zip(rows, labels.lines, strict=True):
         for number, row in enumerate(span):
@@ -118,15 +119,15 @@ def print_table(grid: Grid, fit: Fit, console: Console) -> None:
 
 def _fit(grids: Sequence[Grid], console: Console) -> Fit:
     """Choose the columns of tables with the same headings."""
-    written = [[_texts(column, console) for column in grid.columns] for grid in grids]
-    columns = [max(column, key=lambda texts: texts.width) for column in zip(*written, strict=True)]
-    labels = [tuple(map(printable, grid.labels)) for grid in grids]
+    columns = _widest(grids, console, None)
+    narrow = _widest(grids, console, 1) if console.width < _NARROW else columns
+    labels = [tuple(dict.fromkeys(map(printable, grid.labels))) for grid in grids]
     texts = {index for index, column in enumerate(columns) if column.kind == "text"}
     # Labels of rows with a drawing take one line if a narrower drawing makes room for that.
     drawn = grids[0].drawn
     whole = max(map(one_line, labels), default=0) if drawn else 0
     for least in _LEAST_PROSE:
-        rooms = [Room(width=_room(column, least, console), gives_way=column.gives_way) for column in columns]
+        rooms = [Room(width=_room(column, least, console), gives_way=column.gives_way) for column in narrow]
         if drawn:
             at = grids[0].columns.index(drawn)
             narrower = rooms[at].width - max(whole - width_left(rooms, console.width), 0)
@@ -137,7 +138,7 @@ def _fit(grids: Sequence[Grid], console: Console) -> Fit:
             break
     widths = {index: rooms[index].width for index in layout.kept}
     spare = max(console.width - layout.label_width - sum(GAP + width for width in widths.values()), 0)
-    for index in sorted(texts & set(widths)):
+    for index in sorted(index for index in widths if columns[index].kind in {"text", "word"}):
         wider = min(columns[index].width, widths[index] + spare, max(_MOST_PROSE, widths[index]))
         spare -= wider - widths[index]
         widths[index] = wider
@@ -154,8 +155,23 @@ def _fit(grids: Sequence[Grid], console: Console) -> Fit:
 
 def _room(column: _Texts, least_prose: int, console: Console) -> int:
     """Return the width that a column asks for; names may break, and so may prose."""
-    most = {"word": max(NARROWEST, console.width // 3), "text": least_prose}
-    return min(column.width, most.get(column.kind, column.width))
+    if column.kind == "word":
+        most = max(NARROWEST, console.width // 3)
+        texts = (column.heading, *(cell.plain for cell in column.cells))
+        return max(cell_len(line) for text in texts for line in wrap(text, most))
+    return min(column.width, least_prose) if column.kind == "text" else column.width
+
+
+def _widest(grids: Sequence[Grid], console: Console, marks: int | None) -> list[_Texts]:
+    """Return each column of the table where it is widest, with at most this number of footnotes at a word."""
+    written = [[_texts(_marked(column, marks), console) for column in grid.columns] for grid in grids]
+    return [max(column, key=lambda texts: texts.width) for column in zip(*written, strict=True)]
+
+
+def _marked(column: Column | Drawn, marks: int | None) -> Column | Drawn:
+    if isinstance(column, Drawn) or column.kind != "word":
+        return column
+    return replace(column, cells=tuple(replace(cell, notes=cell.notes[:marks]) for cell in column.cells))
 
 
 def _texts(column: Column | Drawn, console: Console, width: int | None = None) -> _Texts:

@@ -1,9 +1,9 @@
 """Shape labels in whatever width there is: as published, without what all shapes share, or in lines.
 
 A label such as ``N=1_H=56_W=56_C=64_K=64_R=3_S=3_STR=1_PAD=1_DIL=1`` is a list of fields. A label that is
-too long first loses the fields that all shapes of its group share; the heading names them instead. Neighbours
-of equal value become ``H=W=56`` if the label then fits. Otherwise it is broken between fields, at the same
-positions in every row, so that rows can be compared. Nothing is cut off.
+too long first loses the fields that all shapes of its kind share; a line above names them instead. Then
+neighbours of equal value become ``H=W=56``. Then it is broken between fields, at the same positions in every
+row of its kind, so that rows can be compared. Nothing is cut off.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MOST_FIELDS = 12
 class Labels:
     """The labels of one group as they are shown."""
 
-    shared: str  # fields that all shapes share and that the rows leave out; empty if the rows are complete
+    shared: str  # what rows leave out, such as `all N=1 DIL=1`; empty if they are complete
     lines: tuple[tuple[str, ...], ...]  # the lines of each label
 
     @property
@@ -37,36 +37,73 @@ class Labels:
 
 def fit_labels(labels: Sequence[str], width: int) -> Labels:
     """Return labels that fit a width, in as few lines as possible."""
-    if all(cell_len(label) <= width for label in labels):
-        return Labels(shared="", lines=tuple((label,) for label in labels))
-    rows = [label.split("_") for label in labels]
-    if not _alike(rows):
-        lines = (
-            (label,) if cell_len(label) <= width else tuple(wrap(" ".join(fields), width))
-            for label, fields in zip(labels, rows, strict=True)
-        )
-        return Labels(shared="", lines=tuple(lines))
-    shared, kept = _without_shared(rows)
-    for fields in (kept, _merged(kept)):
-        whole = [" ".join(row) for row in fields]
-        if max(map(cell_len, whole)) <= width:
-            return Labels(shared=shared, lines=tuple((line,) for line in whole))
-    return Labels(shared=shared, lines=_break_alike(kept, width))
+    lines: dict[int, tuple[str, ...]] = {}
+    shared: list[str] = []
+    for form in _forms(labels):
+        own = [labels[at] for at in form.members]
+        if max(map(cell_len, own)) <= width:
+            found: Sequence[tuple[str, ...]] = [(label,) for label in own]
+        elif form.alone:
+            found = [
+                (label,) if cell_len(label) <= width else tuple(wrap(" ".join(fields), width))
+                for label, fields in zip(own, form.rows, strict=True)
+            ]
+        else:
+            rows = form.rows if _widest(form.rows) <= width else _merged(form.rows)
+            found = [(" ".join(row),) for row in rows]
+            if _widest(rows) > width:
+                found = _break_alike(rows, width)
+            shared += [form.shared] * bool(form.shared)
+        lines |= dict(zip(form.members, found, strict=True))
+    return Labels(shared="; ".join(shared), lines=tuple(lines[at] for at in range(len(labels))))
 
 
 def one_line(labels: Sequence[str]) -> int:
     """Return the width in which every label takes one line."""
-    rows = [label.split("_") for label in labels]
-    shown = _merged(_without_shared(rows)[1]) if _alike(rows) else rows
-    return max((cell_len(" ".join(row)) for row in shown), default=0)
+    forms = _forms(labels)
+    return max((_widest(form.rows if form.alone else _merged(form.rows)) for form in forms), default=0)
 
 
-def _alike(rows: Sequence[Sequence[str]]) -> bool:
-    """Tell whether all labels have as many fields, and few enough."""
-    return len({len(fields) for fields in rows}) == 1 and len(rows[0]) <= _MOST_FIELDS
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Form:
+    """Labels with the same names of fields."""
+
+    members: tuple[int, ...]
+    rows: Sequence[Sequence[str]]  # the fields of each label that differ
+    shared: str  # the fields that all have, in words; empty for none
+    alone: bool  # whether each label is set by itself
 
 
-def _without_shared(rows: Sequence[Sequence[str]]) -> tuple[str, list[list[str]]]:
+def _forms(labels: Sequence[str]) -> list[_Form]:
+    """Return the labels by the names of their fields."""
+    fields = [label.split("_") for label in labels]
+    places: dict[tuple[str, ...], list[int]] = {}
+    for at, row in enumerate(fields):
+        places.setdefault(tuple(field.rpartition("=")[0] for field in row), []).append(at)
+    forms = []
+    for names, members in places.items():
+        rows = [fields[at] for at in members]
+        several = len(places) > 1
+        words = any(" " in name for name in names)  # such as `without N=1_H=7`
+        alone = len(names) > _MOST_FIELDS or words or (several and ("" in names or len(rows) == 1))
+        said = "all"
+        shared, kept = ("", rows) if alone else _without_shared(rows)
+        if several and shared:
+            # Fields that only some labels share are told by a field that no other label has.
+            others = {name for other in places if other != names for name in other}
+            own = [name for name in (field.rpartition("=")[0] for field in kept[0]) if name not in others]
+            said = f"all with {own[0]}:" if own else ""
+            shared, kept = (shared, kept) if own else ("", rows)
+        text = f"{said} {shared}" if shared else ""
+        forms.append(_Form(members=tuple(members), rows=kept, shared=text, alone=alone))
+    return forms
+
+
+def _widest(rows: Sequence[Sequence[str]]) -> int:
+    return max(cell_len(" ".join(row)) for row in rows)
+
+
+def _without_shared(rows: Sequence[Sequence[str]]) -> tuple[str, Sequence[Sequence[str]]]:
     """Return the fields that all rows share, and the others of each row."""
     common = [len(set(column)) == 1 and len(rows) > 1 for column in zip(*rows, strict=True)]
     kept = [list(itertools.compress(fields, (not same for same in common))) for fields in rows]

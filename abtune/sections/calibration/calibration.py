@@ -6,13 +6,15 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from abtune.compare.gates import differs
-from abtune.compare.settings import Settings
+from abtune.compare.settings import Settings, make_settings
 from abtune.compare.statistics import run_tests
+from abtune.dataset.check import validate
 from abtune.errors import InputError
 from abtune.report.page import SHAPE, Bullets, Grid, Heading, Part, Prose, column, table
 from abtune.samples import Samples, extract_both, keep_best, two_sample, what_varies
@@ -20,9 +22,12 @@ from abtune.sections.calibration.simulation import Simulation, noise_pools, unco
 from abtune.stats.two_sample import Integers, TwoSample
 from abtune.text import plain_percent
 
+BOOSTS = (0.05, 0.1, 0.2)
 _FEWEST = 3  # seeds per side
 _FEWEST_TO_SPLIT = 4
 _MOST_SPLITS = 500
+_FEWEST_SWEEPS = 10
+_MOST_BOOST = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,25 +59,105 @@ class Resplit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """Measured error rates and power of the method on a dataset."""
+    """Measured error rates and power of the method on a dataset; shares are fractions.
+
+    Attributes
+    ----------
+    settings : Settings
+        How the simulated sweeps are judged.
+    replications : int
+        Simulated sweeps for each true boost.
+    interval_method, test_method, correction : str
+        The methods in words.
+    boosts : tuple of float
+        True boosts at which power was measured, fractions.
+    resplits : tuple of Resplit
+        Each shape under both configurations: ``interval``, ``permutation``, ``welch`` and ``called`` are the
+        shares of splits of its own seeds that each would call different. Empty for pairs, and for a test that
+        takes all shapes at once.
+    simulated : tuple of Simulated
+        Shapes with at least three seeds per side: ``coverage`` of the interval, ``false_alarm`` without a
+        correction, ``equivalent``, and ``power`` at each true boost.
+    any_false_alarm : float
+        Share of sweeps without a difference in which some shape is called different.
+    error : float
+        Standard error of a share of 5 %.
+    """
 
     settings: Settings
-    replications: int  # simulated sweeps for each true boost
+    replications: int
     interval_method: str
     test_method: str
     correction: str
-    boosts: tuple[float, ...]  # true boosts at which power was measured
-    # Each shape under both configurations; none for pairs, and for a test that takes all shapes at once.
+    boosts: tuple[float, ...]
     resplits: tuple[Resplit, ...]
-    simulated: tuple[Simulated, ...]  # shapes with at least three seeds per side
-    any_false_alarm: float  # share of sweeps without a difference in which some shape is called different
-    error: float  # standard error of a share of five percent
+    simulated: tuple[Simulated, ...]
+    any_false_alarm: float
+    error: float
 
 
 def calibrate(
-    dataset: xr.Dataset, settings: Settings, *, boosts: tuple[float, ...], replications: int
+    dataset: xr.Dataset,
+    *,
+    boosts: Sequence[float] = BOOSTS,
+    replications: int | None = None,
+    **choices: Any,
 ) -> Calibration:
-    """Return how a method performs on data like these; InputError if no shape has three seeds per side."""
+    """Measure false alarms, coverage and power of the method on the noise of a dataset.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        A sweep with at least three seeds per configuration in some shape.
+    boosts : sequence of float
+        True boosts at which power is measured, fractions.
+    replications : int, optional
+        Simulated sweeps for each boost, at least 10; by default 2000, or 200 where a method takes long.
+    **choices : object
+        Configurations, level, margin, seed and methods, as :func:`abtune.analyze` takes them.
+
+    Returns
+    -------
+    Calibration
+        The same for the same arguments, bit for bit.
+
+    Raises
+    ------
+    InputError
+        If an argument cannot be used, or no shape has three seeds per configuration.
+    DatasetError
+        If the dataset is not valid.
+
+    Notes
+    -----
+    Sweeps are drawn from a smoothed bootstrap of the seeds (Silverman and Young 1987, DOI
+    10.1093/biomet/74.3.469) and judged as an analysis judges.
+
+    Examples
+    --------
+    >>> import abtune
+    >>> pilot = abtune.open_dataset("h200-pilot")
+    >>> found = abtune.calibrate(pilot, boosts=[0.5], replications=100)
+    >>> [round(row.power[0], 1) for row in found.simulated]
+    [1.0, 1.0, 1.0]
+    """
+    validate(dataset)
+    for boost in boosts:
+        if not isinstance(boost, int | float | np.number) or not 0 < boost < _MOST_BOOST:
+            raise InputError(f"boost is a fraction between 0 and {_MOST_BOOST}, not {boost}")
+    if replications is not None and (
+        not isinstance(replications, int | np.integer) or replications < _FEWEST_SWEEPS
+    ):
+        raise InputError(f"replications is a whole number from {_FEWEST_SWEEPS} on, not {replications}")
+    given = {name: value for name, value in choices.items() if value is not None}
+    settings = make_settings(dataset, **given)
+    slow = settings.interval.slow or settings.difference_test.slow or settings.procedure.slow
+    return _calibrate(dataset, settings, tuple(sorted(set(boosts))), replications or (200 if slow else 2000))
+
+
+def _calibrate(
+    dataset: xr.Dataset, settings: Settings, boosts: tuple[float, ...], replications: int
+) -> Calibration:
     sides = extract_both(dataset, settings.baseline, settings.candidate)
     labels = [str(label) for label in dataset["shape"].values.tolist()]
     fewest = max(_FEWEST, settings.quantity.seeds)

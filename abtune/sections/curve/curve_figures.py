@@ -92,7 +92,7 @@ def draw_trials(analysis: Analysis, baseline: Floats, candidate: Floats) -> Figu
     for name, colour, style in zip(names, SIDE_COLOURS, _STYLES, strict=True):
         axes[0].plot([], [], color=colour, ls=style, lw=1.8, label=plain(name))
     look: Any = {"frameon": False, "fontsize": SIZE, "title_fontsize": SIZE}
-    title = "bold: median over the searches; titles have the colours of verdicts"
+    title = "bold: median over the searches; band: their middle half; titles have the colours of verdicts"
     figure.legend(loc="outside upper center", ncols=min(2, len(axes)), title=title, **look)
     figure.supxlabel("trials", fontsize=SIZE)
     words = printable(f"speed of the best so far (1: median of {names[0]} at the end)")
@@ -101,13 +101,14 @@ def draw_trials(analysis: Analysis, baseline: Floats, candidate: Floats) -> Figu
     return figure
 
 
-def _speeds(sides: tuple[Floats, Floats]) -> list[tuple[Floats, Floats]]:
-    """Return the searches and the median of each side as speeds; NaN where nothing is found."""
+def _speeds(sides: tuple[Floats, Floats]) -> list[tuple[Floats, Floats, Floats]]:
+    """Return the searches, the median and the middle half of each side as speeds; NaN where there is none."""
     medians = [median_so_far(side) for side in sides]
     ends = [medians[0][-1], medians[1][-1], *(side[:, -1].min(initial=np.inf) for side in map(_known, sides))]
     reference = next((float(end) for end in ends if np.isfinite(end)), math.nan)
     return [
-        (reference / _known(side), reference / middle) for side, middle in zip(sides, medians, strict=True)
+        (reference / _known(side), reference / middle, reference / _middle_half(side))
+        for side, middle in zip(sides, medians, strict=True)
     ]
 
 
@@ -125,33 +126,42 @@ def median_so_far(best: Floats) -> Floats:
     return np.where(np.isfinite(middle), middle, np.nan)
 
 
+def _middle_half(best: Floats) -> Floats:
+    """Return the upper and the lower quartile over searches after each trial, each of one search."""
+    made = best[_made(best)]
+    if not len(made):
+        return np.full((2, best.shape[1]), np.nan)
+    return np.quantile(np.where(np.isnan(made), np.inf, made), (0.75, 0.25), axis=0, method="inverted_cdf")
+
+
 def _made(best: Floats) -> npt.NDArray[np.bool_]:
     """Return which rows are of searches, whether they found something or not."""
     made: npt.NDArray[np.bool_] = np.count_nonzero(~np.isnan(best), axis=1) > 0
     return made
 
 
-def _ends(speeds: Sequence[Sequence[tuple[Floats, Floats]]], first: int) -> tuple[float, float]:
+def _ends(speeds: Sequence[Sequence[tuple[Floats, Floats, Floats]]], first: int) -> tuple[float, float]:
     """Return the ends of the axis of speeds: all but the slowest of what is drawn."""
-    late = np.concatenate([lines[:, first - 1 :].ravel() for sides in speeds for lines, _ in sides])
+    late = np.concatenate([lines[:, first - 1 :].ravel() for sides in speeds for lines, _, _ in sides])
     late = late[np.isfinite(late)]
     if not late.size:
         return 0.5, 2.0
     return min(float(np.quantile(late, _SLOWEST)), 0.95) / 1.05, 1.05 * max(float(late.max()), 1.0)
 
 
-def _draw_panel(axis: Axes, sides: Sequence[tuple[Floats, Floats]], made: bool, first: int) -> None:  # noqa: FBT001
+def _draw_panel(axis: Axes, sides: Sequence[tuple[Floats, Floats, Floats]], made: bool, first: int) -> None:  # noqa: FBT001
     axis.tick_params(labelsize=SIZE)
     axis.set_xscale("log", base=2)
     axis.set_yscale("log")
     axis.minorticks_off()
-    if all(np.isnan(lines).all() for lines, _ in sides):
+    if all(np.isnan(lines).all() for lines, _, _ in sides):
         words = "nothing found" if made else "no trials"
         axis.text(0.5, 0.5, words, transform=axis.transAxes, **NOTE)
     trials = np.arange(1, sides[0][1].size + 1)
-    for (lines, middle), colour, style in zip(sides, SIDE_COLOURS, _STYLES, strict=True):
+    for (lines, middle, band), colour, style in zip(sides, SIDE_COLOURS, _STYLES, strict=True):
         steps: Any = {"color": colour, "drawstyle": "steps-post"}
-        axis.plot(trials, lines.T, alpha=0.4, lw=0.6, zorder=2, **steps)
+        axis.fill_between(trials, band[0], band[1], color=colour, alpha=0.2, lw=0, step="post", zorder=1)
+        axis.plot(trials, lines.T, alpha=0.25, lw=0.4, zorder=2, **steps)
         axis.plot(trials, middle, ls=style, lw=1.8, zorder=3, **steps)
     ticks = [1 << power for power in range(0, int(trials[-1]).bit_length(), 2)]
     axis.set_xticks(ticks, [str(tick) for tick in ticks])

@@ -64,7 +64,7 @@ def draw_same_schedule(dataset: xr.Dataset, found: SameSchedule) -> Figure:
 
 def _title(found: SameSchedule, shared: str) -> str:
     words = f"{found.candidate} against {found.baseline}: {count(len(found.shapes), 'shape')}"
-    return plain(printable(f"{words}; all {shared}" if shared else words))
+    return plain(printable(f"{words}; {shared}" if shared else words))
 
 
 def _set_up(axis: Axes, sides: Sequence[Transfers], found: SameSchedule) -> None:
