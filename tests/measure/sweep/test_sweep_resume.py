@@ -185,9 +185,8 @@ def test_an_interrupted_sweep_keeps_what_is_done(
         os.kill(process.pid, number)
         code, said = finish(process)
     assert code == 130
-    assert said[-2:] == [
-        "abtune.nc: what is done is kept; the same command goes on",
-        "abtune: interrupted",
+    assert said[-1:] == [
+        "abtune: interrupted; what is done is kept in abtune.nc, and the same command goes on",
     ]
     dataset = abtune.open_dataset("abtune.nc")
     done = int((dataset["run_status"] == OK).sum())
