@@ -147,7 +147,9 @@ def _validate_numbers(name: str, dataset: xr.Dataset) -> None:
     wrong = np.argwhere(~(np.isnan(values) | rule.holds(values)))
     if len(wrong):
         at = dict(zip(VARIABLES[name].dims, wrong[0].tolist(), strict=True))
-        where = ", ".join(f"{part} {shortened(dataset[part].values[at[part]], 100)}" for part in RUN if part in at)
+        where = ", ".join(
+            f"{part} {shortened(dataset[part].values[at[part]], 100)}" for part in RUN if part in at
+        )
         raise DatasetError(f"{name} must be {rule.words}; {where} has {values[tuple(wrong[0])]}")
 
 

@@ -127,7 +127,11 @@ def test_pipes_need_the_name_of_their_importer(tmp_path: Path) -> None:
         ('{"meta": {"argv": [], "version": {"nvbench": {}}}}', "nvbench"),
         ('{"input": ["llvm", "x", [], {}]}\n', "tvm-records"),
         ('{"i": [["k", "llvm"], []]}\n', "tvm-records"),
-        ("shape,old (ms),new (ms)\nx,1,2\n", "published"),
+        ("| Kernel | old (ms) | new (ms) |\n", "published"),
+        ("shape,old (GFLOPS),new (GFLOPS)\nM=1_N=2_K=3,1,2\n", "published"),
+        ("shape,old (ms),new (ms)\nx,1,2\nx,1,2\n", "timings"),
+        ("layer,old,new\nx,1,2\nx,1,2\n", "timings"),
+        ("shape,seed,old (ms),new (ms)\nx,1,1,2\n", "timings"),
     ],
 )
 def test_a_file_of_another_kind_is_sent_on(tmp_path: Path, chosen: str, text: str, name: str) -> None:
