@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import gzip
 import itertools
@@ -33,6 +34,7 @@ from abtune.measure.plan.records import History
 from abtune.measure.store import store as store_module
 from abtune.measure.store.store import Store
 from abtune.measure.sweep.candidates import CHUNK
+from abtune.measure.sweep.run_sweep import heeding_signals
 from abtune.measure.sweep.session import BUILD_SECONDS, Clock, Session
 
 OK = RunStatus.COMPLETE
@@ -172,6 +174,26 @@ def test_a_killed_sweep_leaves_no_processes(start: Start, log: Path) -> None:
 
 
 # Interrupted
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_second_signal_does_not_interrupt_the_end(number: int) -> None:
+    """Whoever is impatient does not interrupt what ends the processes: that waits for ever."""
+    ended = []
+
+    async def work() -> None:
+        with heeding_signals(asyncio.get_running_loop(), asyncio.current_task()):
+            try:
+                os.kill(os.getpid(), number)
+                await asyncio.sleep(60)
+            finally:
+                os.kill(os.getpid(), number)
+                await asyncio.sleep(0.1)
+                ended.append(number)
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(work())
+    assert ended == [number]
 
 
 @pytest.mark.kills
