@@ -117,9 +117,22 @@ def recognise(sources: Sequence[Source]) -> Importer:
     return able[0]
 
 
+# How files begin that benchmark tools write and that cannot be used, and what to do.
+_NEARLY = {
+    "\x1f\ufffd": "it is compressed; unpack it: gunzip -k FILE",
+    '{"Time":': "if it is of go test -bench, run that without -json",
+    "command,mean,": "it has no single timings; write them: hyperfine --export-json FILE",
+    "| Command | Mean": "it has no single timings; write them: hyperfine --export-json FILE",
+    "name,iterations,real_time,": "write JSON: --benchmark_out=FILE --benchmark_out_format=json",
+}
+
+
 def _hint(path: Path) -> str:
-    """Return how to import a table whose columns have names of their own; empty if it is none."""
+    """Return what to do with a file that nobody knows for certain; empty if nothing is known of it."""
     text = read_beginning(path)
+    for beginning, remedy in _NEARLY.items():
+        if text.lstrip().startswith(beginning):
+            return remedy
     heading = first_line(text).strip()
     columns = [cell.strip(' "') for cell in heading.split(delimiter_of(heading))]
     if len(columns) < 2 or heading[:1] in {"{", "[", "|"}:

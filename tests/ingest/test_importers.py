@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 from pathlib import Path
 
@@ -94,6 +95,26 @@ def test_a_folder_that_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(os, "access", lambda *arguments: False)
     with pytest.raises(DatasetError, match=f"cannot read {tmp_path}: Permission denied"):
         recognise(sources(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("content", "remedy"),
+    [
+        (gzip.compress(b"{}"), "gunzip -k"),
+        (b'{"Time":"2026-11-23T02:25:58Z","Action":"output","Package":"x"}\n', "without -json"),
+        (b"command,mean,stddev,median,user,system,min,max\nsleep,1,1,1,1,1,1,1\n", "hyperfine --export-json"),
+        (
+            b"| Command | Mean [ms] | Min [ms] | Max [ms] | Relative |\n|:---|---:|---:|---:|---:|\n",
+            "hyperfine",
+        ),
+        (b"name,iterations,real_time,cpu_time,time_unit\nf,1,2,3,ns\n", "--benchmark_out_format=json"),
+    ],
+)
+def test_other_files_of_known_tools_are_told_apart(tmp_path: Path, content: bytes, remedy: str) -> None:
+    """Where a tool can write something that abtune reads, the message says how."""
+    (tmp_path / "f").write_bytes(content)
+    with pytest.raises(InputError, match=remedy):
+        recognise(sources(tmp_path / "f"))
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names here")

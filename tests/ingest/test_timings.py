@@ -494,6 +494,15 @@ def test_old_google_benchmark_means_are_left_out(tmp_path: Path) -> None:
     assert dataset["latency"].sel(shape="f/8").values.ravel().tolist() == [1e-6, 2e-6]
 
 
+def test_a_note_is_given_once(tmp_path: Path) -> None:
+    """A benchmark that was skipped in each of its repetitions is left out with one line."""
+    skipped = {"name": "f", "run_type": "iteration", "error_occurred": True}
+    timed = {"name": "g", "run_type": "iteration", "time_unit": "us", "real_time": 1}
+    path = tmp_path / "g.json"
+    path.write_text(json.dumps({"context": {}, "benchmarks": [skipped] * 3 + [timed]}), encoding="utf-8")
+    assert read(runs=[f"a={path}"]).notes[1:] == (f"{path}: f was skipped or failed, and is left out",)
+
+
 @pytest.mark.parametrize(
     ("codes", "said"),
     [
