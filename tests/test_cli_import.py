@@ -209,7 +209,7 @@ def test_the_importer_is_found_by_content(
         ),
         (
             ["log.txt"],
-            "log.txt: is a tuning log, which does not say its configuration: abtune import --run NAME=log",
+            "log.txt: a tuning log does not say its configuration: abtune import --run NAME=log",
         ),
         (["data/tvm14009-rtx3080.md", "--columns", "time=x"], "No such option"),
         (["data/tvm14009-rtx3080.md", "--unit", "minutes"], "'minutes' is not one of 's', 'ms'"),

@@ -131,7 +131,7 @@ def _hint(path: Path) -> str:
     """Return what to do with a file that nobody knows for certain; empty if nothing is known of it."""
     text = read_beginning(path)
     for beginning, remedy in _NEARLY.items():
-        if text.lstrip().startswith(beginning):
+        if text.startswith(beginning):
             return remedy
     heading = first_line(text).strip()
     columns = [cell.strip(' "') for cell in heading.split(delimiter_of(heading))]
