@@ -13,6 +13,7 @@ import importlib
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import click
 
@@ -57,6 +58,13 @@ class LazyGroup(click.Group):
         module, _, attribute = COMMANDS[cmd_name].partition(":")
         command: click.Command = getattr(importlib.import_module(module), attribute)
         return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; click would print an empty line when it is interrupted."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as stop:
+            raise click.exceptions.Abort(*stop.args) from None
 
 
 @click.group(
@@ -103,8 +111,8 @@ def _run(argv: Sequence[str] | None) -> int:
         sys.stdout.flush()
     except SystemExit:  # so click answers a reader that has left
         abandon(sys.stdout)
-    except (click.exceptions.Abort, KeyboardInterrupt):
-        return _complain("interrupted", INTERRUPTED)
+    except (click.exceptions.Abort, KeyboardInterrupt) as stop:
+        return _complain("; ".join(["interrupted", *map(str, stop.args)]), INTERRUPTED)
     except click.ClickException as error:
         return _complain(error.format_message(), BAD_INPUT)
     except AbtuneError as error:

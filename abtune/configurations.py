@@ -13,6 +13,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from importlib.metadata import entry_points
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -167,12 +168,13 @@ DEFAULT_PAIR: Mapping[str, tuple[str, str]] = MappingProxyType(
 
 
 def find_configuration(name: str) -> Configuration:
-    """Return a configuration by its name, or your own as ``module:attribute``."""
+    """Return a configuration by its name, an installed package's too, or your own as ``module:attribute``."""
     if name in CONFIGURATIONS:
         return CONFIGURATIONS[name]
-    if ":" not in name:
-        raise unknown_name("configuration", name, [*CONFIGURATIONS, "module:attribute"])
-    found = import_attribute(name)
+    others = {entry.name: entry.value for entry in entry_points(group="abtune.configurations")}
+    if ":" not in name and name not in others:
+        raise unknown_name("configuration", name, [*CONFIGURATIONS, *others, "module:attribute"])
+    found = import_attribute(others.get(name, name), here=name not in others)
     if not isinstance(found, Configuration):
         raise InputError(f"{name} is a {type(found).__name__}, not an abtune.configurations.Configuration")
     return found
@@ -199,11 +201,11 @@ def _is_there(module_name: str) -> bool:
         return module_name in sys.modules or importlib.util.find_spec(module_name) is not None
 
 
-def import_attribute(reference: str) -> Any:
-    """Import ``module:attribute``; modules of the working directory are found too."""
+def import_attribute(reference: str, *, here: bool = True) -> Any:
+    """Import ``module:attribute``; ``here``: the working directory is searched, too."""
     module_name, _, attribute = reference.partition(":")
     try:
-        with _working_directory_first():
+        with _working_directory_first() if here else contextlib.nullcontext():
             module = importlib.import_module(module_name)
     except (Exception, SystemExit) as error:
         lines = str(error).splitlines() or [""]

@@ -209,7 +209,7 @@ def test_the_importer_is_found_by_content(
         ),
         (
             ["log.txt"],
-            "log.txt: is a tuning log, which does not say its configuration: abtune import --run NAME=log",
+            "log.txt: a tuning log does not say its configuration: abtune import --run NAME=log",
         ),
         (["data/tvm14009-rtx3080.md", "--columns", "time=x"], "No such option"),
         (["data/tvm14009-rtx3080.md", "--unit", "minutes"], "'minutes' is not one of 's', 'ms'"),
@@ -316,6 +316,8 @@ def test_many_files_are_one_command(with_samples: Path, run: Run) -> None:
     [
         ("wide.csv", "shape,old,new\nx,1,2\ny,3,4\n", ["import", "wide.csv"], (2, 2, 1)),
         ("my times.csv", "kernel;old;new;ratio\nx;1;2;2.0\n", ["import", "my times.csv"], (1, 2, 1)),
+        ("repeated.csv", "shape,old,new\nx,1,2\nx,3,4\n", ["import", "repeated.csv"], (1, 2, 1)),
+        ("own name.csv", "matmul size,old_ms,new_ms\nx,1,2\n", ["import", "own name.csv"], (1, 2, 1)),
         ("times.csv", "", ["analyze", "times.csv"], (2, 2, 5)),
         ("hyperfine-1.json", "", ["import", "hyperfine-1.json"], (1, 2, 4)),
         ("pytest-1.json", "", ["import", "pytest-1.json"], (1, 2, 1)),
@@ -362,6 +364,8 @@ def test_a_refusal_says_the_command(
         ("shape\told (s)\tnew (s)\tboost (%)", "x\t1\t2\t-50"),
         ("name;old_ns;new_ns;Speed-up (\u00d7)", "x;3;2;1.5"),
         ("kernel,old_ns,new_ns,speedup", "x,3,2,+50%"),
+        ("kernel,old_ns,new_ns,new/old", "x,3,2,0.67"),
+        ("kernel,old_ns,new_ns,Speedup (old/new)", "x,3,2,1.5"),
     ],
 )
 def test_wide_tables_are_read_at_the_first_try(
@@ -378,3 +382,37 @@ def test_wide_tables_are_read_at_the_first_try(
         r"line 2: the (quotient|boost) is printed as 7, but the row gives",
         run("import", "w.csv", "--out", "w2.nc").err,
     )
+
+
+@pytest.mark.parametrize(
+    ("texts", "seeds", "repeats"),
+    [
+        (["shape,old (ms),new (ms)\nx,1,2\nx,3,4\ny,5,6\n"], [0], 2),
+        (["layer,seed,old_ms,new_ms,ratio\nx,7,1,2,2\nx,9,3,4,1.3\ny,7,5,6,1.2\n"], [7, 9], 1),
+        (["shape,old_ms,new_ms\nx,1,2\ny,5,6\n", "shape,old_ms,new_ms\nx,3,4\ny,-,n/a\n"], [0, 1], 1),
+    ],
+)
+def test_wide_tables_may_have_several_timings_of_a_shape(
+    empty_folder: Path, run: Run, texts: list[str], seeds: list[int], repeats: int
+) -> None:
+    """Lines of a shape are repeats of one seed; a column seed, or several files, tell seeds apart."""
+    for number, text in enumerate(texts):
+        Path(f"{number}.csv").write_text(text, encoding="utf-8")
+    done = run("import", *(f"{number}.csv" for number in range(len(texts))), "--out", "w.nc")
+    assert (done.code, done.err) == (0, "")
+    latency = abtune.open_dataset("w.nc")["latency"]
+    assert latency["seed"].values.tolist() == seeds
+    assert latency.sizes["repeat"] == repeats
+    known = latency.sel(shape="x").transpose("seed", "repeat", ...).values.reshape(2, 2)
+    assert known.tolist() == [[1e-3, 2e-3], [3e-3, 4e-3]]
+    assert latency.sel(shape="y").values.ravel().tolist()[0] == 5e-3
+
+
+@pytest.mark.parametrize(
+    "text", ["| Shape | old (ms) | speedup |\n|-|-|-|\n| x | 1 | 2 |", "shape,speedup\nx,2"]
+)
+def test_a_speedup_alone_is_no_time(empty_folder: Path, run: Run, text: str) -> None:
+    """Nobody can tell how long a kernel took from a quotient."""
+    Path("w").write_text(f"{text}\n", encoding="utf-8")
+    said = run("import", "w", "--out", "w.nc").err
+    assert "a speedup alone says no times; give both sides a column: | Shape | old (ms) | new (ms) |" in said

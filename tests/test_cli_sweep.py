@@ -275,6 +275,9 @@ def test_an_unfit_machine_is_one_line(run: Run, fake: None, cpu: None) -> None:
     assert not Path("abtune.nc").exists()
 
 
+KEPT = "what is done is kept in abtune.nc, and the same command goes on"
+
+
 def test_an_interrupt_is_130(run: Run, fake: None, cpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """An interrupted sweep says that what is done is kept, and exits with 130."""
 
@@ -284,8 +287,7 @@ def test_an_interrupt_is_130(run: Run, fake: None, cpu: None, monkeypatch: pytes
     monkeypatch.setattr("abtune.measure.sweep.run_sweep.sweep", interrupt)
     outcome = run(*QUICK, *FAKES)
     assert outcome.code == 130
-    assert outcome.err.split("\n")[0] == "abtune.nc: what is done is kept; the same command goes on"
-    assert outcome.err.strip().endswith("abtune: interrupted")
+    assert outcome.err == f"abtune: interrupted; {KEPT}\n"
 
 
 @pytest.mark.parametrize("module", ["abtune.cli", "click"])
@@ -323,7 +325,26 @@ def test_a_signal_before_a_sweep_has_begun_ends_it_alike(name: str, module: str)
         "sys.exit(run())\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr.lstrip()) == (130, "", "abtune: interrupted\n")
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "abtune: interrupted\n")
+
+
+def test_a_second_signal_changes_nothing() -> None:
+    """Whoever presses Ctrl-C twice, or a job system that is in a hurry, gets the same exit code."""
+    script = (
+        "import atexit, os, signal, sys\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "for name in ('SIGINT', 'SIGTERM'):\n"
+        "    atexit.register(os.kill, os.getpid(), getattr(signal, name))\n"
+        "class Signal:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'click':\n"
+        "            os.kill(os.getpid(), signal.SIGTERM)\n"
+        "sys.meta_path.insert(0, Signal())\n"
+        "from abtune.__main__ import run\n"
+        "sys.exit(run())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "abtune: interrupted\n")
 
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])

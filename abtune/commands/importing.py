@@ -94,8 +94,10 @@ def _inputs(importer: Importer) -> list[click.Parameter]:
     if importer.inputs is Inputs.ONE_FILE:
         # click calls back with the context, the parameter and the value; the value is to be a tuple.
         return [click.Argument(["files"], nargs=1, metavar="FILE", callback=lambda *given: given[-1:])]
-    files: list[click.Parameter] = [click.Argument(["files"], nargs=-1, metavar="[FILES]...")]
-    return (files if importer.inputs is Inputs.FILES else []) + _by_name(importer.run_is)
+    shown = (
+        "[FILES]..." if importer.inputs is Inputs.FILES else ""
+    )  # others are refused with the command to type
+    return [click.Argument(["files"], nargs=-1, metavar=shown), *_by_name(importer.run_is)]
 
 
 def _by_name(run_is: str) -> list[click.Parameter]:
@@ -138,28 +140,29 @@ def _value(given: Any) -> str:
 
 
 def _import(importer: Importer, out: Path, *, overwrite: bool, **given: Any) -> None:
-    from abtune.ingest.importers import run_importer
+    from abtune.errors import InputError
+    from abtune.ingest.importers import Inputs, run_importer
+    from abtune.ingest.sources import run_command
 
-    sources = _sources(importer, given.get("files", ()), given.get("runs", ()), given.get("pattern", ""))
+    files = given["files"]
+    if files and importer.inputs is Inputs.RUNS:
+        command = run_command(Path(files[0]))
+        raise InputError(f"{files[0]}: {importer.kind} does not say its configuration: {command}")
+    sources = _sources(files, given.get("runs", ()), given.get("pattern", ""))
     values = {option.name: _value(given[_destination(option)]) for option in importer.options}
     imported = run_importer(importer, sources, values)
     noted = click.get_current_context().meta.get(_BY_CONTENT, ())
     save_new(imported.dataset, out, overwrite=overwrite, notes=(*noted, *imported.notes))
 
 
-def _sources(
-    importer: Importer | None, files: Sequence[str], runs: Sequence[str], pattern: str
-) -> tuple[Source, ...]:
+def _sources(files: Sequence[str], runs: Sequence[str], pattern: str) -> tuple[Source, ...]:
     from abtune.errors import InputError
-    from abtune.ingest.importers import Inputs
-    from abtune.ingest.sources import find_files, find_matching, find_sources
+    from abtune.ingest.sources import find_files, find_matching
 
     if pattern and (files or runs):
         raise InputError("--pattern names all files; leave out --run and the files beside it")
     if pattern:
         return find_matching(pattern)
-    if importer is not None and importer.inputs is Inputs.RUNS:
-        return find_sources(runs)
     return find_files(files, runs)
 
 
@@ -187,17 +190,10 @@ def _finder() -> click.Command:
 
 def _find_and_import(files: Sequence[str], runs: Sequence[str], pattern: str, **_: Any) -> None:
     """Find the importer by content, and run its command with the same arguments."""
-    from abtune.errors import InputError
-    from abtune.ingest.importers import Inputs, recognise
-    from abtune.ingest.sources import run_command
+    from abtune.ingest.importers import recognise
 
     context = click.get_current_context()
-    importer = recognise(_sources(None, files, runs, pattern))
-    if files and importer.inputs is Inputs.RUNS:
-        raise InputError(
-            f"{files[0]}: is {importer.kind}, which does not say its configuration: "
-            f"{run_command(Path(files[0]))}"
-        )
+    importer = recognise(_sources(files, runs, pattern))
     context.meta[_BY_CONTENT] = (f"read as {importer.kind}: abtune import {importer.name}",)
     with _command(importer).make_context(importer.name, list(context.obj), parent=context.parent) as inner:
         inner.command.invoke(inner)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from abtune.commands.common.options import DatasetSource, count_option
-from abtune.commands.common.output import emit, remark
+from abtune.commands.common.output import emit, interrupted
 from abtune.commands.common.workplace_options import (
     target_option,
     time_limit_option,
@@ -92,8 +92,7 @@ def measure(dataset: str, out: Path, **options: Any) -> int:
         with progress_for(sys.stderr) as progress:
             outcome = remeasure(what, store, workplace, moment=now, time_limit=limit, progress=progress)
     except KeyboardInterrupt:
-        remark(f"{out}: what is done is kept; the same command goes on")
-        raise
+        raise interrupted(out) from None
     lines = _words(outcome, store, f"{out}: the winners of {dataset}, measured again")
     emit("".join(f"{line}\n" for line in lines))
     return 0

@@ -14,7 +14,7 @@ import click
 
 from abtune.commands.common.config_file import CONFIG_FILE, WRITE_CONFIG, write_options
 from abtune.commands.common.options import count_option, rng_seed_option, split_commas
-from abtune.commands.common.output import emit, remark
+from abtune.commands.common.output import emit, interrupted, remark
 from abtune.commands.common.workplace_options import (
     out_option,
     target_option,
@@ -186,8 +186,7 @@ def _carry_out(
             return carry_out(plan, "")
         return settle(plan, store, carry_out=carry_out, goes_on=_goes_on, report=report)
     except KeyboardInterrupt:
-        remark(f"{store.dataset}: what is done is kept; the same command goes on")
-        raise
+        raise interrupted(store.dataset) from None
 
 
 def _goes_on(dataset: xr.Dataset) -> dict[str, bool]:

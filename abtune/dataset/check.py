@@ -25,6 +25,7 @@ from abtune.dataset.schema import (
     design_of,
 )
 from abtune.errors import DatasetError, InputError
+from abtune.text import shortened
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -75,7 +76,8 @@ def validate(dataset: xr.Dataset) -> None:
     _validate_version(dataset)
     if design_of(dataset.attrs) not in set(SeedDesign):
         known = " and ".join(SeedDesign)
-        raise DatasetError(f"attribute {DESIGN!r} is {dataset.attrs[DESIGN]!r}; this abtune knows {known}")
+        found = shortened(repr(dataset.attrs[DESIGN]))
+        raise DatasetError(f"attribute {DESIGN!r} is {found}; this abtune knows {known}")
     for name, variable in VARIABLES.items():
         if name in dataset.variables:
             _validate_variable(name, variable, dataset[name])
@@ -136,7 +138,7 @@ def _validate_coordinate(name: str, kind: str, dataset: xr.Dataset) -> None:
         raise DatasetError(f"coordinate {name!r} holds {other!r}, which is not text")
     repeated = sorted(str(label) for label, count in Counter(labels).items() if count > 1)
     if repeated:
-        raise DatasetError(f"coordinate {name!r} lists {repeated[0]!r} more than once")
+        raise DatasetError(f"coordinate {name!r} lists {shortened(repr(repeated[0]))} more than once")
 
 
 def _validate_numbers(name: str, dataset: xr.Dataset) -> None:
@@ -145,7 +147,9 @@ def _validate_numbers(name: str, dataset: xr.Dataset) -> None:
     wrong = np.argwhere(~(np.isnan(values) | rule.holds(values)))
     if len(wrong):
         at = dict(zip(VARIABLES[name].dims, wrong[0].tolist(), strict=True))
-        where = ", ".join(f"{part} {dataset[part].values[at[part]]!s}" for part in RUN if part in at)
+        where = ", ".join(
+            f"{part} {shortened(dataset[part].values[at[part]], 100)}" for part in RUN if part in at
+        )
         raise DatasetError(f"{name} must be {rule.words}; {where} has {values[tuple(wrong[0])]}")
 
 
@@ -154,7 +158,8 @@ def _validate_version(dataset: xr.Dataset) -> None:
     if version is None:
         raise DatasetError("not an abtune dataset: attribute 'schema_version' is missing; see abtune import")
     if not isinstance(version, int | np.integer) or version < 1:
-        raise DatasetError(f"attribute 'schema_version' is {version!r}; this abtune reads {SCHEMA_VERSION}")
+        found = shortened(repr(version))
+        raise DatasetError(f"attribute 'schema_version' is {found}; this abtune reads {SCHEMA_VERSION}")
     if version > SCHEMA_VERSION:
         newer = f"newer than this abtune, which reads {SCHEMA_VERSION}; upgrade it"
         raise DatasetError(f"schema version {version} is {newer}")
@@ -170,7 +175,8 @@ def _validate_variable(name: str, variable: Variable, values: xr.DataArray) -> N
         raise DatasetError(f"variable {name!r} {wrong}")
     units = values.attrs.get("units", variable.units)
     if variable.kind != "M" and units != variable.units:
-        raise DatasetError(f"variable {name!r} is in {units!r}; convert it to {variable.units!r}")
+        found = shortened(repr(units))
+        raise DatasetError(f"variable {name!r} is in {found}; convert it to {variable.units!r}")
     validate_flags(name, variable, values.values)
 
 

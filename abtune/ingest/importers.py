@@ -6,6 +6,7 @@ import errno
 import functools
 import logging
 import os
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -15,7 +16,16 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from abtune.errors import DatasetError, InputError, unknown_name
 from abtune.ingest.sources import Source, import_command
-from abtune.ingest.texts import delimiter_of, first_line, listed_columns, read_beginning
+from abtune.ingest.texts import (
+    ONLY_QUOTIENTS,
+    delimiter_of,
+    first_line,
+    have_units,
+    listed_columns,
+    quotients,
+    read_beginning,
+)
+from abtune.ingest.units import PER_SECOND
 from abtune.text import listed, printable
 
 if TYPE_CHECKING:
@@ -99,19 +109,41 @@ def recognise(sources: Sequence[Source]) -> Importer:
             )
             raise InputError(f"{source.path}: no importer knows this content{also}; {hint}")
         able = left
+    # A file that tells everything is a table; several are timings of a seed each.
+    able = tuple(i for i in able if (i.inputs is Inputs.ONE_FILE) is (len(sources) == 1)) or able
     if len(able) > 1:
         remedy = f"name one: abtune import {able[0].name} ..."
         raise InputError(f"{sources[0].path}: {_listed(able)} can read this; {remedy}")
     return able[0]
 
 
+# How files begin that benchmark tools write and that cannot be used, and what to do.
+_NEARLY = {
+    "\x1f\ufffd": "it is compressed; unpack it: gunzip -k FILE",
+    '{"Time":': "if it is of go test -bench, run that without -json",
+    "command,mean,": "it has no single timings; write them: hyperfine --export-json FILE",
+    "| Command | Mean": "it has no single timings; write them: hyperfine --export-json FILE",
+    "name,iterations,real_time,": "write JSON: --benchmark_out=FILE --benchmark_out_format=json",
+}
+
+
 def _hint(path: Path) -> str:
-    """Return how to import a table whose columns have names of their own; empty if it is none."""
+    """Return what to do with a file that nobody knows for certain; empty if nothing is known of it."""
     text = read_beginning(path)
+    for beginning, remedy in _NEARLY.items():
+        if text.startswith(beginning):
+            return remedy
     heading = first_line(text).strip()
     columns = [cell.strip(' "') for cell in heading.split(delimiter_of(heading))]
     if len(columns) < 2 or heading[:1] in {"{", "[", "|"}:
         return ""
+    if not columns[0]:
+        return "its first column has no name; call it shape if it says what was timed"
+    if any(quotients(columns)):
+        return ONLY_QUOTIENTS
+    if len(columns) > 2 and have_units(columns[1:], tuple(PER_SECOND)):
+        command = import_command(path, f"--columns {shlex.quote(f'shape={columns[0]}')}")
+        return f"if its first column says what was timed: {command.replace('import', 'import timings', 1)}"
     options = "--columns shape=NAME,config=NAME,time=NAME --unit ms"
     command = import_command(path, options).replace("import", "import timings", 1)
     return f"if it has a line for each timing: {command}, where each NAME is one of {listed_columns(columns)}"

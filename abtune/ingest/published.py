@@ -7,6 +7,7 @@ throughput needs a label from which its operations can be counted. A column ``bo
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import math
@@ -24,18 +25,31 @@ from abtune.dataset.build import add_variables, make_dataset
 from abtune.errors import AbtuneError, DatasetError, InputError, unknown_name
 from abtune.ingest.importers import Imported, Importer, Inputs, Option, Values
 from abtune.ingest.sources import Source, import_command, recorded_path
-from abtune.ingest.texts import csv_rows, is_long, naming, read_text
-from abtune.ingest.units import FLOPS, LONGEST_CELL, PER_SECOND, UNITS, Heading, read_heading, unit_named
+from abtune.ingest.texts import (
+    ONLY_QUOTIENTS,
+    SHAPES,
+    csv_rows,
+    have_units,
+    is_long,
+    naming,
+    quotients,
+    read_text,
+)
+from abtune.ingest.units import (
+    FLOPS,
+    LONGEST_CELL,
+    MISSING,
+    PER_SECOND,
+    UNITS,
+    Heading,
+    read_heading,
+    unit_named,
+)
 from abtune.shapes import Conv2d, Shape, parse_shape
 from abtune.text import shortened, to_number
 
 _ASSUMED_UNIT = "gflops"
-# The first column of CSV whose others are configurations.
-_SHAPES = ("shape", "kernel", "workload", "benchmark", "layer", "task", "name")
-# Columns that compare the others, as quotients; a boost is in percent.
-_QUOTIENT = re.compile(r"(speed-?\s?up|ratio)( ?[(\[][x\u00d7%][)\]])?")
 _RULE = re.compile(r":?-+:?")
-_MISSING = {"", "-", "\u2013", "\u2014", "n/a", "na", "nan"}
 _LABELS = "M=512_N=256_K=640 or N=1_H=56_W=56_C=64_K=64_R=3_S=3_STR=1_PAD=1_DIL=1"
 # What may stand in the column of shapes and is no shape: words of statistics, perhaps with what they are
 # over. A label with any other word is a shape, such as "layernorm mean", and so is one with an underscore.
@@ -59,9 +73,8 @@ def _read(sources: Sequence[Source], values: Values) -> Imported:
 
 def _recognises(_: Path, text: str) -> bool:
     if _is_csv(text):
-        return True
-    lines = (line.strip().removeprefix("|") for line in text.splitlines())
-    return any("|" in line and line.partition("|")[0].strip(" *_`").casefold() == "shape" for line in lines)
+        return _is_each_shape_once(text)
+    return any(_is_heading(cells) for _, cells in _rows_of_markdown(text))
 
 
 PUBLISHED = Importer(
@@ -129,7 +142,7 @@ def parse_published(text: str, *, unit: str = "", attrs: dict[str, Any] | None =
     seen: dict[str, int] = {}
     for row in rows:
         if (first := seen.setdefault(row.label, row.line)) != row.line:
-            remedy = "for several timings of a shape, write a line for each: shape,config,seed,time_ms"
+            remedy = "several timings of a shape in CSV: abtune import timings FILE"
             again = f"line {row.line}: shape {shortened(row.label, 100)} is already in line {first}"
             raise DatasetError(f"{again}; {remedy}")
     latency = np.array([row.latency for row in rows])
@@ -153,10 +166,22 @@ def _is_csv(text: str) -> bool:
     try:
         (_, heading), (_, row) = itertools.islice(csv_rows(text), 2)
         names = _read_columns(heading, _ASSUMED_UNIT).configs
-        numbers = [to_number(cell) for cell in row[1 : len(names) + 1] if cell.casefold() not in _MISSING]
+        cells = (cell.replace(",", ".") for cell in row[1 : len(names) + 1])  # refused where it is read
+        numbers = [to_number(cell) for cell in cells if cell.casefold() not in MISSING]
     except (ValueError, AbtuneError):
         return False
-    return heading[0].casefold() in _SHAPES and not is_long(names) and len(numbers) > 0
+    return heading[0].casefold() in SHAPES and not is_long(names) and len(numbers) > 0
+
+
+def _is_each_shape_once(text: str) -> bool:
+    """Return whether no shape has several lines of CSV, which would be timings; a text may be cut off."""
+    seen: set[str] = set()
+    with contextlib.suppress(DatasetError):
+        for _, row in csv_rows(text):
+            if row[0] in seen:
+                return False
+            seen.add(row[0])
+    return True
 
 
 def _rows_of_csv(text: str) -> Iterator[tuple[int, list[str]]]:
@@ -179,7 +204,7 @@ def _read_tables(lines: Iterable[tuple[int, list[str]]], unit: str) -> tuple[_Co
     first: _Columns | None = None
     columns: _Columns | None = None
     for number, cells in lines:
-        is_heading = len(cells) > 1 and cells[0].casefold() == "shape"
+        is_heading = _is_heading(cells)
         if not cells:
             columns = None  # the table has ended
         elif is_heading or columns is not None:
@@ -201,6 +226,14 @@ def _read_tables(lines: Iterable[tuple[int, list[str]]], unit: str) -> tuple[_Co
     return first, rows
 
 
+def _is_heading(cells: Sequence[str]) -> bool:
+    """Return whether a line is a heading: Shape, or another word before columns that all have units."""
+    if len(cells) < 2 or cells[0].casefold() not in SHAPES:
+        return False
+    rest = [cell for cell, quotient in zip(cells, quotients(cells), strict=True) if not quotient][1:]
+    return cells[0].casefold() == "shape" or (len(rest) > 1 and have_units(rest, (*UNITS, "%")))
+
+
 def _bare(cell: str) -> str:
     """Return a cell without the marks around it that make it bold, italic or code: ``**a**``, ``_a_``."""
     cell = cell.strip()
@@ -213,15 +246,18 @@ def _bare(cell: str) -> str:
 
 def _read_columns(cells: Sequence[str], unit: str) -> _Columns:
     """Return the columns of a heading. A column without a unit of its own has ``unit``."""
-    quotients = [_QUOTIENT.fullmatch(cell.casefold()) is not None for cell in cells[1:] if cell]
+    columns = [cell for cell in cells[1:] if cell]
+    is_quotient = quotients(columns)
     headings = [
         Heading(name="boost", unit="") if quotient else read_heading(cell, (*UNITS, "%"))
-        for cell, quotient in zip(filter(None, cells[1:]), quotients, strict=True)
+        for cell, quotient in zip(columns, is_quotient, strict=True)
     ]
     is_boost = [heading.name.casefold() == "boost" for heading in headings]
     named = [heading for heading, boost in zip(headings, is_boost, strict=True) if not boost]
     configs = tuple(heading.name for heading in named)
     few = len(set(configs)) < max(2, len(configs))
+    if few and any(is_boost):
+        raise DatasetError(ONLY_QUOTIENTS)
     if few or sum(is_boost) > 1 or len(headings) < len(cells) - 1:
         needs = "Shape, a name of its own for each of two or more configurations, and at most one boost"
         raise DatasetError(f"a heading needs {needs}")
@@ -241,7 +277,7 @@ def _read_columns(cells: Sequence[str], unit: str) -> _Columns:
         assumed=not all(units),
         numbers=tuple(index for index, boost in enumerate(is_boost, start=1) if not boost),
         boost=is_boost.index(True) + 1 if any(is_boost) else None,
-        quotient=any(quotients),
+        quotient=any(is_quotient),
         width=len(cells),
     )
 
@@ -280,7 +316,7 @@ def _read_label(label: str, columns: _Columns) -> Shape | None:
         if unit not in PER_SECOND:
             raise DatasetError(
                 f"{near}; labels are such as {_LABELS}, from which operations of a throughput are counted; "
-                f"if these are times, for which any label will do, say so: '{shortened(name)} (ms)'"
+                f"if these are times, for which any label will do: '{shortened(name)} (ms)', or --unit ms"
             )
     if not label or _is_summary(label):
         raise DatasetError(f"{shortened(label)!r} is not the label of a shape; take the line out")
@@ -298,7 +334,7 @@ def _is_summary(label: str) -> bool:
 
 def _read_latency(cell: str, unit: str, shape: Shape | None) -> float:
     """Return a throughput or a time in seconds, NaN where there is none; a throughput has a shape."""
-    if cell.casefold() in _MISSING:
+    if cell.casefold() in MISSING:
         return math.nan
     number = _read_number(cell, "; write it with a decimal point and nothing else, or - if there is none")
     if not 1e-30 < number < math.inf:
@@ -311,7 +347,7 @@ def _read_latency(cell: str, unit: str, shape: Shape | None) -> float:
 
 def _check_boost(cell: str, latency: Sequence[float], *, quotient: bool) -> None:
     """Check a printed boost or quotient against its row, to its printed digits."""
-    if cell.casefold() in _MISSING or len(latency) != 2 or any(map(math.isnan, latency)):
+    if cell.casefold() in MISSING or len(latency) != 2 or any(map(math.isnan, latency)):
         return
     old, new = latency
     if quotient and not cell.endswith("%"):

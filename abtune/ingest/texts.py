@@ -15,7 +15,7 @@ from typing import Any
 
 from abtune.errors import DatasetError, InputError
 from abtune.files import LIMIT_VARIABLE, most_gib
-from abtune.ingest.units import PER_SECOND, read_heading
+from abtune.ingest.units import LONGEST_CELL, PER_SECOND, read_heading
 from abtune.text import shortened
 
 # The most GiB that is read of one file. An endless file, such as a device, would fill the memory.
@@ -128,6 +128,10 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 # What the columns of a table with a line for each timing hold, and are called if nobody says otherwise.
 FIELDS = ("shape", "config", "seed", "round", "repeat", "time", "unit")
+# The first column of a table with a column for each configuration.
+SHAPES = ("shape", "kernel", "workload", "benchmark", "layer", "task", "name")
+_QUOTIENT = re.compile(r"(speed-?\s?up|ratio)( ?[(\[][^()\[\]]{1,80}[)\]])?")
+ONLY_QUOTIENTS = "a speedup alone says no times; give both sides a column: | Shape | old (ms) | new (ms) |"
 # The names of a column of times that needs no --columns.
 _TIMES = ("time", "latency", "duration")
 
@@ -176,6 +180,25 @@ def time_columns(row: Sequence[str]) -> list[int]:
         if heading.name.casefold() in _TIMES:
             times.append(index)
     return times
+
+
+def have_units(row: Sequence[str], known: Sequence[str]) -> bool:
+    """Return whether each heading is NAME (UNIT) with a known unit, or that of a seed, round or repeat."""
+    try:
+        return all(cell.casefold() in FIELDS or bool(read_heading(cell, known).unit) for cell in row)
+    except InputError:
+        return False
+
+
+def quotients(row: Sequence[str]) -> list[bool]:
+    """Return which columns compare others, as quotients: speedup, ratio (new/old), new / old."""
+    cells = [cell.casefold() if len(cell) <= LONGEST_CELL else "" for cell in row]
+    names = {re.split(r"[(\[_]", cell)[0].strip() for cell in cells}
+    sides = [{side.strip() for side in cell.split("/")} for cell in cells]
+    return [
+        _QUOTIENT.fullmatch(cell) is not None or (len(both) == 2 and both <= names)
+        for cell, both in zip(cells, sides, strict=True)
+    ]
 
 
 def listed_columns(row: Sequence[str]) -> str:

@@ -18,6 +18,8 @@ FLOPS = {"mflops": 1e6, "gflops": 1e9, "tflops": 1e12}
 UNITS = (*PER_SECOND, *FLOPS)
 # Texts that are longer are no cell of a table that people read, and no number.
 LONGEST_CELL = 4_096
+# What stands in a cell without a number.
+MISSING = {"", "-", "\u2013", "\u2014", "n/a", "na", "nan"}
 
 # Case matters for times: Ms is a megasecond. There are two micro signs, which look the same.
 _TIMES = {**{unit: unit for unit in PER_SECOND}, "\u00b5s": "us", "\u03bcs": "us"}

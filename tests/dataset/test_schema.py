@@ -294,3 +294,22 @@ def test_added_variables_must_be_known_and_fit(small: xr.Dataset) -> None:
     with pytest.raises(DatasetError, match="do not fit together"):
         add_variables(small, flop=[1.0, 2.0, 3.0, 4.0, 5.0])
     assert small.identical(before)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda data, long: data.assign(latency=data["latency"].assign_attrs(units=long)),
+        lambda data, long: data.assign_attrs(schema_version=long),
+        lambda data, long: data.assign_attrs(design=long),
+        lambda data, long: data.assign_coords(shape=[long, long]),
+        lambda data, long: data.assign(latency=-data["latency"]).assign_coords(shape=[long, "b"]),
+    ],
+)
+def test_long_texts_of_a_file_stay_out_of_the_message(
+    small: xr.Dataset, change: Callable[[xr.Dataset, str], xr.Dataset]
+) -> None:
+    """A label or attribute of any length is refused in one line."""
+    with pytest.raises(DatasetError) as refused:
+        validate(change(small, "x" * 50_000))
+    assert len(str(refused.value)) < 300

@@ -28,10 +28,12 @@ from abtune.ingest.weight_files import read_weights
 
 TABLE = SAMPLES.parents[2] / "data" / "tvm14009-rtx3080.md"
 WIDE = "shape,old (ms),new (ms),speedup\nx,1.5,1.0,1.5x\ny,2,4,0.5\n"
+SEEDS = "layer;seed;old_ms;new_ms;ratio\nx;1;1.5;1.0;1.5\nx;2;1.5;-;\ny;1;2;4;0.5\n"
 # Importer, its file, the files that have to be beside it, and what the user tells.
 CASES: dict[str, tuple[str, Path | str, str, dict[str, str]]] = {
     "table": ("published", TABLE, "", {"unit": "gflops"}),
     "wide": ("published", WIDE, "", {}),
+    "wide, with seeds": ("timings", SEEDS, "", {}),
     "csv": ("timings", SAMPLES / "times.csv", "", {}),
     "google": ("timings", SAMPLES / "google-1.json", "a", {}),
     "hyperfine": ("timings", SAMPLES / "hyperfine-1.json", "", {"shape": "s", "seed-is": "timing"}),

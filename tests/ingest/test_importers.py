@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 from pathlib import Path
 
@@ -96,6 +97,26 @@ def test_a_folder_that_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytes
         recognise(sources(tmp_path))
 
 
+@pytest.mark.parametrize(
+    ("content", "remedy"),
+    [
+        (gzip.compress(b"{}"), "gunzip -k"),
+        (b'{"Time":"2026-11-23T02:25:58Z","Action":"output","Package":"x"}\n', "without -json"),
+        (b"command,mean,stddev,median,user,system,min,max\nsleep,1,1,1,1,1,1,1\n", "hyperfine --export-json"),
+        (
+            b"| Command | Mean [ms] | Min [ms] | Max [ms] | Relative |\n|:---|---:|---:|---:|---:|\n",
+            "hyperfine",
+        ),
+        (b"name,iterations,real_time,cpu_time,time_unit\nf,1,2,3,ns\n", "--benchmark_out_format=json"),
+    ],
+)
+def test_other_files_of_known_tools_are_told_apart(tmp_path: Path, content: bytes, remedy: str) -> None:
+    """Where a tool can write something that abtune reads, the message says how."""
+    (tmp_path / "f").write_bytes(content)
+    with pytest.raises(InputError, match=remedy):
+        recognise(sources(tmp_path / "f"))
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names here")
 def test_pipes_need_the_name_of_their_importer(tmp_path: Path) -> None:
     """To look at a pipe would take away what it holds."""
@@ -127,7 +148,11 @@ def test_pipes_need_the_name_of_their_importer(tmp_path: Path) -> None:
         ('{"meta": {"argv": [], "version": {"nvbench": {}}}}', "nvbench"),
         ('{"input": ["llvm", "x", [], {}]}\n', "tvm-records"),
         ('{"i": [["k", "llvm"], []]}\n', "tvm-records"),
-        ("shape,old (ms),new (ms)\nx,1,2\n", "published"),
+        ("| Kernel | old (ms) | new (ms) |\n", "published"),
+        ("shape,old (GFLOPS),new (GFLOPS)\nM=1_N=2_K=3,1,2\n", "published"),
+        ("shape,old (ms),new (ms)\nx,1,2\nx,1,2\n", "timings"),
+        ("layer,old,new\nx,1,2\nx,1,2\n", "timings"),
+        ("shape,seed,old (ms),new (ms)\nx,1,1,2\n", "timings"),
     ],
 )
 def test_a_file_of_another_kind_is_sent_on(tmp_path: Path, chosen: str, text: str, name: str) -> None:

@@ -123,7 +123,7 @@ def test_beside_times_any_label_is_a_shape() -> None:
         (table(f"|{GEMM}|1|2|"), "line 5: 3 cells under a heading of 4"),
         (table("|M=512_N=256_K=64O|1|2|100|"), "line 5: unknown shape 'M=512_N=256_K=64O'; did you mean"),
         (table("|résumé 7|1|2|100|"), "line 5: unknown shape 'résumé 7'; labels are such as M=512"),
-        (table("|softmax|1|2|100|"), r"if these are times, for which any label will do, say so: 'a \(ms\)'"),
+        (table("|softmax|1|2|100|"), r"if these are times, for which any label will do: 'a \(ms\)'"),
         (table("|softmax|1|2|", heading="|Shape|a (ms)|b|"), r"'b \(ms\)'"),
         (
             table("|Geomean|1|2|", heading="|Shape|a (ms)|b (s)|"),

@@ -310,7 +310,19 @@ def test_columns_that_are_not_used_are_said(tmp_path: Path) -> None:
         (HEADING + "x,a,0,1\n#x,a,1,1\n", {}, "line 3: begins with #, but comments stand above the heading"),
         ("shape;config;time_us\nx;a;1,5\n", {}, "'1,5' is not a number; write it with a decimal point"),
         ("shape,config,time_us\nx,a,1e-320\n", {}, "line 2: column time_us: a time must be positive"),
-        ("shape,main,branch\nx,1,2\n", {}, "a line holds one timing"),
+        (
+            "shape,main,branch\nx,1,2\n",
+            {},
+            "says what its numbers are; if they are milliseconds: abtune import",
+        ),
+        ("shape,a_ms,b\nx,1,2\n", {}, "if they are milliseconds: abtune import"),
+        (
+            "shape,a_ms,b_ms\nx,1,2\n",
+            {"unit": "s"},
+            "the unit is told twice, by the name a_ms and by --unit s",
+        ),
+        ("shape,a_ms,b_ms\nx,1,2\ny,1,1:00\n", {}, "line 3: column b_ms: '1:00' is not a number"),
+        ("shape,a_ms,seed\nx,1,2\n", {}, "a column for each configuration, two or more of different names"),
         ("s\0h\0a\0p\0e\0", {}, "not a text in UTF-8"),
         ("just some words\n", {}, "has no column of times among just some words"),
     ],
@@ -480,6 +492,15 @@ def test_old_google_benchmark_means_are_left_out(tmp_path: Path) -> None:
     dataset = read(runs=[f"a={path}"]).dataset
     assert dataset["shape"].values.tolist() == ["f/8", "g", "find_mean"]
     assert dataset["latency"].sel(shape="f/8").values.ravel().tolist() == [1e-6, 2e-6]
+
+
+def test_a_note_is_given_once(tmp_path: Path) -> None:
+    """A benchmark that was skipped in each of its repetitions is left out with one line."""
+    skipped = {"name": "f", "run_type": "iteration", "error_occurred": True}
+    timed = {"name": "g", "run_type": "iteration", "time_unit": "us", "real_time": 1}
+    path = tmp_path / "g.json"
+    path.write_text(json.dumps({"context": {}, "benchmarks": [skipped] * 3 + [timed]}), encoding="utf-8")
+    assert read(runs=[f"a={path}"]).notes[1:] == (f"{path}: f was skipped or failed, and is left out",)
 
 
 @pytest.mark.parametrize(

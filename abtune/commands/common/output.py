@@ -44,6 +44,11 @@ def remark(text: str) -> None:
         abandon(sys.stderr)
 
 
+def interrupted(place: Path) -> KeyboardInterrupt:
+    """Return the interruption of a command that has kept its work."""
+    return KeyboardInterrupt(f"what is done is kept in {place}, and the same command goes on")
+
+
 def open_missing_streams() -> None:
     """Open the standard streams that this process was started without, and discard what goes there."""
     # Otherwise the next files would get their numbers, and a library that prints would write into those

@@ -1,17 +1,27 @@
-"""Timings as CSV in long format: one timing per line, and columns that say what was timed."""
+"""Timings as CSV: a line for each timing, or a line for a shape and a column for each configuration."""
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from abtune.errors import DatasetError, InputError
-from abtune.ingest.texts import FIELDS, csv_rows, delimiter_of, first_line, listed_columns, time_columns
+from abtune.errors import AbtuneError, DatasetError, InputError
+from abtune.ingest.texts import (
+    FIELDS,
+    SHAPES,
+    csv_rows,
+    delimiter_of,
+    first_line,
+    listed_columns,
+    quotients,
+    time_columns,
+)
 from abtune.ingest.timings.timing_cells import FileCell, Reading
-from abtune.ingest.units import LONGEST_CELL, PER_SECOND, read_heading, to_seconds, unit_named
-from abtune.text import shortened
+from abtune.ingest.units import LONGEST_CELL, MISSING, PER_SECOND, read_heading, to_seconds, unit_named
+from abtune.text import shortened, to_number
 
 _Key: TypeAlias = tuple[str | None, str | None, int | None]
 
@@ -22,7 +32,8 @@ class _Table:
 
     names: Sequence[str]
     columns: Mapping[str, int]  # which column holds which field
-    unit: str  # of the times; empty where a column has it
+    units: Mapping[int, str]  # of each column of times; empty where a column has it
+    configs: Mapping[int, str]  # the configuration of each column of times; none where a line has one time
     timings: dict[_Key, dict[str, list[float]]] = field(default_factory=dict)
     first_lines: dict[_Key, int] = field(default_factory=dict)
     numbered: dict[tuple[_Key, str, str], int] = field(default_factory=dict)
@@ -42,7 +53,7 @@ def read_csv(text: str, names: Mapping[str, str], unit: str) -> Reading:
     unused = [
         shortened(name or f"number {index + 1}, which has no name")
         for index, name in enumerate(table.names)
-        if index not in table.columns.values()
+        if index not in table.columns.values() and index not in table.configs
     ]
     cells = (
         FileCell(
@@ -62,8 +73,24 @@ def read_csv(text: str, names: Mapping[str, str], unit: str) -> Reading:
 def has_times(text: str) -> bool:
     """Return whether a text begins with the heading of a table of timings."""
     heading = first_line(text)
-    cells = heading.replace('"', "").split(delimiter_of(heading))
-    return len(cells) > 1 and len(time_columns([cell.strip() for cell in cells])) > 0
+    cells = [cell.strip() for cell in heading.replace('"', "").split(delimiter_of(heading))]
+    return len(cells) > 1 and (len(time_columns(cells)) > 0 or _is_wide(text, "") or lacks_unit(text))
+
+
+def lacks_unit(text: str) -> bool:
+    """Return whether a table has a column for each configuration, whose headings name no unit."""
+    return _is_wide(text, "ms") and not _is_wide(text, "")
+
+
+def _is_wide(text: str, unit: str) -> bool:
+    """Return whether a text begins as a table with a column for each configuration."""
+    try:
+        (_, heading), (_, row) = itertools.islice(csv_rows(text), 2)
+        configs = _read_heading(heading, {}, unit).configs
+        numbers = [to_number(row[index]) for index in configs if row[index].casefold() not in MISSING]
+    except (ValueError, IndexError, AbtuneError):
+        return False
+    return len(numbers) > 0
 
 
 def _read_heading(row: Sequence[str], names: Mapping[str, str], unit: str) -> _Table:
@@ -77,6 +104,9 @@ def _read_heading(row: Sequence[str], names: Mapping[str, str], unit: str) -> _T
         columns[name] = known[wanted.casefold()]
     if "time" not in names:
         times = time_columns(row)
+        has_shape = "shape" in columns or row[0].casefold() in SHAPES
+        if has_shape and not times and columns.keys().isdisjoint({"config", "unit"}):
+            return _read_wide_heading(row, {"shape": 0, **columns}, unit)
         if len(times) != 1:
             raise DatasetError(
                 f"has {len(times) or 'no'} column{'s' * (len(times) > 1)} of times among "
@@ -89,7 +119,25 @@ def _read_heading(row: Sequence[str], names: Mapping[str, str], unit: str) -> _T
         if fields.setdefault(index, name) != name:
             remedy = "give each a column of its own by --columns, or rename it"
             raise InputError(f"column {row[index]!r} would be both {fields[index]} and {name}; {remedy}")
-    return _Table(names=row, columns=columns, unit=_unit_of(row, columns, unit))
+    return _Table(
+        names=row, columns=columns, units={columns["time"]: _unit_of(row, columns, unit)}, configs={}
+    )
+
+
+def _read_wide_heading(row: Sequence[str], columns: Mapping[str, int], unit: str) -> _Table:
+    """Return the heading of a table whose further columns are configurations, or quotients, left out."""
+    left = [
+        index
+        for index, quotient in enumerate(quotients(row))
+        if not quotient and index not in columns.values()
+    ]
+    headings = {index: read_heading(row[index], tuple(PER_SECOND)) for index in left}
+    configs = {index: heading.name for index, heading in headings.items()}
+    if len(set(configs.values())) < max(2, len(configs)):
+        needs = "a column for each configuration, two or more of different names"
+        raise DatasetError(f"has no column of times; it needs one, or {needs}, among {listed_columns(row)}")
+    units = {index: _unit_of(row, {"time": index}, unit) for index in configs}
+    return _Table(names=row, columns=columns, units=units, configs=configs)
 
 
 def _unit_of(row: Sequence[str], columns: Mapping[str, int], unit: str) -> str:
@@ -118,19 +166,23 @@ def _read_row(row: Sequence[str], table: _Table, where: str, line: int) -> None:
                 f"has {len(value):,} characters, and the most is {LONGEST_CELL:,}" if value else "is empty"
             )
             raise DatasetError(f"{where}: column {table.names[table.columns[name]]} {wrong}")
-    unit = table.unit or _same_unit(values["unit"], table, where)
-    seconds = to_seconds(values["time"], unit, f"{where}: column {table.names[table.columns['time']]}")
     seed = values.get("seed")
     if seed is not None and not re.fullmatch(r"\d{1,18}", seed, flags=re.ASCII):
         raise DatasetError(f"{where}: seed {shortened(seed)!r} is not a whole number")
-    key = values.get("shape"), values.get("config"), None if seed is None else int(seed)
     round_ = _round_label(values.get("round", ""))
-    if "repeat" in values:
-        first = table.numbered.setdefault((key, round_, values["repeat"]), line)
-        if first != line:
-            raise DatasetError(f"{where}: the same cell, round and repeat as in line {first}; keep one")
-    table.first_lines.setdefault(key, line)
-    table.timings.setdefault(key, {}).setdefault(round_, []).append(seconds)
+    for index, unit in table.units.items():
+        if table.configs and row[index].casefold() in MISSING:
+            continue
+        own = unit or _same_unit(values["unit"], table, where)
+        seconds = to_seconds(row[index], own, f"{where}: column {table.names[index]}")
+        config = table.configs.get(index, values.get("config"))
+        key = values.get("shape"), config, None if seed is None else int(seed)
+        if "repeat" in values:
+            first = table.numbered.setdefault((key, round_, values["repeat"]), line)
+            if first != line:
+                raise DatasetError(f"{where}: the same cell, round and repeat as in line {first}; keep one")
+        table.first_lines.setdefault(key, line)
+        table.timings.setdefault(key, {}).setdefault(round_, []).append(seconds)
 
 
 def _same_unit(text: str, table: _Table, where: str) -> str:

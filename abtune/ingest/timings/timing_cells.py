@@ -69,7 +69,8 @@ def import_readings(
     rounds = _by_cell(readings, shape, _order({label for cell in cells for label in cell.labels}))
     if each_a_seed:
         rounds = _split(rounds)
-    notes = [f"{source.path}: {note}" for source, reading in readings.items() for note in reading.notes]
+    said = dict.fromkeys((source, note) for source, reading in readings.items() for note in reading.notes)
+    notes = [f"{source.path}: {note}" for source, note in said]
     about = _about_seeds(
         rounds, seed or ("number in the path" if next(iter(readings)).seed_in_path else "file")
     )

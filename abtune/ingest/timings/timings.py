@@ -13,9 +13,9 @@ from pathlib import Path
 
 from abtune.errors import InputError, unknown_name
 from abtune.ingest.importers import Imported, Importer, Option, Values
-from abtune.ingest.sources import Source, read_once
+from abtune.ingest.sources import Source, import_command, read_once
 from abtune.ingest.texts import FIELDS, naming, parse_json
-from abtune.ingest.timings.csv_file import has_times, read_csv
+from abtune.ingest.timings.csv_file import has_times, lacks_unit, read_csv
 from abtune.ingest.timings.json_file import read_json
 from abtune.ingest.timings.printed import has_results, read_printed
 from abtune.ingest.timings.timing_cells import Reading, import_readings
@@ -54,7 +54,8 @@ TIMINGS = Importer(
     summary="""Read repeated timings: CSV, JSON of benchmark runners, results that TVM printed.
 
     Each of the FILES is a seed, and the timings in it are repeats. CSV has a line for each timing, with
-    columns shape, config, perhaps seed and round, and time_s, time_ms, time_us or time_ns. JSON comes from
+    columns shape, config, perhaps seed and round, and time_s, time_ms, time_us or time_ns. Or each
+    configuration has a column, such as old_ms, and a shape several lines or files. JSON comes from
     pytest-benchmark, Google Benchmark or hyperfine. Text has ProfileResult(...) or BenchmarkResult(...), each
     below a title. Some files give one name to each timing. With --run the name is a shape, and NAME is the
     configuration; with --shape the name is a configuration.
@@ -106,18 +107,21 @@ def read_timings(sources: Sequence[Source], options: TimingOptions) -> Imported:
     readings = {}
     for source, text in read_once(sources):
         with naming(source.path):
-            readings[source] = _read(text, options)
+            readings[source] = _read(text, options, source.path)
     in_column = readings[sources[0]].cells[0].seed is not None
     seed = "timing" if options.each_a_seed else "number in the column seed" if in_column else ""
     return import_readings(readings, shape=options.shape, each_a_seed=options.each_a_seed, seed=seed)
 
 
-def _read(text: str, options: TimingOptions) -> Reading:
+def _read(text: str, options: TimingOptions, path: Path) -> Reading:
     if text.lstrip()[0] in "{[":
         reading = read_json(parse_json(text))
     elif has_results(text):
         reading = read_printed(text)
     else:
+        if not (options.unit or options.columns) and lacks_unit(text):
+            command = import_command(path, "--unit ms")
+            raise InputError(f"nothing says what its numbers are; if they are milliseconds: {command}")
         reading = read_csv(text, options.columns, options.unit)
         if options.each_a_seed:
             raise InputError("for a table, give a column seed in place of --seed-is")

@@ -10,6 +10,7 @@ import itertools
 import json
 import math
 import os
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import fields
@@ -30,6 +31,7 @@ from abtune.measure.plan.records import (
     Trial,
     WinnerTimes,
 )
+from abtune.text import shortened
 
 # Files end short where a disk, a quota or a limit on the size of files is reached.
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -141,6 +143,8 @@ def record_from_json(content: dict[str, Any]) -> RunRecord:
     for value in record.trial_latency:
         _require_time("trial_latency", value)
     for moment in (record.started, record.finished):
+        if not re.fullmatch(r"([\d-]+(T[\d:.]+)?|NaT)?", moment, re.ASCII):  # numpy warns of a time zone
+            raise ValueError(f"{shortened(moment)} is no moment in UTC without a time zone")
         np.datetime64(moment)
     if len(record.trial_latency) != len(record.trial_status):
         raise ValueError(

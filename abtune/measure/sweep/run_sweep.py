@@ -86,7 +86,7 @@ async def _carry_out(
     loop = asyncio.get_running_loop()
     task = asyncio.current_task()
     try:
-        with _heeding_signals(loop, task):
+        with heeding_signals(loop, task):
             async with open_cluster(workplace) as cluster:
                 session = Session(plan, store, cluster, clock, progress)
                 await search_all(session)
@@ -97,14 +97,19 @@ async def _carry_out(
 
 
 @contextlib.contextmanager
-def _heeding_signals(loop: asyncio.AbstractEventLoop, task: asyncio.Task[Any] | None) -> Iterator[None]:
-    """End as after Ctrl-C on SIGTERM, and on SIGHUP when the terminal goes away, unless ``nohup`` forbids."""
+def heeding_signals(loop: asyncio.AbstractEventLoop, task: asyncio.Task[Any] | None) -> Iterator[None]:
+    """End on Ctrl-C, on SIGTERM, and on SIGHUP when the terminal goes away, unless ``nohup`` forbids."""
     before = {}
-    for number in (signal.SIGTERM, signal.SIGHUP):
+
+    def end() -> None:
+        if task is not None and not task.cancelling():  # a second time would interrupt the end itself
+            task.cancel()
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         handler = signal.getsignal(number)
-        if task is not None and handler is not signal.SIG_IGN:
+        if handler is not signal.SIG_IGN:
             with contextlib.suppress(RuntimeError, ValueError):  # only the main thread can
-                loop.add_signal_handler(number, task.cancel)
+                loop.add_signal_handler(number, end)
                 before[number] = handler
     try:
         yield

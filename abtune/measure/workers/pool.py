@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
+import tempfile
 import threading
 import uuid
 from collections.abc import Callable, Iterator
@@ -37,7 +38,9 @@ class ProcessPool(WorkerPlugin):
 
     def setup(self, worker: Worker) -> None:  # noqa: ARG002 - called by dask
         """Set up the slots; their processes start in the background."""
-        self._fork_server = ForkServer(TVM_MODULE, ONE_THREAD)
+        # Processes that are killed leave their temporary files; compilers do so in TMPDIR.
+        self._scratch = tempfile.TemporaryDirectory(prefix="abtune-", ignore_cleanup_errors=True)
+        self._fork_server = ForkServer(TVM_MODULE, {**ONE_THREAD, "TMPDIR": self._scratch.name})
         self._searchers: queue.SimpleQueue[Slot] = queue.SimpleQueue()
         self._devices: queue.SimpleQueue[Slot] = queue.SimpleQueue()
         searchers, devices = self._counts
@@ -58,6 +61,7 @@ class ProcessPool(WorkerPlugin):
         for slot in self._slots:
             slot.close()
         self._fork_server.close()
+        self._scratch.cleanup()
 
     @property
     def device_is_apart(self) -> bool:

@@ -6,7 +6,7 @@ import sys
 
 import abtune.measure.workers.find_target
 import abtune.measure.workers.pool
-from abtune.cli import main
+from abtune.__main__ import run
 from abtune.errors import TargetError
 from abtune.measure.plan.workplace import TargetFacts
 
@@ -29,5 +29,11 @@ def find_target(spec: str, remote: str) -> TargetFacts:
 
 abtune.measure.workers.find_target.find_target = find_target
 
+
+def main(words: list[str]) -> int:
+    sys.argv[1:] = words
+    return run()
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run())

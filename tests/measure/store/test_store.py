@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import shutil
 import subprocess
@@ -238,3 +239,13 @@ def test_a_place_that_cannot_be_written_is_one_line(
     monkeypatch.setattr(Path, "mkdir", refuse)
     with pytest.raises(StoreError, match=f"cannot write .*: {os.strerror(errno.EACCES)}"):
         store.opened(plan, ABOUT).__enter__()
+
+
+@pytest.mark.parametrize("moment", ["2026-01-02T03:04:05Z", "2026-01-02T03:04:05-01:00", "now"])
+def test_moments_have_no_time_zone(kept: Store, plan: Plan, moment: str) -> None:
+    """Numpy would print a warning, and read another moment."""
+    path = next(kept.folder.glob("runs/*"))
+    content = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**content, "started": moment}), encoding="utf-8")
+    with pytest.raises(StoreError, match="is no moment in UTC"):
+        store_to_dataset(plan, kept)

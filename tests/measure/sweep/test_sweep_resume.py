@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import gzip
 import itertools
@@ -33,6 +34,7 @@ from abtune.measure.plan.records import History
 from abtune.measure.store import store as store_module
 from abtune.measure.store.store import Store
 from abtune.measure.sweep.candidates import CHUNK
+from abtune.measure.sweep.run_sweep import heeding_signals
 from abtune.measure.sweep.session import BUILD_SECONDS, Clock, Session
 
 OK = RunStatus.COMPLETE
@@ -174,6 +176,26 @@ def test_a_killed_sweep_leaves_no_processes(start: Start, log: Path) -> None:
 # Interrupted
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_second_signal_does_not_interrupt_the_end(number: int) -> None:
+    """Whoever is impatient does not interrupt what ends the processes: that waits for ever."""
+    ended = []
+
+    async def work() -> None:
+        with heeding_signals(asyncio.get_running_loop(), asyncio.current_task()):
+            try:
+                os.kill(os.getpid(), number)
+                await asyncio.sleep(60)
+            finally:
+                os.kill(os.getpid(), number)
+                await asyncio.sleep(0.1)
+                ended.append(number)
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(work())
+    assert ended == [number]
+
+
 @pytest.mark.kills
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_sweep_keeps_what_is_done(
@@ -185,9 +207,8 @@ def test_an_interrupted_sweep_keeps_what_is_done(
         os.kill(process.pid, number)
         code, said = finish(process)
     assert code == 130
-    assert said[-2:] == [
-        "abtune.nc: what is done is kept; the same command goes on",
-        "abtune: interrupted",
+    assert said[-1:] == [
+        "abtune: interrupted; what is done is kept in abtune.nc, and the same command goes on",
     ]
     dataset = abtune.open_dataset("abtune.nc")
     done = int((dataset["run_status"] == OK).sum())

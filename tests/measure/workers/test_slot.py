@@ -6,16 +6,19 @@ import contextlib
 import errno
 import os
 import signal
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from measure_builders import make_facts
 from processes import is_running, wait_until
 
 from abtune.measure.workers.child import ChildProcess, Slot
 from abtune.measure.workers.fork_server import CallFailed, CallTimedOut, ChildDied, ChildError, ForkServer
+from abtune.measure.workers.pool import ProcessPool
 
 LONG = 60.0
 
@@ -194,3 +197,17 @@ def test_what_cannot_be_started_is_said_by_the_first_call(
         with pytest.raises(ChildDied, match="a process cannot be started: No usable temporary directory"):
             slot.call("who", timeout=LONG)
     assert slot.call("who", timeout=LONG) > 0
+
+
+def test_processes_leave_no_temporary_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a process, or a compiler that it runs, has not removed when it is killed goes with the pool."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr("abtune.measure.workers.pool.TVM_MODULE", "tempfile")
+    pool = ProcessPool(make_facts(), searchers=1, devices=0)
+    pool.setup(None)  # type: ignore[arg-type]
+    with pool.searcher() as slot:
+        left = Path(slot.call("mkdtemp", timeout=LONG))
+    assert left.is_dir()
+    assert left.is_relative_to(tmp_path)
+    pool.teardown(None)  # type: ignore[arg-type]
+    assert not list(tmp_path.iterdir())
