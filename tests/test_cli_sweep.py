@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import io
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -196,6 +197,18 @@ def test_defaults_follow_the_target(run: Run, found: Found) -> None:
     assert "compare   one-level (candidate) with random (baseline)" in on_cpu
     assert "3 shapes x 2 configurations x 10 seeds = 60, 60 left" in on_cpu
     assert "cost model" not in on_cpu  # sampling has none
+
+
+def test_a_dry_run_refuses_a_folder_that_may_not_be_written(
+    run: Run, found: Found, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the sweep could not write is said before it, in one line; root may write anywhere."""
+    found(CPU)
+    asked = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != tmp_path and asked(path, mode))
+    outcome = run("--dry-run", "--out", str(tmp_path / "x.nc"))
+    assert outcome.code == 2
+    assert "its folder may not be written; give another place with --out" in outcome.err
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no container limits cores")

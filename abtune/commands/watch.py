@@ -118,7 +118,7 @@ def _columns(state: SweepState) -> Sequence[Column]:
     shapes = state.shapes
     runs = column("seeds done", ["+".join(map(str, shape.finished)) for shape in shapes])
     best = [
-        column(f"{config}, us", [microseconds(shape.best[at]) for shape in shapes], gives_way=2)
+        column(f"{config} us", [microseconds(shape.best[at]) for shape in shapes], gives_way=2)
         for at, config in enumerate(state.configs)
     ]
     failed = column("failed", [f"{shape.failed}" if shape.failed else NOTHING for shape in shapes])

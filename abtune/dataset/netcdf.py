@@ -136,6 +136,8 @@ def place_for(path: str | os.PathLike[str]) -> Path:
     if not folder:  # HDF5 would say that permission is denied
         missing = place.parent if Path(path).is_symlink() else Path(path).parent
         raise StoreError(f"cannot write {path}: there is no folder {missing}")
+    if not os.access(place.parent, os.W_OK | os.X_OK):
+        raise StoreError(f"cannot write {path}: its folder may not be written; give another place with --out")
     return place
 
 

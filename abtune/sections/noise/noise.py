@@ -26,7 +26,7 @@ from abtune.stats.variance import clustered_variance, t_quantile
 from abtune.text import count, percent
 
 _FEW = 10
-# Timing is precise if its error is this share of the noise of the search.
+# Timing is precise if its error is this share of the noise between seeds.
 _PRECISE = 0.1
 
 
@@ -189,15 +189,15 @@ def _about_dataset(dataset: xr.Dataset, analysis: Analysis) -> Iterator[str]:
     if max(max(row.baseline.n, row.candidate.n) for row in analysis.comparisons) < 2:
         yield "No configuration has two seeds of a shape, so nothing is known of the noise."
     elif dataset.sizes["round"] == 1:
-        yield "With one round, the noise of the session cannot be told from that of the search."
+        yield "With one round, the noise of the session cannot be told from that between seeds."
     if dataset.sizes["round"] * dataset.sizes["repeat"] == 1:
-        yield "Each seed was timed once, so the noise of timing is part of that of the search."
+        yield "Each seed was timed once, so the noise of timing is part of that between seeds."
     if 2 <= fewest < _FEW:
         # The upper limit of a 95 % interval over the estimate.
         times = np.sqrt((fewest - 1) / special.chdtri(fewest - 1, 0.975))
         yield (
             f"{fewest} seeds say little of a standard deviation. With normal noise it may be {times:.2g} "
-            "times as large. Where one search in five goes wrong, its interval covers 70-90 % instead of "
+            "times as large. Where one seed in five goes wrong, its interval covers 70-90 % instead of "
             "95 %."
         )
     if "search_latency" not in dataset:
@@ -220,10 +220,10 @@ def _about_timing(by_shape: Sequence[Source]) -> Iterator[str]:
     if loud:
         worst = max(loud, key=lambda row: row.measurement - _PRECISE * row.search)
         yield (
-            f"In {len(loud)} of {cells} the timing error exceeds a tenth of the search noise. The largest "
-            f"is in {worst.shape}, {worst.config}: {percent(worst.measurement)} against "
+            f"In {len(loud)} of {cells} the timing error exceeds a tenth of the noise between seeds. The "
+            f"largest is in {worst.shape}, {worst.config}: {percent(worst.measurement)} against "
             f"{percent(worst.search)}. More rounds, or a quieter machine, would help."
         )
     elif len(known) > len(silent):
         where = "Elsewhere" if silent else "Everywhere"
-        yield f"{where} the timing error is less than a tenth of the search noise."
+        yield f"{where} the timing error is less than a tenth of the noise between seeds."

@@ -28,10 +28,10 @@ from abtune.sections.section_registry import Context
 from abtune.text import NOTHING, boost_decimals, percent, percent_cell, plain_percent, spread_percent
 
 _WHAT = (
-    "Standard deviations of log latency in percent. search: between seeds, without the measurement error; "
+    "Standard deviations of log latency in percent. seeds: between seeds, without the measurement error; "
     "its interval allows for skewed noise (hull of chi-square and Bonett). session: between rounds of one "
     "winner. timing: within a round. ICC: correlation of two timings of one winner. error: standard error "
-    "of a seed's value, then as a share of the search noise."
+    "of a seed's value, then as a share of the noise between seeds."
 )
 _OPTIMISM = (
     "The search's own time of its winner, against the time measured again, in percent. A negative value is "
@@ -92,8 +92,8 @@ def _overview(noise: Noise) -> Grid:
     for source in noise.by_shape:
         shapes.setdefault(source.shape, []).append(source)
     cells: dict[str, Callable[[Source], str]] = {
-        "search": lambda source: spread_percent(source.search),
-        "of search": _error_share,
+        "seeds": lambda source: spread_percent(source.search),
+        "of seeds": _error_share,
         "search/again": lambda source: percent_cell(source.optimism, 1),
     }
     columns = (
@@ -111,13 +111,13 @@ def _of_both(texts: Iterable[str]) -> str:
 
 def _sources(stub: str, labels: Sequence[str], rows: Sequence[Source], noise: Noise) -> Grid:
     cells: dict[str, Callable[[Source], str]] = {
-        "search": lambda source: spread_percent(source.search),
+        "seeds": lambda source: spread_percent(source.search),
         f"{plain_percent(noise.level)} interval": _search_interval,
         "session": lambda source: spread_percent(source.session),
         "timing": lambda source: spread_percent(source.timing),
         "ICC": lambda source: NOTHING if math.isnan(source.correlation) else f"{source.correlation:.3f}",
         "error": lambda source: spread_percent(source.measurement),
-        "of search": _error_share,
+        "of seeds": _error_share,
     }
     columns = (
         column(heading, map(cell, rows), gives_way=position)
