@@ -178,6 +178,7 @@ def test_swapping_the_sides_turns_the_chance_to_win_round() -> None:
     assert there.low == pytest.approx(1 - here.high)
 
 
+@pytest.mark.slow
 def test_the_interval_of_the_chance_to_win_covers() -> None:
     """Nominal 95 % holds for ten seeds and four shapes."""
     rng = np.random.default_rng(8)

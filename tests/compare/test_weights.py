@@ -64,6 +64,7 @@ def test_scaling_all_weights_changes_no_boost() -> None:
     assert ten.baseline_time == pytest.approx(10 * one.baseline_time)
 
 
+@pytest.mark.slow
 def test_the_interval_covers() -> None:
     """Nominal 95 % holds for a sum of times whose seeds share their luck."""
     rng = np.random.default_rng(4)

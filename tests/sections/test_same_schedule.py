@@ -259,6 +259,7 @@ def test_claims_never_exceed_the_shapes_that_show_it() -> None:
     assert "at least 3 of 5 shapes gain" in _words(part)
 
 
+@pytest.mark.slow
 def test_without_an_effect_claims_are_rare() -> None:
     """Where schedules gain as often as they lose, each claim and each list of readings errs in 5 percent."""
     rng = np.random.default_rng(7)

@@ -60,7 +60,8 @@ class Plan:
         """Return the plan of these shapes and seeds alone, in the same order."""
         kept_shapes = self.shapes if shapes is None else tuple(shapes)
         kept_seeds = self.seeds if seeds is None else tuple(seeds)
-        runs = tuple(run for run in self.runs if run.shape in kept_shapes and run.seed in kept_seeds)
+        known_shapes, known_seeds = set(kept_shapes), set(kept_seeds)
+        runs = tuple(run for run in self.runs if run.shape in known_shapes and run.seed in known_seeds)
         return replace(self, shapes=kept_shapes, seeds=kept_seeds, runs=runs)
 
     def run_of(self, shape: str, config: str, seed: int) -> Run:

@@ -191,8 +191,12 @@ def test_a_second_signal_does_not_interrupt_the_end(number: int) -> None:
                 await asyncio.sleep(0.1)
                 ended.append(number)
 
-    with pytest.raises(asyncio.CancelledError):
-        asyncio.run(work())
+    before = signal.signal(number, signal.default_int_handler)  # a shell's background job ignores SIGINT
+    try:
+        with pytest.raises(asyncio.CancelledError):
+            asyncio.run(work())
+    finally:
+        signal.signal(number, before)
     assert ended == [number]
 
 
