@@ -100,7 +100,7 @@ def test_a_folder_that_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytes
 @pytest.mark.parametrize(
     ("content", "remedy"),
     [
-        (gzip.compress(b"{}"), "gunzip -k"),
+        (gzip.compress(b"{}", mtime=0), "gunzip -k"),
         (b'{"Time":"2026-11-23T02:25:58Z","Action":"output","Package":"x"}\n', "without -json"),
         (b"command,mean,stddev,median,user,system,min,max\nsleep,1,1,1,1,1,1,1\n", "hyperfine --export-json"),
         (
