@@ -47,4 +47,4 @@ def test_the_place_of_the_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         monkeypatch.setattr(shutil, "disk_usage", lambda folder, usage=usage: usage)
         assert machine_checks.check_output(tmp_path / "x.nc").level is level
     monkeypatch.setattr("os.access", lambda *arguments: False)
-    assert "cannot be written" in machine_checks.check_output(tmp_path / "x.nc").state
+    assert "its folder may not be written" in machine_checks.check_output(tmp_path / "x.nc").state
