@@ -59,3 +59,15 @@ def test_a_real_sweep_is_killed_and_resumed(empty_folder: Path, monkeypatch: pyt
     (row,) = json.loads(analysed)["comparisons"]
     assert row["shape"] == "M=16_N=16_K=16"
     wait_until(lambda: not children(str(empty_folder)), "the end of all children")
+
+
+@pytest.mark.slow
+def test_what_is_worse_by_construction_is_found_worse(empty_folder: Path) -> None:
+    """A configuration that builds no tiles loses, although it is given the same schedules."""
+    words = (
+        "sweep --share --shapes M=64_N=256_K=256 --seeds 6 --trials 8 --trials-per-iter 4 --target cpu "
+        "--baseline random --candidate quick_configurations:UNTILED"
+    )
+    subprocess.run(command(words), capture_output=True, check=True)
+    (row,) = abtune.analyze(abtune.open_dataset("abtune.nc")).comparisons
+    assert row.verdict == "regressed", (row.boost, row.boost_low, row.boost_high)
