@@ -18,12 +18,11 @@ from typing import Any
 from distributed import Worker, WorkerPlugin, get_worker
 
 from abtune.measure.plan.workplace import ONE_THREAD, REMOTE, TVM_MODULE, TargetFacts
-from abtune.measure.workers.child import Slot
+from abtune.measure.workers.child import NICENESS, Slot
 from abtune.measure.workers.fork_server import ForkServer
 
 # One or two candidates in a hundred poison the CUDA context of their process, and a new one takes seconds
-# while all cores search: searches run at lower priority, and a few spare processes are kept started.
-NICENESS = 10
+# while all cores search. So a few spare processes are kept started.
 SPARES = 3
 
 
