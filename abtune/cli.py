@@ -94,7 +94,7 @@ def cli(ctx: click.Context) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command line, by default that of the process, and return its exit code."""
+    """Run a command line and return its exit code; without arguments, the command line of this process."""
     open_missing_streams()
     try:
         return _run(argv)

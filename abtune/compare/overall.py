@@ -69,19 +69,6 @@ def overall(runs: tuple[Samples, Samples], workloads: Mapping[str, str], setting
     matched = ~np.isnan(log_boost)
     replicated = matched & (np.minimum(baseline.n, candidate.n) >= 2)
     used = replicated if replicated.any() else matched
-    caveats, two = [], "two whole pairs" if settings.paired else "two seeds per configuration"
-    if not replicated.any() and matched.any():
-        caveats.append(f"The boost over these shapes has no interval: no shape has {two}.")
-    elif (used != matched).any():
-        left_out = np.count_nonzero(used != matched)
-        caveats.append(
-            f"The boost over these shapes leaves out {count(int(left_out), 'shape')} with fewer than {two}. "
-            "The boosts to expect of other shapes include them."
-        )
-    if np.count_nonzero(matched) == 1:
-        caveats.append("One shape says nothing about other shapes.")
-    elif not matched.any():
-        caveats.append("No shape has timings of both configurations, so there is no overall boost.")
     of_seeds = _half_over_seeds(baseline, candidate, used, level)
 
     def like(chosen: npt.NDArray[np.bool_]) -> Aggregate:
@@ -106,8 +93,27 @@ def overall(runs: tuple[Samples, Samples], workloads: Mapping[str, str], setting
                 if len(kinds) > 1 and np.count_nonzero(chosen) >= FEWEST_OF_KIND
             ),
         ),
-        caveats=tuple(caveats),
+        caveats=tuple(_caveats(matched, replicated, paired=settings.paired)),
     )
+
+
+def _caveats(
+    matched: npt.NDArray[np.bool_], replicated: npt.NDArray[np.bool_], *, paired: bool
+) -> Iterator[str]:
+    """Yield what the summary leaves out, or lacks."""
+    two = "two whole pairs" if paired else "two seeds per configuration"
+    single = int(np.count_nonzero(matched & ~replicated))
+    if single and not replicated.any():
+        yield f"The boost over these shapes has no interval: no shape has {two}."
+    elif single:
+        yield (
+            f"The boost over these shapes leaves out {count(single, 'shape')} with fewer than {two}. "
+            "The boosts to expect of other shapes include them."
+        )
+    if np.count_nonzero(matched) == 1:
+        yield "One shape says nothing about other shapes."
+    elif not matched.any():
+        yield "No shape has timings of both configurations, so there is no overall boost."
 
 
 def _half_over_seeds(

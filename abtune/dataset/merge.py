@@ -40,13 +40,8 @@ def merge_datasets(named: Mapping[str, xr.Dataset]) -> xr.Dataset:
         except DatasetError as error:
             raise DatasetError(f"{name}: {error}") from None
     attrs = _merge_attrs({name: dataset.attrs for name, dataset in named.items()})
-    every = named.values()
-    axes: dict[str, Sequence[Any]] = {
-        axis: list(dict.fromkeys(label for dataset in every for label in dataset[axis].values.tolist()))
-        for axis in RUN
-    }
-    axes |= {"seed": sorted(axes["seed"]), "origin": axes["config"]}
-    axes |= {dim: range(max(dataset.sizes.get(dim, 0) for dataset in every)) for dim in _MORE}
+    every = list(named.values())
+    axes = _merge_axes(every)
     names = [
         name
         for name, variable in VARIABLES.items()
@@ -78,6 +73,16 @@ def merge_datasets(named: Mapping[str, xr.Dataset]) -> xr.Dataset:
         attrs=attrs,
     )
     return add_variables(merged, **values) if values else merged
+
+
+def _merge_axes(datasets: Sequence[xr.Dataset]) -> dict[str, Sequence[Any]]:
+    """Return the labels of each dimension of the union."""
+    axes: dict[str, Sequence[Any]] = {
+        axis: list(dict.fromkeys(label for dataset in datasets for label in dataset[axis].values.tolist()))
+        for axis in RUN
+    }
+    axes |= {"seed": sorted(axes["seed"]), "origin": axes["config"]}
+    return axes | {dim: range(max(dataset.sizes.get(dim, 0) for dataset in datasets)) for dim in _MORE}
 
 
 def mixed_shapes(named: Mapping[str, xr.Dataset]) -> list[str]:
