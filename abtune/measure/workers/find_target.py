@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib.metadata
 import re
 import shutil
@@ -66,15 +67,16 @@ def find_target(spec: str, remote: str = "", cores: int = 0) -> TargetFacts:
 
 
 def _rate(server: ForkServer, target: str, cores: int) -> float:
-    """Return the mean number of random schedules a second that a core samples while all do."""
+    """Return the mean number of random schedules a second that a core samples while all do, or zero."""
 
     def sample(_: int) -> float:
         with closing(Slot(server, {"CUDA_VISIBLE_DEVICES": ""}, niceness=NICENESS)) as slot:
             rate: float = slot.call("sampling_rate", target, TRIAL, timeout=120.0)
             return rate
 
-    with ThreadPoolExecutor(cores) as threads:
+    with ThreadPoolExecutor(cores) as threads, contextlib.suppress(ChildError):  # a sweep will say why
         return statistics.mean(threads.map(sample, range(cores)))
+    return 0.0
 
 
 def find_target_at(scheduler: str, spec: str, remote: str = "", cores: int = 0) -> TargetFacts:
