@@ -130,7 +130,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 FIELDS = ("shape", "config", "seed", "round", "repeat", "time", "unit")
 # The first column of a table with a column for each configuration.
 SHAPES = ("shape", "kernel", "workload", "benchmark", "layer", "task", "name")
-_QUOTIENT = re.compile(r"(speed-?\s?up|ratio)( ?[(\[][^()\[\]]{1,80}[)\]])?")
+_QUOTIENT = re.compile(r"(speed-?\s?up|ratio|improvement)( ?[(\[][^()\[\]]{1,80}[)\]])?")
 ONLY_QUOTIENTS = "a speedup alone says no times; give both sides a column: | Shape | old (ms) | new (ms) |"
 # The names of a column of times that needs no --columns.
 _TIMES = ("time", "latency", "duration")
