@@ -84,7 +84,7 @@ def mixed_shapes(named: Mapping[str, xr.Dataset]) -> list[str]:
     """Return the shapes whose configurations come from different datasets."""
     files: dict[str, dict[str, set[str]]] = {}
     for name, dataset in named.items():
-        made = dataset["run_status"].transpose(*RUN).values != RunStatus.MISSING
+        made = dataset["run_status"].values != RunStatus.MISSING
         shapes, configs = dataset["shape"].values.tolist(), dataset["config"].values.tolist()
         for shape, config in np.argwhere(made.any(axis=2)).tolist():
             files.setdefault(shapes[shape], {}).setdefault(configs[config], set()).add(name)

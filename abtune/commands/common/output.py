@@ -147,6 +147,7 @@ def save_new(dataset: xr.Dataset, out: Path, *, overwrite: bool, notes: Iterable
     """Write a dataset to a place that is free or may be overwritten, and print what it holds."""
     from abtune.commands.common.output import emit
     from abtune.dataset.netcdf import place_for, save_dataset
+    from abtune.dataset.schema import labels_of
     from abtune.errors import StoreError
     from abtune.files import is_netcdf
     from abtune.text import count, printable
@@ -157,6 +158,6 @@ def save_new(dataset: xr.Dataset, out: Path, *, overwrite: bool, notes: Iterable
     if target.exists() and target.suffix.lower() != ".nc" and not is_netcdf(target):  # such as what was read
         raise StoreError(f"{out} is not a dataset, and --overwrite replaces nothing else; give another name")
     save_dataset(dataset, out)
-    names = ", ".join(map(str, dataset["config"].values))
+    names = ", ".join(labels_of(dataset, "config"))
     lines = [f"{out}: {count(dataset.sizes['shape'], 'shape')}, configurations {names}", *notes]
     emit("".join(f"{printable(line)}\n" for line in lines))

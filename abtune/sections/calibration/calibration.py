@@ -15,6 +15,7 @@ from abtune.compare.gates import differs
 from abtune.compare.settings import Settings, make_settings
 from abtune.compare.statistics import run_tests
 from abtune.dataset.check import validate
+from abtune.dataset.schema import labels_of
 from abtune.errors import InputError
 from abtune.report.page import SHAPE, Bullets, Grid, Heading, Part, Prose, column, table
 from abtune.samples import Samples, extract_both, keep_best, two_sample, what_varies
@@ -159,7 +160,7 @@ def _calibrate(
     dataset: xr.Dataset, settings: Settings, boosts: tuple[float, ...], replications: int
 ) -> Calibration:
     sides = extract_both(dataset, settings.baseline, settings.candidate)
-    labels = [str(label) for label in dataset["shape"].values.tolist()]
+    labels = labels_of(dataset, "shape")
     fewest = max(_FEWEST, settings.quantity.seeds)
     usable = np.flatnonzero(np.minimum(sides[0].n, sides[1].n) >= fewest).astype(np.int64)
     if not len(usable):

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
+from abtune.dataset.schema import labels_of
 from abtune.report.columns import interval_column
 from abtune.report.page import SHAPE, Bullets, Column, Grid, Heading, Part, Prose, Section, column, table
-from abtune.sections.noise.noise import log_timings
+from abtune.samples import complete_timings
 from abtune.sections.section_registry import Context
 from abtune.sections.timings.series import Pattern, Series, Timed, describe_series
 from abtune.stats.estimates import from_log, t_interval
@@ -98,9 +99,9 @@ def describe_timings(dataset: xr.Dataset, *, baseline: str, level: float) -> Tim
 
 def _cells(dataset: xr.Dataset) -> Iterator[tuple[int, list[Timed]]]:
     """Yield for each shape and configuration how many seeds have timings, and the rounds of the first."""
-    shapes, configs = ([str(name) for name in dataset[dim].values.tolist()] for dim in ("shape", "config"))
+    shapes, configs = labels_of(dataset, "shape"), labels_of(dataset, "config")
     rounds = dataset["round"].values.tolist()
-    logs = {config: log_timings(dataset, config) for config in configs}
+    logs = {config: np.log(complete_timings(dataset, config)) for config in configs}
     for index, shape in enumerate(shapes):
         for config in configs:
             known = logs[config][index]

@@ -13,7 +13,7 @@ import numpy as np
 import xarray as xr
 
 from abtune.compare.results import Analysis
-from abtune.dataset.schema import RunStatus
+from abtune.dataset.schema import RunStatus, runs_of
 from abtune.errors import DatasetError, InputError
 from abtune.report.page import SHAPE, Bullets, Grid, Heading, Part, Prose, Section, column, filled, table
 from abtune.samples import AT_TRIALS, extract
@@ -157,8 +157,8 @@ def _threads(number: int) -> str:
 def _cells(dataset: xr.Dataset, config: str) -> Iterator[_Cells]:
     if "winner" not in dataset:
         return
-    part = dataset[["winner", "run_status"]].sel(config=[config]).transpose("config", "shape", "seed")
-    for texts, states in zip(part["winner"].values[0], part["run_status"].values[0], strict=True):
+    winners, status = (runs_of(dataset, name, config) for name in ("winner", "run_status"))
+    for texts, states in zip(winners, status, strict=True):
         yield [
             _read(str(text)) if text and status == RunStatus.COMPLETE else None
             for text, status in zip(texts, states, strict=True)
@@ -232,7 +232,7 @@ def _caveats(dataset: xr.Dataset, cells: Sequence[Sequence[_Cells]], names: Sequ
         "abtune measure --transfer compares the same schedules."
     )
     for name, side in zip(names, cells, strict=True):
-        made = int((dataset["run_status"].sel(config=[name]) != RunStatus.MISSING).sum())
+        made = int(np.count_nonzero(runs_of(dataset, "run_status", name) != RunStatus.MISSING))
         if lost := made - sum(row is not None for shape in side for row in shape):
             yield f"{name}: {count(lost, 'run')} failed or without a stored winner, left out."
 
