@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import reprlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -40,19 +40,10 @@ def merge_datasets(named: Mapping[str, xr.Dataset]) -> xr.Dataset:
         except DatasetError as error:
             raise DatasetError(f"{name}: {error}") from None
     attrs = _merge_attrs({name: dataset.attrs for name, dataset in named.items()})
-    every = named.values()
-    axes: dict[str, Sequence[Any]] = {
-        axis: list(dict.fromkeys(label for dataset in every for label in dataset[axis].values.tolist()))
-        for axis in RUN
-    }
-    axes |= {"seed": sorted(axes["seed"]), "origin": axes["config"]}
-    axes |= {dim: range(max(dataset.sizes.get(dim, 0) for dataset in every)) for dim in _MORE}
-    names = [
-        name
-        for name, variable in VARIABLES.items()
-        if set(RUN) <= set(variable.dims) and any(name in dataset for dataset in every)
-    ]
-    for name in ("run_status", *names):  # the union has room for every shape with every seed
+    axes = _union_of_axes(named.values())
+    known = [name for name in VARIABLES if any(name in dataset for dataset in named.values())]
+    of_runs = [name for name in known if set(RUN) <= set(VARIABLES[name].dims)]
+    for name in ("run_status", *of_runs):  # the union has room for every shape with every seed
         size = math.prod(len(axes[dim]) for dim in VARIABLES[name].dims)
         if size > _MOST:
             raise DatasetError(f"{name} would take {size * 8 / 2**30:.0f} GiB; merge fewer datasets at once")
@@ -62,12 +53,9 @@ def merge_datasets(named: Mapping[str, xr.Dataset]) -> xr.Dataset:
     _check_apart(present, axes)
     if design_of(attrs) == SeedDesign.SHARED:
         _check_pairs(present, axes)
-    values = {name: _merge_runs(name, axes, named, present) for name in names}
-    values |= {
-        name: _merge_shapes(name, named, axes["shape"])
-        for name in ("workload", "flop")
-        if any(name in dataset for dataset in every)
-    }
+    values = {name: _merge_runs(name, axes, named, present) for name in of_runs}
+    of_shapes = [name for name in known if VARIABLES[name].dims == ("shape",)]
+    values |= {name: _merge_shapes(name, named, axes["shape"]) for name in of_shapes}
     merged = make_dataset(
         values.pop("latency"),
         shapes=axes["shape"],
@@ -77,7 +65,16 @@ def merge_datasets(named: Mapping[str, xr.Dataset]) -> xr.Dataset:
         run_status=values.pop("run_status"),
         attrs=attrs,
     )
-    return add_variables(merged, **values) if values else merged
+    return add_variables(merged, **values)
+
+
+def _union_of_axes(datasets: Collection[xr.Dataset]) -> dict[str, Sequence[Any]]:
+    axes: dict[str, Sequence[Any]] = {
+        axis: list(dict.fromkeys(label for dataset in datasets for label in dataset[axis].values.tolist()))
+        for axis in RUN
+    }
+    axes |= {"seed": sorted(axes["seed"]), "origin": axes["config"]}
+    return axes | {dim: range(max(dataset.sizes.get(dim, 0) for dataset in datasets)) for dim in _MORE}
 
 
 def mixed_shapes(named: Mapping[str, xr.Dataset]) -> list[str]:

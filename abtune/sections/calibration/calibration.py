@@ -257,16 +257,16 @@ def calibration_page(found: Calibration) -> tuple[Part, ...]:
     """Return the page."""
     resplits: tuple[Part, ...] = ()
     if found.resplits:
-        heading = Heading(text="A/A: one configuration against itself, % of splits", minor=True)
-        resplits = heading, _resplits(found), Prose(text=_RESPLIT, remark=True)
+        heading = Heading("A/A: one configuration against itself, % of splits", minor=True)
+        resplits = heading, _resplits(found), Prose(_RESPLIT, remark=True)
     return (
-        Heading(text="calibration", minor=False),
-        Prose(text=_setting(found), remark=False),
-        Heading(text="simulated with the noise of these data, % of sweeps", minor=True),
+        Heading("calibration"),
+        Prose(_setting(found)),
+        Heading("simulated with the noise of these data, % of sweeps", minor=True),
         _simulated(found),
-        Prose(text=_SIMULATED, remark=True),
+        Prose(_SIMULATED, remark=True),
         *resplits,
-        Bullets(items=_notes(found)),
+        Bullets(_notes(found)),
     )
 
 

@@ -228,23 +228,23 @@ def section_of_timings(dataset: xr.Dataset, *, baseline: str, level: float) -> S
 
 def _parts(timings: Timings) -> Iterator[Part]:
     names = _Names(timings.series)
-    yield Heading(text="timings of one process", minor=False)
+    yield Heading("timings of one process")
     if timings.series:
-        yield Prose(text=_WHAT, remark=False)
+        yield Prose(_WHAT)
         yield _means(timings.series, names)
-        yield Prose(text=_MEANS.format(level=plain_percent(timings.level)), remark=True)
+        yield Prose(_MEANS.format(level=plain_percent(timings.level)), remark=True)
     if timings.within:
-        yield Heading(text=f"boost over {timings.baseline}, within these processes only", minor=True)
+        yield Heading(f"boost over {timings.baseline}, within these processes only", minor=True)
         yield _within_table(timings.within, names, timings.level)
-        yield Prose(text=_WITHIN, remark=True)
+        yield Prose(_WITHIN, remark=True)
     patterns = [row.pattern for row in timings.series if row.pattern is not None]
     if patterns:
-        yield Heading(text="do the timings look independent?", minor=True)
+        yield Heading("do the timings look independent?", minor=True)
         yield _patterns(timings.series, names)
         capped = any(pattern.effective_capped for pattern in patterns)
-        yield Prose(text=_PATTERNS + (_CAPPED if capped else ""), remark=True)
+        yield Prose(_PATTERNS + (_CAPPED if capped else ""), remark=True)
     said = (f"{names.full(row)}: {caveat}" for row in timings.series for caveat in row.caveats)
-    yield Bullets(items=(*timings.caveats, *said))
+    yield Bullets((*timings.caveats, *said))
 
 
 class _Names:
