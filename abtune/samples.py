@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from abtune.dataset.schema import RunStatus, TransferStatus, TrialStatus, is_paired
+from abtune.dataset.schema import RunStatus, TransferStatus, TrialStatus, is_paired, labels_of, runs_of
 from abtune.stats.estimand import Estimand
 from abtune.stats.two_sample import Floats, Integers, TwoSample
 from abtune.stats.variance import best_of, best_of_floor, mean_of_known, moments, seed_values
@@ -47,17 +47,17 @@ def extract_both(dataset: xr.Dataset, baseline: str, candidate: str) -> tuple[Sa
         return sides
     whole = ~np.isnan(sides[0].value + sides[1].value)
     one, two = (_whole_pairs(side, extract(_only(dataset, whole), side.config), whole) for side in sides)
-    status = dataset["run_status"].sel(config=[baseline, candidate]).transpose("config", "shape", "seed")
-    lost = (status.values == RunStatus.FAILED).any(axis=0)
+    status = np.stack([runs_of(dataset, "run_status", config) for config in (baseline, candidate)])
+    lost = (status == RunStatus.FAILED).any(axis=0)
     if one.trials:  # of the first trials, a complete run without a value found nothing
-        complete = status.values == RunStatus.COMPLETE
+        complete = status == RunStatus.COMPLETE
         lost |= (complete & np.isnan(np.stack([side.value for side in sides]))).any(axis=0)
     return replace(one, failed_pairs=_count(lost)), replace(two, failed_pairs=_count(lost))
 
 
 def _only(dataset: xr.Dataset, whole: npt.NDArray[np.bool_]) -> xr.Dataset:
     kept = xr.DataArray(whole, dims=("shape", "seed"))
-    return dataset.assign(latency=dataset["latency"].where(kept).transpose(*dataset["latency"].dims))
+    return dataset.assign(latency=dataset["latency"].where(kept))
 
 
 def _whole_pairs(every: Samples, kept: Samples, whole: npt.NDArray[np.bool_]) -> Samples:
@@ -69,19 +69,15 @@ def _whole_pairs(every: Samples, kept: Samples, whole: npt.NDArray[np.bool_]) ->
 
 def extract(dataset: xr.Dataset, config: str) -> Samples:
     """Reduce the timings of one configuration to samples; timings of failed runs are not used."""
-    # A list keeps the dimension: for a single label xarray would import dask, which takes 0.2 s.
-    part = dataset[["latency", "run_status"]].sel(config=[config])
-    latency = part["latency"].transpose("config", "shape", "seed", "round", "repeat").values[0]
-    latency = latency.astype(np.float64)
-    status = part["run_status"].transpose("config", "shape", "seed").values[0]
-    every = dataset["run_status"].transpose("shape", "seed", "config").values
-    planned = (every != RunStatus.MISSING).any(axis=2)
-    latency = np.where((status == RunStatus.COMPLETE)[:, :, np.newaxis, np.newaxis], latency, np.nan)
+    status, latency = runs_of(dataset, "run_status", config), complete_timings(dataset, config)
+    planned = (dataset["run_status"].values != RunStatus.MISSING).any(axis=1)
     seeds = seed_values(np.log(latency))
     values = moments(seeds.value)
     untimed = (status == RunStatus.COMPLETE) & np.isnan(seeds.value)
     trials = int(dataset.attrs.get(AT_TRIALS, 0)) if "trial_status" in dataset else 0
-    searched = _searched(dataset, config) if trials else np.zeros_like(untimed)
+    searched = np.zeros_like(untimed)
+    if trials:
+        searched = (runs_of(dataset, "trial_status", config) != TrialStatus.NOT_RUN).any(axis=2)
     return Samples(
         config=config,
         value=seeds.value,
@@ -99,10 +95,11 @@ def extract(dataset: xr.Dataset, config: str) -> Samples:
     )
 
 
-def _searched(dataset: xr.Dataset, config: str) -> npt.NDArray[np.bool_]:
-    """Tell which runs have a history of trials, shape (shapes, seeds)."""
-    status = dataset["trial_status"].sel(config=config).transpose("shape", "seed", "trial").values
-    return np.any(status != TrialStatus.NOT_RUN, axis=2)
+def complete_timings(dataset: xr.Dataset, config: str) -> Floats:
+    """Return all timings of complete runs, shape (shapes, seeds, rounds, repeats), seconds."""
+    complete = runs_of(dataset, "run_status", config) == RunStatus.COMPLETE
+    latency = runs_of(dataset, "latency", config).astype(np.float64)
+    return np.where(complete[:, :, np.newaxis, np.newaxis], latency, np.nan)
 
 
 def two_sample(baseline: Samples, candidate: Samples) -> TwoSample:
@@ -169,7 +166,7 @@ def count_trials(dataset: xr.Dataset, config: str) -> Trials | None:
     """Count the outcomes of the trials of a configuration; None where the dataset does not say."""
     if "trial_status" not in dataset:
         return None
-    found = dataset["trial_status"].sel(config=[config]).values  # a list: a name alone loads dask
+    found = runs_of(dataset, "trial_status", config)
     if np.any(found == TrialStatus.UNKNOWN):
         return None
     kinds = (TrialStatus.OK, *LOST)
@@ -215,7 +212,7 @@ def about_throttling(dataset: xr.Dataset, baseline: str, candidate: str) -> list
     """Say which share of each side's rounds the GPU was held back in, and by what."""
     if "throttle_reasons" not in dataset:
         return []
-    rounds = (dataset["throttle_reasons"].sel(config=[name]).values.ravel() for name in (baseline, candidate))
+    rounds = (runs_of(dataset, "throttle_reasons", name).ravel() for name in (baseline, candidate))
     sides = [values[np.isfinite(values)].astype(np.int64) for values in rounds]
     shares = [float(np.mean((bits & sum(_REASONS)) != 0)) if bits.size else 0.0 for bits in sides]
     if not any(shares):
@@ -271,8 +268,8 @@ def extract_transfers(dataset: xr.Dataset, origin: str, baseline: str, candidate
 
 def _values(dataset: xr.Dataset, name: str, origin: str, config: str) -> npt.NDArray[Any]:
     """Return a variable of the schedules of one configuration as another builds them, by shape and seed."""
-    found = dataset[name].sel(origin=[origin], config=[config])  # lists: a name alone loads dask
-    return found.transpose("shape", "config", "origin", "seed", ...).values[:, 0, 0]
+    values: npt.NDArray[Any] = runs_of(dataset, name, config)[:, labels_of(dataset, "origin").index(origin)]
+    return values
 
 
 def _latency(dataset: xr.Dataset, origin: str, config: str) -> Floats:

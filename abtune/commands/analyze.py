@@ -28,7 +28,7 @@ from abtune.errors import InputError
 from abtune.text import bound_percent, plain_percent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     import xarray as xr
 
@@ -135,14 +135,13 @@ def analyze(
     judged, trials = opened, options["at_trials"]
     if trials is not None:
         judged = at_trials(opened, trials)
+    how |= {name: options[name] for name in ("baseline", "level", "margin", "tolerance", "rng_seed")}
+    how |= {"shapes": shapes, "weights": read_weights_option(wanted.values["weights"])}
     candidate = options["candidate"]
-    analyses = (abtune.analyze_all if candidate is None else _analyze_one(candidate))(
-        judged,
-        shapes=shapes,
-        weights=read_weights_option(wanted.values["weights"]),
-        **{name: options[name] for name in ("baseline", "level", "margin", "tolerance", "rng_seed")},
-        **how,
-    )
+    if candidate is None:
+        analyses = abtune.analyze_all(judged, **how)
+    else:
+        analyses = (abtune.analyze(judged, candidate=candidate, **how),)
     if trials is not None:
         analyses = tuple(relabelled(analysis, opened, trials) for analysis in analyses)
     if len(analyses) > 1 and wanted.given("figure"):
@@ -153,12 +152,6 @@ def analyze(
     else:
         destination.write(*_of_candidates(judged, analyses, wanted, views))
     return _gate(analyses, options["fail_on"])
-
-
-def _analyze_one(candidate: str) -> Callable[..., tuple[Analysis, ...]]:
-    import abtune
-
-    return lambda dataset, **choices: (abtune.analyze(dataset, candidate=candidate, **choices),)
 
 
 def _of_candidates(

@@ -61,9 +61,9 @@ def _page(findings: Sequence[Finding], number: int) -> tuple[Part, ...]:
         column("do", [finding.advice or NOTHING for finding in findings], kind="text", gives_way=2),
     )
     return (
-        Heading(text="this machine", minor=False),
+        Heading("this machine"),
         table("check", [finding.name for finding in findings], *filled(columns)),
-        Prose(text=conclusion, remark=False),
+        Prose(conclusion),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -74,21 +74,7 @@ Examples:
     help="Draw the power curves into this file (needs matplotlib).",
 )
 @report_options
-def power(
-    dataset: str | None,
-    cv: float | None,
-    correlation: float | None,
-    baseline: str | None,
-    candidate: str | None,
-    shapes: int | None,
-    boosts: tuple[float, ...],
-    seeds: tuple[int, ...],
-    target: float,
-    level: float,
-    figure: Path | None,
-    *,
-    destination: Destination,
-) -> None:
+def power(dataset: str | None, *, figure: Path | None, destination: Destination, **goal: Any) -> None:
     """Say how many seeds it takes to find a boost.
 
     The noise between seeds comes from DATASET, a netCDF file or the name of a bundled dataset, pooled over
@@ -99,24 +85,15 @@ def power(
     from abtune.sections.power.planning import BOOSTS, SEEDS
     from abtune.sections.power.power_page import power_page
 
-    if cv is not None and (dataset or baseline or candidate):
+    configs = goal["baseline"], goal["candidate"]
+    if goal["cv"] is not None and (dataset or any(configs)):
         raise InputError("--cv is instead of a dataset; give one of them")
     destination.check([dataset or DEFAULT_DATASET])
-    name = dataset or (default_dataset() if cv is None else "")
+    name = dataset or (default_dataset() if goal["cv"] is None else "")
     pilot = abtune.open_dataset(name) if name else None
-    plan = abtune.power(
-        pilot,
-        cv=cv,
-        correlation=correlation,
-        baseline=baseline,
-        candidate=candidate,
-        shapes=shapes,
-        boosts=boosts or BOOSTS,
-        seeds=seeds or SEEDS,
-        target=target,
-        level=level,
-    )
-    source = "as given" if pilot is None else _source(pilot, (baseline, candidate), name)
+    goal |= {"boosts": goal["boosts"] or BOOSTS, "seeds": goal["seeds"] or SEEDS}
+    plan = abtune.power(pilot, **goal)
+    source = "as given" if pilot is None else _source(pilot, configs, name)
     if figure is not None:
         from abtune.report.figures.figure import save_figure
         from abtune.sections.power.power_page import draw_power

@@ -88,15 +88,13 @@ def _section(dataset: Path) -> Section:
 def _page(name: str, state: SweepState) -> Iterator[Part]:
     from abtune.report.page import SHAPE, Heading, Prose, table
 
-    yield Heading(text=f"{name}: {state.finished} of {count(state.planned, 'run')} done", minor=False)
-    yield Prose(text=_progress(state), remark=False)
+    yield Heading(f"{name}: {state.finished} of {count(state.planned, 'run')} done")
+    yield Prose(_progress(state))
     yield table(SHAPE, [shape.shape for shape in state.shapes], *_columns(state))
     if state.compared:
         boost = percent(state.boost, signed=True)
-        yield Prose(
-            text=f"So far {state.configs[-1]} {boost} over {count(state.compared, 'shape')}.", remark=False
-        )
-        yield Prose(text=_CAUTION, remark=True)
+        yield Prose(f"So far {state.configs[-1]} {boost} over {count(state.compared, 'shape')}.")
+        yield Prose(_CAUTION, remark=True)
 
 
 def _progress(state: SweepState) -> str:
@@ -177,5 +175,5 @@ def _html(dataset: Path) -> tuple[str, int]:
     try:
         return render(Report(sections=(_section(dataset),))), 200
     except (AbtuneError, OSError) as error:
-        page = (Heading(text=dataset.name, minor=False), Prose(text=str(error), remark=False))
+        page = (Heading(dataset.name), Prose(str(error)))
         return render(Report(sections=(Section(name="", page=page, result=None),))), 503

@@ -14,6 +14,7 @@ from abtune.compare.results import Comparison, Verdict
 from abtune.compare.settings import Settings
 from abtune.compare.statistics import resolution
 from abtune.dataset.provenance import of_searches
+from abtune.dataset.schema import labels_of
 from abtune.samples import Samples, what_varies
 from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import Interval, from_log
@@ -119,8 +120,7 @@ def of_what_is_left_out(dataset: xr.Dataset, shapes: int, settings: Settings) ->
             f"{shapes} of the dataset's {dataset.sizes['shape']} shapes: tests are corrected over {these} "
             "only. --show selects shapes for display and corrects over all."
         )
-    names = {str(name) for name in dataset["config"].values.tolist()}
-    others = sorted(names - {settings.baseline, settings.candidate})
+    others = sorted({*labels_of(dataset, "config")} - {settings.baseline, settings.candidate})
     if others and settings.of_candidates == 1:
         listed = ", ".join(others)
         yield f"The dataset also has {listed}. --candidate {others[0]} compares it with {settings.baseline}."

@@ -21,6 +21,7 @@ from abtune.compare.settings import Settings, Weights, configurations, make_sett
 from abtune.compare.statistics import Statistics, compute
 from abtune.dataset.check import validate
 from abtune.dataset.provenance import contains_space, of_searches
+from abtune.dataset.schema import labels_of
 from abtune.errors import InputError
 from abtune.samples import (
     Samples,
@@ -173,8 +174,7 @@ def analyze_all(dataset: xr.Dataset, *, baseline: str | None = None, **choices: 
     """
     validate(dataset)
     first, _ = configurations(dataset, baseline, None)
-    names = [str(name) for name in dataset["config"].values.tolist()]
-    others = [name for name in names if name != first]
+    others = [name for name in labels_of(dataset, "config") if name != first]
     choices["of_candidates"] = len(others)
     return tuple(analyze(dataset, baseline=first, candidate=name, **choices) for name in others)
 
@@ -258,7 +258,7 @@ def _equal_knowledge(settings: Settings, dataset: xr.Dataset) -> str:
 def _evidence(
     dataset: xr.Dataset, sides: tuple[Samples, Samples], statistics: Statistics
 ) -> Iterator[Evidence]:
-    labels, workloads = (map(str, dataset[name].values.tolist()) for name in ("shape", "workload"))
+    labels, workloads = (labels_of(dataset, name) for name in ("shape", "workload"))
     interval, wide = statistics.interval, statistics.simultaneous
     tests = {field.name: getattr(statistics.tests, field.name) for field in fields(statistics.tests)}
     for index, (label, workload) in enumerate(zip(labels, workloads, strict=True)):

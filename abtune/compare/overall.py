@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from abtune.compare.results import (
     Aggregate,
@@ -30,8 +29,8 @@ from abtune.errors import InputError, unknown_name
 from abtune.samples import Samples, keep_best, two_sample
 from abtune.stats.across_shapes import Heterogeneity, heterogeneity, placements
 from abtune.stats.estimand import Estimand
-from abtune.stats.estimates import from_log, standard_error
-from abtune.stats.two_sample import Floats
+from abtune.stats.estimates import StandardError, from_log, standard_error
+from abtune.stats.two_sample import Booleans, Floats, TwoSample
 from abtune.stats.variance import (
     ClusteredVariance,
     both_variances,
@@ -62,52 +61,59 @@ class OverallResult:
 
 def overall(runs: tuple[Samples, Samples], workloads: Mapping[str, str], settings: Settings) -> OverallResult:
     """Return the summary of all shapes, of geometric means or the best of k; medians have none."""
-    shapes, kind_of = tuple(workloads), np.array(list(workloads.values()))
-    sides, level = keep_best(runs, settings.quantity), settings.level
-    baseline, candidate = sides
-    log_boost = standard_error(two_sample(baseline, candidate)).difference
-    matched = ~np.isnan(log_boost)
-    replicated = matched & (np.minimum(baseline.n, candidate.n) >= 2)
+    shapes, level = tuple(workloads), settings.level
+    sides = keep_best(runs, settings.quantity)
+    samples = two_sample(*sides)
+    estimate = standard_error(samples)
+    matched = ~np.isnan(estimate.difference)
+    replicated = matched & (samples.sizes.min(axis=1) >= 2)
     used = replicated if replicated.any() else matched
-    of_seeds = _half_over_seeds(baseline, candidate, used, level)
 
-    def like(chosen: npt.NDArray[np.bool_]) -> Aggregate:
-        of_shapes = _half_over_shapes(baseline, candidate, replicated & chosen, log_boost[chosen], level)
-        of_these = _half_over_seeds(baseline, candidate, used & chosen, level)
-        return _aggregate(log_boost[chosen], _wider(of_shapes, of_these), LIKE_THESE)
+    def boost_over(chosen: Booleans, half: float, meaning: str) -> Aggregate:
+        return _aggregate(estimate.difference[chosen], half, meaning)
 
-    kinds = {kind: matched & (kind_of == kind) for kind in dict.fromkeys(kind_of.tolist())}
-    return OverallResult(
-        overall=Overall(
-            these_shapes=_aggregate(log_boost[used], of_seeds, _these(settings)),
-            shapes_like_these=like(matched),
-            unmatched=tuple(label for label, both in zip(shapes, matched, strict=True) if not both),
-            leave_one_out=_leave_one_out(shapes, np.where(used, log_boost, np.nan)),
-            improvement=_improvement(*runs, used, level),
-            heterogeneity=_heterogeneity(baseline, candidate, replicated),
-            weighted=_program_time(sides, shapes, settings.weights, level) if settings.weights else None,
-            best_of=tuple(_best_of(runs, replicated, level)),
-            by_kind=tuple(
-                OfKind(workload=kind, shapes_like_these=like(chosen))
-                for kind, chosen in kinds.items()
-                if len(kinds) > 1 and np.count_nonzero(chosen) >= FEWEST_OF_KIND
-            ),
+    def of_others(chosen: Booleans) -> Aggregate:
+        of_shapes = _half_over_shapes(samples.rows(replicated & chosen), estimate.difference[chosen], level)
+        of_seeds = _half_over_seeds(samples, used & chosen, level)
+        # A few shapes may agree by chance, so the error from the seeds is the least.
+        half = of_shapes if math.isnan(of_seeds) else np.maximum(of_shapes, of_seeds)
+        return boost_over(chosen, half, LIKE_THESE)
+
+    summary = Overall(
+        these_shapes=boost_over(used, _half_over_seeds(samples, used, level), _these(settings)),
+        shapes_like_these=of_others(matched),
+        unmatched=tuple(label for label, both in zip(shapes, matched, strict=True) if not both),
+        leave_one_out=_leave_one_out(shapes, np.where(used, estimate.difference, np.nan)),
+        improvement=_improvement(*runs, used, level),
+        heterogeneity=_heterogeneity(estimate, replicated),
+        weighted=_program_time(sides, shapes, settings.weights, level) if settings.weights else None,
+        best_of=tuple(_best_of(runs, replicated, level)),
+        by_kind=tuple(
+            OfKind(workload=kind, shapes_like_these=of_others(chosen))
+            for kind, chosen in _kinds(workloads, matched).items()
         ),
-        caveats=tuple(_caveats(matched, replicated, paired=settings.paired)),
+    )
+    return OverallResult(
+        overall=summary, caveats=tuple(_caveats(matched, replicated, paired=settings.paired))
     )
 
 
-def _caveats(
-    matched: npt.NDArray[np.bool_], replicated: npt.NDArray[np.bool_], *, paired: bool
-) -> Iterator[str]:
-    """Yield what the summary leaves out, or lacks."""
+def _kinds(workloads: Mapping[str, str], matched: Booleans) -> dict[str, Booleans]:
+    """Return the shapes of each kind with enough of them; empty if there is one kind."""
+    kind_of = np.array(list(workloads.values()))
+    kinds = {kind: matched & (kind_of == kind) for kind in dict.fromkeys(workloads.values())}
+    enough = {kind: rows for kind, rows in kinds.items() if np.count_nonzero(rows) >= FEWEST_OF_KIND}
+    return enough if len(kinds) > 1 else {}
+
+
+def _caveats(matched: Booleans, replicated: Booleans, *, paired: bool) -> Iterator[str]:
     two = "two whole pairs" if paired else "two seeds per configuration"
-    single = int(np.count_nonzero(matched & ~replicated))
-    if single and not replicated.any():
+    left_out = int(np.count_nonzero(matched & ~replicated))
+    if matched.any() and not replicated.any():
         yield f"The boost over these shapes has no interval: no shape has {two}."
-    elif single:
+    elif left_out:
         yield (
-            f"The boost over these shapes leaves out {count(single, 'shape')} with fewer than {two}. "
+            f"The boost over these shapes leaves out {count(left_out, 'shape')} with fewer than {two}. "
             "The boosts to expect of other shapes include them."
         )
     if np.count_nonzero(matched) == 1:
@@ -116,21 +122,19 @@ def _caveats(
         yield "No shape has timings of both configurations, so there is no overall boost."
 
 
-def _half_over_seeds(
-    baseline: Samples, candidate: Samples, used: npt.NDArray[np.bool_], level: float
-) -> float:
+def _half_over_seeds(samples: TwoSample, used: Booleans, level: float) -> float:
     """Half of Welch's t interval on seed blocks: the aggregate of a seed over shapes is one observation."""
-    return half_width(both_variances(two_sample(baseline, candidate), _even(used)), level)
+    return half_width(both_variances(samples, _even(used)), level)
 
 
-def _best_of(runs: tuple[Samples, Samples], used: npt.NDArray[np.bool_], level: float) -> Iterator[Aggregate]:
+def _best_of(runs: tuple[Samples, Samples], used: Booleans, level: float) -> Iterator[Aggregate]:
     """Yield the mean boost if each shape is tuned k times and the best is kept."""
     for best in _BEST_OF:
         if not used.any() or min(side.n[used].min() for side in runs) < best.seeds:
             return
         kept = two_sample(*keep_best(runs, best))
         log_boost = standard_error(kept).difference[used]
-        yield _aggregate(log_boost, half_width(both_variances(kept, _even(used)), level), _kept(best))
+        yield _aggregate(log_boost, _half_over_seeds(kept, used, level), _kept(best))
 
 
 def _these(settings: Settings) -> str:
@@ -143,25 +147,18 @@ def _kept(best: Estimand) -> str:
     return f"each shape tuned {best.searches} times, the best kept (error from the seeds)"
 
 
-def _half_over_shapes(
-    baseline: Samples, candidate: Samples, replicated: npt.NDArray[np.bool_], log_boost: Floats, level: float
-) -> float:
+def _half_over_shapes(replicated: TwoSample, log_boost: Floats, level: float) -> float:
     # What moves all shapes together, such as the sessions of a sweep, does not show in the spread over
     # shapes, so the error that all shapes share is added.
     shapes = len(log_boost)
     if shapes < 2:
         return math.nan
     own = float(np.var(log_boost, ddof=1)) / shapes
-    common = shared_covariance(two_sample(baseline, candidate).rows(replicated))
-    freedom = float(welch_freedom(own, common.variance, shapes, common.freedom + 1))
-    return t_quantile(freedom if common.variance > 0 else shapes - 1, level) * math.sqrt(
-        own + common.variance
-    )
-
-
-def _wider(of_shapes: float, of_seeds: float) -> float:
-    """Return at least the error from the seeds, because a few shapes may agree by chance."""
-    return of_shapes if math.isnan(of_shapes) or math.isnan(of_seeds) else max(of_shapes, of_seeds)
+    common = shared_covariance(replicated)
+    freedom = shapes - 1.0
+    if common.variance > 0:
+        freedom = float(welch_freedom(own, common.variance, shapes, common.freedom + 1))
+    return t_quantile(freedom, level) * math.sqrt(own + common.variance)
 
 
 def _leave_one_out(shapes: tuple[str, ...], log_boost: Floats) -> LeaveOneOut | None:
@@ -175,9 +172,7 @@ def _leave_one_out(shapes: tuple[str, ...], log_boost: Floats) -> LeaveOneOut | 
     return LeaveOneOut(low=low, high=high)
 
 
-def _improvement(
-    baseline: Samples, candidate: Samples, used: npt.NDArray[np.bool_], level: float
-) -> Improvement:
+def _improvement(baseline: Samples, candidate: Samples, used: Booleans, level: float) -> Improvement:
     """Return Mann-Whitney's U over the product of the sizes, averaged over shapes."""
     # Its errors come from the placements, with the seed's mean over shapes as the observation: DeLong et al.,
     # Biometrics 44, 837-845 (1988).
@@ -193,7 +188,7 @@ def _improvement(
         clustered_variance(side, weight, floor) for side, floor in zip((wins, losses), least, strict=True)
     ]
     # Sides that nowhere overlap in the sample give no information about how rarely they do.
-    half = half_width(sides, level) if 0 < estimate < 1 else float("nan")
+    half = half_width(sides, level) if 0 < estimate < 1 else math.nan
     return Improvement(
         probability=estimate,
         low=float(np.clip(estimate - half, 0, 1)),
@@ -203,14 +198,13 @@ def _improvement(
     )
 
 
-def _heterogeneity(baseline: Samples, candidate: Samples, replicated: npt.NDArray[np.bool_]) -> Heterogeneity:
+def _heterogeneity(estimate: StandardError, replicated: Booleans) -> Heterogeneity:
     """Spread of the shapes' boosts beyond their errors, of shapes whose error is known."""
-    estimate = standard_error(two_sample(baseline, candidate))
     known = replicated & (estimate.error > 0)
     return heterogeneity(estimate.difference[known], estimate.error[known], estimate.freedom[known])
 
 
-def _even(used: npt.NDArray[np.bool_]) -> Floats:
+def _even(used: Booleans) -> Floats:
     return used.astype(np.float64) / max(int(np.count_nonzero(used)), 1)
 
 
@@ -221,7 +215,7 @@ def _aggregate(log_boost: Floats, half: float, meaning: str) -> Aggregate:
 
 
 def _mean(values: Floats) -> float:
-    return float(values.mean()) if len(values) else float("nan")
+    return float(values.mean()) if len(values) else math.nan
 
 
 def _program_time(

@@ -112,9 +112,7 @@ def _with_seeds(dataset: xr.Dataset, seeds: np.ndarray) -> xr.Dataset:
     place = np.arange(part.sizes["seed"])[np.newaxis, :]
     beyond = xr.DataArray(place >= seeds[:, np.newaxis], dims=("shape", "seed"))
     kept_as = {"latency": float("nan"), "run_status": np.int8(RunStatus.MISSING)}
-    return part.assign({name: part[name].where(~beyond, other) for name, other in kept_as.items()}).transpose(
-        *part.dims
-    )
+    return part.assign({name: part[name].where(~beyond, other) for name, other in kept_as.items()})
 
 
 def _at_look(row: Comparison, look: Look, *, dropped: bool) -> Comparison:

@@ -11,7 +11,7 @@ from types import MappingProxyType
 import numpy as np
 import xarray as xr
 
-from abtune.dataset.schema import is_paired
+from abtune.dataset.schema import is_paired, labels_of
 from abtune.errors import InputError, unknown_name
 from abtune.shapes import PRESETS, select_labels
 from abtune.stats.estimand import Estimand, allowed_best_of
@@ -156,7 +156,7 @@ def make_settings(
 def restrict(dataset: xr.Dataset, shapes: Sequence[str] | None) -> xr.Dataset:
     """Return the part of a dataset that labels, globs or presets select."""
     if shapes is not None:
-        labels = [str(label) for label in dataset["shape"].values.tolist()]
+        labels = labels_of(dataset, "shape")
         wanted = list(shapes) if isinstance(shapes, Iterable) and not isinstance(shapes, str) else [shapes]
         if not all(isinstance(entry, str) for entry in wanted):
             raise InputError(f"shapes is a list of labels, globs or presets, not {_shown(shapes)}")
@@ -168,7 +168,7 @@ def restrict(dataset: xr.Dataset, shapes: Sequence[str] | None) -> xr.Dataset:
 
 def configurations(dataset: xr.Dataset, baseline: str | None, candidate: str | None) -> tuple[str, str]:
     """Return the names of baseline and candidate."""
-    known = [str(name) for name in dataset["config"].values.tolist()]
+    known = labels_of(dataset, "config")
     if len(known) < 2:
         raise InputError(
             f"a comparison takes two configurations; the dataset has {', '.join(known) or 'none'}"

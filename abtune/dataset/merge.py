@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import reprlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -40,14 +40,10 @@ def merge_datasets(named: Mapping[str, xr.Dataset]) -> xr.Dataset:
         except DatasetError as error:
             raise DatasetError(f"{name}: {error}") from None
     attrs = _merge_attrs({name: dataset.attrs for name, dataset in named.items()})
-    every = list(named.values())
-    axes = _merge_axes(every)
-    names = [
-        name
-        for name, variable in VARIABLES.items()
-        if set(RUN) <= set(variable.dims) and any(name in dataset for dataset in every)
-    ]
-    for name in ("run_status", *names):  # the union has room for every shape with every seed
+    axes = _union_of_axes(named.values())
+    known = [name for name in VARIABLES if any(name in dataset for dataset in named.values())]
+    of_runs = [name for name in known if set(RUN) <= set(VARIABLES[name].dims)]
+    for name in ("run_status", *of_runs):  # the union has room for every shape with every seed
         size = math.prod(len(axes[dim]) for dim in VARIABLES[name].dims)
         if size > _MOST:
             raise DatasetError(f"{name} would take {size * 8 / 2**30:.0f} GiB; merge fewer datasets at once")
@@ -57,12 +53,9 @@ def merge_datasets(named: Mapping[str, xr.Dataset]) -> xr.Dataset:
     _check_apart(present, axes)
     if design_of(attrs) == SeedDesign.SHARED:
         _check_pairs(present, axes)
-    values = {name: _merge_runs(name, axes, named, present) for name in names}
-    values |= {
-        name: _merge_shapes(name, named, axes["shape"])
-        for name in ("workload", "flop")
-        if any(name in dataset for dataset in every)
-    }
+    values = {name: _merge_runs(name, axes, named, present) for name in of_runs}
+    of_shapes = [name for name in known if VARIABLES[name].dims == ("shape",)]
+    values |= {name: _merge_shapes(name, named, axes["shape"]) for name in of_shapes}
     merged = make_dataset(
         values.pop("latency"),
         shapes=axes["shape"],
@@ -72,11 +65,10 @@ def merge_datasets(named: Mapping[str, xr.Dataset]) -> xr.Dataset:
         run_status=values.pop("run_status"),
         attrs=attrs,
     )
-    return add_variables(merged, **values) if values else merged
+    return add_variables(merged, **values)
 
 
-def _merge_axes(datasets: Sequence[xr.Dataset]) -> dict[str, Sequence[Any]]:
-    """Return the labels of each dimension of the union."""
+def _union_of_axes(datasets: Collection[xr.Dataset]) -> dict[str, Sequence[Any]]:
     axes: dict[str, Sequence[Any]] = {
         axis: list(dict.fromkeys(label for dataset in datasets for label in dataset[axis].values.tolist()))
         for axis in RUN
@@ -89,7 +81,7 @@ def mixed_shapes(named: Mapping[str, xr.Dataset]) -> list[str]:
     """Return the shapes whose configurations come from different datasets."""
     files: dict[str, dict[str, set[str]]] = {}
     for name, dataset in named.items():
-        made = dataset["run_status"].transpose(*RUN).values != RunStatus.MISSING
+        made = dataset["run_status"].values != RunStatus.MISSING
         shapes, configs = dataset["shape"].values.tolist(), dataset["config"].values.tolist()
         for shape, config in np.argwhere(made.any(axis=2)).tolist():
             files.setdefault(shapes[shape], {}).setdefault(configs[config], set()).add(name)

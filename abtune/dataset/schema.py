@@ -9,6 +9,7 @@ from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -67,6 +68,18 @@ def design_of(attrs: Mapping[str, Any]) -> str:
 def is_paired(dataset: xr.Dataset) -> bool:
     """Return whether seed k of one configuration and seed k of another are a pair."""
     return design_of(dataset.attrs) == SeedDesign.SHARED
+
+
+def labels_of(dataset: xr.Dataset, axis: str) -> list[str]:
+    """Return the labels along an axis."""
+    return [str(label) for label in dataset[axis].values.tolist()]
+
+
+def runs_of(dataset: xr.Dataset, name: str, config: str) -> npt.NDArray[Any]:
+    """Return a variable of the runs of one configuration, shape (shape, seed, ...)."""
+    # Not by sel(config=config), for which xarray imports dask in 0.2 s. A valid dataset has these axes.
+    values: npt.NDArray[Any] = dataset[name].values[:, labels_of(dataset, "config").index(config)]
+    return values
 
 
 class TransferStatus(IntEnum):

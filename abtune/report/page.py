@@ -64,20 +64,20 @@ class Drawn:
         return any(row.wide_low <= row.wide_high for row in self.intervals)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Heading:
     """The title of a page, or a minor one of what follows in it."""
 
     text: str
-    minor: bool
+    minor: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Prose:
     """A paragraph; remarks are set less loud."""
 
     text: str
-    remark: bool
+    remark: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +87,7 @@ class Tally:
     cells: tuple[Cell, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Bullets:
     """Sentences one below the other, then footnotes 1, 2, ..., which cells refer to."""
 

@@ -28,7 +28,7 @@ def candidates_section(analyses: Sequence[Analysis], sections: Sequence[Sequence
 def below_candidates(analysis: Analysis, sections: Sequence[Section]) -> Iterator[Section]:
     """Yield the sections of one candidate as they stand below the table, whose JSON has their fields."""
     if not any(section.page and not section.name for section in sections):  # no report that names it
-        yield Section(name="", page=(Heading(text=title(analysis), minor=False),), result=None, unasked=True)
+        yield Section(name="", page=(Heading(title(analysis)),), result=None, unasked=True)
     yield from (replace(section, result=None) for section in sections)
 
 
@@ -45,13 +45,13 @@ def _record(sections: Sequence[Section]) -> dict[str, Any]:
 def _parts(analyses: Sequence[Analysis]) -> Iterator[Part]:
     first = analyses[0]
     candidates = count(len(analyses), "candidate")
-    yield Heading(text=f"{candidates} against {first.baseline}", minor=False)
+    yield Heading(f"{candidates} against {first.baseline}")
     yield _table(analyses)
     shared = "All candidates are compared with the same runs of the baseline, so their boosts are correlated."
     if first.settings.family_wise:
         level = percent(first.settings.alpha)
         shared += f" Tests are corrected over shapes and candidates: each candidate is tested at {level}."
-    yield Prose(text=shared, remark=True)
+    yield Prose(shared, remark=True)
 
 
 def _table(analyses: Sequence[Analysis]) -> Grid:

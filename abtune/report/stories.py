@@ -41,11 +41,11 @@ def stories(analysis: Analysis) -> tuple[tuple[Part, ...], ...]:
     sides = extract_both(analysis.dataset, analysis.baseline, analysis.candidate)
     return tuple(
         (
-            Prose(text=row.reason, remark=False),
+            Prose(row.reason),
             *sample_parts([sample_of(side, index, seeds) for side in sides]),
-            Heading(text="what a verdict requires", minor=True),
-            Bullets(items=gate_sentences(row)),
-            Prose(text="What would change the verdict: see --explain.", remark=True),
+            Heading("what a verdict requires", minor=True),
+            Bullets(gate_sentences(row)),
+            Prose("What would change the verdict: see --explain.", remark=True),
         )
         for index, row in enumerate(analysis.comparisons)
     )
@@ -72,7 +72,7 @@ def sample_parts(sides: Sequence[Sample]) -> Iterator[Part]:
     timed = [side for side in sides if side.seeds]
     if timed:
         yield _dots(timed)
-    yield Bullets(items=tuple(map(_values, sides)))
+    yield Bullets(tuple(map(_values, sides)))
 
 
 def gate_sentences(row: Comparison) -> tuple[str, ...]:

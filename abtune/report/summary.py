@@ -90,26 +90,26 @@ def hints(analysis: Analysis) -> tuple[str, ...]:
 def _parts(analysis: Analysis, view: View) -> Iterator[Part]:
     shown = tuple(range(len(analysis.comparisons))) if view.rows is None else view.rows
     notes = collect_notes(analysis, shown)
-    yield Heading(text=title(analysis), minor=False)
-    yield Prose(text=analysis.sentence, remark=False)
-    yield Prose(text=f"{_origin(analysis, view.source)}{design(analysis)}", remark=True)
+    yield Heading(title(analysis))
+    yield Prose(analysis.sentence)
+    yield Prose(f"{_origin(analysis, view.source)}{design(analysis)}", remark=True)
     counts = verdict_counts(analysis)
     if len(analysis.comparisons) == 1 or any(verdict is not Verdict.INVALID for verdict, _ in counts):
         cells = (Cell(text=f"{number} {verdict.words}", tone=verdict.value) for verdict, number in counts)
         yield Tally(cells=tuple(cells))
     yield _overall(analysis, view)
     if analysis.overall.unmatched:
-        yield Prose(text=f"Left out: {', '.join(analysis.overall.unmatched)}", remark=False)
+        yield Prose(f"Left out: {', '.join(analysis.overall.unmatched)}")
     if any(claim.at_least for claim in analysis.claims):
         yield _claims(analysis)
     if analysis.worst and len(analysis.comparisons) > 1:
-        yield Prose(text=_worst(analysis.worst), remark=False)
+        yield Prose(_worst(analysis.worst))
     if not view.brief:
         yield from _shapes(analysis, notes, view.rows)
-        yield Bullets(items=(*notes.general, *view.hints), footnotes=notes.numbered)
+        yield Bullets((*notes.general, *view.hints), footnotes=notes.numbered)
         reasons = (_reasons(analysis, shown),)
         yield Folded(summary="Why, shape by shape", option="--why", unfolded=view.why, parts=reasons)
-        yield Prose(text=f"{analysis.definition} {methods(analysis)}", remark=True)
+        yield Prose(f"{analysis.definition} {methods(analysis)}", remark=True)
 
 
 def _shapes(analysis: Analysis, notes: Notes, shown: tuple[int, ...] | None) -> Iterator[Part]:
@@ -123,7 +123,7 @@ def _shapes(analysis: Analysis, notes: Notes, shown: tuple[int, ...] | None) -> 
         some = len(shown) < len(analysis.comparisons)
         groups = {f"{len(shown)} of {every} shown" if some else every: list(shown)}
     for heading, rows in groups.items():
-        yield Heading(text=heading, minor=True)
+        yield Heading(heading, minor=True)
         labels = tuple(analysis.comparisons[row].shape for row in rows)
         yield Grid(
             stub=SHAPE,

@@ -45,10 +45,10 @@ def overall_page(analysis: Analysis) -> tuple[Part, ...]:
     if overall.weighted is not None:
         items += _program(overall.weighted)
     return (
-        Heading(text="all shapes together", minor=False),
+        Heading("all shapes together"),
         _boosts(analysis),
-        Bullets(items=tuple(items)),
-        Prose(text=_MEANING, remark=True),
+        Bullets(tuple(items)),
+        Prose(_MEANING, remark=True),
     )
 
 

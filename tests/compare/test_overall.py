@@ -117,35 +117,20 @@ def test_one_shape_says_nothing_of_others() -> None:
 def test_the_overall_interval_covers_with_sessions_shared_by_shapes(correlation: float, lost: float) -> None:
     """Nominal 95 % holds whether or not the runs of a seed share their luck, with and without gaps."""
     from abtune.compare.overall import _half_over_seeds
-    from abtune.samples import Samples
+    from abtune.stats.two_sample import TwoSample
 
     rng = np.random.default_rng(int(10 * correlation + 100 * lost))
-    covered, repetitions, unused = 0, 2000, np.zeros(6, dtype=np.int64)
+    covered, repetitions = 0, 2000
     for _ in range(repetitions):
         sides = []
-        for config in ("a", "b"):
+        for _ in range(2):
             shared = math.sqrt(correlation) * rng.normal(0, 1, (1, 8))
             value = shared + math.sqrt(1 - correlation) * rng.normal(0, 1, (6, 8))
             value[:, 2:][rng.random((6, 6)) < lost] = NAN
-            sides.append(
-                Samples(
-                    config=config,
-                    value=value,
-                    n=(~np.isnan(value)).sum(axis=1),
-                    latency=np.exp(np.nanmean(value, axis=1)),
-                    noise=np.nanstd(value, axis=1, ddof=1),
-                    floor=np.full(6, NAN),
-                    failed=unused,
-                    missing=unused,
-                    untimed=unused,
-                    found_nothing=unused,
-                    unpaired=unused,
-                    failed_pairs=unused,
-                    trials=0,
-                )
-            )
-        boost = np.nanmean(sides[0].value, axis=1) - np.nanmean(sides[1].value, axis=1)
-        covered += abs(boost.mean()) <= _half_over_seeds(*sides, np.ones(6, dtype=bool), 0.95)
+            sides.append(value)
+        boost = np.nanmean(sides[0], axis=1) - np.nanmean(sides[1], axis=1)
+        samples = TwoSample.without_floor(*sides)
+        covered += abs(boost.mean()) <= _half_over_seeds(samples, np.ones(6, dtype=bool), 0.95)
     assert covered / repetitions == pytest.approx(0.95, abs=0.02)
 
 

@@ -127,15 +127,16 @@ def chosen_shapes(values: Sequence[str], dataset: xr.Dataset) -> list[str] | Non
 
     A kind of workload, or a glob over kinds, becomes the labels of its shapes.
     """
-    labels = [str(label) for label in dataset["shape"].values.tolist()]
-    kinds = [str(kind) for kind in dataset["workload"].values.tolist()] if "workload" in dataset else []
+    from abtune.dataset.schema import labels_of
+
+    labels, kinds = labels_of(dataset, "shape"), labels_of(dataset, "workload")
     names = [name for value in values for name in _split_at_commas(value, set(labels))]
     return [label for name in names for label in _of_kind(name, labels, kinds)] or None
 
 
 def _of_kind(name: str, labels: Sequence[str], kinds: Sequence[str]) -> Sequence[str]:
     """Return the labels of the shapes of a kind; the name itself if it is none of a kind."""
-    found = [label for label, kind in zip(labels, kinds, strict=False) if fnmatchcase(kind, name)]
+    found = [label for label, kind in zip(labels, kinds, strict=True) if fnmatchcase(kind, name)]
     return [name] if name in labels or not found else found
 
 

@@ -7,16 +7,16 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from abtune.errors import StoreError
-from abtune.text import one_line
+from abtune.text import count, one_line, printable
 
 if TYPE_CHECKING:
     import xarray as xr
-    from rich.progress import Progress, TaskID
+    from rich.progress import Progress
 
     from abtune.measure.sweep.session import Progress as SweepProgress
 
@@ -72,37 +72,31 @@ WINDOW = 1800.0
 
 
 class Bar:
-    """A bar with the time left, by the steps of this session alone; without a display it shows nothing."""
+    """A bar with the time left, by the steps of this session alone; each phase shows its own."""
 
-    def __init__(self, progress: Progress | None) -> None:
+    def __init__(self, progress: Progress) -> None:
         self._progress = progress
-        self._task: TaskID | None = None
 
     def begin(self, phase: str, total: int, done: int) -> None:
         """Show a new phase in place of the last."""
-        if self._progress is None:
-            return
-        if self._task is not None:
-            self._progress.update(self._task, visible=False)
-        self._task = self._progress.add_task(phase, total=total, completed=done, news="")
+        for task in self._progress.task_ids:
+            self._progress.remove_task(task)
+        self._progress.add_task(phase, total=total, completed=done, news="")
 
     def advance(self, steps: int) -> None:
         """Count steps done."""
-        if self._progress is not None and self._task is not None:
-            self._progress.advance(self._task, steps)
+        for task in self._progress.task_ids:
+            self._progress.advance(task, steps)
 
     def tell(self, news: str) -> None:
         """Show news beside the bar."""
-        if self._progress is not None and self._task is not None:
-            self._progress.update(self._task, news=news)
+        for task in self._progress.task_ids:
+            self._progress.update(task, news=news)
 
 
 @contextlib.contextmanager
 def progress_for(stream: TextIO) -> Iterator[SweepProgress]:
-    """Yield a bar for a terminal, and for any other stream a display that shows nothing."""
-    if not stream.isatty():
-        yield Bar(None)
-        return
+    """Yield a bar for a terminal, which shows nothing on any other stream."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -123,9 +117,8 @@ def progress_for(stream: TextIO) -> Iterator[SweepProgress]:
         TextColumn("{task.fields[news]}"),
     )
     # Rich would look at the last 30 s alone, in which a slow search reports at most once.
-    with Progress(
-        *columns, console=Console(file=stream), transient=True, speed_estimate_period=WINDOW
-    ) as progress:
+    how: Any = {"transient": True, "speed_estimate_period": WINDOW, "disable": not stream.isatty()}
+    with Progress(*columns, console=Console(file=stream), **how) as progress:
         yield Bar(progress)
 
 
@@ -145,11 +138,9 @@ def output_options() -> list[click.Parameter]:
 
 def save_new(dataset: xr.Dataset, out: Path, *, overwrite: bool, notes: Iterable[str]) -> None:
     """Write a dataset to a place that is free or may be overwritten, and print what it holds."""
-    from abtune.commands.common.output import emit
     from abtune.dataset.netcdf import place_for, save_dataset
-    from abtune.errors import StoreError
+    from abtune.dataset.schema import labels_of
     from abtune.files import is_netcdf
-    from abtune.text import count, printable
 
     target = place_for(out)
     if target.exists() and not overwrite:
@@ -157,6 +148,6 @@ def save_new(dataset: xr.Dataset, out: Path, *, overwrite: bool, notes: Iterable
     if target.exists() and target.suffix.lower() != ".nc" and not is_netcdf(target):  # such as what was read
         raise StoreError(f"{out} is not a dataset, and --overwrite replaces nothing else; give another name")
     save_dataset(dataset, out)
-    names = ", ".join(map(str, dataset["config"].values))
+    names = ", ".join(labels_of(dataset, "config"))
     lines = [f"{out}: {count(dataset.sizes['shape'], 'shape')}, configurations {names}", *notes]
     emit("".join(f"{printable(line)}\n" for line in lines))

@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 
 from abtune.configurations import CONFIGURATIONS, Configuration
-from abtune.dataset.schema import RUN, TRANSFER, RunStatus, TransferStatus, TrialOrigin, TrialStatus
+from abtune.dataset.schema import RUN, RunStatus, TransferStatus, TrialOrigin, TrialStatus
 from abtune.errors import DatasetError, InputError
 from abtune.measure.plan.plan import Plan, make_plan
 from abtune.measure.plan.problem import Settings
@@ -171,7 +171,7 @@ def _transfers(dataset: xr.Dataset, shape: str) -> Iterator[TransferTimes]:
     if "transfer_latency" not in dataset:
         return
     names = ["transfer_latency", "transfer_status", "transfer_kernel"]
-    cells = dataset[names].sel(shape=shape).transpose(*TRANSFER[1:], ...)
+    cells = dataset[names].sel(shape=shape)
     for config, origin, number in np.ndindex(cells["transfer_status"].shape):
         status = TransferStatus(int(cells["transfer_status"].values[config, origin, number]))
         if config == origin or status is TransferStatus.MISSING:

@@ -34,7 +34,7 @@ def render(report: Report, stream: TextIO | None) -> str:
 
 def print_page(page: Page, console: Console) -> None:
     """Print a page: an empty line before each part, but none below a heading."""
-    page = [part for part in page if part != Bullets(items=())]
+    page = [part for part in page if part != Bullets(())]
     fits = fit_tables(page, console)
     previous: Part | None = None
     for index, part in enumerate(page):
@@ -60,7 +60,7 @@ def _print_part(part: Part, console: Console) -> None:
         case Dots():
             print_lines(console, draw_dots(part, min(console.width, PROSE)))
         case Folded(unfolded=True):
-            print_page((Heading(text=part.summary, minor=True), *part.parts), console)
+            print_page((Heading(part.summary, minor=True), *part.parts), console)
         case Folded():
             prose(console, f"{part.summary}: see {part.option}.", style="dim")
 

@@ -15,6 +15,7 @@ from abtune.compare.gates import differs
 from abtune.compare.settings import Settings, make_settings
 from abtune.compare.statistics import run_tests
 from abtune.dataset.check import validate
+from abtune.dataset.schema import labels_of
 from abtune.errors import InputError
 from abtune.report.page import SHAPE, Bullets, Grid, Heading, Part, Prose, column, table
 from abtune.samples import Samples, extract_both, keep_best, two_sample, what_varies
@@ -159,7 +160,7 @@ def _calibrate(
     dataset: xr.Dataset, settings: Settings, boosts: tuple[float, ...], replications: int
 ) -> Calibration:
     sides = extract_both(dataset, settings.baseline, settings.candidate)
-    labels = [str(label) for label in dataset["shape"].values.tolist()]
+    labels = labels_of(dataset, "shape")
     fewest = max(_FEWEST, settings.quantity.seeds)
     usable = np.flatnonzero(np.minimum(sides[0].n, sides[1].n) >= fewest).astype(np.int64)
     if not len(usable):
@@ -256,16 +257,16 @@ def calibration_page(found: Calibration) -> tuple[Part, ...]:
     """Return the page."""
     resplits: tuple[Part, ...] = ()
     if found.resplits:
-        heading = Heading(text="A/A: one configuration against itself, % of splits", minor=True)
-        resplits = heading, _resplits(found), Prose(text=_RESPLIT, remark=True)
+        heading = Heading("A/A: one configuration against itself, % of splits", minor=True)
+        resplits = heading, _resplits(found), Prose(_RESPLIT, remark=True)
     return (
-        Heading(text="calibration", minor=False),
-        Prose(text=_setting(found), remark=False),
-        Heading(text="simulated with the noise of these data, % of sweeps", minor=True),
+        Heading("calibration"),
+        Prose(_setting(found)),
+        Heading("simulated with the noise of these data, % of sweeps", minor=True),
         _simulated(found),
-        Prose(text=_SIMULATED, remark=True),
+        Prose(_SIMULATED, remark=True),
         *resplits,
-        Bullets(items=_notes(found)),
+        Bullets(_notes(found)),
     )
 
 

@@ -19,7 +19,7 @@ from abtune.compare.settings import Settings, make_settings
 from abtune.dataset import provenance
 from abtune.dataset.check import validate
 from abtune.dataset.provenance import configurations_of
-from abtune.dataset.schema import design_of
+from abtune.dataset.schema import design_of, labels_of
 from abtune.errors import InputError, unknown_name
 from abtune.samples import AT_TRIALS, Samples, extract, extract_both, two_sample
 from abtune.stats.estimates import (
@@ -188,7 +188,7 @@ def compare_datasets(
         validate(dataset)
     configs = _chosen(a, b, baseline, candidate, config)
     settings = Settings(baseline=configs[0][0], candidate=configs[0][-1], level=level, tolerance=tolerance)
-    labels = [[str(label) for label in dataset["shape"].values.tolist()] for dataset in (a, b)]
+    labels = [labels_of(dataset, "shape") for dataset in (a, b)]
     common = [label for label in labels[0] if label in set(labels[1])]
     if not common:
         raise InputError("the datasets have no shape in common, so there is nothing to compare")
@@ -230,7 +230,7 @@ def _sides(dataset: xr.Dataset, names: Names) -> Sequence[Samples]:
 
 def _chosen(a: xr.Dataset, b: xr.Dataset, *roles: str | None) -> tuple[Names, Names]:
     """Return the configurations to compare, by the names given as baseline, candidate or only one."""
-    first, second = ([str(name) for name in dataset["config"].values.tolist()] for dataset in (a, b))
+    first, second = (labels_of(dataset, "config") for dataset in (a, b))
     baseline, candidate, config = roles
     if config is not None and (baseline is not None or candidate is not None):
         raise InputError("--config is instead of --baseline and --candidate; give one or the other")
@@ -270,7 +270,7 @@ def _check_apart(parts: Sequence[xr.Dataset], configs: tuple[Names, Names]) -> I
 
 def _runs(variable: xr.DataArray, configs: Names) -> Counter[tuple[object, ...]]:
     """Count what the runs of some configurations have, by shape and position of the configuration."""
-    values = variable.sel(config=list(configs)).transpose("shape", "config", "seed", ...).values
+    values = variable.sel(config=list(configs)).values
     values = values.reshape(*values.shape[:3], -1)
     runs = ((*index[:2], *filter(_known, values[index].tolist())) for index in np.ndindex(*values.shape[:3]))
     return Counter(run for run in runs if len(run) > 2)
@@ -358,7 +358,7 @@ def _conditions(dataset: xr.Dataset, configs: Names) -> Iterator[tuple[str, str]
         },
         "first trials compared": attrs.get(AT_TRIALS, ""),
         **{name: value for name, value in provenance.settings(dataset).items() if name not in _ELSEWHERE},
-        "configurations": listed(sorted(map(str, dataset["config"].values.tolist()))),
+        "configurations": listed(sorted(labels_of(dataset, "config"))),
     }
     for role, name in zip(("baseline", "candidate")[-len(configs) :], configs, strict=True):
         known |= {

@@ -47,13 +47,13 @@ def _page(change: Change, sources: tuple[str, str]) -> tuple[Part, ...]:
         for side, name, source in zip("AB", change.datasets, sources, strict=True)
     ]
     return (
-        Heading(text="compare", minor=False),
-        Prose(text=f"{' '.join(lines)} {_compared(change)}", remark=False),
+        Heading("compare"),
+        Prose(f"{' '.join(lines)} {_compared(change)}"),
         _table(change),
         Tally(cells=tuple(Cell(text=text) for text in change_counts(change))),
-        *(Prose(text=text, remark=False) for text in _designs(change)),
-        Prose(text=_meaning(change), remark=True),
-        Bullets(items=tuple(_notes(change))),
+        *(Prose(text) for text in _designs(change)),
+        Prose(_meaning(change), remark=True),
+        Bullets(tuple(_notes(change))),
     )
 
 

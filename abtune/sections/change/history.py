@@ -16,7 +16,7 @@ from abtune.compare.results import Aggregate, Comparison
 from abtune.compare.settings import alpha_of, configurations
 from abtune.dataset.check import validate
 from abtune.dataset.provenance import summary
-from abtune.dataset.schema import design_of
+from abtune.dataset.schema import design_of, labels_of
 from abtune.errors import InputError
 from abtune.sections.change.change import Change, MeanChange, ShapeChange, compare_datasets
 from abtune.stats.testing.step_procedures import holm
@@ -171,7 +171,7 @@ def _date(dataset: xr.Dataset) -> datetime | None:
 
 def _common(series: Mapping[str, xr.Dataset], what: str) -> list[str]:
     """Return the shapes or configurations that all datasets have, in the order of the first."""
-    first, *others = ([str(name) for name in dataset[what].values.tolist()] for dataset in series.values())
+    first, *others = (labels_of(dataset, what) for dataset in series.values())
     found = [name for name in first if all(name in other for other in others)]
     if not found:
         raise InputError(f"the datasets have no {what} in common, so there is no history")

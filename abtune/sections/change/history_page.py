@@ -47,12 +47,12 @@ def _page(history: History) -> Iterator[Part]:
     ]
     marked = {mark for row, before in _neighbours(history) for mark in _marks(row, before)}
     footnotes = {mark: text for mark, text in _footnotes(history).items() if mark in marked}
-    yield Heading(text="history", minor=False)
-    yield Prose(text=_sentence(history), remark=False)
-    yield Prose(text=" ".join(lines), remark=True)
+    yield Heading("history")
+    yield Prose(_sentence(history))
+    yield Prose(" ".join(lines), remark=True)
     yield _table(history, list(footnotes))
-    yield Prose(text=_meaning(history), remark=True)
-    yield Bullets(items=history.caveats, footnotes=tuple(footnotes.values()))
+    yield Prose(_meaning(history), remark=True)
+    yield Bullets(history.caveats, footnotes=tuple(footnotes.values()))
 
 
 def _neighbours(history: History) -> Iterator[tuple[Moment, Moment]]:

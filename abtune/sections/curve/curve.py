@@ -18,7 +18,7 @@ from abtune.compare.overall import overall
 from abtune.compare.results import Aggregate, Analysis
 from abtune.dataset.build import add_variables
 from abtune.dataset.provenance import of_searches
-from abtune.dataset.schema import RunStatus, TrialStatus
+from abtune.dataset.schema import RunStatus, TrialStatus, labels_of
 from abtune.errors import InputError
 from abtune.samples import AT_TRIALS, extract_both
 from abtune.stats.estimand import Estimand
@@ -110,7 +110,7 @@ def boost_curve(dataset: xr.Dataset, analysis: Analysis) -> Curve:
     """Return the boost after 1, 2, 4, ... trials, and after all, with an interval for each point alone."""
     dataset = dataset.sel(shape=[row.shape for row in analysis.comparisons])
     best = np.log(best_so_far(dataset))
-    names = [str(name) for name in dataset["config"].values.tolist()]
+    names = labels_of(dataset, "config")
     sides = [best[:, names.index(name)] for name in (analysis.baseline, analysis.candidate)]
     if paired := analysis.settings.paired:  # only whole pairs count
         gaps = np.where(np.isnan(sides[0] + sides[1]), np.nan, 0.0)
@@ -250,10 +250,9 @@ def best_so_far(dataset: xr.Dataset) -> Floats:
     """Return seconds of the best candidate after each trial, with the axes of histories; NaN for none."""
     if "trial_latency" not in dataset or "trial_status" not in dataset:
         raise InputError("the dataset has no histories of trials, which a comparison at equal trials needs")
-    axes = ("shape", "config", "seed", "trial")
-    times = dataset["trial_latency"].transpose(*axes).values.astype(np.float64)
-    ran = (dataset["trial_status"].transpose(*axes).values == TrialStatus.OK) & (times > 0)
-    complete = dataset["run_status"].transpose(*axes[:3]).values == RunStatus.COMPLETE
+    times = dataset["trial_latency"].values.astype(np.float64)
+    ran = (dataset["trial_status"].values == TrialStatus.OK) & (times > 0)
+    complete = dataset["run_status"].values == RunStatus.COMPLETE
     best = np.minimum.accumulate(np.where(ran & complete[..., np.newaxis], times, np.inf), axis=-1)
     tried = _tried(dataset)
     if not tried.any():
@@ -265,14 +264,12 @@ def searches_so_far(dataset: xr.Dataset) -> Floats:
     """Return :func:`best_so_far`, but infinite before a candidate ran; NaN where no search is known."""
     # A run that failed was a search, whether it left a history or not; one that is missing was none.
     best = best_so_far(dataset)
-    status = dataset["run_status"].transpose("shape", "config", "seed").values
-    complete, failed = status == RunStatus.COMPLETE, status == RunStatus.FAILED
-    made = failed | (complete & (_tried(dataset) > 0))
+    status = dataset["run_status"].values
+    made = (status == RunStatus.FAILED) | ((status == RunStatus.COMPLETE) & (_tried(dataset) > 0))
     return np.where(np.isnan(best) & made[..., np.newaxis], np.inf, best)
 
 
 def _tried(dataset: xr.Dataset) -> Integers:
     """Return the number of trials of each run, shape (shape, config, seed)."""
-    status = dataset["trial_status"].transpose("shape", "config", "seed", "trial").values
-    made: Integers = np.count_nonzero(status != TrialStatus.NOT_RUN, axis=-1)
+    made: Integers = np.count_nonzero(dataset["trial_status"].values != TrialStatus.NOT_RUN, axis=-1)
     return made

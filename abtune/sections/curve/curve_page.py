@@ -47,22 +47,22 @@ def curve_section(context: Context) -> Section:
 
 def curve_page(curve: Curve, analysis: Analysis) -> Iterator[Part]:
     """Yield the parts of the page."""
-    yield Heading(text="boost by number of trials", minor=False)
-    yield Prose(text=_MEANING + (_AS_REPORTED if curve.measured_again else ""), remark=True)
+    yield Heading("boost by number of trials")
+    yield Prose(_MEANING + (_AS_REPORTED if curve.measured_again else ""), remark=True)
     if len(curve.shapes) > 1:
-        yield Heading(text="these shapes", minor=True)
+        yield Heading("these shapes", minor=True)
         yield _grid(curve.overall, curve.again, analysis)
     if len(curve.shapes) > FEW_SHAPES:
-        yield Heading(text="boost % of each shape", minor=True)
+        yield Heading("boost % of each shape", minor=True)
         yield _overview(curve, analysis)
     yield from shape_by_shape(_each(curve, analysis), len(curve.shapes))
-    yield Bullets(items=curve.caveats)
+    yield Bullets(curve.caveats)
 
 
 def _each(curve: Curve, analysis: Analysis) -> Iterator[Part]:
     """Yield a table for each shape."""
     for shape, row in zip(curve.shapes, analysis.comparisons, strict=True):
-        yield Heading(text=shape.shape, minor=True)
+        yield Heading(shape.shape, minor=True)
         yield _grid(shape.points, row if curve.measured_again else None, analysis)
 
 

@@ -10,6 +10,7 @@ import xarray as xr
 
 from abtune.compare.compare import analyze
 from abtune.compare.results import Analysis
+from abtune.dataset.schema import labels_of
 from abtune.errors import InputError
 from abtune.report.figures import forest, seeds
 from abtune.samples import extract_both
@@ -82,7 +83,7 @@ def _name(dataset: xr.Dataset, unknown: str) -> str:
 def _same_shapes(dataset: xr.Dataset, analysis: Analysis) -> Analysis:
     """Judge the shapes of another dataset that an analysis has."""
     wanted = {row.shape for row in analysis.comparisons}
-    both = [label for label in map(str, dataset["shape"].values.tolist()) if label in wanted]
+    both = [label for label in labels_of(dataset, "shape") if label in wanted]
     if not both:
         raise InputError(f"{_name(dataset, 'the other dataset')}: it has none of the shapes that are drawn")
     part = dataset.sel(shape=both)

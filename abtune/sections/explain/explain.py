@@ -15,7 +15,7 @@ from abtune.compare.compare import compare
 from abtune.compare.gates import judge
 from abtune.compare.results import Analysis, Comparison, Gate, Verdict
 from abtune.compare.statistics import Tests, run_tests, seeds_to_find
-from abtune.dataset.schema import RunStatus
+from abtune.dataset.schema import RunStatus, labels_of
 from abtune.errors import InputError
 from abtune.report.stories import Sample, sample_of
 from abtune.samples import Samples, extract_both, keep_best, two_sample
@@ -219,7 +219,7 @@ class _Changes:
         if 2 < self.settings.quantity.seeds == min(row.baseline.n, row.candidate.n):
             return None  # with a seed fewer nothing is judged
         changed = []
-        configs = [str(name) for name in dataset["config"].values.tolist()]
+        configs = labels_of(dataset, "config")
         for side in self.sides[:1] if self.settings.paired else self.sides:
             for number in np.flatnonzero(~np.isnan(side.value[self.index])).tolist():
                 status = dataset["run_status"].copy()

@@ -31,19 +31,19 @@ def explain_page(story: Explanation) -> tuple[Part, ...]:
     sides = story.baseline, story.candidate
     tests = f"tests, corrected over {count(story.tested, 'shape')}" if story.tested else "tests"
     return (
-        Heading(text=f"{row.shape}{kind}: {row.verdict.words}", minor=False),
-        Prose(text=row.reason, remark=False),
-        Heading(text="samples", minor=True),
+        Heading(f"{row.shape}{kind}: {row.verdict.words}"),
+        Prose(row.reason),
+        Heading("samples", minor=True),
         *sample_parts(sides),
-        *([Bullets(items=(_pairs(story),))] if story.pairs else []),
-        Heading(text=f"boost, {plain_percent(story.level)} intervals", minor=True),
+        *([Bullets((_pairs(story),))] if story.pairs else []),
+        Heading(f"boost, {plain_percent(story.level)} intervals", minor=True),
         _intervals(story.intervals),
-        Heading(text="tests, not corrected" if story.correction == "none" else tests, minor=True),
+        Heading("tests, not corrected" if story.correction == "none" else tests, minor=True),
         _tests(story.tests),
-        Heading(text="what a verdict requires", minor=True),
-        Bullets(items=gate_sentences(row)),
-        Heading(text="what would change it", minor=True),
-        Bullets(items=(*_changes(story), *row.caveats)),
+        Heading("what a verdict requires", minor=True),
+        Bullets(gate_sentences(row)),
+        Heading("what would change it", minor=True),
+        Bullets((*_changes(story), *row.caveats)),
     )
 
 

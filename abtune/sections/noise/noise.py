@@ -17,8 +17,8 @@ from scipy import special
 
 from abtune.compare.results import Analysis
 from abtune.dataset.provenance import of_searches
-from abtune.dataset.schema import RunStatus
-from abtune.samples import Samples, Trials, count_trials, extract
+from abtune.dataset.schema import labels_of, runs_of
+from abtune.samples import Samples, Trials, complete_timings, count_trials, extract
 from abtune.stats.estimates import from_log, welch
 from abtune.stats.spread import Components, components, pooled_spread, spread_intervals
 from abtune.stats.two_sample import Floats, Integers, TwoSample
@@ -94,19 +94,11 @@ def describe_noise(dataset: xr.Dataset, analysis: Analysis) -> Noise:
     )
 
 
-def log_timings(dataset: xr.Dataset, config: str) -> Floats:
-    """Return the logs of all timings of complete runs, shape (shapes, seeds, rounds, repeats)."""
-    part = dataset[["latency", "run_status"]].sel(config=config)
-    latency = part["latency"].transpose("shape", "seed", "round", "repeat").values.astype(np.float64)
-    complete = part["run_status"].transpose("shape", "seed").values == RunStatus.COMPLETE
-    return np.log(np.where(complete[:, :, np.newaxis, np.newaxis], latency, np.nan))
-
-
 def _sources(dataset: xr.Dataset, config: str, level: float) -> tuple[tuple[Source, ...], Source]:
     """Return the noise of one configuration: in each shape, and pooled over shapes, variances averaged."""
-    samples, parts = extract(dataset, config), components(log_timings(dataset, config))
+    samples, parts = extract(dataset, config), components(np.log(complete_timings(dataset, config)))
     optimism = _optimism(dataset, config, samples)
-    labels = [str(label) for label in dataset["shape"].values.tolist()]
+    labels = labels_of(dataset, "shape")
 
     def source(shapes: Integers, spreads: tuple[float, float, float]) -> Source:
         floor = _mean(samples.floor[shapes])
@@ -145,7 +137,7 @@ def _optimism(dataset: xr.Dataset, config: str, samples: Samples) -> Floats:
     """Return the log of the search's own time of each winner over the one measured again; NaN for none."""
     if "search_latency" not in dataset or of_searches(dataset):
         return np.full(samples.value.shape, np.nan)
-    own = dataset["search_latency"].sel(config=config).transpose("shape", "seed").values.astype(np.float64)
+    own = runs_of(dataset, "search_latency", config).astype(np.float64)
     ratio: Floats = np.log(np.where(own > 0, own, np.nan)) - samples.value
     return ratio
 
@@ -169,7 +161,7 @@ def _naive(dataset: xr.Dataset, analysis: Analysis) -> Iterator[Naive]:
     """Yield the intervals of all timings pooled, as if each were a tuning run of its own."""
     if dataset.sizes["round"] * dataset.sizes["repeat"] < 2:
         return
-    sides = [log_timings(dataset, name) for name in (analysis.baseline, analysis.candidate)]
+    sides = [np.log(complete_timings(dataset, name)) for name in (analysis.baseline, analysis.candidate)]
     flat = [side.reshape(len(side), -1) for side in sides]
     pooled = welch(TwoSample.without_floor(*flat), level=analysis.level)
     for row, low, high in zip(analysis.comparisons, pooled.low.tolist(), pooled.high.tolist(), strict=True):

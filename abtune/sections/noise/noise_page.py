@@ -57,7 +57,7 @@ def noise_section(context: Context) -> Section:
 
 def noise_page(noise: Noise) -> Iterator[Part]:
     """Yield the parts of the page; many shapes have a row each, and their tables stand at the end, folded."""
-    yield Heading(text="noise", minor=False)
+    yield Heading("noise")
     names, labels = ([source.config for source in noise.pooled], [source.shape for source in noise.by_shape])
     shapes = len(dict.fromkeys(labels))
     few, behind = shapes <= FEW_SHAPES, list[Part]()
@@ -65,23 +65,23 @@ def noise_page(noise: Noise) -> Iterator[Part]:
         yield _sources(_POOLED, names, noise.pooled, noise)
         behind.append(_sources(SHAPE, labels, noise.by_shape, noise))
         yield behind[-1] if few else _overview(noise)
-        yield Prose(text=_WHAT if few else f"{_WHAT} {_TWO.format('/'.join(names))}", remark=True)
+        yield Prose(_WHAT if few else f"{_WHAT} {_TWO.format('/'.join(names))}", remark=True)
     if not all(math.isnan(source.optimism) for source in noise.pooled):
-        yield Heading(text="optimism of the search", minor=True)
+        yield Heading("optimism of the search", minor=True)
         yield _optimism(_POOLED, names, noise.pooled, noise)
         behind.append(_optimism(SHAPE, labels, noise.by_shape, noise))
         yield from behind[-1:] if few else ()
-        yield Prose(text=_OPTIMISM, remark=True)
+        yield Prose(_OPTIMISM, remark=True)
     if noise.naive:
-        yield Heading(text="timings counted as seeds", minor=True)
+        yield Heading("timings counted as seeds", minor=True)
         behind.append(_naive(noise.naive, noise.level))
         yield from behind[-1:] if few else ()
-        yield Prose(text=_NAIVE + _why_narrow(noise), remark=True)
+        yield Prose(_NAIVE + _why_narrow(noise), remark=True)
     if noise.trials:
-        yield Heading(text="trials", minor=True)
+        yield Heading("trials", minor=True)
         yield _trials(noise.trials)
     if noise.caveats:
-        yield Bullets(items=noise.caveats)
+        yield Bullets(noise.caveats)
     if not few and behind:
         yield from shape_by_shape(behind, shapes)
 

@@ -21,17 +21,17 @@ _MARKERS = "os^DvP"
 def power_page(plan: SeedPlan, source: str) -> tuple[Part, ...]:
     """Return the page; ``source`` says in words where the noise comes from."""
     each = _each(plan)
-    shapes = (Heading(text=f"{each}, shape by shape", minor=True), _shapes(plan))
+    shapes = (Heading(f"{each}, shape by shape", minor=True), _shapes(plan))
     target = plain_percent(plan.goal.target)
     return (
-        Heading(text="power", minor=False),
-        Prose(text=_setting(plan, source), remark=False),
-        Heading(text=f"{each} that find a boost with {target} power", minor=True),
+        Heading("power"),
+        Prose(_setting(plan, source)),
+        Heading(f"{each} that find a boost with {target} power", minor=True),
         _needs(plan),
-        Heading(text=f"what a number of {each} finds", minor=True),
+        Heading(f"what a number of {each} finds", minor=True),
         _reaches(plan),
         *(shapes if plan.shapes else ()),
-        Bullets(items=tuple(_notes(plan))),
+        Bullets(tuple(_notes(plan))),
     )
 
 

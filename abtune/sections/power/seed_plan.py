@@ -16,7 +16,7 @@ import xarray as xr
 
 from abtune.compare.statistics import lent_noise
 from abtune.dataset.provenance import of_searches, settings
-from abtune.dataset.schema import RunStatus, TrialStatus, is_paired
+from abtune.dataset.schema import RunStatus, TrialStatus, is_paired, labels_of
 from abtune.errors import InputError
 from abtune.samples import Samples, extract_both, what_varies
 from abtune.stats.spread import pooled_spread
@@ -151,7 +151,7 @@ def plan_from_dataset(dataset: xr.Dataset, configs: tuple[str, str], goal: Goal,
                 "not seen, so more seeds may be needed."
             )
     plan = _plan(noise, goal, cost_of_a_seed(dataset, configs))
-    shapes = tuple(_by_shape(sides, [str(label) for label in dataset["shape"].values.tolist()], goal))
+    shapes = tuple(_by_shape(sides, labels_of(dataset, "shape"), goal))
     return replace(plan, shapes=shapes, caveats=(*caveats, *plan.caveats))
 
 
@@ -218,9 +218,8 @@ def cost_of_a_seed(dataset: xr.Dataset, configs: tuple[str, str]) -> RunCost | N
     if "tuning_time" not in dataset or of_searches(dataset):  # a log tells time by the clock, not of a core
         return None
     part = dataset.sel(config=list(configs))
-    seconds = part["tuning_time"].transpose("shape", "config", "seed").values
-    complete = part["run_status"].transpose("shape", "config", "seed").values == RunStatus.COMPLETE
-    core = _sum_of_sides(np.where(complete, seconds, np.nan))
+    complete = part["run_status"].values == RunStatus.COMPLETE
+    core = _sum_of_sides(np.where(complete, part["tuning_time"].values, np.nan))
     if math.isnan(core):
         return None
     return RunCost(core_seconds=core, gpu_seconds=_gpu_seconds(part))
@@ -232,10 +231,9 @@ def _gpu_seconds(dataset: xr.Dataset) -> float:
     if not all(isinstance(known.get(name), int | float) for name in names) or "trial_latency" not in dataset:
         return math.nan
     searching, again = known["search_repeat_ms"] / 1000, known["repeat_ms"] / 1000
-    axes = ("shape", "config", "seed", "trial")
-    times = dataset["trial_latency"].transpose(*axes).values
-    ran = dataset["trial_status"].transpose(*axes).values == TrialStatus.OK
-    search = known["search_repeats"] * np.where(ran, np.fmax(times, searching), 0.0).sum(axis=-1)
+    ran = dataset["trial_status"].values == TrialStatus.OK
+    times = np.where(ran, np.fmax(dataset["trial_latency"].values, searching), 0.0)
+    search = known["search_repeats"] * times.sum(axis=-1)
     winners: float = 2 * known["rounds"] * known["repeats"] * again
     return _sum_of_sides(np.where(ran.any(axis=-1), search, np.nan)) + winners
 

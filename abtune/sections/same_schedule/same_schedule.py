@@ -92,48 +92,51 @@ def describe_same_schedule(dataset: xr.Dataset, analysis: Analysis) -> SameSched
             "the dataset has no transfers; abtune measure DATASET --transfer --out NEW.nc rebuilds its "
             "winners under both configurations"
         )
-    names = analysis.baseline, analysis.candidate
+    names, level = (analysis.baseline, analysis.candidate), analysis.level
     dataset = dataset.sel(shape=[row.shape for row in analysis.comparisons])
     sides = [extract_transfers(dataset, name, *names) for name in names]
     directions = [
         [
-            describe_direction(side, index, effects(side, index), level=analysis.level)
+            describe_direction(side, index, effects(side, index), level=level)
             for index in range(len(analysis.comparisons))
         ]
         for side in sides
     ]
+    shapes = tuple(_shape_effects(analysis, sides, directions))
+    contains = contains_space(dataset, analysis.candidate, analysis.baseline)
+    of_baseline, of_candidate = (Direction.over_shapes(rows, level=level) for rows in directions)
+    return SameSchedule(
+        baseline=names[0],
+        candidate=names[1],
+        level=level,
+        tolerance=analysis.settings.tolerance,
+        shapes=shapes,
+        of_baseline=of_baseline,
+        of_candidate=of_candidate,
+        claims=tuple(_claims(directions, analysis.settings.alpha)),
+        contains=contains,
+        caveats=tuple(_caveats(sides, analysis, shapes, contains=contains)),
+    )
+
+
+def _shape_effects(
+    analysis: Analysis, sides: Sequence[Transfers], directions: Sequence[Sequence[Direction]]
+) -> Iterator[ShapeEffect]:
     readings = _readings(directions, sides, analysis)
-    shapes = tuple(
-        ShapeEffect(
+    rows = zip(analysis.comparisons, *directions, readings, strict=True)
+    for index, (row, of_baseline, of_candidate, reading) in enumerate(rows):
+        yield ShapeEffect(
             shape=row.shape,
             workload=row.workload,
-            of_baseline=one,
-            of_candidate=two,
+            of_baseline=of_baseline,
+            of_candidate=of_candidate,
             best=_best(sides, index),
             reading=reading,
             boost=row.boost,
             boost_low=row.boost_low,
             boost_high=row.boost_high,
-            sentence=_sentence(row, (one, two), reading),
+            sentence=_sentence(row, (of_baseline, of_candidate), reading),
         )
-        for index, (row, one, two, reading) in enumerate(
-            zip(analysis.comparisons, *directions, readings, strict=True)
-        )
-    )
-    contains = contains_space(dataset, analysis.candidate, analysis.baseline)
-    means = [Direction.over_shapes(rows, level=analysis.level) for rows in directions]
-    return SameSchedule(
-        baseline=names[0],
-        candidate=names[1],
-        level=analysis.level,
-        tolerance=analysis.settings.tolerance,
-        shapes=shapes,
-        of_baseline=means[0],
-        of_candidate=means[1],
-        claims=tuple(_claims(directions, analysis.settings.alpha)),
-        contains=contains,
-        caveats=tuple(_caveats(sides, analysis, shapes, contains=contains)),
-    )
 
 
 def effects(side: Transfers, index: int) -> Floats:
@@ -218,11 +221,11 @@ def _means(loses: bool, known: Sequence[float], reading: Reading) -> str:  # noq
 
 def _best(sides: Sequence[Transfers], index: int) -> BestKnown:
     plain = np.concatenate([side.baseline[index] for side in sides])
-    differs = [side.status[index] == TransferStatus.OK for side in sides]
     changed = np.concatenate(
-        [side.candidate[index][which] for side, which in zip(sides, differs, strict=True)]
+        [side.candidate[index][side.status[index] == TransferStatus.OK] for side in sides]
     )
-    baseline, candidate = _fastest(plain), _fastest(changed)
+    # fmin leaves out NaN.
+    baseline, candidate = (math.exp(np.fmin.reduce(logs, initial=np.nan)) for logs in (plain, changed))
     hashes = {kernel for side in sides for kernel in side.schedule[index].tolist() if kernel}
     return BestKnown(
         baseline=baseline,
@@ -230,11 +233,6 @@ def _best(sides: Sequence[Transfers], index: int) -> BestKnown:
         boost=baseline / candidate - 1,
         schedules=len(hashes) or int(np.count_nonzero(~np.isnan(plain))),
     )
-
-
-def _fastest(logs: Floats) -> float:
-    known = logs[~np.isnan(logs)]
-    return math.exp(known.min()) if len(known) else math.nan
 
 
 def _caveats(

@@ -76,25 +76,21 @@ def summarise(found: SameSchedule) -> str:
 def same_schedule_page(found: SameSchedule) -> Iterator[Part]:
     """Yield the parts of the page."""
     baseline, candidate = found.baseline, found.candidate
-    yield Heading(text="the same schedules under both configurations", minor=False)
-    yield Prose(text=summarise(found), remark=False)
+    yield Heading("the same schedules under both configurations")
+    yield Prose(summarise(found))
     yield Prose(
-        text=(
-            "Each winner was built under both configurations, and both kernels were timed together. The "
-            "luck of the search is the same on both sides, so what differs is the code."
-        ),
+        "Each winner was built under both configurations, and both kernels were timed together. The "
+        "luck of the search is the same on both sides, so what differs is the code.",
         remark=True,
     )
     yield _directions(found)
     yield Prose(
-        text=(
-            f"Schedules of {baseline} were chosen without {candidate}: they are biased against it. Those of "
-            f"{candidate} are biased for it. A gain on the first or a loss on the second is strong evidence. "
-            "The two are never averaged."
-        ),
+        f"Schedules of {baseline} were chosen without {candidate}: they are biased against it. Those of "
+        f"{candidate} are biased for it. A gain on the first or a loss on the second is strong evidence. "
+        "The two are never averaged.",
         remark=True,
     )
-    yield Heading(text="shape by shape", minor=True)
+    yield Heading("shape by shape", minor=True)
     readings = Counter(row.reading for row in found.shapes)
     yield Tally(
         cells=tuple(
@@ -104,12 +100,12 @@ def same_schedule_page(found: SameSchedule) -> Iterator[Part]:
         )
     )
     yield _shapes(found)
-    yield Prose(text=_explain(found), remark=True)
+    yield Prose(_explain(found), remark=True)
     sentences = [f"{row.shape}: {row.sentence}" for row in found.shapes if row.sentence]
     if sentences:
-        yield Heading(text="what this says of the searches", minor=True)
-        yield Bullets(items=tuple(sentences))
-    yield Bullets(items=found.caveats)
+        yield Heading("what this says of the searches", minor=True)
+        yield Bullets(tuple(sentences))
+    yield Bullets(found.caveats)
 
 
 def _directions(found: SameSchedule) -> Grid:

@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from abtune.dataset import provenance
-from abtune.dataset.schema import is_paired
+from abtune.dataset.schema import is_paired, labels_of
 from abtune.errors import InputError
 from abtune.samples import extract
 from abtune.stats.moderated import LentVariance, lend_variance
@@ -81,7 +81,7 @@ def borrow(outside: Outside, config: str, shapes: Sequence[str]) -> Loan:
         raise InputError(
             f"{outside.name} has pairs, whose noise is not that of independent searches; give another dataset"
         )
-    every = tuple(str(name) for name in outside.dataset["config"].values.tolist())
+    every = tuple(labels_of(outside.dataset, "config"))
     for sources in ((config,), every) if config in every else (every,):
         sides = [extract(outside.dataset, source) for source in sources]
         freedom = np.sum([np.maximum(side.n - 1, 0) for side in sides], axis=0)
@@ -94,7 +94,7 @@ def borrow(outside: Outside, config: str, shapes: Sequence[str]) -> Loan:
         )
     squares = np.nansum([(side.n - 1) * floored(side.noise**2, side.floor) for side in sides], axis=0)
     variance = np.where(freedom > 0, squares / np.maximum(freedom, 1), np.nan)
-    labels = [str(label) for label in outside.dataset["shape"].values.tolist()]
+    labels = labels_of(outside.dataset, "shape")
     positions = {label: row for row, label in enumerate(labels) if freedom[row] > 0}
     position = np.array([positions.get(shape, -1) for shape in shapes], dtype=np.int64)
     lent = lend_variance(variance, freedom, position)

@@ -83,24 +83,24 @@ def single_run_section(context: Context) -> Section:
 
 def _parts(found: SingleRun) -> Iterator[Part]:
     level, odds = plain_percent(found.level), f"{1 / (1 - found.level):,.0f}"
-    yield Heading(text="one run per cell", minor=False)
-    yield Prose(text=_NO_VERDICT, remark=False)
-    yield Heading(text="the shapes together", minor=True)
+    yield Heading("one run per cell")
+    yield Prose(_NO_VERDICT)
+    yield Heading("the shapes together", minor=True)
     yield _estimates(found.together, level)
-    yield Prose(text=_TOGETHER, remark=True)
-    yield Heading(text="how noisy the searches can be", minor=True)
+    yield Prose(_TOGETHER, remark=True)
+    yield Heading("how noisy the searches can be", minor=True)
     yield _bounds(found.together)
     yield _survivors(found.surviving, len(found.shapes))
-    yield Prose(text=_NOISE.format(odds=odds, level=level), remark=True)
+    yield Prose(_NOISE.format(odds=odds, level=level), remark=True)
     if found.outside is not None:
         yield from _about_lenders(found.outside)
     yield from _shape_by_shape(found.shapes, level)
-    yield Prose(text=_TIPPING.format(odds=odds), remark=True)
+    yield Prose(_TIPPING.format(odds=odds), remark=True)
     if found.outside is not None:
-        yield Prose(text=_legend(found, found.outside.dataset), remark=True)
+        yield Prose(_legend(found, found.outside.dataset), remark=True)
     names = ", ".join(found.left_out)
     left_out = [f"Left out, because they have not one run per side: {names}."] if names else []
-    yield Bullets(items=(*found.caveats, *left_out))
+    yield Bullets((*found.caveats, *left_out))
 
 
 def _percents(values: Iterable[float], decimals: int) -> list[str]:
@@ -147,7 +147,7 @@ def _survivors(rows: Sequence[Surviving], shapes: int) -> Grid:
 def _about_lenders(outside: OutsideNoise) -> Iterator[Part]:
     sides = outside.baseline, outside.candidate
     freedom = [f"{side.freedom:.1f}" if math.isfinite(side.freedom) else "unlimited" for side in sides]
-    yield Heading(text=f"noise from {outside.dataset}", minor=True)
+    yield Heading(f"noise from {outside.dataset}", minor=True)
     yield table(
         "configuration",
         [side.config for side in sides],
@@ -156,11 +156,11 @@ def _about_lenders(outside: OutsideNoise) -> Iterator[Part]:
         column("shapes", [str(side.shapes) for side in sides]),
         column("seeds", [str(side.seeds) for side in sides]),
     )
-    yield Prose(text=_LENDERS, remark=True)
+    yield Prose(_LENDERS, remark=True)
     worst_first = sorted(outside.assumptions, key=lambda row: _ORDER.index(row.standing))
     details = [f" ({row.detail})" if row.detail else "" for row in worst_first]
     rows = zip(worst_first, details, strict=True)
-    yield Bullets(items=tuple(f"{row.standing.value}: {row.what}{detail}." for row, detail in rows))
+    yield Bullets(tuple(f"{row.standing.value}: {row.what}{detail}." for row, detail in rows))
 
 
 def _shape_by_shape(shapes: Sequence[SingleRunPair], level: str) -> Iterator[Part]:
@@ -173,7 +173,7 @@ def _shape_by_shape(shapes: Sequence[SingleRunPair], level: str) -> Iterator[Par
     for workload in dict.fromkeys(pair.workload for pair in shapes):
         pairs = [pair for pair in shapes if pair.workload == workload]
         simultaneous = _percents([pair.tipping_simultaneous for pair in pairs], 2)
-        yield Heading(text=f"shape by shape{workload and f': {workload}'}", minor=True)
+        yield Heading(f"shape by shape{workload and f': {workload}'}", minor=True)
         yield table(
             SHAPE,
             [pair.shape for pair in pairs],

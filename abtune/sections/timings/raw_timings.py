@@ -14,9 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
+from abtune.dataset.schema import labels_of
 from abtune.report.columns import interval_column
 from abtune.report.page import SHAPE, Bullets, Column, Grid, Heading, Part, Prose, Section, column, table
-from abtune.sections.noise.noise import log_timings
+from abtune.samples import complete_timings
 from abtune.sections.section_registry import Context
 from abtune.sections.timings.series import Pattern, Series, Timed, describe_series
 from abtune.stats.estimates import from_log, t_interval
@@ -98,9 +99,9 @@ def describe_timings(dataset: xr.Dataset, *, baseline: str, level: float) -> Tim
 
 def _cells(dataset: xr.Dataset) -> Iterator[tuple[int, list[Timed]]]:
     """Yield for each shape and configuration how many seeds have timings, and the rounds of the first."""
-    shapes, configs = ([str(name) for name in dataset[dim].values.tolist()] for dim in ("shape", "config"))
+    shapes, configs = labels_of(dataset, "shape"), labels_of(dataset, "config")
     rounds = dataset["round"].values.tolist()
-    logs = {config: log_timings(dataset, config) for config in configs}
+    logs = {config: np.log(complete_timings(dataset, config)) for config in configs}
     for index, shape in enumerate(shapes):
         for config in configs:
             known = logs[config][index]
@@ -227,23 +228,23 @@ def section_of_timings(dataset: xr.Dataset, *, baseline: str, level: float) -> S
 
 def _parts(timings: Timings) -> Iterator[Part]:
     names = _Names(timings.series)
-    yield Heading(text="timings of one process", minor=False)
+    yield Heading("timings of one process")
     if timings.series:
-        yield Prose(text=_WHAT, remark=False)
+        yield Prose(_WHAT)
         yield _means(timings.series, names)
-        yield Prose(text=_MEANS.format(level=plain_percent(timings.level)), remark=True)
+        yield Prose(_MEANS.format(level=plain_percent(timings.level)), remark=True)
     if timings.within:
-        yield Heading(text=f"boost over {timings.baseline}, within these processes only", minor=True)
+        yield Heading(f"boost over {timings.baseline}, within these processes only", minor=True)
         yield _within_table(timings.within, names, timings.level)
-        yield Prose(text=_WITHIN, remark=True)
+        yield Prose(_WITHIN, remark=True)
     patterns = [row.pattern for row in timings.series if row.pattern is not None]
     if patterns:
-        yield Heading(text="do the timings look independent?", minor=True)
+        yield Heading("do the timings look independent?", minor=True)
         yield _patterns(timings.series, names)
         capped = any(pattern.effective_capped for pattern in patterns)
-        yield Prose(text=_PATTERNS + (_CAPPED if capped else ""), remark=True)
+        yield Prose(_PATTERNS + (_CAPPED if capped else ""), remark=True)
     said = (f"{names.full(row)}: {caveat}" for row in timings.series for caveat in row.caveats)
-    yield Bullets(items=(*timings.caveats, *said))
+    yield Bullets((*timings.caveats, *said))
 
 
 class _Names:

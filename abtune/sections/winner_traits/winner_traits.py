@@ -13,7 +13,7 @@ import numpy as np
 import xarray as xr
 
 from abtune.compare.results import Analysis
-from abtune.dataset.schema import RunStatus
+from abtune.dataset.schema import RunStatus, runs_of
 from abtune.errors import DatasetError, InputError
 from abtune.report.page import SHAPE, Bullets, Grid, Heading, Part, Prose, Section, column, filled, table
 from abtune.samples import AT_TRIALS, extract
@@ -157,8 +157,8 @@ def _threads(number: int) -> str:
 def _cells(dataset: xr.Dataset, config: str) -> Iterator[_Cells]:
     if "winner" not in dataset:
         return
-    part = dataset[["winner", "run_status"]].sel(config=[config]).transpose("config", "shape", "seed")
-    for texts, states in zip(part["winner"].values[0], part["run_status"].values[0], strict=True):
+    winners, status = (runs_of(dataset, name, config) for name in ("winner", "run_status"))
+    for texts, states in zip(winners, status, strict=True):
         yield [
             _read(str(text)) if text and status == RunStatus.COMPLETE else None
             for text, status in zip(texts, states, strict=True)
@@ -179,30 +179,28 @@ def _natural(value: str) -> tuple[bool, list[int], str]:
 def _value(
     kind: str, value: str, shapes: Sequence[str], cells: Sequence[Sequence[_Cells]], logs: Sequence[Floats]
 ) -> TraitValue:
+    # By shape and seed: 1 for a winner with the value, 0 for one without it, NaN for no winner.
     has = [
-        [[None if row is None else value in row[kind] for row in shape] for shape in side] for side in cells
+        np.array([[np.nan if row is None else value in row[kind] for row in shape] for shape in side])
+        for side in cells
     ]
-    by_shape, effects = [], []
-    for index, shape in enumerate(shapes):
-        sides = [_share(side[index]) for side in has]
-        effect = _effects(has[1][index], logs[0][index], logs[1][index])
-        by_shape.append(
-            ShapeTrait(
-                shape=shape,
-                baseline=sides[0],
-                candidate=sides[1],
-                boost_with=from_log(effect[0]),
-                boost_without=from_log(effect[1]),
-            )
+    effects = np.array([_effects(*rows) for rows in zip(has[1], *logs, strict=True)])
+    by_shape = [
+        ShapeTrait(
+            shape=shape,
+            baseline=_share(baseline),
+            candidate=_share(candidate),
+            boost_with=from_log(effect[0]),
+            boost_without=from_log(effect[1]),
         )
-        effects.append(effect)
-    known = np.array([effect for effect in effects if not math.isnan(effect[0])]).reshape(-1, 2)
+        for shape, baseline, candidate, effect in zip(shapes, *has, effects, strict=True)
+    ]
+    known = effects[~np.isnan(effects[:, 0])]
     means = known.mean(axis=0) if len(known) else np.full(2, np.nan)
-    totals = [_share([row for shape in side for row in shape]) for side in has]
     return TraitValue(
         value=value,
-        baseline=totals[0],
-        candidate=totals[1],
+        baseline=_share(has[0]),
+        candidate=_share(has[1]),
         boost_with=from_log(means[0]),
         boost_without=from_log(means[1]),
         shapes=len(known),
@@ -211,15 +209,15 @@ def _value(
     )
 
 
-def _share(has: Sequence[bool | None]) -> Share:
-    known = [row for row in has if row is not None]
-    return Share(winners=sum(known), of=len(known), share=sum(known) / len(known) if known else math.nan)
+def _share(has: Floats) -> Share:
+    winners, of = int(np.nansum(has)), int(np.count_nonzero(~np.isnan(has)))
+    return Share(winners=winners, of=of, share=winners / of if of else math.nan)
 
 
-def _effects(has: Sequence[bool | None], baseline: Floats, candidate: Floats) -> tuple[float, float]:
+def _effects(has: Floats, baseline: Floats, candidate: Floats) -> tuple[float, float]:
     """Return the log boosts of the candidate's winners with and without a value; NaN unless it has both."""
     timed = ~np.isnan(candidate)
-    groups = [candidate[[row is kind for row in has] & timed] for kind in (True, False)]
+    groups = [candidate[(has == kind) & timed] for kind in (1, 0)]
     if not all(map(len, groups)) or np.isnan(baseline).all():
         return math.nan, math.nan
     mean = float(np.nanmean(baseline))
@@ -232,7 +230,7 @@ def _caveats(dataset: xr.Dataset, cells: Sequence[Sequence[_Cells]], names: Sequ
         "abtune measure --transfer compares the same schedules."
     )
     for name, side in zip(names, cells, strict=True):
-        made = int((dataset["run_status"].sel(config=[name]) != RunStatus.MISSING).sum())
+        made = int(np.count_nonzero(runs_of(dataset, "run_status", name) != RunStatus.MISSING))
         if lost := made - sum(row is not None for shape in side for row in shape):
             yield f"{name}: {count(lost, 'run')} failed or without a stored winner, left out."
 
@@ -267,21 +265,21 @@ def _records(found: WinnerTraits) -> Iterator[Mapping[str, object]]:
 
 
 def _parts(found: WinnerTraits) -> Iterator[Part]:
-    yield Heading(text="what winners use", minor=False)
-    yield Prose(text=_explain(found), remark=True)
+    yield Heading("what winners use")
+    yield Prose(_explain(found), remark=True)
     alike = []
     for trait in found.traits:
         if len(trait.values) == 1:
             alike.append(f"{trait.name}: {trait.values[0].value} in every winner.")
             continue
-        yield Heading(text=trait.name, minor=True)
+        yield Heading(trait.name, minor=True)
         yield _grid(found, trait)
     for trait in found.traits:
         few = 1 < len(trait.values[0].by_shape) <= _MOST_SHAPES
         if trait.name == _BY_SHAPE and few and len(trait.values) > 1:
-            yield Heading(text=f"{_BY_SHAPE} by shape", minor=True)
+            yield Heading(f"{_BY_SHAPE} by shape", minor=True)
             yield _shapes(found, trait)
-    yield Bullets(items=(*alike, *found.caveats))
+    yield Bullets((*alike, *found.caveats))
 
 
 def _explain(found: WinnerTraits) -> str:

@@ -29,9 +29,9 @@ class DifferenceTest:
     # takes a TwoSample and returns the StandardError that the test of equivalence beside it uses. If the
     # test resamples: takes ``rng``, too, and returns a OneSided
     error: Function
-    counts_splits: bool  # whether p is a share of the splits of the seeds, and so has a smallest value
     # the closed-form test that has to agree before a difference is claimed; empty if none has to
-    confirmed_by: str
+    confirmed_by: str = ""
+    counts_splits: bool = False  # whether p is a share of the splits of the seeds; it has a smallest value
     estimand: str = Estimand.GEOMETRIC_MEAN  # what it compares
     paired: bool = False  # whether it is of pairs of seeds, instead of independent ones
     resamples: bool = False  # whether it compares t with resamples of all shapes
@@ -53,6 +53,7 @@ class DifferenceTest:
         return partial(equivalence_p, load(self.error)(samples), split_share(samples))
 
 
+_TESTS = "abtune.stats.testing"
 # The first of each estimand is its default.
 TESTS: Mapping[tuple[str, str], DifferenceTest] = {
     (test.estimand, test.name): test
@@ -60,7 +61,7 @@ TESTS: Mapping[tuple[str, str], DifferenceTest] = {
         DifferenceTest(
             name="permutation",
             words="permutation test of mean log latency, confirmed by Welch's t-test",
-            function="abtune.stats.testing.significance:permutation_test",
+            function=f"{_TESTS}.significance:permutation_test",
             error="abtune.stats.estimates:conservative_welch",
             counts_splits=True,
             confirmed_by="Welch's t-test",
@@ -68,10 +69,8 @@ TESTS: Mapping[tuple[str, str], DifferenceTest] = {
         DifferenceTest(
             name="moderated",
             words="t test of mean log latency with variances moderated over the shapes",
-            function="abtune.stats.testing.significance:moderated_test",
+            function=f"{_TESTS}.significance:moderated_test",
             error="abtune.stats.moderated:moderated_error",
-            counts_splits=False,
-            confirmed_by="",
             across_shapes=True,
             hint="lends variances between shapes, for 5 seeds or so",
         ),
@@ -79,7 +78,7 @@ TESTS: Mapping[tuple[str, str], DifferenceTest] = {
             name="permutation",
             estimand=Estimand.MEDIAN,
             words="permutation test of median latency, confirmed by Price-Bonett's test",
-            function="abtune.stats.testing.sign_flips:median_permutation_test",
+            function=f"{_TESTS}.sign_flips:median_permutation_test",
             error="abtune.stats.estimates:median_error",
             counts_splits=True,
             confirmed_by="Price-Bonett's test",
@@ -89,7 +88,7 @@ TESTS: Mapping[tuple[str, str], DifferenceTest] = {
             name="sign-flip",
             paired=True,
             words="sign-flip test of the mean difference of pairs, confirmed by the paired t-test",
-            function="abtune.stats.testing.sign_flips:sign_flip_test",
+            function=f"{_TESTS}.sign_flips:sign_flip_test",
             error="abtune.stats.estimates:conservative_welch",
             counts_splits=True,
             confirmed_by="the paired t-test",
@@ -99,10 +98,8 @@ TESTS: Mapping[tuple[str, str], DifferenceTest] = {
             name="paired-moderated",
             paired=True,
             words="paired t test with variances of differences moderated over the shapes",
-            function="abtune.stats.testing.significance:moderated_test",
+            function=f"{_TESTS}.significance:moderated_test",
             error="abtune.stats.moderated:moderated_error",
-            counts_splits=False,
-            confirmed_by="",
             across_shapes=True,
             hint="lends variances between shapes of pairs",
         ),
@@ -112,10 +109,8 @@ TESTS: Mapping[tuple[str, str], DifferenceTest] = {
                 estimand=estimand,
                 words=f"Welch's t-test of the {estimand.words} with jackknife variances, whose t is also "
                 "compared with resamples of all shapes",
-                function="abtune.stats.testing.significance:resampled_test",
-                error="abtune.stats.testing.significance:resampled",
-                counts_splits=False,
-                confirmed_by="",
+                function=f"{_TESTS}.significance:resampled_test",
+                error=f"{_TESTS}.significance:resampled",
                 resamples=True,
                 across_shapes=True,
                 slow=True,
@@ -138,7 +133,6 @@ def difference_test_names() -> tuple[str, ...]:
 
 # Takes the family-wise level and the number of tests, and returns the level of one test.
 Level: TypeAlias = Callable[[float, int], float]
-_PROCEDURES = "abtune.stats.testing.step_procedures"
 
 
 def divided(alpha: float, tests: int) -> float:
@@ -202,7 +196,7 @@ CORRECTIONS: Mapping[str, Correction] = {
             words="Holm over the shapes, separately for difference and equivalence",
             promise="at most {alpha}",
             family_wise=True,
-            function=f"{_PROCEDURES}:holm",
+            function=f"{_TESTS}.step_procedures:holm",
             resolution=divided,
             planning_level=divided,
         ),
@@ -211,10 +205,10 @@ CORRECTIONS: Mapping[str, Correction] = {
             words="Westfall-Young's max-T over the shapes for difference, Holm for equivalence",
             promise="at most {alpha}",
             family_wise=True,
-            function=f"{_PROCEDURES}:holm",
+            function=f"{_TESTS}.step_procedures:holm",
             resolution=undivided,  # it counts the splits once for all shapes
             planning_level=divided,
-            joint="abtune.stats.testing.step_procedures:max_t",
+            joint=f"{_TESTS}.step_procedures:max_t",
             joint_tests=("permutation", "sign-flip"),
             slow=True,
             hint="can show something below 7 seeds",
@@ -224,7 +218,7 @@ CORRECTIONS: Mapping[str, Correction] = {
             words="Benjamini-Hochberg over the shapes, separately for difference and equivalence",
             promise="nothing, as a screen",
             family_wise=False,
-            function=f"{_PROCEDURES}:benjamini_hochberg",
+            function=f"{_TESTS}.step_procedures:benjamini_hochberg",
             resolution=divided,
             planning_level=divided,
             step_up=True,
@@ -237,7 +231,7 @@ CORRECTIONS: Mapping[str, Correction] = {
             words="none, each shape is tested by itself",
             promise="nothing without a correction",
             family_wise=False,
-            function=f"{_PROCEDURES}:unadjusted",
+            function=f"{_TESTS}.step_procedures:unadjusted",
             resolution=undivided,
             planning_level=undivided,
             caveat="Without a correction, each of {shapes} has its own {alpha} chance of a false claim. The "
