@@ -119,7 +119,7 @@ def microseconds(seconds: float) -> str:
     if not math.isfinite(seconds):
         return NOTHING
     value = 1e6 * seconds
-    decimals = 3 - math.floor(math.log10(value)) if value > 0 else 0
+    decimals = 3 - math.floor(math.log10(value)) if 0 < value < math.inf else 0
     return f"{value:,.{min(max(decimals, 0), 6)}f}"
 
 

@@ -39,7 +39,11 @@ class _Rule:
     holds: Callable[[npt.NDArray[Any]], npt.NDArray[np.bool_]]
 
 
-_POSITIVE = _Rule(words="positive seconds or NaN", holds=lambda values: (values > 0) & np.isfinite(values))
+# Beyond these, ratios and squares are no numbers of 64 bits.
+_POSITIVE = _Rule(
+    words="positive seconds or NaN, from 1e-30 to 1e30",
+    holds=lambda values: (values >= 1e-30) & (values <= 1e30),
+)
 _NOT_NEGATIVE = _Rule(words="zero, positive or NaN", holds=lambda values: (values >= 0) & np.isfinite(values))
 # A failure may be marked by an endless time; no statistic sees it.
 _MAY_BE_ENDLESS = _Rule(words="zero, positive or NaN", holds=lambda values: values >= 0)

@@ -140,6 +140,8 @@ def _hint(path: Path) -> str:
     for beginning, remedy in _NEARLY.items():
         if text.startswith(beginning):
             return remedy
+    if "\0" in text:
+        return "it is no text in UTF-8; convert it, or give the right file"
     return _hint_of_table(path, first_line(text).strip())
 
 

@@ -145,7 +145,9 @@ def test_wrong_variables_are_named(small: xr.Dataset, change: object, message: s
     [
         ("tuning_time", -3.0, "tuning_time must be zero, positive or NaN; shape mine, config async, seed 1"),
         ("tuning_time", np.inf, "tuning_time must be zero, positive or NaN; .* has inf"),
-        ("search_latency", np.inf, "search_latency must be positive seconds or NaN; .* has inf"),
+        ("search_latency", np.inf, "search_latency must be positive seconds or NaN, from .* has inf"),
+        ("search_latency", 1e31, "must be positive seconds or NaN, from 1e-30 to 1e30; .* has 1e\\+31"),
+        ("search_latency", 1e-31, "must be positive seconds or NaN, from 1e-30 to 1e30; .* has 1e-31"),
         ("search_latency", -1.0, "search_latency must be positive seconds or NaN"),
         ("trial_latency", -1.0, "trial_latency must be zero, positive or NaN"),
         ("trial_status", 6, r"'trial_status' holds 6, none of its flags \[0, 1, 2, 3, 4, 5\]"),
