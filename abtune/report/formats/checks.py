@@ -1,7 +1,7 @@
 """Verdicts for machines that run checks: JUnit XML, and annotations of GitHub Actions.
 
-A shape that is shown to be slower is a failure, and one that could not be judged is an error, whatever
-``--fail-on`` says. What is not settled is skipped: it is neither a success nor a failure.
+A shape that is shown to be slower is a failure. One that could not be judged is an error. ``--fail-on`` does
+not matter. What is not settled is skipped: it is neither a success nor a failure.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The formats that every command offers: one line each.
 
-A format turns a report into text. Its module is imported when the format is first used, so that a table
-needs neither the template engine of HTML nor anything else that only another format needs.
+A format turns a report into text. Its module is imported on first use, so a table does not load the template
+engine of HTML.
 """
 
 from __future__ import annotations
