@@ -2,9 +2,11 @@
 
 import signal
 import sys
+import time
 
 INTERRUPTED = 130
-
+# Seconds after a signal in which others do nothing: they would interrupt the end itself.
+PATIENCE = 5.0
 
 # Windows has no SIGHUP.
 ENDING = [number for name in ("SIGINT", "SIGTERM", "SIGHUP") if (number := getattr(signal, name, None))]
@@ -12,9 +14,17 @@ ENDING = [number for name in ("SIGINT", "SIGTERM", "SIGHUP") if (number := getat
 
 def run() -> int:
     """Run the command line, and return its exit code; an interruption while loading ends as any other."""
+    deaf_until = 0.0
+
+    def interrupt(*_: object) -> None:
+        nonlocal deaf_until
+        if time.monotonic() > deaf_until:
+            deaf_until = time.monotonic() + PATIENCE
+            raise KeyboardInterrupt
+
     for number in ENDING:  # end as Ctrl-C does, unless nohup forbids
-        if signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, signal.default_int_handler)
+        if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
+            signal.signal(number, interrupt)
     code = INTERRUPTED
     try:
         from abtune.cli import main
@@ -22,9 +32,9 @@ def run() -> int:
         code = main()
     except KeyboardInterrupt:
         sys.stderr.write("abtune: interrupted\n")
-    if code == INTERRUPTED:
-        for number in ENDING:  # a second one would change the exit code
-            signal.signal(number, signal.SIG_IGN)
+    for number in ENDING:  # one that comes now would change the exit code
+        signal.signal(number, signal.SIG_IGN)
+    exec("")  # noqa: S102 - if the last exec was interrupted, CPython ends by SIGINT whatever the exit code
     return code
 
 

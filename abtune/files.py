@@ -6,13 +6,18 @@ import contextlib
 import math
 import os
 import secrets
+import signal
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
 
 from abtune.errors import InputError
 from abtune.text import shortened, to_number
 
 LIMIT_VARIABLE = "ABTUNE_MAX_GIB"
+# What ends a program as Ctrl-C does; Windows has no SIGHUP.
+_ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 # How netCDF files begin: HDF5, and the three classic formats.
 _MAGIC = (b"\x89HDF\r\n\x1a\n", b"CDF\x01", b"CDF\x02", b"CDF\x05")
 
@@ -31,6 +36,24 @@ def replacing(place: Path) -> Iterator[Path]:
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Let Ctrl-C wait until the end: an exception in the middle of netCDF leaves its locks taken for ever."""
+    held: list[tuple[int, FrameType | None]] = []
+    before = {}
+    if threading.current_thread() is threading.main_thread():  # no other can be interrupted
+        before = {number: handler for number in _ENDING if callable(handler := signal.getsignal(number))}
+    for number in before:
+        signal.signal(number, lambda number, frame: held.append((number, frame)))
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for number, frame in held[:1]:
+            before[number](number, frame)
 
 
 def followed(path: Path) -> Path:

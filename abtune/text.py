@@ -44,10 +44,14 @@ def to_fraction(text: str) -> float:
     return float(fraction)
 
 
+# Percents from here on are no real boosts, and their digits would fill lines.
+_HUGE = 1e7
+
+
 def percent(fraction: float, *, signed: bool = False) -> str:
     """Return a percentage for a sentence: two significant digits, or all before the point."""
     value, sign = 100 * fraction, "+" if signed else ""
-    return f"{value:{sign}.0f}%" if abs(value) >= 99.5 else f"{value:{sign}.2g}%"
+    return f"{value:{sign}.0f}%" if 99.5 <= abs(value) < _HUGE else f"{value:{sign}.2g}%"
 
 
 def bound_percent(low: float) -> str:
@@ -55,6 +59,8 @@ def bound_percent(low: float) -> str:
     value = 100 * low
     if abs(value) < 1e-9:
         return "+0%"
+    if value >= _HUGE:
+        return f"{_HUGE:+.0e}%"
     digits = max(1 - math.floor(math.log10(abs(value))), 1)
     rounded = math.floor(value * 10**digits * (1 - math.copysign(1e-12, value))) / 10**digits
     return f"{rounded:+.{digits}f}%"
@@ -64,7 +70,8 @@ def percent_cell(fraction: float, decimals: int, *, signed: bool = True) -> str:
     """Return a percentage for a table, without the unit; ``-`` for NaN, and no sign on a rounded zero."""
     if math.isnan(fraction):
         return NOTHING
-    digits = f"{100 * fraction:z.{decimals}f}"
+    value = 100 * fraction
+    digits = f"{value:z.{decimals}f}" if abs(value) < _HUGE else f"{value:.3g}"
     return f"+{digits}" if signed and float(digits) > 0 else digits
 
 

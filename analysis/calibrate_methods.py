@@ -16,7 +16,7 @@ import numpy as np
 from noise_kinds import ALIKE, Noise
 from simulated_best_of import best_of_coverage_table, best_of_reports_table
 from simulated_claims import claims_table, gates_table, pair_claims_table
-from simulated_looks import looks_table
+from simulated_looks import looks_table, paired_looks_table
 from simulated_pairs import pair_coverage_table, pair_reports_table, pair_worth_table, pairs_table
 from simulated_reports import (
     ALPHA,
@@ -173,6 +173,7 @@ def main() -> None:
             "series": (series_table, [10 * replications]),
             "worth": (worth_table, [10 * replications]),
             "looks": (looks_table, [analyses]),
+            "paired looks": (paired_looks_table, [analyses]),
             "plan": (plan_table, [2 * replications]),
             "false alarms": (false_alarm_table, [2 * replications]),
             "shapes together": (all_shapes_table, [replications]),

@@ -11,6 +11,8 @@ import made_up_noise  # noqa: F401 (finds the modules beside the tests)
 import numpy as np
 import numpy.typing as npt
 from noise_kinds import Array, Noise, lognormal, skewed
+from simulated_pairs import KINDS as PAIR_KINDS
+from simulated_pairs import Pairs, of_pairs, pair_p_values
 from simulated_reports import ALPHA, SHAPES, table
 from unseen_noise import difference_p_values
 
@@ -26,11 +28,19 @@ Booleans = npt.NDArray[np.bool_]
 # Draws both sides of reports: shape (2, reports, shapes, seeds).
 Draw = Callable[[np.random.Generator, int], Array]
 # Levels and numbers of seeds by look, and the p-value above which a look drops a shape.
-DESIGNS: Mapping[str, tuple[Sequence[Look], float]] = {
+Designs = Mapping[str, tuple[Sequence[Look], float]]
+DESIGNS: Designs = {
     "10 + 10 for all": ([Look(seeds=10, alpha=ALPHA)], 1.0),
     "11 + 11 for all": ([Look(seeds=11, alpha=ALPHA)], 1.0),
     "looks, nothing dropped": (schedule(alpha=ALPHA, most=MOST), 1.0),
     "`--until-settled`": (schedule(alpha=ALPHA, most=MOST), PROMISING),
+}
+
+# The same for pairs, whose sides are correlated.
+PAIRED_DESIGNS: Designs = {
+    "12 pairs for all": ([Look(seeds=12, alpha=ALPHA)], 1.0),
+    "looks, nothing dropped": (schedule(alpha=ALPHA, most=MOST, paired=True), 1.0),
+    "`--share --until-settled`": (schedule(alpha=ALPHA, most=MOST, paired=True), PROMISING),
 }
 
 
@@ -77,15 +87,20 @@ class Outcomes:
     kept: Booleans  # shapes that got seeds after the first look
 
 
-def outcomes(logs: Array, looks: Sequence[Look], cut: float) -> Outcomes:
+def _samples(logs: Array, *, paired: bool) -> TwoSample:
+    return of_pairs(logs) if paired else TwoSample.without_floor(*logs)
+
+
+def outcomes(logs: Array, looks: Sequence[Look], cut: float, *, paired: bool = False) -> Outcomes:
     """Carry out a design on runs that are drawn beforehand, shape (2, reports, shapes, seeds)."""
     size = logs.shape[1:3]
     rng = np.random.default_rng(18)
     open_shapes, dropped, claimed = np.ones(size, bool), np.zeros(size, bool), np.zeros(size, bool)
     p, p_welch, boost, seeds = (np.ones(size) for _ in range(4))
     for look in looks:
-        first, second = logs[:, open_shapes, : look.seeds]
-        found = difference_p_values(TwoSample.without_floor(first, second), rng)
+        first, second = now = logs[:, open_shapes, : look.seeds]
+        samples = _samples(now, paired=paired)
+        found = pair_p_values(samples) if paired else difference_p_values(samples, rng)
         p[open_shapes], p_welch[open_shapes] = found
         seeds[open_shapes], boost[open_shapes] = look.seeds, first.mean(axis=1) - second.mean(axis=1)
         both = [np.array([holm(row) for row in np.where(dropped, 1.0, each)]) for each in (p, p_welch)]
@@ -99,31 +114,44 @@ def outcomes(logs: Array, looks: Sequence[Look], cut: float) -> Outcomes:
 
 def looks_table(reports: int) -> str:
     """Lay out what is found, what is claimed falsely, the runs, and by how much boosts are too large."""
+    return _table(KINDS, DESIGNS, reports, paired=False)
+
+
+def paired_looks_table(reports: int) -> str:
+    """Lay out the same for pairs."""
+
+    def of(pairs: Pairs) -> Draw:
+        return lambda rng, number: pairs(rng, (number, SHAPES, MOST))
+
+    whole = {name: of(pairs) for name, pairs in PAIR_KINDS.items() if "lost" not in name}
+    return _table(whole, PAIRED_DESIGNS, reports, paired=True)
+
+
+def _table(kinds: Mapping[str, Draw], designs: Designs, reports: int, *, paired: bool) -> str:
     rows = []
-    for name, draw in KINDS.items():
+    for name, draw in kinds.items():
         logs = draw(np.random.default_rng([18, 1]), reports)
         gains = logs.copy()
         gains[0, :, :GAINING] += GAIN
         none = draw(np.random.default_rng([18, 2]), 5 * reports)
         row = [name]
-        for looks, cut in DESIGNS.values():
-            some = outcomes(gains, looks, cut)
-            false = outcomes(none, looks, cut).claimed.any(axis=1).mean()
+        for looks, cut in designs.values():
+            some = outcomes(gains, looks, cut, paired=paired)
+            false = outcomes(none, looks, cut, paired=paired).claimed.any(axis=1).mean()
             finds = some.claimed[:, :GAINING].sum(axis=1).mean()
             row.append(f"{finds:.1f} / {100 * false:.1f} / {2 * some.seeds.sum(axis=1).mean():.0f}")
         kept = some.kept[:, :GAINING]  # of the last design
         excess = np.expm1(some.boost[:, :GAINING][kept].mean() - GAIN)
-        rows.append([*row, f"{100 * excess:+.1f}", f"{100 * _covered(gains, some):.1f}"])
-    return table(["noise", *DESIGNS, "excess of gains", "intervals hold"], rows)
+        rows.append([*row, f"{100 * excess:+.1f}", f"{100 * _covered(gains, some, paired=paired):.1f}"])
+    return table(["noise", *designs, "excess of gains", "intervals hold"], rows)
 
 
-def _covered(logs: Array, found: Outcomes) -> float:
+def _covered(logs: Array, found: Outcomes, *, paired: bool) -> float:
     """Return the share of intervals that hold, of shapes that got seeds after the first look."""
     held: list[Booleans] = []
     true = np.broadcast_to(np.where(np.arange(SHAPES) < GAINING, GAIN, 0.0), found.kept.shape)
     for seeds in np.unique(found.seeds[found.kept]).astype(int):
         chosen = found.kept & (found.seeds == seeds)
-        first, second = logs[:, chosen, :seeds]
-        interval = expanded_percentile(TwoSample.without_floor(first, second), level=1 - ALPHA)
+        interval = expanded_percentile(_samples(logs[:, chosen, :seeds], paired=paired), level=1 - ALPHA)
         held.append((interval.low <= true[chosen]) & (interval.high >= true[chosen]))
     return float(np.concatenate(held).mean())

@@ -65,7 +65,8 @@ KINDS: Mapping[str, Pairs] = {
 }
 
 
-def _samples(sides: Array) -> TwoSample:
+def of_pairs(sides: Array) -> TwoSample:
+    """Return samples of pairs, of both sides, shape (2, ..., pairs)."""
     return TwoSample.of_pairs(sides[0], sides[1], np.full((sides.shape[1], 2), np.nan))
 
 
@@ -88,7 +89,7 @@ def _covered(name: str, kind: str, n: int, replications: int) -> float:
     rng = np.random.default_rng([1, n])
     sides = np.stack([noise(rng, (replications, n)) for noise in PAIRS[kind]])
     method = methods_for(Estimand.GEOMETRIC_MEAN, paired=True)[name]
-    found = method.compute(_samples(sides), level=LEVEL, rng=rng)
+    found = method.compute(of_pairs(sides), level=LEVEL, rng=rng)
     return float(np.mean((found.low <= 1e-12) & (found.high >= -1e-12)))
 
 
@@ -100,15 +101,22 @@ def pairs_table(replications: int) -> str:
         for n in NUMBERS:
             rng = np.random.default_rng([2, n, number])
             sides = draw(rng, (replications, n))
-            samples = _samples(sides)
+            samples = of_pairs(sides)
             found = expanded_percentile(samples, level=LEVEL)
             known = samples.sizes[:, 0] >= 2
             covered = np.mean(((found.low <= 0) & (found.high >= 0))[known])
-            faster = _samples(sides + np.array([np.log1p(BOOST), 0.0])[:, np.newaxis, np.newaxis])
+            faster = of_pairs(sides + np.array([np.log1p(BOOST), 0.0])[:, np.newaxis, np.newaxis])
             called, power = (np.mean(_p(part, "none")[known] <= ALPHA) for part in (samples, faster))
             row.append(" / ".join(f"{100 * share:.1f}" for share in (covered, called, power)))
         rows.append(row)
     return table(["pairs", *map(str, NUMBERS)], rows)
+
+
+def pair_p_values(samples: TwoSample) -> tuple[Array, Array]:
+    """Return the p-values of the sign-flip test and of the paired t-test, without correction."""
+    settings = Settings(baseline="old", candidate="new", paired=True, correction="none")
+    found = run_tests(samples, settings, np.random.default_rng(0))
+    return found.p_adjusted, found.p_welch_adjusted
 
 
 def _p(samples: TwoSample, correction: str, test: str = "") -> Array:
@@ -137,9 +145,9 @@ def pair_reports_table(reports: int) -> str:
                 rng, wrong, found = np.random.default_rng([3, n]), 0, 0.0
                 for _ in range(reports):
                     sides = KINDS[kind](rng, (SHAPES, n))
-                    wrong += bool((_p(_samples(sides), correction, test) <= ALPHA).any())
+                    wrong += bool((_p(of_pairs(sides), correction, test) <= ALPHA).any())
                     sides[0, :10] += np.log(1.2)
-                    found += float(np.mean(_p(_samples(sides), correction, test)[:10] <= ALPHA))
+                    found += float(np.mean(_p(of_pairs(sides), correction, test)[:10] <= ALPHA))
                 row.append(f"{100 * wrong / reports:.1f} / {100 * found / reports:.0f}")
         rows.append(row)
     heads = [f"{kind.replace(', correlation 0.5', '')}, {n}" for kind in kinds for n in (5, 8, 12)]
@@ -157,7 +165,7 @@ def pair_worth_table(replications: int) -> str:
 
 def _width(n: int, correlation: float, replications: int, *, paired: bool) -> float:
     sides = correlated(correlation)(np.random.default_rng([4, n]), (replications, n))
-    samples = _samples(sides) if paired else TwoSample.without_floor(*sides)
+    samples = of_pairs(sides) if paired else TwoSample.without_floor(*sides)
     found = expanded_percentile(samples, level=LEVEL)
     return float(np.mean(found.high - found.low))
 

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +83,7 @@ def perform(
         ("github-workflows", "docs/ci.md"),
         ("github-workflows", ".github/workflows/tests.yml"),
         ("github-workflows", ".github/workflows/site.yml"),
+        ("github-workflows", ".github/workflows/release.yml"),
     ],
     ids=lambda value: value,
 )
@@ -108,6 +111,25 @@ def test_the_site_that_is_built_is_published() -> None:
     (deploy,) = jobs["publish"]["steps"]
     assert deploy["uses"].startswith("actions/deploy-pages@")
     assert jobs["publish"]["permissions"] == {"pages": "write", "id-token": "write"}
+
+
+def test_a_release_has_the_urls_of_its_repository(empty_folder: Path) -> None:
+    """A step of the release writes them, so nobody has to know them before; a tag must be the version."""
+    jobs = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text("utf-8"))["jobs"]
+    steps = [step["run"] for step in jobs["build"]["steps"] if "run" in step]
+    tag = f"v{abtune.__version__}"
+    given = {"GITHUB_SERVER_URL": "https://git.example", "GITHUB_REPOSITORY": "me/it", "GITHUB_REF_NAME": tag}
+    Path("abtune").mkdir()
+    for name in ("pyproject.toml", "README.md", "LICENSE", "abtune/version.py"):
+        shutil.copy(ROOT / name, name)
+    assert [perform({"run": step}, empty_folder, **given).returncode for step in steps[:2]] == [0, 0]
+    assert perform({"run": steps[0]}, empty_folder, **given | {"GITHUB_REF_NAME": f"{tag}.1"}).returncode == 1
+    home = "https://git.example/me/it"
+    urls = {"Repository": home, "Issues": f"{home}/issues", "Changelog": f"{home}/blob/{tag}/CHANGELOG.md"}
+    assert tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["project"]["urls"] == urls
+    backend = pytest.importorskip("hatchling.build", reason="pip install 'abtune[dev]'")
+    metadata = Path(backend.prepare_metadata_for_build_wheel("."), "METADATA").read_text("utf-8")
+    assert re.findall("^Project-URL: (.*), (.*)$", metadata, re.M) == list(urls.items())
 
 
 def test_the_workflow_uses_the_action() -> None:

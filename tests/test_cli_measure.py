@@ -29,7 +29,7 @@ def swept() -> Path:
 def found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the command find a target without TVM."""
 
-    def find_target(spec: str, remote: str) -> TargetFacts:
+    def find_target(spec: str, *_: object) -> TargetFacts:
         kind = "cuda" if spec == "cuda" else "llvm"
         return make_facts(kind=kind, target=json.dumps({"kind": kind}), devices=("another device",))
 

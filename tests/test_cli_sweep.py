@@ -322,7 +322,7 @@ def test_an_interrupt_while_it_is_loaded_is_130(module: str) -> None:
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGINT"])
 @pytest.mark.parametrize("module", ["click", "abtune.commands.sweep"])
-def test_a_signal_before_a_sweep_has_begun_ends_it_alike(name: str, module: str) -> None:
+def test_a_signal_before_a_sweep_has_begun_ends_it_alike(name: str, module: str, empty_folder: Path) -> None:
     """While commands are loaded, a signal gives the same line and code as later."""
     script = (
         "import os, signal, sys\n"
@@ -331,17 +331,18 @@ def test_a_signal_before_a_sweep_has_begun_ends_it_alike(name: str, module: str)
         "class Signal:\n"
         "    def find_spec(self, name, *_):\n"
         f"        if name == {module!r}:\n"
-        f"            os.kill(os.getpid(), signal.{name})\n"
+        f"            exec('os.kill(os.getpid(), signal.{name})')\n"  # as dataclasses do
         "sys.meta_path.insert(0, Signal())\n"
         "sys.argv[1:] = ['sweep', '--dry-run']\n"
         "from abtune.__main__ import run\n"
         "sys.exit(run())\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    Path("begin.py").write_text(script, encoding="utf-8")
+    done = subprocess.run([sys.executable, "-m", "begin"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "abtune: interrupted\n")
 
 
-def test_a_second_signal_changes_nothing() -> None:
+def test_a_second_signal_changes_nothing(empty_folder: Path) -> None:
     """Whoever presses Ctrl-C twice, or a job system that is in a hurry, gets the same exit code."""
     script = (
         "import atexit, os, signal, sys\n"
@@ -351,13 +352,18 @@ def test_a_second_signal_changes_nothing() -> None:
         "class Signal:\n"
         "    def find_spec(self, name, *_):\n"
         "        if name == 'click':\n"
-        "            os.kill(os.getpid(), signal.SIGTERM)\n"
+        "            try:\n"
+        "                os.kill(os.getpid(), signal.SIGTERM)\n"
+        "            finally:\n"  # a second exception here would be a second interruption
+        "                os.kill(os.getpid(), signal.SIGINT)\n"
+        "                print('at the end')\n"
         "sys.meta_path.insert(0, Signal())\n"
         "from abtune.__main__ import run\n"
         "sys.exit(run())\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", "abtune: interrupted\n")
+    Path("begin.py").write_text(script, encoding="utf-8")
+    done = subprocess.run([sys.executable, "-m", "begin"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "at the end\n", "abtune: interrupted\n")
 
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from abtune.errors import InputError
 from abtune.text import (
     boost_decimals,
+    bound_percent,
     one_line,
     p_value,
     percent,
@@ -94,6 +95,20 @@ def test_percentages_are_written_out(fraction: float, plain: str, signed: str) -
     """Two significant digits or all before the point, never a power of ten, on either side of zero."""
     assert percent(fraction) == plain
     assert percent(fraction, signed=True) == signed
+
+
+def test_absurd_percentages_are_short() -> None:
+    """Times of 1e308 s are read, and their ratios do not fill a line with digits."""
+    assert (percent(1e299), percent_cell(-1e299, 1), bound_percent(1e299)) == (
+        "1e+301%",
+        "-1e+301",
+        "+1e+07%",
+    )
+    assert (percent(9e4), percent_cell(9e4, 1), bound_percent(9e4)) == (
+        "9000000%",
+        "+9000000.0",
+        "+8999999.9%",
+    )
 
 
 def test_a_message_is_one_line_of_bounded_length() -> None:

@@ -126,7 +126,7 @@ def sweep(**options: Any) -> int:
         write_options(click.get_current_context(), options["write_config"])
         emit(f"wrote {options['write_config']}\n")
         return 0
-    workplace = workplace_of(options)
+    workplace = workplace_of(options, tried=True)
     plan, store = request.plan_for(workplace.facts), Store(options["out"])
     store.check(plan)
     require_design(plan, store, until_settled=request.until_settled)

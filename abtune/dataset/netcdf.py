@@ -16,7 +16,7 @@ import xarray as xr
 from abtune.dataset.check import check_attrs, validate
 from abtune.dataset.schema import VARIABLES
 from abtune.errors import DatasetError, InputError, StoreError, unknown_name
-from abtune.files import LIMIT_VARIABLE, followed, is_netcdf, most_gib, replacing
+from abtune.files import LIMIT_VARIABLE, followed, is_netcdf, most_gib, replacing, uninterrupted
 
 BUNDLED: Mapping[str, str] = {
     "tvm14009-rtx3080": "the table of apache/tvm#14009: 29 shapes, one run a cell, RTX 3080",
@@ -65,7 +65,7 @@ def open_dataset(path_or_name: str | os.PathLike[str]) -> xr.Dataset:
         raise DatasetError(f"{path}: not a netCDF file; for results of another tool: {_import_command(path)}")
     limit = most_gib(_MOST_GIB)
     try:
-        with xr.open_dataset(path, engine="netcdf4") as lazy:
+        with uninterrupted(), xr.open_dataset(path, engine="netcdf4") as lazy:
             gib = lazy.nbytes / 2**30
             dataset = lazy.load() if gib <= limit else None
     except PermissionError:
@@ -110,7 +110,7 @@ def write_dataset(dataset: xr.Dataset, path: str | os.PathLike[str], *, remedy: 
         raise InputError(f"a dataset is saved to a path, such as 'results.nc', not to {_shown(path)}")
     place = place_for(path)
     try:
-        with replacing(place) as temporary:
+        with uninterrupted(), replacing(place) as temporary:
             dataset.to_netcdf(temporary, engine="netcdf4", encoding=_encoding(dataset))
     except UnicodeEncodeError as error:
         raise DatasetError(f"cannot write {path}: {error.object!r} is not valid Unicode") from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import functools
+import itertools
 import logging
 import os
 import shlex
@@ -15,9 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from abtune.errors import DatasetError, InputError, unknown_name
-from abtune.ingest.sources import Source, import_command
+from abtune.ingest.sources import Source, import_command, run_command
 from abtune.ingest.texts import (
     ONLY_QUOTIENTS,
+    SHAPES,
     delimiter_of,
     first_line,
     have_units,
@@ -127,13 +129,26 @@ _NEARLY = {
 }
 
 
+_MOST_LOOKED_AT = 20
+
+
 def _hint(path: Path) -> str:
     """Return what to do with a file that nobody knows for certain; empty if nothing is known of it."""
+    if path.is_dir():
+        return _hint_of_folder(path)
     text = read_beginning(path)
     for beginning, remedy in _NEARLY.items():
         if text.startswith(beginning):
             return remedy
-    heading = first_line(text).strip()
+    return _hint_of_table(path, first_line(text).strip())
+
+
+def _hint_of_table(path: Path, heading: str) -> str:
+    """Return what to do with a file that may be a table with this heading."""
+    words = heading.split()
+    if len(words) > 2 and words[0].casefold() in SHAPES and not set(heading) & set(",;\t|"):
+        commas = shlex.join(["sed", "s/  */,/g", str(path)])
+        return f"if blanks separate its columns: {commas} > {shlex.quote(f'{path.stem}.csv')}"
     columns = [cell.strip(' "') for cell in heading.split(delimiter_of(heading))]
     if len(columns) < 2 or heading[:1] in {"{", "[", "|"}:
         return ""
@@ -187,6 +202,16 @@ def _check_readable(path: Path) -> None:
         raise DatasetError(f"cannot read {path}: {os.strerror(errno.EACCES)}")
     if not known:
         raise InputError(f"{path}: is no regular file; name its importer: {names}")
+
+
+def _hint_of_folder(folder: Path) -> str:
+    """Return which files to give in place of a folder; empty if it holds none that are known."""
+    for below in ("*", "*/*"):
+        files = itertools.islice(sorted(folder.glob(below)), _MOST_LOOKED_AT)
+        known = (file for file in files if (file.is_file() or file.is_dir()) and os.access(file, os.R_OK))
+        if any(map(_readers, known)):
+            return f"give what is in it: {run_command(folder, f'/{below}')}"
+    return ""
 
 
 class Inputs(Enum):

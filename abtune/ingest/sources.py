@@ -54,9 +54,9 @@ def import_command(path: Path, options: str) -> str:
     return f"abtune import {shlex.quote(str(path))} {options} --out {shlex.quote(f'{path.stem}.nc')}"
 
 
-def run_command(path: Path) -> str:
-    """Return the command that imports a file as a run of some configuration, for a shell."""
-    return f"abtune import --run NAME={shlex.quote(str(path))} --out {shlex.quote(f'{path.stem}.nc')}"
+def run_command(path: Path, below: str = "") -> str:
+    """Return the command that imports a file, or those below a folder, as runs of some configuration."""
+    return f"abtune import --run NAME={shlex.quote(f'{path}{below}')} --out {shlex.quote(f'{path.stem}.nc')}"
 
 
 def find_sources(specs: Iterable[str]) -> tuple[Source, ...]:

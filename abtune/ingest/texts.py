@@ -6,6 +6,7 @@ import codecs
 import contextlib
 import csv
 import io
+import itertools
 import json
 import re
 from collections import Counter
@@ -50,7 +51,8 @@ def read_beginning(path: Path) -> str:
         if not path.is_file():
             return ""
         with path.open("rb") as file:
-            return _COLOUR.sub("", file.read(_CHUNK).decode("utf-8-sig", "replace"))
+            beginning = file.read(_CHUNK)
+            return _COLOUR.sub("", beginning.decode(_encoding(beginning), "replace"))
     except (OSError, ValueError):
         return ""
 
@@ -65,14 +67,20 @@ def load_bytes(path: Path) -> bytes:
 
 def _decoded(path: Path) -> Iterator[str]:
     """Yield the text piece by piece, so that the first wrong byte ends it."""
-    decoder = codecs.getincrementaldecoder("utf-8-sig")()
-    for number, chunk in enumerate(_chunks(path)):
-        if not number and chunk.startswith(_NETCDF):
+    decoder: codecs.IncrementalDecoder | None = None
+    for chunk in itertools.chain(_chunks(path), [b""]):
+        if decoder is None and chunk.startswith(_NETCDF):
             raise DatasetError(f"{path}: is netCDF, not a text; if it is a dataset: abtune analyze")
-        if b"\0" in chunk:
+        decoder = decoder or codecs.getincrementaldecoder(_encoding(chunk))()
+        text = decoder.decode(chunk, final=not chunk)
+        if "\0" in text:
             raise DatasetError(f"{path}: not a text in UTF-8; convert it, or give the right file")
-        yield decoder.decode(chunk)
-    yield decoder.decode(b"", final=True)
+        yield text
+
+
+def _encoding(beginning: bytes) -> str:
+    """Return the encoding of a text: UTF-16 if it begins with its mark, as PowerShell writes; else UTF-8."""
+    return "utf-16" if beginning.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
 
 
 def _chunks(path: Path) -> Iterator[bytes]:
@@ -130,7 +138,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 FIELDS = ("shape", "config", "seed", "round", "repeat", "time", "unit")
 # The first column of a table with a column for each configuration.
 SHAPES = ("shape", "kernel", "workload", "benchmark", "layer", "task", "name")
-_QUOTIENT = re.compile(r"(speed-?\s?up|ratio)( ?[(\[][^()\[\]]{1,80}[)\]])?")
+_QUOTIENT = re.compile(r"(speed-?\s?up|ratio|improvement)( ?[(\[][^()\[\]]{1,80}[)\]])?")
 ONLY_QUOTIENTS = "a speedup alone says no times; give both sides a column: | Shape | old (ms) | new (ms) |"
 # The names of a column of times that needs no --columns.
 _TIMES = ("time", "latency", "duration")

@@ -60,7 +60,11 @@ def read_heading(cell: str, known: Sequence[str]) -> Heading:
     of_rates = not set(known) <= set(PER_SECOND)
     fits = unit in known if unit else _is_plain(name) and not (of_rates and _any(_OF_TIMES, words))
     if not any(words) or not fits or _any(_OTHER, words) or any(map(unit_named, words)):
-        raise InputError(f"column {shortened(cell)!r}: {_rule(known)}")
+        before, _, last = cell.rpartition(" ")
+        written = (
+            f"; here {shortened(f'{before} ({last})')!r}" if before and unit_named(last) in known else ""
+        )
+        raise InputError(f"column {shortened(cell)!r}: {_rule(known)}{written}")
     return Heading(name=name, unit=unit)
 
 

@@ -162,6 +162,7 @@ def describe(analysis: Analysis, section: str, **options: Any) -> Any:
     InputError
         If there is no such section or option, or the dataset lacks what the section needs.
     """
+    section = section.replace("-", "_")  # the command line has hyphens
     if section not in SECTIONS:
         raise unknown_name("section", section, SECTIONS)
     kind = SECTIONS[section]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -58,6 +60,34 @@ def datasets(draw: st.DrawFn) -> xr.Dataset:
 
 def names_in(folder: str = ".") -> list[str]:
     return sorted(path.name for path in Path(folder).iterdir())
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_waits_for_the_file(
+    small: xr.Dataset, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """The file is whole, or read, before Ctrl-C is heard: within netCDF it leaves a lock for ever."""
+    write, read = xr.Dataset.to_netcdf, xr.open_dataset
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    def interrupted(function: Any) -> Any:
+        return lambda *args, **options: (os.kill(os.getpid(), number), function(*args, **options))[1]
+
+    monkeypatch.setattr(xr.Dataset, "to_netcdf", interrupted(write))
+    before = signal.signal(number, interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            abtune.save_dataset(small, "a.nc")
+        assert signal.getsignal(number) is interrupt
+        abtune.open_dataset("a.nc")
+        monkeypatch.setattr(xr, "open_dataset", interrupted(read))
+        with pytest.raises(KeyboardInterrupt):
+            abtune.open_dataset("a.nc")
+    finally:
+        signal.signal(number, before)
+    assert names_in() == ["a.nc"]
 
 
 @given(dataset=datasets())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -108,6 +109,10 @@ def test_a_folder_that_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytes
             "hyperfine",
         ),
         (b"name,iterations,real_time,cpu_time,time_unit\nf,1,2,3,ns\n", "--benchmark_out_format=json"),
+        (
+            b"shape   old  new  ratio\nconv    1.2  1.0  1.2\n",
+            r"columns: sed 's/  \*/,/g' .*/f > f.csv$",
+        ),
     ],
 )
 def test_other_files_of_known_tools_are_told_apart(tmp_path: Path, content: bytes, remedy: str) -> None:
@@ -115,6 +120,21 @@ def test_other_files_of_known_tools_are_told_apart(tmp_path: Path, content: byte
     (tmp_path / "f").write_bytes(content)
     with pytest.raises(InputError, match=remedy):
         recognise(sources(tmp_path / "f"))
+
+
+@pytest.mark.parametrize(("content", "below"), [("", "/*"), ("logs", "/*"), ("deep", "/*/*"), ("words", "")])
+def test_a_folder_of_results_says_what_to_give(tmp_path: Path, content: str, below: str) -> None:
+    """Files below a folder are found, and the message is the command that takes them."""
+    place = tmp_path / ("x/y" if content == "deep" else "x")
+    place.parent.mkdir(exist_ok=True)
+    if content == "words":
+        place.write_text("just some words\n", encoding="utf-8")
+    else:
+        shutil.copytree(TUNED / "mainline-0" / content.replace("deep", ""), place)
+    command = f"give what is in it: abtune import --run NAME='{tmp_path}{below}' --out {tmp_path.name}.nc"
+    with pytest.raises(InputError) as raised:
+        recognise(sources(tmp_path))
+    assert str(raised.value).endswith(command if below else "such as abtune import timings FILE")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names here")

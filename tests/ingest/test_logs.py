@@ -365,7 +365,7 @@ def test_other_texts_are_refused(tmp_path: Path, text: str, said: str) -> None:
 
 def test_unreadable_logs_are_refused(tmp_path: Path) -> None:
     """A missing log, a folder without any, another encoding."""
-    (tmp_path / "utf16.log").write_text("Trial #1", encoding="utf-16")
+    (tmp_path / "utf16.log").write_text("Trial #1", encoding="utf-16-le")
     (tmp_path / "folder").mkdir()
     for name, said in (("absent.log", "cannot read"), ("utf16.log", "UTF-8"), ("folder", r"has no \*\.log")):
         with pytest.raises(DatasetError, match=said):

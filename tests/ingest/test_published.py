@@ -186,6 +186,21 @@ def test_headings_that_are_not_understood_are_refused(heading: str) -> None:
         parse_published(f"|Shape|{heading}|async|\n|-|-|-|\n|{GEMM}|2|1|\n")
 
 
+def test_a_unit_without_brackets_is_shown_with_them() -> None:
+    """The message has the heading as it has to be written."""
+    with pytest.raises(DatasetError, match=r"and give --unit; here 'Main line \(TFLOPS\)'$"):
+        parse_published(f"|Shape|Main line TFLOPS|async TFLOPS|\n|-|-|-|\n|{GEMM}|2|1|\n")
+
+
+def test_an_improvement_is_checked() -> None:
+    """It is a quotient, or percents, of the other two columns, and no configuration."""
+    table = f"|Shape|a (ms)|b (ms)|Improvement|\n|-|-|-|-|\n|{GEMM}|3|2|"
+    for printed in ("50.0%", "1.5x"):
+        assert parse_published(f"{table}{printed}|\n")["config"].values.tolist() == ["a", "b"]
+    with pytest.raises(DatasetError, match=r"the boost is printed as 40%, but the row gives 50%"):
+        parse_published(f"{table}40%|\n")
+
+
 def test_names_of_all_kinds_are_configurations() -> None:
     """Names without a unit are words; where a unit is told, a name may be any text."""
     names = ["max-autotune", "first", "timeless", "msvc", "async + cutlass", "#14009", "v2.1", "P40", "a_b"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 from pathlib import Path
 
@@ -21,6 +22,18 @@ def test_a_text_is_read_whole(tmp_path: Path) -> None:
     """A mark of its encoding, colours and the ends of lines of other systems are no part of it."""
     path = write(tmp_path, "\ufeffa\r\nb\r\x1b[1mc\x1b[0m\n\u00e9".encode())
     assert read_text(path) == "a\nb\nc\n\u00e9"
+
+
+@pytest.mark.parametrize("mark", [codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE])
+def test_what_windows_writes_is_read(tmp_path: Path, mark: bytes) -> None:
+    """A text that begins with the mark of UTF-16 is that, as PowerShell redirects output."""
+    encoding = "utf-16-le" if mark == codecs.BOM_UTF16_LE else "utf-16-be"
+    text = "\u00e9\n" * 700_000
+    path = write(tmp_path, mark + text.replace("\n", "\r\n").encode(encoding))
+    assert load_text(path) == text
+    assert read_beginning(path).startswith("\u00e9\r\n")
+    with pytest.raises(DatasetError, match="not a text in UTF-8"):
+        load_text(write(tmp_path, "a".encode("utf-32")))
 
 
 def test_pieces_of_a_text_are_joined_within_a_character(tmp_path: Path) -> None:

@@ -352,7 +352,7 @@ def test_cells_of_several_files(tmp_path: Path) -> None:
 
 def test_unreadable_files_are_refused(tmp_path: Path) -> None:
     """A missing file, a folder, another encoding, the same file twice, nothing at all."""
-    (tmp_path / "utf16.csv").write_text(HEADING, encoding="utf-16")
+    (tmp_path / "utf16.csv").write_text(HEADING, encoding="utf-16-le")
     for path, said in (
         (tmp_path / "absent.csv", "cannot read"),
         (tmp_path, "cannot read"),

@@ -22,7 +22,7 @@ def test_a_label_that_fits_is_left_alone() -> None:
 def test_what_all_share_is_said_once() -> None:
     """Parts that are the same in every label are taken out before a label is broken."""
     labels = fit_labels(CONV2D, 45)
-    assert labels.shared == "all N=1 DIL=1"
+    assert labels.shared == "all have N=1 DIL=1"
     assert labels.lines[0] == ("H=224 W=224 C=3 K=64 R=7 S=7 STR=2 PAD=3",)
 
 
@@ -48,7 +48,7 @@ def test_each_kind_has_names_of_its_own_in_a_table_of_several() -> None:
     """What the convolutions share is said of those with a field that no matrix product has."""
     mixed = [CONV2D[0], "M=512_N=256_K=640", CONV2D[3]]
     labels = fit_labels(mixed, 37)
-    assert labels.shared == "all with H: N=1 DIL=1"
+    assert labels.shared == "all with H have N=1 DIL=1"
     assert [line for (line,) in labels.lines] == [
         "H=W=224 C=3 K=64 R=S=7 STR=2 PAD=3",
         "M=512_N=256_K=640",
@@ -60,7 +60,7 @@ def test_each_kind_has_names_of_its_own_in_a_table_of_several() -> None:
 
 
 def test_words_before_a_label_stay() -> None:
-    """A label in a sentence, such as that of the shape left out, is no field that others share."""
+    """Words before a label, such as `without`, are kept with it."""
     labels = ["these shapes", "without N=1_H=7_C=64", "without N=1_H=8_C=64"]
     fitted = fit_labels(labels, 16)
     assert fitted.shared == ""

@@ -40,6 +40,7 @@ def test_single_runs_borrow_noise() -> None:
     )
     assert alone.outside is None
     assert lent.outside is not None
+    assert abtune.describe(table, "single-run") == alone  # as the command line spells it
 
 
 @pytest.mark.parametrize(

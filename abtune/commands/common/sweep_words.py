@@ -33,6 +33,8 @@ def plan_words(
     cost = estimate(left, workplace, done)
     devices = f"{len(facts.devices)} x {facts.devices[0]}" if len(facts.devices) > 1 else facts.devices[0]
     basis = f"from {count(cost.from_runs, 'finished run')}" if cost.from_runs else "a rough guess"
+    if facts.rate and not cost.from_runs:
+        basis = "from a short trial of this machine"
     if workplace.scheduler:
         searchers, time = f"the workers of {workplace.scheduler}", f"{span(cost.core_seconds)} of one core"
     else:

@@ -69,16 +69,19 @@ def workplace_options(cores_help: str) -> Option:
     return add
 
 
-def workplace_of(options: Mapping[str, Any]) -> Workplace:
-    """Return the workplace that the options mean, with its target found here or at a cluster."""
+def workplace_of(options: Mapping[str, Any], *, tried: bool = False) -> Workplace:
+    """Return the workplace that the options mean, with its target found here or at a cluster.
+
+    On request, a trial of a second tells how fast its cores search.
+    """
     from abtune.measure.plan.workplace import Workplace, machine_load, remote_device, usable_cores
     from abtune.measure.workers.find_target import find_target, find_target_at
 
     remote = remote_device(options["rpc_tracker"], options["rpc_key"])
-    if options["scheduler"]:
-        facts = find_target_at(options["scheduler"], options["target"], remote)
-    else:
-        facts = find_target(options["target"], remote)
     cores = options["cores"] or usable_cores()
+    if options["scheduler"]:  # how many cores its workers have is not known here, so one is tried
+        facts = find_target_at(options["scheduler"], options["target"], remote, int(tried))
+    else:
+        facts = find_target(options["target"], remote, cores if tried else 0)
     load = None if options["scheduler"] else machine_load(cores)
     return Workplace(facts=facts, scheduler=options["scheduler"], cores=cores, load=load or 0.0)

@@ -1,4 +1,4 @@
-"""The cost of a sweep before it starts: a rough guess, and better once some of its runs are done."""
+"""The cost of a sweep before it starts: from typical costs and a short trial, or from finished runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from abtune.measure.plan.plan import Plan, Run
 from abtune.measure.plan.records import RunRecord
-from abtune.measure.plan.workplace import Workplace
+from abtune.measure.plan.workplace import TargetFacts, Workplace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,10 +23,14 @@ class Cost:
 
 
 # Core seconds by kind of target: an iteration of evolutionary search, an iteration of random sampling, and
-# building and timing one candidate. Orders of magnitude with TVM 0.27, for the default shapes.
+# building and timing one candidate. Means with TVM 0.27 over the default shapes, on cores of the next speed.
 _TYPICAL: Mapping[str, tuple[float, float, float]] = MappingProxyType(
     {"cuda": (85.0, 0.5, 0.4), "llvm": (4.0, 0.2, 0.2)}
 )
+
+
+# Random schedules a second that such a core samples (``TargetFacts.rate``).
+_TYPICAL_RATE: Mapping[str, float] = MappingProxyType({"cuda": 14.0, "llvm": 320.0})
 
 
 def estimate(plan: Plan, workplace: Workplace, done: Sequence[RunRecord]) -> Cost:
@@ -34,10 +38,9 @@ def estimate(plan: Plan, workplace: Workplace, done: Sequence[RunRecord]) -> Cos
     finished = {record.key for record in done}
     left = [run for run in plan.runs if run.key not in finished]
     known = _known_costs(done)
-    costs = [known.get(run.config.name, _typical_cost(run, plan, workplace.facts.kind)) for run in left]
-    # A run is a chain of steps, so more cores than runs do not help. What finished runs took has the load.
-    slower = 1.0 if known else 1 + workplace.load / workplace.cores
-    searching = max(sum(costs) / workplace.cores, *costs, 0.0) * slower
+    costs = [known.get(run.config.name, _typical_cost(run, plan, workplace.facts)) for run in left]
+    # A run is a chain of steps, so more cores than runs do not help.
+    searching = max(sum(costs) / workplace.cores, *costs, 0.0)
     return Cost(
         runs=len(left),
         core_seconds=sum(costs),
@@ -54,11 +57,12 @@ def _known_costs(done: Sequence[RunRecord]) -> dict[str, float]:
     return {config: statistics.mean(seconds) for config, seconds in times.items()}
 
 
-def _typical_cost(run: Run, plan: Plan, kind: str) -> float:
-    """Return the core seconds of a run by typical numbers."""
-    evolving, sampling, candidate = _TYPICAL[kind]
+def _typical_cost(run: Run, plan: Plan, facts: TargetFacts) -> float:
+    """Return the core seconds of a run by typical numbers, and by the speed of a core if it was tried."""
+    evolving, sampling, candidate = _TYPICAL[facts.kind]
     search = evolving if run.config.strategy == "evolutionary" else sampling
-    return plan.settings.iterations * search + plan.settings.trials * candidate
+    slowness = _TYPICAL_RATE[facts.kind] / facts.rate if facts.rate else 1.0
+    return (plan.settings.iterations * search + plan.settings.trials * candidate) * slowness
 
 
 def _measuring(plan: Plan, done: Sequence[RunRecord]) -> float:

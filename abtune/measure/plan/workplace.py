@@ -29,6 +29,8 @@ class TargetFacts:
     threads: int  # threads that a kernel may use on a CPU
     versions: Mapping[str, str]  # versions of TVM, CUDA and the driver, where they apply
     remote: str  # address of the device as host:port/key of an RPC tracker; empty for this machine
+    # random schedules a second that each core samples while all do, in a short trial; zero without one
+    rate: float = 0.0
 
     @property
     def shares_cores(self) -> bool:

@@ -13,6 +13,7 @@ import re
 import signal
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from types import FrameType
 from typing import Any
 
 import xarray as xr
@@ -99,24 +100,30 @@ async def _carry_out(
 @contextlib.contextmanager
 def heeding_signals(loop: asyncio.AbstractEventLoop, task: asyncio.Task[Any] | None) -> Iterator[None]:
     """End on Ctrl-C, on SIGTERM, and on SIGHUP when the terminal goes away, unless ``nohup`` forbids."""
-    before = {}
+    before: dict[signal.Signals, Any] = {}
 
-    def end() -> None:
+    def cancel() -> None:
         if task is not None and not task.cancelling():  # a second time would interrupt the end itself
             task.cancel()
 
+    def end(number: int, frame: FrameType | None) -> None:
+        loop.call_soon_threadsafe(cancel)
+        if callable(handler := before[signal.Signals(number)]):
+            with contextlib.suppress(KeyboardInterrupt):  # it is in force at the end, and then knows of this
+                handler(number, frame)
+
+    # Not with loop.add_signal_handler: when it is removed, a signal at that moment ends the process.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        handler = signal.getsignal(number)
-        if handler is not signal.SIG_IGN:
-            with contextlib.suppress(RuntimeError, ValueError):  # only the main thread can
-                loop.add_signal_handler(number, end)
-                before[number] = handler
+        if (handler := signal.getsignal(number)) is not signal.SIG_IGN:
+            before[number] = handler
+            with contextlib.suppress(ValueError):  # only the main thread can
+                signal.signal(number, end)
     try:
         yield
     finally:
         for number, handler in before.items():
-            loop.remove_signal_handler(number)
-            signal.signal(number, handler)
+            with contextlib.suppress(ValueError):
+                signal.signal(number, handler)
 
 
 # The moment of re-measuring, by which the dataset of a re-measurement is known.

@@ -7,7 +7,7 @@ function for a child is written in a module beside this one and listed here.
 from __future__ import annotations
 
 from abtune.measure.tvm.build_kernel import adopt, build, carry_over
-from abtune.measure.tvm.propose import check, propose
+from abtune.measure.tvm.propose import check, propose, sampling_rate
 from abtune.measure.tvm.time_kernel import (
     check_kernel,
     device_state,
@@ -28,6 +28,7 @@ __all__ = [
     "device_state",
     "memory_grown",
     "propose",
+    "sampling_rate",
     "time_candidate",
     "time_kernel",
 ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import io
 import json
+import time
 from collections import OrderedDict
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -16,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from abtune.configurations import RANDOM
 from abtune.dataset.schema import TrialStatus
 from abtune.errors import TargetError
 from abtune.measure.plan.problem import Problem
@@ -26,7 +28,8 @@ from abtune.measure.tvm.search_context import design_spaces, search_context
 from abtune.measure.tvm.tvm_devices import tvm_target
 from abtune.shapes import Gemm
 
-# The options of a strategy are tried on this shape. Options that only take longer are cut down to ENOUGH.
+# The options of a strategy, and the speed of a core, are tried on this shape. Options that only take longer
+# are cut down to ENOUGH.
 SMALL = Gemm(m=64, n=64, k=64)
 ENOUGH = {"population_size": 64, "genetic_num_iters": 1}
 
@@ -47,6 +50,17 @@ def check(problem: Problem) -> None:
         raise TargetError(
             f"the search finds nothing with strategy_options {dict(config.strategy_options)}; change them"
         )
+
+
+def sampling_rate(target: str, seconds: float) -> float:
+    """Return the number of random schedules a second that one core samples, in a trial of this duration."""
+    problem = Problem(shape=SMALL, config=RANDOM, target=target)
+    propose(problem, History.empty(), count=1, rng_seed=1)  # the first one loads what the others find loaded
+    sampled, began = 0, time.monotonic()
+    while (passed := time.monotonic() - began) < seconds:
+        proposed, *_ = propose(problem, History.empty(), count=4, rng_seed=2 + sampled)
+        sampled += len(proposed)
+    return sampled / passed
 
 
 def propose(

@@ -31,6 +31,8 @@ from abtune.measure.workers.fork_server import (
 
 # Seconds for a child that has closed its connection to end by itself.
 HANG_UP_WAIT = 5.0
+# Searches run at lower priority, so that other processes go on: those that measure, and those of others.
+NICENESS = 10
 # A killed process ends at once, unless it is in the middle of something that the system does not interrupt.
 LAST_WAIT = 60.0
 

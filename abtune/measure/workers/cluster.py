@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -24,6 +23,7 @@ from distributed.utils import silence_logging_cmgr
 from abtune.errors import TargetError
 from abtune.measure.plan.workplace import TargetFacts, Workplace
 from abtune.measure.workers.pool import ProcessPool, interrupt_pool, with_pool
+from abtune.measure.workers.scratch import scratch_folder
 
 CONNECT_TIMEOUT = 10.0
 # A thousand workers take longer to answer than one.
@@ -196,7 +196,7 @@ async def _local(workplace: Workplace) -> AsyncIterator[Cluster]:
     # On this CPU measuring needs a core of its own, so not all slots can be busy at once.
     threads = cores if facts.shares_cores else cores + devices
     with (
-        tempfile.TemporaryDirectory(prefix="abtune-") as scratch,
+        scratch_folder() as scratch,
         dask.config.set({**DASK_CONFIG, "temporary-directory": scratch}),
     ):
         async with (

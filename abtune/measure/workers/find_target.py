@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib.metadata
 import re
 import shutil
+import statistics
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
 
 from abtune.errors import TargetError
 from abtune.measure.plan.workplace import ONE_THREAD, REMOTE, TVM_MODULE, TargetFacts
-from abtune.measure.workers.child import Slot
+from abtune.measure.workers.child import NICENESS, Slot
 from abtune.measure.workers.fork_server import ChildError, ForkServer
 
 
@@ -41,12 +45,17 @@ def require_tvm() -> None:
         raise TargetError("no C compiler found, and TVM needs one to link kernels; install gcc or clang")
 
 
-def find_target(spec: str, remote: str = "") -> TargetFacts:
-    """Return the facts about the target that the user's words mean on this machine."""
+# Seconds of sampling that tell how fast a core searches.
+TRIAL = 0.7
+
+
+def find_target(spec: str, remote: str = "", cores: int = 0) -> TargetFacts:
+    """Return the facts about the target that the user's words mean on this machine, whose cores are tried."""
     require_tvm()
     with ForkServer(TVM_MODULE, ONE_THREAD) as server, closing(Slot(server, {REMOTE: remote})) as slot:
         try:
             facts: TargetFacts = slot.call("describe_target", spec, remote, timeout=120.0)
+            rate = _rate(server, facts.target, cores) if cores else 0.0
         except ChildError as error:
             how = str(error).partition(f"importing {TVM_MODULE}: ")[2]
             if how:
@@ -54,17 +63,30 @@ def find_target(spec: str, remote: str = "") -> TargetFacts:
                 raise TargetError(f"TVM cannot be imported ({how}); {remedy}") from None
             reason = str(error).removeprefix("describe_target: ").removeprefix("starting: ")
             raise TargetError(reason.removeprefix("TargetError: ")) from None
-    return facts
+    return replace(facts, rate=rate)
 
 
-def find_target_at(scheduler: str, spec: str, remote: str = "") -> TargetFacts:
+def _rate(server: ForkServer, target: str, cores: int) -> float:
+    """Return the mean number of random schedules a second that a core samples while all do, or zero."""
+
+    def sample(_: int) -> float:
+        with closing(Slot(server, {"CUDA_VISIBLE_DEVICES": ""}, niceness=NICENESS)) as slot:
+            rate: float = slot.call("sampling_rate", target, TRIAL, timeout=120.0)
+            return rate
+
+    with ThreadPoolExecutor(cores) as threads, contextlib.suppress(ChildError):  # a sweep will say why
+        return statistics.mean(threads.map(sample, range(cores)))
+    return 0.0
+
+
+def find_target_at(scheduler: str, spec: str, remote: str = "", cores: int = 0) -> TargetFacts:
     """Return the facts about a target where a cluster measures; this machine may have no such device."""
     from abtune.measure.workers.cluster import connected  # dask takes a second to import
 
     async def ask() -> TargetFacts:
         async with connected(scheduler) as (client, offers):
             measuring = [address for address, offer in offers.items() if offer.get("device")]
-            future = client.submit(find_target, spec, remote, workers=measuring[:1], pure=False)
+            future = client.submit(find_target, spec, remote, cores, workers=measuring[:1], pure=False)
             facts: TargetFacts = await future
             return facts
 

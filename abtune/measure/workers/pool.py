@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
-import tempfile
 import threading
 import uuid
 from collections.abc import Callable, Iterator
@@ -18,12 +17,12 @@ from typing import Any
 from distributed import Worker, WorkerPlugin, get_worker
 
 from abtune.measure.plan.workplace import ONE_THREAD, REMOTE, TVM_MODULE, TargetFacts
-from abtune.measure.workers.child import Slot
+from abtune.measure.workers.child import NICENESS, Slot
 from abtune.measure.workers.fork_server import ForkServer
+from abtune.measure.workers.scratch import scratch_folder
 
 # One or two candidates in a hundred poison the CUDA context of their process, and a new one takes seconds
-# while all cores search: searches run at lower priority, and a few spare processes are kept started.
-NICENESS = 10
+# while all cores search. So a few spare processes are kept started.
 SPARES = 3
 
 
@@ -39,8 +38,9 @@ class ProcessPool(WorkerPlugin):
     def setup(self, worker: Worker) -> None:  # noqa: ARG002 - called by dask
         """Set up the slots; their processes start in the background."""
         # Processes that are killed leave their temporary files; compilers do so in TMPDIR.
-        self._scratch = tempfile.TemporaryDirectory(prefix="abtune-", ignore_cleanup_errors=True)
-        self._fork_server = ForkServer(TVM_MODULE, {**ONE_THREAD, "TMPDIR": self._scratch.name})
+        self._scratch = contextlib.ExitStack()
+        folder = self._scratch.enter_context(scratch_folder())
+        self._fork_server = ForkServer(TVM_MODULE, {**ONE_THREAD, "TMPDIR": folder})
         self._searchers: queue.SimpleQueue[Slot] = queue.SimpleQueue()
         self._devices: queue.SimpleQueue[Slot] = queue.SimpleQueue()
         searchers, devices = self._counts
@@ -61,7 +61,7 @@ class ProcessPool(WorkerPlugin):
         for slot in self._slots:
             slot.close()
         self._fork_server.close()
-        self._scratch.cleanup()
+        self._scratch.close()
 
     @property
     def device_is_apart(self) -> bool:

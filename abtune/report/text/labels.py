@@ -26,7 +26,7 @@ _MOST_FIELDS = 12
 class Labels:
     """The labels of one group as they are shown."""
 
-    shared: str  # what rows leave out, such as `all N=1 DIL=1`; empty if they are complete
+    shared: str  # what rows leave out, such as `all have N=1 DIL=1`; empty if they are complete
     lines: tuple[tuple[str, ...], ...]  # the lines of each label
 
     @property
@@ -86,13 +86,13 @@ def _forms(labels: Sequence[str]) -> list[_Form]:
         several = len(places) > 1
         words = any(" " in name for name in names)  # such as `without N=1_H=7`
         alone = len(names) > _MOST_FIELDS or words or (several and ("" in names or len(rows) == 1))
-        said = "all"
+        said = "all have"
         shared, kept = ("", rows) if alone else _without_shared(rows)
         if several and shared:
             # Fields that only some labels share are told by a field that no other label has.
             others = {name for other in places if other != names for name in other}
             own = [name for name in (field.rpartition("=")[0] for field in kept[0]) if name not in others]
-            said = f"all with {own[0]}:" if own else ""
+            said = f"all with {own[0]} have" if own else ""
             shared, kept = (shared, kept) if own else ("", rows)
         text = f"{said} {shared}" if shared else ""
         forms.append(_Form(members=tuple(members), rows=kept, shared=text, alone=alone))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
 
 _SIZE = 8.0  # points of letters
 _LABEL = 34  # letters in a line of a label
-_ROW, _PLOT, _LEGEND = 0.3, 4.6, 0.5  # inches
+_ROW, _PLOT = 0.3, 4.6  # inches of a row, and of the axis
+_BESIDE = 1.25  # inches of title, ticks and legend
+_TITLE = 64  # letters in a line of the title
 _TICKS = (-75, -50, -30, -20, -10, 0, 10, 20, 30, 50, 100, 200, 400, 900)
 _MARKERS = ("o", "D")
 _FAR = 0.98  # the axis holds this share of the schedules; the others stand at its ends
@@ -43,7 +46,9 @@ def draw_same_schedule(dataset: xr.Dataset, found: SameSchedule) -> Figure:
     tops = np.concatenate([[0.0], np.cumsum(heights)])
     height = _ROW * max(float(tops[-1]), 3.0)
     left = max(text_width(text, _SIZE) for text in texts) + 8
-    figure, (axis,) = new_figure(1, _PLOT + left / 72, 2.0 + height)
+    title = _title(found, labels.shared)
+    beside = _BESIDE + 0.2 * title.count("\n")
+    figure, (axis,) = new_figure(1, _PLOT + left / 72, height + beside)
     _set_up(axis, sides, found)
     axis.set_ylim(float(tops[-1]) + 0.1, -0.1)
     middles = (tops[:-1] + tops[1:]) / 2
@@ -54,17 +59,15 @@ def draw_same_schedule(dataset: xr.Dataset, found: SameSchedule) -> Figure:
     for y, index in zip(middles.tolist(), order, strict=True):
         _draw_row(axis, y, found.shapes[index], [effects(side, index) for side in sides])
     marks, words = _legend(axis, found)
-    below = -_LEGEND / height
-    axis.legend(
-        marks, words, loc="upper right", bbox_to_anchor=(1, below), ncols=2, fontsize=_SIZE, frameon=False
-    )
-    axis.set_title(_title(found, labels.shared), fontsize=9, loc="left")
+    figure.legend(marks, words, loc="outside lower right", ncols=2, fontsize=_SIZE, frameon=False)
+    axis.set_title(title, fontsize=9, loc="left")
     return figure
 
 
 def _title(found: SameSchedule, shared: str) -> str:
     words = f"{found.candidate} against {found.baseline}: {count(len(found.shapes), 'shape')}"
-    return plain(printable(f"{words}; {shared}" if shared else words))
+    said = printable(f"{words}; {shared}" if shared else words)
+    return plain("\n".join(textwrap.wrap(said, _TITLE, break_on_hyphens=False)))
 
 
 def _set_up(axis: Axes, sides: Sequence[Transfers], found: SameSchedule) -> None:
@@ -94,7 +97,10 @@ def _draw_row(axis: Axes, y: float, row: ShapeEffect, schedules: Sequence[Floats
         within = (first <= across) & (across <= last)
         for ends, shape in ((across < first, "<"), (across > last, ">"), (within, marker)):
             here = np.clip(across[ends], first, last)
-            axis.plot(here, np.full(len(here), y + lane), shape, color=colour, ms=3.2, mew=0, clip_on=False)
+            if len(here):  # an empty line would take its room at the corner of the figure
+                axis.plot(
+                    here, np.full(len(here), y + lane), shape, color=colour, ms=3.2, mew=0, clip_on=False
+                )
     if not math.isnan(row.boost_low):
         ends = np.clip([1 + row.boost_low, 1 + row.boost_high], first, last)
         axis.plot(ends, [y, y], color="black", lw=1.2)

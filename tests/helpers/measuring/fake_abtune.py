@@ -13,7 +13,7 @@ from abtune.measure.plan.workplace import TargetFacts
 abtune.measure.workers.pool.TVM_MODULE = "fake_metaschedule"
 
 
-def find_target(spec: str, remote: str) -> TargetFacts:
+def find_target(spec: str, remote: str, cores: int) -> TargetFacts:
     if spec == "refuse":
         raise TargetError("no such device; use another")
     return TargetFacts(

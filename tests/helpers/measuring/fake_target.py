@@ -10,6 +10,10 @@ from abtune.errors import TargetError
 from abtune.measure.plan.workplace import TargetFacts
 
 
+def sampling_rate(target: str, seconds: float) -> float:
+    return os.nice(0) + seconds
+
+
 def describe_target(spec: str, remote: str) -> TargetFacts:
     match spec:
         case "refuse":

@@ -28,17 +28,23 @@ def is_running(pid: int) -> bool:
     return status.rpartition(")")[2].split()[0] not in ("Z", "X")
 
 
-def children(marker: str = "") -> set[int]:
-    """Return the fork servers and children that run with a text in their environment."""
+def heeds(pid: int, number: int) -> bool:
+    """Tell whether a process has its own handler for a signal."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    return bool(int(status.partition("SigCgt:")[2].split()[0], 16) >> (number - 1) & 1)
+
+
+def children(marker: str = "", *, command: bytes = b"abtune.measure.workers.fork_main") -> set[int]:
+    """Return the processes with a text in their environment: fork servers and children, or others, too."""
     found = set()
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit() or not is_running(int(entry.name)):
             continue
         try:
-            command = (entry / "cmdline").read_bytes()
+            words = (entry / "cmdline").read_bytes()
             environment = (entry / "environ").read_bytes()
         except OSError:
             continue
-        if b"abtune.measure.workers.fork_main" in command and os.fsencode(marker) in environment:
+        if command in words and os.fsencode(marker) in environment:
             found.add(int(entry.name))
     return found

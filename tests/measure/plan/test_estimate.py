@@ -30,15 +30,22 @@ def test_without_runs_typical_numbers_count() -> None:
     assert cost.seconds == pytest.approx((2 * 85 + 100 * 0.4) + 2 * 2 * 2 * 3 * 0.001)
 
 
-@pytest.mark.parametrize(("load", "slower"), [(0.0, 1.0), (3.0, 1.75), (8.0, 3.0)])
-def test_searches_share_the_cores_with_other_programs(load: float, slower: float) -> None:
-    """Beside eight busy processes, four searches get a third of four cores."""
+def test_a_short_trial_tells_how_fast_a_core_searches() -> None:
+    """Cores that sample half as many schedules a second as typical ones take twice as long."""
     plan = small_plan(SMALL, seeds=8)
-    idle = make_workplace(make_facts(devices=("a device",) * 10**6), cores=4)
-    busy = replace(idle, load=load)
-    assert estimate(plan, busy, []).seconds == pytest.approx(slower * estimate(plan, idle, []).seconds)
-    assert busy.is_busy is (load > 0)
-    assert estimate(plan, busy, []).core_seconds == estimate(plan, idle, []).core_seconds
+    facts = make_facts(devices=("a device",) * 10**6)
+    typical, slow = (make_workplace(replace(facts, rate=rate), cores=4) for rate in (0.0, 320.0 / 2))
+    assert estimate(plan, slow, []).seconds == pytest.approx(2 * estimate(plan, typical, []).seconds)
+    # The times of finished runs have the speed of this machine in them.
+    done = [make_record(run) for run in plan.runs if run.seed == 0]
+    assert estimate(plan, slow, done) == estimate(plan, typical, done)
+
+
+def test_a_machine_is_busy_beside_other_programs() -> None:
+    """Three processes on four cores make it busy."""
+    idle = make_workplace(cores=4)
+    assert not idle.is_busy
+    assert replace(idle, load=3.0).is_busy
 
 
 def test_a_container_does_not_take_the_load_of_its_host(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,7 +69,13 @@ def test_a_process_that_is_killed_costs_the_step_in_flight(
     monkeypatch: pytest.MonkeyPatch,
     empty_folder: Path,
 ) -> None:
-    """All runs are complete in the end; what the process was at work on may be a failed trial."""
+    """All runs are complete in the end; what the process was at work on may be a failed trial.
+
+    The sweep that goes on also removes temporary files of the one that was killed.
+    """
+    temporary = log.with_name("temporary")
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
     fault = log.with_name("fault")
     # A sweep that shares tries an exchange for its first shape before it starts.
     label = OTHER.label if phase == "adopt" else SMALL.label
@@ -77,6 +83,7 @@ def test_a_process_that_is_killed_costs_the_step_in_flight(
     dataset, codes = carried_out(empty_folder)
     assert fault.exists()
     wait_until(lambda: not children(str(log)), "the end of all children")
+    assert not list(temporary.iterdir())
     assert (dataset["run_status"] == RunStatus.COMPLETE).all()
     if kind == "kill_worker":
         assert codes == [-9, 0]

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from processes import children, wait_until
+from processes import children, heeds, wait_until
 
 import abtune
 from abtune.dataset.schema import RunStatus, TrialStatus
@@ -18,6 +23,10 @@ SWEEP = (
     "sweep --shapes M=16_N=16_K=16 --seeds 2 --trials 2 --trials-per-iter 1 --target cpu --rounds 2 "
     "--baseline random --candidate quick_configurations:QUICK"
 )
+# How many signals of each kind a test sends.
+SIGNALS = int(os.environ.get("ABTUNE_SIGNALS", "3"))
+MOST = 6.0  # seconds; two on an idle machine, of which the test tells
+STREAMS: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
 
 
 def command(words: str) -> list[str]:
@@ -59,3 +68,60 @@ def test_a_real_sweep_is_killed_and_resumed(empty_folder: Path, monkeypatch: pyt
     (row,) = json.loads(analysed)["comparisons"]
     assert row["shape"] == "M=16_N=16_K=16"
     wait_until(lambda: not children(str(empty_folder)), "the end of all children")
+
+
+@pytest.mark.slow
+def test_what_is_worse_by_construction_is_found_worse(empty_folder: Path) -> None:
+    """A configuration that builds no tiles loses, although it is given the same schedules."""
+    words = (
+        "sweep --share --shapes M=64_N=256_K=256 --seeds 6 --trials 8 --trials-per-iter 4 --target cpu "
+        "--baseline random --candidate quick_configurations:UNTILED"
+    )
+    subprocess.run(command(words), capture_output=True, check=True)
+    (row,) = abtune.analyze(abtune.open_dataset("abtune.nc")).comparisons
+    assert row.verdict == "regressed", (row.boost, row.boost_low, row.boost_high)
+
+
+@pytest.mark.slow
+@pytest.mark.kills
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_at_any_moment_ends_a_sweep(
+    number: int, empty_folder: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    """One line, code 130, soon no process, no temporary file, and no finished run is lost."""
+    before = signal.signal(number, signal.default_int_handler)  # background jobs and nohup ignore some
+    request.addfinalizer(lambda: signal.signal(number, before))
+    temporary = empty_folder / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    random, seconds, slowest, late = np.random.default_rng(number), 0.0, 0.0, 0
+    for count in range(1 + SIGNALS):  # the first is not disturbed
+        folder = empty_folder / str(count)
+        folder.mkdir()
+        with subprocess.Popen(command(SWEEP), cwd=folder, **STREAMS) as process:
+            sent = time.monotonic()
+            if count:
+                wait_until(lambda process=process: heeds(process.pid, number), "its first lines")
+                time.sleep(random.uniform(0.0, seconds))
+                sent = time.monotonic()
+            while count and process.poll() is None:  # again and again, as the impatient do
+                process.send_signal(number)
+                time.sleep(0.02)
+            said = process.communicate()[1].splitlines()
+        ended = time.monotonic()
+        seconds = seconds or ended - sent
+        if said[-1] == "next: abtune analyze":  # the signal came too late
+            assert process.returncode == 0
+            late += count > 0
+        else:
+            assert (process.returncode, len(said)) == (130, 1), said
+            assert re.match("abtune: interrupted(; what is done is kept in abtune.nc|$)", said[0])
+            wait_until(lambda: not children(str(temporary), command=b""), "the end of all processes")
+            slowest = max(slowest, time.monotonic() - sent)
+        assert not list(temporary.iterdir()), said
+        if runs := list(folder.glob("abtune.nc.runs/runs/*.json")):
+            dataset = abtune.open_dataset(folder / "abtune.nc")
+            assert (dataset["run_status"] == RunStatus.COMPLETE).sum() == len(runs)
+    assert late < SIGNALS
+    assert slowest < MOST
+    sys.stdout.write(f"{SIGNALS} signals, {late} too late; all gone after {slowest:.1f} s at most\n")

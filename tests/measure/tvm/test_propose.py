@@ -86,6 +86,13 @@ def test_a_forked_process_searches_with_several_threads(target: str, cpu: str) -
     assert len({trial.candidate.module_hash for trial in history.trials}) == 16
 
 
+@pytest.mark.parametrize("target", [CUDA, "cpu"])
+def test_a_core_samples_some_schedules_a_second(room: Any, cpu: str, target: str) -> None:
+    """A short trial samples for both kinds of target, for a GPU also where there is none."""
+    rate = room.propose.sampling_rate(cpu if target == "cpu" else target, 0.2)
+    assert 1 < rate < 1e5
+
+
 def test_options_that_a_strategy_lacks_are_found_before_a_search(room: Any, cpu: str) -> None:
     """Setting up a search is enough to find an option that its strategy does not have."""
     room.propose.check(problem(GEMM, replace(EVOLUTIONARY, strategy_options={"population_size": 64}), cpu))

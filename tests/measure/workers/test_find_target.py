@@ -8,7 +8,8 @@ import os
 import pytest
 
 from abtune.errors import TargetError
-from abtune.measure.workers.find_target import find_target, require_tvm
+from abtune.measure.workers.child import NICENESS
+from abtune.measure.workers.find_target import TRIAL, find_target, require_tvm
 
 
 def install(monkeypatch: pytest.MonkeyPatch, **versions: str) -> None:
@@ -65,6 +66,16 @@ def test_a_target_is_found_in_another_process(monkeypatch: pytest.MonkeyPatch) -
     facts = find_target("anything")
     assert facts.devices == ("anything",)
     assert facts.versions["pid"] != str(os.getpid())
+
+
+def test_cores_are_tried_as_searches_use_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The trial of each core runs at the low priority of a search; without cores there is none."""
+    monkeypatch.setattr("abtune.measure.workers.find_target.TVM_MODULE", "fake_target")
+    niceness = min(os.nice(0) + NICENESS, 19)
+    assert find_target("anything", cores=2).rate == pytest.approx(niceness + TRIAL)
+    assert find_target("anything").rate == 0
+    monkeypatch.setattr("abtune.measure.workers.find_target.TRIAL", None)  # what fails is no obstacle yet
+    assert find_target("anything", cores=1).rate == 0
 
 
 @pytest.mark.parametrize(
