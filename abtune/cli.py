@@ -1,9 +1,9 @@
 """The command line: arguments in, text and an exit code out.
 
 Nothing is computed here and nothing heavy is imported: a command's module is loaded when it is needed, and
-itself imports what it needs when it runs. Errors that a user can do something about become one line on the
-standard error and exit code 2, here and nowhere else. Whatever else is raised is a defect of abtune, and
-has an exit code of its own: 1 says that a gate was hit.
+itself imports what it needs when it runs. Only here does an error that a user can mend become one line on the
+standard error and exit code 2. Any other error is a defect of abtune, with exit code 70. Exit code 1 means
+that a gate was hit.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def cli(ctx: click.Context) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command line and return its exit code; without arguments, the command line of this process."""
+    """Run a command line and return its exit code; without arguments it is ``sys.argv``."""
     open_missing_streams()
     try:
         return _run(argv)

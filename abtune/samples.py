@@ -41,7 +41,7 @@ class Samples:
 
 
 def extract_both(dataset: xr.Dataset, baseline: str, candidate: str) -> tuple[Samples, Samples]:
-    """Reduce the timings of two configurations; of a shared design, only those of whole pairs."""
+    """Return the samples of two configurations; of a shared design, only of whole pairs."""
     sides = extract(dataset, baseline), extract(dataset, candidate)
     if not is_paired(dataset):
         return sides
@@ -68,7 +68,7 @@ def _whole_pairs(every: Samples, kept: Samples, whole: npt.NDArray[np.bool_]) ->
 
 
 def extract(dataset: xr.Dataset, config: str) -> Samples:
-    """Reduce the timings of one configuration to samples; timings of failed runs are not used."""
+    """Return the samples of one configuration; timings of failed runs are not used."""
     status, latency = runs_of(dataset, "run_status", config), complete_timings(dataset, config)
     planned = (dataset["run_status"].values != RunStatus.MISSING).any(axis=1)
     seeds = seed_values(np.log(latency))
@@ -137,7 +137,7 @@ def what_varies(baseline: Samples, candidate: Samples) -> tuple[Samples, Samples
 
 
 def _geometric_mean(latency: Floats, mean_log: Floats) -> Floats:
-    """exp(mean log), but a lone timing as it was written, so that published ratios come out exactly."""
+    """Return the geometric mean of timings; a lone timing is not rounded, so published ratios stay exact."""
     known = ~np.isnan(latency)
     lone = np.count_nonzero(known, axis=(1, 2, 3)) == 1
     return np.where(lone, np.where(known, latency, 0.0).sum(axis=(1, 2, 3)), np.exp(mean_log))
@@ -179,7 +179,7 @@ def count_trials(dataset: xr.Dataset, config: str) -> Trials | None:
 
 
 def about_lost_trials(dataset: xr.Dataset, baseline: str, candidate: str) -> list[str]:
-    """Say where one side lost a larger share of its trials than the other."""
+    """Return a caveat if one side lost a larger share of its trials than the other."""
     sides = [count_trials(dataset, config) for config in (baseline, candidate)]
     known = [side for side in sides if side is not None and side.tried]
     if len(known) < 2:
@@ -209,7 +209,7 @@ _REASONS = {
 
 
 def about_throttling(dataset: xr.Dataset, baseline: str, candidate: str) -> list[str]:
-    """Say which share of each side's rounds the GPU was held back in, and by what."""
+    """Return a caveat if the GPU held its clock down in some rounds, with the reasons."""
     if "throttle_reasons" not in dataset:
         return []
     rounds = (runs_of(dataset, "throttle_reasons", name).ravel() for name in (baseline, candidate))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TextIO
 
 import pytest
 from example_sweep import swept
@@ -35,7 +34,7 @@ def sweep(empty_folder: Path) -> None:
 def toy(monkeypatch: pytest.MonkeyPatch) -> None:
     """Register a format that counts parts."""
 
-    def render(report: Report, stream: TextIO | None) -> str:
+    def render(report: Report) -> str:
         return f"{report.title}: {sum(len(section.page) for section in report.sections)} parts\n"
 
     counted = Format(name="toy", suffixes=(".toy",), function=render)

@@ -15,11 +15,10 @@ from abtune.commands.common.options import (
     chosen_shapes,
     ci_option,
     configuration_options,
-    margin_option,
+    percent_option,
     read_weights_option,
     rng_seed_option,
     shapes_option,
-    tolerance_option,
 )
 from abtune.commands.common.output import remark
 from abtune.commands.common.pages import Destination, default_dataset, report_options
@@ -82,8 +81,10 @@ Examples:
 @configuration_options("each of the others")
 @shapes_option
 @ci_option("Confidence of the intervals; tests use level 1 - confidence.")
-@margin_option("The smallest boost that matters: within it, shapes count as equivalent.")
-@tolerance_option("The largest slowdown that is acceptable: a shape that loses no more is not slower.")
+@percent_option("--margin", "2", "The smallest boost that matters: within it, shapes count as equivalent.")
+@percent_option(
+    "--tolerance", "5", "The largest slowdown that is acceptable: a shape that loses no more is not slower."
+)
 @rng_seed_option("Seed of the resampling. The same seed gives the same report, byte for byte.")
 @report_options
 @click.option("--why", is_flag=True, help="Give the reason of each verdict below the table.")

@@ -11,7 +11,7 @@ from abtune.commands.common.options import (
     boosts_option,
     ci_option,
     configuration_options,
-    margin_option,
+    percent_option,
     rng_seed_option,
 )
 from abtune.commands.common.pages import Destination, default_dataset, report_options
@@ -35,7 +35,7 @@ Examples:
     help="Simulated sweeps for each boost. [default: 2000; 200 where a method takes long]",
 )
 @ci_option("Confidence of the analysis.")
-@margin_option("The smallest boost that matters.")
+@percent_option("--margin", "2", "The smallest boost that matters.")
 @rng_seed_option("Seed of the simulation. The same seed gives the same numbers.")
 @report_options
 @choice_options

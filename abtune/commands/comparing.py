@@ -12,7 +12,7 @@ from abtune.commands.common.options import (
     DatasetSource,
     ci_option,
     configuration_options,
-    tolerance_option,
+    percent_option,
 )
 from abtune.commands.common.output import remark
 from abtune.commands.common.pages import Destination, report_options
@@ -33,7 +33,7 @@ Examples:
 @click.argument("second", metavar="B", type=DatasetSource())
 @configuration_options()
 @click.option("--config", metavar="NAME", help="Compare the latencies of this configuration instead.")
-@tolerance_option("The largest change that still counts as unchanged.")
+@percent_option("--tolerance", "5", "The largest change that still counts as unchanged.")
 @ci_option("Confidence of the intervals; tests use level 1 - confidence.")
 @report_options
 def compare(first: str, second: str, *, destination: Destination, **how: Any) -> None:
@@ -68,7 +68,7 @@ Examples:
 )
 @click.argument("datasets", metavar="FILE-OR-FOLDER...", nargs=-1, required=True, type=DatasetSource())
 @configuration_options()
-@tolerance_option("The largest change from first to last that still counts as unchanged.")
+@percent_option("--tolerance", "5", "The largest change from first to last that still counts as unchanged.")
 @ci_option("Confidence of the intervals; tests use level 1 - confidence.")
 @report_options
 def history(datasets: tuple[str, ...], *, destination: Destination, **how: Any) -> None:

@@ -14,7 +14,7 @@ from abtune.commands.common.options import (
     chosen_shapes,
     ci_option,
     configuration_options,
-    margin_option,
+    percent_option,
     rng_seed_option,
     shapes_option,
 )
@@ -51,7 +51,7 @@ Examples:
 @configuration_options()
 @shapes_option
 @ci_option("Confidence of the intervals; tests use level 1 - confidence.")
-@margin_option("The smallest boost that matters: within it, shapes count as equivalent.")
+@percent_option("--margin", "2", "The smallest boost that matters: within it, shapes count as equivalent.")
 @rng_seed_option("Seed of the resampling.")
 @click.option(
     "--beside",

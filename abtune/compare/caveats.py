@@ -152,7 +152,7 @@ def _about_correction(settings: Settings, shapes: int) -> Iterator[str]:
 
 
 def _about_skew(sides: tuple[Samples, Samples]) -> Iterator[str]:
-    """Yield that one side is skewed and the other is not, which the count of shapes does not bear."""
+    """Yield a caveat if one side is skewed and the other is not: counts of shapes are then overstated."""
     skews = [_skewness(side) for side in sides]
     mean = _mean_skewness(skews[1] - skews[0])
     if not mean:
@@ -166,7 +166,7 @@ def _about_skew(sides: tuple[Samples, Samples]) -> Iterator[str]:
 
 
 def _about_skew_of_pairs(sides: tuple[Samples, Samples]) -> Iterator[str]:
-    """Yield that the differences of pairs are skewed, for the same reason."""
+    """Yield a caveat if the differences of pairs are skewed: counts of shapes are then overstated."""
     mean = _mean_skewness(-_skewness(what_varies(*sides)[0]))
     if mean:
         side, claims = (sides[1], "faster or not slower") if mean > 0 else (sides[0], "slower")
@@ -279,7 +279,7 @@ def _about_rare(settings: Settings, fewest: int) -> Iterator[str]:
 
 
 def _about_neighbours(sides: tuple[Samples, Samples], settings: Settings) -> Iterator[str]:
-    """Yield that runs with neighbouring seeds are alike, as runs of one session or batch are."""
+    """Yield a caveat if runs with neighbouring seed numbers are alike, as in one session or batch."""
     series = np.concatenate([side.value for side in what_varies(*sides)])
     found = compare_neighbours(series, np.random.default_rng(settings.rng_seed))
     if found.p <= _ALIKE:

@@ -1,11 +1,11 @@
 """The conditions of a verdict on one shape. They are the verdict: nothing else decides.
 
-The probability of a false difference anywhere in an analysis is at most alpha, and so is that of a false
-equivalence (both together up to twice that: docs/statistics.md). A difference must therefore pass two tests,
-each corrected over the shapes. The permutation test is exact if both configurations have the same noise;
-Welch's t-test is good if they do not. The permutation test alone calls a false difference in 15-21 % of
-reports of 29 shapes at 10 + 10 seeds when the spreads differ by a factor of 4-20, and in 40-81 % at 5 + 10
-(analysis/permutation_alone.py). The interval must agree as well.
+The probability of any false difference in an analysis is at most alpha. The same holds for a false
+equivalence, and together they are at most twice that (docs/statistics.md). A difference must therefore pass
+two tests, each corrected over the shapes. The permutation test is exact if both configurations have the same
+noise; Welch's t-test is good if they do not. If the spreads differ by a factor of 4-20, the permutation test
+alone is too liberal. Then 15-21 % of reports of 29 shapes have a false difference at 10 + 10 seeds, and 40-81
+% at 5 + 10 (analysis/permutation_alone.py). The interval must agree as well.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 *These shapes*: the geometric mean boost over exactly the shapes at hand; its error comes from the seeds.
 *Shapes like these*: the same for a population that the shapes were drawn from; its error comes from the
-spread over shapes and from what their runs share, and is often two to three times larger. Beside them: what
-a single shape does to the mean, how often a run of the candidate wins, whether the shapes differ, and the
-time of a whole program.
+spread over shapes and from what their runs share, and is often two to three times larger. Beside them: the
+mean without each shape, how often a run of the candidate wins, and whether shapes differ. Last, the time of a
+whole program.
 """
 
 from __future__ import annotations
@@ -148,8 +148,8 @@ def _kept(best: Estimand) -> str:
 
 
 def _half_over_shapes(replicated: TwoSample, log_boost: Floats, level: float) -> float:
-    # What moves all shapes together, such as the sessions of a sweep, does not show in the spread over
-    # shapes, so the error that all shapes share is added.
+    # The spread over shapes does not show an error that all shapes share, such as that of a session. So the
+    # shared error is added.
     shapes = len(log_boost)
     if shapes < 2:
         return math.nan

@@ -1,10 +1,10 @@
 """Analyses of sweeps that added seeds until a shape was settled.
 
-Such a sweep records how many seeds each look had. The analysis goes through the looks again: at each, the
-shapes that were settled before keep the seeds that they had then, all shapes together are judged at the
-level that the look may spend, and what is settled stays settled. So the verdicts do not depend on when the
-analysis is made, and seeds that were added later to a settled shape do not unsettle it. The sweep also
-records which shapes a look dropped; such a shape keeps the verdict of that look.
+Such a sweep records how many seeds each look had. The analysis repeats the looks. At each look, settled
+shapes keep the seeds that they had when they were settled. All shapes are judged at the level of the look,
+and a settled shape stays settled. So the verdicts do not depend on when the analysis is made, nor on later
+seeds of a settled shape. The sweep also records which shapes a look dropped; such a shape keeps the verdict
+of that look.
 """
 
 from __future__ import annotations

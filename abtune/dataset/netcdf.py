@@ -86,8 +86,8 @@ def open_dataset(path_or_name: str | os.PathLike[str]) -> xr.Dataset:
 def save_dataset(dataset: xr.Dataset, path: str | os.PathLike[str]) -> None:
     """Write a dataset as compressed netCDF, whole or not at all.
 
-    The file is written under a temporary name beside its place, flushed to the disk and renamed, so a
-    crash or a full disk leaves whatever was there before.
+    The file is written under a temporary name, flushed to the disk and renamed. So a crash or a full disk
+    leaves the earlier file as it was.
 
     Raises
     ------

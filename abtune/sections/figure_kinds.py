@@ -1,7 +1,7 @@
 """The figures of an analysis by name: the only place that lists them.
 
-One more figure is a function from a dataset and its analysis, and maybe another dataset, to a matplotlib
-figure, and one entry of ``FIGURES``. ``abtune plot --kind`` and ``Analysis.plot`` offer every entry.
+To add a figure, write a function from a dataset and its analysis to a matplotlib figure, and add an entry to
+``FIGURES``. ``abtune plot --kind`` and ``Analysis.plot`` offer every entry.
 """
 
 from __future__ import annotations

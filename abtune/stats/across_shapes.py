@@ -20,9 +20,9 @@ from abtune.stats.two_sample import Floats, TwoSample
 def at_least(p: Floats, *, correlation: float, alpha: float) -> int:
     """Return a lower bound of the number of shapes whose null hypothesis is false.
 
-    ``p`` are one-sided p-values, each by itself; ``correlation`` is of the tests of two shapes. The bound
-    is the number of shapes minus the largest k whose k largest p-values Fisher's combination does not
-    reject (Goeman and Solari 2011, DOI 10.1214/11-STS356), with Brown's approximation for the correlation
+    ``p`` are one-sided p-values, each by itself; ``correlation`` is of the tests of two shapes. Fisher's test
+    combines the k largest p-values. The bound is the number of shapes minus the largest k that it does not
+    reject (Goeman and Solari 2011, DOI 10.1214/11-STS356). Brown's approximation accounts for the correlation
     (1975, DOI 10.2307/2529826).
     """
     known = np.where(np.isnan(p), 1.0, np.asarray(p, dtype=np.float64))

@@ -35,10 +35,10 @@ class PooledSpread:
 def spread_intervals(values: npt.ArrayLike, *, level: float) -> SpreadIntervals:
     """Return intervals of the standard deviations of samples that may be skewed but share their kurtosis.
 
-    The hull of the chi-square interval and Bonett's (DOI 10.1016/j.csda.2004.10.003), whose standard
-    error of the log variance is c sqrt((g - (n - 3)/n)/(n - 1)) with c = n/(n - z) and the mean kurtosis
-    g. Of nominal 95 % with six samples of 10 seeds it covers .976 for normal noise, .955 for gamma(2),
-    .936 for exponential.
+    They are the hull of the chi-square interval and Bonett's (DOI 10.1016/j.csda.2004.10.003). Bonett's
+    standard error of the log variance is c sqrt((g - (n - 3)/n)/(n - 1)), with c = n/(n - z) and the mean
+    kurtosis g. Of nominal 95 % with six samples of 10 seeds it covers .976 for normal noise, .955 for
+    gamma(2), .936 for exponential.
     """
     samples = ascending(values)
     n = sizes(samples)

@@ -9,7 +9,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy import fft
 
 from abtune.stats.estimates import StandardError, quantile
@@ -26,14 +25,13 @@ class MeanEstimate:
     freedom: int
 
 
-def cosine_mean(values: npt.ArrayLike) -> MeanEstimate:
+def cosine_mean(series: Floats) -> MeanEstimate:
     """Return the mean with a standard error that allows for dependence: equally weighted cosines (EWC).
 
     The long-run variance is the mean square of the first B cosine transforms. The mean over its error has
     Student's t with B = 0.4 n^(2/3) degrees of freedom (Lazarus et al. 2018, DOI
     10.1080/07350015.2018.1506926).
     """
-    series = as_series(values)
     n = series.shape[-1]
     freedom = cosine_freedom(n)
     cosines = fft.dct(residuals(series), norm="ortho")[..., 1 : freedom + 1]
@@ -41,9 +39,8 @@ def cosine_mean(values: npt.ArrayLike) -> MeanEstimate:
     return MeanEstimate(mean=series.mean(axis=-1), error=error, freedom=freedom)
 
 
-def independent_mean(values: npt.ArrayLike) -> MeanEstimate:
+def independent_mean(series: Floats) -> MeanEstimate:
     """Return the mean with the standard error s/sqrt(n) of independent values; see :func:`cosine_mean`."""
-    series = as_series(values)
     n = series.shape[-1]
     error = np.sqrt((residuals(series) ** 2).sum(axis=-1) / (n - 1) / n)
     return MeanEstimate(mean=series.mean(axis=-1), error=error, freedom=n - 1)
@@ -70,23 +67,12 @@ def mean_difference(first: MeanEstimate, second: MeanEstimate) -> StandardError:
     )
 
 
-def as_series(values: npt.ArrayLike) -> Floats:
-    """Return values as an array of series; ValueError unless each has two values or more, all finite."""
-    series = np.asarray(values, dtype=np.float64)
-    if not series.ndim or series.shape[-1] < 2:
-        raise ValueError("a series needs at least two values")
-    if not np.isfinite(series).all():
-        raise ValueError("a series includes a value that is not finite")
-    return series
-
-
-def autocorrelations(values: npt.ArrayLike) -> Floats:
+def autocorrelations(series: Floats) -> Floats:
     """Return the correlations of series, shape (..., n), at lags 0 to n - 1; NaN for a constant series."""
     from statsmodels.tsa.stattools import acf
 
-    series = residuals(as_series(values))
     with np.errstate(invalid="ignore"):  # a constant series has no variance
-        correlations: Floats = np.apply_along_axis(acf, -1, series, nlags=series.shape[-1] - 1)
+        correlations: Floats = np.apply_along_axis(acf, -1, residuals(series), nlags=series.shape[-1] - 1)
     return correlations
 
 

@@ -39,8 +39,8 @@ def seed_values(log_latency: npt.ArrayLike) -> SeedValues:
     """Return one value per winner, from shape (..., rounds, repeats): the mean of the medians of rounds.
 
     The median ignores spikes, which come from the rest of the machine. The measurement variance is the
-    variance between rounds over their number, or with one round that of a median, pi/2 sigma^2/m, with
-    sigma from the median absolute deviation; that one is too small rather than too large.
+    variance between rounds over their number. With one round it is that of a median, pi/2 sigma^2/m, with
+    sigma from the median absolute deviation; that is rather too small.
     """
     timings = np.asarray(log_latency, dtype=np.float64)
     by_round = _median(timings)

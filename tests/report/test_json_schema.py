@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 from compare_builders import make_candidates
+from json_schema import analysis_schema
 from running import Run
 
 import abtune
-from abtune.report.formats.json_schema import analysis_schema
 
 PUBLISHED = Path(__file__).parents[2] / "docs" / "analysis.schema.json"
 KINDS: dict[str, Any] = {"string": str, "boolean": bool, "null": type(None), "object": dict, "array": list}

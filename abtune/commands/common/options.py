@@ -160,16 +160,10 @@ def ci_option(meaning: str) -> Option:
     return click.option("--ci", "level", type=kind, default="95", show_default=True, help=meaning)
 
 
-def margin_option(meaning: str) -> Option:
-    """Make the option ``--margin``, which arrives as a fraction."""
-    kind = Percentage(0, 100, example="2")
-    return click.option("--margin", type=kind, default="2", show_default=True, help=meaning)
-
-
-def tolerance_option(meaning: str) -> Option:
-    """Make the option ``--tolerance``, which arrives as a fraction."""
-    kind = Percentage(0, 100, example="5")
-    return click.option("--tolerance", type=kind, default="5", show_default=True, help=meaning)
+def percent_option(name: str, default: str, meaning: str) -> Option:
+    """Make an option such as ``--margin``, whose percentage arrives as a fraction."""
+    kind = Percentage(0, 100, example=default)
+    return click.option(name, type=kind, default=default, show_default=True, help=meaning)
 
 
 def boosts_option(meaning: str) -> Option:

@@ -136,7 +136,7 @@ def choice_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def method_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add these, the Mann-Whitney test, and whether the margin has to be passed."""
+    """Add the options of :func:`choice_options`, ``--rank-test`` and ``--require-margin``."""
     return _gathering(command, {**_CHOICES, "rank_test": _RANK_TEST, "require_margin": _REQUIRE_MARGIN})
 
 

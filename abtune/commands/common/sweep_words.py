@@ -96,23 +96,20 @@ def power_words(plan: Plan, *, until_settled: bool) -> str:
     looks = looks_of(plan) if until_settled else (Look(seeds=seeds, alpha=ALPHA),)
     reachable = smallest_paired_p(seeds) if paired else smallest_p(seeds, seeds)
     needed = looks[-1].alpha / family  # by the first step of the Holm correction, at the last look
-    unit = "pair" if paired else "seed"
+    unit, each = ("pair", "") if paired else ("seed", " per configuration")
     lines = ["", *(shape.label for shape in plan.shapes), ""]
     if until_settled:
         shares = ", ".join(f"{100 * look.alpha:g} % after {look.seeds}" for look in looks)
-        lines.append(
-            f"The looks at the data share the {100 * ALPHA:g} % of allowed false alarms: "
-            f"{shares} {unit}s{'' if paired else ' per configuration'}."
-        )
         first = len(plan.restricted(seeds=plan.seeds[: looks[0].seeds]).runs)
-        lines.append(
+        lines += [
+            f"The looks at the data share the {100 * ALPHA:g} % of allowed false alarms: "
+            f"{shares} {unit}s{each}.",
             f"A shape whose p is above {PROMISING:.2f} at a look gets no more {unit}s: {first} to "
-            f"{len(plan.runs)} runs."
-        )
+            f"{len(plan.runs)} runs.",
+        ]
     level = "at the last look" if until_settled else f"at {100 * (1 - ALPHA):g} % confidence"
     lines += [
-        f"With {count(seeds, unit)}{'' if paired else ' per configuration'} the exact test reaches "
-        f"p = {reachable:.2g} at best.",
+        f"With {count(seeds, unit)}{each} the exact test reaches p = {reachable:.2g} at best.",
         f"The Holm correction over {count(family, 'shape')} needs p = {needed:.2g} or less {level}.",
     ]
     if reachable <= needed:

@@ -64,8 +64,8 @@ def read_state(store: Store) -> SweepState:
     for record in records:
         by_shape[record.shape].append(record)
     winners = log_latencies(records)
-    boosts = {shape: log_boost(winners, shape, configs) for shape in by_shape}
-    known = [boost for boost in boosts.values() if not math.isnan(boost)]
+    boosts = [log_boost(winners, shape, configs) for shape in by_shape]
+    known = [boost for boost in boosts if not math.isnan(boost)]
     searches = store.trials_in_progress()
     # A look of a sequential design plans the shapes that go on; the runs of the others are over.
     keys = {run_key(*cell) for cell in itertools.product(plan.shapes, configs, plan.seeds)}
@@ -81,18 +81,20 @@ def read_state(store: Store) -> SweepState:
         seconds_left=_seconds_left(store, planned * trials, records, searches),
         boost=math.expm1(statistics.mean(known)) if known else math.nan,
         compared=len(known),
-        shapes=tuple(
-            ShapeState(
-                shape=shape,
-                finished=tuple(sum(record.config == config for record in of_shape) for config in configs),
-                failed=sum(record.status is RunStatus.FAILED for record in of_shape),
-                best=tuple(
-                    math.exp(min(winners.get((shape, config), ()), default=math.nan)) for config in configs
-                ),
-                boost=math.expm1(boosts[shape]),
-            )
-            for shape, of_shape in by_shape.items()
-        ),
+        shapes=tuple(_shape_state(shape, of_shape, winners, configs) for shape, of_shape in by_shape.items()),
+    )
+
+
+def _shape_state(
+    shape: str, records: Sequence[RunRecord], winners: Winners, configs: Sequence[str]
+) -> ShapeState:
+    best = (min(winners.get((shape, config), ()), default=math.nan) for config in configs)
+    return ShapeState(
+        shape=shape,
+        finished=tuple(sum(record.config == config for record in records) for config in configs),
+        failed=sum(record.status is RunStatus.FAILED for record in records),
+        best=tuple(map(math.exp, best)),
+        boost=math.expm1(log_boost(winners, shape, configs)),
     )
 
 

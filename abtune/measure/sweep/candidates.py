@@ -1,7 +1,7 @@
 """Candidates built and timed in chunks, and the check of the machine by a few small kernels.
 
-A compiler that is gone, a full disk or a lost device fails every run in seconds, and a failed run is not
-tried again. So before a sweep keeps such failures it makes sure that the machine did not cause them.
+A missing compiler, a full disk or a lost device fails every run within seconds. A failed run is not tried
+again. So a sweep checks the machine before it keeps such failures.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A fork server: a process that has imported one module and done nothing else; children are its copies.
 
-So neither a thread nor a CUDA context is forked. The fork server of the standard library imports the caller's
-main module in every child, so every script that sweeps would need a guard.
+So neither a thread nor a CUDA context is forked. The fork server of the standard library imports the main
+module in every child. Every script that sweeps would then need a guard.
 """
 
 from __future__ import annotations

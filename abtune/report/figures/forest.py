@@ -1,7 +1,7 @@
 """The forest plot: the overall boosts as diamonds, then one row per shape with its boost and interval.
 
-Verdicts differ in colour (of Okabe and Ito's palette) and in the shape of the marker, so that the figure can
-be read in grey and by the colour-blind. Every number stands beside its drawing, in the digits of the report.
+Verdicts differ in colour (Okabe and Ito's palette) and in marker, so the figure can be read in grey. Every
+number stands beside its drawing, in the digits of the report.
 """
 
 from __future__ import annotations

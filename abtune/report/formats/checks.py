@@ -1,13 +1,13 @@
 """Verdicts for machines that run checks: JUnit XML, and annotations of GitHub Actions.
 
-A shape that is shown to be slower is a failure, and one that could not be judged is an error, whatever
-``--fail-on`` says. What is not settled is skipped: it is neither a success nor a failure.
+A shape that is shown to be slower is a failure. One that could not be judged is an error. ``--fail-on`` does
+not matter. What is not settled is skipped: it is neither a success nor a failure.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TextIO
+from typing import Any
 from xml.etree import ElementTree
 
 from abtune.compare.results import Verdict
@@ -19,7 +19,7 @@ _OUTCOMES = {Verdict.REGRESSED: "failure", Verdict.INVALID: "error", Verdict.INC
 _LEVELS = {Verdict.REGRESSED: "error", Verdict.INVALID: "warning"}
 
 
-def render_junit(report: Report, stream: TextIO | None = None) -> str:  # noqa: ARG001 - the same for every stream
+def render_junit(report: Report) -> str:
     """Return a test case for each shape as JUnit XML; the class is the kind of workload.
 
     The name of the candidate stands before it if there are several.
@@ -44,7 +44,7 @@ def render_junit(report: Report, stream: TextIO | None = None) -> str:  # noqa: 
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(suite, encoding="unicode")}\n'
 
 
-def render_github(report: Report, stream: TextIO | None = None) -> str:  # noqa: ARG001 - the same for every stream
+def render_github(report: Report) -> str:
     """Return the sentence as a notice, an error for each regression, a warning for each invalid shape."""
     rows = rows_of(report, "GitHub's format", needs="reason")
     sentences = [section.sentence for section in report.sections if not section.unasked]

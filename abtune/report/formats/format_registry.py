@@ -1,7 +1,7 @@
 """The formats that every command offers: one line each.
 
-A format turns a report into text. Its module is imported when the format is first used, so that a table
-needs neither the template engine of HTML nor anything else that only another format needs.
+A format turns a report into text. Its module is imported on first use, so a table does not load the template
+engine of HTML.
 """
 
 from __future__ import annotations
@@ -22,11 +22,13 @@ class Format:
 
     name: str  # its name for `--format`
     suffixes: tuple[str, ...]  # endings of file names that choose it, in lower case
-    function: Function  # from a report, and the stream that will show it or None for a file, to text
+    function: Function  # from a report to text
+    fits_stream: bool = False  # whether the function also takes the stream that will show it, None for a file
 
     def render(self, report: Report, stream: TextIO | None) -> str:
         """Return the text of a report."""
-        text: str = load(self.function)(report, stream)
+        more = (stream,) if self.fits_stream else ()
+        text: str = load(self.function)(report, *more)
         return text
 
 
@@ -37,7 +39,7 @@ _HOME = "abtune.report.formats"
 FORMATS = {
     form.name: form
     for form in (
-        Format(name="table", suffixes=(".txt",), function=f"{_HOME}.terminal:render"),
+        Format(name="table", suffixes=(".txt",), function=f"{_HOME}.terminal:render", fits_stream=True),
         Format(name="markdown", suffixes=(".md",), function=f"{_HOME}.markdown:render"),
         Format(name="html", suffixes=(".html", ".htm"), function=f"{_HOME}.html:render"),
         Format(name="json", suffixes=(".json",), function=f"{_HOME}.machine:render_json"),

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
-from typing import Any, TextIO, TypeAlias
+from typing import Any, TypeAlias
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -59,7 +59,7 @@ class Contents:
 Element: TypeAlias = Part | Block | Contents
 
 
-def render(report: Report, stream: TextIO | None = None) -> str:  # noqa: ARG001 - the same for every stream
+def render(report: Report) -> str:
     """Return a report as an HTML document; the same for the same report, byte for byte."""
     environment = Environment(
         autoescape=True,

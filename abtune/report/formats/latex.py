@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import TextIO
 
 from abtune.report.page import SHAPE, Bullets, Cell, Column, Grid, Heading, Part, Prose, Report, Tally
 from abtune.text import NOTHING, printable
@@ -20,7 +19,7 @@ _SPECIAL |= {character: f"{{{character}}}" for character in "[*"}  # options of 
 _MINUS = re.compile(r"(?<![\w-])-(?=\d)")
 
 
-def render(report: Report, stream: TextIO | None = None) -> str:  # noqa: ARG001 - the same for every stream
+def render(report: Report) -> str:
     """Return a report as LaTeX; ends with a newline."""
     blocks = [r"% \usepackage{booktabs,graphicx}"]
     for section in report.sections:

@@ -13,7 +13,7 @@ import json
 import math
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, TextIO
+from typing import Any
 
 from abtune.errors import InputError
 from abtune.report.page import Report
@@ -21,7 +21,7 @@ from abtune.text import listed, printable
 from abtune.version import __version__
 
 
-def render_json(report: Report, stream: TextIO | None = None) -> str:  # noqa: ARG001 - the same for every stream
+def render_json(report: Report) -> str:
     """Return the results of all sections as a JSON object."""
     document: dict[str, Any] = {"abtune_version": __version__}
     for section in report.sections:
@@ -31,7 +31,7 @@ def render_json(report: Report, stream: TextIO | None = None) -> str:  # noqa: A
     return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def render_csv(report: Report, stream: TextIO | None = None) -> str:  # noqa: ARG001 - the same for every stream
+def render_csv(report: Report) -> str:
     """Return the rows of a report as CSV; sentences of one cell are joined by semicolons."""
     records = [{name: _cell(value) for name, value in row.items()} for row in rows_of(report, "CSV")]
     text = io.StringIO()
@@ -55,7 +55,7 @@ def rows_of(report: Report, form: str, *, needs: str = "shape") -> list[Mapping[
     return [record for records in rows for record in records]
 
 
-def render_sentence(report: Report, stream: TextIO | None = None) -> str:  # noqa: ARG001 - the same for every stream
+def render_sentence(report: Report) -> str:
     """Return the result of a report in one or two sentences."""
     sentences = [section.sentence for section in report.sections if section.sentence]
     if not sentences:

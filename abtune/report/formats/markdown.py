@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TextIO
 
 from abtune.report.formats.characters import axis_text, draw_dots, draw_interval, legend
 from abtune.report.page import (
@@ -32,7 +31,7 @@ _STRONG = {"improved", "regressed", "invalid", "overall"}
 _PLOT, _DRAWING = 80, 24
 
 
-def render(report: Report, stream: TextIO | None = None) -> str:  # noqa: ARG001 - the same for every stream
+def render(report: Report) -> str:
     """Return a report as markdown; ends with a newline."""
     blocks = [block for section in report.sections for block in _blocks(section.page)]
     return "\n\n".join(blocks) + "\n"

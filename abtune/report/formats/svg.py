@@ -1,8 +1,8 @@
 """Small drawings for a page of HTML: intervals on a scale, samples as dots.
 
 A drawing is a value: paths and words with their coordinates, which the template of the page writes as SVG.
-The style sheet colours them. Verdicts differ in the shape of the marker as well, and every drawing has a text
-for those who do not see it.
+The style sheet colours them. Verdicts differ in the marker as well. Every drawing has a text for screen
+readers.
 """
 
 from __future__ import annotations

@@ -177,6 +177,18 @@ def _calibrate(
     )
     none, *some = [simulation.run(boost, rng) for boost in (0.0, *boosts)]
     halves = [] if settings.difference_test.across_shapes or settings.paired else sides
+    simulated = tuple(
+        Simulated(
+            shape=labels[at],
+            n_baseline=int(sides[0].n[at]),
+            n_candidate=int(sides[1].n[at]),
+            coverage=float(none.covered[row]),
+            false_alarm=float(none.alone[row]),
+            equivalent=float(none.equivalent[row]),
+            power=tuple(float(run.called[row]) for run in some),
+        )
+        for row, at in enumerate(usable.tolist())
+    )
     return Calibration(
         settings=settings,
         replications=replications,
@@ -185,18 +197,7 @@ def _calibrate(
         correction=settings.procedure.words,
         boosts=boosts,
         resplits=tuple(row for side in halves for row in resplit(side, labels, settings, rng=rng)),
-        simulated=tuple(
-            Simulated(
-                shape=labels[at],
-                n_baseline=int(sides[0].n[at]),
-                n_candidate=int(sides[1].n[at]),
-                coverage=float(none.covered[row]),
-                false_alarm=float(none.alone[row]),
-                equivalent=float(none.equivalent[row]),
-                power=tuple(float(run.called[row]) for run in some),
-            )
-            for row, at in enumerate(usable.tolist())
-        ),
+        simulated=simulated,
         any_false_alarm=none.any_called,
         error=math.sqrt(0.05 * 0.95 / replications),
     )

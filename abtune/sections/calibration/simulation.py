@@ -1,8 +1,7 @@
 """Simulated sweeps with the noise of a dataset, judged as an analysis judges.
 
-The distribution of each side is taken to be that of its seeds around their mean, smoothed, because ten points
-in themselves look more skewed and lumpy than what they were drawn from. Failure modes absent from the sample
-are absent from the simulation.
+Values are drawn from the seeds of each side around their mean, smoothed, because ten points look more skewed
+and uneven than their distribution. A failure mode that no seed has is missing from the simulation.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ class Pool:
         return drawn
 
     def typical(self, estimand: Estimand) -> float:
-        """Return the log of what the estimand is of."""
+        """Return the log of the quantity that the estimand compares: a mean, a median or an expected best."""
         if estimand is Estimand.GEOMETRIC_MEAN:
             return 0.0
         if (k := estimand.searches) > 1:

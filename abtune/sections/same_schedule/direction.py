@@ -24,9 +24,9 @@ class Direction:
     origin: str  # the configuration whose searches found the schedules
     schedules: int  # distinct schedules, also those that do not fit
     fitting: int  # distinct schedules that both configurations can build, as different kernels
-    does_not_fit: int  # distinct schedules that the other configuration refuses,
-    failed: int  # fails to build or time,
-    same: int  # or builds as the same kernel
+    does_not_fit: int  # distinct schedules that the other configuration refuses
+    failed: int  # distinct schedules that it cannot build or time
+    same: int  # distinct schedules that it builds as the same kernel
     effect: float  # mean boost of the candidate on fitting schedules, with Student's t over schedules
     low: float
     high: float

@@ -1,9 +1,8 @@
 """The same schedules under both configurations: the effect of the code, apart from the luck of the search.
 
-A winner was selected under its own configuration. Schedules that the baseline's searches selected are biased
-against the candidate, and those of the candidate's searches for it. Both directions are reported, never
-their mean: a gain that shows even on the baseline's schedules is strong evidence, and so is a loss that
-shows even on the candidate's.
+A winner was selected under its own configuration. So schedules of the baseline's searches are biased against
+the candidate, and those of the candidate's searches are biased for it. Both directions are reported, never
+their mean. A gain on the baseline's schedules is strong evidence, and so is a loss on the candidate's.
 """
 
 from __future__ import annotations
@@ -150,7 +149,7 @@ def effects(side: Transfers, index: int) -> Floats:
 def _readings(
     directions: Sequence[Sequence[Direction]], sides: Sequence[Transfers], analysis: Analysis
 ) -> list[Reading]:
-    """Return what each shape may be said to be; the list as a whole errs with probability alpha at most."""
+    """Return a reading for each shape; the probability that any is false is at most alpha."""
     alpha, tolerance = analysis.settings.alpha, analysis.settings.tolerance
     faster = holm([row.p_faster for row in directions[0]])
     slower = holm([row.p_slower for row in directions[1]])
@@ -175,7 +174,7 @@ def _readings(
 
 
 def _unfitting(one: Direction, two: Direction) -> Reading:
-    """Return what a shape is of which no schedule gives two kernels."""
+    """Return the reading of a shape where no schedule gives two different kernels."""
     if one.does_not_fit + two.does_not_fit:
         return Reading.NOTHING_FITS
     return Reading.SAME_KERNEL if one.same + two.same else Reading.OPEN

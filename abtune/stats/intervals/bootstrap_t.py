@@ -190,10 +190,10 @@ def resample_tails(samples: TwoSample, *, level: float, rng: np.random.Generator
 def simultaneous(samples: TwoSample, tails: Tails, *, level: float) -> Interval:
     """Return intervals that cover the differences of all shapes at once.
 
-    The critical value c is the quantile of the largest abs(t) over the shapes, which stays below c with
+    The critical value c is a quantile of the largest abs(t) over the shapes. It stays below c with
     probability prod_i F_i(c) if resamples are independent (Romano and Wolf 2005, DOI
-    10.1198/016214504000000539). Positive correlation, as in shared sessions, makes them too wide. Shapes
-    with fewer than five seeds on either side have Student's t at their share of the level.
+    10.1198/016214504000000539). Positive correlation, as in shared sessions, makes them too wide. Shapes with
+    fewer than five seeds on either side have Student's t at their share of the level.
     """
     estimate = standard_error(samples)
     known = max(int(np.count_nonzero(~np.isnan(estimate.error))), 1)

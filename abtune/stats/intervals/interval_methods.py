@@ -35,8 +35,8 @@ class Method:
 
     name: str  # as the command line takes it
     words: str  # what it is, for reports
-    # simulated coverage of nominal 95 % at 5, 10 and 20 seeds per side, or pairs, mean over six kinds of
-    # noise that both sides share; NaN where the estimand takes more seeds.
+    # simulated coverage of nominal 95 % at 5, 10 and 20 seeds per side, or pairs: the mean over six kinds of
+    # noise, the same on both sides. NaN where the estimand takes more seeds.
     # ``analysis/calibrate_methods.py`` makes these numbers
     coverage: tuple[float, float, float]
     function: Function  # takes a TwoSample and the keyword ``level``; also ``rng`` if the method resamples

@@ -1,6 +1,6 @@
 """The bootstrap distribution of a difference of means, computed instead of sampled.
 
-A replicate of a mean is a sum of independent draws, so its distribution is a convolution power, which the
+A replicate of a mean is a sum of independent draws. Its distribution is a convolution power, which the
 Fourier transform gives. There is no resampling noise.
 """
 

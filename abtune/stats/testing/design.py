@@ -3,9 +3,9 @@
 Plans are for Welch's test with conservative degrees of freedom, at the levels that the permutation test can
 attain. The correction enters as the level of the first step of Holm's procedure.
 
-The levels of the looks add up to the family-wise level (Bonferroni). Without that, looks after 5, 10 and 20
-seeds that stop at the first difference make a false claim in 11 instead of 5 % of sweeps. The numbers of
-seeds are fixed, and p-values of dropped shapes count as 1, so Holm's procedure stays valid.
+The levels of the looks add up to the family-wise level (Bonferroni). Otherwise looks after 5, 10 and 20 seeds
+make a false claim in 11 instead of 5 % of sweeps. The numbers of seeds are fixed, and p-values of dropped
+shapes count as 1, so Holm's procedure stays valid.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ _WEIGHTS = np.outer(_SHARE_WEIGHTS, _SIZE_WEIGHTS) / 4
 class WelchPower:
     """Welch's test of a design: its standard error, its critical values, and its power at any effect.
 
-    The test rejects if abs(Z + delta) > c(b) sqrt(k(b) x): Z is normal, x is chi-square with n1 + n2 - 2
-    degrees of freedom, b, the share of the first side in x, is beta, c is the critical value, and k(b) x
-    is the squared standard error over its expectation. Gauss-Legendre quadrature over b and x is right to
-    1e-3.
+    The test rejects if abs(Z + delta) > c(b) sqrt(k(b) x), with a normal Z. x has a chi-square distribution
+    with n1 + n2 - 2 degrees of freedom. The share b of the first side in x has a beta distribution. c is the
+    critical value, and k(b) x is the squared standard error over its expectation. Gauss-Legendre quadrature
+    over b and x is right to 1e-3.
     """
 
     __slots__ = ("_reach", "critical", "error")

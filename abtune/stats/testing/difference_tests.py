@@ -23,8 +23,8 @@ class DifferenceTest:
 
     name: str  # as the command line takes it
     words: str  # what it is, for reports
-    # takes a TwoSample, and the keyword ``rng`` if the test counts splits, which may be too many to
-    # count, or resamples. Returns p-values, shape (shapes,)
+    # takes a TwoSample, and the keyword ``rng`` if the test counts splits or resamples. Returns p-values,
+    # shape (shapes,)
     function: Function
     # takes a TwoSample and returns the StandardError that the test of equivalence beside it uses. If the
     # test resamples: takes ``rng``, too, and returns a OneSided

@@ -49,8 +49,8 @@ def moderated_test(samples: TwoSample) -> Floats:
 def difference_p(estimate: StandardError, one_split: Floats) -> Floats:
     """Return the two-sided p of no difference, never zero, from an estimate and its standard error.
 
-    Where nothing varies, two equal constants have p = 1, and two different ones the smallest p of the
-    permutation test, by ``one_split`` of :func:`split_share`.
+    Where nothing varies, equal constants have p = 1. Different ones have the smallest p of the permutation
+    test, by ``one_split`` of :func:`split_share`.
     """
     varies = estimate.error > 0
     t = -np.abs(estimate.difference) / np.where(varies, estimate.error, 1.0)
