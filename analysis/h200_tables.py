@@ -132,14 +132,14 @@ def published_boosts() -> dict[str, float]:
     return {row.shape: row.boost for row in published.comparisons}
 
 
-def rounded(value: float) -> float:
-    """Return percent with one decimal, without a negative zero."""
-    return round(100 * value, 1) + 0.0
+def rounded(value: float, decimals: int = 1) -> float:
+    """Return rounded percent, without a negative zero."""
+    return round(100 * value, decimals) + 0.0
 
 
-def percent(value: float) -> str:
+def percent(value: float, decimals: int = 1) -> str:
     """Write a boost as the reports do."""
-    return f"{rounded(value):+.1f} %"
+    return f"{rounded(value, decimals):+.{decimals}f} %"
 
 
 def span(row: abtune.Comparison) -> str:

@@ -187,6 +187,16 @@ def test_every_reading_occurs() -> None:
     ]
 
 
+def test_the_same_kernels_are_said_in_one_sentence() -> None:
+    """Without two different kernels there is no table of effects."""
+    found = described([[SAME] * 3], [[SAME] * 3])
+    page = list(same_schedule_page(found))
+    (said, _) = (part.text for part in page if isinstance(part, Prose))
+    assert said == f"{found.candidate} and {found.baseline} build the same kernels from the same schedules."
+    assert not any(isinstance(part, Grid) for part in page)
+    assert any(isinstance(part, Grid) for part in same_schedule_page(described([[SAME] * 3], [[FIT] * 3])))
+
+
 def test_only_evidence_against_the_bias_counts() -> None:
     """A gain on the candidate's own schedules, or a loss on the baseline's, settles nothing."""
     gain, loss = [0.20, 0.21, 0.19], [-0.20, -0.21, -0.19]

@@ -83,6 +83,11 @@ class SameSchedule:
     contains: bool  # whether the candidate's design space contains the baseline's
     caveats: tuple[str, ...]  # what these numbers cannot say
 
+    @property
+    def one_kernel(self) -> bool:
+        """Whether every schedule gives one kernel under both configurations."""
+        return all(row.reading is Reading.SAME_KERNEL for row in self.shapes)
+
 
 def describe_same_schedule(dataset: xr.Dataset, analysis: Analysis) -> SameSchedule:
     """Return what the same schedules say, shape by shape and over all shapes."""

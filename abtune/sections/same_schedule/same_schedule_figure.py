@@ -66,6 +66,8 @@ def draw_same_schedule(dataset: xr.Dataset, found: SameSchedule) -> Figure:
 
 def _title(found: SameSchedule, shared: str) -> str:
     words = f"{found.candidate} against {found.baseline}: {count(len(found.shapes), 'shape')}"
+    if found.one_kernel:
+        words += ", the same kernels"
     said = printable(f"{words}; {shared}" if shared else words)
     return plain("\n".join(textwrap.wrap(said, _TITLE, break_on_hyphens=False)))
 

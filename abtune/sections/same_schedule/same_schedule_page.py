@@ -64,6 +64,8 @@ def _record(row: ShapeEffect) -> dict[str, object]:
 
 def summarise(found: SameSchedule) -> str:
     """Return in how many shapes the code is faster, and slower, each shown against the bias."""
+    if found.one_kernel:
+        return f"{found.candidate} and {found.baseline} build the same kernels from the same schedules."
     faster, slower = found.claims
     gain = f"at least {faster.at_least} of {faster.of} shapes gain" if faster.at_least else "no shape gains"
     loss = f"At least {slower.at_least} of {slower.of} lose" if slower.at_least else "None loses"
@@ -83,6 +85,8 @@ def same_schedule_page(found: SameSchedule) -> Iterator[Part]:
         "luck of the search is the same on both sides, so what differs is the code.",
         remark=True,
     )
+    if found.one_kernel:
+        return
     yield _directions(found)
     yield Prose(
         f"Schedules of {baseline} were chosen without {candidate}: they are biased against it. Those of "
