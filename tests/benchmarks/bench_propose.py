@@ -91,7 +91,7 @@ def compare(first: Way, second: Way, shape: str, iterations: int) -> None:
 
 
 def main() -> None:
-    """Compare early refusal with stock, then threads and allocators with early refusal alone."""
+    """Compare early refusal with stock, then threads with early refusal, and allocators with both."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -103,7 +103,8 @@ def main() -> None:
     early = Way()
     pairs = [(Way(stock=True), early)]
     pairs += [(early, Way(threads=threads)) for threads in options.threads]
-    pairs += [(early, Way(library=library)) for library in options.libraries]
+    for library in options.libraries:
+        pairs += [(early, Way(library=library)), (Way(stock=True), Way(library=library))]
     for shape in options.shapes:
         for first, second in pairs:
             compare(first, second, shape, options.iterations)

@@ -29,7 +29,7 @@ _TYPICAL: Mapping[str, tuple[float, float, float]] = MappingProxyType(
 )
 
 
-# Random schedules a second that such a core samples (``TargetFacts.rate``), on hosts of an H200 and on two cores.
+# Random schedules a second that such a core samples (``TargetFacts.rate``), beside an H200 and on two cores.
 _TYPICAL_RATE: Mapping[str, float] = MappingProxyType({"cuda": 15.5, "llvm": 320.0})
 
 
