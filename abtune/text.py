@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 import statistics
 from collections.abc import Iterable
 from decimal import Decimal
@@ -153,6 +154,11 @@ def one_line(text: str) -> str:
     line = " ".join(part.strip() for part in text.splitlines())
     line = re.sub(rf"\S{{{_LONGEST_WORD + 1},}}", lambda word: f"{word[0][:80]}...{word[0][-40:]}", line)
     return printable(line if len(line) <= 2000 else f"{line[:1200]} ... {line[-600:]}")
+
+
+def shell_path(path: object) -> str:
+    """Return a path as a word of a command for a shell, which never looks like an option."""
+    return shlex.quote(f"./{path}" if str(path).startswith("-") else str(path))
 
 
 def shortened(value: object, most: int = 40) -> str:
