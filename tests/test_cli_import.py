@@ -416,3 +416,20 @@ def test_a_speedup_alone_is_no_time(empty_folder: Path, run: Run, text: str) -> 
     Path("w").write_text(f"{text}\n", encoding="utf-8")
     said = run("import", "w", "--out", "w.nc").err
     assert "a speedup alone says no times; give both sides a column: | Shape | old (ms) | new (ms) |" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--", "-x.csv"], "abtune import timings ./-x.csv --columns"),
+        (["-x.csv"], "No such option '-x'. If it is a file, write ./-x.csv"),
+        (["./t.csv"], "sed 's/  */,/g' t.csv > t-commas.csv"),  # not > t.csv, which would empty it
+    ],
+)
+def test_commands_in_errors_can_be_typed(
+    empty_folder: Path, run: Run, arguments: list[str], said: str
+) -> None:
+    """A file whose name looks like an option stands as a path, and no command destroys its input."""
+    Path("-x.csv").write_text("kernel,flavor,foo\na,b,1\n", encoding="utf-8")
+    Path("t.csv").write_text("shape old_ms new_ms\na 1 2\n", encoding="utf-8")
+    assert said in run("import", "--out", "x.nc", *arguments).err

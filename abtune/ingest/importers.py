@@ -28,7 +28,7 @@ from abtune.ingest.texts import (
     read_beginning,
 )
 from abtune.ingest.units import PER_SECOND
-from abtune.text import listed, printable
+from abtune.text import listed, printable, shell_path
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -149,8 +149,8 @@ def _hint_of_table(path: Path, heading: str) -> str:
     """Return what to do with a file that may be a table with this heading."""
     words = heading.split()
     if len(words) > 2 and words[0].casefold() in SHAPES and not set(heading) & set(",;\t|"):
-        commas = shlex.join(["sed", "s/  */,/g", str(path)])
-        return f"if blanks separate its columns: {commas} > {shlex.quote(f'{path.stem}.csv')}"
+        commas = f"sed 's/  */,/g' {shell_path(path)} > {shell_path(f'{path.stem}-commas.csv')}"
+        return f"if blanks separate its columns: {commas}"
     columns = [cell.strip(' "') for cell in heading.split(delimiter_of(heading))]
     if len(columns) < 2 or heading[:1] in {"{", "[", "|"}:
         return ""

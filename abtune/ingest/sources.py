@@ -11,7 +11,6 @@ import glob
 import hashlib
 import os
 import re
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from pathlib import Path
 from abtune.errors import DatasetError, InputError, unknown_name
 from abtune.files import followed
 from abtune.ingest.texts import read_text
+from abtune.text import shell_path
 
 FIELDS = ("config", "shape", "seed")
 _WORDS = re.compile(r"(\{\w*\}|\*|\?)", re.ASCII)
@@ -51,12 +51,12 @@ def recorded_path(path: Path) -> str:
 
 def import_command(path: Path, options: str) -> str:
     """Return the command that imports a file with these options, for a shell."""
-    return f"abtune import {shlex.quote(str(path))} {options} --out {shlex.quote(f'{path.stem}.nc')}"
+    return f"abtune import {shell_path(path)} {options} --out {shell_path(f'{path.stem}.nc')}"
 
 
 def run_command(path: Path, below: str = "") -> str:
     """Return the command that imports a file, or those below a folder, as runs of some configuration."""
-    return f"abtune import --run NAME={shlex.quote(f'{path}{below}')} --out {shlex.quote(f'{path.stem}.nc')}"
+    return f"abtune import --run NAME={shell_path(f'{path}{below}')} --out {shell_path(f'{path.stem}.nc')}"
 
 
 def find_sources(specs: Iterable[str]) -> tuple[Source, ...]:
