@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import glob
 import hashlib
+import math
 import os
 import re
 from collections import Counter
@@ -22,6 +23,19 @@ from abtune.ingest.texts import read_text
 from abtune.text import shell_path
 
 FIELDS = ("config", "shape", "seed")
+# Words in names of configurations that the others are compared with.
+_BASELINES = {
+    "base",
+    "baseline",
+    "mainline",
+    "main",
+    "master",
+    "before",
+    "old",
+    "ref",
+    "reference",
+    "control",
+}
 _WORDS = re.compile(r"(\{\w*\}|\*|\?)", re.ASCII)
 
 
@@ -160,7 +174,7 @@ class Contents:
 
 
 def find_matching(pattern: str) -> tuple[Source, ...]:
-    """Return the sources whose paths match a pattern, with what their paths say of them."""
+    """Return the sources whose paths match a pattern; first those of what a name calls the baseline."""
     words = _WORDS.split(pattern)
     fields = [word[1:-1] for word in words if word.startswith("{") and _WORDS.fullmatch(word)]
     _check_fields(pattern, fields)
@@ -170,7 +184,14 @@ def find_matching(pattern: str) -> tuple[Source, ...]:
     if not sources:
         raise InputError(f"no file or folder matches --pattern {pattern!r}")
     check_once(source.path for source in sources)
-    return sources
+    baseline = min((source.config for source in sources), key=_beside_baseline)
+    return tuple(sorted(sources, key=lambda source: source.config != baseline))
+
+
+def _beside_baseline(name: str) -> float:
+    """Return how many words a name has, one of which calls it the baseline; infinite if none does."""
+    words = set(re.findall(r"[^\W\d_]+", name.casefold()))
+    return math.inf if words.isdisjoint(_BASELINES) else len(words)
 
 
 def _check_fields(pattern: str, fields: list[str]) -> None:
