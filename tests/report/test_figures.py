@@ -216,6 +216,21 @@ def test_shapes_without_numbers_have_a_row() -> None:
     assert not lines_at(axis, next(row.y for row in forest_rows(analysis) if row.shape))
 
 
+def test_a_figure_of_many_shapes_fits_a_page() -> None:
+    """Of more than 40 shapes the largest and the least boosts are drawn, and a row says what is left out."""
+    boosts = [*np.linspace(0.5, -0.5, 99), NAN]
+    shapes = [
+        make_comparison(f"s{at}", boost=boost, verdict=Verdict.INVALID if at > 98 else Verdict.IMPROVED)
+        for at, boost in enumerate(boosts)
+    ]
+    rows = [row for row in forest_rows(make_analysis(*shapes)) if row.shape or "between" in row.label]
+    drawn = [*range(20), None, *range(79, 99)]
+    assert [row.shape for row in rows] == ["" if at is None else f"s{at}" for at in drawn]
+    assert " ".join(rows[20].label.split()) == "60 shapes between, not drawn: 59 improved, 1 invalid"
+    assert draw_forest(make_analysis(*shapes)).get_size_inches()[1] < 11
+    assert len([row for row in forest_rows(make_analysis(*shapes[:40])) if row.shape]) == 40
+
+
 @pytest.mark.parametrize("number", [1, 3, 29, 100])
 def test_height_grows_with_the_shapes(number: int) -> None:
     """There is as much room for a row however many there are."""
