@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import textwrap
 from collections import Counter
 from collections.abc import Sequence
@@ -17,6 +16,7 @@ from abtune.report.columns import (
     report_decimals,
     shape_interval,
 )
+from abtune.report.figures.figure import MOST, extremes
 from abtune.report.scale import Interval
 from abtune.report.summary import group_by_workload, group_heading
 from abtune.report.text.labels import fit_labels
@@ -25,7 +25,6 @@ from abtune.text import count, plain_percent, printable
 _LABEL = 44  # characters of a line
 _LINE = 0.75  # rows that a further line of a label takes
 _BETWEEN = 0.4  # rows between groups
-_MOST = 40  # shapes in a figure, which a page holds; of more, those with the middle boosts are left out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,9 +83,9 @@ def _groups(analysis: Analysis) -> list[list[Row]]:
     numbers = boost_texts(drawn, level=analysis.level, decimals=report_decimals(analysis))
     groups = []
     for workload, members in group_by_workload(comparisons).items():
-        members.sort(key=lambda member: -drawn[member].value if drawn[member].value > -1 else 1)  # NaN last
         heading = printable(group_heading(workload, len(members)))
-        shown, left_out = _ends(members, drawn, max(2, _MOST * len(members) // len(comparisons)))
+        share = MOST * len(members) // max(MOST, len(comparisons))
+        shown = [members[at] for at in extremes([drawn[member].value for member in members], max(2, share))]
         labels = fit_labels([printable(comparisons[member].shape) for member in shown], _LABEL)
         shared = f"; {labels.shared}" if labels.shared else ""
         rows = [
@@ -98,21 +97,10 @@ def _groups(analysis: Analysis) -> list[list[Row]]:
             )
             for member, lines in zip(shown, labels.lines, strict=True)
         ]
-        if left_out:
-            rows.insert(
-                -(len(rows) // 2), _left_out([comparisons[member].verdict.words for member in left_out])
-            )
+        if rest := set(members) - set(shown):
+            rows.insert(-(len(rows) // 2), _left_out([comparisons[at].verdict.words for at in sorted(rest)]))
         groups.append([Row(label=textwrap.fill(heading + shared, _LABEL)), *rows])
     return groups
-
-
-def _ends(members: list[int], drawn: Sequence[Interval], most: int) -> tuple[list[int], list[int]]:
-    """Return the shapes with the largest and the least boosts, as many as a figure holds, and the others."""
-    if len(drawn) <= _MOST:
-        return members, []
-    known = [member for member in members if not math.isnan(drawn[member].value)] or members
-    shown = known if len(known) <= most else [*known[: most - most // 2], *known[-(most // 2) :]]
-    return shown, [member for member in members if member not in shown]
 
 
 def _left_out(verdicts: Sequence[str]) -> Row:
