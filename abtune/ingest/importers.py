@@ -142,6 +142,9 @@ def _hint(path: Path) -> str:
             return remedy
     if "\0" in text:
         return "it is no text in UTF-8; convert it, or give the right file"
+    if text.lstrip()[:1] in {"", "{", "["}:
+        json = "write its timings as CSV with columns shape, config, seed and time_ms"
+        return json if text.strip() else "it is empty"
     return _hint_of_table(path, first_line(text).strip())
 
 
@@ -159,7 +162,8 @@ def _hint_of_table(path: Path, heading: str) -> str:
     if any(quotients(columns)):
         return ONLY_QUOTIENTS
     if len(columns) > 2 and have_units(columns[1:], tuple(PER_SECOND)):
-        command = import_command(path, f"--columns {shlex.quote(f'shape={columns[0]}')}")
+        named = columns[0].casefold() in SHAPES
+        command = import_command(path, "" if named else f"--columns {shlex.quote(f'shape={columns[0]}')}")
         return f"if its first column says what was timed: {command.replace('import', 'import timings', 1)}"
     options = "--columns shape=NAME,config=NAME,time=NAME --unit ms"
     command = import_command(path, options).replace("import", "import timings", 1)

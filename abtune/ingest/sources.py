@@ -65,7 +65,7 @@ def recorded_path(path: Path) -> str:
 
 def import_command(path: Path, options: str) -> str:
     """Return the command that imports a file with these options, for a shell."""
-    return f"abtune import {shell_path(path)} {options} --out {shell_path(f'{path.stem}.nc')}"
+    return f"abtune import {shell_path(path)}{options and ' '}{options} --out {shell_path(f'{path.stem}.nc')}"
 
 
 def run_command(path: Path, below: str = "") -> str:
