@@ -8,6 +8,7 @@ import shlex
 import statistics
 from collections.abc import Iterable
 from decimal import Decimal
+from pathlib import Path
 
 from abtune.errors import InputError
 
@@ -159,6 +160,11 @@ def one_line(text: str) -> str:
 def shell_path(path: object) -> str:
     """Return a path as a word of a command for a shell, which never looks like an option."""
     return shlex.quote(f"./{path}" if str(path).startswith("-") else str(path))
+
+
+def dataset_option(path: Path) -> str:
+    """Return the option that names a dataset after a file or folder, for a shell."""
+    return f"--out {shell_path((path.stem.strip('.') or 'imported') + '.nc')}"
 
 
 def shortened(value: object, most: int = 40) -> str:

@@ -71,6 +71,7 @@ def test_what_does_not_fit_the_others_of_a_folder_is_skipped(run: Run) -> None:
         ),
         "d.nc": (one.assign_coords(shape=["x"]), "shapes x instead of shape0, shape1"),
         "e.nc": (one.isel(seed=[0]), "no shape has two seeds of two configurations"),
+        "z-copy.nc": (abtune.open_dataset("runs/sweep2.nc"), "the same timings as another"),
     }
     for name, (dataset, _) in strange.items():
         abtune.save_dataset(dataset, f"runs/{name}")

@@ -423,6 +423,7 @@ def test_a_speedup_alone_is_no_time(empty_folder: Path, run: Run, text: str) -> 
     [
         (["--", "-x.csv"], "abtune import timings ./-x.csv --columns"),
         (["-x.csv"], "No such option '-x'. If it is a file, write ./-x.csv"),
+        (["."], "abtune import --run NAME='./*' --out imported.nc"),
         (["./t.csv"], "sed 's/  */,/g' t.csv > t-commas.csv"),  # not > t.csv, which would empty it
     ],
 )
@@ -431,5 +432,6 @@ def test_commands_in_errors_can_be_typed(
 ) -> None:
     """A file whose name looks like an option stands as a path, and no command destroys its input."""
     Path("-x.csv").write_text("kernel,flavor,foo\na,b,1\n", encoding="utf-8")
+    Path("times.csv").write_text("shape,config,time_ms\na,b,1\n", encoding="utf-8")
     Path("t.csv").write_text("shape old_ms new_ms\na 1 2\n", encoding="utf-8")
     assert said in run("import", "--out", "x.nc", *arguments).err

@@ -20,7 +20,7 @@ from pathlib import Path
 from abtune.errors import DatasetError, InputError, unknown_name
 from abtune.files import followed
 from abtune.ingest.texts import read_text
-from abtune.text import shell_path
+from abtune.text import dataset_option, shell_path
 
 FIELDS = ("config", "shape", "seed")
 # Words in names of configurations that the others are compared with.
@@ -65,12 +65,12 @@ def recorded_path(path: Path) -> str:
 
 def import_command(path: Path, options: str) -> str:
     """Return the command that imports a file with these options, for a shell."""
-    return f"abtune import {shell_path(path)}{options and ' '}{options} --out {shell_path(f'{path.stem}.nc')}"
+    return f"abtune import {shell_path(path)}{options and ' '}{options} {dataset_option(path)}"
 
 
 def run_command(path: Path, below: str = "") -> str:
     """Return the command that imports a file, or those below a folder, as runs of some configuration."""
-    return f"abtune import --run NAME={shell_path(f'{path}{below}')} --out {shell_path(f'{path.stem}.nc')}"
+    return f"abtune import --run NAME={shell_path(f'{path}{below}')} {dataset_option(path)}"
 
 
 def find_sources(specs: Iterable[str]) -> tuple[Source, ...]:

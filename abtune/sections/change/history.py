@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
 import xarray as xr
 
 from abtune.compare.compare import analyze
@@ -162,7 +163,8 @@ def do_not_fit(datasets: Mapping[str, xr.Dataset]) -> dict[str, str]:
     facts = {name: _facts(dataset) for name, dataset in datasets.items()}
     groups = [_group(first, facts) for first in facts]
     names, common = max(groups, key=lambda group: len(group[0]), default=([], {}))
-    return {name: _unlike(common, facts[name]) for name in facts if name not in names}
+    others = (name for name in facts if name not in names)
+    return {name: _unlike(common, facts[name]) or "the same timings as another" for name in others}
 
 
 def _facts(dataset: xr.Dataset) -> _Facts:
@@ -173,6 +175,7 @@ def _facts(dataset: xr.Dataset) -> _Facts:
         "design": {str(design_of(dataset.attrs))},
         "configurations": set(labels_of(dataset, "config")),
         "shapes": set(labels_of(dataset.sel(shape=usable), "shape")),
+        "timings": {str(hash(np.sort(dataset["latency"].values, axis=None).tobytes()))},
     }
 
 
@@ -180,7 +183,7 @@ def _group(first: str, facts: Mapping[str, _Facts]) -> tuple[list[str], _Facts]:
     """Return the datasets that fit one of them and each other, and what they have in common."""
     names, common = [first], facts[first]
     for name, own in facts.items():
-        if name != first and not _unlike(common, own):
+        if not _unlike(common, own) and all(own["timings"] != facts[known]["timings"] for known in names):
             names, common = [*names, name], {what: common[what] & own[what] for what in own}
     return names, common
 
