@@ -65,7 +65,7 @@ def bound_percent(low: float) -> str:
         return f"{_HUGE:+.0e}%"
     digits = max(1 - math.floor(math.log10(abs(value))), 1)
     rounded = math.floor(value * 10**digits * (1 - math.copysign(1e-12, value))) / 10**digits
-    return f"{rounded:+.{digits}f}%"
+    return f"{max(rounded, -100.0):+.{digits}f}%"
 
 
 def percent_cell(fraction: float, decimals: int, *, signed: bool = True) -> str:

@@ -140,7 +140,7 @@ def _hint(path: Path) -> str:
     for beginning, remedy in _NEARLY.items():
         if text.startswith(beginning):
             return remedy
-    if "\0" in text:
+    if {"\0", "\ufffd"} & set(text[:-4]):  # the last letter of a long file may be cut
         return "it is no text in UTF-8; convert it, or give the right file"
     if text.lstrip()[:1] in {"", "{", "["}:
         json = "write its timings as CSV with columns shape, config, seed and time_ms"
@@ -156,7 +156,8 @@ def _hint_of_table(path: Path, heading: str) -> str:
         return f"if blanks separate its columns: {commas}"
     columns = [cell.strip(' "') for cell in heading.split(delimiter_of(heading))]
     if len(columns) < 2 or heading[:1] in {"{", "[", "|"}:
-        return ""
+        numbers = "a table of results has headings such as | Shape | old (ms) | new (ms) |, and numbers below"
+        return numbers if heading.startswith("|") else ""
     if not columns[0]:
         return "its first column has no name; call it shape if it says what was timed"
     if any(quotients(columns)):

@@ -66,7 +66,7 @@ def test_a_folder_with_both_is_asked_about() -> None:
     [
         (
             "just some words\n",
-            "no importer knows this content; there are published (a published table), databases",
+            "log of AutoTVM or Ansor); name one, such as abtune import timings FILE",
         ),
         (
             '{"results": [{"times": {}}]}',
@@ -78,7 +78,8 @@ def test_a_folder_with_both_is_asked_about() -> None:
             'shape,seed,old (ms),new (ms)\nx,1,"1,100",2\n',
             "says what was timed: abtune import timings file.txt --out",
         ),
-        ("|Machine|GPU|\n|-|-|\n|mine|RTX|\n", "name one, such as abtune import timings FILE"),
+        ("|Machine|GPU|\n|-|-|\n|mine|RTX|\n", "headings such as | Shape | old (ms) | new (ms) |, and"),
+        ("shape,time (\ufffds)\nx,1\n", "no importer knows this content; it is no text in UTF-8; convert"),
     ],
 )
 def test_what_nobody_reads_is_said(empty_folder: Path, text: str, said: str) -> None:
