@@ -143,7 +143,7 @@ def _hint(path: Path) -> str:
     if {"\0", "\ufffd"} & set(text[:-4]):  # the last letter of a long file may be cut
         return "it is no text in UTF-8; convert it, or give the right file"
     if text.lstrip()[:1] in {"", "{", "["}:
-        json = "write its timings as CSV with columns shape, config, seed and time_ms"
+        json = "name its importer, or write its timings as CSV with columns shape, config, seed and time_ms"
         return json if text.strip() else "it is empty"
     return _hint_of_table(path, first_line(text).strip())
 
@@ -202,6 +202,10 @@ def _check_readable(path: Path) -> None:
     except OSError as error:
         raise DatasetError(f"cannot read {path}: {error.strerror}") from None
     names = ", ".join(importer_names())
+    if not exists and path.name.partition("=")[2]:
+        raise DatasetError(
+            f"cannot read {path}: for a file of a configuration, write --run {shell_path(path)}"
+        )
     if not exists:
         nothing = f"there is no such file, and no importer of that name; there are {names}"
         raise DatasetError(f"cannot read {path}: {nothing}")

@@ -70,9 +70,9 @@ def test_a_folder_with_both_is_asked_about() -> None:
         ),
         (
             '{"results": [{"times": {}}]}',
-            "; write its timings as CSV with columns shape, config, seed and time_ms",
+            ", or write its timings as CSV with columns shape, config, seed and time_ms",
         ),
-        ('[{"bench": "x"}]\n', "; write its timings as CSV with columns shape, config, seed and time_ms"),
+        ('[{"bench": "x"}]\n', ", or write its timings as CSV with columns shape, config, seed and time_ms"),
         (" \n", "no importer knows this content; it is empty"),
         (
             'shape,seed,old (ms),new (ms)\nx,1,"1,100",2\n',

@@ -21,7 +21,7 @@ from abtune.dataset.netcdf import bundled_path
 from abtune.errors import AbtuneError
 from abtune.ingest.importers import Imported
 from abtune.ingest.sources import find_files, find_matching
-from abtune.ingest.timings.csv_file import read_csv
+from abtune.ingest.timings.csv_file import has_times, read_csv
 from abtune.ingest.timings.timing_cells import FileCell, Reading
 from abtune.ingest.timings.timings import TimingOptions, read_timings
 
@@ -255,6 +255,12 @@ def test_a_column_of_units_takes_any_micro_sign(tmp_path: Path, unit: str) -> No
 def test_headings_of_other_programs(tmp_path: Path, text: str) -> None:
     """Comments above the heading, commas within it, units in brackets."""
     assert read_text(tmp_path, text)["latency"].values.ravel().tolist() == [2e-6]
+
+
+def test_a_file_may_hold_nothing_but_times() -> None:
+    """Its only heading says the unit; without a unit it could be any text."""
+    assert has_times("time_ms\n1.0\n")
+    assert not has_times("time\nand again\n")
 
 
 def test_seeds_may_be_written_as_pandas_does(tmp_path: Path) -> None:

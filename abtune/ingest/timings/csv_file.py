@@ -15,6 +15,7 @@ from abtune.ingest.texts import (
     csv_rows,
     delimiter_of,
     first_line,
+    have_units,
     listed_columns,
     quotients,
     time_columns,
@@ -74,7 +75,8 @@ def has_times(text: str) -> bool:
     """Return whether a text begins with the heading of a table of timings."""
     heading = first_line(text)
     cells = [cell.strip() for cell in heading.replace('"', "").split(delimiter_of(heading))]
-    return len(cells) > 1 and (len(time_columns(cells)) > 0 or _is_wide(text, "") or lacks_unit(text))
+    known = len(cells) > 1 or (cells[0] not in FIELDS and have_units(cells, tuple(PER_SECOND)))
+    return known and (len(time_columns(cells)) > 0 or _is_wide(text, "") or lacks_unit(text))
 
 
 def lacks_unit(text: str) -> bool:

@@ -21,7 +21,7 @@ from abtune.errors import DatasetError
 from abtune.ingest.importers import Imported
 from abtune.ingest.sources import Source, import_command, label_told, run_command
 from abtune.shapes import shape_named
-from abtune.text import count, listed
+from abtune.text import count, listed, shell_path
 
 # Values that an array of timings may have; 1 GiB.
 _MOST = 2**27
@@ -136,7 +136,7 @@ def _names(cell: FileCell, source: Source, given: str) -> tuple[str, str]:
         return (cell.name, source.config) if source.config else (given, cell.name)
     needed = (
         ("shape", cell.shape, given, "--shape LABEL"),
-        ("config", cell.config, source.config, f"--run NAME={source.path}"),
+        ("config", cell.config, source.config, f"--run NAME={shell_path(source.path)}"),
     )
     if lacking := {what: option for what, own, told, option in needed if own is None and not told}:
         remedy = f"--columns {','.join(f'{what}=ITS_NAME' for what in lacking)}"
