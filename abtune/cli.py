@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import importlib
+import os
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
@@ -114,7 +115,9 @@ def _run(argv: Sequence[str] | None) -> int:
     except (click.exceptions.Abort, KeyboardInterrupt) as stop:
         return _complain("; ".join(["interrupted", *map(str, stop.args)]), INTERRUPTED)
     except click.ClickException as error:
-        return _complain(error.format_message(), BAD_INPUT)
+        files = [word for word in argv or sys.argv if word[:1] == "-" and os.path.exists(word)]  # noqa: PTH110
+        remedy = f" If it is a file, write ./{files[0]}" if files else ""
+        return _complain(error.format_message() + remedy, BAD_INPUT)
     except AbtuneError as error:
         return _complain(str(error), BAD_INPUT)
     except ImportError as error:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 import statistics
 from collections.abc import Iterable
 from decimal import Decimal
+from pathlib import Path
 
 from abtune.errors import InputError
 
@@ -63,7 +65,7 @@ def bound_percent(low: float) -> str:
         return f"{_HUGE:+.0e}%"
     digits = max(1 - math.floor(math.log10(abs(value))), 1)
     rounded = math.floor(value * 10**digits * (1 - math.copysign(1e-12, value))) / 10**digits
-    return f"{rounded:+.{digits}f}%"
+    return f"{max(rounded, -100.0):+.{digits}f}%"
 
 
 def percent_cell(fraction: float, decimals: int, *, signed: bool = True) -> str:
@@ -153,6 +155,16 @@ def one_line(text: str) -> str:
     line = " ".join(part.strip() for part in text.splitlines())
     line = re.sub(rf"\S{{{_LONGEST_WORD + 1},}}", lambda word: f"{word[0][:80]}...{word[0][-40:]}", line)
     return printable(line if len(line) <= 2000 else f"{line[:1200]} ... {line[-600:]}")
+
+
+def shell_path(path: object) -> str:
+    """Return a path as a word of a command for a shell, which never looks like an option."""
+    return shlex.quote(f"./{path}" if str(path).startswith("-") else str(path))
+
+
+def dataset_option(path: Path) -> str:
+    """Return the option that names a dataset after a file or folder, for a shell."""
+    return f"--out {shell_path((path.stem.strip('.') or 'imported') + '.nc')}"
 
 
 def shortened(value: object, most: int = 40) -> str:

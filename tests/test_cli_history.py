@@ -59,6 +59,29 @@ def test_formats(run: Run) -> None:
     assert "Significant changes between neighbours: 1." in sentence
 
 
+def test_what_does_not_fit_the_others_of_a_folder_is_skipped(run: Run) -> None:
+    """A line for each says why; as many as fit are shown, and a file that is named itself is an error."""
+    one, other = (make_sweep([0.1], noise=0.01, seed=seed) for seed in (8, 9))
+    strange = {
+        "a-shared.nc": (one.assign_attrs(design="shared"), "design shared instead of independent"),
+        "b-shared.nc": (other.assign_attrs(design="shared"), "design shared instead of independent"),
+        "c.nc": (
+            one.assign_coords(config=["mainline", "x"]),
+            "configurations mainline, x instead of async, mainline",
+        ),
+        "d.nc": (one.assign_coords(shape=["x"]), "shapes x instead of shape0, shape1"),
+        "e.nc": (one.isel(seed=[0]), "no shape has two seeds of two configurations"),
+        "z-copy.nc": (abtune.open_dataset("runs/sweep2.nc"), "the same timings as another"),
+    }
+    for name, (dataset, _) in strange.items():
+        abtune.save_dataset(dataset, f"runs/{name}")
+    outcome = run("history", "runs", "--format", "json")
+    assert json.loads(outcome.out)["datasets"] == ["sweep2", "sweep1", "sweep0"]
+    _, *lines = outcome.err.splitlines()
+    assert lines == [f"skipped: runs/{name}: {said}" for name, (_, said) in strange.items()]
+    assert "a-shared is shared and" in run("history", "runs/a-shared.nc", "runs/sweep0.nc").err
+
+
 def test_files_of_one_name_are_told_by_their_paths(run: Run) -> None:
     """Where names agree, columns have paths; a bundled dataset keeps its name."""
     Path("more").mkdir()

@@ -182,8 +182,8 @@ def test_the_importer_is_found_by_content(
     assert (named.code, named.err) == (0, "")
     found = run("import", *arguments, "--out", "found.nc")
     assert (found.code, found.err) == (0, "")
-    first, second, *rest = found.out.splitlines()
-    assert [first.replace("found.nc", "named.nc"), *rest] == named.out.splitlines()
+    first, second, *rest = found.out.replace("found.nc", "named.nc").splitlines()
+    assert [first, *rest] == named.out.splitlines()
     assert second.startswith("read as ")
     assert second.endswith(f": abtune import {name}")
     xr.testing.assert_identical(abtune.open_dataset("found.nc"), abtune.open_dataset("named.nc"))
@@ -195,6 +195,10 @@ def test_the_importer_is_found_by_content(
         (
             ["absent.csv"],
             "cannot read absent.csv: there is no such file, and no importer of that name; there are",
+        ),
+        (
+            ["old=times.csv"],
+            "cannot read old=times.csv: for a file of a configuration, write --run old=times.csv",
         ),
         (["publised", "times.csv"], "unknown importer or file 'publised'; did you mean: published"),
         (["x" * 300], "cannot read xxx"),
@@ -416,3 +420,22 @@ def test_a_speedup_alone_is_no_time(empty_folder: Path, run: Run, text: str) -> 
     Path("w").write_text(f"{text}\n", encoding="utf-8")
     said = run("import", "w", "--out", "w.nc").err
     assert "a speedup alone says no times; give both sides a column: | Shape | old (ms) | new (ms) |" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--", "-x.csv"], "abtune import timings ./-x.csv --columns"),
+        (["-x.csv"], "No such option '-x'. If it is a file, write ./-x.csv"),
+        (["."], "abtune import --run NAME='./*' --out imported.nc"),
+        (["./t.csv"], "sed 's/  */,/g' t.csv > t-commas.csv"),  # not > t.csv, which would empty it
+    ],
+)
+def test_commands_in_errors_can_be_typed(
+    empty_folder: Path, run: Run, arguments: list[str], said: str
+) -> None:
+    """A file whose name looks like an option stands as a path, and no command destroys its input."""
+    Path("-x.csv").write_text("kernel,flavor,foo\na,b,1\n", encoding="utf-8")
+    Path("times.csv").write_text("shape,config,time_ms\na,b,1\n", encoding="utf-8")
+    Path("t.csv").write_text("shape old_ms new_ms\na 1 2\n", encoding="utf-8")
+    assert said in run("import", "--out", "x.nc", *arguments).err

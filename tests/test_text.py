@@ -118,3 +118,8 @@ def test_a_message_is_one_line_of_bounded_length() -> None:
     assert one_line(f"no {'x' * 9000}; do that") == f"no {'x' * 80}...{'x' * 39}; do that"
     words = one_line(f"first {'x ' * 9000} last")
     assert (len(words) < 2000, words[:5], words[-4:]) == (True, "first", "last")
+
+
+def test_a_bound_is_never_below_what_there_can_be() -> None:
+    """Rounding down ends at a loss of everything."""
+    assert bound_percent(-1.0) == bound_percent(-0.99999) == "-100.0%"

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from abtune.commands.common.options import (
-    DatasetSource,
     Percentage,
     chosen_shapes,
     ci_option,
     configuration_options,
+    dataset_argument,
     percent_option,
     read_weights_option,
     rng_seed_option,
@@ -77,7 +77,7 @@ Examples:
   abtune analyze dump.nc --timings            raw timings of one process for each configuration
 """,
 )
-@click.argument("dataset", required=False, type=DatasetSource())
+@dataset_argument
 @configuration_options("each of the others")
 @shapes_option
 @ci_option("Confidence of the intervals; tests use level 1 - confidence.")

@@ -7,10 +7,10 @@ from typing import Any
 import click
 
 from abtune.commands.common.options import (
-    DatasetSource,
     boosts_option,
     ci_option,
     configuration_options,
+    dataset_argument,
     percent_option,
     rng_seed_option,
 )
@@ -26,7 +26,7 @@ Examples:
   abtune calibrate --method percentile   what another interval would do
 """
 )
-@click.argument("dataset", required=False, type=DatasetSource())
+@dataset_argument
 @configuration_options()
 @boosts_option("True boost at which to measure power, in percent. Repeatable. [default: 5, 10, 20]")
 @click.option(

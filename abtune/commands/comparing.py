@@ -86,10 +86,12 @@ def history(datasets: tuple[str, ...], *, destination: Destination, **how: Any) 
 
 
 def _opened(names: Iterable[str]) -> dict[str, xr.Dataset]:
-    """Return the datasets by path or name; say which files of a folder are none."""
+    """Return the datasets by path or name; say which files of folders are none or do not fit the others."""
     import abtune
+    from abtune.sections.change.history import do_not_fit
 
     found: dict[str, xr.Dataset] = {}
+    in_folders: dict[str, xr.Dataset] = {}
     for name in names:
         folder = Path(name)
         for path in sorted(folder.glob("*.nc")) if folder.is_dir() else [name]:
@@ -99,7 +101,12 @@ def _opened(names: Iterable[str]) -> dict[str, xr.Dataset]:
                 if path == name:
                     raise
                 remark(f"skipped: {error}")
-    return found
+            else:
+                in_folders |= {str(path): found[str(path)]} if folder.is_dir() else {}
+    reasons = do_not_fit(in_folders)
+    for name, reason in reasons.items():
+        remark(f"skipped: {name}: {reason}")
+    return {name: dataset for name, dataset in found.items() if name not in reasons}
 
 
 def _named(datasets: dict[str, xr.Dataset]) -> dict[str, xr.Dataset]:

@@ -9,11 +9,11 @@ import click
 from click.core import ParameterSource
 
 from abtune.commands.common.options import (
-    DatasetSource,
     FigurePath,
     chosen_shapes,
     ci_option,
     configuration_options,
+    dataset_argument,
     percent_option,
     rng_seed_option,
     shapes_option,
@@ -33,7 +33,7 @@ Examples:
   abtune plot h200-tvm14009 --kind agreement --beside h200-deep --out agreement.png
 """
 )
-@click.argument("dataset", required=False, type=DatasetSource())
+@dataset_argument
 @click.option(
     "--out",
     metavar="FILE",

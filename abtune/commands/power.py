@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from abtune.commands.common.options import (
-    DatasetSource,
     FigurePath,
     Percentage,
     boosts_option,
     ci_option,
     configuration_options,
+    dataset_argument,
 )
 from abtune.commands.common.pages import DEFAULT_DATASET, Destination, default_dataset, report_options
 from abtune.errors import InputError
@@ -31,7 +31,7 @@ Examples:
   abtune power --cv 15 --correlation 0.7   pairs, whose searches exchange schedules
 """
 )
-@click.argument("dataset", required=False, type=DatasetSource())
+@dataset_argument
 @click.option(
     "--cv",
     type=Percentage(0, 200, example="10"),

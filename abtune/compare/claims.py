@@ -117,7 +117,8 @@ def make_sentence(overall: Overall, rows: Sequence[Comparison], claims: Claims, 
     judged = [row for row in rows if row.verdict is not Verdict.INVALID]
     if not judged:
         which = rows[0].shape if len(rows) == 1 else f"any of {count(len(rows), 'shape')}"
-        return f"{_to_expect(overall, settings)}There is no verdict on {which}. {rows[0].reason}"
+        of = "" if len({row.reason for row in rows}) == 1 else f"{rows[0].shape}: "
+        return f"{_to_expect(overall, settings)}There is no verdict on {which}. {of}{rows[0].reason}"
     return " ".join([_over_all(overall.these_shapes, rows, settings), *_counts(rows, claims, settings)])
 
 

@@ -171,7 +171,8 @@ def configurations(dataset: xr.Dataset, baseline: str | None, candidate: str | N
     known = labels_of(dataset, "config")
     if len(known) < 2:
         raise InputError(
-            f"a comparison takes two configurations; the dataset has {', '.join(known) or 'none'}"
+            f"a comparison takes two configurations; the dataset has {', '.join(known) or 'none'}; "
+            "put the other's dataset with it: abtune merge"
         )
     for role, name in (("baseline", baseline), ("candidate", candidate)):
         if name is not None and not isinstance(name, str):

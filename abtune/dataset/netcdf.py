@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shlex
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +16,7 @@ from abtune.dataset.check import check_attrs, validate
 from abtune.dataset.schema import VARIABLES
 from abtune.errors import DatasetError, InputError, StoreError, unknown_name
 from abtune.files import LIMIT_VARIABLE, followed, is_netcdf, most_gib, replacing, uninterrupted
+from abtune.text import dataset_option, shell_path
 
 BUNDLED: Mapping[str, str] = {
     "tvm14009-rtx3080": "the table of apache/tvm#14009: 29 shapes, one run a cell, RTX 3080",
@@ -170,7 +170,7 @@ def _resolve(path_or_name: str | os.PathLike[str]) -> Path:
 
 
 def _import_command(path: Path, run: str = "") -> str:
-    return f"abtune import {run}{shlex.quote(str(path))} --out {shlex.quote(f'{path.stem}.nc')}"
+    return f"abtune import {run}{shell_path(path)} {dataset_option(path)}"
 
 
 def _shown(value: object) -> str:

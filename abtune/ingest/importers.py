@@ -28,7 +28,7 @@ from abtune.ingest.texts import (
     read_beginning,
 )
 from abtune.ingest.units import PER_SECOND
-from abtune.text import listed, printable
+from abtune.text import listed, printable, shell_path
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -140,8 +140,11 @@ def _hint(path: Path) -> str:
     for beginning, remedy in _NEARLY.items():
         if text.startswith(beginning):
             return remedy
-    if "\0" in text:
+    if {"\0", "\ufffd"} & set(text[:-4]):  # the last letter of a long file may be cut
         return "it is no text in UTF-8; convert it, or give the right file"
+    if text.lstrip()[:1] in {"", "{", "["}:
+        json = "name its importer, or write its timings as CSV with columns shape, config, seed and time_ms"
+        return json if text.strip() else "it is empty"
     return _hint_of_table(path, first_line(text).strip())
 
 
@@ -149,17 +152,19 @@ def _hint_of_table(path: Path, heading: str) -> str:
     """Return what to do with a file that may be a table with this heading."""
     words = heading.split()
     if len(words) > 2 and words[0].casefold() in SHAPES and not set(heading) & set(",;\t|"):
-        commas = shlex.join(["sed", "s/  */,/g", str(path)])
-        return f"if blanks separate its columns: {commas} > {shlex.quote(f'{path.stem}.csv')}"
+        commas = f"sed 's/  */,/g' {shell_path(path)} > {shell_path(f'{path.stem}-commas.csv')}"
+        return f"if blanks separate its columns: {commas}"
     columns = [cell.strip(' "') for cell in heading.split(delimiter_of(heading))]
     if len(columns) < 2 or heading[:1] in {"{", "[", "|"}:
-        return ""
+        numbers = "a table of results has headings such as | Shape | old (ms) | new (ms) |, and numbers below"
+        return numbers if heading.startswith("|") else ""
     if not columns[0]:
         return "its first column has no name; call it shape if it says what was timed"
     if any(quotients(columns)):
         return ONLY_QUOTIENTS
     if len(columns) > 2 and have_units(columns[1:], tuple(PER_SECOND)):
-        command = import_command(path, f"--columns {shlex.quote(f'shape={columns[0]}')}")
+        named = columns[0].casefold() in SHAPES
+        command = import_command(path, "" if named else f"--columns {shlex.quote(f'shape={columns[0]}')}")
         return f"if its first column says what was timed: {command.replace('import', 'import timings', 1)}"
     options = "--columns shape=NAME,config=NAME,time=NAME --unit ms"
     command = import_command(path, options).replace("import", "import timings", 1)
@@ -197,6 +202,10 @@ def _check_readable(path: Path) -> None:
     except OSError as error:
         raise DatasetError(f"cannot read {path}: {error.strerror}") from None
     names = ", ".join(importer_names())
+    if not exists and path.name.partition("=")[2]:
+        raise DatasetError(
+            f"cannot read {path}: for a file of a configuration, write --run {shell_path(path)}"
+        )
     if not exists:
         nothing = f"there is no such file, and no importer of that name; there are {names}"
         raise DatasetError(f"cannot read {path}: {nothing}")

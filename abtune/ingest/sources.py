@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import glob
 import hashlib
+import math
 import os
 import re
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,8 +20,22 @@ from pathlib import Path
 from abtune.errors import DatasetError, InputError, unknown_name
 from abtune.files import followed
 from abtune.ingest.texts import read_text
+from abtune.text import dataset_option, shell_path
 
 FIELDS = ("config", "shape", "seed")
+# Words in names of configurations that the others are compared with.
+_BASELINES = {
+    "base",
+    "baseline",
+    "mainline",
+    "main",
+    "master",
+    "before",
+    "old",
+    "ref",
+    "reference",
+    "control",
+}
 _WORDS = re.compile(r"(\{\w*\}|\*|\?)", re.ASCII)
 
 
@@ -51,12 +65,12 @@ def recorded_path(path: Path) -> str:
 
 def import_command(path: Path, options: str) -> str:
     """Return the command that imports a file with these options, for a shell."""
-    return f"abtune import {shlex.quote(str(path))} {options} --out {shlex.quote(f'{path.stem}.nc')}"
+    return f"abtune import {shell_path(path)}{options and ' '}{options} {dataset_option(path)}"
 
 
 def run_command(path: Path, below: str = "") -> str:
     """Return the command that imports a file, or those below a folder, as runs of some configuration."""
-    return f"abtune import --run NAME={shlex.quote(f'{path}{below}')} --out {shlex.quote(f'{path.stem}.nc')}"
+    return f"abtune import --run NAME={shell_path(f'{path}{below}')} {dataset_option(path)}"
 
 
 def find_sources(specs: Iterable[str]) -> tuple[Source, ...]:
@@ -160,7 +174,7 @@ class Contents:
 
 
 def find_matching(pattern: str) -> tuple[Source, ...]:
-    """Return the sources whose paths match a pattern, with what their paths say of them."""
+    """Return the sources whose paths match a pattern; first those of what a name calls the baseline."""
     words = _WORDS.split(pattern)
     fields = [word[1:-1] for word in words if word.startswith("{") and _WORDS.fullmatch(word)]
     _check_fields(pattern, fields)
@@ -170,7 +184,14 @@ def find_matching(pattern: str) -> tuple[Source, ...]:
     if not sources:
         raise InputError(f"no file or folder matches --pattern {pattern!r}")
     check_once(source.path for source in sources)
-    return sources
+    baseline = min((source.config for source in sources), key=_beside_baseline)
+    return tuple(sorted(sources, key=lambda source: source.config != baseline))
+
+
+def _beside_baseline(name: str) -> float:
+    """Return how many words a name has, one of which calls it the baseline; infinite if none does."""
+    words = set(re.findall(r"[^\W\d_]+", name.casefold()))
+    return math.inf if words.isdisjoint(_BASELINES) else len(words)
 
 
 def _check_fields(pattern: str, fields: list[str]) -> None:

@@ -160,6 +160,14 @@ def test_the_sentence(boosts: list[float], options: dict[str, float], start: str
     assert sentence.endswith(end)
 
 
+def test_a_reason_that_not_all_shapes_share_names_its_shape() -> None:
+    """One configuration was timed on one shape, and the other on another."""
+    dataset = make_sweep([0.1, 0.1])
+    dataset["latency"][0, 1] = dataset["latency"][1, 0] = np.nan
+    said = "There is no verdict on any of 2 shapes. shape0: There is no timing of async."
+    assert abtune.analyze(dataset).sentence.startswith(said)
+
+
 def test_what_is_left_out_is_said() -> None:
     """A subset of the shapes, and a configuration beyond the two that are compared."""
     dataset = make_sweep([0.1, 0.0, 0.0], n=5)

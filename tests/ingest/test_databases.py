@@ -295,9 +295,9 @@ def test_paths_may_name_configuration_seed_and_shape(tmp_path: Path) -> None:
         config, _, seed = name.partition("-")
         shutil.copytree(TUNED / name, tmp_path / f"{config}/product-{int(seed) + 5}")
     dataset = read_databases(find_matching(f"{tmp_path}/{{config}}/*-{{seed}}"))
-    assert dataset["config"].values.tolist() == ["async", "mainline"]
+    assert dataset["config"].values.tolist() == ["mainline", "async"]
     assert dataset["seed"].values.tolist() == [5, 6]
-    assert dataset["run_status"].values.squeeze().tolist() == [[0, RunStatus.MISSING], [0, 0]]
+    assert dataset["run_status"].values.squeeze().tolist() == [[0, 0], [0, RunStatus.MISSING]]
     named = read_databases(find_matching(f"{tmp_path}/{{config}}/{{shape}}-{{seed}}"))
     assert named["shape"].values.tolist() == ["product"]
     assert named["workload"].values.tolist() == ["gemm_nn"]

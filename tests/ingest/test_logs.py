@@ -219,8 +219,8 @@ def test_paths_may_name_the_shape(tmp_path: Path) -> None:
     sources = find_matching(f"{tmp_path}/{{config}}_outputs/{{shape}}_t=8/*.txt")
     dataset = read_logs(sources, shape="")
     assert dataset["shape"].values.tolist() == ["M=16_N=1_K=1", "M=32_N=1_K=1"]
-    assert dataset["config"].values.tolist() == ["async", "main"]
-    assert dataset["latency"].values.ravel().tolist() == pytest.approx([128e-6, 160e-6, 256e-6, 320e-6])
+    assert dataset["config"].values.tolist() == ["main", "async"]
+    assert dataset["latency"].values.ravel().tolist() == pytest.approx([160e-6, 128e-6, 320e-6, 256e-6])
     with pytest.raises(InputError, match="both name the shape; keep one"):
         read_logs(sources, shape="M=1_N=1_K=1")
 

@@ -34,10 +34,26 @@ def test_fields_come_from_the_path(empty_folder: Path) -> None:
         "async_outputs/N=1_t=64/a.txt",
     )
     assert found("{config}_outputs/{shape}_t=5000/*.txt") == [
+        ("mainline", label, 0),
         ("async", label, 0),
         ("async", "N=1", 0),
-        ("mainline", label, 0),
     ]
+
+
+@pytest.mark.parametrize(
+    ("names", "baseline"),
+    [
+        (["async", "mainline"], "mainline"),
+        (["fast", "new_OLD"], "new_OLD"),
+        (["main-async", "main2", "x"], "main2"),
+        (["gcc-14", "clang", "maintenance"], "clang"),
+    ],
+)
+def test_the_baseline_is_what_a_name_calls_so(empty_folder: Path, names: list[str], baseline: str) -> None:
+    """The word may be a part of the name; without any, the first by name is the baseline."""
+    make(empty_folder, *(f"{name}.csv" for name in names))
+    first, *others = [config for config, _, _ in found("{config}.csv")]
+    assert [first, *others] == [baseline, *sorted(set(names) - {baseline})]
 
 
 def test_seeds_are_numbers_or_counted(empty_folder: Path) -> None:

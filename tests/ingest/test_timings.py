@@ -21,7 +21,7 @@ from abtune.dataset.netcdf import bundled_path
 from abtune.errors import AbtuneError
 from abtune.ingest.importers import Imported
 from abtune.ingest.sources import find_files, find_matching
-from abtune.ingest.timings.csv_file import read_csv
+from abtune.ingest.timings.csv_file import has_times, read_csv
 from abtune.ingest.timings.timing_cells import FileCell, Reading
 from abtune.ingest.timings.timings import TimingOptions, read_timings
 
@@ -257,6 +257,17 @@ def test_headings_of_other_programs(tmp_path: Path, text: str) -> None:
     assert read_text(tmp_path, text)["latency"].values.ravel().tolist() == [2e-6]
 
 
+def test_a_file_may_hold_nothing_but_times() -> None:
+    """Its only heading says the unit; without a unit it could be any text."""
+    assert has_times("time_ms\n1.0\n")
+    assert not has_times("time\nand again\n")
+
+
+def test_seeds_may_be_written_as_pandas_does(tmp_path: Path) -> None:
+    """A column of whole numbers that lacked one somewhere has points."""
+    assert read_text(tmp_path, HEADING + "x,a,1.0,2\nx,a,2.0,2\n")["seed"].values.tolist() == [1, 2]
+
+
 def test_columns_that_are_not_used_are_said(tmp_path: Path) -> None:
     """Whatever is left out is named."""
     path = tmp_path / "t.csv"
@@ -281,8 +292,13 @@ def test_columns_that_are_not_used_are_said(tmp_path: Path) -> None:
         ),
         ("shape,config,time,unit\nx,a,1,us\nx,a,1,ms\n", {}, "line 3: unit ms, but us above; convert"),
         ("shape,config,time,unit\nx,a,1,sec\n", {}, "line 2: unit 'sec' is none of s, ms, us, ns"),
-        ("shape,time_us\nx,1\n", {}, "has no column config; give --run NAME="),
-        ("config,time_us\nx,1\n", {}, "has no column shape; give --shape LABEL, or --columns shape="),
+        ("shape,time_us\nx,1\n", {}, "give --columns config=ITS_NAME, or --run NAME="),
+        ("config,time_us\nx,1\n", {}, "has no column shape; give --columns shape=ITS_NAME, or --shape"),
+        (
+            "a,time_us\nx,1\n",
+            {},
+            "no column shape and no config; give --columns shape=ITS_NAME,config=ITS_NAME, or",
+        ),
         ("shape,config,time_us\nx,a,1\n", {"shape": "y"}, "has a column shape, so --shape LABEL is one too"),
         (
             "shape,config,time_us\nx,a,1\n",
@@ -464,6 +480,11 @@ def test_hyperfine() -> None:
     dataset = read(SAMPLES / "hyperfine-1.json", shape="sleep").dataset
     assert dataset["config"].values.tolist() == ["sleep 0.01", "sleep 0.02"]
     assert dataset["latency"].values[0, :, 0, 0].tolist() == times
+    assert (
+        read(SAMPLES / "hyperfine-1.json", shape="sleep")
+        .notes[0]
+        .endswith("with --seed-is timing each is a seed")
+    )
     imported = read(SAMPLES / "hyperfine-1.json", shape="sleep", each_a_seed=True)
     assert imported.dataset["latency"].values[0, :, :, 0, 0].tolist() == times
     assert imported.notes == ("each timing is one seed: 4 seeds per cell, 1 timing per seed",)

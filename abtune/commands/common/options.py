@@ -11,7 +11,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from abtune.errors import InputError
-from abtune.text import to_fraction
+from abtune.text import shell_path, to_fraction
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -61,6 +61,22 @@ class DatasetSource(click.ParamType):  # type: ignore[type-arg]  # generic only 
 
         names = [CompletionItem(name) for name in BUNDLED if incomplete and name.startswith(incomplete)]
         return names or [CompletionItem(incomplete, type="file")]
+
+
+def _only_one(ctx: click.Context, _: click.Parameter, names: Sequence[str]) -> str | None:
+    """Return the only dataset, or None; say what to do with several."""
+    if len(names) > 1:
+        words, change = " ".join(map(shell_path, names)), "compare" if len(names) == 2 else "history"
+        raise InputError(
+            f"abtune {ctx.info_name} takes one dataset, not {len(names)}; for what changed between them: "
+            f"abtune {change} {words}; to put their runs into one: abtune merge {words} --out all.nc"
+        )
+    return names[0] if names else None
+
+
+dataset_argument = click.argument(
+    "dataset", nargs=-1, metavar="[DATASET]", type=DatasetSource(), callback=_only_one
+)
 
 
 class FigurePath(click.ParamType):  # type: ignore[type-arg]  # generic only from click 8.2 on

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from abtune.commands.common.options import Registered
+from abtune.commands.common.options import FigurePath, Registered
 from abtune.commands.common.output import emit
-from abtune.errors import DatasetError
+from abtune.errors import DatasetError, InputError
 from abtune.report.formats.format_registry import FORMATS, Format, format_of
+from abtune.text import shell_path
 
 if TYPE_CHECKING:
     from abtune.report.page import Section
@@ -53,6 +54,8 @@ def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(command)  # options added so far travel along
     def gathered(*arguments: Any, format_: str | None, output: Path | None, **options: Any) -> Any:
+        if output and output.suffix.lower() in FigurePath.suffixes and not format_:
+            raise InputError(f"--output writes text; to draw: abtune plot --out {shell_path(output)}")
         form = FORMATS[format_] if format_ else format_of(output)
         destination = Destination(format=form, path=output)
         return command(*arguments, destination=destination, **options)

@@ -15,6 +15,7 @@ from abtune.ingest.texts import (
     csv_rows,
     delimiter_of,
     first_line,
+    have_units,
     listed_columns,
     quotients,
     time_columns,
@@ -74,7 +75,8 @@ def has_times(text: str) -> bool:
     """Return whether a text begins with the heading of a table of timings."""
     heading = first_line(text)
     cells = [cell.strip() for cell in heading.replace('"', "").split(delimiter_of(heading))]
-    return len(cells) > 1 and (len(time_columns(cells)) > 0 or _is_wide(text, "") or lacks_unit(text))
+    known = len(cells) > 1 or (cells[0] not in FIELDS and have_units(cells, tuple(PER_SECOND)))
+    return known and (len(time_columns(cells)) > 0 or _is_wide(text, "") or lacks_unit(text))
 
 
 def lacks_unit(text: str) -> bool:
@@ -166,10 +168,10 @@ def _read_row(row: Sequence[str], table: _Table, where: str, line: int) -> None:
                 f"has {len(value):,} characters, and the most is {LONGEST_CELL:,}" if value else "is empty"
             )
             raise DatasetError(f"{where}: column {table.names[table.columns[name]]} {wrong}")
-    seed = values.get("seed")
+    seed = _number_label(values["seed"]) if "seed" in values else None
     if seed is not None and not re.fullmatch(r"\d{1,18}", seed, flags=re.ASCII):
         raise DatasetError(f"{where}: seed {shortened(seed)!r} is not a whole number")
-    round_ = _round_label(values.get("round", ""))
+    round_ = _number_label(values.get("round", ""))
     for index, unit in table.units.items():
         if table.configs and row[index].casefold() in MISSING:
             continue
@@ -195,7 +197,7 @@ def _same_unit(text: str, table: _Table, where: str) -> str:
     return unit
 
 
-def _round_label(text: str) -> str:
-    """Return the label of a round, the same for 1, 01 and 1.0."""
+def _number_label(text: str) -> str:
+    """Return the label of a round or seed, the same for 1, 01 and 1.0."""
     match = re.fullmatch(r"(-?\d{1,18})(\.0*)?", text, flags=re.ASCII)
     return str(int(match[1])) if match else text

@@ -21,7 +21,7 @@ from abtune.errors import DatasetError
 from abtune.ingest.importers import Imported
 from abtune.ingest.sources import Source, import_command, label_told, run_command
 from abtune.shapes import shape_named
-from abtune.text import count
+from abtune.text import count, listed, shell_path
 
 # Values that an array of timings may have; 1 GiB.
 _MOST = 2**27
@@ -72,7 +72,9 @@ def import_readings(
     said = dict.fromkeys((source, note) for source, reading in readings.items() for note in reading.notes)
     notes = [f"{source.path}: {note}" for source, note in said]
     about = _about_seeds(
-        rounds, seed or ("number in the path" if next(iter(readings)).seed_in_path else "file")
+        rounds,
+        seed or ("number in the path" if next(iter(readings)).seed_in_path else "file"),
+        each_a_process=all(reading.each_a_process for reading in readings.values()),
     )
     return Imported(dataset=_assemble(rounds, list(readings)), notes=(about, *notes))
 
@@ -132,13 +134,15 @@ def _check_told(reading: Reading, source: Source, given: str) -> None:
 def _names(cell: FileCell, source: Source, given: str) -> tuple[str, str]:
     if cell.name is not None:  # one name, of the shape or of the configuration
         return (cell.name, source.config) if source.config else (given, cell.name)
-    for what, own, told, option in (
+    needed = (
         ("shape", cell.shape, given, "--shape LABEL"),
-        ("config", cell.config, source.config, f"--run NAME={source.path}"),
-    ):
-        if own is None and not told:
-            remedy = f"give {option}, or --columns {what}=ITS_NAME"
-            raise DatasetError(f"{source.path}: has no column {what}; {remedy}")
+        ("config", cell.config, source.config, f"--run NAME={shell_path(source.path)}"),
+    )
+    if lacking := {what: option for what, own, told, option in needed if own is None and not told}:
+        remedy = f"--columns {','.join(f'{what}=ITS_NAME' for what in lacking)}"
+        lacks = f"has no column {' and no '.join(lacking)}"
+        raise DatasetError(f"{source.path}: {lacks}; give {remedy}, or {listed(lacking.values())}")
+    for what, own, told, option in needed:
         if own is not None and told:
             raise DatasetError(f"{source.path}: has a column {what}, so {option} is one too many")
     return cell.shape or given, cell.config or source.config
@@ -154,11 +158,13 @@ def _split(rounds: Mapping[Cell, _Rounds]) -> dict[Cell, _Rounds]:
     return split
 
 
-def _about_seeds(rounds: Mapping[Cell, _Rounds], what: str) -> str:
+def _about_seeds(rounds: Mapping[Cell, _Rounds], what: str, *, each_a_process: bool) -> str:
     seeds = Counter((shape, config) for shape, config, _ in rounds).values()
     timings = [sum(map(len, cell.values())) for cell in rounds.values()]
     note = f"each {what} is one seed: {_range(seeds, 'seed')} per cell, {_range(timings, 'timing')} per seed"
-    if max(seeds) == 1:
+    if max(seeds) == 1 and each_a_process and max(timings) > 1:
+        note += "; each timing is of a process of its own: with --seed-is timing each is a seed"
+    elif max(seeds) == 1:
         note += "; one seed per cell supports no verdict: timings of one process are not fresh draws"
     return note
 

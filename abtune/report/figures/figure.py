@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import math
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,6 +25,7 @@ _SETTINGS: Any = {"font.size": 9, "axes.spines.top": False, "axes.spines.right":
 _WITHOUT_DATE: Any = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
 COLUMNS = 3
 TITLE = 34
+MOST = 40  # shapes that a page holds
 
 
 def require_matplotlib() -> None:
@@ -50,6 +52,20 @@ def new_figure(
     for spare in axes[panels:]:
         spare.set_axis_off()
     return figure, list(axes[:panels])
+
+
+def extremes(boosts: Sequence[float], most: int = MOST) -> list[int]:
+    """Return which shapes are drawn, the largest boost first: those with the largest and the least boosts."""
+    order = sorted(range(len(boosts)), key=lambda at: -boosts[at] if boosts[at] > -1 else 1)  # NaN last
+    if len(order) <= most:
+        return order
+    known = [at for at in order if not math.isnan(boosts[at])] or order
+    return known if len(known) <= most else [*known[: most - most // 2], *known[-(most // 2) :]]
+
+
+def drawn_of(shown: int, shapes: int) -> str:
+    """Return words about the shapes that a figure leaves out; empty if it has all."""
+    return f"{shown} of {shapes} shapes: the largest and the least boosts" if shown < shapes else ""
 
 
 def save_figure(figure: Figure, path: Path) -> None:

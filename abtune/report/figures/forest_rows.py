@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -15,10 +16,11 @@ from abtune.report.columns import (
     report_decimals,
     shape_interval,
 )
+from abtune.report.figures.figure import MOST, extremes
 from abtune.report.scale import Interval
 from abtune.report.summary import group_by_workload, group_heading
 from abtune.report.text.labels import fit_labels
-from abtune.text import plain_percent, printable
+from abtune.text import count, plain_percent, printable
 
 _LABEL = 44  # characters of a line
 _LINE = 0.75  # rows that a further line of a label takes
@@ -81,8 +83,10 @@ def _groups(analysis: Analysis) -> list[list[Row]]:
     numbers = boost_texts(drawn, level=analysis.level, decimals=report_decimals(analysis))
     groups = []
     for workload, members in group_by_workload(comparisons).items():
-        members.sort(key=lambda member: -drawn[member].value if drawn[member].value > -1 else 1)  # NaN last
-        labels = fit_labels([printable(comparisons[member].shape) for member in members], _LABEL)
+        heading = printable(group_heading(workload, len(members)))
+        share = MOST * len(members) // max(MOST, len(comparisons))
+        shown = [members[at] for at in extremes([drawn[member].value for member in members], max(2, share))]
+        labels = fit_labels([printable(comparisons[member].shape) for member in shown], _LABEL)
         shared = f"; {labels.shared}" if labels.shared else ""
         rows = [
             Row(
@@ -91,11 +95,20 @@ def _groups(analysis: Analysis) -> list[list[Row]]:
                 drawn=drawn[member],
                 shape=comparisons[member].shape,
             )
-            for member, lines in zip(members, labels.lines, strict=True)
+            for member, lines in zip(shown, labels.lines, strict=True)
         ]
-        heading = printable(group_heading(workload, len(members))) + shared
-        groups.append([Row(label=textwrap.fill(heading, _LABEL)), *rows])
+        if rest := set(members) - set(shown):
+            rows.insert(-(len(rows) // 2), _left_out([comparisons[at].verdict.words for at in sorted(rest)]))
+        groups.append([Row(label=textwrap.fill(heading + shared, _LABEL)), *rows])
     return groups
+
+
+def _left_out(verdicts: Sequence[str]) -> Row:
+    """Return the row that stands in place of shapes."""
+    counts = ", ".join(f"{number} {verdict}" for verdict, number in Counter(verdicts).most_common())
+    return Row(
+        label=textwrap.fill(f"{count(len(verdicts), 'shape')} between, not drawn: {counts}", _LABEL // 2)
+    )
 
 
 def _overall(analysis: Analysis) -> list[Row]:

@@ -43,7 +43,7 @@ def draw_seeds(analysis: Analysis, baseline: Samples, candidate: Samples) -> Fig
     words = f"line: boost with its {plain_percent(analysis.level)} interval; thin: all shapes at once"
     explain_below(axis, analysis, [f"speed of each seed against the mean of {analysis.baseline} (%)", words])
     heights = {row.shape: row.y for row in rows}
-    for row in analysis.comparisons:
+    for row in (row for row in analysis.comparisons if row.shape in heights):
         for lane, (side, values) in enumerate(zip(row.sides, found[row.shape], strict=True)):
             _draw_side(axis, heights[row.shape] + _LANES[lane], lane, side, values, scale)
     for drawn in rows:

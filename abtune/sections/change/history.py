@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
 import xarray as xr
 
 from abtune.compare.compare import analyze
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 OVERALL = "overall"
+_Facts: TypeAlias = Mapping[str, set[str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,6 +156,50 @@ def history(
         first_to_last=_change(parts, first, last, how=how),
         caveats=tuple(_caveats(series, undated, shapes, steps)),
     )
+
+
+def do_not_fit(datasets: Mapping[str, xr.Dataset]) -> dict[str, str]:
+    """Return why datasets do not fit the others, of which as many as possible make a history."""
+    facts = {name: _facts(dataset) for name, dataset in datasets.items()}
+    groups = [_group(first, facts) for first in facts]
+    names, common = max(groups, key=lambda group: len(group[0]), default=([], {}))
+    others = (name for name in facts if name not in names)
+    return {name: _unlike(common, facts[name]) or "the same timings as another" for name in others}
+
+
+def _facts(dataset: xr.Dataset) -> _Facts:
+    """Return what datasets of one history have in common: of shapes, those with two seeds of two sides."""
+    known = dataset["latency"].notnull().any(set(dataset["latency"].dims) - {"shape", "config", "seed"})
+    usable = (known.sum("seed") >= 2).sum("config") >= 2
+    return {
+        "design": {str(design_of(dataset.attrs))},
+        "configurations": set(labels_of(dataset, "config")),
+        "shapes": set(labels_of(dataset.sel(shape=usable), "shape")),
+        "timings": {str(hash(np.sort(dataset["latency"].values, axis=None).tobytes()))},
+    }
+
+
+def _group(first: str, facts: Mapping[str, _Facts]) -> tuple[list[str], _Facts]:
+    """Return the datasets that fit one of them and each other, and what they have in common."""
+    names, common = [first], facts[first]
+    for name, own in facts.items():
+        if not _unlike(common, own) and all(own["timings"] != facts[known]["timings"] for known in names):
+            names, common = [*names, name], {what: common[what] & own[what] for what in own}
+    return names, common
+
+
+def _unlike(common: _Facts, own: _Facts) -> str:
+    """Return why a dataset does not fit those with these facts in common; empty if it does."""
+    if not own["shapes"]:
+        return "no shape has two seeds of two configurations"
+    for what, least in (("design", 1), ("configurations", 2), ("shapes", 1)):
+        if len(common[what] & own[what]) < least:
+            return f"{what} {_few(own[what])} instead of {_few(common[what])}"
+    return ""
+
+
+def _few(names: set[str]) -> str:
+    return ", ".join(sorted(names)[:3]) + ", ..." * (len(names) > 3)
 
 
 def _written(dataset: xr.Dataset) -> str:

@@ -11,7 +11,17 @@ import numpy as np
 import numpy.typing as npt
 
 from abtune.compare.results import Analysis
-from abtune.report.figures.figure import BAND, COLUMNS, GREY, INK, TITLE, new_figure, plain
+from abtune.report.figures.figure import (
+    BAND,
+    COLUMNS,
+    GREY,
+    INK,
+    TITLE,
+    drawn_of,
+    extremes,
+    new_figure,
+    plain,
+)
 from abtune.report.figures.panels import (
     NOTE,
     SIDE_COLOURS,
@@ -74,15 +84,17 @@ def _draw_points(axis: Axes, name: str, points: Sequence[Point]) -> None:
 
 def draw_trials(analysis: Analysis, baseline: Floats, candidate: Floats) -> Figure:
     """Return a figure of the best so far of every search, relative to the baseline at the end."""
-    number, names = len(analysis.comparisons), (analysis.baseline, analysis.candidate)
+    drawn = sorted(extremes([row.boost for row in analysis.comparisons]))
+    number, names = len(drawn), (analysis.baseline, analysis.candidate)
+    rows, baseline, candidate = [analysis.comparisons[at] for at in drawn], baseline[drawn], candidate[drawn]
     columns = min(number, max(COLUMNS, math.ceil(math.sqrt(number))))
-    lines = max(title_lines(row.shape) for row in analysis.comparisons)
+    lines = max(title_lines(row.shape) for row in rows)
     figure, axes = new_figure(number, 2.4, 1.6 + 0.13 * lines, columns=columns)
     speeds = [_speeds(sides) for sides in zip(baseline, candidate, strict=True)]
     first = _FIRST if baseline.shape[-1] >= 4 * _FIRST else 1
     bottom, top = _ends(speeds, first)
     for axis, row, sides, found in zip(
-        axes, analysis.comparisons, speeds, zip(baseline, candidate, strict=True), strict=True
+        axes, rows, speeds, zip(baseline, candidate, strict=True), strict=True
     ):
         panel_title(axis, row.shape, "")
         axis.title.set_color(VERDICT_COLOURS[row.verdict])
@@ -93,7 +105,13 @@ def draw_trials(analysis: Analysis, baseline: Floats, candidate: Floats) -> Figu
         axes[0].plot([], [], color=colour, ls=style, lw=1.8, label=plain(name))
     look: Any = {"frameon": False, "fontsize": SIZE, "title_fontsize": SIZE}
     title = "bold: median over the searches; band: their middle half; titles have the colours of verdicts"
-    figure.legend(loc="outside upper center", ncols=min(2, len(axes)), title=title, **look)
+    some = drawn_of(number, len(analysis.comparisons))
+    figure.legend(
+        loc="outside upper center",
+        ncols=min(2, len(axes)),
+        title="\n".join(filter(None, [title, some])),
+        **look,
+    )
     figure.supxlabel("trials", fontsize=SIZE)
     words = printable(f"speed of the best so far (1: median of {names[0]} at the end)")
     reference = textwrap.wrap(words, TITLE)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
-from abtune.report.figures.figure import GREY, new_figure, plain, text_width
+from abtune.report.figures.figure import GREY, drawn_of, extremes, new_figure, plain, text_width
 from abtune.report.figures.panels import SIDE_COLOURS
 from abtune.report.text.labels import fit_labels
 from abtune.samples import Transfers, extract_transfers
@@ -38,15 +38,14 @@ def draw_same_schedule(dataset: xr.Dataset, found: SameSchedule) -> Figure:
     part = dataset.sel(shape=[row.shape for row in found.shapes])
     names = found.baseline, found.candidate
     sides = [extract_transfers(part, name, *names) for name in names]
-    # By the boost of the best known kernels, the largest first; NaN is last.
-    order = np.argsort([-row.best.boost for row in found.shapes], kind="stable").tolist()
+    order = extremes([row.best.boost for row in found.shapes])
     labels = fit_labels([printable(found.shapes[index].shape) for index in order], _LABEL)
     texts = ["\n".join(map(plain, lines)) for lines in labels.lines]
     heights = [max(1.0, 0.55 * len(lines)) for lines in labels.lines]
     tops = np.concatenate([[0.0], np.cumsum(heights)])
     height = _ROW * max(float(tops[-1]), 3.0)
     left = max(text_width(text, _SIZE) for text in texts) + 8
-    title = _title(found, labels.shared)
+    title = _title(found, labels.shared, drawn_of(len(order), len(found.shapes)))
     beside = _BESIDE + 0.2 * title.count("\n")
     figure, (axis,) = new_figure(1, _PLOT + left / 72, height + beside)
     _set_up(axis, sides, found)
@@ -64,8 +63,8 @@ def draw_same_schedule(dataset: xr.Dataset, found: SameSchedule) -> Figure:
     return figure
 
 
-def _title(found: SameSchedule, shared: str) -> str:
-    words = f"{found.candidate} against {found.baseline}: {count(len(found.shapes), 'shape')}"
+def _title(found: SameSchedule, shared: str, some: str) -> str:
+    words = f"{found.candidate} against {found.baseline}: {some or count(len(found.shapes), 'shape')}"
     if found.one_kernel:
         words += ", the same kernels"
     said = printable(f"{words}; {shared}" if shared else words)
