@@ -65,7 +65,15 @@ def test_boosts_have_a_sign_unless_they_are_zero(fraction: float, text: str) -> 
 
 @pytest.mark.parametrize(
     ("spread", "text"),
-    [(0.3123, "31"), (0.0431, "4.3"), (0.0071, "0.71"), (0.00012, "0.01"), (0.0, "0.00"), (1.2, "120")],
+    [
+        (0.3123, "31"),
+        (0.0431, "4.3"),
+        (0.0071, "0.71"),
+        (0.00012, "0.01"),
+        (0.0, "0.00"),
+        (1.2, "120"),
+        (4e39, ">1000"),
+    ],
 )
 def test_noise_has_two_digits(spread: float, text: str) -> None:
     """A standard deviation from a few seeds is not worth more than two digits."""
