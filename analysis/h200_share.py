@@ -124,7 +124,7 @@ def controls() -> Iterator[str]:
         yield from (analysis.sentence, "", *control_table(name, analysis), "")
     again = datasets["the same as mainline"]
     yield from (
-        "Of the same configuration, both sides end at the same kernel: the winners of one side scatter by",
+        "Of the same configuration, both sides end at the same kernel: the winners of one side vary by",
         f"{100 * root_mean_square(np.log(seed_values(again)).std('seed', ddof=1)):.0f} % between seeds, "
         f"the differences of pairs by {100 * root_mean_square(spread(again)):.1f} %.",
         "",
