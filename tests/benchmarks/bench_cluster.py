@@ -14,7 +14,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import functools
 import json
+import os
 import re
 import subprocess
 import sys
@@ -26,10 +28,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import xarray as xr
+
+from abtune.measure.plan.records import Candidate
+
 HELPERS = Path(__file__).parents[1] / "helpers"
-# Bytes of a candidate's record and of its kernel, as of async on an H200.
-RECORD, KERNEL = 20_000, 200_000
+REAL = Path(__file__).parents[2] / "data" / "h200-tvm14009.nc"
+KERNEL = 200_000  # bytes of a kernel, as of async on an H200
 HOSTS = 2
+# What a worker does for its own sake: many to a process would do nothing else.
+QUIET = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "1h",
+    "distributed.admin.system-monitor.interval": "1h",
+    "distributed.admin.low-level-log-length": 10,
+    "distributed.comm.timeouts.connect": "300s",
+}
 TICKS = 100  # a second, of the times in /proc
 
 
@@ -40,16 +54,32 @@ class PretendSlot:
         self.started_in = 0.0
 
     def call(self, function: str, *args: Any, timeout: float) -> Any:
-        """Return the answer of the fake, with a kernel as large as a real one."""
+        """Return the answer of the fake, with records and kernels as large as real ones."""
         import fake_metaschedule
 
         answer = getattr(fake_metaschedule, function)(*args)
+        if function == "propose":
+            candidates, *rest = answer
+            return tuple(map(with_real_record, candidates)), *rest
         return answer.ljust(KERNEL) if function == "build" else answer
 
     def start(self) -> None:
         """Do nothing, as do all others."""
 
     resume = interrupt = close = replace = start
+
+
+def with_real_record(candidate: Candidate) -> Candidate:
+    """Return a candidate whose record is as large as a real one, and as hard to compress."""
+    trace, about = candidate.record
+    return replace(candidate, text=json.dumps([trace, {**about, "padding": json.loads(real_record())}]))
+
+
+@functools.cache
+def real_record() -> str:
+    """Return the tuning record of a winner on an H200."""
+    with xr.open_dataset(REAL) as dataset:
+        return str(dataset["winner"].values[-1, 1, 0])
 
 
 class PretendForkServer:
@@ -66,13 +96,28 @@ class PretendForkServer:
 
 async def host_workers(scheduler: str, count: int) -> None:
     """Be some workers of a cluster until it ends."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    import dask
     from distributed import Worker
 
     import abtune.measure.workers.pool as real
 
     real.Slot, real.ForkServer = PretendSlot, PretendForkServer  # type: ignore[misc, assignment]
-    offer = {"search": 1.0, "device": 1.0}
-    workers = [Worker(scheduler, nthreads=2, resources=offer, memory_limit=0) for _ in range(count)]
+    dask.config.set(QUIET)
+    real_record()  # before there are threads
+    threads = ThreadPoolExecutor(8)
+    workers = [
+        Worker(
+            scheduler,
+            nthreads=2,
+            resources={"search": 1.0, "device": 1.0},
+            memory_limit=0,
+            executor=threads,
+            connection_limit=10,
+        )
+        for _ in range(count)
+    ]
     for start in range(0, count, 50):
         await asyncio.gather(*workers[start : start + 50])
     print("ready", flush=True)
@@ -92,10 +137,12 @@ def peak_megabytes(process: int | str) -> float:
 
 
 @contextlib.contextmanager
-def started(*words: str) -> Iterator[subprocess.Popen[str]]:
-    """Yield a process of Python, and end it."""
-    command = [sys.executable, *words]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+def started(*words: str, folder: str) -> Iterator[subprocess.Popen[str]]:
+    """Yield a process of Python that keeps its files in a folder, and end it."""
+    command, environment = [sys.executable, *words], {**os.environ, "TMPDIR": folder}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
+    ) as process:
         try:
             yield process
         finally:
@@ -121,16 +168,17 @@ def measure(workers: int, runs: int, iterations: int) -> dict[str, float]:
     from abtune.measure.store.store import Store
     from abtune.measure.store.to_dataset import store_to_dataset
 
-    big = {"size": str(RECORD)}
-    plan = small_plan(seeds=runs // 4, configs=(config("plain", **big), config("new", **big)))
+    plan = small_plan(seeds=runs // 4, configs=(config("plain"), config("new")))
     plan = replace(plan, settings=make_settings(trials=64 * iterations, trials_per_iteration=64, rounds=1))
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         scheduling = ("-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0")
-        scheduler = stack.enter_context(started(*scheduling, "--no-dashboard"))
+        scheduler = stack.enter_context(started(*scheduling, "--no-dashboard", folder=folder))
         address = wait_for(scheduler, r"tcp://127\.0\.0\.1:\d+")
         hosts = [
-            stack.enter_context(started(__file__, "--host", address, "--workers", str(workers // HOSTS)))
+            stack.enter_context(
+                started(__file__, "--host", address, "--workers", str(workers // HOSTS), folder=folder)
+            )
             for _ in range(HOSTS)
         ]
         for host in hosts:

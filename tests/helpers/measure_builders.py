@@ -69,7 +69,9 @@ def make_trial(latency: float = 1e-3, *, number: int = 0, **changes: Any) -> Tri
     """Return a trial: timed, or failed where the latency is NaN."""
     status = TrialStatus.RUN_FAILED if math.isnan(latency) else TrialStatus.OK
     fields = {
-        "candidate": Candidate(record=[f"trace {number}", [1, None, {"a": []}]], module_hash=f"hash{number}"),
+        "candidate": Candidate(
+            text=f'["trace {number}", [1, null, {{"a": []}}]]', module_hash=f"hash{number}"
+        ),
         "status": status,
         "latency": latency,
         "message": "" if status is TrialStatus.OK else "it failed",

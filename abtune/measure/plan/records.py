@@ -7,6 +7,7 @@ can stop after any step, or between two candidates, and go on in another process
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self, TypeAlias
@@ -112,9 +113,16 @@ MAX_EMPTY_ITERATIONS = 5
 class Candidate:
     """A schedule that a search proposes."""
 
-    record: list[Any]  # MetaSchedule's tuning record as JSON: trace, times, target, arguments
+    # MetaSchedule's tuning record as JSON text. As lists it takes ten times the memory, and longer to send.
+    text: str
     module_hash: str  # structural hash of the scheduled module, by which MetaSchedule tells candidates apart
     carried_over: bool = False  # whether the partner's search found it
+
+    @property
+    def record(self) -> list[Any]:
+        """The tuning record: trace, times, target, arguments."""
+        record: list[Any] = json.loads(self.text)
+        return record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

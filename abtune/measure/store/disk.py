@@ -218,11 +218,18 @@ def _require(name: str, value: object, kind: type | tuple[type, ...]) -> None:
 def history_from_json(content: dict[str, Any]) -> tuple[History, str]:
     """Return a search in progress, and when it started."""
     for trial in content["trials"]:
-        trial["candidate"] = Candidate(**trial["candidate"])
+        trial["candidate"] = _candidate_from_json(trial["candidate"])
         trial["status"] = TrialStatus(trial["status"])
     content["trials"] = tuple(Trial(**trial) for trial in content["trials"])
-    content["pending"] = tuple(Candidate(**candidate) for candidate in content["pending"])
+    content["pending"] = tuple(map(_candidate_from_json, content["pending"]))
     content["cost_model"] = base64.b64decode(content["cost_model"])
     content["exchanged_at"] = tuple(content.get("exchanged_at", ()))  # unknown to earlier versions
     history = History(**{field.name: content[field.name] for field in fields(History)})
     return history, str(content["started"])
+
+
+def _candidate_from_json(content: dict[str, Any]) -> Candidate:
+    if "record" in content:  # earlier versions kept lists
+        content["text"] = json.dumps(content.pop("record"))
+    _require("text", content["text"], str)
+    return Candidate(**content)

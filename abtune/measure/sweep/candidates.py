@@ -135,15 +135,15 @@ async def _try_exchange(plan: Plan, cluster: Cluster, giver: Configuration, take
         proposal: Proposal = await cluster.search(
             propose, given, History.empty(), SCHEDULES, 1, 1, priority=1
         )
-        records = [candidate.record for candidate in proposal.candidates]
-        adopted: Adopted = await cluster.search(adopt, taken, records, frozenset(), 1, priority=1)
+        texts = [candidate.text for candidate in proposal.candidates]
+        adopted: Adopted = await cluster.search(adopt, taken, texts, frozenset(), 1, priority=1)
     except CallFailed as error:
         raise cannot_take_over(taker, error) from None
     except ChildError as error:
         raise TargetError(f"this machine cannot tune {giver.name!r}: {error}") from None
     if not adopted.candidates:
         raise TargetError(
-            f"{taker.name!r} can take over none of {len(records)} schedules of {giver.name!r}; "
+            f"{taker.name!r} can take over none of {len(texts)} schedules of {giver.name!r}; "
             "sweep without --share"
         )
 

@@ -112,10 +112,10 @@ class Search:
             return None
         count = history.count(self.session.plan.settings)
         known = frozenset(trial.candidate.module_hash for trial in history.trials)
-        records = [trial.candidate.record for trial in offer]
+        texts = [trial.candidate.text for trial in offer]
         try:
             adopted: Adopted = await self.session.cluster.search(
-                adopt, self._problem, records, known, count, priority=self.priority
+                adopt, self._problem, texts, known, count, priority=self.priority
             )
         except CallFailed as error:
             raise cannot_take_over(self.run.config, error) from None

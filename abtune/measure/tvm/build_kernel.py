@@ -50,9 +50,8 @@ def adopt(
             schedule = _fit(problem, variant)
             name = shash2hex(schedule.mod) if schedule is not None else ""
             if name and name not in known:
-                candidate = Candidate(
-                    record=_record(problem, schedule, record), module_hash=name, carried_over=True
-                )
+                text = json.dumps(_record(problem, schedule, record))
+                candidate = Candidate(text=text, module_hash=name, carried_over=True)
                 found.setdefault(name, candidate)
     return tuple(found.values())
 

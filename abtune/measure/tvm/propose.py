@@ -102,9 +102,7 @@ def _iterate(
 def _candidates(problem: Problem, proposed: Sequence[Any]) -> tuple[Candidate, ...]:
     workload = ms.database.Workload(tensor_program(problem.shape))
     return tuple(
-        Candidate(
-            record=_record(candidate, workload, problem.target), module_hash=shash2hex(candidate.sch.mod)
-        )
+        Candidate(text=_text(candidate, workload, problem.target), module_hash=shash2hex(candidate.sch.mod))
         for candidate in proposed
     )
 
@@ -152,11 +150,11 @@ def _fresh(proposed: Sequence[Any], seen: Collection[str]) -> list[Any]:
     return [candidate for candidate in proposed if shash2hex(candidate.sch.mod) not in seen]
 
 
-def _record(candidate: Any, workload: Any, target: str) -> list[Any]:
+def _text(candidate: Any, workload: Any, target: str) -> str:
     record = ms.database.TuningRecord(
         candidate.sch.trace, workload, None, tvm_target(target), candidate.args_info
     )
-    return json.loads(json.dumps(record.as_json()))  # type: ignore[no-any-return]
+    return json.dumps(record.as_json())
 
 
 def learn(history: History, context: Any, workload: Any) -> Any:

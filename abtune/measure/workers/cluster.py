@@ -111,6 +111,7 @@ class Cluster:
         self._shares_cores = shares_cores
         self.searchers = searchers
         self.devices = devices
+        self._submitting = asyncio.Lock()
         self.seconds: dict[str, float] = {}  # that tasks took, with the wait for their turn, by their names
 
     def threads(self, runs: int) -> int:
@@ -134,7 +135,7 @@ class Cluster:
         """Return the result of a task at a device, whose last argument is the result of a search task."""
         # That result stays with the workers: kernels for a large cluster would fill the memory of this
         # process and of the scheduler.
-        found = self._submit(search, search_args, "search", priority)
+        found = await self._submit(search, search_args, "search", priority)
         try:
             return await self._run(measure, (*args, found), "device", priority)
         finally:
@@ -154,7 +155,7 @@ class Cluster:
 
     async def _run(self, task: Task, args: Sequence[Any], resource: str, priority: int) -> Any:
         started = time.monotonic()
-        future = self._submit(task, args, resource, priority)
+        future = await self._submit(task, args, resource, priority)
         try:
             return await future
         finally:
@@ -162,17 +163,21 @@ class Cluster:
             taken = time.monotonic() - started
             self.seconds[task.__name__] = self.seconds.get(task.__name__, 0.0) + taken
 
-    def _submit(self, task: Task, args: Sequence[Any], resource: str, priority: int) -> Future[Any]:
-        return self._client.submit(
-            with_pool,
-            self._pool,
-            task,
-            *args,
-            resources={resource: 1},
-            priority=priority,
-            pure=False,
-            retries=0,
-        )
+    async def _submit(self, task: Task, args: Sequence[Any], resource: str, priority: int) -> Future[Any]:
+        # The event loop reads between two tasks. Where a thousand searches answer together, it would else
+        # read nothing for half a minute, and the scheduler would close the connection.
+        async with self._submitting:
+            await asyncio.sleep(0)
+            return self._client.submit(
+                with_pool,
+                self._pool,
+                task,
+                *args,
+                resources={resource: 1},
+                priority=priority,
+                pure=False,
+                retries=0,
+            )
 
 
 @contextlib.asynccontextmanager

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from dask.system import cpu_count
 
@@ -89,10 +89,11 @@ class Adopted:
 
 
 def adopt(
-    pool: ProcessPool, problem: Problem, records: Sequence[list[Any]], known: Collection[str], count: int
+    pool: ProcessPool, problem: Problem, texts: Sequence[str], known: Collection[str], count: int
 ) -> Adopted:
-    """Return the first candidates that schedules of the partner's search give, and that are not known."""
+    """Return the first candidates that the partner's tuning records give, and that are not known."""
     started = time.monotonic()
+    records = [json.loads(text) for text in texts]
     with pool.searcher() as slot:
         candidates = slot.call("adopt", problem, records, known, count, timeout=SEARCH_TIMEOUT)
     return Adopted(candidates=candidates, seconds=time.monotonic() - started)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import json
 import math
 import socket
 import statistics
@@ -95,7 +96,7 @@ def _build_variants(slot: Slot, run: Run, settings: Settings, record: list[Any])
 
 
 def _build(slot: Slot, run: Run, settings: Settings, record: list[Any]) -> Kernel | Trial:
-    candidate = Candidate(record=record, module_hash="")
+    candidate = Candidate(text=json.dumps(record), module_hash="")
     timeout = WINNER_PATIENCE * settings.build_timeout
     return build_candidate(slot, run.problem(settings.target), candidate, timeout)
 

@@ -139,7 +139,7 @@ def propose(
     about = {"faults": faults, "padding": "x" * int(faults.get("size", 0)), "config": problem.config.name}
     candidates = tuple(
         Candidate(
-            record=[f"trace {rng_seed}.{place}", {**about, "place": place}],
+            text=json.dumps([f"trace {rng_seed}.{place}", {**about, "place": place}]),
             module_hash=f"{rng_seed}.{place}",
         )
         for place in range(count)
@@ -178,7 +178,9 @@ def adopt(
     found = [(f"{trace} as {name}", about) for trace, about in records if faults.get("variants") != "0"]
     return tuple(
         Candidate(
-            record=[trace, {**about, "faults": faults, "config": name}], module_hash=trace, carried_over=True
+            text=json.dumps([trace, {**about, "faults": faults, "config": name}]),
+            module_hash=trace,
+            carried_over=True,
         )
         for trace, about in found
         if trace not in known

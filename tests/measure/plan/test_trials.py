@@ -54,7 +54,7 @@ def share(trials: int, per_iteration: int, exchanged: int, *, found: int = 99) -
     while (step := history.next_step(settings)) is not None:
         count = min(history.count(settings), found)
         steps.append((step, count))
-        carried = Candidate(record=[], module_hash="", carried_over=step == "exchange")
+        carried = Candidate(text="[]", module_hash="", carried_over=step == "exchange")
         candidates = (carried,) * count
         if step == "propose":
             history = history.proposed(candidates, cost_model=b"", seconds=0.0)
@@ -94,7 +94,7 @@ def test_partners_have_the_same_number_of_exchanges() -> None:
 def test_a_search_offers_its_own_fastest_schedules() -> None:
     """An offer has the timed schedules that a search found itself, as they were at that exchange."""
     own = tuple(make_trial(latency, number=number) for number, latency in enumerate((3.0, NAN, 1.0)))
-    taken = Candidate(record=[], module_hash="taken", carried_over=True)
+    taken = Candidate(text="[]", module_hash="taken", carried_over=True)
     first = History.empty().proposed((), cost_model=b"", seconds=0.0).tried(own, seconds=0.0)
     assert first.offer(0) == [own[2], own[0]]
     later = first.exchanged((taken,), seconds=0.0).tried((make_trial(0.5, candidate=taken),), seconds=0.0)
@@ -130,7 +130,7 @@ def test_an_iteration_is_over_with_its_last_candidate() -> None:
 
 def test_a_failed_candidate_has_no_latency() -> None:
     """A candidate that could not be timed is a trial with a status and a reason."""
-    trial = failed(Candidate(record=["t"], module_hash="h"), TrialStatus.TIMED_OUT, "too slow")
+    trial = failed(Candidate(text='["t"]', module_hash="h"), TrialStatus.TIMED_OUT, "too slow")
     assert math.isnan(trial.latency)
     assert (trial.status, trial.message) == (TrialStatus.TIMED_OUT, "too slow")
 
@@ -147,4 +147,4 @@ def test_a_failed_candidate_has_no_latency() -> None:
 )
 def test_a_cost_model_learns_from_what_was_built(status: TrialStatus, message: str, built: bool) -> None:  # noqa: FBT001
     """The model learns from candidates that were built, as MetaSchedule's does."""
-    assert failed(Candidate(record=["t"], module_hash="h"), status, message).was_built is built
+    assert failed(Candidate(text='["t"]', module_hash="h"), status, message).was_built is built

@@ -75,6 +75,19 @@ def test_a_search_survives_its_file(store: Store, plan: Plan, history: History) 
     assert started == "then"
 
 
+def test_a_search_of_an_earlier_version_goes_on(store: Store, plan: Plan) -> None:
+    """Earlier versions kept tuning records as lists; they are read as the text that is kept now."""
+    history = make_history(1e-3, NAN)
+    with store.opened(plan, ABOUT):
+        store.save_history(plan.runs[0], history, "then")
+        (path,) = store.folder.glob("searches/*.json.gz")
+        content = json.loads(gzip.decompress(path.read_bytes()))
+        for candidate in [*(trial["candidate"] for trial in content["trials"]), *content["pending"]]:
+            candidate["record"] = json.loads(candidate.pop("text"))
+        path.write_bytes(gzip.compress(json.dumps(content).encode()))
+    assert repr(store.history(plan.runs[0])[0]) == repr(history)
+
+
 def test_a_search_that_has_not_begun_is_empty(store: Store, plan: Plan) -> None:
     """Without a file a search has an empty history."""
     with store.opened(plan, ABOUT):

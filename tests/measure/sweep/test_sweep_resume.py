@@ -450,7 +450,7 @@ def test_what_was_proposed_is_tried_first(store: Store, log: Path) -> None:
     run = plan.runs[0]
     proposed = [trial.candidate for trial in make_history(1e-9, 1e-9).trials]
     faultless = tuple(
-        replace(candidate, record=[candidate.record[0], {"faults": {}, "place": place}])
+        replace(candidate, text=json.dumps([candidate.record[0], {"faults": {}, "place": place}]))
         for place, candidate in enumerate(proposed)
     )
     history = History.empty().proposed(faultless, cost_model=b"", seconds=2.5)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import types
 from contextlib import closing
 from dataclasses import replace
@@ -34,7 +33,7 @@ def test_candidates_are_new_and_different(first: tuple[tuple[Candidate, ...], by
     """A first iteration proposes the wanted number of different candidates, as plain data."""
     candidates, model = first
     assert len(candidates) == len({candidate.module_hash for candidate in candidates}) == 6
-    assert all(json.loads(json.dumps(c.record)) == c.record for c in candidates)
+    assert all(len(candidate.record) == 4 for candidate in candidates)
     assert state(model)["last_train_size"] == 0
 
 
@@ -121,7 +120,7 @@ def test_enough_new_candidates_are_picked(
     old, new = [f"old{place}" for place in range(100)], [f"new{place}" for place in range(count)]
     trials = tuple(
         Trial(
-            candidate=Candidate(record=[], module_hash=name), status=TrialStatus.OK, latency=1.0, message=""
+            candidate=Candidate(text="[]", module_hash=name), status=TrialStatus.OK, latency=1.0, message=""
         )
         for name in old
     )

@@ -61,6 +61,27 @@ def test_kernels_stay_with_the_workers() -> None:
     assert client.futures == []
 
 
+def test_the_connection_is_read_while_thousands_of_tasks_are_submitted() -> None:
+    """The event loop passes between any two tasks, or the scheduler would take this process for dead."""
+    client = Submitting()
+    of_client = cluster.Cluster(cast("Client", client), "pool", searchers=1, devices=1, shares_cores=True)
+    seen = []
+
+    async def watch() -> None:
+        while len(client.submitted) < 100:
+            seen.append(len(client.submitted))
+            await asyncio.sleep(0)
+
+    async def submit() -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(watch())
+            for _ in range(100):
+                group.create_task(of_client.search(build, "a problem", priority=1))
+
+    asyncio.run(submit())
+    assert set(range(100)) <= set(seen)
+
+
 def build(problem: str) -> None:
     """Stand for a task that builds."""
 
