@@ -44,7 +44,7 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:
     """Build the error for a name that is not among the known ones, with the nearest of them."""
     names = list(known)
     folded = {candidate.casefold(): candidate for candidate in names}
-    near = [folded[match] for match in difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.4)]
+    near = [folded[match] for match in difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.45)]
     listed = near or names[:6]
     hint = "did you mean" if near else "there are"
     more = "" if near or len(names) <= 6 else ", ..."

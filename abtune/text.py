@@ -94,7 +94,7 @@ def spread_percent(spread: float) -> str:
     """Return a standard deviation in percent, without the unit, with two significant digits."""
     if not math.isfinite(spread):
         return NOTHING
-    if spread > 10:  # a bound from two or three seeds, of which nobody needs the digits
+    if spread > 10:  # two or three seeds give such a bound; its digits mean nothing
         return ">1000"
     decimals = 2 if spread <= 0 else 1 - math.floor(math.log10(100 * spread))
     return percent_cell(spread, min(max(decimals, 0), 2), signed=False)

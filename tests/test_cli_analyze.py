@@ -447,7 +447,7 @@ def test_bundled_datasets_are_listed(run: Run) -> None:
 def test_a_published_table_is_imported(run: Run) -> None:
     """An imported table can be analyzed, and says what it holds."""
     Path("t.md").write_text(TABLE, encoding="utf-8")
-    told = "t.nc: 1 shape, configurations a, b\n"
+    told = "t.nc: 1 shape, configurations a (baseline), b\n"
     assumed = "numbers without a unit are read as GFLOPS (more is better); for times, give --unit ms\n"
     assert run("import", "published", "t.md", "--out", "t.nc").out == told + assumed
     (row,) = json.loads(run("analyze", "t.nc", "--format", "json").out)["comparisons"]
@@ -529,6 +529,7 @@ def test_version(run: Run) -> None:
 def test_unknown_commands_get_the_nearest(run: Run) -> None:
     """A misspelt command is answered with what was probably meant."""
     assert "unknown command 'analyse'; did you mean: analyze" in refused(run("analyse"))
+    assert "unknown command 'frobnicate'; there are: sweep" in refused(run("frobnicate"))
 
 
 def test_interruption_is_130(run: Run, sweep: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -194,7 +194,7 @@ def test_the_importer_is_found_by_content(
     [
         (
             ["absent.csv"],
-            "cannot read absent.csv: there is no such file, and no importer of that name; there are",
+            "cannot read absent.csv: there is no such file, and no importer of that name; abtune import",
         ),
         (
             ["old=times.csv"],
@@ -248,7 +248,7 @@ def test_an_importer_is_one_line(with_samples: Path, run: Run, monkeypatch: pyte
     assert " toy Read toys. " in " ".join(run("import").out.split())
     assert "--mood [happy|sad]" in run("import", "toy", "--help").out
     done = run("import", "toy", "toys.txt", "--mood", "sad", "--out", "toys.nc")
-    assert done.out == "toys.nc: 1 shape, configurations old, new\nsad toys\n"
+    assert done.out == "toys.nc: 1 shape, configurations old (baseline), new\nsad toys\n"
     assert abtune.analyze(abtune.open_dataset("toys.nc")).comparisons[0].boost == pytest.approx(0.5)
     found = run("import", "toys.txt", "--out", "toys.nc", "--overwrite").out
     assert found.splitlines()[1:] == ["read as a toy: abtune import toy", "happy toys"]

@@ -27,7 +27,7 @@ def test_halves_become_one(halves: xr.Dataset, run: Run) -> None:
     done = run("merge", "runs/0.nc", "runs/1.nc", "--out", "all.nc")
     assert (done.code, done.err) == (0, "")
     first, second = done.out.splitlines()
-    assert first == "all.nc: 3 shapes, configurations mainline, async"
+    assert first == "all.nc: 3 shapes, configurations mainline (baseline), async"
     assert second.startswith("3 shapes with configurations from different files: what changed between their")
     merged = abtune.open_dataset("all.nc")
     xr.testing.assert_equal(merged, halves)

@@ -143,7 +143,6 @@ def _import(importer: Importer, out: Path, *, overwrite: bool, **given: Any) -> 
     from abtune.errors import InputError
     from abtune.ingest.importers import Inputs, run_importer
     from abtune.ingest.sources import run_command
-    from abtune.text import shell_path
 
     files = given["files"]
     if files and importer.inputs is Inputs.RUNS:
@@ -153,11 +152,7 @@ def _import(importer: Importer, out: Path, *, overwrite: bool, **given: Any) -> 
     values = {option.name: _value(given[_destination(option)]) for option in importer.options}
     imported = run_importer(importer, sources, values)
     noted = click.get_current_context().meta.get(_BY_CONTENT, ())
-    notes = [*noted, *imported.notes]
-    baseline, *others = imported.dataset["config"].values.tolist()
-    if others and "{config}" in given.get("pattern", ""):
-        notes.append(f"baseline: {baseline}; for another: abtune analyze {shell_path(out)} --baseline NAME")
-    save_new(imported.dataset, out, overwrite=overwrite, notes=notes)
+    save_new(imported.dataset, out, overwrite=overwrite, notes=[*noted, *imported.notes])
 
 
 def _sources(files: Sequence[str], runs: Sequence[str], pattern: str) -> tuple[Source, ...]:

@@ -7,16 +7,18 @@ import functools
 import itertools
 import logging
 import os
+import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from abtune.dataset.schema import labels_of
 from abtune.errors import DatasetError, InputError, unknown_name
-from abtune.ingest.sources import Source, import_command, run_command
+from abtune.ingest.sources import Source, baseline_first, import_command, run_command
 from abtune.ingest.texts import (
     ONLY_QUOTIENTS,
     SHAPES,
@@ -49,6 +51,10 @@ IMPORTERS: Mapping[str, str] = {
     "nvbench": "abtune.ingest.timings.benchmark_tools:NVBENCH",
     "tvm-records": "abtune.ingest.searches.trial_records:TVM_RECORDS",
 }
+# A name that ends like that of one run among several: gcc_seed0, new-run-2, old (rep 3).
+_NUMBERED_RUN = re.compile(
+    r"(.*\w)[\W_]+(?:seed|run|rep|repeat|trial|attempt|iter|iteration)[\W_]*\d+\W*", re.IGNORECASE
+)
 
 
 def importer_names() -> tuple[str, ...]:
@@ -168,7 +174,17 @@ def _hint_of_table(path: Path, heading: str) -> str:
         return f"if its first column says what was timed: {command.replace('import', 'import timings', 1)}"
     options = "--columns shape=NAME,config=NAME,time=NAME --unit ms"
     command = import_command(path, options).replace("import", "import timings", 1)
-    return f"if it has a line for each timing: {command}, where each NAME is one of {listed_columns(columns)}"
+    each = f"if it has a line for each timing: {command}, where each NAME is one of {listed_columns(columns)}"
+    return _hint_of_capitals(columns) or each
+
+
+def _hint_of_capitals(columns: Sequence[str]) -> str:
+    """Return how to rename a column such as Time_MS, whose unit is in capitals; empty if there is none."""
+    for column in columns:
+        name, _, unit = column.rpartition("_")
+        if name and unit not in PER_SECOND and unit.casefold() in PER_SECOND:
+            return f"if {column} is in {unit.casefold()}, rename the column {name}_{unit.casefold()}"
+    return ""
 
 
 def _listed(importers: Sequence[Importer]) -> str:
@@ -185,7 +201,32 @@ def run_importer(importer: Importer, sources: Sequence[Source], values: Values) 
         if readers and importer not in readers:
             own, other = importer.kind, readers[0]
             raise DatasetError(f"{source.path}: is not {own} but {other.kind}: abtune import {other.name}")
-    return importer.read(sources, values)
+    imported = importer.read(sources, values)
+    dataset, configs = imported.dataset, labels_of(imported.dataset, "config")
+    # Configurations that the user names keep the order that the user gives them.
+    order = configs if any(source.config for source in sources) else baseline_first(configs)
+    if order != list(configs):
+        dataset = dataset.sel(config=order)
+    return Imported(dataset=dataset, notes=(*imported.notes, *about_names(order)))
+
+
+def about_names(configs: Sequence[str]) -> Iterator[str]:
+    """Yield which configurations look like one: two runs of it, or two spellings."""
+    stems: dict[str, list[str]] = {}
+    spellings: dict[str, list[str]] = {}
+    for name in configs:
+        spellings.setdefault(name.casefold(), []).append(name)
+        if match := _NUMBERED_RUN.fullmatch(name):
+            stems.setdefault(match[1], []).append(name)
+    for stem, names in stems.items():
+        if len(names) > 1:
+            yield (
+                f"{listed(names[:2])} look like runs of {stem}, but count as configurations; import lines "
+                "with columns config and seed, or write {seed} in --pattern"
+            )
+    for names in spellings.values():
+        if len(names) > 1:
+            yield f"{listed(names)} count as {len(names)} configurations; spell them alike if they are one"
 
 
 def _readers(path: Path) -> list[Importer]:
@@ -207,7 +248,7 @@ def _check_readable(path: Path) -> None:
             f"cannot read {path}: for a file of a configuration, write --run {shell_path(path)}"
         )
     if not exists:
-        nothing = f"there is no such file, and no importer of that name; there are {names}"
+        nothing = "there is no such file, and no importer of that name; abtune import --help lists them"
         raise DatasetError(f"cannot read {path}: {nothing}")
     if not os.access(path, os.R_OK):
         raise DatasetError(f"cannot read {path}: {os.strerror(errno.EACCES)}")

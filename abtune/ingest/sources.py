@@ -184,8 +184,15 @@ def find_matching(pattern: str) -> tuple[Source, ...]:
     if not sources:
         raise InputError(f"no file or folder matches --pattern {pattern!r}")
     check_once(source.path for source in sources)
-    baseline = min((source.config for source in sources), key=_beside_baseline)
+    baseline, *_ = baseline_first(source.config for source in sources)
     return tuple(sorted(sources, key=lambda source: source.config != baseline))
+
+
+def baseline_first(configs: Iterable[str]) -> list[str]:
+    """Return the different configurations; the one that a name calls the baseline comes first."""
+    names = list(dict.fromkeys(configs))
+    baseline = min(names, key=_beside_baseline)
+    return sorted(names, key=lambda name: name != baseline)
 
 
 def _beside_baseline(name: str) -> float:

@@ -8,10 +8,19 @@ import shutil
 from pathlib import Path
 
 import pytest
+import xarray as xr
 from import_samples import SAMPLES, TUNED
 
 from abtune.errors import AbtuneError, DatasetError, InputError
-from abtune.ingest.importers import IMPORTERS, Inputs, all_importers, importer_named, recognise, run_importer
+from abtune.ingest.importers import (
+    IMPORTERS,
+    Inputs,
+    about_names,
+    all_importers,
+    importer_named,
+    recognise,
+    run_importer,
+)
 from abtune.ingest.sources import Source, find_files
 from abtune.ingest.texts import read_beginning
 
@@ -96,7 +105,9 @@ def test_files_of_two_kinds_are_not_one_import(tmp_path: Path) -> None:
     """The first file that does not fit the ones before it is named."""
     with pytest.raises(InputError, match=r"tvm14009-rtx3080.md: no .*, unlike the files before \(timings"):
         recognise(sources(SAMPLES / "times.csv", ROOT / "data" / "tvm14009-rtx3080.md"))
-    with pytest.raises(DatasetError, match="there is no such file, and no importer of that name; there are"):
+    with pytest.raises(
+        DatasetError, match="there is no such file, and no importer of that name; abtune import"
+    ):
         recognise(sources(tmp_path / "absent"))
 
 
@@ -229,6 +240,14 @@ def test_importers_describe_themselves() -> None:
         importer_named("log")
 
 
+def test_a_unit_in_capitals_is_to_be_renamed(tmp_path: Path) -> None:
+    """MS is no unit; the hint is one that works."""
+    path = tmp_path / "t.csv"
+    path.write_text("shape,config,Time_MS\nx,a,1\n", encoding="utf-8")
+    with pytest.raises(InputError, match="if Time_MS is in ms, rename the column Time_ms"):
+        recognise(sources(path))
+
+
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe\0", b"|" * 5000, b"\x89HDF\r\n\x1a\n"])
 def test_any_content_may_be_looked_at(tmp_path: Path, content: bytes) -> None:
     """No importer fails at what it does not know."""
@@ -237,3 +256,48 @@ def test_any_content_may_be_looked_at(tmp_path: Path, content: bytes) -> None:
     text = read_beginning(path)
     assert not [importer.name for importer in all_importers() if importer.recognises(path, text)]
     assert not [importer.name for importer in all_importers() if importer.recognises(tmp_path, "")]
+
+
+@pytest.mark.parametrize(
+    ("configs", "said"),
+    [
+        (["gcc_seed0", "gcc_seed1", "clang"], ["gcc_seed0 and gcc_seed1 look like runs of gcc"]),
+        (["old run 1", "old run 2", "new run 1"], ["old run 1 and old run 2 look like runs of old"]),
+        (["Old", "old", "new"], ["Old and old count as 2 configurations"]),
+        (["gcc-13", "gcc-14", "O2", "O3", "seed1", "seed2", "rerun 1", "rerun 2"], []),
+    ],
+)
+def test_names_that_may_be_one_configuration_are_said(configs: list[str], said: list[str]) -> None:
+    """Runs in columns of their own and other spellings would else pass for configurations."""
+    notes = list(about_names(configs))
+    assert [note.startswith(start) for note, start in zip(notes, said, strict=True)] == [True] * len(said)
+
+
+@pytest.mark.parametrize(
+    ("text", "configs"),
+    [
+        ("shape,config,time_us\na,new,1\na,old,2\na,other,3\n", ["old", "new", "other"]),
+        ("shape,config,time_us\na,new,1\na,fast,2\n", ["new", "fast"]),
+        ("shape,async_us,mainline_us\na,1,2\n", ["mainline", "async"]),
+    ],
+)
+def test_the_baseline_is_what_a_name_calls_so(tmp_path: Path, text: str, configs: list[str]) -> None:
+    """It comes first, with its timings; without such a name the order is the file's."""
+    path = tmp_path / "t.csv"
+    path.write_text(text, encoding="utf-8")
+    found = sources(path)
+    importer = recognise(found)
+    values = {option.name: option.default for option in importer.options}
+    as_read, dataset = importer.read(found, values).dataset, run_importer(importer, found, values).dataset
+    assert dataset["config"].values.tolist() == configs
+    for config in configs:
+        xr.testing.assert_equal(dataset.sel(config=config), as_read.sel(config=config))
+
+
+def test_every_import_has_notes_about_names(tmp_path: Path) -> None:
+    """They come after the importer's own."""
+    path = tmp_path / "wide.csv"
+    path.write_text("name,gcc_seed0_ms,gcc_seed1_ms\na,1.0,1.1\n", encoding="utf-8")
+    found = sources(path)
+    notes = run_importer(recognise(found), found, {"unit": "", "shape": ""}).notes
+    assert "look like runs of gcc" in notes[-1]

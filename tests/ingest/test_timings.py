@@ -18,6 +18,7 @@ from import_samples import SAMPLES
 
 import abtune
 from abtune.dataset.netcdf import bundled_path
+from abtune.dataset.schema import RunStatus
 from abtune.errors import AbtuneError
 from abtune.ingest.importers import Imported
 from abtune.ingest.sources import find_files, find_matching
@@ -114,6 +115,19 @@ def test_one_large_cell_among_many_is_named(tmp_path: Path) -> None:
     with pytest.raises(AbtuneError, match="take 6 GiB, mostly empty: a of large, seed 3, has") as raised:
         read_text(tmp_path, HEADING + "\n".join(rows))
     assert "the most timings, 20000; import it apart" in str(raised.value)
+
+
+def test_a_run_without_a_time_has_failed(tmp_path: Path) -> None:
+    """A line without a time is a failed run, unless another line has a time of that run."""
+    path = tmp_path / "dump.csv"
+    path.write_text(HEADING + "x,a,0,1\nx,a,1,\nx,b,0,NaN\nx,b,0,2\nx,b,1,n/a\nx,b,1,-\n", encoding="utf-8")
+    dataset, notes = (imported := read(path)).dataset, imported.notes
+    status = {config: dataset["run_status"].sel(config=config).values[0].tolist() for config in ("a", "b")}
+    assert status == {name: [RunStatus.COMPLETE, RunStatus.FAILED] for name in ("a", "b")}
+    assert np.nansum(dataset["latency"].values) == pytest.approx(3e-6)
+    failed = "4 lines without a time, the first is line 3; a run without any time counts as failed"
+    assert notes[-1] == f"{path}: {failed}"
+    assert "2 seeds per cell, 1 timing per seed" in notes[0]
 
 
 def test_a_file_is_a_seed(tmp_path: Path) -> None:
@@ -272,7 +286,15 @@ def test_columns_that_are_not_used_are_said(tmp_path: Path) -> None:
     """Whatever is left out is named."""
     path = tmp_path / "t.csv"
     path.write_text("shape,config,host,time_us,date\nx,a,h,1,d\n", encoding="utf-8-sig")
-    assert read(path).notes[1] == f"{path}: columns left out: host, date"
+    assert read(path).notes[1:] == (f"{path}: columns left out: host, date",)
+
+
+def test_a_column_that_may_number_seeds_is_said(tmp_path: Path) -> None:
+    """Else the runs of a file would count as repeats of one seed."""
+    path = tmp_path / "t.csv"
+    path.write_text("shape,config,Run,time_us\nx,a,1,1\nx,a,2,1\n", encoding="utf-8")
+    assert "each is a seed: --columns seed=Run" in read(path).notes[-1]
+    assert len(read(path, columns={"seed": "Run"}).notes) == 1
 
 
 @pytest.mark.parametrize(
@@ -310,9 +332,8 @@ def test_columns_that_are_not_used_are_said(tmp_path: Path) -> None:
         (HEADING + "x,a,0,fast\n", {}, "line 2: column time_us: 'fast' is not a number"),
         (HEADING + "x,a,0,1\n\nx,a,0,-1\n", {}, "line 4: column time_us: a time must be positive, not -1"),
         (HEADING + "x,a,0,0\n", {}, "line 2: column time_us: a time must be positive, not 0"),
-        (HEADING + "x,a,0,nan\n", {}, "line 2: column time_us: a time must be positive, not nan"),
+        (HEADING + "x,a,0,nan\nx,b,0,\n", {}, "has no time in any line"),
         (HEADING + "x,a,0,inf\n", {}, "line 2: column time_us: a time must be positive, not inf"),
-        (HEADING + "x,a,0,\n", {}, "line 2: column time_us is empty"),
         (HEADING + "x,,0,1\n", {}, "line 2: column config is empty"),
         (HEADING + "x,a,0\n", {}, "line 2: 3 cells under a heading of 4"),
         (HEADING + "x,a,1.5,1\n", {}, "line 2: seed '1.5' is not a whole number"),

@@ -148,6 +148,7 @@ def save_new(dataset: xr.Dataset, out: Path, *, overwrite: bool, notes: Iterable
     if target.exists() and target.suffix.lower() != ".nc" and not is_netcdf(target):  # such as what was read
         raise StoreError(f"{out} is not a dataset, and --overwrite replaces nothing else; give another name")
     save_dataset(dataset, out)
-    names = ", ".join(labels_of(dataset, "config"))
+    first, *others = labels_of(dataset, "config")
+    names = ", ".join([f"{first} (baseline)", *others] if others else [first])
     lines = [f"{out}: {count(dataset.sizes['shape'], 'shape')}, configurations {names}", *notes]
     emit("".join(f"{printable(line)}\n" for line in lines))

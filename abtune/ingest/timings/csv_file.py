@@ -22,7 +22,10 @@ from abtune.ingest.texts import (
 )
 from abtune.ingest.timings.timing_cells import FileCell, Reading
 from abtune.ingest.units import LONGEST_CELL, MISSING, PER_SECOND, read_heading, to_seconds, unit_named
-from abtune.text import shortened, to_number
+from abtune.text import count, shortened, to_number
+
+# Columns that may number the runs, which are seeds, or the repeats within one run.
+_RUNS = {"run", "run_id", "rep", "trial", "attempt", "iteration", "process", "experiment"}
 
 _Key: TypeAlias = tuple[str | None, str | None, int | None]
 
@@ -39,6 +42,7 @@ class _Table:
     first_lines: dict[_Key, int] = field(default_factory=dict)
     numbered: dict[tuple[_Key, str, str], int] = field(default_factory=dict)
     unit_above: str = ""
+    untimed: list[int] = field(default_factory=list)  # the lines of runs without a time
 
 
 def read_csv(text: str, names: Mapping[str, str], unit: str) -> Reading:
@@ -67,8 +71,15 @@ def read_csv(text: str, names: Mapping[str, str], unit: str) -> Reading:
         )
         for key, rounds in table.timings.items()
     )
-    notes = (f"columns left out: {', '.join(unused)}",) if unused else ()
-    return Reading(cells=tuple(cells), notes=notes)
+    notes = []
+    if unused:
+        notes.append(f"columns left out: {', '.join(unused)}")
+    if "seed" not in table.columns and (runs := [name for name in unused if name.casefold() in _RUNS]):
+        notes.append(f"if {runs[0]} tells separate runs apart, each is a seed: --columns seed={runs[0]}")
+    if table.untimed:
+        lines = f"{count(len(table.untimed), 'line')} without a time, the first is line {table.untimed[0]}"
+        notes.append(f"{lines}; a run without any time counts as failed")
+    return Reading(cells=tuple(cells), notes=tuple(notes))
 
 
 def has_times(text: str) -> bool:
@@ -162,8 +173,9 @@ def _read_row(row: Sequence[str], table: _Table, where: str, line: int) -> None:
     if len(row) != len(table.names):
         raise DatasetError(f"{where}: {len(row)} cells under a heading of {len(table.names)}")
     values = {name: row[index] for name, index in table.columns.items()}
+    is_untimed = "time" in values and values["time"].casefold() in MISSING
     for name, value in values.items():
-        if not 0 < len(value) <= LONGEST_CELL:
+        if not 0 < len(value) <= LONGEST_CELL and not (name == "time" and is_untimed):
             wrong = (
                 f"has {len(value):,} characters, and the most is {LONGEST_CELL:,}" if value else "is empty"
             )
@@ -175,10 +187,15 @@ def _read_row(row: Sequence[str], table: _Table, where: str, line: int) -> None:
     for index, unit in table.units.items():
         if table.configs and row[index].casefold() in MISSING:
             continue
-        own = unit or _same_unit(values["unit"], table, where)
-        seconds = to_seconds(row[index], own, f"{where}: column {table.names[index]}")
         config = table.configs.get(index, values.get("config"))
         key = values.get("shape"), config, None if seed is None else int(seed)
+        if is_untimed:
+            table.untimed.append(line)
+            table.first_lines.setdefault(key, line)
+            table.timings.setdefault(key, {})
+            continue
+        own = unit or _same_unit(values["unit"], table, where)
+        seconds = to_seconds(row[index], own, f"{where}: column {table.names[index]}")
         if "repeat" in values:
             first = table.numbered.setdefault((key, round_, values["repeat"]), line)
             if first != line:

@@ -34,7 +34,7 @@ class FileCell:
     """The timings of one cell in one file."""
 
     where: str  # its line or field in the file
-    rounds: tuple[tuple[float, ...], ...]  # seconds, by round
+    rounds: tuple[tuple[float, ...], ...]  # seconds, by round; none of a run that failed
     name: str | None = (
         None  # its only name, of a shape or a configuration; None where a file tells them apart
     )
@@ -61,12 +61,14 @@ def import_readings(
     cells = [cell for reading in readings.values() for cell in reading.cells]
     for column, have in (
         ("seed", {cell.seed is not None for cell in cells}),
-        ("round", {bool(cell.labels) for cell in cells}),
+        ("round", {bool(cell.labels) for cell in cells if cell.rounds}),
     ):
         if len(have) > 1:
             some = f"some files have a column {column} and some have none"
             raise DatasetError(f"{some}; let all have it, or none")
     rounds = _by_cell(readings, shape, _order({label for cell in cells for label in cell.labels}))
+    if not any(rounds.values()):
+        raise DatasetError(f"{next(iter(readings)).path}: has no time in any line")
     if each_a_seed:
         rounds = _split(rounds)
     said = dict.fromkeys((source, note) for source, reading in readings.items() for note in reading.notes)
@@ -160,7 +162,7 @@ def _split(rounds: Mapping[Cell, _Rounds]) -> dict[Cell, _Rounds]:
 
 def _about_seeds(rounds: Mapping[Cell, _Rounds], what: str, *, each_a_process: bool) -> str:
     seeds = Counter((shape, config) for shape, config, _ in rounds).values()
-    timings = [sum(map(len, cell.values())) for cell in rounds.values()]
+    timings = [sum(map(len, cell.values())) for cell in rounds.values() if cell]
     note = f"each {what} is one seed: {_range(seeds, 'seed')} per cell, {_range(timings, 'timing')} per seed"
     if max(seeds) == 1 and each_a_process and max(timings) > 1:
         note += "; each timing is of a process of its own: with --seed-is timing each is a seed"
@@ -194,7 +196,12 @@ def _assemble(rounds: Mapping[Cell, _Rounds], sources: Sequence[Source]) -> xr.D
     known = [shape_named(shape) for shape in shapes]
     flop = [shape.flop if shape else math.nan for shape in known]
     return dataset_from_cells(
-        {key: {"latency": _padded(cell), "run_status": RunStatus.COMPLETE} for key, cell in rounds.items()},
+        {
+            key: {"latency": _padded(cell), "run_status": RunStatus.COMPLETE}
+            if cell
+            else {"run_status": RunStatus.FAILED}
+            for key, cell in rounds.items()
+        },
         Axes(shapes=shapes, configs=configs, seeds=seeds, lengths={}),
         variables=(),
         shape_values={

@@ -249,7 +249,10 @@ def _latency(log_latency: Floats) -> float:
 def best_so_far(dataset: xr.Dataset) -> Floats:
     """Return seconds of the best candidate after each trial, with the axes of histories; NaN for none."""
     if "trial_latency" not in dataset or "trial_status" not in dataset:
-        raise InputError("the dataset has no histories of trials, which a comparison at equal trials needs")
+        raise InputError(
+            "the dataset has no histories of trials; abtune sweep keeps them, and so does abtune import "
+            "of databases and logs"
+        )
     times = dataset["trial_latency"].values.astype(np.float64)
     ran = (dataset["trial_status"].values == TrialStatus.OK) & (times > 0)
     complete = dataset["run_status"].values == RunStatus.COMPLETE
