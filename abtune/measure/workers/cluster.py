@@ -10,12 +10,12 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import dask
 from distributed import Client, Future, LocalCluster, Worker
-from distributed.client import FutureCancelledError
+from distributed.client import ClosedClientError, FutureCancelledError
 from distributed.comm.core import CommClosedError
 from distributed.scheduler import KilledWorker
 from distributed.utils import silence_logging_cmgr
@@ -143,15 +143,18 @@ class Cluster:
 
     async def interrupt(self) -> None:
         """Kill the work of all workers that answer."""
-        with contextlib.suppress(OSError):  # a timeout is one
-            async with asyncio.timeout(PARTING_TIMEOUT):
-                await self._client.run(interrupt_pool, self._pool, on_error="ignore")
+        await self._part(lambda: self._client.run(interrupt_pool, self._pool, on_error="ignore"))
 
     async def leave(self) -> None:
         """End the pools of all workers that answer."""
-        with contextlib.suppress(OSError):  # a timeout is one
-            async with asyncio.timeout(PARTING_TIMEOUT):
-                await self._client.unregister_worker_plugin(self._pool)
+        await self._part(lambda: self._client.unregister_worker_plugin(self._pool))
+
+    async def _part(self, request: Callable[[], Awaitable[Any]]) -> None:
+        # Where the scheduler stays away, dask closes its connections itself. That may be now, or meanwhile.
+        if self._client.status == "running":
+            with contextlib.suppress(OSError, RuntimeError):  # a timeout is an OSError
+                async with asyncio.timeout(PARTING_TIMEOUT):
+                    await request()
 
     async def _run(self, task: Task, args: Sequence[Any], resource: str, priority: int) -> Any:
         started = time.monotonic()
@@ -187,7 +190,7 @@ async def open_cluster(workplace: Workplace) -> AsyncIterator[Cluster]:
     try:
         async with cluster as opened:
             yield opened
-    except (FutureCancelledError, CommClosedError):
+    except (FutureCancelledError, ClosedClientError, CommClosedError):
         raise TargetError(
             "the connection to the dask cluster was lost; give the same command again"
         ) from None

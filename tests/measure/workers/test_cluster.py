@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import tempfile
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from distributed import Client
+from distributed import Client, LocalCluster
 from measure_builders import make_workplace
 
 from abtune.errors import TargetError
@@ -18,6 +19,8 @@ from abtune.measure.workers import cluster
 
 class Silent:
     """A client none of whose workers answers."""
+
+    status = "running"
 
     async def run(self, *args: Any, **kwargs: Any) -> None:
         await asyncio.Event().wait()
@@ -95,6 +98,43 @@ def test_workers_that_do_not_answer_are_not_waited_for(monkeypatch: pytest.Monke
     monkeypatch.setattr(cluster, "PARTING_TIMEOUT", 0.05)
     silent = cluster.Cluster(cast("Client", Silent()), "pool", searchers=1, devices=1, shares_cores=True)
     asyncio.run(silent.interrupt())
+
+
+@pytest.mark.parametrize("when", ["before", "meanwhile"])
+def test_a_connection_that_dask_has_closed_is_left(when: str) -> None:
+    """Dask closes its connections when a scheduler stays away; what ended the sweep is still said."""
+
+    async def leave_closed() -> None:
+        async with LocalCluster(n_workers=0, asynchronous=True, dashboard_address=None) as local:
+            client = await Client(local, asynchronous=True, set_as_default=False)
+            closed = cluster.Cluster(client, "pool", searchers=1, devices=1, shares_cores=True)
+            await (client.close() if when == "before" else client.rpc.close())
+            with pytest.raises((AttributeError, RuntimeError)):
+                await client.unregister_worker_plugin("pool")
+            await closed.leave()
+            await closed.interrupt()
+            await client.close()
+
+    asyncio.run(leave_closed())
+
+
+def test_a_task_for_a_connection_that_dask_has_closed_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search may submit its next task before it hears that the connection is lost."""
+
+    @contextlib.asynccontextmanager
+    async def local(_: Any) -> AsyncIterator[cluster.Cluster]:
+        async with LocalCluster(n_workers=0, asynchronous=True, dashboard_address=None) as started:
+            client = await Client(started, asynchronous=True, set_as_default=False)
+            await client.close()
+            yield cluster.Cluster(client, "pool", searchers=1, devices=1, shares_cores=True)
+
+    async def search() -> None:
+        async with cluster.open_cluster(make_workplace()) as opened:
+            await opened.search(build, "a problem", priority=1)
+
+    monkeypatch.setattr(cluster, "_local", local)
+    with pytest.raises(TargetError, match="the connection to the dask cluster was lost"):
+        asyncio.run(search())
 
 
 @pytest.mark.parametrize(
