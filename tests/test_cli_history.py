@@ -82,6 +82,35 @@ def test_what_does_not_fit_the_others_of_a_folder_is_skipped(run: Run) -> None:
     assert "a-shared is shared and" in run("history", "runs/a-shared.nc", "runs/sweep0.nc").err
 
 
+@pytest.mark.parametrize("what", ["seed", "shape"])
+def test_a_merged_dataset_is_skipped_beside_its_parts(run: Run, what: str) -> None:
+    """Its runs would count twice; the line names the datasets that it was merged from and that are shown."""
+    whole = make_sweep([0.1, 0.2], noise=0.01, seed=8)
+    half = whole.sizes[what] // 2
+    for name, part in (("x", slice(half)), ("y", slice(half, None))):
+        abtune.save_dataset(whole.isel({what: part}), f"runs/{name}.nc")
+    assert run("merge", "runs/x.nc", "runs/y.nc", "--out", "runs/all.nc").code == 0
+    outcome = run("history", "runs", "--format", "json")
+    shown = ["sweep0", "sweep1", "sweep2", "x"] + ["y"] * (what == "seed")
+    assert json.loads(outcome.out)["datasets"] == shown
+    parts = ", ".join(f"runs/{name}.nc" for name in shown[3:])
+    assert f"skipped: runs/all.nc: merged from {parts}; a run counts once\n" in outcome.err
+    Path("runs/x.nc").unlink()
+    Path("runs/y.nc").unlink()
+    assert "all" in json.loads(run("history", "runs", "--format", "json").out)["datasets"]
+
+
+def test_a_merged_dataset_of_configurations_is_shown(run: Run) -> None:
+    """Its parts have one configuration each, so none of them makes a history."""
+    whole = make_sweep([0.1, 0.2], noise=0.01, seed=8)
+    for name in ("mainline", "async"):
+        abtune.save_dataset(whole.sel(config=[name]), f"runs/{name}.nc")
+    assert run("merge", "runs/mainline.nc", "runs/async.nc", "--out", "runs/all.nc").code == 0
+    outcome = run("history", "runs", "--format", "json")
+    assert json.loads(outcome.out)["datasets"] == ["all", "sweep0", "sweep1", "sweep2"]
+    assert "skipped: runs/async.nc: no shape has two seeds of two configurations\n" in outcome.err
+
+
 def test_files_of_one_name_are_told_by_their_paths(run: Run) -> None:
     """Where names agree, columns have paths; a bundled dataset keeps its name."""
     Path("more").mkdir()

@@ -32,6 +32,15 @@ def configurations_of(attrs: Mapping[Any, Any]) -> dict[str, Any]:
     }
 
 
+def is_merged(dataset: xr.Dataset) -> bool:
+    """Return whether a dataset was merged from others: it then has a record of each."""
+    try:
+        sources = json.loads(dataset.attrs.get("sources", "[]"))
+    except (TypeError, ValueError):
+        return False
+    return isinstance(sources, list) and any(isinstance(source, dict) for source in sources)
+
+
 def contains_space(dataset: xr.Dataset, wider: str, narrower: str) -> bool:
     """Return whether one design space contains another, as far as the dataset says."""
     known = configurations_of(dataset.attrs)

@@ -16,7 +16,7 @@ from abtune.compare.compare import analyze
 from abtune.compare.results import Aggregate, Comparison
 from abtune.compare.settings import alpha_of, configurations
 from abtune.dataset.check import validate
-from abtune.dataset.provenance import summary
+from abtune.dataset.provenance import is_merged, summary
 from abtune.dataset.schema import design_of, labels_of
 from abtune.errors import InputError
 from abtune.sections.change.change import Change, MeanChange, ShapeChange, compare_datasets
@@ -161,21 +161,25 @@ def history(
 def do_not_fit(datasets: Mapping[str, xr.Dataset]) -> dict[str, str]:
     """Return why datasets do not fit the others, of which as many as possible make a history."""
     facts = {name: _facts(dataset) for name, dataset in datasets.items()}
-    groups = [_group(first, facts) for first in facts]
+    merged_last = dict(sorted(facts.items(), key=lambda fact: bool(fact[1]["merged"])))
+    groups = [_group(first, merged_last) for first in merged_last]
     names, common = max(groups, key=lambda group: len(group[0]), default=([], {}))
     others = (name for name in facts if name not in names)
-    return {name: _unlike(common, facts[name]) or "the same timings as another" for name in others}
+    return {name: _unlike(common, facts[name]) or _repeated(name, names, facts) for name in others}
 
 
 def _facts(dataset: xr.Dataset) -> _Facts:
     """Return what datasets of one history have in common: of shapes, those with two seeds of two sides."""
     known = dataset["latency"].notnull().any(set(dataset["latency"].dims) - {"shape", "config", "seed"})
     usable = (known.sum("seed") >= 2).sum("config") >= 2
+    runs = dataset["latency"].values.reshape(known.size, -1)
+    timings = {str(hash(run[~np.isnan(run)].tobytes())) for run in runs if not np.isnan(run).all()}
     return {
         "design": {str(design_of(dataset.attrs))},
         "configurations": set(labels_of(dataset, "config")),
         "shapes": set(labels_of(dataset.sel(shape=usable), "shape")),
-        "timings": {str(hash(np.sort(dataset["latency"].values, axis=None).tobytes()))},
+        "timings": timings,  # of each run
+        "merged": timings if is_merged(dataset) else set(),
     }
 
 
@@ -183,7 +187,7 @@ def _group(first: str, facts: Mapping[str, _Facts]) -> tuple[list[str], _Facts]:
     """Return the datasets that fit one of them and each other, and what they have in common."""
     names, common = [first], facts[first]
     for name, own in facts.items():
-        if not _unlike(common, own) and all(own["timings"] != facts[known]["timings"] for known in names):
+        if not _unlike(common, own) and not any(_share_runs(own, facts[known]) for known in names):
             names, common = [*names, name], {what: common[what] & own[what] for what in own}
     return names, common
 
@@ -196,6 +200,18 @@ def _unlike(common: _Facts, own: _Facts) -> str:
         if len(common[what] & own[what]) < least:
             return f"{what} {_few(own[what])} instead of {_few(common[what])}"
     return ""
+
+
+def _share_runs(one: _Facts, other: _Facts) -> bool:
+    """Return whether two datasets have the same timings, or one of them was merged from the other."""
+    merged = one["timings"] < other["merged"] or other["timings"] < one["merged"]
+    return merged or one["timings"] == other["timings"]
+
+
+def _repeated(name: str, names: Sequence[str], facts: Mapping[str, _Facts]) -> str:
+    """Return why a dataset that is like the chosen ones has no runs of its own."""
+    parts = {part for part in names if facts[part]["timings"] < facts[name]["merged"]}
+    return f"merged from {_few(parts)}; a run counts once" if parts else "the same timings as another"
 
 
 def _few(names: set[str]) -> str:
