@@ -41,11 +41,24 @@ def test_figures_are_drawn(run: Run, kind: str, suffix: str) -> None:
     assert Path(name).read_bytes().startswith(MAGIC[suffix])
 
 
+@pytest.mark.parametrize("kind", ["forest", "seeds", "trials", "same-schedule"])
+def test_the_printed_line_counts_the_shapes_that_are_drawn(run: Run, kind: str) -> None:
+    """Of 41 shapes, a figure draws 40."""
+    pytest.importorskip("matplotlib")
+    part = abtune.open_dataset("h200-tvm14009").isel(shape=[0] * 41)
+    names = [f"s{number}" for number in range(part.sizes["shape"])]
+    abtune.save_dataset(part.assign_coords(shape=names), "many.nc")
+    said = "40 of 41 shapes: the largest and the least boosts"
+    assert run("plot", "many.nc", "--kind", kind, "--out", "f.png").out == f"f.png: {said}\n"
+
+
 def test_the_agreement_takes_two_datasets(run: Run) -> None:
     """It is drawn with the other dataset alone, and with what changes it alone."""
     pytest.importorskip("matplotlib")
     outcome = run("plot", PILOT, "--kind", "agreement", "--beside", "h200-tvm14009", "--out", "x.png")
     assert (outcome.code, outcome.out) == (0, "x.png: 3 shapes\n")
+    other = run("plot", "h200-tvm14009", "--kind", "agreement", "--beside", PILOT, "--out", "x.png")
+    assert other.out == "x.png: 3 of 29 shapes: those with a boost in both\n"
     assert "--beside" in refused(run("plot", PILOT, "--kind", "agreement", "--out", "y.png"))
     for kind, option in (
         ("agreement", "--method=welch"),

@@ -93,7 +93,7 @@ def plot(
     other = None if beside is None else abtune.open_dataset(beside)
     figure = analysis.plot(kind, beside=other)
     save_figure(figure, out)
-    emit(f"{out}: {count(len(analysis.comparisons), 'shape')}\n")
+    emit(f"{out}: {figure.get_label() or count(len(analysis.comparisons), 'shape')}\n")
 
 
 def _check(kind: FigureKind) -> None:

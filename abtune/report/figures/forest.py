@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from abtune.compare.results import Analysis, Verdict
 from abtune.report.columns import analysis_scale
+from abtune.report.figures.figure import drawn_of
 from abtune.report.figures.forest_rows import Row, forest_rows, headed_cells
 from abtune.report.figures.row_figure import INK, VERDICT_COLOURS, drawable, explain_below, row_figure
 from abtune.report.scale import Scale, Stretch, stretch
@@ -32,6 +33,7 @@ def draw_forest(analysis: Analysis, beside: Mapping[str, float] | None = None, s
     rows = forest_rows(analysis)
     scale = drawable(analysis_scale(analysis, crosses.values()))
     figure, axis = row_figure(rows, headed_cells(analysis, rows), scale, _ROW)
+    figure.set_label(drawn_of(sum(bool(row.shape) for row in rows), len(analysis.comparisons)))
     knowledge = " at equal knowledge" if analysis.settings.paired else ""
     words = f"boost{knowledge} of {analysis.candidate} over {analysis.baseline} (%)"
     texts = [f"{words}; dotted: margin of {plain_percent(analysis.margin)}", "thin: all shapes at once"]

@@ -8,7 +8,7 @@ import numpy as np
 
 from abtune.compare.results import Analysis, Comparison, Side
 from abtune.report.columns import shape_interval
-from abtune.report.figures.figure import GREY, plain
+from abtune.report.figures.figure import GREY, drawn_of, plain
 from abtune.report.figures.forest import draw_row
 from abtune.report.figures.forest_rows import headed_cells, shape_rows
 from abtune.report.figures.panels import SIDE_COLOURS, SIZE, Floats
@@ -40,6 +40,7 @@ def draw_seeds(analysis: Analysis, baseline: Samples, candidate: Samples) -> Fig
     latency = [numbers.get(row.shape, "") for row in rows]
     cells = [("baseline, us", *headings), *((text, *line) for text, line in zip(latency, cells, strict=True))]
     figure, axis = row_figure(rows, cells, scale, _ROW)
+    figure.set_label(drawn_of(sum(bool(row.shape) for row in rows), len(analysis.comparisons)))
     words = f"line: boost with its {plain_percent(analysis.level)} interval; thin: all shapes at once"
     explain_below(axis, analysis, [f"speed of each seed against the mean of {analysis.baseline} (%)", words])
     heights = {row.shape: row.y for row in rows}

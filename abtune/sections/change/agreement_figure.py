@@ -39,6 +39,8 @@ def draw_agreement(
         raise InputError("no shape has a boost in both datasets, so there is nothing to draw")
     verdicts = {} if change is None else {row.shape: row.verdict for row in change.shapes}
     figure, (axis,) = new_figure(1, _SIZE, _SIZE + (0.6 if verdicts else 0.35))
+    if len(pairs) < len(first.comparisons):
+        figure.set_label(f"{len(pairs)} of {len(first.comparisons)} shapes: those with a boost in both")
     scale = choose_scale(
         [Interval(low=row.boost_low, value=row.boost, high=row.boost_high) for pair in pairs for row in pair],
         margin=first.margin,

@@ -106,6 +106,7 @@ def draw_trials(analysis: Analysis, baseline: Floats, candidate: Floats) -> Figu
     look: Any = {"frameon": False, "fontsize": SIZE, "title_fontsize": SIZE}
     title = "bold: median over the searches; band: their middle half; titles have the colours of verdicts"
     some = drawn_of(number, len(analysis.comparisons))
+    figure.set_label(some)
     figure.legend(
         loc="outside upper center",
         ncols=min(2, len(axes)),

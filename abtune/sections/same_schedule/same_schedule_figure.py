@@ -45,9 +45,11 @@ def draw_same_schedule(dataset: xr.Dataset, found: SameSchedule) -> Figure:
     tops = np.concatenate([[0.0], np.cumsum(heights)])
     height = _ROW * max(float(tops[-1]), 3.0)
     left = max(text_width(text, _SIZE) for text in texts) + 8
-    title = _title(found, labels.shared, drawn_of(len(order), len(found.shapes)))
+    some = drawn_of(len(order), len(found.shapes))
+    title = _title(found, labels.shared, some)
     beside = _BESIDE + 0.2 * title.count("\n")
     figure, (axis,) = new_figure(1, _PLOT + left / 72, height + beside)
+    figure.set_label(some)
     _set_up(axis, sides, found)
     axis.set_ylim(float(tops[-1]) + 0.1, -0.1)
     middles = (tops[:-1] + tops[1:]) / 2
