@@ -21,6 +21,7 @@ from abtune.dataset.schema import (
     is_paired,
 )
 from abtune.errors import DatasetError, InputError
+from abtune.text import count
 from abtune.version import __version__
 
 if TYPE_CHECKING:
@@ -86,8 +87,8 @@ def make_dataset(
     if values.ndim == len(RUN):
         values = values[..., np.newaxis, np.newaxis]
     if values.ndim != len(REPEAT):
-        axes = "(shape, config, seed), or these and (round, repeat)"
-        raise InputError(f"latency has {values.ndim} axes; give {axes}")
+        wanted = "3: shape, config and seed; or 5: these, round and repeat"
+        raise InputError(f"latency has {count(values.ndim, 'dimension')}; give {wanted}")
     seeds = list(range(values.shape[2])) if seeds is None else seeds
     workloads = [""] * len(shapes) if workloads is None else list(workloads)
     for name, given, wanted in (

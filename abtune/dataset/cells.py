@@ -13,6 +13,7 @@ import numpy.typing as npt
 from abtune.dataset.build import add_variables, make_dataset
 from abtune.dataset.schema import RUN, VARIABLES
 from abtune.errors import InputError
+from abtune.text import count, listed
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -99,7 +100,8 @@ def _as_array(name: str, value: Any, names: Collection[str]) -> npt.NDArray[Any]
     if array.ndim == 0:
         array = array.reshape((1,) * len(dims))
     if array.ndim != len(dims):
-        raise InputError(f"{name} of one run has {array.ndim} axes; give {len(dims)}: {', '.join(dims)}")
+        wanted = f"an array of {count(len(dims), 'dimension')}: {listed(dims)}" if dims else "a single value"
+        raise InputError(f"{name} of one run has {count(array.ndim, 'dimension')}; give {wanted}")
     return array
 
 

@@ -46,7 +46,11 @@ def test_runs_without_a_timing_are_missing() -> None:
         ({"configs": []}, "configs has 0 entries, but latency has 2"),
         ({"seeds": [1]}, "seeds has 1 entries, but latency has 2"),
         ({"workloads": []}, "workloads has 0 entries"),
-        ({"latency": [[1.0]]}, "latency has 2 axes"),
+        (
+            {"latency": [[1.0]]},
+            "latency has 2 dimensions; give 3: shape, config and seed; or 5: these, round",
+        ),
+        ({"latency": [1.0]}, "latency has 1 dimension; give 3"),
         ({"latency": [["fast"]]}, "latency is not an array of numbers"),
         ({"seeds": ["p", "q"]}, "seeds is not an array of numbers"),
         ({"seeds": [1.5, 2.5]}, "seeds must be whole numbers, and has 1.5"),
