@@ -130,6 +130,16 @@ def test_a_run_without_a_time_has_failed(tmp_path: Path) -> None:
     assert "2 seeds per cell, 1 timing per seed" in notes[0]
 
 
+@pytest.mark.parametrize("line", ["x,a,1,,", "x,a,1,nan,", "x,a,1,,us"])
+def test_a_run_without_a_time_has_no_unit(tmp_path: Path, line: str) -> None:
+    """It has failed where a column has the units, too; a time still needs its unit."""
+    text = "shape,config,seed,time,unit\nx,a,0,1,us\nx,b,0,2,us\n"
+    dataset = read_text(tmp_path, f"{text}{line}\n")
+    assert dataset["run_status"].sel(config="a", seed=1).item() == RunStatus.FAILED
+    with pytest.raises(AbtuneError, match="line 4: column unit is empty"):
+        read_text(tmp_path, f"{text}x,a,1,3,\n")
+
+
 def test_a_file_is_a_seed(tmp_path: Path) -> None:
     """Without a column seed the files of a configuration are its seeds, their timings repeats."""
     runs = []

@@ -175,7 +175,8 @@ def _read_row(row: Sequence[str], table: _Table, where: str, line: int) -> None:
     values = {name: row[index] for name, index in table.columns.items()}
     is_untimed = "time" in values and values["time"].casefold() in MISSING
     for name, value in values.items():
-        if not 0 < len(value) <= LONGEST_CELL and not (name == "time" and is_untimed):
+        may_be_empty = is_untimed and name in {"time", "unit"}
+        if not (value or may_be_empty) or len(value) > LONGEST_CELL:
             wrong = (
                 f"has {len(value):,} characters, and the most is {LONGEST_CELL:,}" if value else "is empty"
             )
