@@ -48,18 +48,20 @@ async def try_candidates(
 ) -> AsyncIterator[Timed]:
     """Yield the trials of candidates chunk by chunk, in the order of the candidates."""
 
-    async def try_chunk(chunk: Sequence[Candidate]) -> Timed:
+    async def try_chunk(start: int) -> Timed:
+        chunk = candidates[start : start + CHUNK]
         build = (problem, chunk, settings.build_timeout)
+        # The first chunk goes first, but not behind a search of lower priority, which is a whole number.
+        later = start / len(candidates)
         timed: Timed = await cluster.search_and_measure(
-            build_batch, build, time_batch, settings, priority=priority
+            build_batch, build, time_batch, settings, priority=priority - later
         )
         clock.note("build", timed.building / len(chunk))
         if timed.started_in >= 0:  # False if it is unknown
             clock.note("start", timed.started_in)
         return timed
 
-    chunks = [candidates[start : start + CHUNK] for start in range(0, len(candidates), CHUNK)]
-    tasks = [asyncio.create_task(try_chunk(chunk)) for chunk in chunks]
+    tasks = [asyncio.create_task(try_chunk(start)) for start in range(0, len(candidates), CHUNK)]
     try:
         for task in tasks:
             yield await task

@@ -83,10 +83,10 @@ class Search:
         elif broken:
             await self.health.rerun()
 
-    def _looks_broken(self, longer: History) -> bool:
-        """Tell whether all of the last candidates failed."""
-        recent = longer.trials[-SUSPICIOUS:]
-        failed = all(trial.status is not TrialStatus.OK for trial in recent)
+    def _looks_broken(self, longer: History, *, hangs: bool = False) -> bool:
+        """Tell whether all of the last candidates failed, or even took too long."""
+        recent = {trial.status for trial in longer.trials[-SUSPICIOUS:]}
+        failed = recent == {TrialStatus.TIMED_OUT} if hangs else TrialStatus.OK not in recent
         return failed and len(longer.trials) > len(self.history.trials)
 
     async def _propose(self, attempt: int) -> History:
@@ -142,6 +142,8 @@ class Search:
             ):
                 clock.note(f"try {self.run.config.name}", timed.seconds)
                 history = history.tried(timed.trials, seconds=timed.seconds)
+                # A device that hangs costs each candidate its whole time limit, so it is not waited for.
+                await self._prove(broken=self._looks_broken(history, hangs=True))
         except (asyncio.CancelledError, ChildError, KilledWorker):  # the trials until here count
             kept = history is not self.history and not self._looks_broken(history)
             if kept and self.health.passed.is_set():

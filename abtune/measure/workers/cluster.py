@@ -41,6 +41,9 @@ DASK_CONFIG = {
     # so the logs would grow to gigabytes.
     "distributed.admin.low-level-log-length": 10,
     "distributed.admin.large-graph-warning-threshold": "1 TB",  # a long history may be large
+    # Twice a second dask asks the driver about the GPUs, in the thread that drives the sweep. That disturbs
+    # timings, and a driver that hangs would stop the whole sweep.
+    "distributed.diagnostics.nvml": False,
 }
 
 # A function that gets the pool of its worker as first argument.
@@ -121,16 +124,16 @@ class Cluster:
             return 1
         return max(1, min(self.searchers // max(runs, 1), MOST_THREADS))
 
-    async def search(self, task: Task, *args: Any, priority: int) -> Any:
+    async def search(self, task: Task, *args: Any, priority: float) -> Any:
         """Return the result of a task on a core that searches and builds; a higher priority goes first."""
         return await self._run(task, args, "search", priority)
 
-    async def measure(self, task: Task, *args: Any, priority: int) -> Any:
+    async def measure(self, task: Task, *args: Any, priority: float) -> Any:
         """Return the result of a task at a device; a higher priority goes first."""
         return await self._run(task, args, "device", priority)
 
     async def search_and_measure(
-        self, search: Task, search_args: Sequence[Any], measure: Task, *args: Any, priority: int
+        self, search: Task, search_args: Sequence[Any], measure: Task, *args: Any, priority: float
     ) -> Any:
         """Return the result of a task at a device, whose last argument is the result of a search task."""
         # That result stays with the workers: kernels for a large cluster would fill the memory of this
@@ -156,7 +159,7 @@ class Cluster:
                 async with asyncio.timeout(PARTING_TIMEOUT):
                     await request()
 
-    async def _run(self, task: Task, args: Sequence[Any], resource: str, priority: int) -> Any:
+    async def _run(self, task: Task, args: Sequence[Any], resource: str, priority: float) -> Any:
         started = time.monotonic()
         future = await self._submit(task, args, resource, priority)
         try:
@@ -166,7 +169,7 @@ class Cluster:
             taken = time.monotonic() - started
             self.seconds[task.__name__] = self.seconds.get(task.__name__, 0.0) + taken
 
-    async def _submit(self, task: Task, args: Sequence[Any], resource: str, priority: int) -> Future[Any]:
+    async def _submit(self, task: Task, args: Sequence[Any], resource: str, priority: float) -> Future[Any]:
         # The event loop reads between two tasks. Where a thousand searches answer together, it would else
         # read nothing for half a minute, and the scheduler would close the connection.
         async with self._submitting:

@@ -15,8 +15,8 @@ time.
 ``"0"`` as none.
 
 The machine can break, too: ``FAKE_BROKEN=function:file`` makes a function fail, whatever the configuration,
-as long as the file is there. ``FAKE_FAULT=function@label:fault:file`` makes a fault happen a single time,
-which the file records.
+as long as the file is there; with ``:hang`` it hangs. ``FAKE_FAULT=function@label:fault:file`` makes a fault
+happen a single time, which the file records.
 """
 
 from __future__ import annotations
@@ -43,6 +43,10 @@ TARGET = '{"kind": "fake"}'
 
 def _raise() -> None:
     raise RuntimeError("native stack\n  frame 1\nthe fault that was asked for")
+
+
+def _break() -> None:
+    raise RuntimeError("the machine is broken")
 
 
 def _poison() -> None:
@@ -92,9 +96,10 @@ def _log(*words: object) -> None:
 
 def _meet(faults: dict[str, str], function: str, label: str, place: int) -> None:
     """Do what was asked for here, if anything."""
-    broken, _, path = os.environ.get("FAKE_BROKEN", "").partition(":")
+    broken, _, details = os.environ.get("FAKE_BROKEN", "").partition(":")
+    path, _, name = details.partition(":")
     if broken == function and Path(path).exists():
-        raise RuntimeError("the machine is broken")
+        FAULTS.get(name, _break)()
     here, _, once = os.environ.get("FAKE_FAULT", "").partition(":")
     if here == f"{function}@{label}" and not Path(once.partition(":")[2]).exists():
         name, _, path = once.partition(":")

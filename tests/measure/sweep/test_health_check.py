@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from measure_builders import PLAIN, small_plan
-from sweeping import config, run_sweep
+from measure_builders import PLAIN, SMALL, small_plan
+from sweeping import calls, config, run_sweep
 
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import TargetError
 from abtune.measure.store.store import Store
+from abtune.measure.sweep.candidates import CHUNK, HealthCheck
 from abtune.measure.sweep.run_sweep import measure_all
 from abtune.measure.sweep.searching import SUSPICIOUS
 
@@ -57,6 +58,25 @@ def test_a_machine_that_breaks_costs_no_run(
     assert (outcome.dataset["run_status"] == OK).all()
     failed = (outcome.dataset["trial_status"] != TrialStatus.OK).sum("trial")
     assert (failed < SUSPICIOUS).all()
+
+
+def test_a_device_that_hangs_is_found_within_the_iteration(
+    store: Store, broken: Path, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each candidate takes its whole time limit then, so the machine is checked after the first chunk."""
+
+    async def find_broken(health: HealthCheck) -> None:
+        raise TargetError("the machine is checked")
+
+    monkeypatch.setenv("FAKE_BROKEN", f"time_candidate:{broken}:hang")
+    monkeypatch.setattr(Store, "save_history", breaking(broken, Store.save_history))
+    monkeypatch.setattr(HealthCheck, "rerun", find_broken)
+    plan = small_plan(SMALL, seeds=1, trials=64, trials_per_iteration=64, run_timeout=0.1)
+    with pytest.raises(TargetError, match="the machine is checked"):
+        run_sweep(plan, store)
+    tried = [call for call in calls(log) if call[:2] == ["time_candidate", SMALL.label]]
+    assert CHUNK <= len(tried) <= 6 * CHUNK  # other chunks go on meanwhile
+    assert not store.records()
 
 
 def test_a_machine_that_breaks_after_the_searches_fails_no_winner(

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import pytest
 from distributed import Client, LocalCluster
+from distributed.diagnostics import nvml
 from measure_builders import make_workplace
 
 from abtune.errors import TargetError
@@ -174,6 +175,17 @@ def listening() -> list[str]:
     tables = (Path(f"/proc/self/net/{name}").read_text(encoding="utf-8") for name in ("tcp", "tcp6"))
     rows = [line.split() for table in tables for line in table.splitlines()[1:]]
     return [row[1].partition(":")[0] for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in own]
+
+
+def test_dask_does_not_ask_the_driver_of_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would do so in the thread that drives the sweep, which a driver that hangs would stop."""
+    monkeypatch.setattr(nvml, "NVML_STATE", nvml.NVMLState.UNINITIALIZED)
+
+    async def opened() -> None:
+        async with cluster.open_cluster(make_workplace()):
+            assert nvml.NVML_STATE == nvml.NVMLState.DISABLED_CONFIG
+
+    asyncio.run(opened())
 
 
 def test_a_local_cluster_serves_this_machine_only(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
