@@ -33,6 +33,10 @@ _MANY_TIMES = 2
 _RARE = 0.1
 _RARE_IS_SEEN = 0.05
 
+# A seed that is so many times slower or faster than the median seed may have a wrong unit, say.
+_OUTLIER = 10.0
+_FEWEST_FOR_OUTLIER = 3
+
 # The skewness of the two sides may differ by this much. Beyond, counts of shapes are overstated.
 _SKEWED = 0.5
 _SHAPES_FOR_SKEW, _SEEDS_FOR_SKEW = 5, 5
@@ -64,8 +68,25 @@ def of_side(side: Samples, shape: int) -> Iterator[str]:
         yield f"{name}: {count(untimed, 'complete run')} without a {lacking}, left out."
     if unpaired:
         yield f"{name}: {count(unpaired, 'run')} left out, because the other run of the pair has no timing."
+    yield from _about_outlier(name, side.value[shape])
     if not side.paired:
         yield from of_noise(name, side, shape)
+
+
+def _about_outlier(name: str, values: Floats) -> Iterator[str]:
+    """Yield whether a seed is so far from the others that its timing may be wrong; values are logs."""
+    known = values[~np.isnan(values)]
+    if len(known) < _FEWEST_FOR_OUTLIER:
+        return
+    middle = float(np.median(known))
+    slower, faster = float(known.max()) - middle, middle - float(known.min())
+    if max(slower, faster) < math.log(_OUTLIER):
+        return
+    times = f"{math.exp(max(slower, faster)):,.0f} times as long"
+    which = f"slowest seed takes {times} as the median seed"
+    if faster > slower:
+        which = f"median seed takes {times} as the fastest seed"
+    yield f"{name}: the {which}. Check that timing, because the boost depends on it."
 
 
 def of_noise(name: str, side: Samples, shape: int) -> Iterator[str]:

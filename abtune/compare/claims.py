@@ -178,22 +178,25 @@ def _counts(rows: Sequence[Comparison], claims: Claims, settings: Settings) -> I
     bounds = {
         (claim.claim, claim.beyond): claim.at_least for claim in claims.claims if claim.workload is None
     }
-    parts = [_shown(shown[Verdict.IMPROVED], bounds.get((FASTER, 0.0), 0), "faster")]
+    parts = [_shown(shown[Verdict.IMPROVED], bounds.get((FASTER, 0.0), 0), "faster", len(rows))]
     kept = bounds.get((NOT_SLOWER, settings.tolerance), 0)
     if kept:
         some = (
             f"all {kept} lose" if kept == len(rows) else f"at least {kept} {'loses' if kept == 1 else 'lose'}"
         )
         parts.append(f"{some} no more than {plain_percent(settings.tolerance)}")
-    parts.append(_shown(shown[Verdict.REGRESSED], bounds.get((SLOWER, 0.0), 0), "slower"))
+    parts.append(_shown(shown[Verdict.REGRESSED], bounds.get((SLOWER, 0.0), 0), "slower", len(rows)))
     text = ", ".join(parts)
     yield f"{text[0].upper()}{text[1:]}."
 
 
-def _shown(verdicts: int, bound: int, word: str) -> str:
-    """Return how many shapes are faster or slower: those with the verdict, or a higher bound."""
+def _shown(verdicts: int, bound: int, word: str, shapes: int) -> str:
+    """Return how many shapes are faster or slower: those with the verdict, or a higher bound with them."""
     number = max(verdicts, bound)
     if not number:
         return f"none is shown {word}"
     verb = "is" if number == 1 else "are"
-    return f"at least {number} {verb} {word}" if bound > verdicts else f"{number} {verb} shown {word}"
+    if bound <= verdicts:
+        return f"{number} {verb} shown {word}"
+    some = f"all {number}" if number == shapes else f"at least {number}"
+    return f"{some} {verb} {word} ({verdicts or 'none'} individually)"
