@@ -163,7 +163,7 @@ def do_not_fit(datasets: Mapping[str, xr.Dataset]) -> dict[str, str]:
     facts = {name: _facts(dataset) for name, dataset in datasets.items()}
     merged_last = dict(sorted(facts.items(), key=lambda fact: bool(fact[1]["merged"])))
     groups = [_group(first, merged_last) for first in merged_last]
-    names, common = max(groups, key=lambda group: len(group[0]), default=([], {}))
+    names, common = max(groups, key=lambda group: (len(group[0]), len(group[1]["shapes"])), default=([], {}))
     others = (name for name in facts if name not in names)
     return {name: _unlike(common, facts[name]) or _repeated(name, names, facts) for name in others}
 
@@ -210,8 +210,12 @@ def _share_runs(one: _Facts, other: _Facts) -> bool:
 
 def _repeated(name: str, names: Sequence[str], facts: Mapping[str, _Facts]) -> str:
     """Return why a dataset that is like the chosen ones has no runs of its own."""
-    parts = {part for part in names if facts[part]["timings"] < facts[name]["merged"]}
-    return f"merged from {_few(parts)}; a run counts once" if parts else "the same timings as another"
+    own = facts[name]
+    parts = {part for part in names if facts[part]["timings"] < own["merged"]}
+    wholes = {whole for whole in names if own["timings"] < facts[whole]["merged"]}
+    if parts or wholes:
+        return f"{'merged from' if parts else 'part of'} {_few(parts or wholes)}; a run counts once"
+    return "the same timings as another"
 
 
 def _few(names: set[str]) -> str:
