@@ -137,7 +137,10 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 # What the columns of a table with a line for each timing hold, and are called if nobody says otherwise.
 FIELDS = ("shape", "config", "seed", "round", "repeat", "time", "unit")
 # The first column of a table with a column for each configuration.
-SHAPES = ("shape", "kernel", "workload", "benchmark", "layer", "task", "name")
+SHAPES = (
+    *("shape", "kernel", "workload", "benchmark", "layer", "task", "name", "model", "network"),
+    *("op", "operator", "function", "test", "case", "problem"),
+)
 _QUOTIENT = re.compile(r"(speed-?\s?up|ratio|improvement)( ?[(\[][^()\[\]]{1,80}[)\]])?")
 ONLY_QUOTIENTS = "a speedup alone says no times; give both sides a column: | Shape | old (ms) | new (ms) |"
 # The names of a column of times that needs no --columns.
@@ -145,9 +148,13 @@ _TIMES = ("time", "latency", "duration")
 
 
 def csv_rows(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows with the numbers of their lines, but for empty ones and comments above the heading."""
+    """Yield the rows with the numbers of their lines, but for empty ones and comments above the heading.
+
+    A first column without a name that numbers the rows from zero, as pandas writes it, is left out.
+    """
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter_of(first_line(text)), strict=True)
     begun = False
+    numbers: Iterator[int] | None = None  # of the rows, where a column without a name has them
     try:
         for cells in reader:
             row = [cell.strip() for cell in cells]
@@ -155,8 +162,13 @@ def csv_rows(text: str) -> Iterator[tuple[int, list[str]]]:
                 if row[0].startswith("#"):  # a comment, or a timing of a shape with this name
                     remedy = "comments stand above the heading; take the line out"
                     raise DatasetError(f"line {reader.line_num}: begins with #, but {remedy}")
+                if not begun and not row[0]:
+                    numbers = itertools.count()
+                elif numbers is not None and row[0] != str(next(numbers)):
+                    remedy = "call it shape if it says what was timed"
+                    raise DatasetError(f"line {reader.line_num}: the first column has no name; {remedy}")
                 begun = True
-                yield reader.line_num, row
+                yield reader.line_num, row if numbers is None else row[1:]
     except csv.Error as error:
         raise DatasetError(f"line {reader.line_num}: {error}") from None
 

@@ -23,6 +23,12 @@ MISSING = {"", "-", "\u2013", "\u2014", "n/a", "na", "nan"}
 
 # Case matters for times: Ms is a megasecond. There are two micro signs, which look the same.
 _TIMES = {**{unit: unit for unit in PER_SECOND}, "\u00b5s": "us", "\u03bcs": "us"}
+_SPELLED_TIMES = {
+    **dict.fromkeys(("sec", "secs", "second", "seconds"), "s"),
+    **dict.fromkeys(("msec", "msecs", "millisecond", "milliseconds"), "ms"),
+    **dict.fromkeys(("usec", "usecs", "microsecond", "microseconds"), "us"),
+    **dict.fromkeys(("nsec", "nsecs", "nanosecond", "nanoseconds"), "ns"),
+}
 _SPELLED_RATES = {spelling: unit for unit in FLOPS for spelling in (unit, f"{unit[:-1]}/s")}
 # A heading without a unit may hold words of letters and digits, joined by these marks. Any other mark may be
 # part of a ratio, a rate or a unit: async/main, iter/s, c (lower is better).
@@ -50,11 +56,14 @@ class Heading:
 
 def unit_named(text: str) -> str:
     """Return the unit that a text is the name of, exactly; empty for any other text."""
-    return _TIMES.get(text) or _SPELLED_RATES.get(text.casefold(), "")
+    spelled = text.casefold()
+    return _TIMES.get(text) or _SPELLED_TIMES.get(spelled) or _SPELLED_RATES.get(spelled, "")
 
 
 def read_heading(cell: str, known: Sequence[str]) -> Heading:
-    """Return the name and the unit of a column."""
+    """Return the name and the unit of a column; one that is called seconds, or ms, has times."""
+    if len(cell) > 1 and unit_named(cell) in PER_SECOND and unit_named(cell) in known:
+        return Heading(name="time", unit=unit_named(cell))
     name, unit = _split(cell)
     words = [word.strip(".+-#&@") for word in _MARKS_BETWEEN.split(name.casefold()) if word]
     of_rates = not set(known) <= set(PER_SECOND)

@@ -315,3 +315,11 @@ def test_unreadable_files_are_refused(tmp_path: Path) -> None:
     for path in (tmp_path / "absent.md", tmp_path, binary):
         with pytest.raises(DatasetError, match=path.name):
             read_published(path)
+
+
+@pytest.mark.parametrize("name", ["model", "Network", "operator", "test", "case"])
+def test_the_first_column_may_have_an_ordinary_name(tmp_path: Path, name: str) -> None:
+    """Where all other headings have units, it says what was timed."""
+    path = tmp_path / "t.md"
+    path.write_text(f"| {name} | eager (ms) | compiled (ms) |\n|-|-|-|\n| bert | 2 | 1 |\n", encoding="utf-8")
+    assert read_published(path)["shape"].values.tolist() == ["bert"]

@@ -203,6 +203,13 @@ def test_a_column_is_one_thing(tmp_path: Path, columns: dict[str, str], both: st
             ("wall (\u00b5s)", "us"),
             ("x (ns)", "ns"),
         ),
+        *(
+            ("seconds", "s"),
+            ("time_seconds", "s"),
+            ("msec", "ms"),
+            ("Elapsed (microseconds)", "us"),
+            ("ns", "ns"),
+        ),
     ],
 )
 def test_the_name_of_a_column_says_the_unit(tmp_path: Path, column: str, unit: str) -> None:
@@ -232,7 +239,7 @@ def test_ordinary_names_say_no_unit(tmp_path: Path, column: str) -> None:
     "column",
     [
         *("gflop_s", "GFLOP/s", "iter/s", "it_s", "fps", "throughput", "TFLOPS", "speedup"),
-        *("time_ps", "time (min)", "duration_h", "cycles", "std_ms", "log_time_us", "tput", "mean", "ms"),
+        *("time_ps", "time (min)", "duration_h", "cycles", "std_ms", "log_time_us", "tput", "mean"),
     ],
 )
 def test_columns_of_something_else_are_refused(tmp_path: Path, column: str, unit: str) -> None:
@@ -323,7 +330,7 @@ def test_a_column_that_may_number_seeds_is_said(tmp_path: Path) -> None:
             "told twice, by the name time_us and by the column unit",
         ),
         ("shape,config,time,unit\nx,a,1,us\nx,a,1,ms\n", {}, "line 3: unit ms, but us above; convert"),
-        ("shape,config,time,unit\nx,a,1,sec\n", {}, "line 2: unit 'sec' is none of s, ms, us, ns"),
+        ("shape,config,time,unit\nx,a,1,min\n", {}, "line 2: unit 'min' is none of s, ms, us, ns"),
         ("shape,time_us\nx,1\n", {}, "give --columns config=ITS_NAME, or --run NAME="),
         ("config,time_us\nx,1\n", {}, "has no column shape; give --columns shape=ITS_NAME, or --shape"),
         (
@@ -718,3 +725,13 @@ def test_bad_results_say_where(tmp_path: Path, text: str, said: str) -> None:
     """Every fault of printed results is one line with the place and what to do."""
     with pytest.raises(AbtuneError, match=said):
         read_text(tmp_path, text, shape="s")
+
+
+def test_the_index_of_a_table_is_left_out(tmp_path: Path) -> None:
+    """A first column without a name that numbers the rows is how pandas writes a table."""
+    text = ",shape,config,time_us\n0,x,a,1\n1,x,b,2\n2,y,a,3\n"
+    dataset = read_text(tmp_path, text)
+    assert dataset["shape"].values.tolist() == ["x", "y"]
+    assert dataset["latency"].values[0, :, 0, 0, 0].tolist() == [1e-6, 2e-6]
+    with pytest.raises(AbtuneError, match="line 3: the first column has no name; call it shape if it says"):
+        read_text(tmp_path, text.replace("1,x,b", "x,x,b"))
