@@ -439,3 +439,10 @@ def test_commands_in_errors_can_be_typed(
     Path("times.csv").write_text("shape,config,time_ms\na,b,1\n", encoding="utf-8")
     Path("t.csv").write_text("shape old_ms new_ms\na 1 2\n", encoding="utf-8")
     assert said in run("import", "--out", "x.nc", *arguments).err
+
+
+@pytest.mark.parametrize(("name", "said"), [("old", "old (baseline), new"), ("Baseline", "Baseline, new")])
+def test_the_baseline_is_marked_unless_its_name_says_so(run: Run, name: str, said: str) -> None:
+    Path("t.csv").write_text(f"shape,{name}_ms,new_ms\nx,2,1\n", encoding="utf-8")
+    line = f"t.nc: 1 shape, configurations {said}\n"
+    assert run("import", "t.csv", "--out", "t.nc", "--overwrite").out.startswith(line)

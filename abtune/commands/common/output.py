@@ -149,6 +149,7 @@ def save_new(dataset: xr.Dataset, out: Path, *, overwrite: bool, notes: Iterable
         raise StoreError(f"{out} is not a dataset, and --overwrite replaces nothing else; give another name")
     save_dataset(dataset, out)
     first, *others = labels_of(dataset, "config")
-    names = ", ".join([f"{first} (baseline)", *others] if others else [first])
+    role = " (baseline)" if others and first.casefold() != "baseline" else ""
+    names = ", ".join([f"{first}{role}", *others])
     lines = [f"{out}: {count(dataset.sizes['shape'], 'shape')}, configurations {names}", *notes]
     emit("".join(f"{printable(line)}\n" for line in lines))
