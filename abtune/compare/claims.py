@@ -199,4 +199,4 @@ def _shown(verdicts: int, bound: int, word: str, shapes: int) -> str:
     if bound <= verdicts:
         return f"{number} {verb} shown {word}"
     some = f"all {number}" if number == shapes else f"at least {number}"
-    return f"{some} {verb} {word} ({verdicts or 'none'} individually)"
+    return f"{some} {verb} {word} ({verdicts or 'none'} known by name)"

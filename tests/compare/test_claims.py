@@ -56,7 +56,7 @@ def test_many_small_boosts_are_counted_together() -> None:
     kept = claimed(analysis, "not slower", 0.05)
     assert claimed(analysis, "faster") < kept < 29
     named = sum(row.verdict is Verdict.IMPROVED for row in analysis.comparisons)
-    faster = f"At least {claimed(analysis, 'faster')} are faster ({named} individually)"
+    faster = f"At least {claimed(analysis, 'faster')} are faster ({named} known by name)"
     counts = f"{faster}, at least {kept} lose no more than 5%"
     assert counts in analysis.sentence
 
