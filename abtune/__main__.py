@@ -1,5 +1,6 @@
 """``abtune``, and ``python -m abtune``."""
 
+import faulthandler
 import signal
 import sys
 import time
@@ -25,6 +26,8 @@ def run() -> int:
     for number in ENDING:  # end as Ctrl-C does, unless nohup forbids
         if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
             signal.signal(number, interrupt)
+    if hasattr(signal, "SIGUSR1"):  # a command that hangs can be asked where
+        faulthandler.register(signal.SIGUSR1, file=2, all_threads=True)
     code = INTERRUPTED
     try:
         from abtune.cli import main

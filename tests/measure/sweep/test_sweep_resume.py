@@ -105,6 +105,15 @@ def proposed_on_disk(store: Store) -> set[int]:
 
 
 @pytest.mark.kills
+def test_a_sweep_says_where_it_is(start: Start, log: Path) -> None:
+    """A sweep that hangs can be asked; one that does not goes on."""
+    with start() as sweep:
+        wait_until(lambda: log.exists() and calls(log), "the first call")
+        os.kill(sweep.pid, signal.SIGUSR1)
+        wait_until(lambda: "run_sweep.py" in sweep.said(), "the stack of the sweep")
+    assert sweep.poll() == 0
+
+
 @pytest.mark.parametrize(("kills", "seeds"), [(6, 3), pytest.param(20, 5, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("share", [[], ["--share"]], ids=["alone", "shared"])
 def test_a_sweep_that_is_killed_many_times_is_the_same(
