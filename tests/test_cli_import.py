@@ -442,7 +442,9 @@ def test_commands_in_errors_can_be_typed(
 
 
 @pytest.mark.parametrize(("name", "said"), [("old", "old (baseline), new"), ("Baseline", "Baseline, new")])
-def test_the_baseline_is_marked_unless_its_name_says_so(run: Run, name: str, said: str) -> None:
-    Path("t.csv").write_text(f"shape,{name}_ms,new_ms\nx,2,1\n", encoding="utf-8")
+def test_the_baseline_is_marked_unless_its_name_says_so(
+    empty_folder: Path, run: Run, name: str, said: str
+) -> None:
+    (empty_folder / "t.csv").write_text(f"shape,{name}_ms,new_ms\nx,2,1\n", encoding="utf-8")
     line = f"t.nc: 1 shape, configurations {said}\n"
-    assert run("import", "t.csv", "--out", "t.nc", "--overwrite").out.startswith(line)
+    assert run("import", "t.csv", "--out", "t.nc").out.startswith(line)

@@ -33,7 +33,7 @@ _MANY_TIMES = 2
 _RARE = 0.1
 _RARE_IS_SEEN = 0.05
 
-# A seed that is so many times slower or faster than the median seed may have a wrong unit, say.
+# A seed may have a wrong unit if it is so many times slower or faster than the median seed.
 _OUTLIER = 10.0
 _FEWEST_FOR_OUTLIER = 3
 

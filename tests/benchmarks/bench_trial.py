@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import resource
+import sys
 import tempfile
 import time
 from collections import defaultdict
@@ -28,14 +29,9 @@ from abtune.measure.tvm.propose import propose
 from abtune.measure.tvm.tvm_devices import tvm_target
 from abtune.shapes import parse_shape
 
-H200 = {
-    "kind": "cuda",
-    "arch": "sm_90",
-    "max_threads_per_block": 1024,
-    "thread_warp_size": 32,
-    "max_shared_memory_per_block": 49152,
-    "max_num_threads": 1024,
-}
+sys.path.append(str(Path(__file__).parents[1] / "helpers" / "measuring"))
+from tvm_samples import CUDA
+
 SHAPES = ("M=896_N=896_K=896", "N=1_H=56_W=56_C=64_K=64_R=3_S=3_STR=1_PAD=1_DIL=1")
 
 
@@ -70,7 +66,7 @@ def measure(problem: Problem, count: int) -> Steps:
             library = steps.do("lower", tvm.tirx.build, module, target=target)
         # Without a GPU TVM does not compile the source when it builds.
         source = library.imports[0].inspect_source()
-        steps.do("compile with NVRTC", nvrtc.compile_cubin, source, H200["arch"])
+        steps.do("compile with NVRTC", nvrtc.compile_cubin, source, json.loads(CUDA)["arch"])
         with tempfile.TemporaryDirectory() as folder:
             steps.do("link", library.export_library, str(Path(folder) / "kernel.so"))
     for name in steps.seconds:
@@ -89,7 +85,7 @@ def main() -> None:
     if tvm.cuda().exist:
         parser.error("with a GPU TVM compiles while it builds; hide it: CUDA_VISIBLE_DEVICES=")
     for label in options.shapes:
-        problem = Problem(shape=parse_shape(label), config=MAINLINE, target=json.dumps(H200))
+        problem = Problem(shape=parse_shape(label), config=MAINLINE, target=CUDA)
         seconds = measure(problem, options.candidates).seconds
         total = sum(seconds.values())
         print(f"{label}: {total:.2f} s of CPU time a trial, {options.candidates} in an iteration")

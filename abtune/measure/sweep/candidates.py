@@ -51,7 +51,7 @@ async def try_candidates(
     async def try_chunk(start: int) -> Timed:
         chunk = candidates[start : start + CHUNK]
         build = (problem, chunk, settings.build_timeout)
-        # The first chunk goes first, but not behind a search of lower priority, which is a whole number.
+        # The first chunk goes first. Priorities of runs are whole numbers, so none comes in between.
         later = start / len(candidates)
         timed: Timed = await cluster.search_and_measure(
             build_batch, build, time_batch, settings, priority=priority - later

@@ -41,8 +41,8 @@ DASK_CONFIG = {
     # so the logs would grow to gigabytes.
     "distributed.admin.low-level-log-length": 10,
     "distributed.admin.large-graph-warning-threshold": "1 TB",  # a long history may be large
-    # Twice a second dask asks the driver about the GPUs, in the thread that drives the sweep. That disturbs
-    # timings, and a driver that hangs would stop the whole sweep.
+    # Twice a second dask would ask the driver about the GPUs, in the thread that drives the sweep. A driver
+    # that hangs would stop all of it.
     "distributed.diagnostics.nvml": False,
 }
 

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
+import math
 import os
 import subprocess
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
-from measure_builders import PLAIN, SMALL, small_plan
+from measure_builders import PLAIN, SMALL, make_settings, make_trial, small_plan
 from sweeping import calls, config, run_sweep
 
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import TargetError
+from abtune.measure.plan.problem import Problem
 from abtune.measure.store.store import Store
-from abtune.measure.sweep.candidates import CHUNK, HealthCheck
+from abtune.measure.sweep.candidates import CHUNK, HealthCheck, try_candidates
 from abtune.measure.sweep.run_sweep import measure_all
 from abtune.measure.sweep.searching import SUSPICIOUS
+from abtune.measure.sweep.session import Clock
+from abtune.measure.workers.cluster import Cluster
+from abtune.measure.workers.tasks import Timed
 
 pytestmark = pytest.mark.usefixtures("fake")
 
@@ -113,3 +119,26 @@ def test_a_system_without_room_for_processes_is_said_so(
     with pytest.raises(TargetError, match="a process cannot be started: Too many open files"):
         run_sweep(small_plan(), store)
     assert not store.has_work
+
+
+def test_candidates_are_tried_in_their_order() -> None:
+    """The chunks of a run have falling priorities, all above that of the next run."""
+    asked = []
+
+    class Noting:
+        async def search_and_measure(self, *args: Any, priority: float) -> Timed:
+            asked.append((args[1][1], priority))
+            return Timed(trials=(), seconds=0.0, building=0.0, started_in=math.nan)
+
+    async def drain() -> None:
+        noting, clock = cast("Cluster", Noting()), Clock(math.inf)
+        problem = Problem(shape=SMALL, config=PLAIN, target="")
+        tried = try_candidates(make_settings(), noting, clock, problem, candidates, priority=-3)
+        assert len([timed async for timed in tried]) == len(asked)
+
+    candidates = [make_trial(number=number).candidate for number in range(3 * CHUNK + 1)]
+    asyncio.run(drain())
+    assert [candidate for chunk, _ in asked for candidate in chunk] == candidates
+    priorities = [priority for _, priority in asked]
+    assert priorities == sorted({*priorities}, reverse=True)
+    assert -4 < min(priorities) < max(priorities) == -3
