@@ -20,6 +20,7 @@ import xarray as xr
 
 from abtune.configurations import Configuration
 from abtune.errors import StoreError
+from abtune.files import uninterrupted
 from abtune.measure.plan.plan import Plan
 from abtune.measure.plan.problem import Settings
 from abtune.measure.plan.workplace import TargetFacts, Workplace
@@ -64,21 +65,22 @@ def sweep(
     with store.opened(plan, about):
         try:
             session = asyncio.run(_carry_out(plan, store, workplace, Clock(time_limit), progress))
+            dataset = _write_dataset(plan, store)
         except BaseException:
             with contextlib.suppress(StoreError):  # the first error already tells of a full disk
                 _write_dataset(plan, store)
             raise
-        dataset = _write_dataset(plan, store)
         finished = sum(store.is_finished(run) for run in plan.runs)
         stopped = "the time limit" if session.out_of_time else ""
         return Outcome(dataset=dataset, finished=finished, stopped=stopped, repeated=session.repeated)
 
 
 def _write_dataset(plan: Plan, store: Store) -> xr.Dataset:
-    dataset = store_to_dataset(plan, store)
-    if store.has_work:  # a machine that is not fit leaves no dataset
-        store.save_dataset(dataset)
-    return dataset
+    with uninterrupted():  # a further signal waits, or finished runs would leave no dataset
+        dataset = store_to_dataset(plan, store)
+        if store.has_work:  # a machine that is not fit leaves no dataset
+            store.save_dataset(dataset)
+        return dataset
 
 
 async def _carry_out(

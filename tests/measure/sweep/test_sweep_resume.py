@@ -33,6 +33,7 @@ from abtune.measure.plan.plan import Plan
 from abtune.measure.plan.records import History
 from abtune.measure.store import store as store_module
 from abtune.measure.store.store import Store
+from abtune.measure.store.to_dataset import store_to_dataset
 from abtune.measure.sweep.candidates import CHUNK
 from abtune.measure.sweep.run_sweep import heeding_signals
 from abtune.measure.sweep.session import BUILD_SECONDS, Clock, Session
@@ -207,6 +208,34 @@ def test_a_second_signal_does_not_interrupt_the_end(number: int) -> None:
     finally:
         signal.signal(number, before)
     assert ended == [number]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("ended", ["well", "by an error"])
+@pytest.mark.usefixtures("fake")
+def test_a_signal_while_the_dataset_is_built_waits_for_it(
+    store: Store, monkeypatch: pytest.MonkeyPatch, number: int, ended: str
+) -> None:
+    """The finished runs are in the dataset, whenever the user grew impatient."""
+
+    def interrupted(*args: Any) -> xr.Dataset:
+        os.kill(os.getpid(), number)
+        return store_to_dataset(*args)
+
+    def broken(*_: Any) -> None:
+        raise StoreError("the disk is full")
+
+    monkeypatch.setattr("abtune.measure.sweep.run_sweep.store_to_dataset", interrupted)
+    if ended == "by an error":
+        monkeypatch.setattr("abtune.measure.sweep.run_sweep.measure_all", broken)
+    before = signal.signal(number, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run_sweep(small_plan(), store)
+    finally:
+        signal.signal(number, before)
+    dataset = abtune.open_dataset(store.dataset)
+    assert (dataset["run_status"] == OK).all()
 
 
 @pytest.mark.kills
