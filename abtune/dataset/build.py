@@ -98,7 +98,7 @@ def make_dataset(
         ("workloads", len(workloads), values.shape[0]),
     ):
         if given != wanted:
-            raise InputError(f"{name} has {given} entries, but latency has {wanted} along that axis")
+            raise InputError(f"{name} has length {given}, but latency has {wanted} along that axis")
     if run_status is None:
         timed = np.isfinite(values).any(axis=(3, 4))
         run_status = np.where(timed, RunStatus.COMPLETE, RunStatus.MISSING)

@@ -42,10 +42,10 @@ def test_runs_without_a_timing_are_missing() -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"shapes": ["a", "b"]}, "shapes has 2 entries, but latency has 1"),
-        ({"configs": []}, "configs has 0 entries, but latency has 2"),
-        ({"seeds": [1]}, "seeds has 1 entries, but latency has 2"),
-        ({"workloads": []}, "workloads has 0 entries"),
+        ({"shapes": ["a", "b"]}, "shapes has length 2, but latency has 1"),
+        ({"configs": []}, "configs has length 0, but latency has 2"),
+        ({"seeds": [1]}, "seeds has length 1, but latency has 2"),
+        ({"workloads": []}, "workloads has length 0"),
         (
             {"latency": [[1.0]]},
             "latency has 2 dimensions; give 3: shape, config and seed; or 5: these, round",

@@ -13,7 +13,7 @@ from abtune.errors import InputError
 from abtune.report.figures.figure import GREY, new_figure, plain
 from abtune.report.scale import Interval, Scale, choose_scale, ticks
 from abtune.sections.change.change import Change, ChangeVerdict
-from abtune.text import percent_cell, plain_percent
+from abtune.text import count, percent_cell, plain_percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -80,7 +80,9 @@ def _across(row: Comparison, other: Comparison) -> tuple[list[float], list[float
 
 
 def _notes(analysis: Analysis, change: Change | None, shapes: int) -> list[str]:
-    notes = [f"{shapes} shapes; lines: {plain_percent(analysis.level)} intervals; dashed: the same boost"]
+    notes = [
+        f"{count(shapes, 'shape')}; lines: {plain_percent(analysis.level)} intervals; dashed: the same boost"
+    ]
     if change is not None and not math.isnan(change.overall.low):
         low, value, high = (
             percent_cell(bound, 1)
