@@ -150,11 +150,12 @@ _TIMES = ("time", "latency", "duration")
 def csv_rows(text: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows with the numbers of their lines, but for empty ones and comments above the heading.
 
-    A first column without a name that numbers the rows from zero, as pandas writes it, is left out.
+    A first column without a name that numbers the rows, from 0 as in pandas or from 1 as in R, is left out.
     """
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter_of(first_line(text)), strict=True)
     begun = False
-    numbers: Iterator[int] | None = None  # of the rows, where a column without a name has them
+    unnamed = False  # whether the first column has no name
+    number: int | None = None  # what it said of the last row
     try:
         for cells in reader:
             row = [cell.strip() for cell in cells]
@@ -162,13 +163,14 @@ def csv_rows(text: str) -> Iterator[tuple[int, list[str]]]:
                 if row[0].startswith("#"):  # a comment, or a timing of a shape with this name
                     remedy = "comments stand above the heading; take the line out"
                     raise DatasetError(f"line {reader.line_num}: begins with #, but {remedy}")
-                if not begun and not row[0]:
-                    numbers = itertools.count()
-                elif numbers is not None and row[0] != str(next(numbers)):
-                    remedy = "call it shape if it says what was timed"
-                    raise DatasetError(f"line {reader.line_num}: the first column has no name; {remedy}")
-                begun = True
-                yield reader.line_num, row if numbers is None else row[1:]
+                if not begun:
+                    begun, unnamed = True, not row[0]
+                elif unnamed:
+                    number = int(row[0] == "1") if number is None else number + 1
+                    if row[0] != str(number):
+                        remedy = "call it shape if it says what was timed"
+                        raise DatasetError(f"line {reader.line_num}: the first column has no name; {remedy}")
+                yield reader.line_num, row[1:] if unnamed else row
     except csv.Error as error:
         raise DatasetError(f"line {reader.line_num}: {error}") from None
 

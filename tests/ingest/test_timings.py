@@ -727,11 +727,14 @@ def test_bad_results_say_where(tmp_path: Path, text: str, said: str) -> None:
         read_text(tmp_path, text, shape="s")
 
 
-def test_the_index_of_a_table_is_left_out(tmp_path: Path) -> None:
-    """A first column without a name that numbers the rows is how pandas writes a table."""
-    text = ",shape,config,time_us\n0,x,a,1\n1,x,b,2\n2,y,a,3\n"
+@pytest.mark.parametrize("first", [0, 1])
+def test_the_index_of_a_table_is_left_out(tmp_path: Path, first: int) -> None:
+    """A first column without a name that numbers the rows is how pandas and R write a table."""
+    rows = ["x,a,1", "x,b,2", "y,a,3"]
+    numbered = "".join(f"{number},{row}\n" for number, row in enumerate(rows, first))
+    text = f",shape,config,time_us\n{numbered}"
     dataset = read_text(tmp_path, text)
     assert dataset["shape"].values.tolist() == ["x", "y"]
     assert dataset["latency"].values[0, :, 0, 0, 0].tolist() == [1e-6, 2e-6]
     with pytest.raises(AbtuneError, match="line 3: the first column has no name; call it shape if it says"):
-        read_text(tmp_path, text.replace("1,x,b", "x,x,b"))
+        read_text(tmp_path, text.replace(f"{first + 1},x,b", "x,x,b"))
