@@ -44,6 +44,9 @@ DASK_CONFIG = {
     # Twice a second dask would ask the driver about the GPUs, in the thread that drives the sweep. A driver
     # that hangs would stop all of it.
     "distributed.diagnostics.nvml": False,
+    # A hundred times a second dask would look at what each thread does. Before Python 3.11.9 this hangs for
+    # ever where a thread ends in that moment: https://github.com/python/cpython/issues/106883
+    "distributed.worker.profile.enabled": False,
 }
 
 # A function that gets the pool of its worker as first argument.

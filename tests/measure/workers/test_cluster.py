@@ -101,6 +101,23 @@ def test_workers_that_do_not_answer_are_not_waited_for(monkeypatch: pytest.Monke
     asyncio.run(silent.interrupt())
 
 
+def test_dask_does_not_look_at_what_threads_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before Python 3.11.9 that hangs for ever where a thread ends in that moment."""
+
+    async def without_pools(client: Client, *_: Any) -> Client:
+        return client
+
+    async def callbacks() -> dict[str, set[str]]:
+        async with cluster.open_cluster(make_workplace()) as opened:
+            client = cast("Client", opened)
+            return await client.run(lambda dask_worker: set(dask_worker.periodic_callbacks))
+
+    monkeypatch.setattr(cluster, "_with_pools", without_pools)
+    (names,) = asyncio.run(callbacks()).values()
+    assert "heartbeat" in names
+    assert not names & {"profile", "profile-cycle"}
+
+
 @pytest.mark.parametrize("when", ["before", "meanwhile"])
 def test_a_connection_that_dask_has_closed_is_left(when: str) -> None:
     """Dask closes its connections when a scheduler stays away; what ended the sweep is still said."""
