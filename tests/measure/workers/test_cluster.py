@@ -110,7 +110,10 @@ def test_dask_does_not_look_at_what_threads_do(monkeypatch: pytest.MonkeyPatch) 
     async def callbacks() -> dict[str, set[str]]:
         async with cluster.open_cluster(make_workplace()) as opened:
             client = cast("Client", opened)
-            return await client.run(lambda dask_worker: set(dask_worker.periodic_callbacks))
+            found: dict[str, set[str]] = await client.run(
+                lambda dask_worker: set(dask_worker.periodic_callbacks)
+            )
+            return found
 
     monkeypatch.setattr(cluster, "_with_pools", without_pools)
     (names,) = asyncio.run(callbacks()).values()
