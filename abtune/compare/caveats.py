@@ -292,10 +292,11 @@ def _about_few_against_many(judged: Sequence[Comparison]) -> Iterator[str]:
 def _about_rare(settings: Settings, fewest: int) -> Iterator[str]:
     unseen = (1 - _RARE) ** fewest
     if unseen >= _RARE_IS_SEEN:
-        what = "failure that hits" if settings.quantity.searches == 1 else "fast schedule that is found by"
+        many = settings.quantity.searches > 1
+        what = "fast schedule that 1 seed in 10 finds" if many else "failure that hits 1 seed in 10"
         yield (
-            f"A {what} 1 seed in 10 has a {percent(unseen)} chance of not appearing in {fewest} "
-            "seeds. The intervals cannot account for it."
+            f"With a chance of {percent(unseen)}, {fewest} seeds miss a {what}. The intervals cannot account "
+            "for it."
         )
 
 

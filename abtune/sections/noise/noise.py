@@ -189,8 +189,8 @@ def _about_dataset(dataset: xr.Dataset, analysis: Analysis) -> Iterator[str]:
         times = np.sqrt((fewest - 1) / special.chdtri(fewest - 1, 0.975))
         yield (
             f"{fewest} seeds say little of a standard deviation. With normal noise it may be {times:.2g} "
-            "times as large. Where one seed in five goes wrong, its interval covers 70-90 % instead of "
-            "95 %."
+            "times as large. Where one seed in five goes wrong, its interval covers 70 to 90% instead of "
+            "95%."
         )
     if "search_latency" not in dataset:
         yield "The dataset does not say what the searches measured themselves."
