@@ -315,6 +315,20 @@ def test_a_column_that_may_number_seeds_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("column", "times"),
+    [(["f16", "f32"] * 4, 1), (["1", "8"] * 4, 1), (["h"] * 8, 0), (list("abcdefgh"), 0)],
+)
+def test_lines_of_several_kinds_are_said(tmp_path: Path, column: list[str], times: int) -> None:
+    """Else timings of two things would count as repeats of one without a word; a date per line is no kind."""
+    cells = ("x,a,0", "x,a,0", "x,b,0", "x,b,0", "x,a,1", "x,a,1", "x,b,1", "x,b,1")
+    lines = [f"{cell},{kind},1" for cell, kind in zip(cells, column, strict=True)]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["shape,config,seed,kind,time_us", *lines]), encoding="utf-8")
+    said = f"{path}: lines that differ in kind count as repeats of one timing; if they are not, write it into"
+    assert sum(note.startswith(said) for note in read(path).notes) == times
+
+
+@pytest.mark.parametrize(
     ("text", "options", "said"),
     [
         ("", {}, "is empty"),
