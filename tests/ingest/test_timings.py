@@ -19,7 +19,7 @@ from import_samples import SAMPLES
 import abtune
 from abtune.dataset.netcdf import bundled_path
 from abtune.dataset.schema import RunStatus
-from abtune.errors import AbtuneError
+from abtune.errors import AbtuneError, DatasetError
 from abtune.ingest.importers import Imported
 from abtune.ingest.sources import find_files, find_matching
 from abtune.ingest.timings.csv_file import has_times, read_csv
@@ -739,6 +739,14 @@ def test_bad_results_say_where(tmp_path: Path, text: str, said: str) -> None:
     """Every fault of printed results is one line with the place and what to do."""
     with pytest.raises(AbtuneError, match=said):
         read_text(tmp_path, text, shape="s")
+
+
+def test_empty_columns_behind_a_table_are_left_out(tmp_path: Path) -> None:
+    """Excel writes them; a number below none of the headings is an error all the same."""
+    dataset = read_text(tmp_path, "shape,old (ms),new (ms),,\nx,3,2,,\nx,3,1,,\n,,,,\n")
+    assert dataset["latency"].values.ravel().tolist() == [3e-3, 3e-3, 2e-3, 1e-3]
+    with pytest.raises(DatasetError, match="line 2: 4 cells under a heading of 3"):
+        read_text(tmp_path, "shape,old (ms),new (ms),\nx,3,2,1\n")
 
 
 @pytest.mark.parametrize("first", [0, 1])
