@@ -381,9 +381,9 @@ def test_lines_of_several_kinds_are_said(tmp_path: Path, column: list[str], time
         (
             "shape,main,branch\nx,1,2\n",
             {},
-            "says what its numbers are; if they are milliseconds: abtune import",
+            "says what the numbers of main, branch are; if all are milliseconds: abtune import",
         ),
-        ("shape,a_ms,b\nx,1,2\n", {}, "if they are milliseconds: abtune import"),
+        ("shape,a_ms,b\nx,1,2\n", {}, "the numbers of a, b are; if all are milliseconds: abtune import"),
         (
             "shape,a_ms,b_ms\nx,1,2\n",
             {"unit": "s"},

@@ -106,23 +106,23 @@ def has_times(text: str) -> bool:
     heading = first_line(text)
     cells = [cell.strip() for cell in heading.replace('"', "").split(delimiter_of(heading))]
     known = len(cells) > 1 or (cells[0] not in FIELDS and have_units(cells, tuple(PER_SECOND)))
-    return known and (len(time_columns(cells)) > 0 or _is_wide(text, "") or lacks_unit(text))
+    return known and (len(time_columns(cells)) > 0 or len(_wide(text, "") or lacks_unit(text)) > 0)
 
 
-def lacks_unit(text: str) -> bool:
-    """Return whether a table has a column for each configuration, whose headings name no unit."""
-    return _is_wide(text, "ms") and not _is_wide(text, "")
+def lacks_unit(text: str) -> tuple[str, ...]:
+    """Return the configurations of a table with a column for each, if its headings name no unit."""
+    return () if _wide(text, "") else _wide(text, "ms")
 
 
-def _is_wide(text: str, unit: str) -> bool:
-    """Return whether a text begins as a table with a column for each configuration."""
+def _wide(text: str, unit: str) -> tuple[str, ...]:
+    """Return the configurations of a text that begins as a table with a column for each; else nothing."""
     try:
         (_, heading), (_, row) = itertools.islice(csv_rows(text), 2)
         configs = _read_heading(heading, {}, unit).configs
         numbers = [to_number(row[index]) for index in configs if row[index].casefold() not in MISSING]
     except (ValueError, IndexError, AbtuneError):
-        return False
-    return len(numbers) > 0
+        return ()
+    return tuple(configs.values()) if numbers else ()
 
 
 def _read_heading(row: Sequence[str], names: Mapping[str, str], unit: str) -> _Table:
