@@ -58,7 +58,7 @@ IMPORTERS: Mapping[str, str] = {
 }
 # A name that ends like that of one run among several: gcc_seed0, new-run-2, old (rep 3).
 _NUMBERED_RUN = re.compile(
-    r"(.*\w)[\W_]+(?:seed|run|rep|repeat|trial|attempt|iter|iteration)[\W_]*\d+\W*", re.IGNORECASE
+    r"(.*\w)[\W_]+(?:seed|s|run|rep|repeat|trial|attempt|iter|iteration)[\W_]*\d+\W*", re.IGNORECASE
 )
 
 

@@ -276,6 +276,7 @@ def test_any_content_may_be_looked_at(tmp_path: Path, content: bytes) -> None:
     ("configs", "said"),
     [
         (["gcc_seed0", "gcc_seed1", "clang"], ["gcc_seed0 and gcc_seed1 look like runs of gcc"]),
+        (["gcc_s0", "gcc_s1"], ["gcc_s0 and gcc_s1 look like runs of gcc"]),
         (["old run 1", "old run 2", "new run 1"], ["old run 1 and old run 2 look like runs of old"]),
         (["Old", "old", "new"], ["Old and old count as 2 configurations"]),
         (["gcc-13", "gcc-14", "O2", "O3", "seed1", "seed2", "rerun 1", "rerun 2"], []),
