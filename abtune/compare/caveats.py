@@ -293,8 +293,10 @@ def _about_rare(settings: Settings, fewest: int) -> Iterator[str]:
     unseen = (1 - _RARE) ** fewest
     if unseen >= _RARE_IS_SEEN:
         what = "failure that hits" if settings.quantity.searches == 1 else "fast schedule that is found by"
+        chance = percent(unseen)
+        article = "an" if chance.startswith(("8", "11")) else "a"
         yield (
-            f"A {what} 1 seed in 10 has a {percent(unseen)} chance of not appearing in {fewest} "
+            f"A {what} 1 seed in 10 has {article} {chance} chance of not appearing in {fewest} "
             "seeds. The intervals cannot account for it."
         )
 

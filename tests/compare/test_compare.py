@@ -208,6 +208,8 @@ def test_rare_failures_are_mentioned_until_they_would_show() -> None:
     """Ten seeds miss what befalls a tenth of the searches in 35 % of sweeps; forty do not."""
     notes = " ".join(abtune.analyze(make_sweep(0.1)).caveats)
     assert "A failure that hits 1 seed in 10 has a 35% chance of not appearing in 10 seeds" in notes
+    few = " ".join(abtune.analyze(make_sweep(0.1, n=2)).caveats)
+    assert "has an 81% chance of not appearing in 2 seeds" in few
     assert "A failure that hits" not in " ".join(abtune.analyze(make_sweep(0.1, n=40)).caveats)
 
 
