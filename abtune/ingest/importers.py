@@ -185,7 +185,7 @@ def _hint_of_columns(path: Path, columns: Sequence[str], row: Sequence[str]) -> 
     """Return what to do with a table of these columns, whose first line is ``row``."""
     numbered = Counter(re.sub(r"\d+", "", name) for name in columns if re.search(r"\d", name))
     if "config" in map(str.casefold, columns) and max(numbered.values(), default=0) > 1:
-        return "a line holds one timing: put columns of several seeds below each other, with a column seed"
+        return "a line holds one timing; put columns of several seeds below each other, with a column seed"
     times = tuple(PER_SECOND)
     timed = [name for name in columns[1:] if name.casefold() not in FIELDS and have_units([name], times)]
     others = [name or "the column without a name" for name in columns[1:] if not have_units([name], times)]

@@ -80,7 +80,7 @@ def test_a_folder_with_both_is_asked_about() -> None:
         ),
         (
             "shape,config,seed0,seed1\nx,a,1,2\n",
-            "a line holds one timing: put columns of several seeds below each other, with a column seed",
+            "a line holds one timing; put columns of several seeds below each other, with a column seed",
         ),
         (
             "shape,dtype,old_ms,new_ms\nx,f16,1,2\n",

@@ -368,7 +368,7 @@ def test_lines_of_several_kinds_are_said(tmp_path: Path, column: list[str], time
         (HEADING + "x,,0,1\n", {}, "line 2: column config is empty"),
         (HEADING + "x,a,0\n", {}, "line 2: 3 cells under a heading of 4"),
         (HEADING + "x,a,1.5,1\n", {}, "line 2: seed '1.5' is not a whole number"),
-        (HEADING + "x,a,-1,1\n", {}, "line 2: seed '-1' is not a whole number"),
+        (HEADING + "x,a,-1,1\n", {}, "line 2: seed '-1' is not a whole number of up to 18 digits"),
         (HEADING + 'x,a,0,"1\n', {}, "line 2: unexpected end of data"),
         (
             "shape,config,seed,repeat,time_us\nx,a,0,0,1\nx,a,0,1,1\nx,a,0,0,2\n",

@@ -202,7 +202,7 @@ def _read_row(row: Sequence[str], table: _Table, where: str, line: int) -> None:
             raise DatasetError(f"{where}: column {table.names[table.columns[name]]} {wrong}")
     seed = _number_label(values["seed"]) if "seed" in values else None
     if seed is not None and not re.fullmatch(r"\d{1,18}", seed, flags=re.ASCII):
-        raise DatasetError(f"{where}: seed {shortened(seed)!r} is not a whole number")
+        raise DatasetError(f"{where}: seed {shortened(seed)!r} is not a whole number of up to 18 digits")
     round_ = _number_label(values.get("round", ""))
     for index, unit in table.units.items():
         if table.configs and row[index].casefold() in MISSING:
