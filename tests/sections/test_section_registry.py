@@ -62,5 +62,5 @@ def test_what_is_missing_is_said(
 
 def test_a_section_is_of_an_analysis() -> None:
     """A dataset in its place is refused with what to do."""
-    with pytest.raises(InputError, match="type Dataset is not an analysis; make one with abtune.analyze"):
+    with pytest.raises(InputError, match=r"type Dataset is not an analysis; make one with abtune\.analyze"):
         abtune.describe(abtune.open_dataset("h200-pilot"), "noise")  # type: ignore[arg-type]
