@@ -56,6 +56,12 @@ def test_each_shape_is_a_test_case() -> None:
     assert suite[5][0].get("message") == "invalid: All runs of async failed."
 
 
+def test_a_limit_beside_zero_keeps_its_sign() -> None:
+    """As in the table: the sign says whether the interval includes zero."""
+    (case,) = suite_of(make_analysis(make_comparison(boost_low=-0.0004)))
+    assert "(-0.0 to " in (case[0].get("message") or case[0].text or "")
+
+
 def test_a_boost_without_interval_stands_alone() -> None:
     """A single run has a boost and no interval."""
     row = make_comparison(boost_low=NAN, boost_high=NAN, verdict=Verdict.INVALID, reason="One run.")
