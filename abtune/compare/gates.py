@@ -230,7 +230,8 @@ def _no_difference(row: Evidence, settings: Settings) -> str:
     if hopeless := _hopeless(row, settings):
         return hopeless
     if row.p > settings.alpha:
-        return f"The interval excludes zero, but the test finds no difference ({_short_of(row.p, 'p', settings)})."
+        short = _short_of(row.p, "p", settings)
+        return f"The interval excludes zero, but the test finds no difference ({short})."
     short = _short_of(row.p_adjusted, "adjusted p", settings)
     lost = f"The difference does not survive the correction over the shapes ({short})."
     low, high = row.boost_low_simultaneous, row.boost_high_simultaneous
