@@ -112,7 +112,7 @@ def boost_decimals(half_widths: Iterable[float]) -> int:
 
 
 def sentence_decimals(low: float, high: float) -> int:
-    """Return how many decimals a boost has in a sentence, in percent: three if one would hide its interval."""
+    """Return how many decimals of a percentage a sentence has: three if one would hide the interval."""
     return 3 if 0 < high - low < 0.001 else 1
 
 

@@ -56,7 +56,7 @@ IMPORTERS: Mapping[str, str] = {
     "nvbench": "abtune.ingest.timings.benchmark_tools:NVBENCH",
     "tvm-records": "abtune.ingest.searches.trial_records:TVM_RECORDS",
 }
-# A name that ends like that of one run among several: gcc_seed0, new-run-2, old (rep 3).
+# A name that ends like that of one run among several: gcc_seed0, gcc_s1, new-run-2, old (rep 3).
 _NUMBERED_RUN = re.compile(
     r"(.*\w)[\W_]+(?:seed|s|run|rep|repeat|trial|attempt|iter|iteration)[\W_]*\d+\W*", re.IGNORECASE
 )

@@ -328,6 +328,13 @@ def test_lines_of_several_kinds_are_said(tmp_path: Path, column: list[str], time
     assert sum(note.startswith(said) for note in read(path).notes) == times
 
 
+def test_a_quotient_tells_no_lines_apart(tmp_path: Path) -> None:
+    """It is left out of a table with a column for each configuration, whose lines are repeats."""
+    path = tmp_path / "t.csv"
+    path.write_text("shape,old_ms,new_ms,speedup\nx,2,1,2\nx,3,2,1.5\n", encoding="utf-8")
+    assert read(path).notes[1:] == (f"{path}: columns left out: speedup",)
+
+
 @pytest.mark.parametrize(
     ("text", "options", "said"),
     [

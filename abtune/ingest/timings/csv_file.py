@@ -86,7 +86,8 @@ def _notes(table: _Table) -> Iterator[str]:
         yield f"columns left out: {', '.join(unused)}"
     if "seed" not in table.columns and runs:
         yield f"if {runs[0]} tells separate runs apart, each is a seed: --columns seed={runs[0]}"
-    if mixed := [name for name, kinds in unused.items() if name not in runs and _are_mixed(kinds)]:
+    mixed = [name for name, kinds in unused.items() if name not in runs and _are_mixed(kinds)]
+    if mixed and not table.configs:  # else what is left out compares the times of its line
         lines = f"lines that differ in {listed(mixed)} count as repeats of one timing"
         yield f"{lines}; if they are not, write it into the labels of the shapes"
     if table.untimed:
