@@ -31,7 +31,7 @@ class Samples:
     noise: Floats  # (shapes,): standard deviation of the log latency over seeds
     floor: Floats  # (shapes,): mean measurement variance of a seed's value; NaN if never timed twice
     failed: Integers  # (shapes,): runs that failed
-    missing: Integers  # (shapes,): runs never made though another configuration has that seed
+    missing: Integers  # (shapes,): runs never made that another configuration has
     untimed: Integers  # (shapes,): complete runs whose winner has no timing
     found_nothing: Integers  # (shapes,): complete runs without a success in the first trials, if compared
     trials: int  # how many trials these are; 0 where winners are compared
@@ -70,7 +70,7 @@ def _whole_pairs(every: Samples, kept: Samples, whole: npt.NDArray[np.bool_]) ->
 def extract(dataset: xr.Dataset, config: str) -> Samples:
     """Return the samples of one configuration; timings of failed runs are not used."""
     status, latency = runs_of(dataset, "run_status", config), complete_timings(dataset, config)
-    planned = (dataset["run_status"].values != RunStatus.MISSING).any(axis=1)
+    made = dataset["run_status"].values != RunStatus.MISSING
     seeds = seed_values(np.log(latency))
     values = moments(seeds.value)
     untimed = (status == RunStatus.COMPLETE) & np.isnan(seeds.value)
@@ -86,13 +86,23 @@ def extract(dataset: xr.Dataset, config: str) -> Samples:
         noise=np.sqrt(values.variance),
         floor=mean_of_known(seeds.measurement_variance),
         failed=_count(status == RunStatus.FAILED),
-        missing=_count((status == RunStatus.MISSING) & planned),
+        missing=_missing(made, status != RunStatus.MISSING),
         untimed=_count(untimed & ~searched),
         found_nothing=_count(untimed & searched),
         trials=trials,
         unpaired=np.zeros_like(values.n),
         failed_pairs=np.zeros_like(values.n),
     )
+
+
+def _missing(made: npt.NDArray[np.bool_], own: npt.NDArray[np.bool_]) -> Integers:
+    """Return how many runs of each shape a configuration lacks, though others made them.
+
+    They are told by their seeds; where no two configurations share a seed, the most runs of any count.
+    """
+    planned, most = made.any(axis=1), made.sum(axis=2).max(axis=1)
+    shared = (made.sum(axis=1) > 1).any(axis=1)
+    return np.where(shared, _count(planned & ~own), most - _count(own))
 
 
 def complete_timings(dataset: xr.Dataset, config: str) -> Floats:

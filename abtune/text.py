@@ -111,6 +111,11 @@ def boost_decimals(half_widths: Iterable[float]) -> int:
     return 2 if typical >= 0.001 else 3
 
 
+def sentence_decimals(low: float, high: float) -> int:
+    """Return how many decimals of a percentage a sentence has: three if one would hide the interval."""
+    return 3 if 0 < high - low < 0.001 else 1
+
+
 def p_value(p: float) -> str:
     """Return a p-value with two significant digits; ``<0.0001`` below that, never 0; ``-`` for NaN."""
     if math.isnan(p):

@@ -324,7 +324,7 @@ def test_a_gate_that_is_not_hit_is_silent(run: Run, sweep: str) -> None:
         (["--margin", "-1"], "-1 is not between 0 and 100"),
         (["--rng-seed", "-1"], "'--rng-seed'"),
         (["--format", "xml"], "'xml' is not one of 'table', 'markdown', 'html', 'json', 'csv'"),
-        (["--fail-on", "slower"], "'slower' is not one of 'regressed', 'inconclusive', 'invalid'"),
+        (["--fail-on", "slower"], "'slower' is none of regressed, inconclusive, invalid, slower-than:5%"),
         (["--baseline", "mainlin"], "unknown configuration 'mainlin'; did you mean: mainline"),
         (["--candidate", "asink"], "unknown configuration 'asink'; did you mean: async"),
         (["--baseline", "async", "--candidate", "async"], "baseline and candidate are both 'async'"),
@@ -383,7 +383,7 @@ def test_damaged_datasets_are_one_line(make: Callable[[bytes], bytes], said: str
         (lambda data: data.drop_vars("latency"), "the dataset has no variable 'latency'"),
         (lambda data: data.drop_vars("run_status"), "the dataset has no variable 'run_status'"),
         (lambda data: data.drop_vars("config"), "the dataset has no coordinate 'config'"),
-        (lambda data: data.isel(config=[0]), "takes two configurations; the dataset has mainline"),
+        (lambda data: data.isel(config=[0]), "takes two configurations; the dataset has 'mainline'; put"),
         (lambda data: data.isel(shape=[]), "'workload'"),
     ],
 )

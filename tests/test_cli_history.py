@@ -38,6 +38,7 @@ def test_a_folder_is_one_table(run: Run, monkeypatch: pytest.MonkeyPatch, width:
     assert outcome.err.startswith("skipped: runs/broken.nc: ")
     lines = outcome.out.splitlines()
     assert max(map(len, lines)) <= width
+    assert "sweep0." not in outcome.out  # no line of names where no dataset says where it is from
     (at,) = [number for number, line in enumerate(lines) if line.startswith("shape ")]
     assert [word for word in lines[at].split() if "sweep" in word] == ["sweep2", "sweep1", "sweep0"]
     assert [line.split()[0] for line in lines[at + 1 : at + 4]] == ["overall", "shape0", "shape1"]

@@ -84,9 +84,9 @@ def test_json_has_the_design_and_the_numbers_of_pairs(run: Run) -> None:
     [
         (
             ["--method", "welch"],
-            "which this dataset has; there is paired-bootstrap, paired-t",
+            "which this dataset has; choose paired-bootstrap, paired-t",
         ),
-        (["--test", "moderated"], "which this dataset has; there is sign-flip, paired-moderated"),
+        (["--test", "moderated"], "which this dataset has; choose sign-flip, paired-moderated"),
         (["--estimand", "median"], "there is no median of pairs, which this dataset has; use geometric-mean"),
         (
             ["--rank-test"],
@@ -105,7 +105,7 @@ def test_what_makes_no_sense_for_pairs_is_one_line(run: Run, options: list[str],
 def test_what_makes_no_sense_for_independent_seeds_is_one_line(run: Run) -> None:
     """A paired method, and the noise of pairs for single runs."""
     outcome = run("analyze", "separate.nc", "--test", "sign-flip")
-    assert outcome.err.endswith("no sign-flip test of the geometric-mean; there is permutation, moderated\n")
+    assert outcome.err.endswith("no sign-flip test of the geometric-mean; choose permutation, moderated\n")
     single = abtune.open_dataset("separate.nc").isel(seed=[0])
     abtune.save_dataset(single, "single.nc")
     outcome = run("analyze", "single.nc", "--single-run", "--noise-from", "shared.nc")

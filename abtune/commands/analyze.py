@@ -47,8 +47,10 @@ class Gate(click.ParamType):  # type: ignore[type-arg]  # generic only from clic
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str | float:
         """Return the verdict, or the slowdown that has to be excluded."""
+        if value in _VERDICTS:
+            return str(value)
         if not str(value).startswith(_SLOWER_THAN):
-            return click.Choice(_VERDICTS).convert(value, param, ctx)
+            self.fail(f"{value!r} is none of {', '.join(_VERDICTS)}, {_SLOWER_THAN}5%.", param, ctx)
         kind = Percentage(0, 100, example=f"{_SLOWER_THAN}5%")
         return kind.convert(str(value).removeprefix(_SLOWER_THAN), param, ctx)
 

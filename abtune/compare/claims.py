@@ -20,7 +20,7 @@ from abtune.stats.estimates import from_log
 from abtune.stats.testing.significance import OneSided
 from abtune.stats.two_sample import Booleans, Floats, TwoSample
 from abtune.stats.variance import shared_covariance
-from abtune.text import count, limit_cell, listed, percent_cell, plain_percent
+from abtune.text import count, limit_cell, listed, percent_cell, plain_percent, sentence_decimals
 
 FASTER, NOT_SLOWER, SLOWER = "faster", "not slower", "slower"
 # Slowdowns that are looked at beside the tolerance.
@@ -145,9 +145,10 @@ def _over_all(overall: Aggregate, rows: Sequence[Comparison], settings: Settings
     names, low, high = (settings.candidate, settings.baseline), overall.boost_low, overall.boost_high
     where = f"on {rows[0].shape}" if len(rows) == 1 else f"over these {count(overall.shapes, 'shape')}"
     only = rows[0].verdict if len(rows) == 1 else None
-    numbers = f"{percent_cell(overall.boost, 1)}%"
+    decimals = sentence_decimals(low, high)
+    numbers = f"{percent_cell(overall.boost, decimals)}%"
     if not math.isnan(low):
-        interval = f"{limit_cell(low, 1)} to {limit_cell(high, 1)}"
+        interval = f"{limit_cell(low, decimals)} to {limit_cell(high, decimals)}"
         numbers += f" ({plain_percent(settings.level)} interval {interval})"
     if only is Verdict.IMPROVED or (only is None and low > 0):
         start = f"{names[0]} is faster {where}"

@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from abtune.compare.results import Evidence, Gate, Rule, Side, Verdict, first_failed
-from abtune.compare.settings import Settings
+from abtune.compare.settings import Settings, alpha_of
 from abtune.stats.estimand import Estimand
-from abtune.text import NOTHING, bound_percent, count, p_value, percent
+from abtune.text import NOTHING, bound_percent, count, p_value, percent, plain_percent
 
 ONE_RUN = "One run per configuration supports no verdict."
 ONE_PAIR = "One pair supports no verdict."
@@ -230,13 +230,20 @@ def _no_difference(row: Evidence, settings: Settings) -> str:
     if hopeless := _hopeless(row, settings):
         return hopeless
     if row.p > settings.alpha:
-        return f"The interval excludes zero, but the test finds no difference (p {p_value(row.p)})."
-    adjusted = p_value(row.p_adjusted)
-    lost = f"The difference does not survive the correction over the shapes (adjusted p {adjusted})."
+        short = _short_of(row.p, "p", settings)
+        return f"The interval excludes zero, but the test finds no difference ({short})."
+    short = _short_of(row.p_adjusted, "adjusted p", settings)
+    lost = f"The difference does not survive the correction over the shapes ({short})."
     low, high = row.boost_low_simultaneous, row.boost_high_simultaneous
     if settings.family_wise and low <= 0 <= high:
         return f"{lost} The interval for all shapes at once is {_range(low, high)}."
     return lost
+
+
+def _short_of(p: float, name: str, settings: Settings) -> str:
+    """Return a p that is too large, with the level where candidates or looks share that of the intervals."""
+    shared = settings.alpha < alpha_of(settings.level)
+    return f"{name} {p_value(p)}{f', at a level of {plain_percent(settings.alpha)}' if shared else ''}"
 
 
 def _how_large(row: Evidence, settings: Settings) -> str:

@@ -78,7 +78,7 @@ class Settings:
         methods = list(methods_for(self.estimand, paired=self.paired))
         if self.method and self.method not in methods:
             raise InputError(
-                f"no interval {_shown(self.method)} of the {self._quantity}; there is {', '.join(methods)}"
+                f"no interval {_shown(self.method)} of the {self._quantity}; choose {', '.join(methods)}"
             )
         object.__setattr__(self, "method", self.method or methods[0])  # as the frozen value is being made
         self._check_together()
@@ -92,7 +92,7 @@ class Settings:
         object.__setattr__(self, "test", self.test or next(iter(tests)))
         if self.test not in tests:
             raise InputError(
-                f"there is no {self.test} test of the {self._quantity}; there is {', '.join(tests)}"
+                f"there is no {self.test} test of the {self._quantity}; choose {', '.join(tests)}"
             )
         fitting = [name for name, record in CORRECTIONS.items() if record.fits(self.difference_test)]
         if self.correction not in fitting:
@@ -170,10 +170,9 @@ def configurations(dataset: xr.Dataset, baseline: str | None, candidate: str | N
     """Return the names of baseline and candidate."""
     known = labels_of(dataset, "config")
     if len(known) < 2:
-        raise InputError(
-            f"a comparison takes two configurations; the dataset has {', '.join(known) or 'none'}; "
-            "put the other's dataset with it: abtune merge"
-        )
+        has = f"the dataset has {', '.join(map(repr, known)) or 'none'}"
+        remedy = "put the other's dataset with it: abtune merge"
+        raise InputError(f"a comparison takes two configurations; {has}; {remedy}")
     for role, name in (("baseline", baseline), ("candidate", candidate)):
         if name is not None and not isinstance(name, str):
             raise InputError(

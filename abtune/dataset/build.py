@@ -21,7 +21,7 @@ from abtune.dataset.schema import (
     is_paired,
 )
 from abtune.errors import DatasetError, InputError
-from abtune.text import count
+from abtune.text import count, listed
 from abtune.version import __version__
 
 if TYPE_CHECKING:
@@ -148,7 +148,11 @@ def add_variables(dataset: xr.Dataset, **values: npt.ArrayLike) -> xr.Dataset:
         if name not in VARIABLES:
             raise InputError(f"{name!r} is not a variable of the schema")
         variable = VARIABLES[name]
-        added[name] = (variable.dims, _coerce(name, value, variable), variable.attrs)
+        array = _coerce(name, value, variable)
+        if array.ndim != len(variable.dims):
+            wanted = f"{len(variable.dims)}: {listed(variable.dims)}"
+            raise InputError(f"{name} has {count(array.ndim, 'dimension')}; give {wanted}")
+        added[name] = (variable.dims, array, variable.attrs)
     try:
         extended = dataset.assign(added)
     except ValueError as error:  # xarray's message names the dimension and both lengths

@@ -72,6 +72,7 @@ _OF_FLOATS = (
     "; xarray's where and reindex do that: choose seeds by dataset.isel(seed=dataset.seed < 5), or give "
     f"reindex fill_value={{'run_status': {RunStatus.MISSING:d}, 'trial_status': {TrialStatus.NOT_RUN:d}}}"
 )
+_OF_DIMENSIONS = "; select by lists, as in dataset.sel(shape=[label]), and keep the order of dimensions"
 
 
 def validate(dataset: xr.Dataset) -> None:
@@ -171,7 +172,9 @@ def _validate_version(dataset: xr.Dataset) -> None:
 
 def _validate_variable(name: str, variable: Variable, values: xr.DataArray) -> None:
     if values.dims != variable.dims:
-        raise DatasetError(f"variable {name!r} has dimensions {values.dims}, not {variable.dims}")
+        raise DatasetError(
+            f"variable {name!r} has dimensions {values.dims}, not {variable.dims}{_OF_DIMENSIONS}"
+        )
     kinds = {"f": "fiu", "i": "iu", "U": "UOT", "M": "M"}[variable.kind]
     if values.dtype.kind not in kinds:
         hint = _OF_FLOATS if variable.flags and values.dtype.kind == "f" else ""

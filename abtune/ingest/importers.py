@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import functools
 import itertools
 import logging
+import math
 import os
 import re
 import shlex
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -20,8 +23,10 @@ from abtune.dataset.schema import labels_of
 from abtune.errors import DatasetError, InputError, unknown_name
 from abtune.ingest.sources import Source, baseline_first, import_command, run_command
 from abtune.ingest.texts import (
+    FIELDS,
     ONLY_QUOTIENTS,
     SHAPES,
+    csv_rows,
     delimiter_of,
     first_line,
     have_units,
@@ -30,7 +35,7 @@ from abtune.ingest.texts import (
     read_beginning,
 )
 from abtune.ingest.units import PER_SECOND
-from abtune.text import listed, printable, shell_path
+from abtune.text import listed, printable, shell_path, shortened, to_number
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -51,9 +56,9 @@ IMPORTERS: Mapping[str, str] = {
     "nvbench": "abtune.ingest.timings.benchmark_tools:NVBENCH",
     "tvm-records": "abtune.ingest.searches.trial_records:TVM_RECORDS",
 }
-# A name that ends like that of one run among several: gcc_seed0, new-run-2, old (rep 3).
+# A name that ends like that of one run among several: gcc_seed0, gcc_s1, new-run-2, old (rep 3).
 _NUMBERED_RUN = re.compile(
-    r"(.*\w)[\W_]+(?:seed|run|rep|repeat|trial|attempt|iter|iteration)[\W_]*\d+\W*", re.IGNORECASE
+    r"(.*\w)[\W_]+(?:seed|s|run|rep|repeat|trial|attempt|iter|iteration)[\W_]*\d+\W*", re.IGNORECASE
 )
 
 
@@ -112,9 +117,7 @@ def recognise(sources: Sequence[Source]) -> Importer:
             also = (
                 "" if len(able) == len(importer_names()) else f", unlike the files before ({_listed(able)})"
             )
-            hint = _hint(source.path) or (
-                f"there are {_listed(all_importers())}; name one, such as abtune import timings FILE"
-            )
+            hint = _hint(source.path) or f"there are {_listed(all_importers())}; name one, or {_AS_CSV}"
             raise InputError(f"{source.path}: no importer knows this content{also}; {hint}")
         able = left
     # A file that tells everything is a table; several are timings of a seed each.
@@ -136,6 +139,8 @@ _NEARLY = {
 
 
 _MOST_LOOKED_AT = 20
+# What to do with results that no importer reads.
+_AS_CSV = "write its timings as CSV with columns shape, config, seed and time_ms"
 
 
 def _hint(path: Path) -> str:
@@ -149,13 +154,13 @@ def _hint(path: Path) -> str:
     if {"\0", "\ufffd"} & set(text[:-4]):  # the last letter of a long file may be cut
         return "it is no text in UTF-8; convert it, or give the right file"
     if text.lstrip()[:1] in {"", "{", "["}:
-        json = "name its importer, or write its timings as CSV with columns shape, config, seed and time_ms"
-        return json if text.strip() else "it is empty"
-    return _hint_of_table(path, first_line(text).strip())
+        return f"name its importer, or {_AS_CSV}" if text.strip() else "it is empty"
+    return _hint_of_table(path, text)
 
 
-def _hint_of_table(path: Path, heading: str) -> str:
-    """Return what to do with a file that may be a table with this heading."""
+def _hint_of_table(path: Path, text: str) -> str:
+    """Return what to do with a file that may be a table."""
+    heading = first_line(text).strip()
     words = heading.split()
     if len(words) > 2 and words[0].casefold() in SHAPES and not set(heading) & set(",;\t|"):
         commas = f"sed 's/  */,/g' {shell_path(path)} > {shell_path(f'{path.stem}-commas.csv')}"
@@ -164,26 +169,57 @@ def _hint_of_table(path: Path, heading: str) -> str:
     if len(columns) < 2 or heading[:1] in {"{", "[", "|"}:
         numbers = "a table of results has headings such as | Shape | old (ms) | new (ms) |, and numbers below"
         return numbers if heading.startswith("|") else ""
+    row: list[str] = []
+    with contextlib.suppress(ValueError, DatasetError):  # without the numbers of the rows
+        (_, columns), (_, row) = itertools.islice(csv_rows(text), 2)
+    if len(columns) < 2:
+        return ""
     if not columns[0]:
         return "its first column has no name; call it shape if it says what was timed"
     if any(quotients(columns)):
         return ONLY_QUOTIENTS
-    if len(columns) > 2 and have_units(columns[1:], tuple(PER_SECOND)):
-        named = columns[0].casefold() in SHAPES
-        command = import_command(path, "" if named else f"--columns {shlex.quote(f'shape={columns[0]}')}")
-        return f"if its first column says what was timed: {command.replace('import', 'import timings', 1)}"
-    options = "--columns shape=NAME,config=NAME,time=NAME --unit ms"
-    command = import_command(path, options).replace("import", "import timings", 1)
-    each = f"if it has a line for each timing: {command}, where each NAME is one of {listed_columns(columns)}"
-    return _hint_of_capitals(columns) or each
+    return _hint_of_columns(path, columns, row)
+
+
+def _hint_of_columns(path: Path, columns: Sequence[str], row: Sequence[str]) -> str:
+    """Return what to do with a table of these columns, whose first line is ``row``."""
+    numbered = Counter(re.sub(r"\d+", "", name) for name in columns if re.search(r"\d", name))
+    if "config" in map(str.casefold, columns) and max(numbered.values(), default=0) > 1:
+        return "a line holds one timing; put columns of several seeds below each other, with a column seed"
+    times = tuple(PER_SECOND)
+    timed = [name for name in columns[1:] if name.casefold() not in FIELDS and have_units([name], times)]
+    others = [name or "the column without a name" for name in columns[1:] if not have_units([name], times)]
+    named = columns[0].casefold() in SHAPES
+    if named and len(timed) > 1 and others:
+        more = f"take out {listed(map(shortened, others))}, or write it into the first column"
+        return f"if {listed(map(shortened, timed))} are configurations, {more}"
+    options = [] if named else [f"--columns {shlex.quote(f'shape={columns[0]}')}"]
+    are_numbers = len(row) > 2 and all(map(_is_number, row[1:]))
+    if len(columns) > 2 and (have_units(columns[1:], times) or (are_numbers and not timed)):
+        what = "" if timed else f" and {listed_columns(columns[1:])} are times"
+        command = import_command(path, " ".join(options if timed else [*options, "--unit ms"]))
+        return f"if its first column says what was timed{what}: {_timings(command)}"
+    command = import_command(path, "--columns shape=NAME,config=NAME,time=NAME --unit ms")
+    each = f"if it has a line for each timing: {_timings(command)}, where each NAME is one of"
+    return _hint_of_capitals(columns) or f"{each} {listed_columns(columns)}"
+
+
+def _timings(command: str) -> str:
+    return command.replace("import", "import timings", 1)
+
+
+def _is_number(text: str) -> bool:
+    with contextlib.suppress(ValueError):
+        return math.isfinite(to_number(text))
+    return False
 
 
 def _hint_of_capitals(columns: Sequence[str]) -> str:
-    """Return how to rename a column such as Time_MS, whose unit is in capitals; empty if there is none."""
+    """Return how to rename a column such as Time_MS or Time (MS); empty if none has its unit in capitals."""
     for column in columns:
-        name, _, unit = column.rpartition("_")
+        name, _, unit = column.rstrip(")").replace("(", "_").rpartition("_")
         if name and unit not in PER_SECOND and unit.casefold() in PER_SECOND:
-            return f"if {column} is in {unit.casefold()}, rename the column {name}_{unit.casefold()}"
+            return f"if {column} is in {unit.casefold()}, rename the column {name.strip()}_{unit.casefold()}"
     return ""
 
 

@@ -24,7 +24,7 @@ import xarray as xr
 from abtune.dataset.build import add_variables, make_dataset
 from abtune.errors import AbtuneError, DatasetError, InputError, unknown_name
 from abtune.ingest.importers import Imported, Importer, Inputs, Option, Values
-from abtune.ingest.sources import Source, import_command, recorded_path
+from abtune.ingest.sources import Source, no_unit, recorded_path
 from abtune.ingest.texts import (
     ONLY_QUOTIENTS,
     SHAPES,
@@ -127,10 +127,11 @@ class _Row:
 def read_published(path: Path, *, unit: str = "") -> xr.Dataset:
     """Return the dataset of a file, as :func:`parse_published` reads its text."""
     text = read_text(path)
-    if not unit and _is_csv(text) and _read_columns(next(_rows_of_csv(text))[1], unit).assumed:
-        command = import_command(path, "--unit ms")
-        raise InputError(f"{path}: nothing says what its numbers are; if they are milliseconds: {command}")
     with naming(path):
+        if not unit and _is_csv(text):
+            columns = _read_columns(next(_rows_of_csv(text))[1], unit)
+            if columns.assumed:
+                raise no_unit(columns.configs, path)
         return parse_published(text, unit=unit, attrs={"sources": json.dumps([recorded_path(path)])})
 
 
@@ -269,7 +270,7 @@ def _read_columns(cells: Sequence[str], unit: str) -> _Columns:
     bare = [config for config, own in zip(configs, units, strict=True) if not own]
     if bare and len(bare) < len(configs):
         name = shortened(bare[0])
-        remedy = f"name it '{name} (ms)' or '{name} (GFLOPS)', whichever it is, or give --unit"
+        remedy = f"name it '{name} (ms)' or '{name} (GFLOPS)', or take it out if it is no configuration"
         raise DatasetError(f"column {name!r} has no unit beside one that has; {remedy}")
     return _Columns(
         configs=configs,

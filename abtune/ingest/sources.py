@@ -19,7 +19,7 @@ from pathlib import Path
 
 from abtune.errors import DatasetError, InputError, unknown_name
 from abtune.files import followed
-from abtune.ingest.texts import read_text
+from abtune.ingest.texts import listed_columns, read_text
 from abtune.text import dataset_option, shell_path
 
 FIELDS = ("config", "shape", "seed")
@@ -66,6 +66,12 @@ def recorded_path(path: Path) -> str:
 def import_command(path: Path, options: str) -> str:
     """Return the command that imports a file with these options, for a shell."""
     return f"abtune import {shell_path(path)}{options and ' '}{options} {dataset_option(path)}"
+
+
+def no_unit(configs: Iterable[str], path: Path) -> InputError:
+    """Return the error for headings without a unit; it names all, for some may be no configurations."""
+    names, command = listed_columns(tuple(configs)), import_command(path, "--unit ms")
+    return InputError(f"nothing says what the numbers of {names} are; if all are milliseconds: {command}")
 
 
 def run_command(path: Path, below: str = "") -> str:

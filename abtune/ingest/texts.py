@@ -150,11 +150,13 @@ _TIMES = ("time", "latency", "duration")
 def csv_rows(text: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows with the numbers of their lines, but for empty ones and comments above the heading.
 
-    A first column without a name that numbers the rows, from 0 as in pandas or from 1 as in R, is left out.
+    Left out are a first column without a name that numbers the rows, from 0 as in pandas or from 1 as in R,
+    and empty columns behind the last heading, as Excel writes them.
     """
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter_of(first_line(text)), strict=True)
     begun = False
     unnamed = False  # whether the first column has no name
+    width = 0  # columns up to the last heading
     number: int | None = None  # what it said of the last row
     try:
         for cells in reader:
@@ -165,12 +167,14 @@ def csv_rows(text: str) -> Iterator[tuple[int, list[str]]]:
                     raise DatasetError(f"line {reader.line_num}: begins with #, but {remedy}")
                 if not begun:
                     begun, unnamed = True, not row[0]
+                    width = max(index for index, cell in enumerate(row, start=1) if cell)
                 elif unnamed:
                     number = int(row[0] == "1") if number is None else number + 1
                     if row[0] != str(number):
                         remedy = "call it shape if it says what was timed"
                         raise DatasetError(f"line {reader.line_num}: the first column has no name; {remedy}")
-                yield reader.line_num, row[1:] if unnamed else row
+                filled = row if any(row[width:]) else row[:width]
+                yield reader.line_num, filled[1:] if unnamed else filled
     except csv.Error as error:
         raise DatasetError(f"line {reader.line_num}: {error}") from None
 

@@ -25,9 +25,9 @@ MISSING = {"", "-", "\u2013", "\u2014", "n/a", "na", "nan"}
 _TIMES = {**{unit: unit for unit in PER_SECOND}, "\u00b5s": "us", "\u03bcs": "us"}
 _SPELLED_TIMES = {
     **dict.fromkeys(("sec", "secs", "second", "seconds"), "s"),
-    **dict.fromkeys(("msec", "msecs", "millisecond", "milliseconds"), "ms"),
-    **dict.fromkeys(("usec", "usecs", "microsecond", "microseconds"), "us"),
-    **dict.fromkeys(("nsec", "nsecs", "nanosecond", "nanoseconds"), "ns"),
+    **dict.fromkeys(("msec", "msecs", "msecond", "millisecond", "milliseconds"), "ms"),
+    **dict.fromkeys(("usec", "usecs", "usecond", "microsecond", "microseconds"), "us"),
+    **dict.fromkeys(("nsec", "nsecs", "nsecond", "nanosecond", "nanoseconds"), "ns"),
 }
 _SPELLED_RATES = {spelling: unit for unit in FLOPS for spelling in (unit, f"{unit[:-1]}/s")}
 # A heading without a unit may hold words of letters and digits, joined by these marks. Any other mark may be

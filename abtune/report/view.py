@@ -43,6 +43,6 @@ def chosen_rows(
     ]
     if order is not None:
         if order not in _ORDERS:
-            raise InputError(f"no order {order!r}; there is {', '.join(_ORDERS)}")
+            raise InputError(f"no order {order!r}; choose {', '.join(_ORDERS)}")
         kept.sort(key=lambda index: _ORDERS[order](rows[index]))
     return tuple(kept)

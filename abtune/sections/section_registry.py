@@ -162,7 +162,10 @@ def describe(analysis: Analysis, section: str, **options: Any) -> Any:
     InputError
         If there is no such section or option, or the dataset lacks what the section needs.
     """
-    section = section.replace("-", "_")  # the command line has hyphens
+    if not hasattr(analysis, "comparisons"):  # the class of an analysis would be slow to import
+        kind_given = type(analysis).__name__
+        raise InputError(f"an object of type {kind_given} is not an analysis; make one with abtune.analyze")
+    section = str(section).replace("-", "_")  # the command line has hyphens
     if section not in SECTIONS:
         raise unknown_name("section", section, SECTIONS)
     kind = SECTIONS[section]
@@ -171,7 +174,6 @@ def describe(analysis: Analysis, section: str, **options: Any) -> Any:
         if name not in known:
             raise unknown_name(f"option of {section}", name, known)
     if analysis.dataset is None or (kind.metavar and kind.name not in options):
-        raise InputError(
-            f"{section} needs {'its dataset' if analysis.dataset is None else kind.metavar.lower()}"
-        )
+        needed = "its dataset" if analysis.dataset is None else f"{kind.name}={kind.metavar}"
+        raise InputError(f"{section} needs {needed}")
     return kind.section(Context(dataset=analysis.dataset, analysis=analysis, values=options)).result

@@ -91,6 +91,13 @@ def evidence(**numbers: Any) -> Evidence:
             "seeds find a boost of 4% or more (80% power).",
         ),
         (
+            {"p": 0.02, "p_adjusted": 0.04},
+            {"of_candidates": 2},
+            Verdict.INCONCLUSIVE,
+            "The difference does not survive the correction over the shapes (adjusted p 0.040, at a level of "
+            "2.5%). 10 + 10 seeds find a boost of 4% or more (80% power).",
+        ),
+        (
             {"p": 0.0501, "p_adjusted": 0.12},
             {},
             Verdict.INCONCLUSIVE,

@@ -229,7 +229,7 @@ def test_the_order_of_the_seeds_does_not_matter() -> None:
 @pytest.mark.parametrize(
     ("choices", "words"),
     [
-        ({"method": "welch"}, "there is paired-bootstrap, paired-t"),
+        ({"method": "welch"}, "choose paired-bootstrap, paired-t"),
         ({"test": "permutation"}, "there is no permutation test of the geometric-mean of pairs, which this"),
         ({"estimand": "median"}, "there is no median of pairs, which this dataset has; use geometric-mean"),
         ({"rank_test": True}, "the Mann-Whitney test takes independent seeds"),
@@ -246,7 +246,7 @@ def test_methods_of_independent_seeds_are_refused(choices: dict[str, object], wo
 @pytest.mark.parametrize(("choice", "name"), [("method", "paired-t"), ("test", "sign-flip")])
 def test_methods_of_pairs_are_refused_for_independent_seeds(choice: str, name: str) -> None:
     """A paired method takes a shared design."""
-    with pytest.raises(InputError, match=f"no .*{name}.* of the geometric-mean; there is"):
+    with pytest.raises(InputError, match=f"no .*{name}.* of the geometric-mean; choose"):
         abtune.analyze(shared_sweep(logs(), "independent"), **{choice: name})  # type: ignore[arg-type]
 
 

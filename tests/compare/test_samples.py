@@ -31,6 +31,15 @@ def test_failed_missing_and_untimed_runs_are_counted_apart() -> None:
     assert [int(count[0]) for count in counts] == [1, 1, 1, 1]
 
 
+@pytest.mark.parametrize(("second", "missing"), [(3, [0, 1]), (2, [1, 2])])
+def test_seeds_of_other_numbers_are_not_missing(second: int, missing: list[int]) -> None:
+    """Runs that no two configurations share are counted; a configuration with as many as any lacks none."""
+    latency = np.full((1, 2, 6), NAN)
+    latency[0, 0, :3] = latency[0, 1, second : second + 2] = 1.0
+    dataset = abtune.make_dataset(latency, shapes=["s"], configs=["a", "b"])
+    assert [int(extract(dataset, config).missing[0]) for config in "ab"] == missing
+
+
 def test_a_lone_timing_keeps_every_bit() -> None:
     """A published number does not pass through a logarithm."""
     latency = 1.7172469993408806e-05

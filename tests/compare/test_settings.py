@@ -184,9 +184,9 @@ def test_ranks_are_tested_when_asked() -> None:
     [
         (
             {"method": "bootstrap"},
-            "no interval 'bootstrap' of the geometric-mean; there is expanded",
+            "no interval 'bootstrap' of the geometric-mean; choose expanded",
         ),
-        ({"method": "bootstrap-t", "estimand": "median"}, "there is percentile, price-bonett"),
+        ({"method": "bootstrap-t", "estimand": "median"}, "choose percentile, price-bonett"),
         ({"method": "price-bonett"}, "no interval 'price-bonett' of the geometric-mean"),
         ({"estimand": "mean"}, "unknown estimand 'mean'; there are: geometric-mean, median, best-of:2"),
         *(
@@ -196,7 +196,7 @@ def test_ranks_are_tested_when_asked() -> None:
             )
             for k in (0, 1, 11, "x")
         ),
-        ({"estimand": "best-of:2", "test": "permutation"}, "of the best-of:2; there is bootstrap-t"),
+        ({"estimand": "best-of:2", "test": "permutation"}, "of the best-of:2; choose bootstrap-t"),
         (
             {"estimand": "best-of:2", "correction": "max-t"},
             "bootstrap-t test of the best-of:2; choose holm, bh",
@@ -212,7 +212,7 @@ def test_ranks_are_tested_when_asked() -> None:
         ({"correction": "max-t", "estimand": "median"}, "test of the median; choose holm, bh, none"),
         (
             {"test": "moderated", "estimand": "median"},
-            "no moderated test of the median; there is permutation",
+            "no moderated test of the median; choose permutation",
         ),
     ],
 )
@@ -235,7 +235,7 @@ def test_what_does_not_go_together_is_one_line(options: dict[str, str], said: st
         ({"candidate": ["async"]}, r"candidate is the name of a configuration, not \['async'\]"),
         ({"correction": None}, "unknown correction None; there are: holm"),
         ({"test": []}, r"unknown test \[\]; there are: permutation"),
-        ({"method": 3}, "no interval 3 of the geometric-mean; there is expanded"),
+        ({"method": 3}, "no interval 3 of the geometric-mean; choose expanded"),
         ({"shapes": 3}, "shapes is a list of labels, globs or presets, not 3"),
         ({"shapes": [3]}, r"shapes is a list of labels, globs or presets, not \[3\]"),
     ],

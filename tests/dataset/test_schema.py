@@ -58,6 +58,7 @@ def test_runs_without_a_timing_are_missing() -> None:
         ({"seeds": np.ma.masked_equal([1, 2], 2)}, "seeds must be whole numbers, and has nan"),
         ({"seeds": [1, 2**63]}, "seeds must be whole numbers, and has 9.22337e"),
         ({"run_status": [[[0, 0], [0, 0.9]]]}, "run_status must be whole numbers, and has 0.9"),
+        ({"run_status": [[0, 0]]}, "run_status has 2 dimensions; give 3: shape, config and seed"),
         ({"attrs": {"fast": True}}, "attribute 'fast' is True, which no netCDF file can hold"),
         ({"attrs": {"note": None}}, "attribute 'note' is None"),
         ({"attrs": {"settings": {"trials": 64}}}, "attribute 'settings' is {'trials': 64}"),
@@ -121,7 +122,10 @@ def test_other_versions_are_refused(small: xr.Dataset, version: object, message:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda data: data.assign(latency=data["latency"].transpose()), "'latency' has dimensions"),
+        (
+            lambda data: data.assign(latency=data["latency"].transpose()),
+            "'latency' has dimensions .*; select by lists",
+        ),
         (lambda data: data.assign(latency=data["latency"].astype(str)), "which is not of kind 'f'"),
         (
             lambda data: data.assign(latency=data["latency"].assign_attrs(units="ms")),

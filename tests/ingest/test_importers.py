@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -75,7 +76,19 @@ def test_a_folder_with_both_is_asked_about() -> None:
     [
         (
             "just some words\n",
-            "log of AutoTVM or Ansor); name one, such as abtune import timings FILE",
+            "log of AutoTVM or Ansor); name one, or write its timings as CSV with columns shape, config",
+        ),
+        (
+            "shape,config,seed0,seed1\nx,a,1,2\n",
+            "a line holds one timing; put columns of several seeds below each other, with a column seed",
+        ),
+        (
+            "shape,dtype,old_ms,new_ms\nx,f16,1,2\n",
+            "if old_ms and new_ms are configurations, take out dtype, or write it into the first column",
+        ),
+        (
+            ",N,Triton,Torch\n0,256.0,4.1,4.2\n",
+            "and Triton, Torch are times: abtune import timings file.txt --columns shape=N --unit ms --out",
         ),
         (
             '{"results": [{"times": {}}]}',
@@ -154,7 +167,7 @@ def test_a_folder_of_results_says_what_to_give(tmp_path: Path, content: str, bel
     command = f"give what is in it: abtune import --run NAME='{tmp_path}{below}' --out {tmp_path.name}.nc"
     with pytest.raises(InputError) as raised:
         recognise(sources(tmp_path))
-    assert str(raised.value).endswith(command if below else "such as abtune import timings FILE")
+    assert str(raised.value).endswith(command if below else "with columns shape, config, seed and time_ms")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names here")
@@ -240,11 +253,12 @@ def test_importers_describe_themselves() -> None:
         importer_named("log")
 
 
-def test_a_unit_in_capitals_is_to_be_renamed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("column", ["Time_MS", "Time (MS)"])
+def test_a_unit_in_capitals_is_to_be_renamed(tmp_path: Path, column: str) -> None:
     """MS is no unit; the hint is one that works."""
     path = tmp_path / "t.csv"
-    path.write_text("shape,config,Time_MS\nx,a,1\n", encoding="utf-8")
-    with pytest.raises(InputError, match="if Time_MS is in ms, rename the column Time_ms"):
+    path.write_text(f"shape,config,{column}\nx,a,1\n", encoding="utf-8")
+    with pytest.raises(InputError, match=f"if {re.escape(column)} is in ms, rename the column Time_ms"):
         recognise(sources(path))
 
 
@@ -262,6 +276,7 @@ def test_any_content_may_be_looked_at(tmp_path: Path, content: bytes) -> None:
     ("configs", "said"),
     [
         (["gcc_seed0", "gcc_seed1", "clang"], ["gcc_seed0 and gcc_seed1 look like runs of gcc"]),
+        (["gcc_s0", "gcc_s1"], ["gcc_s0 and gcc_s1 look like runs of gcc"]),
         (["old run 1", "old run 2", "new run 1"], ["old run 1 and old run 2 look like runs of old"]),
         (["Old", "old", "new"], ["Old and old count as 2 configurations"]),
         (["gcc-13", "gcc-14", "O2", "O3", "seed1", "seed2", "rerun 1", "rerun 2"], []),

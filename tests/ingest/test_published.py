@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import abtune
-from abtune.errors import DatasetError, InputError
+from abtune.errors import AbtuneError, DatasetError, InputError
 from abtune.ingest.published import parse_published, published_flop, read_published
 from abtune.shapes import PRESETS, Gemm
 
@@ -248,6 +248,18 @@ def test_beside_a_unit_a_number_needs_its_own(unit: str) -> None:
         parse_published(text, unit="gflops"),
     ):
         assert told["latency"].values.ravel()[1] == pytest.approx(0.168034304)
+
+
+def test_a_column_that_may_be_no_configuration_is_named(tmp_path: Path) -> None:
+    """A batch size is no time, whatever unit the other columns have; so the message asks for each column."""
+    path = tmp_path / "t.csv"
+    for heading, said in (
+        ("shape,batch,a_ms,b_ms", f"{path}: column 'batch' has no unit .*, or take it out if it is no conf"),
+        ("shape,batch,a,b", f"{path}: nothing says what the numbers of batch, a, b are; if all are millisec"),
+    ):
+        path.write_text(f"{heading}\nx,8,1,2\n", encoding="utf-8")
+        with pytest.raises(AbtuneError, match=said):
+            read_published(path)
 
 
 def test_all_tables_of_a_text_say_their_units_or_none() -> None:

@@ -19,7 +19,7 @@ from import_samples import SAMPLES
 import abtune
 from abtune.dataset.netcdf import bundled_path
 from abtune.dataset.schema import RunStatus
-from abtune.errors import AbtuneError
+from abtune.errors import AbtuneError, DatasetError
 from abtune.ingest.importers import Imported
 from abtune.ingest.sources import find_files, find_matching
 from abtune.ingest.timings.csv_file import has_times, read_csv
@@ -315,6 +315,27 @@ def test_a_column_that_may_number_seeds_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("column", "times"),
+    [(["f16", "f32"] * 4, 1), (["1", "8"] * 4, 1), (["h"] * 8, 0), (list("abcdefgh"), 0)],
+)
+def test_lines_of_several_kinds_are_said(tmp_path: Path, column: list[str], times: int) -> None:
+    """Else timings of two things would count as repeats of one without a word; a date per line is no kind."""
+    cells = ("x,a,0", "x,a,0", "x,b,0", "x,b,0", "x,a,1", "x,a,1", "x,b,1", "x,b,1")
+    lines = [f"{cell},{kind},1" for cell, kind in zip(cells, column, strict=True)]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["shape,config,seed,kind,time_us", *lines]), encoding="utf-8")
+    said = f"{path}: lines that differ in kind count as repeats of one timing; if they are not, write it into"
+    assert sum(note.startswith(said) for note in read(path).notes) == times
+
+
+def test_a_quotient_tells_no_lines_apart(tmp_path: Path) -> None:
+    """It is left out of a table with a column for each configuration, whose lines are repeats."""
+    path = tmp_path / "t.csv"
+    path.write_text("shape,old_ms,new_ms,speedup\nx,2,1,2\nx,3,2,1.5\n", encoding="utf-8")
+    assert read(path).notes[1:] == (f"{path}: columns left out: speedup",)
+
+
+@pytest.mark.parametrize(
     ("text", "options", "said"),
     [
         ("", {}, "is empty"),
@@ -354,7 +375,7 @@ def test_a_column_that_may_number_seeds_is_said(tmp_path: Path) -> None:
         (HEADING + "x,,0,1\n", {}, "line 2: column config is empty"),
         (HEADING + "x,a,0\n", {}, "line 2: 3 cells under a heading of 4"),
         (HEADING + "x,a,1.5,1\n", {}, "line 2: seed '1.5' is not a whole number"),
-        (HEADING + "x,a,-1,1\n", {}, "line 2: seed '-1' is not a whole number"),
+        (HEADING + "x,a,-1,1\n", {}, "line 2: seed '-1' is not a whole number of up to 18 digits"),
         (HEADING + 'x,a,0,"1\n', {}, "line 2: unexpected end of data"),
         (
             "shape,config,seed,repeat,time_us\nx,a,0,0,1\nx,a,0,1,1\nx,a,0,0,2\n",
@@ -367,9 +388,9 @@ def test_a_column_that_may_number_seeds_is_said(tmp_path: Path) -> None:
         (
             "shape,main,branch\nx,1,2\n",
             {},
-            "says what its numbers are; if they are milliseconds: abtune import",
+            "says what the numbers of main, branch are; if all are milliseconds: abtune import",
         ),
-        ("shape,a_ms,b\nx,1,2\n", {}, "if they are milliseconds: abtune import"),
+        ("shape,a_ms,b\nx,1,2\n", {}, "the numbers of a, b are; if all are milliseconds: abtune import"),
         (
             "shape,a_ms,b_ms\nx,1,2\n",
             {"unit": "s"},
@@ -725,6 +746,14 @@ def test_bad_results_say_where(tmp_path: Path, text: str, said: str) -> None:
     """Every fault of printed results is one line with the place and what to do."""
     with pytest.raises(AbtuneError, match=said):
         read_text(tmp_path, text, shape="s")
+
+
+def test_empty_columns_behind_a_table_are_left_out(tmp_path: Path) -> None:
+    """Excel writes them; a number below none of the headings is an error all the same."""
+    dataset = read_text(tmp_path, "shape,old (ms),new (ms),,\nx,3,2,,\nx,3,1,,\n,,,,\n")
+    assert dataset["latency"].values.ravel().tolist() == [3e-3, 3e-3, 2e-3, 1e-3]
+    with pytest.raises(DatasetError, match="line 2: 4 cells under a heading of 3"):
+        read_text(tmp_path, "shape,old (ms),new (ms),\nx,3,2,1\n")
 
 
 @pytest.mark.parametrize("first", [0, 1])

@@ -24,7 +24,7 @@ from abtune.text import to_number
         ),
         *(("main (\u00b5s)", "main", "us"), ("main [ \u03bcs ]", "main", "us"), ("main_ms", "main", "ms")),
         *(("a (msec)", "a", "ms"), ("elapsed_seconds", "elapsed", "s"), ("b (Microseconds)", "b", "us")),
-        *(("usec", "time", "us"), ("ms", "time", "ms"), ("Seconds", "time", "s")),
+        *(("usec", "time", "us"), ("a (nsecond)", "a", "ns"), ("ms", "time", "ms"), ("Seconds", "time", "s")),
         *(("a (GFLOPS)", "a", "gflops"), ("a (GFlop/s)", "a", "gflops"), ("a (tflops)", "a", "tflops")),
         *(("ONNX Runtime (MFLOP/s)", "ONNX Runtime", "mflops"), ("boost (%)", "boost", "%")),
         *(

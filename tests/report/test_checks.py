@@ -6,11 +6,13 @@ import re
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from report_builders import NAN, make_analysis, make_comparison, typical_analysis
 
+import abtune
 from abtune.compare.results import Analysis, Verdict
 from abtune.errors import InputError
 from abtune.report.formats.checks import render_github, render_junit
@@ -54,6 +56,22 @@ def test_each_shape_is_a_test_case() -> None:
         assert text.endswith(f": {row.reason}")
     assert (suite[0][0].text or "").startswith("improved, +11.1% (+6.2 to +16.0): ")
     assert suite[5][0].get("message") == "invalid: All runs of async failed."
+
+
+def test_a_limit_beside_zero_keeps_its_sign() -> None:
+    """As in the table: the sign says whether the interval includes zero."""
+    (case,) = suite_of(make_analysis(make_comparison(boost_low=-0.0004)))
+    assert "(-0.0 to " in (case[0].get("message") or case[0].text or "")
+
+
+def test_a_narrow_interval_has_its_digits() -> None:
+    """Counts of instructions differ by hundredths of a percent; one decimal would call them 0.0."""
+    (case,) = suite_of(make_analysis(make_comparison(boost=4e-4, boost_low=3e-4, boost_high=5e-4)))
+    assert "+0.040% (+0.030 to +0.050)" in (case[0].get("message") or case[0].text or "")
+    latency = 1e-3 * np.exp(np.random.default_rng(0).normal(0, 1e-4, (1, 2, 10)))
+    latency[:, 1] *= 1 - 4e-4
+    exact = abtune.analyze(abtune.make_dataset(latency, shapes=["s"], configs=["old", "new"]))
+    assert re.search(r"faster on s: \+0\.04\d% \(95% interval \+0\.0[34]\d to", exact.sentence)
 
 
 def test_a_boost_without_interval_stands_alone() -> None:

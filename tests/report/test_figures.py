@@ -331,6 +331,23 @@ def test_equal_ratios_are_equally_far() -> None:
         assert axis.get_xlim()[0] >= -95
 
 
+@pytest.mark.parametrize("boosts", [[0.05, 2.0, 30.0, 300.0], [-0.05, -0.66, -0.97, -0.99], [0.0, 0.1, 0.2]])
+def test_words_at_the_axis_do_not_touch(boosts: list[float]) -> None:
+    """Boosts of hundreds of percent have ticks whose labels are apart; all words of a heading are, too."""
+    rows = [
+        make_comparison(f"s{number}", boost=boost, boost_low=boost - 0.001, boost_high=boost + 0.001)
+        for number, boost in enumerate(boosts)
+    ]
+    axis = forest(make_analysis(*rows))
+    axis.get_figure().canvas.draw()  # type: ignore[union-attr]
+    ticks = [label.get_window_extent() for label in axis.get_xticklabels()]
+    ticks = [box for box in ticks if axis.bbox.x0 <= (box.x0 + box.x1) / 2 <= axis.bbox.x1]
+    heads = [text.get_window_extent() for text in axis.texts if text.xy[1] == -1.0]  # type: ignore[attr-defined]
+    for boxes in (ticks, heads):
+        assert len(boxes) > 2
+        assert all(a.x1 < b.x0 for a, b in itertools.pairwise(sorted(boxes, key=lambda box: box.x0)))
+
+
 @pytest.mark.parametrize("number", [1, 29, 100])
 def test_figures_stay_small(number: int) -> None:
     """A row takes a third of an inch, so that 29 shapes fit a page."""

@@ -163,6 +163,7 @@ def test_the_public_function_plans_as_the_parts_do() -> None:
     ("choices", "said"),
     [
         ({}, "a plan takes a dataset or cv"),
+        ({"dataset": "h200-pilot"}, "'h200-pilot' is not a dataset but its name; open it first"),
         ({"cv": 3}, "cv is a fraction between 0 and 2, not 3"),
         ({"cv": NAN}, "cv is a fraction between 0 and 2, not nan"),
         ({"cv": 0.1, "baseline": "async"}, "leave them out beside cv"),

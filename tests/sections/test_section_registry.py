@@ -49,7 +49,7 @@ def test_single_runs_borrow_noise() -> None:
         ("noisy", {}, "unknown section 'noisy'; did you mean: noise"),
         ("noise", {"noise_from": "x"}, "unknown option of noise 'noise_from'"),
         ("curve", {"figure": "a.png"}, "unknown option of curve 'figure'"),
-        ("explain", {}, "explain needs shape"),
+        ("explain", {}, "explain needs explain=SHAPE"),
         ("same_schedule", {}, "transfers"),
     ],
 )
@@ -58,3 +58,9 @@ def test_what_is_missing_is_said(
 ) -> None:
     with pytest.raises(InputError, match=message):
         abtune.describe(analysis, section, **options)
+
+
+def test_a_section_is_of_an_analysis() -> None:
+    """A dataset in its place is refused with what to do."""
+    with pytest.raises(InputError, match=r"type Dataset is not an analysis; make one with abtune\.analyze"):
+        abtune.describe(abtune.open_dataset("h200-pilot"), "noise")  # type: ignore[arg-type]

@@ -25,7 +25,7 @@ def defaults_of(command: click.Command, ctx: click.Context) -> tuple[dict[str, A
     path, tables = _read()
     for name, table in tables.items():
         if name not in COMMANDS:
-            raise InputError(f"{path}: [{name}] is no command with defaults; there is {', '.join(COMMANDS)}")
+            raise InputError(f"{path}: [{name}] is no command with defaults; choose {', '.join(COMMANDS)}")
         if not isinstance(table, Mapping):
             raise InputError(f"{path}: {name} is a table, such as [{name}]")
     known = {_name(param): param for param in command.get_params(ctx) if isinstance(param, click.Option)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -22,12 +22,15 @@ from abtune.ingest.texts import (
 )
 from abtune.ingest.timings.timing_cells import FileCell, Reading
 from abtune.ingest.units import LONGEST_CELL, MISSING, PER_SECOND, read_heading, to_seconds, unit_named
-from abtune.text import count, shortened, to_number
+from abtune.text import count, listed, shortened, to_number
 
 # Columns that may number the runs, which are seeds, or the repeats within one run.
 _RUNS = {"run", "run_id", "rep", "trial", "attempt", "iteration", "process", "experiment"}
+# A column with more values than this does not tell kinds of lines apart, but measures or dates each line.
+_MOST_KINDS = 50
 
 _Key: TypeAlias = tuple[str | None, str | None, int | None]
+_Kinds: TypeAlias = dict[str, set[tuple[_Key, str]]]  # the values of a column, each with its cells and rounds
 
 
 @dataclass(slots=True, kw_only=True)
@@ -43,6 +46,7 @@ class _Table:
     numbered: dict[tuple[_Key, str, str], int] = field(default_factory=dict)
     unit_above: str = ""
     untimed: list[int] = field(default_factory=list)  # the lines of runs without a time
+    kinds: dict[int, _Kinds] = field(default_factory=dict)  # of each column that is left out
 
 
 def read_csv(text: str, names: Mapping[str, str], unit: str) -> Reading:
@@ -51,15 +55,12 @@ def read_csv(text: str, names: Mapping[str, str], unit: str) -> Reading:
     for line, row in csv_rows(text):
         if table is None:
             table = _read_heading(row, names, unit)
+            used = {*table.columns.values(), *table.configs}
+            table.kinds |= {index: {} for index in range(len(row)) if index not in used}
         else:
             _read_row(row, table, f"line {line}", line)
     if table is None or not table.timings:
         raise DatasetError("has a heading and no timings")
-    unused = [
-        shortened(name or f"number {index + 1}, which has no name")
-        for index, name in enumerate(table.names)
-        if index not in table.columns.values() and index not in table.configs
-    ]
     cells = (
         FileCell(
             where=f"line {table.first_lines[key]}",
@@ -71,15 +72,34 @@ def read_csv(text: str, names: Mapping[str, str], unit: str) -> Reading:
         )
         for key, rounds in table.timings.items()
     )
-    notes = []
+    return Reading(cells=tuple(cells), notes=tuple(_notes(table)))
+
+
+def _notes(table: _Table) -> Iterator[str]:
+    """Yield what the user should know about columns that are left out and lines without a time."""
+    unused = {
+        shortened(table.names[index] or f"number {index + 1}, which has no name"): kinds
+        for index, kinds in table.kinds.items()
+    }
+    runs = [name for name in unused if name.casefold() in _RUNS]
     if unused:
-        notes.append(f"columns left out: {', '.join(unused)}")
-    if "seed" not in table.columns and (runs := [name for name in unused if name.casefold() in _RUNS]):
-        notes.append(f"if {runs[0]} tells separate runs apart, each is a seed: --columns seed={runs[0]}")
+        yield f"columns left out: {', '.join(unused)}"
+    if "seed" not in table.columns and runs:
+        yield f"if {runs[0]} tells separate runs apart, each is a seed: --columns seed={runs[0]}"
+    mixed = [name for name, kinds in unused.items() if name not in runs and _are_mixed(kinds)]
+    if mixed and not table.configs:  # else what is left out compares the times of its line
+        lines = f"lines that differ in {listed(mixed)} count as repeats of one timing"
+        yield f"{lines}; if they are not, write it into the labels of the shapes"
     if table.untimed:
         lines = f"{count(len(table.untimed), 'line')} without a time, the first is line {table.untimed[0]}"
-        notes.append(f"{lines}; a run without any time counts as failed")
-    return Reading(cells=tuple(cells), notes=tuple(notes))
+        yield f"{lines}; a run without any time counts as failed"
+
+
+def _are_mixed(kinds: _Kinds) -> bool:
+    """Return whether a cell has lines of several kinds: a column of few values, each in several cells."""
+    cells = list(kinds.values())
+    few = len(cells) <= _MOST_KINDS and all(len(cell) > 1 for cell in cells)
+    return few and sum(map(len, cells)) > len(set().union(*cells))
 
 
 def has_times(text: str) -> bool:
@@ -87,23 +107,23 @@ def has_times(text: str) -> bool:
     heading = first_line(text)
     cells = [cell.strip() for cell in heading.replace('"', "").split(delimiter_of(heading))]
     known = len(cells) > 1 or (cells[0] not in FIELDS and have_units(cells, tuple(PER_SECOND)))
-    return known and (len(time_columns(cells)) > 0 or _is_wide(text, "") or lacks_unit(text))
+    return known and (len(time_columns(cells)) > 0 or len(_wide(text, "") or lacks_unit(text)) > 0)
 
 
-def lacks_unit(text: str) -> bool:
-    """Return whether a table has a column for each configuration, whose headings name no unit."""
-    return _is_wide(text, "ms") and not _is_wide(text, "")
+def lacks_unit(text: str) -> tuple[str, ...]:
+    """Return the configurations of a table with a column for each, if its headings name no unit."""
+    return () if _wide(text, "") else _wide(text, "ms")
 
 
-def _is_wide(text: str, unit: str) -> bool:
-    """Return whether a text begins as a table with a column for each configuration."""
+def _wide(text: str, unit: str) -> tuple[str, ...]:
+    """Return the configurations of a text that begins as a table with a column for each; else nothing."""
     try:
         (_, heading), (_, row) = itertools.islice(csv_rows(text), 2)
         configs = _read_heading(heading, {}, unit).configs
         numbers = [to_number(row[index]) for index in configs if row[index].casefold() not in MISSING]
     except (ValueError, IndexError, AbtuneError):
-        return False
-    return len(numbers) > 0
+        return ()
+    return tuple(configs.values()) if numbers else ()
 
 
 def _read_heading(row: Sequence[str], names: Mapping[str, str], unit: str) -> _Table:
@@ -183,7 +203,7 @@ def _read_row(row: Sequence[str], table: _Table, where: str, line: int) -> None:
             raise DatasetError(f"{where}: column {table.names[table.columns[name]]} {wrong}")
     seed = _number_label(values["seed"]) if "seed" in values else None
     if seed is not None and not re.fullmatch(r"\d{1,18}", seed, flags=re.ASCII):
-        raise DatasetError(f"{where}: seed {shortened(seed)!r} is not a whole number")
+        raise DatasetError(f"{where}: seed {shortened(seed)!r} is not a whole number of up to 18 digits")
     round_ = _number_label(values.get("round", ""))
     for index, unit in table.units.items():
         if table.configs and row[index].casefold() in MISSING:
@@ -203,6 +223,9 @@ def _read_row(row: Sequence[str], table: _Table, where: str, line: int) -> None:
                 raise DatasetError(f"{where}: the same cell, round and repeat as in line {first}; keep one")
         table.first_lines.setdefault(key, line)
         table.timings.setdefault(key, {}).setdefault(round_, []).append(seconds)
+        for column, kinds in table.kinds.items():
+            if len(kinds) <= _MOST_KINDS:
+                kinds.setdefault(row[column], set()).add((key, round_))
 
 
 def _same_unit(text: str, table: _Table, where: str) -> str:

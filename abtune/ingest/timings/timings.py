@@ -13,7 +13,7 @@ from pathlib import Path
 
 from abtune.errors import InputError, unknown_name
 from abtune.ingest.importers import Imported, Importer, Option, Values
-from abtune.ingest.sources import Source, import_command, read_once
+from abtune.ingest.sources import Source, no_unit, read_once
 from abtune.ingest.texts import FIELDS, naming, parse_json
 from abtune.ingest.timings.csv_file import has_times, lacks_unit, read_csv
 from abtune.ingest.timings.json_file import read_json
@@ -119,9 +119,8 @@ def _read(text: str, options: TimingOptions, path: Path) -> Reading:
     elif has_results(text):
         reading = read_printed(text)
     else:
-        if not (options.unit or options.columns) and lacks_unit(text):
-            command = import_command(path, "--unit ms")
-            raise InputError(f"nothing says what its numbers are; if they are milliseconds: {command}")
+        if not (options.unit or options.columns) and (configs := lacks_unit(text)):
+            raise no_unit(configs, path)
         reading = read_csv(text, options.columns, options.unit)
         if options.each_a_seed:
             raise InputError("for a table, give a column seed in place of --seed-is")

@@ -39,6 +39,7 @@ INK = "black"
 _PLOT, _GAP = 3.6, 10.0  # inch, points
 _QUIET = "#555555"
 _SLOWEST = -0.95  # the least boost that is drawn
+_FAR = 8.0  # the ratio of speeds at the ends of an axis from which on its ticks are not at equal steps
 _WIDEST = 62  # letters in a line below the drawing
 
 
@@ -76,9 +77,8 @@ def _set_up(axis: Axes, scale: Scale, rows: Sequence[Row]) -> None:
     axis.set_xscale("function", functions=(lambda at: np.log1p(at / 100), lambda at: 100 * np.expm1(at)))
     axis.set_xlim(100 * scale.low, 100 * scale.high)
     axis.set_ylim(rows[-1].y + 0.7, -0.7)
-    numbers = [100 * tick for tick in ticks(scale, 7)]
-    decimals = max(0, *(-math.floor(math.log10(abs(number)) + 1e-9) for number in numbers if number))
-    axis.set_xticks(numbers, [percent_cell(number / 100, decimals) for number in numbers])
+    numbers = _apart(scale)
+    axis.set_xticks([100 * number for number in numbers], list(numbers.values()))
     axis.tick_params(axis="both", labelsize=LETTERS)
     axis.axvline(0, color=GREY, lw=0.9, zorder=0)
     for end in margin_ends(scale.margin):
@@ -86,6 +86,8 @@ def _set_up(axis: Axes, scale: Scale, rows: Sequence[Row]) -> None:
     axis.xaxis.minorticks_off()
     axis.spines["left"].set_visible(False)
     for words, side, away in (("slower", "right", -1), ("faster", "left", 1)):
+        if away > 0 and _points(scale.high, scale) - _points(0, scale) < text_width(words, LETTERS):
+            continue  # it would stand in the heading of the numbers
         place: Any = {
             "xytext": (6 * away, 0),
             "textcoords": "offset points",
@@ -93,6 +95,31 @@ def _set_up(axis: Axes, scale: Scale, rows: Sequence[Row]) -> None:
             "va": "center_baseline",
         }
         axis.annotate(words, (0, -1.0), color=_QUIET, fontsize=LETTERS, annotation_clip=False, **place)
+
+
+def _points(boost: float, scale: Scale) -> float:
+    """Return how far from the left end of the axis a boost lies, in points."""
+    low, at, high = (math.log1p(number) for number in (scale.low, boost, scale.high))
+    return 72 * _PLOT * (at - low) / (high - low)
+
+
+def _apart(scale: Scale) -> dict[float, str]:
+    """Return round boosts with their labels, without those that would touch a label nearer to zero."""
+    numbers = [*ticks(scale, 7)]
+    if (1 + scale.high) / (1 + scale.low) > _FAR:  # equal steps would crowd at one end
+        numbers = [-0.9, -0.8, -0.5, 0, *(f * 10.0**power for power in range(-1, 8) for f in (1, 2, 5))]
+    numbers = sorted(filter(scale.holds, numbers), key=abs)
+    decimals = max(0, *(-math.floor(math.log10(100 * abs(number)) + 1e-9) for number in numbers if number))
+    kept: dict[float, str] = {}
+    for number in numbers:
+        label = percent_cell(number, decimals)
+        half = text_width(label, LETTERS) / 2
+        if all(
+            abs(_points(number, scale) - _points(other, scale)) > half + text_width(text, LETTERS) / 2 + _GAP
+            for other, text in kept.items()
+        ):
+            kept[number] = label
+    return kept
 
 
 def _write_labels(axis: Axes, rows: Sequence[Row], left: float) -> None:

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 from abtune.compare.results import Verdict
 from abtune.report.formats.machine import rows_of
 from abtune.report.page import Report
-from abtune.text import NOTHING, percent_cell, printable
+from abtune.text import NOTHING, limit_cell, percent_cell, printable, sentence_decimals
 
 _OUTCOMES = {Verdict.REGRESSED: "failure", Verdict.INVALID: "error", Verdict.INCONCLUSIVE: "skipped"}
 _LEVELS = {Verdict.REGRESSED: "error", Verdict.INVALID: "warning"}
@@ -72,7 +72,9 @@ def _has_candidates(rows: Sequence[Mapping[str, Any]]) -> bool:
 
 def _sentence(row: Mapping[str, Any]) -> str:
     """Return verdict, boost and reason of a shape."""
-    boost, low, high = (percent_cell(row[name], 1) for name in ("boost", "boost_low", "boost_high"))
+    decimals = sentence_decimals(row["boost_low"], row["boost_high"])
+    boost = percent_cell(row["boost"], decimals)
+    low, high = (limit_cell(row[name], decimals) for name in ("boost_low", "boost_high"))
     interval = "" if low == NOTHING else f" ({low} to {high})"
     number = "" if boost == NOTHING else f", {boost}%{interval}"
     return f"{row['verdict'].words}{number}: {row['reason']}"

@@ -51,7 +51,9 @@ def rows_of(report: Report, form: str, *, needs: str = "shape") -> list[Mapping[
         if section.rows is None or any(needs not in record for record in records)
     ]
     if without:
-        raise InputError(f"{form} has the comparisons only, not {listed(without)}; take --format json")
+        raise InputError(
+            f"{form} has the comparisons only, not {listed(dict.fromkeys(without))}; take --format json"
+        )
     return [record for records in rows for record in records]
 
 

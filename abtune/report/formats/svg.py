@@ -17,7 +17,7 @@ from rich.cells import cell_len
 from abtune.report.page import Dots
 from abtune.report.scale import Interval, Scale, Stretch, margin_ends, stretch, ticks
 from abtune.report.text.wrap import wrap
-from abtune.text import NOTHING, percent_cell, printable
+from abtune.text import NOTHING, limit_cell, percent_cell, printable
 
 # Units of the drawing; the page may show it larger or smaller.
 WIDTH, HEIGHT = 240, 24
@@ -131,10 +131,14 @@ def draw_samples(dots: Dots) -> Drawing:
 
 
 def _in_words(interval: Interval) -> str:
-    value, low, high = (percent_cell(end, 1) for end in (interval.value, interval.low, interval.high))
+    value, low, high = (
+        percent_cell(interval.value, 1),
+        limit_cell(interval.low, 1),
+        limit_cell(interval.high, 1),
+    )
     if value == NOTHING:
         return "no boost"
-    wide = [percent_cell(end, 1) for end in (interval.wide_low, interval.wide_high)]
+    wide = [limit_cell(end, 1) for end in (interval.wide_low, interval.wide_high)]
     all_shapes = "" if NOTHING in wide else f"; for all shapes at once {' to '.join(wide)}"
     bounds = f"interval {low} to {high}{all_shapes}" if low != NOTHING else "no interval"
     return f"boost {value} percent, {bounds}"

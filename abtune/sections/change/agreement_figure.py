@@ -13,7 +13,7 @@ from abtune.errors import InputError
 from abtune.report.figures.figure import GREY, new_figure, plain
 from abtune.report.scale import Interval, Scale, choose_scale, ticks
 from abtune.sections.change.change import Change, ChangeVerdict
-from abtune.text import count, percent_cell, plain_percent
+from abtune.text import count, limit_cell, percent_cell, plain_percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -84,11 +84,8 @@ def _notes(analysis: Analysis, change: Change | None, shapes: int) -> list[str]:
         f"{count(shapes, 'shape')}; lines: {plain_percent(analysis.level)} intervals; dashed: the same boost"
     ]
     if change is not None and not math.isnan(change.overall.low):
-        low, value, high = (
-            percent_cell(bound, 1)
-            for bound in (change.overall.low, change.overall.change, change.overall.high)
-        )
-        notes.append(f"mean change {value}% ({low} to {high})")
+        low, high = (limit_cell(bound, 1) for bound in (change.overall.low, change.overall.high))
+        notes.append(f"mean change {percent_cell(change.overall.change, 1)}% ({low} to {high})")
     return notes
 
 

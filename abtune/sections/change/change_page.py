@@ -153,9 +153,9 @@ def _mismatches(change: Change) -> tuple[list[Mismatch], list[Mismatch]]:
 
 def _sentence(change: Change) -> str:
     mean, differing = change.overall, listed([row.what for row in _mismatches(change)[0]] or [""])
-    low, value, high = (f"{percent_cell(part, 1)}%" for part in (mean.low, mean.change, mean.high))
+    value = f"{percent_cell(mean.change, 1)}% ({limit_cell(mean.low, 1)}% to {limit_cell(mean.high, 1)}%)"
     return (
         f"{change.quantity.capitalize()} of {count(len(change.shapes), 'common shape')}: "
-        f"{listed(change_counts(change))}; mean change {value} ({low} to {high})."
+        f"{listed(change_counts(change))}; mean change {value}."
         f"{differing and f' Not the same in both datasets: {differing}.'}"
     )

@@ -42,14 +42,16 @@ def history_section(history: History) -> Section:
 
 def _page(history: History) -> Iterator[Part]:
     lines = [
-        f"{name}{source and f' ({source})'}."
+        f"{name} ({source})."
         for name, source in zip(history.datasets, history.sources, strict=True)
+        if source
     ]
     marked = {mark for row, before in _neighbours(history) for mark in _marks(row, before)}
     footnotes = {mark: text for mark, text in _footnotes(history).items() if mark in marked}
     yield Heading("history")
     yield Prose(_sentence(history))
-    yield Prose(" ".join(lines), remark=True)
+    if lines:
+        yield Prose(" ".join(lines), remark=True)
     yield _table(history, list(footnotes))
     yield Prose(_meaning(history), remark=True)
     yield Bullets(history.caveats, footnotes=tuple(footnotes.values()))

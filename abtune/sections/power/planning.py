@@ -79,6 +79,8 @@ def power(
     """
     if (dataset is None) == (cv is None):
         raise InputError("a plan takes a dataset or cv, the noise as a fraction; give one of them")
+    if dataset is not None:
+        validate(dataset)
     if cv is not None and (baseline or candidate):
         raise InputError("baseline and candidate are those of a dataset; leave them out beside cv")
     _check(target=target, level=level)
@@ -102,7 +104,6 @@ def power(
     )
     if dataset is None:
         return plan_from_noise(cv or 0.0, goal)
-    validate(dataset)
     return plan_from_dataset(dataset, configurations(dataset, baseline, candidate), goal, level=level)
 
 
