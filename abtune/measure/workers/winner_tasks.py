@@ -233,7 +233,7 @@ class _Bench:
         timeout = settings.run_timeout + WINNER_PATIENCE * expected
         try:
             latency = self._call("time_kernel", table.kernel, settings.round_timing, timeout=timeout)
-            table.add(latency, self._slot.call("device_state", timeout=settings.run_timeout))
+            table.add(latency, self._call("device_state", timeout=settings.run_timeout))
         except ChildError as error:
             table.failure = f"the winner could not be measured again: {error}"
             recover(self._pool, self._slot, error)

@@ -225,6 +225,7 @@ def memory_grown() -> float:
 
 def device_state() -> DeviceState:
     """Return a clock, no temperature, and that the power was capped."""
+    _meet({}, "device_state", "", 0)
     return DeviceState(1500.0, math.nan, 4.0)
 
 

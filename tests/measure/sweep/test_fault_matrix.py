@@ -31,6 +31,7 @@ PHASES = (
     "adopt",
     "check_kernel",
     "time_kernel",
+    "device_state",
     "carry_over",
 )
 
@@ -78,7 +79,7 @@ def test_a_process_that_is_killed_costs_the_step_in_flight(
     monkeypatch.setenv("TMPDIR", str(temporary))
     fault = log.with_name("fault")
     # A sweep that shares tries an exchange for its first shape before it starts.
-    label = OTHER.label if phase == "adopt" else SMALL.label
+    label = {"adopt": OTHER.label, "device_state": ""}.get(phase, SMALL.label)
     monkeypatch.setenv("FAKE_FAULT", f"{phase}@{label}:{kind}:{fault}")
     dataset, codes = carried_out(empty_folder)
     assert fault.exists()
