@@ -291,8 +291,8 @@ def _about_few_against_many(judged: Sequence[Comparison]) -> Iterator[str]:
     elif unequal:
         yield (
             f"In {count(len(unequal), 'shape')} one configuration has more than twice as many seeds as the "
-            "other. Where noise is skewed or has two modes, a fifth of reports then find a false equivalence. "
-            f"{remedy}"
+            "other. Where noise is skewed or has two modes, a fifth of reports then find a false "
+            f"equivalence. {remedy}"
         )
 
 
