@@ -11,6 +11,7 @@ import math
 import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from abtune.configurations import RANDOM, Configuration
 from abtune.dataset.schema import TrialStatus
@@ -19,8 +20,8 @@ from abtune.measure.plan.plan import Plan
 from abtune.measure.plan.problem import Problem, Settings
 from abtune.measure.plan.records import Candidate, History
 from abtune.measure.sweep.session import Clock, Session
-from abtune.measure.workers.cluster import Cluster
-from abtune.measure.workers.fork_server import CallFailed, ChildError
+from abtune.measure.workers.cluster import Cluster, Task
+from abtune.measure.workers.fork_server import CallFailed, ChildDied, ChildError
 from abtune.measure.workers.tasks import (
     Adopted,
     Proposal,
@@ -126,6 +127,15 @@ def cannot_take_over(config: Configuration, error: Exception) -> TargetError:
     )
 
 
+async def _asked(cluster: Cluster, task: Task, *args: Any) -> Any:
+    """Return the result of a task of the check, which is tried again if its process dies."""
+    # Where memory is short, or the fork server dies, a process may end through no fault of its own.
+    try:
+        return await cluster.search(task, *args, priority=1)
+    except ChildDied:
+        return await cluster.search(task, *args, priority=1)
+
+
 async def _try_exchange(plan: Plan, cluster: Cluster, giver: Configuration, taker: Configuration) -> None:
     """Have one configuration take over a few schedules of another."""
     target = plan.settings.target
@@ -134,11 +144,9 @@ async def _try_exchange(plan: Plan, cluster: Cluster, giver: Configuration, take
     given = Problem(shape=shape, config=sampling, target=target)
     taken = Problem(shape=shape, config=taker, target=target)
     try:
-        proposal: Proposal = await cluster.search(
-            propose, given, History.empty(), SCHEDULES, 1, 1, priority=1
-        )
+        proposal: Proposal = await _asked(cluster, propose, given, History.empty(), SCHEDULES, 1, 1)
         texts = [candidate.text for candidate in proposal.candidates]
-        adopted: Adopted = await cluster.search(adopt, taken, texts, frozenset(), 1, priority=1)
+        adopted: Adopted = await _asked(cluster, adopt, taken, texts, frozenset(), 1)
     except CallFailed as error:
         raise cannot_take_over(taker, error) from None
     except ChildError as error:
@@ -154,7 +162,7 @@ async def _set_up(plan: Plan, cluster: Cluster, config: Configuration) -> None:
     """Set up a search with the user's own options, so that a mistake in them costs seconds and no runs."""
     problem = Problem(shape=plan.shapes[0], config=config, target=plan.settings.target)
     try:
-        await cluster.search(check, problem, priority=1)
+        await _asked(cluster, check, problem)
     except ChildError as error:
         raise TargetError(f"configuration {config.name!r} cannot be used: {error}") from None
 
@@ -163,7 +171,7 @@ async def _try_kernels(settings: Settings, cluster: Cluster, clock: Clock, confi
     sampling = replace(config, strategy="replay-trace", strategy_options={})
     problem = Problem(shape=SHAPE, config=sampling, target=settings.target)
     try:
-        proposal = await cluster.search(propose, problem, History.empty(), KERNELS, 1, 1, priority=1)
+        proposal = await _asked(cluster, propose, problem, History.empty(), KERNELS, 1, 1)
         tried = try_candidates(settings, cluster, clock, problem, proposal.candidates, priority=1)
         trials = [trial async for timed in tried for trial in timed.trials]
     except ChildError as error:

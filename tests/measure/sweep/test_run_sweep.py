@@ -25,6 +25,7 @@ import abtune
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import TargetError
 from abtune.measure.store.store import Store
+from abtune.measure.sweep.candidates import SHAPE
 from abtune.measure.workers.cluster import Cluster
 
 pytestmark = pytest.mark.usefixtures("fake")
@@ -513,6 +514,18 @@ def test_a_machine_that_cannot_search_is_found_out_at_once(store: Store, fault: 
     with pytest.raises(TargetError, match=r"this machine cannot .*'new'"):
         run_sweep(plan, store)
     assert not store.dataset.exists()
+
+
+@pytest.mark.parametrize("step", ["check", f"propose@{SHAPE.label}", "adopt"])
+def test_a_process_that_is_killed_while_the_machine_is_checked_costs_nothing(
+    store: Store, tmp_path: Path, step: str
+) -> None:
+    """Where memory is short, any process may be killed; its step is tried once more."""
+    fault = {step: f"killed:once:{tmp_path / 'killed'}"}
+    second = config("own", **fault) if step == "check" else replace(NEW, pass_config=fault)
+    plan = small_plan(seeds=1, configs=(PLAIN, second), exchanged=int(step == "adopt"))
+    assert run_sweep(plan, store).finished == len(plan.runs)
+    assert (tmp_path / "killed").exists()
 
 
 def test_no_scheduler_is_one_line(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
