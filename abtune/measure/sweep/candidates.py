@@ -134,9 +134,7 @@ async def _try_exchange(plan: Plan, cluster: Cluster, giver: Configuration, take
     given = Problem(shape=shape, config=sampling, target=target)
     taken = Problem(shape=shape, config=taker, target=target)
     try:
-        proposal: Proposal = await cluster.search(
-            propose, given, History.empty(), SCHEDULES, 1, 1, priority=1
-        )
+        proposal: Proposal = await cluster.search(propose, given, History(), SCHEDULES, 1, 1, priority=1)
         texts = [candidate.text for candidate in proposal.candidates]
         adopted: Adopted = await cluster.search(adopt, taken, texts, frozenset(), 1, priority=1)
     except CallFailed as error:
@@ -163,7 +161,7 @@ async def _try_kernels(settings: Settings, cluster: Cluster, clock: Clock, confi
     sampling = replace(config, strategy="replay-trace", strategy_options={})
     problem = Problem(shape=SHAPE, config=sampling, target=settings.target)
     try:
-        proposal = await cluster.search(propose, problem, History.empty(), KERNELS, 1, 1, priority=1)
+        proposal = await cluster.search(propose, problem, History(), KERNELS, 1, 1, priority=1)
         tried = try_candidates(settings, cluster, clock, problem, proposal.candidates, priority=1)
         trials = [trial async for timed in tried for trial in timed.trials]
     except ChildError as error:
