@@ -46,18 +46,15 @@ def extract_both(dataset: xr.Dataset, baseline: str, candidate: str) -> tuple[Sa
     if not is_paired(dataset):
         return sides
     whole = ~np.isnan(sides[0].value + sides[1].value)
-    one, two = (_whole_pairs(side, extract(_only(dataset, whole), side.config), whole) for side in sides)
+    kept = xr.DataArray(whole, dims=("shape", "seed"))
+    part = dataset.assign(latency=dataset["latency"].where(kept))
+    one, two = (_whole_pairs(side, extract(part, side.config), whole) for side in sides)
     status = np.stack([runs_of(dataset, "run_status", config) for config in (baseline, candidate)])
     lost = (status == RunStatus.FAILED).any(axis=0)
     if one.trials:  # of the first trials, a complete run without a value found nothing
         complete = status == RunStatus.COMPLETE
         lost |= (complete & np.isnan(np.stack([side.value for side in sides]))).any(axis=0)
     return replace(one, failed_pairs=_count(lost)), replace(two, failed_pairs=_count(lost))
-
-
-def _only(dataset: xr.Dataset, whole: npt.NDArray[np.bool_]) -> xr.Dataset:
-    kept = xr.DataArray(whole, dims=("shape", "seed"))
-    return dataset.assign(latency=dataset["latency"].where(kept))
 
 
 def _whole_pairs(every: Samples, kept: Samples, whole: npt.NDArray[np.bool_]) -> Samples:

@@ -183,8 +183,9 @@ def with_pipeline(trace: Trace, stage: int) -> Trace | None:
     steps = plain.instructions
     copies = [number for number, step in enumerate(steps) if step.annotation == COPY]
     place = copies[-1] + 1 if copies else 0
-    # Splits behind the copies are those of postprocessors.
-    reductions = [step.outputs[0] for step in steps[:place] if _splits_reduction(step)]
+    # MetaSchedule splits reductions in three. Splits behind the copies are those of postprocessors.
+    splits = (step.outputs for step in steps[:place] if step.name == "Split")
+    reductions = [loops[0] for loops in splits if len(loops) == 3]
     if not reductions:
         return None
     pipeline = tuple(_pipeline(reductions, fresh_loop(steps), stage))
@@ -194,11 +195,6 @@ def with_pipeline(trace: Trace, stage: int) -> Trace | None:
 def _only_makes(step: Instruction, loops: set[str]) -> bool:
     """Return whether an instruction fuses loops for nothing but a pipeline."""
     return step.name == "Fuse" and set(step.outputs) <= loops
-
-
-def _splits_reduction(step: Instruction) -> bool:
-    """Return whether an instruction tiles a reduction, which MetaSchedule splits in three."""
-    return step.name == "Split" and len(step.outputs) == 3
 
 
 def _pipeline(reductions: list[str], loop: str, stage: int) -> Iterator[Instruction]:

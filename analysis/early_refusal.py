@@ -58,7 +58,7 @@ def compare(label: str, config: str, target: str, options: dict[str, int]) -> li
         config=replace(CONFIGURATIONS[config], strategy_options=options),
         target=target,
     )
-    history, rows = History.empty(), []
+    history, rows = History(), []
     for iteration in range(1, ITERATIONS + 1):
         rng = rng_for(0, label, config, iteration)
         rng_seed = int(rng.integers(1, 2**31 - 1))

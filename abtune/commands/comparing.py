@@ -8,12 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from abtune.commands.common.options import (
-    DatasetSource,
-    ci_option,
-    configuration_options,
-    percent_option,
-)
+from abtune.commands.common.options import DatasetSource, ci_option, configuration_options, percent_option
 from abtune.commands.common.output import remark
 from abtune.commands.common.pages import Destination, report_options
 from abtune.errors import AbtuneError, InputError

@@ -19,7 +19,7 @@ from abtune.samples import Samples, what_varies
 from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import Interval, from_log
 from abtune.stats.resampling.splits import is_exact
-from abtune.stats.testing.design import fewest_seeds, smallest_p, smallest_paired_p
+from abtune.stats.testing.design import fewest_seeds, smallest_p
 from abtune.stats.testing.sign_flips import MOST_COUNTED
 from abtune.stats.time_series import compare_neighbours
 from abtune.stats.two_sample import Floats
@@ -257,10 +257,8 @@ def _about_resolution(
     """Yield whether the seeds are too few for any difference to pass the correction."""
     tested = sum(not math.isnan(row.p) for row in rows)
     needed = resolution(settings, max(tested, 1))
-    if settings.paired:
-        smallest = min(smallest_paired_p(row.baseline.n) for row in judged)
-    else:
-        smallest = min(smallest_p(row.baseline.n, row.candidate.n) for row in judged)
+    sizes = [(row.baseline.n, row.candidate.n) for row in judged]
+    smallest = min(smallest_p(*n, paired=settings.paired) for n in sizes)
     if smallest <= needed:
         return
     enough = fewest_seeds(alpha=needed, paired=settings.paired)

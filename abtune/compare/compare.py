@@ -207,7 +207,7 @@ def _compare_once(dataset: xr.Dataset, settings: Settings) -> Analysis:
         _comparison(row, tuple(_row_caveats(runs, statistics, index)), settings)
         for index, row in enumerate(_evidence(dataset, runs, statistics))
     )
-    all_shapes = overall(runs, {row.shape: row.workload for row in rows}, settings)
+    all_shapes, weaknesses = overall(runs, {row.shape: row.workload for row in rows}, settings)
     claims = make_claims(two_sample(*sides), statistics.one_sided, rows, settings)
     return Analysis(
         settings=settings,
@@ -216,16 +216,16 @@ def _compare_once(dataset: xr.Dataset, settings: Settings) -> Analysis:
         correction=settings.procedure.words,
         definition=_definition(settings, dataset),
         comparisons=rows,
-        overall=all_shapes.overall,
+        overall=all_shapes,
         claims=claims.claims,
         worst=claims.worst,
-        sentence=make_sentence(all_shapes.overall, rows, claims, settings),
+        sentence=make_sentence(all_shapes, rows, claims, settings),
         caveats=(
             *caveats.of_design(sides, rows, settings),
             *caveats.of_search_times(dataset),
             *about_lost_trials(dataset, *names),
             *about_throttling(dataset, *names),
-            *all_shapes.caveats,
+            *weaknesses,
         ),
         shapes_in_dataset=len(rows),
     )

@@ -11,19 +11,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
-from abtune.compare.results import (
-    Aggregate,
-    Improvement,
-    LeaveOneOut,
-    OfKind,
-    Overall,
-    Weighted,
-    Without,
-)
+from abtune.compare.results import Aggregate, Improvement, LeaveOneOut, OfKind, Overall, Weighted, Without
 from abtune.compare.settings import Settings, Weights
 from abtune.errors import InputError, unknown_name
 from abtune.samples import Samples, keep_best, two_sample
@@ -51,16 +42,10 @@ _BEST_OF = Estimand.BEST_OF_2, Estimand.BEST_OF_3
 LIKE_THESE = "expected for other shapes of this kind (wider, because shapes differ)"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OverallResult:
-    """The overall lines, and what weakens them."""
-
-    overall: Overall
-    caveats: tuple[str, ...]
-
-
-def overall(runs: tuple[Samples, Samples], workloads: Mapping[str, str], settings: Settings) -> OverallResult:
-    """Return the summary of all shapes, of geometric means or the best of k; medians have none."""
+def overall(
+    runs: tuple[Samples, Samples], workloads: Mapping[str, str], settings: Settings
+) -> tuple[Overall, tuple[str, ...]]:
+    """Return the summary of all shapes, of geometric means or the best of k, and what weakens it."""
     shapes, level = tuple(workloads), settings.level
     sides = keep_best(runs, settings.quantity)
     samples = two_sample(*sides)
@@ -93,9 +78,7 @@ def overall(runs: tuple[Samples, Samples], workloads: Mapping[str, str], setting
             for kind, chosen in _kinds(workloads, matched).items()
         ),
     )
-    return OverallResult(
-        overall=summary, caveats=tuple(_caveats(matched, replicated, paired=settings.paired))
-    )
+    return summary, tuple(_caveats(matched, replicated, paired=settings.paired))
 
 
 def _kinds(workloads: Mapping[str, str], matched: Booleans) -> dict[str, Booleans]:

@@ -4,29 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import xarray as xr
 
+T = TypeVar("T")
+
 
 def settings(dataset: xr.Dataset) -> Mapping[str, Any]:
     """Return the settings of the sweep that made the dataset; empty if it does not say."""
-    try:
-        found = json.loads(dataset.attrs.get("settings", "{}"))
-    except (TypeError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
+    return _parsed(dataset.attrs, "settings", dict)
 
 
 def configurations_of(attrs: Mapping[Any, Any]) -> dict[str, Any]:
     """Return the meaning of each configuration, by its name; empty if unknown."""
-    try:
-        meanings = json.loads(attrs.get("configurations", "[]"))
-    except (TypeError, ValueError):
-        return {}
-    if not isinstance(meanings, list):
-        return {}
+    meanings = _parsed(attrs, "configurations", list)
     return {
         meaning["name"]: meaning for meaning in meanings if isinstance(meaning, dict) and "name" in meaning
     }
@@ -34,11 +27,16 @@ def configurations_of(attrs: Mapping[Any, Any]) -> dict[str, Any]:
 
 def is_merged(dataset: xr.Dataset) -> bool:
     """Return whether a dataset was merged from others: it then has a record of each."""
+    return any(isinstance(source, dict) for source in _parsed(dataset.attrs, "sources", list))
+
+
+def _parsed(attrs: Mapping[Any, Any], name: str, kind: type[T]) -> T:
+    """Return what an attribute holds as JSON; an empty value unless it is of this kind."""
     try:
-        sources = json.loads(dataset.attrs.get("sources", "[]"))
-    except (TypeError, ValueError):
-        return False
-    return isinstance(sources, list) and any(isinstance(source, dict) for source in sources)
+        found = json.loads(attrs[name])
+    except (LookupError, TypeError, ValueError):
+        return kind()
+    return found if isinstance(found, kind) else kind()
 
 
 def contains_space(dataset: xr.Dataset, wider: str, narrower: str) -> bool:

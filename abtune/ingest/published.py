@@ -187,10 +187,8 @@ def _is_each_shape_once(text: str) -> bool:
 
 def _rows_of_csv(text: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the lines of CSV with their numbers; its first column is called Shape."""
-    begun = False
-    for line, row in csv_rows(text):
-        yield line, row if begun else ["shape", *row[1:]]
-        begun = True
+    for number, (line, row) in enumerate(csv_rows(text)):
+        yield line, row if number else ["shape", *row[1:]]
 
 
 def _rows_of_markdown(text: str) -> Iterator[tuple[int, list[str]]]:

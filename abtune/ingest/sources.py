@@ -13,7 +13,7 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -79,41 +79,29 @@ def run_command(path: Path, below: str = "") -> str:
     return f"abtune import --run NAME={shell_path(f'{path}{below}')} {dataset_option(path)}"
 
 
-def find_sources(specs: Iterable[str]) -> tuple[Source, ...]:
-    """Return the sources that entries ``NAME=PATH`` name; a path may hold ``*``, ``?`` and ``[...]``."""
-    nothing = "nothing to import; give --run NAME=PATH for each seed of a configuration, or --pattern"
-    return _number(_named(specs), nothing)
-
-
 def find_files(patterns: Iterable[str], specs: Iterable[str]) -> tuple[Source, ...]:
-    """Return files that tell their configurations themselves, then those that entries ``NAME=PATH`` name."""
-    named = [*(("", pattern) for pattern in patterns), *_named(specs)]
-    return _number(named, "nothing to import; give files, --run NAME=PATH for each, or --pattern")
+    """Return files that tell their configurations themselves, then those that entries ``NAME=PATH`` name.
 
-
-def _named(specs: Iterable[str]) -> list[tuple[str, str]]:
-    """Return the configurations and the paths of entries ``NAME=PATH``."""
-    named = []
-    for spec in specs:
-        config, sign, path = spec.partition("=")
-        if not (sign and config.strip() and path):
-            raise InputError(f"{spec!r} is not NAME=PATH: a configuration and a file, such as new=run1.log")
-        named.append((config.strip(), path))
-    return named
-
-
-def _number(named: Sequence[tuple[str, str]], nothing: str) -> tuple[Source, ...]:
-    """Give the sources of each configuration their numbers; a file that comes twice is refused."""
+    A path may hold ``*``, ``?`` and ``[...]``. A file that comes twice is refused.
+    """
     sources: list[Source] = []
     counts: Counter[str] = Counter()
-    for config, pattern in named:
+    for config, pattern in (*(("", pattern) for pattern in patterns), *map(_named, specs)):
         for path in _matches(pattern):
             sources.append(Source(config=config, seed=counts[config], path=path))
             counts[config] += 1
     if not sources:
-        raise InputError(nothing)
+        raise InputError("nothing to import; give files, --run NAME=PATH for each, or --pattern")
     check_once(source.path for source in sources)
     return tuple(sources)
+
+
+def _named(spec: str) -> tuple[str, str]:
+    """Return the configuration and the path of an entry ``NAME=PATH``."""
+    config, sign, path = spec.partition("=")
+    if not (sign and config.strip() and path):
+        raise InputError(f"{spec!r} is not NAME=PATH: a configuration and a file, such as new=run1.log")
+    return config.strip(), path
 
 
 def check_once(paths: Iterable[Path]) -> None:

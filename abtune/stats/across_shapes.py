@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from abtune.stats.estimates import quantile
 from abtune.stats.two_sample import Floats, TwoSample
+from abtune.stats.variance import t_quantile
 
 
 def at_least(p: Floats, *, correlation: float, alpha: float) -> int:
@@ -146,7 +146,7 @@ def student(log_ratio: npt.ArrayLike, *, level: float) -> Estimate:
     if np.ptp(values) <= _TIE:
         return _unknown(mean)
     error, freedom = float(values.std(ddof=1)) / math.sqrt(len(values)), len(values) - 1
-    half = float(quantile(np.array(float(freedom)), level)) * error
+    half = t_quantile(freedom, level) * error
     p = 2 * float(special.stdtr(freedom, -abs(mean) / error))
     return Estimate(value=mean, low=mean - half, high=mean + half, p=p)
 

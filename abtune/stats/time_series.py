@@ -33,7 +33,7 @@ def cosine_mean(series: Floats) -> MeanEstimate:
     10.1080/07350015.2018.1506926).
     """
     n = series.shape[-1]
-    freedom = cosine_freedom(n)
+    freedom = max(round(0.4 * n ** (2 / 3)), 1)
     cosines = fft.dct(residuals(series), norm="ortho")[..., 1 : freedom + 1]
     error = np.sqrt((cosines**2).mean(axis=-1) / n)
     return MeanEstimate(mean=series.mean(axis=-1), error=error, freedom=freedom)
@@ -44,12 +44,6 @@ def independent_mean(series: Floats) -> MeanEstimate:
     n = series.shape[-1]
     error = np.sqrt((residuals(series) ** 2).sum(axis=-1) / (n - 1) / n)
     return MeanEstimate(mean=series.mean(axis=-1), error=error, freedom=n - 1)
-
-
-def cosine_freedom(n: int) -> int:
-    """Return the number of cosines for n values."""
-    wanted: float = 0.4 * n ** (2 / 3)
-    return max(round(wanted), 1)
 
 
 def half_width(estimate: MeanEstimate, *, level: float) -> Floats:

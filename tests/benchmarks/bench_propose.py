@@ -33,7 +33,7 @@ target = json.dumps({
     "max_shared_memory_per_block": 49152, "max_num_threads": 1024,
 })
 shape, threads, iterations = parse_shape(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
-history, latencies = History.empty(), np.random.default_rng(0)
+history, latencies = History(), np.random.default_rng(0)
 started, busy = time.perf_counter(), time.process_time()
 for iteration in range(iterations):
     problem = Problem(shape=shape, config=ASYNC, target=target)

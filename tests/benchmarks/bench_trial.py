@@ -58,7 +58,7 @@ def cpu_seconds() -> float:
 def measure(problem: Problem, count: int) -> Steps:
     """Propose candidates and build them, step by step as the function that builds does."""
     steps = Steps()
-    candidates, *_ = steps.do("propose", propose, problem, History.empty(), count, 1, 1)
+    candidates, *_ = steps.do("propose", propose, problem, History(), count, 1, 1)
     target = tvm_target(problem.target)
     for candidate in candidates:
         module = steps.do("replay the schedule", scheduled_module, problem, candidate.record)

@@ -81,7 +81,7 @@ def make_trial(latency: float = 1e-3, *, number: int = 0, **changes: Any) -> Tri
 
 def make_history(*latencies: float) -> History:
     trials = tuple(make_trial(latency, number=number) for number, latency in enumerate(latencies))
-    return History.empty().proposed((), cost_model=b"\x00model\xff", seconds=0.0).tried(trials, seconds=2.5)
+    return History().proposed((), cost_model=b"\x00model\xff", seconds=0.0).tried(trials, seconds=2.5)
 
 
 def make_record(run: Run, **changes: Any) -> RunRecord:

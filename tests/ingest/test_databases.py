@@ -22,7 +22,7 @@ from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import DatasetError, InputError
 from abtune.ingest.searches.databases import RECORDS, WORKLOADS, read_databases
 from abtune.ingest.searches.workloads import label_of
-from abtune.ingest.sources import find_matching, find_sources
+from abtune.ingest.sources import find_files, find_matching
 
 RUNS = (f"mainline={TUNED}/mainline-*", f"async={TUNED}/async-*")
 
@@ -52,12 +52,12 @@ def change(folder: Path, how: Callable[[list[Any]], Any]) -> None:
 
 
 def read_one(folder: Path) -> Any:
-    return read_databases(find_sources([f"a={folder}"]))
+    return read_databases(find_files((), [f"a={folder}"]))
 
 
 def test_every_trial_comes_through() -> None:
     """Trials keep their order and digits; the least is the winner, with its own record."""
-    dataset = read_databases(find_sources(RUNS))
+    dataset = read_databases(find_files((), RUNS))
     assert dataset["shape"].values.tolist() == ["M=16_N=32_K=64"]
     assert dataset["workload"].values.tolist() == ["gemm_nn"]
     assert dataset["flop"].values.tolist() == [2 * 16 * 32 * 64]
@@ -75,7 +75,7 @@ def test_every_trial_comes_through() -> None:
 
 def test_the_analysis_sees_the_winners() -> None:
     """The boost compares the geometric means of what the searches reported."""
-    (row,) = abtune.analyze(read_databases(find_sources(RUNS))).comparisons
+    (row,) = abtune.analyze(read_databases(find_files((), RUNS))).comparisons
     best = {
         config: [min(content[1][0] for _, content in lines_of(f"{config}-{seed}")) for seed in (0, 1)]
         for config in ("mainline", "async")
@@ -86,7 +86,7 @@ def test_the_analysis_sees_the_winners() -> None:
 
 def test_what_the_times_are_is_said() -> None:
     """The dataset says that nothing was measured again, and from which runs it was made."""
-    attrs = read_databases(find_sources(RUNS)).attrs
+    attrs = read_databases(find_files((), RUNS)).attrs
     assert attrs["latency_source"] == "search"
     assert "none was measured again" in attrs["comment"]
     folder = Path(os.path.relpath(TUNED)).as_posix()
@@ -324,7 +324,7 @@ def test_a_folder_without_permission_is_one_line(copied: Path, monkeypatch: pyte
     def refuse(path: Path) -> bool:
         raise PermissionError(13, "Permission denied")
 
-    sources = find_sources([f"a={copied}"])
+    sources = find_files((), [f"a={copied}"])
     monkeypatch.setattr(Path, "is_dir", refuse)
     with pytest.raises(DatasetError, match=r"cannot read .*: Permission denied"):
         read_databases(sources)
@@ -344,32 +344,32 @@ def test_paths_that_lead_nowhere_are_refused(tmp_path: Path) -> None:
     (tmp_path / "circle").symlink_to(tmp_path / "circle")
     for path in (tmp_path / "circle", tmp_path / ("x" * 300)):
         with pytest.raises(InputError, match="cannot read"):
-            find_sources([f"a={path}"])
+            find_files((), [f"a={path}"])
 
 
 def test_a_copy_is_not_another_seed(copied: Path) -> None:
     """The same run is refused as a second seed, by name and by content."""
     with pytest.raises(InputError, match="given twice"):
-        find_sources([f"a={copied}", f"b={copied.parent}/*"])
+        find_files((), [f"a={copied}", f"b={copied.parent}/*"])
     with pytest.raises(DatasetError, match="a copy is not another seed"):
-        read_databases(find_sources([f"a={TUNED}/mainline-0", f"a={copied}"]))
+        read_databases(find_files((), [f"a={TUNED}/mainline-0", f"a={copied}"]))
 
 
 @pytest.mark.parametrize("spec", ["runs", "=runs", "a=", " =x"])
 def test_runs_need_a_name_and_a_path(spec: str) -> None:
     """An entry without a configuration or without a path is refused."""
     with pytest.raises(InputError, match="is not NAME=PATH"):
-        find_sources([spec])
+        find_files((), [spec])
 
 
 def test_globs_count_up(tmp_path: Path) -> None:
     """Numbers in names count as numbers, and a glob that matches nothing is a mistake."""
     for number in (10, 2, 1):
         (tmp_path / f"run-{number}").mkdir()
-    sources = find_sources([f"a={tmp_path}/run-*"])
+    sources = find_files((), [f"a={tmp_path}/run-*"])
     assert [source.path.name for source in sources] == ["run-1", "run-2", "run-10"]
     assert [source.seed for source in sources] == [0, 1, 2]
     with pytest.raises(InputError, match="no file or folder matches"):
-        find_sources([f"a={tmp_path}/nothing-*"])
+        find_files((), [f"a={tmp_path}/nothing-*"])
     with pytest.raises(InputError, match="nothing to import"):
-        find_sources([])
+        find_files((), [])

@@ -12,7 +12,7 @@ from import_samples import SAMPLES
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import AbtuneError
 from abtune.ingest.importers import Imported, importer_named, run_importer
-from abtune.ingest.sources import Source, find_matching, find_sources
+from abtune.ingest.sources import Source, find_files, find_matching
 
 FOLDER = SAMPLES / "kernel_tuner"
 
@@ -28,12 +28,12 @@ def measured(name: str, unit: str, value: float = 1) -> dict[str, Any]:
 def sources(folder: Path, result: Any) -> tuple[Source, ...]:
     path = folder / "t.json"
     path.write_text(json.dumps({"results": [result], "schema_version": "1.0.0"}), encoding="utf-8")
-    return find_sources([f"a={path}"])
+    return find_files((), [f"a={path}"])
 
 
 def test_a_file_is_a_search() -> None:
     """Every trial is kept in order, and the best one is the winner."""
-    imported = read(find_sources([f"old={FOLDER}/old-*.json", f"new={FOLDER}/new-*.json"]))
+    imported = read(find_files((), [f"old={FOLDER}/old-*.json", f"new={FOLDER}/new-*.json"]))
     dataset = imported.dataset.sel(shape="add")
     assert dict(dataset.sizes) == {"config": 2, "seed": 2, "round": 1, "repeat": 1, "trial": 6}
     results = json.loads((FOLDER / "new-2.json").read_text(encoding="utf-8"))["results"]
@@ -87,6 +87,6 @@ def test_what_is_damaged_is_refused(tmp_path: Path, result: Any, said: str) -> N
 
 def test_what_was_tuned_has_to_be_told() -> None:
     """A T4 file names no kernel."""
-    one = find_sources([f"a={FOLDER}/old-1.json"])
+    one = find_files((), [f"a={FOLDER}/old-1.json"])
     with pytest.raises(AbtuneError, match="does not say what was tuned; give --shape LABEL, or --pattern"):
         read(one, shape="")

@@ -16,7 +16,7 @@ from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import DatasetError, InputError
 from abtune.ingest.searches.databases import read_databases
 from abtune.ingest.searches.logs import read_logs
-from abtune.ingest.sources import find_matching, find_sources
+from abtune.ingest.sources import find_files, find_matching
 from abtune.samples import count_trials
 from abtune.sections.curve.curve import best_so_far
 from abtune.sections.power.seed_plan import cost_of_a_seed
@@ -26,13 +26,13 @@ CONSOLE = "tvm.s_tir.meta_schedule.logging.task_scheduler.log"
 
 
 def read(*specs: str, shape: str = "") -> xr.Dataset:
-    return read_logs(find_sources(specs), shape=shape)
+    return read_logs(find_files((), specs), shape=shape)
 
 
 def test_a_work_dir_gives_what_its_database_does() -> None:
     """Logs and database of the same runs agree to the digits that logs print."""
     specs = [f"mainline={TUNED}/mainline-0", f"async={TUNED}/async-0"]
-    logged, stored = read(*specs), read_databases(find_sources(specs))
+    logged, stored = read(*specs), read_databases(find_files((), specs))
     for name in ("latency", "search_latency", "trial_latency"):
         np.testing.assert_allclose(logged[name].values, stored[name].values, atol=0.51e-10, rtol=0)
     for name in ("trial_status", "run_status", "flop"):

@@ -13,14 +13,14 @@ from import_samples import SAMPLES
 from abtune.dataset.schema import TrialStatus
 from abtune.errors import AbtuneError
 from abtune.ingest.importers import Imported, importer_named, run_importer
-from abtune.ingest.sources import find_sources
+from abtune.ingest.sources import find_files
 
 RECORDS = SAMPLES / "tvm_records"
 OK = json.dumps({"i": [["k", "llvm"], []], "r": [[1e-3], 0, 1, 1], "v": "v0.6"})
 
 
 def read(*runs: str, shape: str = "") -> Imported:
-    return run_importer(importer_named("tvm-records"), find_sources(runs), {"shape": shape})
+    return run_importer(importer_named("tvm-records"), find_files((), runs), {"shape": shape})
 
 
 def test_autotvm_trials_are_kept_in_order() -> None:

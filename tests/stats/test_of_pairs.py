@@ -19,7 +19,7 @@ from abtune.stats.testing.design import (
     power,
     schedule,
     seeds_needed,
-    smallest_paired_p,
+    smallest_p,
 )
 from abtune.stats.testing.significance import difference_p, split_share
 from abtune.stats.two_sample import TwoSample
@@ -137,9 +137,9 @@ def test_independent_sides_are_never_taken_for_pairs() -> None:
 
 def test_the_smallest_p_of_pairs() -> None:
     """2/2^n: 10 pairs do not pass Holm's first step over 29 shapes, and 11 do."""
-    assert [smallest_paired_p(n) for n in (0, 1, 2, 10)] == [1.0, 1.0, 0.5, 2 / 1024]
-    assert smallest_paired_p(31) == smallest_paired_p(1_000_000) == 1e-5
-    assert smallest_paired_p(10) > 0.05 / 29 >= smallest_paired_p(11)
+    assert [smallest_p(n, n, paired=True) for n in (0, 1, 2, 10)] == [1.0, 1.0, 0.5, 2 / 1024]
+    assert smallest_p(31, 31, paired=True) == smallest_p(1_000_000, 1_000_000, paired=True) == 1e-5
+    assert smallest_p(10, 10, paired=True) > 0.05 / 29 >= smallest_p(11, 11, paired=True)
     assert fewest_seeds(shapes=29, paired=True) == 11
     assert fewest_seeds(paired=True) == 6
     assert [look.seeds for look in schedule(alpha=0.05, most=40, paired=True)] == [6, 15, 40]
@@ -148,7 +148,7 @@ def test_the_smallest_p_of_pairs() -> None:
 @pytest.mark.parametrize("n", [6, 12, 20])
 def test_power_is_that_of_the_paired_t_test(n: int) -> None:
     """The noncentral t at the level that the sign-flip test attains."""
-    level = math.floor(0.05 / smallest_paired_p(n)) * smallest_paired_p(n)
+    level = math.floor(0.05 / smallest_p(n, n, paired=True)) * smallest_p(n, n, paired=True)
     critical, effect = stats.t.ppf(1 - level / 2, n - 1), math.log1p(0.1) * math.sqrt(n) / 0.1
     oracle = stats.nct.sf(critical, n - 1, effect) + stats.nct.cdf(-critical, n - 1, effect)
     design = Design(n_first=n, n_second=n, noise_first=0.1, noise_second=0.0)

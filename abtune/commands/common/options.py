@@ -25,6 +25,17 @@ else:
 Option: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
+def together(*options: Option) -> Option:
+    """Make one option of several, which the help has in this order."""
+
+    def added(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return added
+
+
 class Registered(_Choice):
     """A choice among the names of a registry, which is read when an option is parsed."""
 
@@ -202,14 +213,12 @@ def count_option(name: str, meaning: str, default: int | None = None) -> Option:
 
 def configuration_options(candidate: str = "the second") -> Option:
     """Make the options ``--baseline`` and ``--candidate``, whose default is described by a text."""
-
-    def added(command: Callable[..., Any]) -> Callable[..., Any]:
-        against = "Configuration to compare against. [default: the first]"
-        judged = f"Configuration to judge. [default: {candidate}]"
-        with_candidate = click.option("--candidate", metavar="NAME", help=judged)(command)
-        return click.option("--baseline", metavar="NAME", help=against)(with_candidate)
-
-    return added
+    against = "Configuration to compare against. [default: the first]"
+    judged = f"Configuration to judge. [default: {candidate}]"
+    return together(
+        click.option("--baseline", metavar="NAME", help=against),
+        click.option("--candidate", metavar="NAME", help=judged),
+    )
 
 
 def read_weights_option(value: str | None) -> Weights | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from abtune.commands.common.options import FigurePath, Option, Registered
+from abtune.commands.common.options import FigurePath, Option, Registered, together
 from abtune.errors import InputError
 from abtune.sections.section_registry import SECTIONS, SectionKind
 from abtune.stats.estimand import Estimand, allowed_best_of
@@ -146,10 +146,7 @@ def _gathering(command: Callable[..., Any], options: Mapping[str, Option]) -> Ca
         how = {name: given.pop(name) for name in options}
         return command(*arguments, how=how, **given)
 
-    changed: Callable[..., Any] = gathered
-    for option in reversed(list(options.values())):
-        changed = option(changed)
-    return changed
+    return together(*options.values())(gathered)
 
 
 def _hints(hints: Iterable[tuple[str, str]]) -> str:

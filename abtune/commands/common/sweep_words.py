@@ -89,12 +89,11 @@ def power_words(plan: Plan, *, until_settled: bool) -> str:
         fewest_seeds,
         most_exact,
         smallest_p,
-        smallest_paired_p,
     )
 
     seeds, family, paired = len(plan.seeds), len(plan.shapes), plan.settings.is_shared
     looks = looks_of(plan) if until_settled else (Look(seeds=seeds, alpha=ALPHA),)
-    reachable = smallest_paired_p(seeds) if paired else smallest_p(seeds, seeds)
+    reachable = smallest_p(seeds, seeds, paired=paired)
     needed = looks[-1].alpha / family  # by the first step of the Holm correction, at the last look
     unit, each = ("pair", "") if paired else ("seed", " per configuration")
     lines = ["", *(shape.label for shape in plan.shapes), ""]

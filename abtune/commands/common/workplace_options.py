@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
-from abtune.commands.common.options import Option
+from abtune.commands.common.options import Option, together
 from abtune.measure.plan import defaults
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def out_option(meaning: str) -> Option:
 
 def workplace_options(cores_help: str) -> Option:
     """Return the options ``--cores``, ``--scheduler``, ``--rpc-tracker`` and ``--rpc-key``."""
-    options = (
+    return together(
         click.option("--cores", type=click.IntRange(min=1), help=f"{cores_help} [default: all cores]"),
         click.option(
             "--scheduler", default="", metavar="ADDRESS", help="Use a dask cluster: tcp://host:port."
@@ -60,13 +60,6 @@ def workplace_options(cores_help: str) -> Option:
         ),
         click.option("--rpc-key", default="", metavar="KEY", help="The tracker's key of that device."),
     )
-
-    def add(command: Callable[..., Any]) -> Callable[..., Any]:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return add
 
 
 def workplace_of(options: Mapping[str, Any], *, tried: bool = False) -> Workplace:

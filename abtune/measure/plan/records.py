@@ -153,11 +153,6 @@ class History:
     exchanged_at: tuple[int, ...] = ()  # number of trials before each exchange with the partner
     seconds: float = 0.0  # time spent on the run
 
-    @classmethod
-    def empty(cls) -> Self:
-        """Return the history of a run that has not begun."""
-        return cls()
-
     @property
     def winner(self) -> Trial | None:
         """The fastest trial, or None if all failed."""

@@ -64,8 +64,7 @@ def read_state(store: Store) -> SweepState:
     for record in records:
         by_shape[record.shape].append(record)
     winners = log_latencies(records)
-    boosts = [log_boost(winners, shape, configs) for shape in by_shape]
-    known = [boost for boost in boosts if not math.isnan(boost)]
+    boost, compared = mean_boost(winners, by_shape, configs)
     searches = store.trials_in_progress()
     # A look of a sequential design plans the shapes that go on; the runs of the others are over.
     keys = {run_key(*cell) for cell in itertools.product(plan.shapes, configs, plan.seeds)}
@@ -79,8 +78,8 @@ def read_state(store: Store) -> SweepState:
         measured=len(store.rounds()),
         changed=max(map(_changed, store.folder.rglob("*"))),
         seconds_left=_seconds_left(store, planned * trials, records, searches),
-        boost=math.expm1(statistics.mean(known)) if known else math.nan,
-        compared=len(known),
+        boost=boost,
+        compared=compared,
         shapes=tuple(_shape_state(shape, of_shape, winners, configs) for shape, of_shape in by_shape.items()),
     )
 
@@ -119,6 +118,13 @@ def log_boost(winners: Winners, shape: str, configs: Sequence[str]) -> float:
     if min(map(len, sides)) < 2:
         return math.nan
     return statistics.mean(sides[0]) - statistics.mean(sides[1])
+
+
+def mean_boost(winners: Winners, shapes: Iterable[str], configs: Sequence[str]) -> tuple[float, int]:
+    """Return the mean boost over the shapes that have one, a fraction, NaN for none; and their number."""
+    boosts = [log_boost(winners, shape, configs) for shape in shapes]
+    known = [boost for boost in boosts if not math.isnan(boost)]
+    return math.expm1(statistics.mean(known)) if known else math.nan, len(known)
 
 
 def _seconds_left(

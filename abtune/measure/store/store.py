@@ -230,7 +230,7 @@ class Store:
     def history(self, run: Run) -> tuple[History, str]:
         """Return a search in progress and when it started; both are empty before the first step."""
         path = self._path("searches", run.key)
-        return read_json(path, history_from_json) if path.exists() else (History.empty(), "")
+        return read_json(path, history_from_json) if path.exists() else (History(), "")
 
     def trials_in_progress(self) -> dict[str, int]:
         """Return the number of trials of each search in progress, by the key of its run."""

@@ -144,7 +144,7 @@ async def _try_exchange(plan: Plan, cluster: Cluster, giver: Configuration, take
     given = Problem(shape=shape, config=sampling, target=target)
     taken = Problem(shape=shape, config=taker, target=target)
     try:
-        proposal: Proposal = await _asked(cluster, propose, given, History.empty(), SCHEDULES, 1, 1)
+        proposal: Proposal = await _asked(cluster, propose, given, History(), SCHEDULES, 1, 1)
         texts = [candidate.text for candidate in proposal.candidates]
         adopted: Adopted = await _asked(cluster, adopt, taken, texts, frozenset(), 1)
     except CallFailed as error:
@@ -171,7 +171,7 @@ async def _try_kernels(settings: Settings, cluster: Cluster, clock: Clock, confi
     sampling = replace(config, strategy="replay-trace", strategy_options={})
     problem = Problem(shape=SHAPE, config=sampling, target=settings.target)
     try:
-        proposal = await _asked(cluster, propose, problem, History.empty(), KERNELS, 1, 1)
+        proposal = await _asked(cluster, propose, problem, History(), KERNELS, 1, 1)
         tried = try_candidates(settings, cluster, clock, problem, proposal.candidates, priority=1)
         trials = [trial async for timed in tried for trial in timed.trials]
     except ChildError as error:

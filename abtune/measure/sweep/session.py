@@ -15,7 +15,7 @@ from distributed.client import FutureCancelledError
 from abtune.dataset.schema import RunStatus
 from abtune.measure.plan.plan import Plan
 from abtune.measure.plan.records import RunRecord
-from abtune.measure.store.state import log_boost
+from abtune.measure.store.state import mean_boost
 from abtune.measure.store.store import Store
 from abtune.measure.workers.cluster import Cluster
 from abtune.text import count, percent
@@ -127,12 +127,10 @@ class Session:
     def _boost_so_far(self) -> str:
         """Return the mean boost over the shapes that have two winners of both; empty without one."""
         configs = [config.name for config in self.plan.configs]
-        boosts = [log_boost(self._logs, shape, configs) for shape in self.winners]
-        known = [boost for boost in boosts if not math.isnan(boost)]
-        if not known:
+        boost, compared = mean_boost(self._logs, self.winners, configs)
+        if not compared:
             return ""
-        boost = percent(math.expm1(statistics.mean(known)), signed=True)
-        return f"{configs[-1]} {boost} over {count(len(known), 'shape')}, not final"
+        return f"{configs[-1]} {percent(boost, signed=True)} over {count(compared, 'shape')}, not final"
 
     def reserve(self) -> float:
         """Return the estimated seconds for re-measuring winners if the searches end now."""

@@ -45,7 +45,7 @@ def check(problem: Problem) -> None:
     options = {name: min(value, enough.get(name, value)) for name, value in options.items()}
     small = replace(config, space="", skipped_annotation="", strategy_options=options)
     trial = Problem(shape=SMALL, config=small, target=problem.target)
-    proposed, *_ = propose(trial, History.empty(), count=1, rng_seed=1)
+    proposed, *_ = propose(trial, History(), count=1, rng_seed=1)
     if not proposed:
         raise TargetError(
             f"the search finds nothing with strategy_options {dict(config.strategy_options)}; change them"
@@ -55,10 +55,10 @@ def check(problem: Problem) -> None:
 def sampling_rate(target: str, seconds: float) -> float:
     """Return the number of random schedules a second that one core samples, in a trial of this duration."""
     problem = Problem(shape=SMALL, config=RANDOM, target=target)
-    propose(problem, History.empty(), count=1, rng_seed=1)  # the first one loads what the others find loaded
+    propose(problem, History(), count=1, rng_seed=1)  # the first one loads what the others find loaded
     sampled, began = 0, time.monotonic()
     while (passed := time.monotonic() - began) < seconds:
-        proposed, *_ = propose(problem, History.empty(), count=4, rng_seed=2 + sampled)
+        proposed, *_ = propose(problem, History(), count=4, rng_seed=2 + sampled)
         sampled += len(proposed)
     return sampled / passed
 

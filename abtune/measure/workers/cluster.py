@@ -209,10 +209,7 @@ async def _local(workplace: Workplace) -> AsyncIterator[Cluster]:
     facts, cores, devices = workplace.facts, workplace.cores, len(workplace.facts.devices)
     # On this CPU measuring needs a core of its own, so not all slots can be busy at once.
     threads = cores if facts.shares_cores else cores + devices
-    with (
-        scratch_folder() as scratch,
-        dask.config.set({**DASK_CONFIG, "temporary-directory": scratch}),
-    ):
+    with scratch_folder() as scratch, dask.config.set({**DASK_CONFIG, "temporary-directory": scratch}):
         async with (
             LocalCluster(
                 n_workers=1,

@@ -68,17 +68,13 @@ class ProcessPool(WorkerPlugin):
         """Whether kernels run on a GPU or behind a tracker, where errors and memory may outlive a call."""
         return not self._facts.shares_cores
 
-    @contextlib.contextmanager
-    def searcher(self) -> Iterator[Slot]:
-        """Yield a slot that searches and builds, for as long as it is used."""
-        with _occupied(self._searchers) as slot:
-            yield slot
+    def searcher(self) -> contextlib.AbstractContextManager[Slot]:
+        """Return a context with a slot that searches and builds."""
+        return _occupied(self._searchers)
 
-    @contextlib.contextmanager
-    def device(self) -> Iterator[Slot]:
-        """Yield a slot that measures, for as long as it is used."""
-        with _occupied(self._devices) as slot:
-            yield slot
+    def device(self) -> contextlib.AbstractContextManager[Slot]:
+        """Return a context with a slot that measures."""
+        return _occupied(self._devices)
 
     def interrupt(self) -> None:
         """Kill all work; the calls in progress fail."""
@@ -96,6 +92,7 @@ class ProcessPool(WorkerPlugin):
 
 @contextlib.contextmanager
 def _occupied(slots: queue.SimpleQueue[Slot]) -> Iterator[Slot]:
+    """Yield a slot that nobody else uses meanwhile."""
     slot = slots.get()
     try:
         slot.resume()

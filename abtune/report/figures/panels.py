@@ -30,14 +30,17 @@ NOTE: Any = {"ha": "center", "va": "center", "color": GREY, "fontsize": SIZE}
 
 def title_lines(name: str) -> int:
     """Return how many lines the label of a shape takes above its panel."""
-    (lines,) = fit_labels([printable(name)], TITLE).lines
-    return len(lines)
+    return len(_lines(name))
 
 
-def panel_title(axis: Axes, name: str, text: str) -> None:
-    """Write the label of a shape above its panel, in as few lines as fit, and a line of text below it."""
+def panel_title(axis: Axes, name: str) -> None:
+    """Write the label of a shape above its panel, in as few lines as fit."""
+    axis.set_title("\n".join(map(plain, _lines(name))), fontsize=8)
+
+
+def _lines(name: str) -> Sequence[str]:
     (lines,) = fit_labels([printable(name)], TITLE).lines
-    axis.set_title("\n".join(map(plain, (*lines, *([text] if text else [])))), fontsize=8)
+    return lines
 
 
 def label_ticks(axis: Axis) -> None:

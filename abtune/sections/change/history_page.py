@@ -24,8 +24,6 @@ from abtune.report.page import (
 from abtune.sections.change.change import MeanChange, ShapeChange
 from abtune.sections.change.change_page import VERDICTS, change_counts, mean_words
 from abtune.sections.change.history import History, Moment
-
-# Marks of boosts, in the order of their footnotes.
 from abtune.text import boost_decimals, count, listed, percent_cell, plain_percent
 
 # What a boost may be marked for, in the order of the footnotes.

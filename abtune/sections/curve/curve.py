@@ -152,7 +152,8 @@ def _again(dataset: xr.Dataset, analysis: Analysis, used: Booleans) -> Aggregate
     part = dataset.isel(shape=np.flatnonzero(used))
     sides = extract_both(part, analysis.baseline, analysis.candidate)
     kinds = {row.shape: row.workload for row, chosen in zip(rows, used, strict=True) if chosen}
-    return overall(sides, kinds, dataclasses.replace(settings, weights=None)).overall.these_shapes
+    summary, _ = overall(sides, kinds, dataclasses.replace(settings, weights=None))
+    return summary.these_shapes
 
 
 def _caveats(

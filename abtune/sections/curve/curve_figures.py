@@ -78,7 +78,7 @@ def _draw_points(axis: Axes, name: str, points: Sequence[Point]) -> None:
     later = [end for end in (*settled, *low[-3:], *high[-3:]) if math.isfinite(end)]
     if later:
         axis.set_ylim(min(*later, 0) - 2, max(*later, 0) + 2)
-    panel_title(axis, name, "")
+    panel_title(axis, name)
     axis.set_xlabel("trials")
 
 
@@ -96,7 +96,7 @@ def draw_trials(analysis: Analysis, baseline: Floats, candidate: Floats) -> Figu
     for axis, row, sides, found in zip(
         axes, rows, speeds, zip(baseline, candidate, strict=True), strict=True
     ):
-        panel_title(axis, row.shape, "")
+        panel_title(axis, row.shape)
         axis.title.set_color(VERDICT_COLOURS[row.verdict])
         _draw_panel(axis, sides, any(_made(side).any() for side in found), first)
         axis.set_ylim(bottom, top)

@@ -29,7 +29,6 @@ from abtune.stats.testing.design import (
     power,
     seeds_needed,
     smallest_p,
-    smallest_paired_p,
 )
 from abtune.stats.two_sample import Floats
 from abtune.text import count
@@ -160,7 +159,7 @@ def _plan(sides: Sequence[SideNoise], goal: Goal, cost: RunCost | None = None) -
         spread = float(_of_differences(sides[0].spread, sides[1].spread, goal))
         sides, goal = [SideNoise(config=DIFFERENCES, spread=spread)], replace(goal, paired=True)
     noise = sides[0].spread, 0.0 if goal.paired else sides[1].spread
-    smallest = smallest_paired_p(MOST_SEEDS) if goal.paired else smallest_p(MOST_SEEDS, MOST_SEEDS)
+    smallest = smallest_p(MOST_SEEDS, MOST_SEEDS, paired=goal.paired)
     needed = seeds_needed(goal.boosts, *noise, goal.requirement)
     caveats = []
     if goal.requirement.level < smallest:

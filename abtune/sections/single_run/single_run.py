@@ -12,14 +12,7 @@ import xarray as xr
 from abtune.compare.results import Analysis, Comparison
 from abtune.errors import InputError
 from abtune.sections.single_run.borrowed_noise import Loan, Outside, OutsideNoise, borrow, outside_noise
-from abtune.stats.across_shapes import (
-    Estimate,
-    noise_bound,
-    sign,
-    signed_rank,
-    student,
-    without_rounding,
-)
+from abtune.stats.across_shapes import Estimate, noise_bound, sign, signed_rank, student, without_rounding
 from abtune.stats.estimates import from_log
 from abtune.stats.moderated import predictive_interval, tipping_point
 from abtune.stats.two_sample import Floats

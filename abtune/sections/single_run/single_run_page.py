@@ -158,9 +158,9 @@ def _about_lenders(outside: OutsideNoise) -> Iterator[Part]:
     )
     yield Prose(_LENDERS, remark=True)
     worst_first = sorted(outside.assumptions, key=lambda row: _ORDER.index(row.standing))
-    details = [f" ({row.detail})" if row.detail else "" for row in worst_first]
-    rows = zip(worst_first, details, strict=True)
-    yield Bullets(tuple(f"{row.standing.value}: {row.what}{detail}." for row, detail in rows))
+    yield Bullets(
+        tuple(f"{row.standing}: {row.what}{row.detail and f' ({row.detail})'}." for row in worst_first)
+    )
 
 
 def _shape_by_shape(shapes: Sequence[SingleRunPair], level: str) -> Iterator[Part]:

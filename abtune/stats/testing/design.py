@@ -119,22 +119,17 @@ class Requirement:
         return self.level if self.resolution is None else self.resolution
 
 
-def smallest_p(n_first: int, n_second: int) -> float:
-    """Return the smallest p-value of the permutation test; 1 if a side has fewer than two seeds."""
+def smallest_p(n_first: int, n_second: int, *, paired: bool = False) -> float:
+    """Return the smallest p-value of the permutation test, of pairs the sign-flip test; 1 below two seeds."""
     few = min(n_first, n_second)
     if few < 2:
         return 1.0
+    if paired:
+        return 2.0 ** (1 - few) if few <= MOST_COUNTED else 1 / (RESAMPLES + 1)
     if few > 30:  # sampled, and the number of splits takes long to count
         return 1 / (RESAMPLES + 1)
     share = (2 if n_first == n_second else 1) / math.comb(n_first + n_second, n_first)
     return share if is_exact(n_first, n_second) else max(share, 1 / (RESAMPLES + 1))
-
-
-def smallest_paired_p(pairs: int) -> float:
-    """Return the smallest p-value of the sign-flip test of pairs; 1 below two pairs."""
-    if pairs < 2:
-        return 1.0
-    return 2.0 ** (1 - pairs) if pairs <= MOST_COUNTED else 1 / (RESAMPLES + 1)
 
 
 def most_exact(*, paired: bool) -> int:
@@ -144,7 +139,7 @@ def most_exact(*, paired: bool) -> int:
 
 def attainable_level(n_first: int, n_second: int, alpha: float, *, paired: bool = False) -> float:
     """Return the largest level up to alpha at which the permutation test can reject; 0 for none."""
-    step = smallest_paired_p(n_first) if paired else smallest_p(n_first, n_second)
+    step = smallest_p(n_first, n_second, paired=paired)
     return math.floor(alpha / step * (1 + 1e-12)) * step
 
 
@@ -202,7 +197,7 @@ def seeds_needed(
 def fewest_seeds(*, alpha: float = 0.05, shapes: int = 1, paired: bool = False) -> int:
     """Return the smallest n for which n + n seeds, or n pairs, can pass a correction; 1,000,000 for none."""
     for n in range(2, 40):
-        if (smallest_paired_p(n) if paired else smallest_p(n, n)) <= alpha / shapes:
+        if smallest_p(n, n, paired=paired) <= alpha / shapes:
             return n
     return MOST_SEEDS
 

@@ -192,7 +192,7 @@ def runner() -> Any:
 def run_own(shape: Shape, target: str, budget: Budget, seed: int, config: Configuration) -> Found:
     """Carry out a run as a sweep does: a chain of iterations, each a function of the history."""
     landscape = Landscape(shape, target)
-    problem, history = Problem(shape=shape, config=config, target=target), History.empty()
+    problem, history = Problem(shape=shape, config=config, target=target), History()
     while len(history.trials) < budget.trials:
         count = min(budget.trials_per_iteration, budget.trials - len(history.trials))
         rng = rng_for(0, shape.label, config.name, seed, history.iterations, 0)

@@ -65,7 +65,7 @@ def test_a_failed_record_survives_its_file(store: Store, plan: Plan) -> None:
     assert repr(found) == repr(record)
 
 
-@pytest.mark.parametrize("history", [make_history(1e-3, NAN, 2e-3), History.empty()])
+@pytest.mark.parametrize("history", [make_history(1e-3, NAN, 2e-3), History()])
 def test_a_search_survives_its_file(store: Store, plan: Plan, history: History) -> None:
     """A search in progress is read back equal, with the bytes of its cost model."""
     with store.opened(plan, ABOUT):
@@ -91,7 +91,7 @@ def test_a_search_of_an_earlier_version_goes_on(store: Store, plan: Plan) -> Non
 def test_a_search_that_has_not_begun_is_empty(store: Store, plan: Plan) -> None:
     """Without a file a search has an empty history."""
     with store.opened(plan, ABOUT):
-        assert store.history(plan.runs[0]) == (History.empty(), "")
+        assert store.history(plan.runs[0]) == (History(), "")
 
 
 def test_rounds_survive_their_file(store: Store, plan: Plan) -> None:
@@ -115,7 +115,7 @@ def test_a_finished_run_ends_its_search(store: Store, plan: Plan) -> None:
     assert store.is_finished(run)
     assert store.history(run)[0].trials  # its partner may ask for them
     store.forget_search(run)
-    assert store.history(run) == (History.empty(), "")
+    assert store.history(run) == (History(), "")
 
 
 # Whole or not at all

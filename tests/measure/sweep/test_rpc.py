@@ -119,7 +119,7 @@ def test_kernels_do_not_fill_the_disk_of_the_server(tracker: str, uploads: Path)
     remote = f"{tracker}/board"
     problem = Problem(shape=Gemm(m=16, n=16, k=16), config=RANDOM, target=TARGET)
     with ForkServer(TVM_MODULE, ONE_THREAD) as server, closing(Slot(server, {REMOTE: remote})) as slot:
-        (candidate,), *_ = slot.call("propose", problem, History.empty(), 1, 1, timeout=100.0)
+        (candidate,), *_ = slot.call("propose", problem, History(), 1, 1, timeout=100.0)
         library = slot.call("build", problem, candidate.record, timeout=100.0)
         kernel = Kernel(shape=problem.shape, target=TARGET, library=library)
         assert slot.call("time_kernel", kernel, Timing(repeats=1, repeat_ms=1, cache="warm"), timeout=100.0)

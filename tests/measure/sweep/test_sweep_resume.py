@@ -491,7 +491,7 @@ def test_what_was_proposed_is_tried_first(store: Store, log: Path) -> None:
         replace(candidate, text=json.dumps([candidate.record[0], {"faults": {}, "place": place}]))
         for place, candidate in enumerate(proposed)
     )
-    history = History.empty().proposed(faultless, cost_model=b"", seconds=2.5)
+    history = History().proposed(faultless, cost_model=b"", seconds=2.5)
     with store.opened(plan, {"created": ""}):
         store.save_history(run, history, "2026-01-01T00:00:00.000")
     run_sweep(plan, store)

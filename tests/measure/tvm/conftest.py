@@ -48,7 +48,7 @@ def cpu(room: Any) -> str:
 @pytest.fixture(scope="module")
 def first(room: Any, cpu: str) -> tuple[tuple[Candidate, ...], bytes]:
     """Propose a first batch for the matrix product."""
-    candidates, model, _ = room.propose.propose(problem(GEMM, QUICK, cpu), History.empty(), 6, 11)
+    candidates, model, _ = room.propose.propose(problem(GEMM, QUICK, cpu), History(), 6, 11)
     return candidates, model
 
 
@@ -66,4 +66,4 @@ def second_history(first: tuple[tuple[Candidate, ...], bytes]) -> History:
         )
         for index, (candidate, status) in enumerate(zip(candidates, statuses, strict=True))
     )
-    return History.empty().proposed((), cost_model=model, seconds=0.0).tried(trials, seconds=1.0)
+    return History().proposed((), cost_model=model, seconds=0.0).tried(trials, seconds=1.0)

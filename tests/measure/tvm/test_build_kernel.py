@@ -31,7 +31,7 @@ def proposals(room: Any) -> dict[str, tuple[Candidate, ...]]:
     """Sample candidates for a GPU under both configurations."""
     return {
         config.name: room.propose.propose(
-            problem(LARGE, replace(config, strategy="replay-trace"), CUDA), History.empty(), 8, 3
+            problem(LARGE, replace(config, strategy="replay-trace"), CUDA), History(), 8, 3
         )[0]
         for config in (MAINLINE, ASYNC)
     }

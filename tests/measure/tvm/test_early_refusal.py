@@ -89,7 +89,7 @@ def test_the_candidates_are_those_of_stock(
 ) -> None:
     """Two iterations propose the same records and modules with either postprocessors."""
     tuned = problem(shape, config, CUDA)
-    history = History.empty()
+    history = History()
     for iteration in range(2):
         monkeypatch.setenv("ABTUNE_STOCK_SEARCH", "0")
         early, model, repeated = room.propose.propose(tuned, history, 8, 5 + iteration)
@@ -106,10 +106,10 @@ def test_a_candidate_that_was_let_pass_repeats_the_iteration(
     """Where VerifyGPUCode refuses a pick, the iteration is searched as stock, and that is told."""
     tuned = problem(TILE, quick(ASYNC), SMALL_GPU)
     monkeypatch.setattr(refusal, "is_refused", lambda module, threads, memory: False)
-    candidates, model, repeated = room.propose.propose(tuned, History.empty(), 8, 5)
+    candidates, model, repeated = room.propose.propose(tuned, History(), 8, 5)
     assert repeated
     monkeypatch.setenv("ABTUNE_STOCK_SEARCH", "1")
-    assert (candidates, model, False) == room.propose.propose(tuned, History.empty(), 8, 5)
+    assert (candidates, model, False) == room.propose.propose(tuned, History(), 8, 5)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_other_searches_are_stock(
     monkeypatch.setenv("ABTUNE_STOCK_SEARCH", stock)
     monkeypatch.setattr(refusal, "is_refused", lambda *about: asked.append(about) or False)
     tuned = problem(shape, replace(ASYNC, strategy="replay-trace"), CUDA)
-    candidates, _, repeated = room.propose.propose(tuned, History.empty(), 2, 1)
+    candidates, _, repeated = room.propose.propose(tuned, History(), 2, 1)
     assert candidates
     assert not asked
     assert not repeated

@@ -65,7 +65,7 @@ def test_a_long_history_leaves_as_many_candidates(room: Any, cpu: str, second_hi
 def test_the_same_seed_proposes_the_same(room: Any, cpu: str) -> None:
     """Without a history a search follows from its seed: the same number, the same candidates."""
     one, same, other = (
-        room.propose.propose(problem(GEMM, RANDOM, cpu), History.empty(), 4, seed)[0] for seed in (3, 3, 4)
+        room.propose.propose(problem(GEMM, RANDOM, cpu), History(), 4, seed)[0] for seed in (3, 3, 4)
     )
     assert one == same
     assert one != other
@@ -78,7 +78,7 @@ def test_a_forked_process_searches_with_several_threads(target: str, cpu: str) -
     tiny = {"population_size": 32, "genetic_num_iters": 1, "init_min_unmeasured": 8}
     searched = problem(LARGE, replace(config, strategy_options=tiny), spec)
     with ForkServer(TVM_MODULE, ONE_THREAD) as fork_server, closing(ChildProcess(fork_server, {})) as child:
-        history = History.empty()
+        history = History()
         for seed in (1, 2):
             found, model, _ = child.call("propose", searched, history, 8, seed, 4, timeout=300.0)
             history = all_timed(history, found, model)
@@ -124,7 +124,7 @@ def test_enough_new_candidates_are_picked(
         )
         for name in old
     )
-    history = History.empty().proposed((), cost_model=b"", seconds=0.0).tried(trials, seconds=0.0)
+    history = History().proposed((), cost_model=b"", seconds=0.0).tried(trials, seconds=0.0)
     proposed = [
         types.SimpleNamespace(sch=types.SimpleNamespace(mod=name))
         for name in ((old + new) if old_first else (new + old))

@@ -51,8 +51,8 @@ def test_threads_reach_the_search(room: Any, cpu: str, monkeypatch: pytest.Monke
         return contexts[-1]
 
     monkeypatch.setattr(room.propose, "search_context", note)
-    room.propose.propose(problem(GEMM, RANDOM, cpu), History.empty(), 2, 1)
-    room.propose.propose(problem(GEMM, RANDOM, cpu), History.empty(), 2, 1, 3)
+    room.propose.propose(problem(GEMM, RANDOM, cpu), History(), 2, 1)
+    room.propose.propose(problem(GEMM, RANDOM, cpu), History(), 2, 1, 3)
     assert [context.num_threads for context in contexts] == [1, 3]
 
 
@@ -73,12 +73,10 @@ def test_a_configuration_can_bring_its_space(
     loaded: list[bool] = []
     monkeypatch.setattr(room.search_context, "load_tensor_intrinsics", lambda: loaded.append(True))
     own = replace(RANDOM, name="own", space=SPACE)
-    (candidate, *_), *_ = room.propose.propose(problem(GEMM, own, cpu), History.empty(), 2, 1)
+    (candidate, *_), *_ = room.propose.propose(problem(GEMM, own, cpu), History(), 2, 1)
     assert loaded == [True]
     with pytest.raises(InputError, match="has no attribute 'absent'"):
-        room.propose.propose(
-            problem(GEMM, replace(own, space="design_space:absent"), cpu), History.empty(), 2, 1
-        )
+        room.propose.propose(problem(GEMM, replace(own, space="design_space:absent"), cpu), History(), 2, 1)
     assert loaded == [True]  # they take long, so a mistake comes first
     assert "SampleComputeLocation" not in trace(candidate)
     library = room.build_kernel.build(problem(GEMM, own, cpu), candidate.record)
@@ -94,7 +92,7 @@ def test_one_level_tiles_once(room: Any, cpu: str, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(room.search_context, "load_tensor_intrinsics", lambda: loaded.append(True))
 
     def splits(config: Configuration) -> set[int]:
-        candidates, *_ = room.propose.propose(problem(GEMM, config, cpu), History.empty(), 8, 1)
+        candidates, *_ = room.propose.propose(problem(GEMM, config, cpu), History(), 8, 1)
         for candidate in candidates:  # a stranger's dataset may hold such traces, so they are checked
             room.build_kernel.require_own_trace(problem(GEMM, config, cpu), read_trace(candidate.record[0]))
         steps = [step for one in candidates for step in read_trace(one.record[0]).instructions]
@@ -111,4 +109,4 @@ def test_a_configuration_without_a_space_is_refused(room: Any, cpu: str) -> None
     with pytest.raises(
         TargetError, match=r"configuration 'random' leaves no design space for M=16_N=32_K=64"
     ):
-        room.propose.propose(problem(GEMM, empty, cpu), History.empty(), 2, 1)
+        room.propose.propose(problem(GEMM, empty, cpu), History(), 2, 1)

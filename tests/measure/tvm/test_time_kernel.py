@@ -26,7 +26,7 @@ pytestmark = pytest.mark.filterwarnings("default")  # what TVM and XGBoost warn 
 @pytest.mark.parametrize("shape", [GEMM, CONV], ids=lambda shape: shape.label)
 def test_kernels_compute_what_they_should(room: Any, cpu: str, shape: Any) -> None:
     """A built candidate gives one time per repeat and the right output."""
-    (candidate, *_), *_ = room.propose.propose(problem(shape, RANDOM, cpu), History.empty(), 2, 1)
+    (candidate, *_), *_ = room.propose.propose(problem(shape, RANDOM, cpu), History(), 2, 1)
     library = room.build_kernel.build(problem(shape, RANDOM, cpu), candidate.record)
     times = room.time_kernel.time_candidate(
         kernel(shape, cpu, library), Timing(repeats=3, repeat_ms=1, cache="warm")
@@ -56,7 +56,7 @@ def test_kernels_compute_what_they_should(room: Any, cpu: str, shape: Any) -> No
 def test_a_cold_cache_is_slower(room: Any, cpu: str) -> None:
     """A kernel that reads a megabyte again and again takes longer if it has to fetch it each time."""
     shape = Gemm(m=1, n=512, k=512)
-    (candidate, *_), *_ = room.propose.propose(problem(shape, RANDOM, cpu), History.empty(), 1, 1)
+    (candidate, *_), *_ = room.propose.propose(problem(shape, RANDOM, cpu), History(), 1, 1)
     library = room.build_kernel.build(problem(shape, RANDOM, cpu), candidate.record)
     warm = min(
         room.time_kernel.time_kernel(
