@@ -42,6 +42,8 @@ def test_flags_lists_and_options_of_sections_are_set(run: Run) -> None:
     assert "verdict" not in outcome.out
     Path("abtune.toml").write_text("[analyze]\nnoise = true\n", encoding="utf-8")
     assert "noise" in settings_of(run)
+    Path("abtune.toml").write_text("[analyze]\nfail-on = []\n", encoding="utf-8")  # a list may be empty
+    assert run("analyze", "h200-pilot").code == 0
 
 
 def test_abtune_toml_comes_before_pyproject(run: Run) -> None:

@@ -111,7 +111,7 @@ def _value(place: str, option: click.Option, value: Any) -> Any:
     if isinstance(value, list) and not option.multiple:
         raise InputError(f"{place} is one value, not a list")
     texts = [str(one) for one in values]
-    if _imports(place, texts[0]):
+    if any(_imports(place, text) for text in texts):
         raise InputError(f"{place} would import a module, so it has to be typed; take it out of the file")
     return texts if option.multiple else texts[0]
 
