@@ -125,7 +125,7 @@ def analyze(
         tolerance=tolerance,
         rng_seed=rng_seed,
         estimand=estimand,
-        method=method or "",
+        method="" if method is None else method,
         test="" if test is None else test,
         correction=correction,
         rank_test=rank_test,

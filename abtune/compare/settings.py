@@ -76,7 +76,7 @@ class Settings:
                 "the Mann-Whitney test compares single searches, not the best of several; leave it out"
             )
         methods = list(methods_for(self.estimand, paired=self.paired))
-        if self.method and self.method not in methods:
+        if self.method != "" and self.method not in methods:
             raise InputError(
                 f"no interval {_shown(self.method)} of the {self._quantity}; choose {', '.join(methods)}"
             )
