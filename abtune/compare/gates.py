@@ -241,7 +241,7 @@ def _no_difference(row: Evidence, settings: Settings) -> str:
 
 
 def _short_of(p: float, name: str, settings: Settings) -> str:
-    """Return a p that is too large, with the level where candidates or looks share that of the intervals."""
+    """Return a p that is too large, and the level that it misses if that is not the report's own."""
     shared = settings.alpha < alpha_of(settings.level)
     return f"{name} {p_value(p)}{f', at a level of {plain_percent(settings.alpha)}' if shared else ''}"
 

@@ -157,7 +157,7 @@ def csv_rows(text: str) -> Iterator[tuple[int, list[str]]]:
     begun = False
     unnamed = False  # whether the first column has no name
     width = 0  # columns up to the last heading
-    number: int | None = None  # what it said of the last row
+    number: int | None = None  # what the column without a name said of the last row
     try:
         for cells in reader:
             row = [cell.strip() for cell in cells]
