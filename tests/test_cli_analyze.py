@@ -574,6 +574,7 @@ def test_the_help_groups_every_option_once(run: Run) -> None:
     assert {"--format", "--sort"} <= set(listed[1])
     assert {"--explain", "--noise-from", "--section"} <= set(listed[2])
     assert {"--method", "--correction"} <= set(listed[3])
+    assert text.count("[DATASET]") == 1  # the usage names it; it is no option
 
 
 def test_a_subset_says_so_in_its_sentence(run: Run) -> None:

@@ -67,7 +67,7 @@ class SectionCommand(click.Command):
         sections = {param.name for param in _section_params()}
         for param in self.get_params(ctx):
             record, name = param.get_help_record(ctx), str(param.name)
-            if record:
+            if record and isinstance(param, click.Option):  # from click 8.5 on, arguments have a record too
                 groups[_SECTIONS if name in sections else _GROUPS.get(name, _METHODS)].append(record)
         for heading, records in groups.items():
             with formatter.section(heading):
