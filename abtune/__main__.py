@@ -1,6 +1,7 @@
 """``abtune``, and ``python -m abtune``."""
 
 import faulthandler
+import os
 import signal
 import sys
 import time
@@ -15,6 +16,8 @@ ENDING = [number for name in ("SIGINT", "SIGTERM", "SIGHUP") if (number := getat
 
 def run() -> int:
     """Run the command line, and return its exit code; an interruption while loading ends as any other."""
+    # Products of matrices are small here: a second thread of OpenBLAS waits longer than it computes.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     deaf_until = 0.0
 
     def interrupt(*_: object) -> None:
