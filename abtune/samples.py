@@ -116,6 +116,11 @@ def two_sample(baseline: Samples, candidate: Samples) -> TwoSample:
     return make(baseline.value, candidate.value, floor)
 
 
+def change_of(before: Samples, after: Samples) -> Samples:
+    """Return the change of each run's value between two measurements of the same winners."""
+    return replace(before, value=after.value - before.value, floor=before.floor + after.floor)
+
+
 def keep_best(sides: tuple[Samples, Samples], estimand: Estimand) -> tuple[Samples, Samples]:
     """Return both sides with the pseudo-values of the best of k in place of the seeds' values."""
     if estimand.searches == 1:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import statistics
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -20,6 +21,8 @@ import abtune
 from abtune.configurations import CONFIGURATIONS
 from abtune.measure.tvm.early_refusal import is_refused
 from abtune.measure.tvm.load_tvm import tensor_program, tvm
+from abtune.sections.change.change import ChangeVerdict
+from abtune.sections.change.change_page import change_counts
 from abtune.sections.same_schedule.same_schedule import SameSchedule, ShapeEffect, describe_same_schedule
 from abtune.sections.same_schedule.same_schedule_page import summarise
 from abtune.shapes import parse_shape
@@ -27,6 +30,7 @@ from abtune.traces import carry_over, read_trace, write_trace
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 STUDIES = ("h200-tvm14009", "h200-deep")
+LATER = "h100-tvm14009-winners"
 # KiB of shared memory for a thread block: what CUDA gives unasked, what an RTX 3080 has, what an H200 has.
 LIMITS = (48, 99, 227)
 
@@ -113,6 +117,53 @@ def larger_memory() -> Iterator[str]:
     )
 
 
+def other_card(main: SameSchedule, sweep: xr.Dataset) -> Iterator[str]:
+    """Say which effects of the same kernels changed from an H200 to an H100."""
+    later = abtune.open_dataset(LATER)
+    there = describe_same_schedule(later, abtune.analyze(later))
+    boost = abtune.compare_datasets(sweep, later)
+    apart = abtune.compare_datasets(sweep.drop_vars("winner"), later.drop_vars("winner"))
+    latencies = [
+        abtune.compare_datasets(sweep, later, config=name) for name in (main.baseline, main.candidate)
+    ]
+    wider = statistics.median(
+        (alone.high - alone.low) / (row.high - row.low)
+        for row, alone in zip(boost.shapes, apart.shapes, strict=True)
+    )
+    names = ("latency of mainline", "latency of async", "boost of async")
+    yield from (
+        "## On another card",
+        "",
+        "The winners and their transfers were built and timed again on an NVIDIA H100, the same chip with",
+        "slower memory. Each kernel is compared with itself:",
+        f"`abtune compare {STUDIES[0]} {LATER}`.",
+        "",
+        "| from H200 to H100 | mean change | 95 % interval | shapes |",
+        "| --- | ---: | ---: | --- |",
+    )
+    for name, change in zip(names, [*latencies, boost], strict=True):
+        mean = change.overall
+        yield (
+            f"| {name} | {percent(mean.change)} | {percent(mean.low)} to {percent(mean.high)} "
+            f"| {', '.join(change_counts(change))} |"
+        )
+    unsettled = [row.shape for row in boost.shapes if row.verdict is ChangeVerdict.NOT_SETTLED]
+    times = [1e6 * row.a for row in latencies[1].shapes if row.shape in unsettled]
+    settled = sum(row.verdict is not ChangeVerdict.NOT_SETTLED for row in apart.shapes)
+    total, unchanged = len(boost.shapes), sum(row.verdict is ChangeVerdict.UNCHANGED for row in boost.shapes)
+    yield from (
+        "",
+        f"- The boosts carry over: {unchanged} of {total} are unchanged within 5 %. If the searches",
+        f"  are compared instead, {settled} are settled; intervals are {wider:.0f} times as wide (median).",
+        f"- {len(unsettled)} shapes are not settled: they take {min(times):.0f} to {max(times):.0f} us, and",
+        "  timings of such short kernels vary more.",
+        "- The code does the same on both cards: on mainline's schedules the mean effect is",
+        f"  {percent(there.of_baseline.effect)} ({percent(main.of_baseline.effect)} on H200), on async's "
+        f"{percent(there.of_candidate.effect)} ({percent(main.of_candidate.effect)}).",
+        "",
+    )
+
+
 def winners(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
     """Yield the shape and the tuning record of each winner of mainline."""
     found = dataset["winner"].sel(config="mainline").transpose("shape", "seed")
@@ -177,6 +228,7 @@ def report() -> str:
         "",
         *regressions(main, claims),
         "",
+        *other_card(main, studies[0]),
         "## What shared memory forbids",
         "",
         "A pipeline keeps several versions of each tile. TVM's copies use static shared memory, of which",

@@ -11,6 +11,7 @@ from running import Run
 from sweeping import run_sweep
 
 import abtune
+from abtune.dataset.provenance import hardware
 from abtune.measure.plan.workplace import TargetFacts
 from abtune.measure.store.store import Store
 
@@ -46,7 +47,11 @@ def test_winners_are_timed_again(run: Run, swept: Path) -> None:
     assert after["latency"].notnull().all()
     assert after["winner"].equals(before["winner"])
     assert after.attrs["device"] == "another device"
-    assert after.attrs["measured_again"]
+    assert after.attrs["searched_on"] == hardware(before)
+    day, earlier = (after.attrs[name][:10] for name in ("measured_again", "created"))
+    report = run("analyze", "later.nc", "--brief").out.replace("\n", " ")
+    assert f"TVM 0.27, {day}, winners of {earlier}" in report
+    assert abtune.compare_datasets(before, after).same_winners
 
 
 def test_rounds_are_those_of_the_sweep(run: Run, swept: Path) -> None:

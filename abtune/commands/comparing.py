@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     epilog="""\b
 Examples:
   abtune compare h200-tvm14009 h200-deep   the same shapes, with longer searches
+  abtune compare h200-tvm14009 h100-tvm14009-winners   the same kernels, on another card
   abtune compare may.nc june.nc --config mainline   latencies of one configuration
 """
 )
@@ -36,7 +37,8 @@ def compare(first: str, second: str, *, destination: Destination, **how: Any) ->
 
     A and B are netCDF files or names of bundled datasets, made with two versions of TVM, two devices, or on
     two days. Each common shape gets the ratio of its two boosts with an interval. Datasets with a single
-    configuration are compared by its latencies.
+    configuration are compared by its latencies. If B has the winners of A, timed again by abtune measure,
+    each winner is compared with itself, so that the noise of the searches cancels.
     """
     from dataclasses import replace
 

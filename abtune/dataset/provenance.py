@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
 import xarray as xr
 
 T = TypeVar("T")
+# Attributes of a dataset whose winners were timed again: when, and the device of the searches.
+MEASURED, SEARCHED_ON = "measured_again", "searched_on"
 
 
 def settings(dataset: xr.Dataset) -> Mapping[str, Any]:
@@ -72,10 +74,23 @@ def tuner(dataset: xr.Dataset) -> str:
 
 
 def summary(dataset: xr.Dataset) -> str:
-    """Return where the numbers come from, in one line: device, version of TVM, day, trials."""
+    """Return where the numbers come from, in one line: device, version of TVM, day, searches."""
     budget = f"{trials(dataset):,} trials a run" if trials(dataset) else ""
-    parts = (hardware(dataset), tuner(dataset), str(dataset.attrs.get("created") or "")[:10], budget)
+    parts = (hardware(dataset), tuner(dataset), measured(dataset)[:10], *_searches(dataset), budget)
     return ", ".join(part for part in parts if part)
+
+
+def measured(dataset: xr.Dataset) -> str:
+    """Return when the winners were timed, ISO 8601; empty if unknown."""
+    return str(dataset.attrs.get(MEASURED) or dataset.attrs.get("created") or "")
+
+
+def _searches(dataset: xr.Dataset) -> Iterator[str]:
+    """Yield when and where the winners were found, if they were timed again."""
+    if MEASURED in dataset.attrs:
+        device, day = (str(dataset.attrs.get(name) or "") for name in (SEARCHED_ON, "created"))
+        where = f" on {device}" if device and device != hardware(dataset) else ""
+        yield f"winners of {day[:10] or 'another day'}{where}"
 
 
 def timings_a_run(dataset: xr.Dataset) -> int:

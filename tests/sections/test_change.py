@@ -6,6 +6,7 @@ import json
 import math
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 import xarray as xr
 from compare_builders import make_sweep
@@ -182,6 +183,105 @@ def test_shared_runs_are_told() -> None:
     mixed = second.copy(deep=True)
     mixed["latency"][0, 1, 3] = first["latency"][0, 1, 5]
     assert caveats(first, mixed)[0].startswith("1 run of B has the timings or the winner of a run of A.")
+
+
+def again(sweep: xr.Dataset, change: npt.ArrayLike, *, noise: float, seed: int = 9) -> tuple[xr.Dataset, ...]:
+    """Return a sweep with a winner for each run, and the same winners timed again.
+
+    Each configuration's log latencies change by a row of ``change`` per shape, and each winner's by noise.
+    """
+    rng = np.random.default_rng(seed)
+    names = np.array([f"trace {index}" for index in range(sweep["run_status"].size)], dtype=object)
+    first = sweep.assign(winner=(("shape", "config", "seed"), names.reshape(sweep["run_status"].shape)))
+    shifts = np.asarray(change)[:, :, None] + rng.normal(0, noise, first["run_status"].shape)
+    return first, first.assign(latency=first["latency"] * np.exp(shifts)[..., None, None])
+
+
+def test_the_same_winners_are_compared_with_themselves() -> None:
+    """The change stays, the noise of the searches cancels; the interval is of two samples of changes."""
+    first, second = again(make_sweep([0.1], n=6, m=8, noise=0.2), [[0.01, -0.03]], noise=0.004)
+    found = abtune.compare_datasets(first, second)
+    apart = abtune.compare_datasets(first.drop_vars("winner"), second.drop_vars("winner"))
+    assert (found.same_winners, apart.same_winners) == (True, False)
+    (row,), (wide,) = found.shapes, apart.shapes
+    assert (row.a, row.b, row.change) == (wide.a, pytest.approx(wide.b), pytest.approx(wide.change))
+    assert row.high - row.low < (wide.high - wide.low) / 20
+    assert not caveats(first, second)
+    changes = np.log(second["latency"].values / first["latency"].values)[0, :, :, 0, 0]
+    one, two = (side[~np.isnan(side)] for side in changes)
+    welch = stats.ttest_ind(one, two, equal_var=False)
+    assert math.log1p(row.change) == pytest.approx(one.mean() - two.mean())
+    assert welch.pvalue <= row.p <= 1e-6
+    interval = welch.confidence_interval()  # with more degrees of freedom
+    assert math.log1p(row.low) <= interval.low
+    assert math.log1p(row.high) >= interval.high
+    assert found.overall.change == pytest.approx(row.change)
+
+
+def test_latencies_of_the_same_winners_are_pairs() -> None:
+    """The interval of a latency is that of the paired t-test."""
+    first, second = again(make_sweep([0.1], noise=0.2), [[0.01, -0.03]], noise=0.01)
+    (row,) = abtune.compare_datasets(first, second, config="async").shapes
+    logs = [np.log(dataset["latency"].values[0, 1, :, 0, 0]) for dataset in (second, first)]
+    oracle = stats.ttest_rel(*logs)
+    assert row.p == pytest.approx(oracle.pvalue)
+    assert (math.log1p(row.low), math.log1p(row.high)) == pytest.approx(tuple(oracle.confidence_interval()))
+    assert row.verdict is ChangeVerdict.CHANGED
+
+
+def test_pairs_of_a_shared_design_stay_pairs() -> None:
+    """Of a shared design, the change of a pair is one value: its interval is that of one sample."""
+    shared = make_sweep([0.1], noise=0.2).assign_attrs(design="shared")
+    first, second = again(shared, [[0.01, -0.03]], noise=0.01)
+    (row,) = abtune.compare_datasets(first, second).shapes
+    changes = np.log(second["latency"].values / first["latency"].values)[0, :, :, 0, 0]
+    oracle = stats.ttest_1samp(changes[0] - changes[1], 0)
+    assert row.p == pytest.approx(oracle.pvalue)
+    assert (math.log1p(row.low), math.log1p(row.high)) == pytest.approx(tuple(oracle.confidence_interval()))
+
+
+def test_intervals_of_the_same_winners_cover() -> None:
+    """Of 1,000 shapes without a change of boost the interval covers about 95 %; none is called changed."""
+    sweep = make_sweep(np.full(1000, 0.2), n=5, m=8, noise=0.2)
+    first, second = again(sweep, np.full((1000, 2), 0.05), noise=0.01)
+    found = abtune.compare_datasets(first, second)
+    covered = sum(row.low <= 0 <= row.high for row in found.shapes)
+    assert 936 <= covered <= 985
+    assert not any(row.verdict is ChangeVerdict.CHANGED for row in found.shapes)
+    assert found.overall.low <= 0 <= found.overall.high
+
+
+def test_only_winners_that_both_time_are_compared() -> None:
+    """A measurement that lost some winners is compared by the others, in both datasets."""
+    first, second = again(make_sweep([0.1], n=8, noise=0.2), [[0.0, 0.0]], noise=0.01)
+    second["latency"][0, 1, :3] = np.nan
+    found = abtune.compare_datasets(first, second)
+    assert found.shapes[0].seeds == (8, 5, 8, 5)
+    kept = first["latency"].values[0, :, :, 0, 0]
+    medians = [math.exp(np.log(side).mean()) for side in (kept[0], kept[1, 3:])]
+    assert found.shapes[0].a == pytest.approx(medians[0] / medians[1] - 1)
+
+
+def test_some_other_winners_make_the_samples_independent() -> None:
+    """One winner that differs, other seeds or a timing that is taken over: the searches are compared."""
+    first, second = again(make_sweep([0.1], noise=0.2), [[0.0, 0.0]], noise=0.01)
+    other, copied = second.copy(deep=True), second.copy(deep=True)
+    other["winner"][0, 1, 3] = "another trace"
+    copied["latency"][0, 1, 3] = first["latency"][0, 1, 3]
+    for changed in (other, copied, second.assign_coords(seed=second["seed"] + 1)):
+        found = abtune.compare_datasets(first, changed)
+        assert not found.same_winners
+        assert "have the timings or the winner of a run of A" in found.caveats[0]
+
+
+def test_the_winners_of_h200_are_as_good_on_h100() -> None:
+    """Of 580 kernels on another card most boosts are unchanged; the searches alone cannot tell."""
+    sweep, later = (abtune.open_dataset(name) for name in ("h200-tvm14009", "h100-tvm14009-winners"))
+    found = abtune.compare_datasets(sweep, later)
+    apart = abtune.compare_datasets(sweep.drop_vars("winner"), later.drop_vars("winner"))
+    for change, unchanged in ((found, 24), (apart, 0)):
+        assert sum(row.verdict is ChangeVerdict.UNCHANGED for row in change.shapes) == unchanged
+        assert sum(row.verdict is ChangeVerdict.CHANGED for row in change.shapes) == 0
 
 
 def test_shapes_without_seeds_have_no_interval() -> None:

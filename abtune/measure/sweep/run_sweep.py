@@ -19,6 +19,7 @@ from typing import Any
 import xarray as xr
 
 from abtune.configurations import Configuration
+from abtune.dataset.provenance import MEASURED, SEARCHED_ON, hardware
 from abtune.errors import StoreError
 from abtune.files import uninterrupted
 from abtune.measure.plan.plan import Plan
@@ -128,10 +129,8 @@ def heeding_signals(loop: asyncio.AbstractEventLoop, task: asyncio.Task[Any] | N
                 signal.signal(number, handler)
 
 
-# The moment of re-measuring, by which the dataset of a re-measurement is known.
-MEASURED = "measured_again"
-# Attributes that the store writes anew.
-_REWRITTEN = {"settings", "configurations"}
+# Attributes that the store writes anew, or that are about timings which are not kept.
+_REWRITTEN = {"settings", "configurations", "transfers_measured"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,7 +156,9 @@ class Remeasurement:
             name: value.tolist() if hasattr(value, "tolist") else value for name, value in stored.items()
         }
         title = re.sub(r", \d+ shapes?$", "", str(attrs.get("title", "")))
-        return {**attrs, "title": title, "device": facts.devices[0], MEASURED: moment}
+        searched_on = attrs.get(SEARCHED_ON) or hardware(self.dataset)
+        now = {"device": facts.devices[0], MEASURED: moment, SEARCHED_ON: searched_on}
+        return {**attrs, "title": title, **now}
 
 
 def remeasure(

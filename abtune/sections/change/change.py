@@ -1,12 +1,12 @@
 """Whether the boost changed between two datasets: two versions of TVM, two devices, two days.
 
-The seeds of the two datasets count as independent samples, also where they have the same numbers.
+The seeds of the two datasets count as independent samples, also where they have the same numbers. If both
+time the same winners, each winner is compared with itself, and the noise of the searches cancels.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -21,7 +21,8 @@ from abtune.dataset.check import validate
 from abtune.dataset.provenance import configurations_of
 from abtune.dataset.schema import design_of, labels_of
 from abtune.errors import InputError, unknown_name
-from abtune.samples import AT_TRIALS, Samples, extract, extract_both, two_sample
+from abtune.samples import AT_TRIALS, Samples, change_of, extract, extract_both, two_sample
+from abtune.sections.change.same_runs import SharedRuns, keep, shared_runs
 from abtune.stats.estimates import (
     StandardError,
     conservative_freedom,
@@ -32,7 +33,7 @@ from abtune.stats.estimates import (
 )
 from abtune.stats.testing.significance import difference_p, equivalence_p, split_share
 from abtune.stats.testing.step_procedures import holm
-from abtune.stats.two_sample import Booleans, Floats
+from abtune.stats.two_sample import Booleans, Floats, TwoSample
 from abtune.stats.variance import (
     ClusteredVariance,
     both_variances,
@@ -109,6 +110,8 @@ class Change:
         The shapes that both datasets have, in the order of A.
     overall : MeanChange
         All of them together.
+    same_winners : bool
+        Whether both datasets time the same winners, so that each winner is compared with itself.
     designs : tuple of str
         Of A and B: ``independent``, or ``shared`` where the runs of a seed are pairs.
     boosts : tuple of MeanChange
@@ -129,12 +132,22 @@ class Change:
     tolerance: float
     shapes: tuple[ShapeChange, ...]
     overall: MeanChange
+    same_winners: bool
     designs: tuple[str, str]
     boosts: tuple[MeanChange, ...]
     only_a: tuple[str, ...]
     only_b: tuple[str, ...]
     mismatches: tuple[Mismatch, ...]
     caveats: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _LogChange:
+    """The log changes of all shapes, and what their tests need."""
+
+    estimate: StandardError
+    one_split: Floats  # share of one split of the seeds, shape (shapes,)
+    variances: Sequence[ClusteredVariance]  # two, whose sum is the variance of the mean change
 
 
 def compare_datasets(
@@ -183,6 +196,9 @@ def compare_datasets(
     shared design has one sample, the differences of its pairs.
     Its degrees of freedom are those of Welch and Satterthwaite (1946, DOI 10.2307/3002019), reduced as
     :func:`abtune.analyze` reduces them: within each dataset, and again between the two.
+
+    If both datasets time the same winners, as after ``abtune measure``, a sample has the changes of the log
+    latencies of one configuration's winners. The change is the difference of two such means.
     """
     for dataset in (a, b):
         validate(dataset)
@@ -192,8 +208,10 @@ def compare_datasets(
     common = [label for label in labels[0] if label in set(labels[1])]
     if not common:
         raise InputError("the datasets have no shape in common, so there is nothing to compare")
-    parts = a.sel(shape=common), b.sel(shape=common)
-    shared = list(_check_apart(parts, configs))
+    parts = [dataset.sel(shape=common) for dataset in (a, b)]
+    shared = shared_runs(parts, configs)
+    if shared.timed_again is not None:
+        parts = [keep(part, names, shared.timed_again) for part, names in zip(parts, configs, strict=True)]
     sides = [_sides(part, names) for part, names in zip(parts, configs, strict=True)]
     usable = np.min([side.n for pair in sides for side in pair], axis=0) >= 2
     if not usable.any():
@@ -201,8 +219,8 @@ def compare_datasets(
             "no common shape has two seeds of each configuration in both datasets; a change cannot be told "
             "from search noise without repeated seeds"
         )
-    rows, log_change = _shape_changes(sides, common, settings)
     weight = usable / np.count_nonzero(usable)
+    found = _of_winners(sides, weight) if shared.timed_again is not None else _of_searches(sides, weight)
     known = [dict(_conditions(*pair)) for pair in zip((a, b), configs, strict=True)]
     return Change(
         quantity="boost" if len(configs[0]) == 2 else "latency",
@@ -210,8 +228,9 @@ def compare_datasets(
         configs_b=configs[1],
         level=level,
         tolerance=tolerance,
-        shapes=rows,
-        overall=_mean(log_change, [_variance(pair, weight) for pair in sides], usable, level),
+        shapes=tuple(_shape_changes(found, sides, common, settings)),
+        overall=_mean(found.estimate.difference, found.variances, usable, level),
+        same_winners=shared.timed_again is not None,
         designs=(design_of(a.attrs), design_of(b.attrs)),
         boosts=tuple(
             _mean(standard_error(pair).difference, both_variances(pair, weight), usable, level)
@@ -220,7 +239,7 @@ def compare_datasets(
         only_a=tuple(label for label in labels[0] if label not in common),
         only_b=tuple(label for label in labels[1] if label not in common),
         mismatches=tuple(_mismatches(*known)),
-        caveats=(*shared, *_lost(sides, usable)),
+        caveats=(*_about_shared(shared), *_lost(sides, usable)),
     )
 
 
@@ -252,44 +271,14 @@ def _chosen(a: xr.Dataset, b: xr.Dataset, *roles: str | None) -> tuple[Names, Na
     return ((chosen.baseline, chosen.candidate),) * 2
 
 
-def _check_apart(parts: Sequence[xr.Dataset], configs: tuple[Names, Names]) -> Iterator[str]:
-    """Refuse a dataset with itself; yield a caveat if some runs or winners are in both."""
-    shared = 0
-    for variable in ("latency", "winner"):
-        if all(variable in part for part in parts):
-            a, b = (_runs(part[variable], names) for part, names in zip(parts, configs, strict=True))
-            if a and a == b and variable == "latency":
-                raise InputError("both datasets have the same timings of every common shape; name two others")
-            shared = max(shared, (a & b).total())
-    if shared:
-        yield (
-            f"{count(shared, 'run')} of B {'has' if shared == 1 else 'have'} the timings or the winner of "
-            "a run of A. The datasets may depend on each other, and the intervals are then too wide."
-        )
-
-
-def _runs(variable: xr.DataArray, configs: Names) -> Counter[tuple[object, ...]]:
-    """Count what the runs of some configurations have, by shape and position of the configuration."""
-    values = variable.sel(config=list(configs)).values
-    values = values.reshape(*values.shape[:3], -1)
-    runs = ((*index[:2], *filter(_known, values[index].tolist())) for index in np.ndindex(*values.shape[:3]))
-    return Counter(run for run in runs if len(run) > 2)
-
-
-def _known(value: object) -> bool:
-    return value == value and value != ""  # noqa: PLR0124 - NaN is not itself
-
-
 def _shape_changes(
-    sides: Sequence[Sequence[Samples]], labels: Sequence[str], settings: Settings
-) -> tuple[tuple[ShapeChange, ...], Floats]:
-    estimate, one_split = _estimate(sides)
-    found = t_interval(estimate, level=settings.level)
-    p = difference_p(estimate, one_split)
-    p_unchanged = holm(equivalence_p(estimate, one_split, margin=math.log1p(settings.tolerance)))
-    log = {"change": found.difference, "low": found.low, "high": found.high}
+    log: _LogChange, sides: Sequence[Sequence[Samples]], labels: Sequence[str], settings: Settings
+) -> Iterator[ShapeChange]:
+    found = t_interval(log.estimate, level=settings.level)
+    p = difference_p(log.estimate, log.one_split)
+    p_unchanged = holm(equivalence_p(log.estimate, log.one_split, margin=math.log1p(settings.tolerance)))
+    changes = {"change": found.difference, "low": found.low, "high": found.high}
     tests = {"p": p, "p_adjusted": holm(p), "p_unchanged": p_unchanged}
-    rows = []
     for at, label in enumerate(labels):
         a, b = (_value([float(side.latency[at]) for side in pair]) for pair in sides)
         verdict = ChangeVerdict.NOT_SETTLED
@@ -298,35 +287,51 @@ def _shape_changes(
         elif p_unchanged[at] <= settings.alpha:
             verdict = ChangeVerdict.UNCHANGED
         seeds = tuple(int(side.n[at]) for pair in sides for side in pair)
-        numbers = {name: from_log(values[at]) for name, values in log.items()}
+        numbers = {name: from_log(values[at]) for name, values in changes.items()}
         numbers |= {name: float(values[at]) for name, values in tests.items()}
-        rows.append(ShapeChange(shape=label, a=a, b=b, seeds=seeds, verdict=verdict, **numbers))
-    return tuple(rows), found.difference
+        yield ShapeChange(shape=label, a=a, b=b, seeds=seeds, verdict=verdict, **numbers)
 
 
 def _value(latencies: Sequence[float]) -> float:
     return latencies[0] / latencies[1] - 1 if len(latencies) == 2 else latencies[0]
 
 
-def _estimate(sides: Sequence[Sequence[Samples]]) -> tuple[StandardError, Floats]:
-    """Return the log change of every shape, and the share of one split of its seeds."""
+def _of_winners(sides: Sequence[Sequence[Samples]], weight: Floats) -> _LogChange:
+    """Return the change of winners that both datasets time: what a sample has is the change of each."""
+    one, two = sides
+    if len(one) == 1:
+        floor = np.stack([two[0].floor, one[0].floor], axis=1)
+        samples = TwoSample.of_pairs(two[0].value, one[0].value, floor)
+    else:
+        samples = two_sample(*map(change_of, one, two))
+    return _LogChange(
+        estimate=conservative_welch(samples),
+        one_split=split_share(samples),
+        variances=both_variances(samples, weight),
+    )
+
+
+def _of_searches(sides: Sequence[Sequence[Samples]], weight: Floats) -> _LogChange:
+    """Return the change between two datasets whose searches are independent."""
     # With plain degrees of freedom, up to 26 instead of 5 in 100 reports of 29 shapes have a false change;
     # with these, up to 8 (analysis/change_freedom.py).
+    variances = [_variance(pair, weight) for pair in sides]
     if len(sides[0]) == 1:
         both = two_sample(sides[1][0], sides[0][0])
-        return conservative_welch(both), split_share(both)
+        return _LogChange(estimate=conservative_welch(both), one_split=split_share(both), variances=variances)
     pairs = [two_sample(*pair) for pair in sides]
     a, b = (conservative_welch(pair) for pair in pairs)
-    variances = a.error**2, b.error**2
+    squares = a.error**2, b.error**2
     # With the degrees of freedom of both boosts, Welch's formula is that of four terms.
-    freedom = welch_freedom(*variances, a.freedom + 1, b.freedom + 1)
+    freedom = welch_freedom(*squares, a.freedom + 1, b.freedom + 1)
     equally_many = np.zeros(len(freedom), dtype=np.int64)
     estimate = StandardError(
         difference=b.difference - a.difference,
-        error=np.sqrt(sum(variances)),
-        freedom=conservative_freedom(freedom, variances, (a.freedom, b.freedom), equally_many),
+        error=np.sqrt(sum(squares)),
+        freedom=conservative_freedom(freedom, squares, (a.freedom, b.freedom), equally_many),
     )
-    return estimate, np.maximum(*map(split_share, pairs))
+    one_split = np.maximum(*map(split_share, pairs))
+    return _LogChange(estimate=estimate, one_split=one_split, variances=variances)
 
 
 def _mean(log: Floats, variances: Sequence[ClusteredVariance], usable: Booleans, level: float) -> MeanChange:
@@ -375,6 +380,16 @@ def _mismatches(a: Mapping[str, str], b: Mapping[str, str]) -> Iterator[Mismatch
         start = max(same - 20, 0) if max(len(one), len(two)) > 40 else 0
         if one != two:
             yield Mismatch(what=what, a=shortened(one[start:]), b=shortened(two[start:]))
+
+
+def _about_shared(shared: SharedRuns) -> Iterator[str]:
+    """Yield a caveat if the datasets share some runs, but not all."""
+    if shared.count and shared.timed_again is None:
+        yield (
+            f"{count(shared.count, 'run')} of B {'has' if shared.count == 1 else 'have'} the timings or the "
+            "winner of a run of A. The datasets may depend on each other, and the intervals are then too "
+            "wide."
+        )
 
 
 def _lost(sides: Sequence[Sequence[Samples]], usable: Booleans) -> Iterator[str]:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 
+from abtune.compare.settings import alpha_of
 from abtune.dataset.schema import SeedDesign
 from abtune.report.columns import OVERALL, interval_column
 from abtune.report.page import SHAPE, Bullets, Cell, Grid, Heading, Part, Prose, Section, Tally, column, table
@@ -34,7 +35,12 @@ VERDICTS = {
 def change_section(change: Change, sources: tuple[str, str]) -> Section:
     """Return the report; ``sources`` say in words where the numbers of A and B come from."""
     rows = tuple(
-        {**asdict(row), "quantity": change.quantity, "seeds": _seeds(row), "verdict": row.verdict.value}
+        {
+            **asdict(row),
+            "quantity": change.quantity,
+            "seeds": _seeds(row, change),
+            "verdict": row.verdict.value,
+        }
         for row in change.shapes
     )
     page = _page(change, sources)
@@ -60,7 +66,9 @@ def _page(change: Change, sources: tuple[str, str]) -> tuple[Part, ...]:
 def _compared(change: Change) -> str:
     first, second = (names[::-1] for names in (change.configs_a, change.configs_b))
     what = f"Compared: the {change.quantity} of {' against '.join(first)}"
-    return f"{what}{'' if first == second else f' with that of {second[0]}'}."
+    again = "Both time the same winners: each is compared with itself, so the noise of the searches cancels."
+    compared = f"{what}{'' if first == second else f' with that of {second[0]}'}."
+    return f"{compared} {again}" if change.same_winners else compared
 
 
 def _table(change: Change) -> Grid:
@@ -81,18 +89,27 @@ def _table(change: Change) -> Grid:
         interval_column([(row.low, row.high) for row in every], level=change.level, decimals=decimals),
         column("adj. p", [*(p_value(row.p_adjusted) for row in rows), NOTHING], gives_way=4),
         column("verdict", [*(VERDICTS[row.verdict] for row in rows), ""], kind="word"),
-        column("seeds", [*map(_seeds, rows), ""], gives_way=5),
+        column("seeds", [*(_seeds(row, change) for row in rows), ""], gives_way=5),
     )
 
 
-def _seeds(row: ShapeChange) -> str:
-    return "+".join(map(str, row.seeds))
+def _seeds(row: ShapeChange, change: Change) -> str:
+    """Return the numbers of seeds of all samples; those of A and B are the same if the winners are."""
+    return "+".join(map(str, row.seeds[: len(change.configs_a)] if change.same_winners else row.seeds))
 
 
 def change_counts(change: Change) -> list[str]:
     """Return the number of shapes with each verdict, in words."""
     numbers = Counter(row.verdict for row in change.shapes)
-    return [f"{numbers[kind]} {kind.value}" for kind in ChangeVerdict]
+    changed, *others = (f"{numbers[kind]} {kind.value}" for kind in ChangeVerdict)
+    small = sum(
+        row.verdict is ChangeVerdict.CHANGED and row.p_unchanged <= alpha_of(change.level)
+        for row in change.shapes
+    )
+    return [
+        f"{changed} ({small} by less than {plain_percent(change.tolerance)})" if small else changed,
+        *others,
+    ]
 
 
 def _designs(change: Change) -> Iterator[str]:
@@ -125,7 +142,7 @@ def _meaning(change: Change) -> str:
         f"change: {ratio} - 1. changed: the adjusted p is at most {alpha} (Holm over the shapes); the change "
         "may be small. unchanged: two one-sided tests, corrected in the same way, exclude a change of "
         f"{tolerance} or more. overall: geometric mean over {count(change.overall.shapes, 'shape')}, error "
-        "from the seeds."
+        f"from the {'winners' if change.same_winners else 'seeds'}."
     )
 
 

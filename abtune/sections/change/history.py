@@ -16,7 +16,7 @@ from abtune.compare.compare import analyze
 from abtune.compare.results import Aggregate, Comparison
 from abtune.compare.settings import alpha_of, configurations
 from abtune.dataset.check import validate
-from abtune.dataset.provenance import is_merged, summary
+from abtune.dataset.provenance import is_merged, measured, summary
 from abtune.dataset.schema import design_of, labels_of
 from abtune.errors import InputError
 from abtune.sections.change.change import Change, MeanChange, ShapeChange, compare_datasets
@@ -100,8 +100,8 @@ def history(
     Parameters
     ----------
     datasets : mapping of str to xarray.Dataset, or sequence of xarray.Dataset
-        Two or more, with names; those of a sequence are called 1, 2, .... They are sorted by the attribute
-        ``created``. If one has no such date, all stay in the order given.
+        Two or more, with names; those of a sequence are called 1, 2, .... They are sorted by the day on
+        which their winners were timed. If one has no such date, all stay in the order given.
     baseline, candidate : str, optional
         Names of configurations that all have. By default the first two that all have.
     level : float
@@ -146,7 +146,7 @@ def history(
     first, *_, last = series
     return History(
         datasets=tuple(series),
-        dates=tuple(map(_written, series.values())),
+        dates=tuple(map(measured, series.values())),
         sources=tuple(map(summary, series.values())),
         baseline=chosen[0],
         candidate=chosen[1],
@@ -222,14 +222,10 @@ def _few(names: set[str]) -> str:
     return ", ".join(sorted(names)[:3]) + ", ..." * (len(names) > 3)
 
 
-def _written(dataset: xr.Dataset) -> str:
-    return str(dataset.attrs.get("created") or "")
-
-
 def _date(dataset: xr.Dataset) -> datetime | None:
     """Return when a dataset was made; None if it does not say, or not as ISO 8601."""
     try:
-        date = datetime.fromisoformat(_written(dataset))
+        date = datetime.fromisoformat(measured(dataset))
     except ValueError:
         return None
     return date if date.tzinfo else date.replace(tzinfo=UTC)
@@ -288,7 +284,7 @@ def _numbers(
     numbers = {name: getattr(boost, name) for name in ("boost", "boost_low", "boost_high")}
     if since:
         numbers |= {"change": since.change, "change_low": since.low, "change_high": since.high}
-    return {"date": _written(dataset), **numbers}
+    return {"date": measured(dataset), **numbers}
 
 
 def _caveats(

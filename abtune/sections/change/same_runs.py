@@ -1,0 +1,66 @@
+"""Which runs two datasets have in common: the same timings, or the same winners timed again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+
+from abtune.dataset.schema import labels_of
+from abtune.errors import InputError
+from abtune.stats.two_sample import Booleans
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedRuns:
+    """What two datasets have in common."""
+
+    count: int  # runs of the second dataset that have the timings or the winner of a run of the first
+    # shape (shapes, configurations, seeds): the winners that both datasets time, if these are the same in all
+    # such runs; else None
+    timed_again: Booleans | None
+
+
+def shared_runs(parts: Sequence[xr.Dataset], configs: Sequence[Sequence[str]]) -> SharedRuns:
+    """Return what the chosen configurations have in common; refuse a dataset with itself."""
+    a, b = (part.sel(config=list(names)) for part, names in zip(parts, configs, strict=True))
+    timings, winners = (_in_common(name, a, b) for name in ("latency", "winner"))
+    if timings and timings == _runs(a["latency"]).total() == _runs(b["latency"]).total():
+        raise InputError("both datasets have the same timings of every common shape; name two others")
+    return SharedRuns(
+        count=max(timings, winners), timed_again=_timed_again(a, b) if winners and not timings else None
+    )
+
+
+def keep(part: xr.Dataset, names: Sequence[str], runs: Booleans) -> xr.Dataset:
+    """Return a dataset without the timings of other runs of these configurations."""
+    where = {"shape": part["shape"], "config": list(names), "seed": part["seed"]}
+    kept = xr.DataArray(runs, where).reindex(config=part["config"], fill_value=True)
+    return part.assign(latency=part["latency"].where(kept))
+
+
+def _timed_again(a: xr.Dataset, b: xr.Dataset) -> Booleans | None:
+    if labels_of(a, "seed") != labels_of(b, "seed"):
+        return None
+    one, two = (part["latency"].notnull().any(("round", "repeat")).values for part in (a, b))
+    both: Booleans = one & two
+    same = (a["winner"].values == b["winner"].values) & (a["winner"].values != "")
+    return both if same[both].all() else None
+
+
+def _in_common(name: str, a: xr.Dataset, b: xr.Dataset) -> int:
+    return (_runs(a[name]) & _runs(b[name])).total() if name in a and name in b else 0
+
+
+def _runs(variable: xr.DataArray) -> Counter[tuple[object, ...]]:
+    """Count what the runs have, by shape and position of the configuration."""
+    values = variable.values.reshape(*variable.shape[:3], -1)
+    runs = ((*index[:2], *filter(_known, values[index].tolist())) for index in np.ndindex(*values.shape[:3]))
+    return Counter(run for run in runs if len(run) > 2)
+
+
+def _known(value: object) -> bool:
+    return value == value and value != ""  # noqa: PLR0124 - NaN is not itself
