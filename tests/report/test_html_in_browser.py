@@ -15,7 +15,9 @@ import abtune
 from abtune.compare.results import Analysis
 from abtune.report.formats import html
 from abtune.report.formats.html import _resource
+from abtune.report.page import Report
 from abtune.report.summary import analysis_report
+from abtune.sections.change.change_page import change_section
 
 # Labels of the rows that are shown, and cells of a column, in the table of a kind.
 TABLE = "[...document.querySelectorAll('.shapes')][%d]"
@@ -125,6 +127,20 @@ def test_shapes_are_filtered_by_verdict_and_by_text(file: Path, analysis: Analys
         assert await page.run(SHAPES % 2) == sorted(await shown())
 
     seen(file, act)
+
+
+@needs_chromium
+def test_the_overall_row_is_no_shape(tmp_path: Path) -> None:
+    """Of a comparison, the number of shapes leaves out the row over all of them."""
+    pair = (abtune.open_dataset(name) for name in ("h200-tvm14009", "h100-tvm14009-winners"))
+    section = change_section(abtune.compare_datasets(*pair), ("", ""))
+    path = tmp_path / "compare.html"
+    path.write_text(html.render(Report(sections=(section,))), encoding="utf-8")
+
+    async def act(page: Page) -> None:
+        assert await page.run("document.querySelector('.tools output').value") == "29 of 29 shapes"
+
+    seen(path, act)
 
 
 @needs_chromium

@@ -41,7 +41,7 @@
       }
     }
     const shapes = (groups) => new Set(groups.map(label)).size;
-    const groups = all(".shapes > tbody", tools.closest("section"));
+    const groups = all(".shapes > tbody", tools.closest("section")).filter((group) => label(group) !== "overall");
     tools.lastElementChild.value = `${shapes(groups.filter((group) => !group.hidden))} of ${shapes(groups)} shapes`;
   }
 
@@ -81,7 +81,7 @@
     Object.assign(button, { type: "button", className: "copy", textContent: "copy as markdown" });
     button.addEventListener("click", () => copy(table, button));
     table.parentElement.after(button);
-    if (table.tBodies.length < 3) continue;
+    if (table.tBodies.length < 4) continue;
     for (const head of all("thead th:not(.drawn)", table)) {
       const words = head.textContent;
       head.textContent = "";
