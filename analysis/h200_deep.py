@@ -356,6 +356,7 @@ def report(dataset: xr.Dataset, reference: xr.Dataset, claims: dict[str, float])
         "",
         *shape_table(analysis, abtune.analyze(reference), claims, (seeds_of(dataset), seeds_of(reference))),
         "",
+        *searched_again(dataset),
         "## What would settle more",
         "",
         "More seeds of as many trials, by `abtune power`:",
@@ -376,6 +377,42 @@ def report(dataset: xr.Dataset, reference: xr.Dataset, claims: dict[str, float])
         *analysis_part(analysis),
     ]
     return "\n".join(parts)
+
+
+def searched_again(dataset: xr.Dataset) -> list[str]:
+    """Compare mainline with itself: its seeds here, and the searches of h200-again so far."""
+    fresh = abtune.open_dataset(DOCS.parent / "data" / "h200-again.nc")
+    shapes = [label for label in dataset["shape"].values if label in fresh["shape"].values]
+    sides = [
+        np.log(part["search_latency"].sel(shape=shapes, config=list(names)).values.reshape(len(shapes), -1))
+        for part, names in ((dataset, ["mainline"]), (fresh, ["mainline", "again"]))
+    ]
+    width = max(side.shape[1] for side in sides)
+    both = [np.pad(side, ((0, 0), (0, width - side.shape[1])), constant_values=np.nan) for side in sides]
+    pair = abtune.make_dataset(np.exp(np.stack(both, axis=1)), shapes=shapes, configs=["mainline", "again"])
+    analysis = abtune.analyze(pair)
+    rows = [
+        f"| {short(row.shape)} | {percent(row.boost)} | {span(row)} "
+        f"| {row.p_adjusted:.2g} | {row.verdict.words} | {'+'.join(str(side.n) for side in row.sides)} |"
+        for row in analysis.comparisons
+    ]
+    return [
+        "## Mainline against itself",
+        "",
+        "Does abtune find a difference where there is none? `h200-again` has further searches of mainline,",
+        "with other random numbers, later and on other hosts. Here they stand against mainline's",
+        f"{dataset.sizes['seed']} seeds, by the searches' own timings.",
+        "",
+        analysis.sentence,
+        "",
+        "| shape | boost | 95 % interval | adjusted p | verdict | seeds |",
+        "| --- | ---: | ---: | ---: | --- | ---: |",
+        *rows,
+        "",
+        f"The dataset has {int((fresh['run_status'] == RunStatus.COMPLETE).sum())} of its "
+        f"{fresh['run_status'].size} searches so far, so the intervals are wide.",
+        "",
+    ]
 
 
 def main() -> None:
