@@ -21,6 +21,7 @@ happen a single time, which the file records.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
@@ -101,10 +102,11 @@ def _meet(faults: dict[str, str], function: str, label: str, place: int) -> None
     if broken == function and Path(path).exists():
         FAULTS.get(name, _break)()
     here, _, once = os.environ.get("FAKE_FAULT", "").partition(":")
-    if here == f"{function}@{label}" and not Path(once.partition(":")[2]).exists():
+    if here == f"{function}@{label}":
         name, _, path = once.partition(":")
-        Path(path).touch()
-        FAULTS[name]()
+        with contextlib.suppress(FileExistsError):  # another process met it, perhaps at this moment
+            Path(path).touch(exist_ok=False)
+            FAULTS[name]()
     for wanted in (function, f"{function}@{label}"):
         name, *details = faults.get(wanted, "").split(":")
         if details[:1] == ["once"]:
