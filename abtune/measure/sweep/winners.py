@@ -35,9 +35,9 @@ Prepared: TypeAlias = Built | WinnerTimes | TransferTimes
 async def measure_all(session: Session) -> None:
     """Re-measure together the winners of every shape that has new ones; shapes without enough time wait."""
     complete = _complete_runs(session)
-    stale = _affordable(session, _stale(session, complete))
+    left, stopped = _stale(session, complete), session.out_of_time
     total = sum(map(len, complete.values()))
-    session.progress.begin("re-measuring", total, total - sum(map(len, stale.values())))
+    session.progress.begin("re-measuring", total, total - sum(map(len, left.values())))
     doubtful: list[Rounds] = []
 
     def keep(rounds: Rounds) -> None:
@@ -49,19 +49,25 @@ async def measure_all(session: Session) -> None:
 
     try:
         async with asyncio.timeout(_allowed(session)):
-            for group in _groups(session, stale.values()):
-                # Nothing is built while something is timed: a busy host distorts calls of a few microseconds.
-                built = await _gather([_build(session, records, -index) for index, records in group])
-                await _gather(
-                    [
-                        _measure(session, records[0].shape, winners, -index, keep)
-                        for (index, records), winners in zip(group, built, strict=True)
-                    ]
-                )
+            # A session without searches tries one shape however short the time: the next may have no more.
+            chosen = _affordable(session, left, at_least=0 if stopped else 1)
+            while chosen:
+                for group in _groups(session, chosen.values()):
+                    # Nothing is built while something is timed: a busy host distorts short calls.
+                    built = await _gather([_build(session, records, -index) for index, records in group])
+                    await _gather(
+                        [
+                            _measure(session, records[0].shape, winners, -index, keep)
+                            for (index, records), winners in zip(group, built, strict=True)
+                        ]
+                    )
+                left = {label: records for label, records in left.items() if label not in chosen}
+                chosen = _affordable(session, left)  # estimates are careful, so time may be left
     except TimeoutError:
         session.out_of_time = True
         await session.cluster.interrupt()
         return
+    session.out_of_time = stopped or bool(left)
     if doubtful:  # each of these winners worked before; the check waits, because it builds
         await HealthCheck(session).rerun()
     for rounds in doubtful:
@@ -90,18 +96,17 @@ def _stale(session: Session, complete: Mapping[str, list[RunRecord]]) -> dict[st
     }
 
 
-def _affordable(session: Session, stale: Mapping[str, list[RunRecord]]) -> dict[str, list[RunRecord]]:
+def _affordable(
+    session: Session, stale: Mapping[str, list[RunRecord]], *, at_least: int = 0
+) -> dict[str, list[RunRecord]]:
     """Return the shapes for which there is time, chosen one after the other."""
     chosen: dict[str, list[RunRecord]] = {}
     for label, records in stale.items():
         if session.out_of_time and not session.winners[label].due:
             continue
         latencies = [[record.search_latency for record in runs] for runs in (*chosen.values(), records)]
-        # A session without searches tries one shape however short the time: the next may have no more.
-        alone = not chosen and not session.out_of_time
-        if alone or session.seconds_to_measure(latencies) < session.clock.left():
+        if len(chosen) < at_least or session.seconds_to_measure(latencies) < session.clock.left():
             chosen[label] = records
-    session.out_of_time |= len(chosen) < len(stale)
     return chosen
 
 

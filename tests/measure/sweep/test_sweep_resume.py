@@ -419,6 +419,18 @@ def test_without_time_for_all_some_shapes_are_measured(store: Store, monkeypatch
 
 
 @pytest.mark.usefixtures("fake")
+def test_time_that_is_left_is_used(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shapes that did not seem to fit are measured if the others took less time than expected."""
+    plan = small_plan(seeds=1)
+    run_sweep(plan, store)
+    for path in store.folder.glob("rounds/*.json"):
+        path.unlink()
+    monkeypatch.setattr(Session, "seconds_to_measure", lambda _, winners: 60.0 * len(winners))
+    assert run_sweep(plan, store, time_limit=90.0).stopped == ""
+    assert len(store.rounds()) == 2
+
+
+@pytest.mark.usefixtures("fake")
 def test_without_time_nothing_is_begun(store: Store, log: Path) -> None:
     """A sweep whose time is up before it begins says so and has nothing."""
     outcome = run_sweep(small_plan(configs=(config("a"), config("b"))), store, time_limit=1e-3)
