@@ -1,4 +1,4 @@
-"""Write the tables of docs/statistics.md: how often each method keeps its promise, by simulation.
+"""Write the tables of docs/statistics.md and docs/single-runs.md, by simulation: how often methods are right.
 
 Run as ``python analysis/calibrate_methods.py``; it takes some half an hour on two cores. ``--quick`` makes
 a tenth of the replications and prints the tables instead. The tests use the same kinds of noise.
@@ -39,7 +39,8 @@ from abtune.stats.estimand import Estimand
 from abtune.stats.intervals.interval_methods import methods_for
 from abtune.stats.two_sample import TwoSample
 
-DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "statistics.md"
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+DOCUMENTS = DOCS / "statistics.md", DOCS / "single-runs.md"
 LEVEL = 0.95
 DESIGNS = ((5, 5), (10, 10), (20, 20), (5, 15))
 # Sweeps that lend their noise: shapes, seeds, and whether the table has the same shapes.
@@ -145,7 +146,7 @@ def all_shapes_table(replications: int) -> str:
 
 
 def main() -> None:
-    """Make every table and write them between their marks in the document."""
+    """Make every table and write them between their marks in the documents."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a tenth of the replications; print only")
     parser.add_argument("--only", metavar="NAME", help="a table by the name that marks it in the document")
@@ -194,11 +195,11 @@ def main() -> None:
 
 
 def _replace(name: str, made: str) -> None:
-    """Put a table between its marks."""
-    text = DOCUMENT.read_text(encoding="utf-8")
+    """Put a table between its marks, in the one document that has them."""
     start, end = f"<!-- generated: {name} -->\n", "\n<!-- end -->"
-    before, rest = text.split(start, 1)
-    DOCUMENT.write_text(f"{before}{start}{made}{end}{rest.split(end, 1)[1]}", encoding="utf-8")
+    (document,) = (path for path in DOCUMENTS if start in path.read_text(encoding="utf-8"))
+    before, rest = document.read_text(encoding="utf-8").split(start, 1)
+    document.write_text(f"{before}{start}{made}{end}{rest.split(end, 1)[1]}", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.report.formats import markdown
 from abtune.report.summary import analysis_report
 from abtune.sections.power.seed_plan import Goal, plan_from_dataset
+from abtune.text import p_value
 
 COLOURS = {"mainline": "#56657a", "async": "#d1601f"}
 
@@ -84,18 +85,48 @@ def short(label: str) -> str:
 
 
 def method_table(dataset: xr.Dataset) -> list[str]:
-    """List the shapes that other tests and corrections would call different."""
+    """List the shapes that other tests and corrections would call different, beside those of the default."""
     others: list[dict[str, str]] = [{}, {"correction": "max-t"}, {"test": "moderated"}, {"correction": "bh"}]
     lines = ["| options | improved | regressed |", "| --- | --- | --- |"]
+    usual: list[list[str]] = []
     for options in others:
         rows = abtune.analyze(dataset, **options).comparisons  # type: ignore[arg-type]
         found = [
-            ", ".join(f"`{row.shape}`" for row in rows if row.verdict == verdict) or "none"
+            [f"`{row.shape}`" for row in rows if row.verdict == verdict]
             for verdict in (abtune.Verdict.IMPROVED, abtune.Verdict.REGRESSED)
         ]
+        usual = usual or found
         words = " ".join(f"`--{name} {value}`" for name, value in options.items()) or "default"
-        lines.append(f"| {words} | {found[0]} | {found[1]} |")
+        cells = [_beside(*pair) if options else _listed(pair[0]) for pair in zip(found, usual, strict=True)]
+        lines.append(f"| {words} | {cells[0]} | {cells[1]} |")
     return lines
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names) or "none"
+
+
+def _beside(names: list[str], usual: list[str]) -> str:
+    """Say how a list of shapes differs from that of the default."""
+    if names == usual:
+        return "the same"
+    if set(names) > set(usual):
+        return "also " + _listed([name for name in names if name not in usual])
+    return _listed(names)
+
+
+def claims_table(analysis: abtune.Analysis) -> list[str]:
+    """How many shapes are faster, or not much slower, at least; of all shapes and of each kind."""
+    kinds = list(dict.fromkeys(claim.workload for claim in analysis.claims))
+    rows: dict[str, list[str]] = {}
+    for claim in analysis.claims:
+        beyond = f" by more than {100 * claim.beyond:.0f} %" if claim.beyond else ""
+        rows.setdefault(claim.claim + beyond, []).append(f"{claim.at_least} of {claim.of}")
+    return [
+        f"| at least | {' | '.join(kind or 'all' for kind in kinds)} |",
+        "| --- |" + " ---: |" * len(kinds),
+        *(f"| {claim} | {' | '.join(cells)} |" for claim, cells in rows.items()),
+    ]
 
 
 def seeds_table(dataset: xr.Dataset) -> list[str]:
@@ -143,8 +174,13 @@ def percent(value: float, decimals: int = 1) -> str:
 
 
 def span(row: abtune.Comparison) -> str:
-    """Write an interval."""
-    return f"{rounded(row.boost_low):+.1f} to {rounded(row.boost_high):+.1f} %"
+    """Write an interval, with the signs of limits that round to zero."""
+    return f"{100 * row.boost_low:+.1f} to {100 * row.boost_high:+.1f} %"
+
+
+def lower(bound: float) -> str:
+    """Write a lower bound, rounded down as in the reports."""
+    return f"{np.floor(1000 * bound) / 10:+.1f} %"
 
 
 def holds(row: abtune.Comparison, claim: float) -> str:
@@ -157,12 +193,14 @@ def holds(row: abtune.Comparison, claim: float) -> str:
 def boost_table(rows: list[abtune.Comparison], claims: dict[str, float]) -> list[str]:
     """Each shape: what was published, what is seen here, and what can be said."""
     lines = [
-        "| shape | published, one run | here | 95 % interval | published value | verdict |",
-        "| --- | ---: | ---: | ---: | --- | --- |",
+        "| shape | published, one run | here | 95 % interval | published value | adj. p | at least "
+        "| verdict |",
+        "| --- | ---: | ---: | ---: | --- | ---: | ---: | --- |",
     ]
     lines += [
         f"| `{row.shape}` | {percent(claims[row.shape])} | {percent(row.boost)} | {span(row)} "
-        f"| {holds(row, claims[row.shape])} | {row.verdict.words} |"
+        f"| {holds(row, claims[row.shape])} | {p_value(row.p_adjusted)} | {lower(row.boost_at_least)} "
+        f"| {row.verdict.words} |"
         for row in rows
     ]
     return lines
@@ -195,9 +233,8 @@ def noise_sentences(dataset: xr.Dataset) -> list[str]:
         f"- between timings within a round: {values['within']}",
         "",
         f"In {dataset.sizes['shape'] - len(loud)} of {dataset.sizes['shape']} shapes the error of a seed's"
-        " value is less than a tenth of the noise of the search,",
-        "so that timing longer would not have told more"
-        + (f"; the others: {', '.join(loud)}." if loud else "."),
+        " value is less than a tenth of the noise of the search.",
+        "There, longer timing would not help." + (f" The others: {', '.join(loud)}." if loud else ""),
         "",
         "The search's own time of its winner differs from the one measured again by a median of "
         f"{optimism(dataset):+.2f} %.",
@@ -218,9 +255,9 @@ def launches(dataset: xr.Dataset, rounds: xr.DataArray) -> list[str]:
         "",
         f"Winners of `{found[0]}` took {first:.1f} us in the first round and {last:.1f} us in the last, in"
         " both configurations:",
-        "a call that short ends before the host has launched the next, so that launching is timed, which is",
-        "the slower the more else the host does; what that was is not recorded. The report notes it as well:",
-        "seeds vary less than repeated timings of one winner.",
+        "a call that short ends before the host has launched the next, so launching is timed. It is slower",
+        "if the host does other work; that was not recorded. The report notes that seeds vary less than",
+        "repeated timings of one winner.",
     ]
 
 
@@ -250,8 +287,3 @@ def lost(dataset: xr.Dataset) -> str:
     reasons = sorted({str(reason) for reason in dataset["failure"].values[failed.values]})
     runs = f"{int(failed.sum())} of {ended} runs failed" + (f" ({'; '.join(reasons)})" if reasons else "")
     return f"{', '.join(shares)}. {runs}."
-
-
-def reasons(rows: list[abtune.Comparison]) -> list[str]:
-    """Say of each shape why it has its verdict, and what would change it."""
-    return [f"- `{row.shape}`: {row.reason}" for row in rows]

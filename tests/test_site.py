@@ -17,14 +17,16 @@ ROOT = Path(__file__).parent.parent
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the site strictly: a broken link or anchor, or a page outside the navigation, is an error."""
+    """Build the site strictly: a broken link or anchor, or a page outside the navigation, is an error.
+
+    Without --quiet, which also silences the warnings that --strict counts.
+    """
     pytest.importorskip("mkdocs", reason="pip install 'abtune[docs]'")
     folder = tmp_path_factory.mktemp("site")
     command = [
         "mkdocs",
         "build",
         "--strict",
-        "-q",
         "-f",
         str(ROOT / "docs/site/mkdocs.yml"),
         "-d",

@@ -298,8 +298,8 @@ def test_verdicts_stay_invalid() -> None:
 
 
 def test_the_coverage_that_is_stated_is_that_of_the_simulation() -> None:
-    """The caveat's numbers are the extremes of the table that docs/statistics.md holds."""
-    text = (Path(__file__).parents[2] / "docs" / "statistics.md").read_text(encoding="utf-8")
+    """The caveat's numbers are the extremes of the table that docs/single-runs.md holds."""
+    text = (Path(__file__).parents[2] / "docs" / "single-runs.md").read_text(encoding="utf-8")
     lines = text.split("<!-- generated: single run -->")[1].split("<!-- end -->")[0].strip().splitlines()[2:]
     rows = [[cell.split("/") for cell in line.strip("| ").split("|")] for line in lines]
     cells = [(row[0][0].split()[-1], [float(part) for part in cell]) for row in rows for cell in row[1:]]

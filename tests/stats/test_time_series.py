@@ -168,7 +168,7 @@ def test_integrated_time_stops_at_the_first_pair_that_is_not_positive() -> None:
     ],
 )
 def test_worth(correlation: float, n: int, reported: float, close: float) -> None:
-    """What series are worth comes out as often within a factor of 1.5 as docs/statistics.md says."""
+    """What series are worth comes out as often within a factor of 1.5 as docs/single-runs.md says."""
     values = autoregressive(correlation)(np.random.default_rng([9, n]), (4000, n))
     lag = np.arange(1, n)
     worth = n / (1 + 2 * ((1 - lag / n) * correlation**lag).sum())
@@ -220,7 +220,7 @@ def test_constant_series() -> None:
     ],
 )
 def test_coverage(name: str, n: int, low: float, high: float) -> None:
-    """Nominal 95 % intervals hold as often as docs/statistics.md says, and where dependence counts, more."""
+    """Nominal 95 % intervals hold as often as docs/single-runs.md says, and where dependence counts, more."""
     values = SERIES[name](np.random.default_rng([5, n]), (4000, n))
     estimate = cosine_mean(values)
     covered = np.mean(np.abs(estimate.mean) <= half_width(estimate, level=0.95))
