@@ -54,8 +54,8 @@ def quantile(freedom: Floats, level: float) -> Floats:
 def conservative_welch(samples: TwoSample) -> StandardError:
     """Return the difference of means with Welch's standard error and fewer degrees of freedom.
 
-    With Welch's own, up to 12 instead of 5 % of reports over 29 shapes err; with these, 5 to 6 %
-    (docs/statistics.md).
+    With Welch's own, up to 10 instead of 5 % of reports over 29 shapes err; with these, 5 to 6 %
+    (analysis/degrees_of_freedom.py).
     """
     plain, sizes = standard_error(samples), samples.sizes
     own = np.maximum(sizes - 1, 1).astype(np.float64)

@@ -95,7 +95,7 @@ class OneSided:
     """One-sided tests and lower bounds: claims that a shape is faster, or not much slower.
 
     t is also compared with its resamples, pooled over the shapes, and the more careful of both decides: a
-    t-test alone errs in 8 to 11 instead of 5 % of reports (docs/statistics.md).
+    t-test alone errs too often where one side is skewed.
     """
 
     estimate: StandardError  # with the degrees of freedom of :func:`conservative_welch`
