@@ -251,7 +251,7 @@ def _read_columns(cells: Sequence[str], unit: str) -> _Columns:
         Heading(name="boost", unit="") if quotient else read_heading(cell, (*UNITS, "%"))
         for cell, quotient in zip(columns, is_quotient, strict=True)
     ]
-    is_boost = [heading.name.casefold() == "boost" for heading in headings]
+    is_boost = [heading.name.casefold().split()[-1:] == ["boost"] for heading in headings]
     named = [heading for heading, boost in zip(headings, is_boost, strict=True) if not boost]
     configs = tuple(heading.name for heading in named)
     few = len(set(configs)) < max(2, len(configs))
@@ -345,14 +345,14 @@ def _read_latency(cell: str, unit: str, shape: Shape | None) -> float:
 
 
 def _check_boost(cell: str, latency: Sequence[float], *, quotient: bool) -> None:
-    """Check a printed boost or quotient against its row, to its printed digits."""
-    if cell.casefold() in MISSING or len(latency) != 2 or any(map(math.isnan, latency)):
+    """Check a printed boost or quotient against its row, to its printed digits; of several, any may be it."""
+    if cell.casefold() in MISSING or any(map(math.isnan, latency)):
         return
-    old, new = latency
+    ratios = [old / new for old, new in itertools.combinations(latency, 2)]
     if quotient and not cell.endswith("%"):
-        name, unit, values = "quotient", "", [old / new, new / old]
+        name, unit, values = "quotient", "", [*ratios, *(1 / ratio for ratio in ratios)]
     else:
-        name, unit, values = "boost", "%", [100 * (old / new - 1)]
+        name, unit, values = "boost", "%", [100 * (ratio - 1) for ratio in ratios]
     printed = cell.removesuffix("%").rstrip(" xX\u00d7").replace("\u2212", "-")
     stated = _read_number(printed)
     exponent = Decimal(printed).as_tuple().exponent

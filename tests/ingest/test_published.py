@@ -151,6 +151,23 @@ def test_faults_are_named_with_their_line(text: str, message: str) -> None:
         parse_published(text)
 
 
+@pytest.mark.parametrize("heading", ["Performance Boost", "perf boost (%)", "Boost"])
+def test_a_boost_of_several_words_is_checked_and_dropped(heading: str) -> None:
+    """The heading of the second published table is read; a wrong boost below it is refused."""
+    text = table(f"|{GEMM}|13838.05219|14687.89452|{{}}|", heading=f"|Shape|a|b|{heading}|")
+    assert list(parse_published(text.format("6.141343581679319%"))["config"].values) == ["a", "b"]
+    with pytest.raises(DatasetError, match=r"line 5: the boost is printed as 7%, but the row gives 6"):
+        parse_published(text.format("7%"))
+
+
+def test_a_boost_beside_three_configurations_has_to_fit_two_of_them() -> None:
+    """A column that is called a boost and holds something else is not dropped without a word."""
+    text = f"|Shape|a|b|c|turbo boost|\n|-|-|-|-|-|\n|{GEMM}|100|110|150|{{}}|"
+    assert parse_published(text.format("50%")).sizes["config"] == 3
+    with pytest.raises(DatasetError, match="line 3: the boost is printed as 160"):
+        parse_published(text.format("160"))
+
+
 @pytest.mark.parametrize("boost", ["6.1%", "6.14", "6.141343581679319%", "-", ""])
 def test_a_boost_is_checked_to_its_printed_digits(boost: str) -> None:
     """A boost that is right to its printed digits passes, and none at all passes too."""
