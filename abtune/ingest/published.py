@@ -14,7 +14,6 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ import xarray as xr
 
 from abtune.dataset.build import add_variables, make_dataset
 from abtune.errors import AbtuneError, DatasetError, InputError, unknown_name
+from abtune.ingest.configuration_columns import Followers, check_names, fits
 from abtune.ingest.importers import Imported, Importer, Inputs, Option, Values
 from abtune.ingest.sources import Source, no_unit, recorded_path
 from abtune.ingest.texts import (
@@ -202,6 +202,7 @@ def _read_tables(lines: Iterable[tuple[int, list[str]]], unit: str) -> tuple[_Co
     rows: list[_Row] = []
     first: _Columns | None = None
     columns: _Columns | None = None
+    followers = Followers(())
     for number, cells in lines:
         is_heading = _is_heading(cells)
         if not cells:
@@ -214,14 +215,18 @@ def _read_tables(lines: Iterable[tuple[int, list[str]]], unit: str) -> tuple[_Co
                     raise DatasetError(f"a cell has {longest:,} characters, {most}")
                 if is_heading:
                     columns = _read_columns(cells, unit)
-                    first = first or columns
+                    if first is None:
+                        check_names(columns.configs)
+                        first, followers = columns, Followers(columns.configs)
                     _check_same(columns, first)
                 elif columns is not None and not all(map(_RULE.fullmatch, cells)):
                     rows.append(_read_row(cells, columns, number))
+                    followers.add([cells[index] for index in columns.numbers])
             except (DatasetError, InputError) as error:
                 raise DatasetError(f"line {number}: {error}") from None
     if first is None or not rows:
         raise DatasetError("no table here; its heading would start with | Shape |, and rows would follow")
+    followers.check()
     return first, rows
 
 
@@ -335,10 +340,13 @@ def _read_latency(cell: str, unit: str, shape: Shape | None) -> float:
     """Return a throughput or a time in seconds, NaN where there is none; a throughput has a shape."""
     if cell.casefold() in MISSING:
         return math.nan
-    number = _read_number(cell, "; write it with a decimal point and nothing else, or - if there is none")
+    is_percent, boost = cell.endswith("%"), "if its column holds boosts, call it boost (%) or take it out"
+    plain = "write it with a decimal point and nothing else, or - if there is none"
+    number = _read_number(cell, f"; {boost if is_percent else plain}")
     if not 1e-30 < number < math.inf:
         what = "time" if unit in PER_SECOND else "throughput"
-        raise DatasetError(f"a {what} must be positive, not {shortened(cell)}")
+        remedy = f"; {boost}" if number < 0 else ""
+        raise DatasetError(f"a {what} must be positive, not {shortened(cell)}{remedy}")
     if shape is None or unit in PER_SECOND:
         return number / PER_SECOND[unit]
     return published_flop(shape) / (number * FLOPS[unit])
@@ -354,10 +362,8 @@ def _check_boost(cell: str, latency: Sequence[float], *, quotient: bool) -> None
     else:
         name, unit, values = "boost", "%", [100 * (ratio - 1) for ratio in ratios]
     printed = cell.removesuffix("%").rstrip(" xX\u00d7").replace("\u2212", "-")
-    stated = _read_number(printed)
-    exponent = Decimal(printed).as_tuple().exponent
-    half = 0.51 * 10.0 ** min(exponent, 9) if isinstance(exponent, int) else 0.0
-    if not any(abs(stated - value) <= half + 1e-12 * (100 + abs(value)) for value in values):  # NaN is not
+    _read_number(printed)
+    if not any(fits(printed, value) for value in values):
         computed = f"{values[0]:.6g}{unit}"
         raise DatasetError(f"the {name} is printed as {shortened(cell)}, but the row gives {computed}")
 
