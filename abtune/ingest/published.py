@@ -63,6 +63,13 @@ _BESIDE_STATISTICS = re.compile(
     "shapes?|rows|workloads|kernels|models|layers|cases|benchmarks|networks|times?|latency|latencies|"
     "runtimes?|throughput"
 )
+# What says that the numbers below it are no GFLOPS, in the text around tables whose headings name no unit.
+_NO_GFLOPS = re.compile(
+    r"(?<=[(\[])[mun\u00b5\u03bc]?s(?=[)\]])|(?<=\bin )[mun\u00b5\u03bc]?s\b|"
+    r"\b(?:[mun]sec|(?:milli|micro|nano)?seconds|latency|latencies|run ?times?|execution times?|"
+    r"(?:lower|less|smaller) is better|[MT]FLOP/?s?)\b",
+    re.IGNORECASE,
+)
 
 
 def _read(sources: Sequence[Source], values: Values) -> Imported:
@@ -140,6 +147,8 @@ def parse_published(text: str, *, unit: str = "", attrs: dict[str, Any] | None =
     if unit and unit not in UNITS:
         raise unknown_name("unit", unit, UNITS)
     columns, rows = _read_tables(_rows_of_csv(text) if _is_csv(text) else _rows_of_markdown(text), unit)
+    if columns.assumed:
+        _check_prose(text)
     seen: dict[str, int] = {}
     for row in rows:
         if (first := seen.setdefault(row.label, row.line)) != row.line:
@@ -196,6 +205,15 @@ def _rows_of_markdown(text: str) -> Iterator[tuple[int, list[str]]]:
     for number, line in enumerate(map(str.strip, text.splitlines()), start=1):
         cells = line.removeprefix("|").removesuffix("|").split("|") if "|" in line else []
         yield number, list(map(_bare, cells))
+
+
+def _check_prose(text: str) -> None:
+    """Refuse to take numbers for GFLOPS where a line around the tables speaks of times or other units."""
+    for number, line in enumerate(text.splitlines(), start=1):
+        said = None if "|" in line or "gflop" in line.casefold() else _NO_GFLOPS.search(line[:LONGEST_CELL])
+        if said:
+            unit = f"says {said[0]!r}, but no heading names a unit"
+            raise InputError(f"line {number} {unit}; give --unit, one of {', '.join(UNITS)}")
 
 
 def _read_tables(lines: Iterable[tuple[int, list[str]]], unit: str) -> tuple[_Columns, list[_Row]]:

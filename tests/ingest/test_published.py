@@ -151,6 +151,31 @@ def test_faults_are_named_with_their_line(text: str, message: str) -> None:
         parse_published(text)
 
 
+@pytest.mark.parametrize(
+    ("caption", "said"),
+    [
+        ("Latency (lower is better)", "Latency"),
+        ("GEMM, time in ms", "ms"),
+        ("Times in microseconds", "microseconds"),
+        ("measured (\u00b5s)", "\u00b5s"),
+        ("TFLOPS of an A100", "TFLOPS"),
+    ],
+)
+def test_a_unit_around_the_table_is_no_gflops(caption: str, said: str) -> None:
+    """Times below a caption are not read as throughputs, which would turn a gain into a loss."""
+    text = table(f"|{GEMM}|1|2|", heading="|Shape|a|b|")
+    with pytest.raises(InputError, match=rf"line 1 says '{said}', but no heading names a unit; give --unit"):
+        parse_published(f"{caption}\n{text}")
+    assert "assumed_unit" not in parse_published(f"{caption}\n{text}", unit="ms").attrs
+
+
+@pytest.mark.parametrize("caption", ["Let us see", "GFLOPS, not latency", "tuned for 30 s", "items", ""])
+def test_other_words_around_the_table_say_nothing(caption: str) -> None:
+    """Text that names no unit, or GFLOPS, leaves the numbers to be GFLOPS."""
+    dataset = parse_published(f"{caption}\n{table(f'|{GEMM}|1|2|', heading='|Shape|a|b|')}")
+    assert dataset.attrs["assumed_unit"] == "gflops"
+
+
 @pytest.mark.parametrize("heading", ["Performance Boost", "perf boost (%)", "Boost"])
 def test_a_boost_of_several_words_is_checked_and_dropped(heading: str) -> None:
     """The heading of the second published table is read; a wrong boost below it is refused."""
