@@ -60,6 +60,9 @@ IMPORTERS: Mapping[str, str] = {
 _NUMBERED_RUN = re.compile(
     r"(.*\w)[\W_]+(?:seed|s|run|rep|repeat|trial|attempt|iter|iteration)[\W_]*\d+\W*", re.IGNORECASE
 )
+# A name that ends in a number: old_0, new.1, run3; and what numbers runs of one configuration.
+_NUMBERED = re.compile(r"(.*?)[\W_]*(\d{1,9})", re.ASCII | re.DOTALL)
+_RUN = re.compile(r"|seed|s|run|rep|repeat|trial|attempt|iter|iteration|round", re.IGNORECASE)
 
 
 def importer_names() -> tuple[str, ...]:
@@ -254,15 +257,28 @@ def about_names(configs: Sequence[str]) -> Iterator[str]:
         spellings.setdefault(name.casefold(), []).append(name)
         if match := _NUMBERED_RUN.fullmatch(name):
             stems.setdefault(match[1], []).append(name)
-    for stem, names in stems.items():
+    for stem, names in (stems or _numbered_alike(configs)).items():
         if len(names) > 1:
             yield (
-                f"{listed(names[:2])} look like runs of {stem}, but count as configurations; import lines "
-                "with columns config and seed, or write {seed} in --pattern"
+                f"{listed(names[:2])} look like runs of {stem or 'one configuration'}, but count as "
+                "configurations; import lines with columns config and seed, or write {seed} in --pattern"
             )
     for names in spellings.values():
         if len(names) > 1:
             yield f"{listed(names)} count as {len(names)} configurations; spell them alike if they are one"
+
+
+def _numbered_alike(configs: Sequence[str]) -> dict[str, list[str]]:
+    """Return the names by stems if all are numbered alike: old_0, old_1, new_0, new_1; or run1, run2."""
+    matches = [_NUMBERED.fullmatch(name) for name in configs]
+    stems: dict[str, list[str]] = {}
+    numbers: dict[str, set[str]] = {}
+    for match in filter(None, matches):
+        stem = "" if _RUN.fullmatch(match[1]) else match[1]
+        stems.setdefault(stem, []).append(match[0])
+        numbers.setdefault(stem, set()).add(match[2])
+    alike = all(matches) and len(set(map(frozenset, numbers.values()))) == 1
+    return stems if alike and (len(stems) > 1 or "" in stems) else {}
 
 
 def _readers(path: Path) -> list[Importer]:
