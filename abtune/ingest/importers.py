@@ -134,6 +134,11 @@ def recognise(sources: Sequence[Source]) -> Importer:
 # How files begin that benchmark tools write and that cannot be used, and what to do.
 _NEARLY = {
     "\x1f\ufffd": "it is compressed; unpack it: gunzip -k FILE",
+    "\ufffdHDF": "it is netCDF or HDF5; if it is a dataset: abtune analyze FILE",
+    "CDF\1": "it is netCDF; if it is a dataset: abtune analyze FILE",
+    "CDF\2": "it is netCDF; if it is a dataset: abtune analyze FILE",
+    "PK\x03\x04": "it is a workbook or an archive; save its sheet as CSV, or unpack it",
+    "PAR1": "it is Parquet; write it as CSV: pandas.read_parquet(FILE).to_csv(NAME)",
     '{"Time":': "if it is of go test -bench, run that without -json",
     "command,mean,": "it has no single timings; write them: hyperfine --export-json FILE",
     "| Command | Mean": "it has no single timings; write them: hyperfine --export-json FILE",
@@ -154,6 +159,9 @@ def _hint(path: Path) -> str:
     for beginning, remedy in _NEARLY.items():
         if text.startswith(beginning):
             return remedy
+    if "Weighted Latency (us) |" in text:
+        prefix = "its tables of tasks begin behind something else, such as dates of a runner or a container"
+        return f"{prefix}; cut that off each line, such as by: sed 's/^[^ ]* //' FILE"
     if {"\0", "\ufffd"} & set(text[:-4]):  # the last letter of a long file may be cut
         return "it is no text in UTF-8; convert it, or give the right file"
     if text.lstrip()[:1] in {"", "{", "["}:

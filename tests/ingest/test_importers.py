@@ -135,6 +135,14 @@ def test_a_folder_that_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytes
     ("content", "remedy"),
     [
         (gzip.compress(b"{}", mtime=0), "gunzip -k"),
+        (b"\x89HDF\r\n\x1a\n\0", "if it is a dataset: abtune analyze FILE"),
+        (b"CDF\1\0\0\0\0", "if it is a dataset: abtune analyze FILE"),
+        (b"PK\x03\x04\x14\0", "it is a workbook or an archive; save its sheet as CSV"),
+        (b"PAR1\x15\0", r"it is Parquet; write it as CSV: pandas.read_parquet"),
+        (
+            b"10:00:00  ID | Name | FLOP | Weight | Latency (us) | Weighted Latency (us) | Trials | Done\n",
+            r"begin behind something else, .* cut that off each line, such as by: sed",
+        ),
         (b'{"Time":"2026-11-23T02:25:58Z","Action":"output","Package":"x"}\n', "without -json"),
         (b"command,mean,stddev,median,user,system,min,max\nsleep,1,1,1,1,1,1,1\n", "hyperfine --export-json"),
         (
