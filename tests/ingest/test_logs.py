@@ -210,7 +210,9 @@ def test_colours_are_left_out(tmp_path: Path) -> None:
 def test_codes_of_a_terminal_are_left_out(tmp_path: Path) -> None:
     """TVM clears the screen before each table, and these codes stay in what a console kept."""
     clear = "\x1bc\x1b[3J\x1b[2J\x1b[0m\x1b[H"
-    assert read(write(tmp_path, clear + state("0 main 65536 10 4 Y")))["latency"].item() == pytest.approx(10e-6)
+    assert read(write(tmp_path, clear + state("0 main 65536 10 4 Y")))["latency"].item() == pytest.approx(
+        10e-6
+    )
 
 
 def test_lines_between_the_rows_of_a_table_drop_none(tmp_path: Path) -> None:
