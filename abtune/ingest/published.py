@@ -50,6 +50,7 @@ from abtune.text import shortened, to_number
 
 _ASSUMED_UNIT = "gflops"
 _RULE = re.compile(r":?-+:?")
+_DRAWN_RULE = re.compile(r"\+[-=+:]{1,4096}\+")  # between the lines of a table as psql and tabulate draw it
 _LABELS = "M=512_N=256_K=640 or N=1_H=56_W=56_C=64_K=64_R=3_S=3_STR=1_PAD=1_DIL=1"
 # What may stand in the column of shapes and is no shape: words of statistics, perhaps with what they are
 # over. A label with any other word is a shape, such as "layernorm mean", and so is one with an underscore.
@@ -201,10 +202,10 @@ def _rows_of_csv(text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _rows_of_markdown(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the lines of a text with their numbers, as cells; a line that is in no table has none."""
+    """Yield the lines of a text with their numbers, as cells; no table has none, a drawn rule an empty one."""
     for number, line in enumerate(map(str.strip, text.splitlines()), start=1):
         cells = line.removeprefix("|").removesuffix("|").split("|") if "|" in line else []
-        yield number, list(map(_bare, cells))
+        yield number, [""] if _DRAWN_RULE.fullmatch(line) else list(map(_bare, cells))
 
 
 def _check_prose(text: str) -> None:
@@ -223,6 +224,8 @@ def _read_tables(lines: Iterable[tuple[int, list[str]]], unit: str) -> tuple[_Co
     followers = Followers(())
     for number, cells in lines:
         is_heading = _is_heading(cells)
+        if cells == [""]:
+            continue  # a rule of a drawn table: +-----+-----+
         if not cells:
             columns = None  # the table has ended
         elif is_heading or columns is not None:

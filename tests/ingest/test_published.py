@@ -151,6 +151,22 @@ def test_faults_are_named_with_their_line(text: str, message: str) -> None:
         parse_published(text)
 
 
+def test_a_drawn_table_is_a_table() -> None:
+    """The rules that psql and tabulate draw between lines do not end it."""
+    rule = "+-------+----------+==========+"
+    lines = [
+        rule,
+        "| Shape | old (ms) | new (ms) |",
+        rule,
+        "| x | 1.5 | 1.25 |",
+        rule,
+        "| y | 2 | 1.75 |",
+        rule,
+    ]
+    dataset = parse_published("\n".join(lines))
+    assert dataset["latency"].values.ravel().tolist() == [1.5e-3, 1.25e-3, 2e-3, 1.75e-3]
+
+
 @pytest.mark.parametrize(
     ("caption", "said"),
     [
