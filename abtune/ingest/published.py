@@ -24,7 +24,7 @@ from abtune.dataset.build import add_variables, make_dataset
 from abtune.errors import AbtuneError, DatasetError, InputError, unknown_name
 from abtune.ingest.configuration_columns import Followers, check_names, fits
 from abtune.ingest.importers import Imported, Importer, Inputs, Option, Values
-from abtune.ingest.sources import Source, no_unit, recorded_path
+from abtune.ingest.sources import Source, baseline_first, no_unit, recorded_path
 from abtune.ingest.texts import (
     ONLY_QUOTIENTS,
     SHAPES,
@@ -202,7 +202,7 @@ def _rows_of_csv(text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _rows_of_markdown(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the lines of a text with their numbers, as cells; no table has none, a drawn rule an empty one."""
+    """Yield the lines of a text with their numbers, as cells; text has none, a drawn rule an empty one."""
     for number, line in enumerate(map(str.strip, text.splitlines()), start=1):
         cells = line.removeprefix("|").removesuffix("|").split("|") if "|" in line else []
         yield number, [""] if _DRAWN_RULE.fullmatch(line) else list(map(_bare, cells))
@@ -327,7 +327,9 @@ def _read_row(cells: Sequence[str], columns: _Columns, line: int) -> _Row:
         for index, unit in zip(columns.numbers, columns.units, strict=True)
     )
     if columns.boost is not None:
-        _check_boost(cells[columns.boost], latency, quotient=columns.quotient)
+        by_name = dict(zip(columns.configs, latency, strict=True))
+        baseline_before = [by_name[name] for name in baseline_first(columns.configs)]
+        _check_boost(cells[columns.boost], baseline_before, quotient=columns.quotient)
     return _Row(line=line, label=cells[0], shape=shape, latency=latency)
 
 

@@ -201,6 +201,14 @@ def test_a_boost_of_several_words_is_checked_and_dropped(heading: str) -> None:
         parse_published(text.format("7%"))
 
 
+def test_a_boost_is_over_the_baseline_in_any_order_of_columns() -> None:
+    """The configuration that a name calls the baseline is what the boost is over, also where it is last."""
+    text = table(f"|{GEMM}|10607.37|8678.46|22.23%|", heading="|Shape|Async|Mainline|boost|")
+    assert parse_published(text)["config"].values.tolist() == ["Async", "Mainline"]
+    with pytest.raises(DatasetError, match=r"printed as -18.18%, but the row gives 22.2264%"):
+        parse_published(text.replace("22.23%", "-18.18%"))
+
+
 def test_a_boost_beside_three_configurations_has_to_fit_two_of_them() -> None:
     """A column that is called a boost and holds something else is not dropped without a word."""
     text = f"|Shape|a|b|c|turbo boost|\n|-|-|-|-|-|\n|{GEMM}|100|110|150|{{}}|"
