@@ -127,6 +127,7 @@ def of_design(sides: tuple[Samples, Samples], rows: Sequence[Comparison], settin
         *_about_estimand(settings),
         *_about_resolution(judged, rows, settings),
         *_about_few_against_many(judged),
+        *_about_few_for_counts(rows, fewest, settings),
         *_about_rare(settings, fewest),
         *(_about_skew_of_pairs(sides) if settings.paired else _about_skew(sides)),
         *_about_neighbours(sides, settings),
@@ -285,14 +286,24 @@ def _about_few_against_many(judged: Sequence[Comparison]) -> Iterator[str]:
     if very_few := sum(few < _ENOUGH for few in unequal):
         yield (
             f"In {count(very_few, 'shape')} one configuration has two or three seeds and the other more than "
-            "twice as many. Nominal 95% intervals then cover the truth in as few as 88% of cases, also for "
-            f"these shapes overall. {remedy}"
+            "twice as many. Nominal 95% intervals then cover the truth in as few as 88% of cases with normal "
+            "noise, also for these shapes overall. Where noise is skewed or has two modes, they cover it far "
+            f"less often, and equivalences and counts of shapes are often false. {remedy}"
         )
     elif few_seeds := sum(few < _ENOUGH_FOR_EQUIVALENCE for few in unequal):
         yield (
             f"In {count(few_seeds, 'shape')} one configuration has more than twice as many seeds as the "
             "other. Where noise is skewed or has two modes, far more than 5% of reports then find a false "
-            f"equivalence. {remedy}"
+            f"equivalence, or count too many shapes as faster or slower. {remedy}"
+        )
+
+
+def _about_few_for_counts(rows: Sequence[Comparison], fewest: int, settings: Settings) -> Iterator[str]:
+    """Yield that counts of shapes rest on what so few seeds cannot show."""
+    if fewest < FEWEST_PAIRS and len(rows) > 1 and not settings.paired:
+        yield (
+            f"{fewest} seeds do not show whether noise has two modes or neighbouring seeds are alike. If so, "
+            "far more than 5% of reports count too many shapes as faster, slower or not slower."
         )
 
 

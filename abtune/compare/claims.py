@@ -119,7 +119,17 @@ def make_sentence(overall: Overall, rows: Sequence[Comparison], claims: Claims, 
         which = rows[0].shape if len(rows) == 1 else f"any of {count(len(rows), 'shape')}"
         of = "" if len({row.reason for row in rows}) == 1 else f"{rows[0].shape}: "
         return f"{_to_expect(overall, settings)}There is no verdict on {which}. {of}{rows[0].reason}"
-    return " ".join([_over_all(overall.these_shapes, rows, settings), *_counts(rows, claims, settings)])
+    counts = [*_counts(rows, claims, settings), *_without(rows)]
+    return " ".join([_over_all(overall.these_shapes, rows, settings), *counts])
+
+
+def _without(rows: Sequence[Comparison]) -> Iterator[str]:
+    """Yield which shapes have no verdict: the candidate may be unable to run them at all."""
+    without = [row for row in rows if row.verdict is Verdict.INVALID]
+    if len(without) == 1:
+        yield f"There is no verdict on {without[0].shape}. {without[0].reason}"
+    elif without:
+        yield f"There is no verdict on {len(without)} of {len(rows)} shapes."
 
 
 def _to_expect(overall: Overall, settings: Settings) -> str:

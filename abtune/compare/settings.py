@@ -53,6 +53,9 @@ class Settings:
         _check_fraction("level", self.level, 0.95)
         _check_fraction("margin", self.margin, 0.02)
         _check_fraction("tolerance", self.tolerance, 0.05)
+        for name, switch in (("rank_test", self.rank_test), ("require_margin", self.require_margin)):
+            if not isinstance(switch, bool | np.bool_) and switch not in (0, 1):  # "no" would be true
+                raise InputError(f"{name} is True or False, not {_shown(switch)}")
         if not isinstance(self.rng_seed, int | np.integer):
             raise InputError(f"rng_seed is a whole number, such as 0, not {_shown(self.rng_seed)}")
         if self.rng_seed < 0:

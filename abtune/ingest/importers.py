@@ -60,6 +60,9 @@ IMPORTERS: Mapping[str, str] = {
 _NUMBERED_RUN = re.compile(
     r"(.*\w)[\W_]+(?:seed|s|run|rep|repeat|trial|attempt|iter|iteration)[\W_]*\d+\W*", re.IGNORECASE
 )
+# A name that ends in a number: old_0, new.1, run3; and what numbers runs of one configuration.
+_NUMBERED = re.compile(r"(.*?)[\W_]*(\d{1,9})", re.ASCII | re.DOTALL)
+_RUN = re.compile(r"|seed|s|run|rep|repeat|trial|attempt|iter|iteration|round", re.IGNORECASE)
 
 
 def importer_names() -> tuple[str, ...]:
@@ -131,6 +134,11 @@ def recognise(sources: Sequence[Source]) -> Importer:
 # How files begin that benchmark tools write and that cannot be used, and what to do.
 _NEARLY = {
     "\x1f\ufffd": "it is compressed; unpack it: gunzip -k FILE",
+    "\ufffdHDF": "it is netCDF or HDF5; if it is a dataset: abtune analyze FILE",
+    "CDF\1": "it is netCDF; if it is a dataset: abtune analyze FILE",
+    "CDF\2": "it is netCDF; if it is a dataset: abtune analyze FILE",
+    "PK\x03\x04": "it is a workbook or an archive; save its sheet as CSV, or unpack it",
+    "PAR1": "it is Parquet; write it as CSV: pandas.read_parquet(FILE).to_csv(NAME)",
     '{"Time":': "if it is of go test -bench, run that without -json",
     "command,mean,": "it has no single timings; write them: hyperfine --export-json FILE",
     "| Command | Mean": "it has no single timings; write them: hyperfine --export-json FILE",
@@ -151,6 +159,9 @@ def _hint(path: Path) -> str:
     for beginning, remedy in _NEARLY.items():
         if text.startswith(beginning):
             return remedy
+    if "Weighted Latency (us) |" in text:
+        prefix = "its tables of tasks begin behind something else, such as dates of a runner or a container"
+        return f"{prefix}; cut that off each line, such as by: sed 's/^[^ ]* //' FILE"
     if {"\0", "\ufffd"} & set(text[:-4]):  # the last letter of a long file may be cut
         return "it is no text in UTF-8; convert it, or give the right file"
     if text.lstrip()[:1] in {"", "{", "["}:
@@ -254,15 +265,28 @@ def about_names(configs: Sequence[str]) -> Iterator[str]:
         spellings.setdefault(name.casefold(), []).append(name)
         if match := _NUMBERED_RUN.fullmatch(name):
             stems.setdefault(match[1], []).append(name)
-    for stem, names in stems.items():
+    for stem, names in (stems or _numbered_alike(configs)).items():
         if len(names) > 1:
             yield (
-                f"{listed(names[:2])} look like runs of {stem}, but count as configurations; import lines "
-                "with columns config and seed, or write {seed} in --pattern"
+                f"{listed(names[:2])} look like runs of {stem or 'one configuration'}, but count as "
+                "configurations; import lines with columns config and seed, or write {seed} in --pattern"
             )
     for names in spellings.values():
         if len(names) > 1:
             yield f"{listed(names)} count as {len(names)} configurations; spell them alike if they are one"
+
+
+def _numbered_alike(configs: Sequence[str]) -> dict[str, list[str]]:
+    """Return the names by stems if all are numbered alike: old_0, old_1, new_0, new_1; or run1, run2."""
+    matches = [_NUMBERED.fullmatch(name) for name in configs]
+    stems: dict[str, list[str]] = {}
+    numbers: dict[str, set[str]] = {}
+    for match in filter(None, matches):
+        stem = "" if _RUN.fullmatch(match[1]) else match[1]
+        stems.setdefault(stem, []).append(match[0])
+        numbers.setdefault(stem, set()).add(match[2])
+    alike = all(matches) and len(set(map(frozenset, numbers.values()))) == 1
+    return stems if alike and (len(stems) > 1 or "" in stems) else {}
 
 
 def _readers(path: Path) -> list[Importer]:

@@ -14,7 +14,6 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +22,9 @@ import xarray as xr
 
 from abtune.dataset.build import add_variables, make_dataset
 from abtune.errors import AbtuneError, DatasetError, InputError, unknown_name
+from abtune.ingest.configuration_columns import Followers, check_names, fits
 from abtune.ingest.importers import Imported, Importer, Inputs, Option, Values
-from abtune.ingest.sources import Source, no_unit, recorded_path
+from abtune.ingest.sources import Source, baseline_first, no_unit, recorded_path
 from abtune.ingest.texts import (
     ONLY_QUOTIENTS,
     SHAPES,
@@ -50,6 +50,7 @@ from abtune.text import shortened, to_number
 
 _ASSUMED_UNIT = "gflops"
 _RULE = re.compile(r":?-+:?")
+_DRAWN_RULE = re.compile(r"\+[-=+:]{1,4096}\+")  # between the lines of a table as psql and tabulate draw it
 _LABELS = "M=512_N=256_K=640 or N=1_H=56_W=56_C=64_K=64_R=3_S=3_STR=1_PAD=1_DIL=1"
 # What may stand in the column of shapes and is no shape: words of statistics, perhaps with what they are
 # over. A label with any other word is a shape, such as "layernorm mean", and so is one with an underscore.
@@ -62,6 +63,13 @@ _BESIDE_STATISTICS = re.compile(
     "geom?|geometric|arith|arithmetic|harm|harmonic|(un)?weighted|grand|of|over|for|across|in|the|every|each|"
     "shapes?|rows|workloads|kernels|models|layers|cases|benchmarks|networks|times?|latency|latencies|"
     "runtimes?|throughput"
+)
+# What says that the numbers below it are no GFLOPS, in the text around tables whose headings name no unit.
+_NO_GFLOPS = re.compile(
+    r"(?<=[(\[])[mun\u00b5\u03bc]?s(?=[)\]])|(?<=\bin )[mun\u00b5\u03bc]?s\b|"
+    r"\b(?:[mun]sec|(?:milli|micro|nano)?seconds|latency|latencies|run ?times?|execution times?|"
+    r"(?:lower|less|smaller) is better|[MT]FLOP/?s?)\b",
+    re.IGNORECASE,
 )
 
 
@@ -140,6 +148,8 @@ def parse_published(text: str, *, unit: str = "", attrs: dict[str, Any] | None =
     if unit and unit not in UNITS:
         raise unknown_name("unit", unit, UNITS)
     columns, rows = _read_tables(_rows_of_csv(text) if _is_csv(text) else _rows_of_markdown(text), unit)
+    if columns.assumed:
+        _check_prose(text)
     seen: dict[str, int] = {}
     for row in rows:
         if (first := seen.setdefault(row.label, row.line)) != row.line:
@@ -192,18 +202,30 @@ def _rows_of_csv(text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _rows_of_markdown(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the lines of a text with their numbers, as cells; a line that is in no table has none."""
+    """Yield the lines of a text with their numbers, as cells; text has none, a drawn rule an empty one."""
     for number, line in enumerate(map(str.strip, text.splitlines()), start=1):
         cells = line.removeprefix("|").removesuffix("|").split("|") if "|" in line else []
-        yield number, list(map(_bare, cells))
+        yield number, [""] if _DRAWN_RULE.fullmatch(line) else list(map(_bare, cells))
+
+
+def _check_prose(text: str) -> None:
+    """Refuse to take numbers for GFLOPS where a line around the tables speaks of times or other units."""
+    for number, line in enumerate(text.splitlines(), start=1):
+        said = None if "|" in line or "gflop" in line.casefold() else _NO_GFLOPS.search(line[:LONGEST_CELL])
+        if said:
+            unit = f"says {said[0]!r}, but no heading names a unit"
+            raise InputError(f"line {number} {unit}; give --unit, one of {', '.join(UNITS)}")
 
 
 def _read_tables(lines: Iterable[tuple[int, list[str]]], unit: str) -> tuple[_Columns, list[_Row]]:
     rows: list[_Row] = []
     first: _Columns | None = None
     columns: _Columns | None = None
+    followers = Followers(())
     for number, cells in lines:
         is_heading = _is_heading(cells)
+        if cells == [""]:
+            continue  # a rule of a drawn table: +-----+-----+
         if not cells:
             columns = None  # the table has ended
         elif is_heading or columns is not None:
@@ -214,14 +236,18 @@ def _read_tables(lines: Iterable[tuple[int, list[str]]], unit: str) -> tuple[_Co
                     raise DatasetError(f"a cell has {longest:,} characters, {most}")
                 if is_heading:
                     columns = _read_columns(cells, unit)
-                    first = first or columns
+                    if first is None:
+                        check_names(columns.configs)
+                        first, followers = columns, Followers(columns.configs)
                     _check_same(columns, first)
                 elif columns is not None and not all(map(_RULE.fullmatch, cells)):
                     rows.append(_read_row(cells, columns, number))
+                    followers.add([cells[index] for index in columns.numbers])
             except (DatasetError, InputError) as error:
                 raise DatasetError(f"line {number}: {error}") from None
     if first is None or not rows:
         raise DatasetError("no table here; its heading would start with | Shape |, and rows would follow")
+    followers.check()
     return first, rows
 
 
@@ -251,7 +277,7 @@ def _read_columns(cells: Sequence[str], unit: str) -> _Columns:
         Heading(name="boost", unit="") if quotient else read_heading(cell, (*UNITS, "%"))
         for cell, quotient in zip(columns, is_quotient, strict=True)
     ]
-    is_boost = [heading.name.casefold() == "boost" for heading in headings]
+    is_boost = [heading.name.casefold().split()[-1:] == ["boost"] for heading in headings]
     named = [heading for heading, boost in zip(headings, is_boost, strict=True) if not boost]
     configs = tuple(heading.name for heading in named)
     few = len(set(configs)) < max(2, len(configs))
@@ -301,7 +327,9 @@ def _read_row(cells: Sequence[str], columns: _Columns, line: int) -> _Row:
         for index, unit in zip(columns.numbers, columns.units, strict=True)
     )
     if columns.boost is not None:
-        _check_boost(cells[columns.boost], latency, quotient=columns.quotient)
+        by_name = dict(zip(columns.configs, latency, strict=True))
+        baseline_before = [by_name[name] for name in baseline_first(columns.configs)]
+        _check_boost(cells[columns.boost], baseline_before, quotient=columns.quotient)
     return _Row(line=line, label=cells[0], shape=shape, latency=latency)
 
 
@@ -335,29 +363,30 @@ def _read_latency(cell: str, unit: str, shape: Shape | None) -> float:
     """Return a throughput or a time in seconds, NaN where there is none; a throughput has a shape."""
     if cell.casefold() in MISSING:
         return math.nan
-    number = _read_number(cell, "; write it with a decimal point and nothing else, or - if there is none")
+    is_percent, boost = cell.endswith("%"), "if its column holds boosts, call it boost (%) or take it out"
+    plain = "write it with a decimal point and nothing else, or - if there is none"
+    number = _read_number(cell, f"; {boost if is_percent else plain}")
     if not 1e-30 < number < math.inf:
         what = "time" if unit in PER_SECOND else "throughput"
-        raise DatasetError(f"a {what} must be positive, not {shortened(cell)}")
+        remedy = f"; {boost}" if number < 0 else ""
+        raise DatasetError(f"a {what} must be positive, not {shortened(cell)}{remedy}")
     if shape is None or unit in PER_SECOND:
         return number / PER_SECOND[unit]
     return published_flop(shape) / (number * FLOPS[unit])
 
 
 def _check_boost(cell: str, latency: Sequence[float], *, quotient: bool) -> None:
-    """Check a printed boost or quotient against its row, to its printed digits."""
-    if cell.casefold() in MISSING or len(latency) != 2 or any(map(math.isnan, latency)):
+    """Check a printed boost or quotient against its row, to its printed digits; of several, any may be it."""
+    if cell.casefold() in MISSING or any(map(math.isnan, latency)):
         return
-    old, new = latency
+    ratios = [old / new for old, new in itertools.combinations(latency, 2)]
     if quotient and not cell.endswith("%"):
-        name, unit, values = "quotient", "", [old / new, new / old]
+        name, unit, values = "quotient", "", [*ratios, *(1 / ratio for ratio in ratios)]
     else:
-        name, unit, values = "boost", "%", [100 * (old / new - 1)]
+        name, unit, values = "boost", "%", [100 * (ratio - 1) for ratio in ratios]
     printed = cell.removesuffix("%").rstrip(" xX\u00d7").replace("\u2212", "-")
-    stated = _read_number(printed)
-    exponent = Decimal(printed).as_tuple().exponent
-    half = 0.51 * 10.0 ** min(exponent, 9) if isinstance(exponent, int) else 0.0
-    if not any(abs(stated - value) <= half + 1e-12 * (100 + abs(value)) for value in values):  # NaN is not
+    _read_number(printed)
+    if not any(fits(printed, value) for value in values):
         computed = f"{values[0]:.6g}{unit}"
         raise DatasetError(f"the {name} is printed as {shortened(cell)}, but the row gives {computed}")
 

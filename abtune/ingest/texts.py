@@ -23,7 +23,8 @@ from abtune.text import shortened
 _LIMIT = 1.0
 _CHUNK = 2**20
 _NETCDF = (b"\x89HDF", b"CDF")
-_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+# What a terminal does not show: colours, and the codes by which TVM clears the screen before a table.
+_COLOUR = re.compile(r"\x1b(?:\[[0-9;?]{0,40}[A-Za-z]|c)")
 
 
 def read_text(path: Path) -> str:

@@ -272,3 +272,32 @@ def test_few_pairs_are_not_counted_together(pairs: int, *, counted: bool) -> Non
     analysis = abtune.analyze(dataset)
     assert (claimed(analysis, "faster") > 10) is counted
     assert any("At-least counts need 5 pairs" in caveat for caveat in analysis.caveats) is not counted
+
+
+def test_the_sentence_names_a_shape_without_verdict() -> None:
+    """A candidate that fails to run a shape at all is not hidden behind the other shapes."""
+    dataset = make_sweep([0.2, 0.2, 0.2], n=8, noise=0.03)
+    status, latency = dataset["run_status"].copy(), dataset["latency"].copy()
+    status[1, 1], latency[1, 1] = abtune.RunStatus.FAILED, math.nan
+    analysis = abtune.analyze(dataset.assign(run_status=status, latency=latency))
+    lost = dataset["shape"].values[1]
+    assert analysis.sentence.endswith(
+        f"There is no verdict on {lost}. There is no timing of async: 8 runs failed."
+    )
+    status[2, 1], latency[2, 1] = abtune.RunStatus.FAILED, math.nan
+    analysis = abtune.analyze(dataset.assign(run_status=status, latency=latency))
+    assert analysis.sentence.endswith("There is no verdict on 2 of 3 shapes.")
+
+
+@pytest.mark.parametrize("seeds", [2, 3, 4, 5])
+def test_counts_of_few_seeds_have_a_caveat(seeds: int) -> None:
+    """Of noise with two modes, two to four seeds often show but one, and the counts are wrong."""
+    analysis = abtune.analyze(make_sweep(np.zeros(29), n=seeds, noise=0.06))
+    said = f"{seeds} seeds do not show whether noise has two modes or neighbouring seeds are alike."
+    assert any(caveat.startswith(said) for caveat in analysis.caveats) is (seeds < 5)
+
+
+def test_few_seeds_against_many_say_what_else_errs() -> None:
+    """The coverage that is quoted is that of normal noise; equivalence and counts err, too."""
+    caveats = abtune.analyze(make_sweep(np.zeros(6), n=3, m=40, noise=0.06)).caveats
+    assert any("88% of cases with normal noise" in c and "counts of shapes" in c for c in caveats)

@@ -237,6 +237,8 @@ def test_what_does_not_go_together_is_one_line(options: dict[str, str], said: st
         ({"test": []}, r"unknown test \[\]; there are: permutation"),
         ({"method": 3}, "no interval 3 of the geometric-mean; choose expanded"),
         ({"method": []}, r"no interval \[\] of the geometric-mean; choose expanded"),
+        ({"require_margin": "no"}, "require_margin is True or False, not 'no'"),
+        ({"rank_test": 2}, "rank_test is True or False, not 2"),
         ({"shapes": 3}, "shapes is a list of labels, globs or presets, not 3"),
         ({"shapes": [3]}, r"shapes is a list of labels, globs or presets, not \[3\]"),
     ],

@@ -135,6 +135,14 @@ def test_a_folder_that_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytes
     ("content", "remedy"),
     [
         (gzip.compress(b"{}", mtime=0), "gunzip -k"),
+        (b"\x89HDF\r\n\x1a\n\0", "if it is a dataset: abtune analyze FILE"),
+        (b"CDF\1\0\0\0\0", "if it is a dataset: abtune analyze FILE"),
+        (b"PK\x03\x04\x14\0", "it is a workbook or an archive; save its sheet as CSV"),
+        (b"PAR1\x15\0", r"it is Parquet; write it as CSV: pandas.read_parquet"),
+        (
+            b"10:00:00  ID | Name | FLOP | Weight | Latency (us) | Weighted Latency (us) | Trials | Done\n",
+            r"begin behind something else, .* cut that off each line, such as by: sed",
+        ),
         (b'{"Time":"2026-11-23T02:25:58Z","Action":"output","Package":"x"}\n', "without -json"),
         (b"command,mean,stddev,median,user,system,min,max\nsleep,1,1,1,1,1,1,1\n", "hyperfine --export-json"),
         (
@@ -278,6 +286,19 @@ def test_any_content_may_be_looked_at(tmp_path: Path, content: bytes) -> None:
         (["gcc_seed0", "gcc_seed1", "clang"], ["gcc_seed0 and gcc_seed1 look like runs of gcc"]),
         (["gcc_s0", "gcc_s1"], ["gcc_s0 and gcc_s1 look like runs of gcc"]),
         (["old run 1", "old run 2", "new run 1"], ["old run 1 and old run 2 look like runs of old"]),
+        (
+            ["a_0", "a_1", "b_0", "b_1"],
+            ["a_0 and a_1 look like runs of a,", "b_0 and b_1 look like runs of b,"],
+        ),
+        (["new1", "new2", "old1", "old2"], ["new1 and new2 look like", "old1 and old2 look like"]),
+        (
+            ["seed_0", "seed_1", "seed_2"],
+            ["seed_0 and seed_1 look like runs of one configuration, but count"],
+        ),
+        (["run1", "run2"], ["run1 and run2 look like runs of one configuration"]),
+        (["0", "1", "2"], ["0 and 1 look like runs of one configuration"]),
+        (["O2", "O3"], []),
+        (["gcc-13", "gcc-14", "clang-16", "clang-17"], []),
         (["Old", "old", "new"], ["Old and old count as 2 configurations"]),
         (["gcc-13", "gcc-14", "O2", "O3", "seed1", "seed2", "rerun 1", "rerun 2"], []),
     ],

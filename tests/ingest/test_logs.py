@@ -207,6 +207,29 @@ def test_colours_are_left_out(tmp_path: Path) -> None:
     xr.testing.assert_identical(found, expected)
 
 
+def test_codes_of_a_terminal_are_left_out(tmp_path: Path) -> None:
+    """TVM clears the screen before each table, and these codes stay in what a console kept."""
+    clear = "\x1bc\x1b[3J\x1b[2J\x1b[0m\x1b[H"
+    assert read(write(tmp_path, clear + state("0 main 65536 10 4 Y")))["latency"].item() == pytest.approx(
+        10e-6
+    )
+
+
+def test_lines_between_the_rows_of_a_table_drop_none(tmp_path: Path) -> None:
+    """Where the standard error runs into the log, the rows below a warning are still of the table."""
+    lines = state("0 dense 100 10 4 Y", "1 relu 10 7 4 Y").splitlines()
+    dataset = read(write(tmp_path, "\nx.py:3: UserWarning: slow\n50%|###  | 1/2\n".join(lines)))
+    assert dataset["latency"].values.ravel().tolist() == pytest.approx([10e-6, 7e-6])
+
+
+@pytest.mark.parametrize("change", [("  1 |", "WARNING  1 |"), ("| 4 | Y", "| 4 | Y WARNING | x")])
+def test_a_row_that_other_output_broke_is_not_dropped(tmp_path: Path, change: tuple[str, str]) -> None:
+    """A shape whose rows cannot be read would else be missing without a word."""
+    text = state("0 dense 100 10 4 Y", "1 relu 10 7 4 Y").replace(*change)
+    with pytest.raises(DatasetError, match=r"line \d: is no row of the table above it; other output runs"):
+        read(write(tmp_path, text))
+
+
 def test_paths_may_name_the_shape(tmp_path: Path) -> None:
     """A pattern gives shape and configuration of many runs at once."""
     for config, latency in (("main", 10), ("async", 8)):

@@ -151,6 +151,72 @@ def test_faults_are_named_with_their_line(text: str, message: str) -> None:
         parse_published(text)
 
 
+def test_a_drawn_table_is_a_table() -> None:
+    """The rules that psql and tabulate draw between lines do not end it."""
+    rule = "+-------+----------+==========+"
+    lines = [
+        rule,
+        "| Shape | old (ms) | new (ms) |",
+        rule,
+        "| x | 1.5 | 1.25 |",
+        rule,
+        "| y | 2 | 1.75 |",
+        rule,
+    ]
+    dataset = parse_published("\n".join(lines))
+    assert dataset["latency"].values.ravel().tolist() == [1.5e-3, 1.25e-3, 2e-3, 1.75e-3]
+
+
+@pytest.mark.parametrize(
+    ("caption", "said"),
+    [
+        ("Latency (lower is better)", "Latency"),
+        ("GEMM, time in ms", "ms"),
+        ("Times in microseconds", "microseconds"),
+        ("measured (\u00b5s)", "\u00b5s"),
+        ("TFLOPS of an A100", "TFLOPS"),
+    ],
+)
+def test_a_unit_around_the_table_is_no_gflops(caption: str, said: str) -> None:
+    """Times below a caption are not read as throughputs, which would turn a gain into a loss."""
+    text = table(f"|{GEMM}|1|2|", heading="|Shape|a|b|")
+    with pytest.raises(InputError, match=rf"line 1 says '{said}', but no heading names a unit; give --unit"):
+        parse_published(f"{caption}\n{text}")
+    assert "assumed_unit" not in parse_published(f"{caption}\n{text}", unit="ms").attrs
+
+
+@pytest.mark.parametrize("caption", ["Let us see", "GFLOPS, not latency", "tuned for 30 s", "items", ""])
+def test_other_words_around_the_table_say_nothing(caption: str) -> None:
+    """Text that names no unit, or GFLOPS, leaves the numbers to be GFLOPS."""
+    dataset = parse_published(f"{caption}\n{table(f'|{GEMM}|1|2|', heading='|Shape|a|b|')}")
+    assert dataset.attrs["assumed_unit"] == "gflops"
+
+
+@pytest.mark.parametrize("heading", ["Performance Boost", "perf boost (%)", "Boost"])
+def test_a_boost_of_several_words_is_checked_and_dropped(heading: str) -> None:
+    """The heading of the second published table is read; a wrong boost below it is refused."""
+    text = table(f"|{GEMM}|13838.05219|14687.89452|{{}}|", heading=f"|Shape|a|b|{heading}|")
+    assert list(parse_published(text.format("6.141343581679319%"))["config"].values) == ["a", "b"]
+    with pytest.raises(DatasetError, match=r"line 5: the boost is printed as 7%, but the row gives 6"):
+        parse_published(text.format("7%"))
+
+
+def test_a_boost_is_over_the_baseline_in_any_order_of_columns() -> None:
+    """The configuration that a name calls the baseline is what the boost is over, also where it is last."""
+    text = table(f"|{GEMM}|10607.37|8678.46|22.23%|", heading="|Shape|Async|Mainline|boost|")
+    assert parse_published(text)["config"].values.tolist() == ["Async", "Mainline"]
+    with pytest.raises(DatasetError, match=r"printed as -18.18%, but the row gives 22.2264%"):
+        parse_published(text.replace("22.23%", "-18.18%"))
+
+
+def test_a_boost_beside_three_configurations_has_to_fit_two_of_them() -> None:
+    """A column that is called a boost and holds something else is not dropped without a word."""
+    text = f"|Shape|a|b|c|turbo boost|\n|-|-|-|-|-|\n|{GEMM}|100|110|150|{{}}|"
+    assert parse_published(text.format("50%")).sizes["config"] == 3
+    with pytest.raises(DatasetError, match="line 3: the boost is printed as 160"):
+        parse_published(text.format("160"))
+
+
 @pytest.mark.parametrize("boost", ["6.1%", "6.14", "6.141343581679319%", "-", ""])
 def test_a_boost_is_checked_to_its_printed_digits(boost: str) -> None:
     """A boost that is right to its printed digits passes, and none at all passes too."""

@@ -108,12 +108,14 @@ def read_tasks(lines: Sequence[Line]) -> dict[str, Task]:
         elif columns and len(cells) == len(columns) and cells[0].isascii() and cells[0].isdigit():
             row = dict(zip(columns, cells, strict=True))
             _add_state(_task(tasks, row["id"], row["name"], line), row, line)
-        elif not set(line.text) <= {"-"}:
-            columns = None  # the table has ended
-            if match := _INITIALIZING.search(line.text):
-                current = match["id"]
-            elif signature := _signature(line.text):
-                sizes.setdefault((current, signature[0]), signature[1])
+        elif columns and len(cells) > len(columns) // 2:
+            broken = "is no row of the table above it; other output runs through the log"
+            remedy = "give the logs in work_dir, or its database: abtune import databases"
+            raise DatasetError(f"{line.where}: {broken}; {remedy}")
+        elif match := _INITIALIZING.search(line.text):
+            current = match["id"]
+        elif signature := _signature(line.text):
+            sizes.setdefault((current, signature[0]), signature[1])
     return _with_sizes(tasks, sizes)
 
 

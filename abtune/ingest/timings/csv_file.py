@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from abtune.errors import AbtuneError, DatasetError, InputError
+from abtune.ingest.configuration_columns import Followers, check_names
 from abtune.ingest.texts import (
     FIELDS,
     SHAPES,
@@ -52,13 +53,18 @@ class _Table:
 def read_csv(text: str, names: Mapping[str, str], unit: str) -> Reading:
     """Return the timings of a table with a heading, separated by commas, semicolons or tabs."""
     table: _Table | None = None
+    followers = Followers(())
     for line, row in csv_rows(text):
         if table is None:
             table = _read_heading(row, names, unit)
+            check_names(table.configs.values())
+            followers = Followers(tuple(table.configs.values()))
             used = {*table.columns.values(), *table.configs}
             table.kinds |= {index: {} for index in range(len(row)) if index not in used}
         else:
             _read_row(row, table, f"line {line}", line)
+            followers.add([row[index] for index in table.configs])
+    followers.check()
     if table is None or not table.timings:
         raise DatasetError("has a heading and no timings")
     cells = (

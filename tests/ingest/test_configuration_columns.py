@@ -1,0 +1,94 @@
+"""Columns that are no configurations: they are refused by their names, or because they follow from others."""
+
+from __future__ import annotations
+
+import pytest
+
+from abtune.errors import DatasetError
+from abtune.ingest.configuration_columns import Followers, check_names, fits
+from abtune.ingest.published import parse_published
+from abtune.ingest.timings.csv_file import read_csv
+
+ROWS = (
+    ("M=512_N=256_K=640", 8678.46, 10607.37),
+    ("M=8_N=8_K=8", 81.09, 102.9),
+    ("M=9_N=9_K=9", 197.1, 183.5),
+)
+
+
+@pytest.mark.parametrize("name", ["Trials", "batch", "Weight", "Gain", "Batch size", "p-value", "best"])
+def test_a_column_that_is_no_configuration_by_its_name_is_refused(name: str) -> None:
+    """Numbers of trials, weights and gains are not read as throughputs of one more configuration."""
+    with pytest.raises(DatasetError, match=rf"line 1: column '{name}' is no configuration by its name; take"):
+        parse_published(f"|Shape|old|new|{name}|\n|-|-|-|-|\n|{ROWS[0][0]}|1|2|3|\n")
+    with pytest.raises(DatasetError, match=rf"^column '{name}' is no configuration"):
+        check_names(["old", "new", name])
+
+
+def test_names_of_configurations_pass() -> None:
+    """A word among others, one letter, or a statistic of no other column may be a configuration."""
+    check_names(["a", "m", "after the change", "best of 3", "O-max", "batch 8", "run-time"])
+
+
+def test_two_extents_are_no_configurations() -> None:
+    """Columns M and N are sizes of the shapes, not times of two configurations."""
+    with pytest.raises(DatasetError, match="column 'N' is no configuration by its name"):
+        read_csv("M,N,K,old,new\n1,2,3,4,5\n", {"shape": "M"}, "ms")
+
+
+@pytest.mark.parametrize("name", ["Triton-min", "triton_median", "Triton max", "Triton.p90"])
+def test_a_statistic_of_another_column_is_refused(name: str) -> None:
+    """Triton writes the fastest and the slowest timing of each provider into columns of their own."""
+    with pytest.raises(DatasetError, match=f"column '{name}' is a statistic of 'Triton' by its name; take"):
+        check_names(["Triton", name, "Torch"])
+
+
+@pytest.mark.parametrize(
+    ("formula", "said"),
+    [
+        (lambda old, new: f"{new / old:.2f}", "the quotient of 'new' and 'old'"),
+        (lambda old, new: f"{old / new:.3f}", "the quotient of 'old' and 'new'"),
+        (lambda old, new: f"{abs(new - old):.2f}", None),
+        (lambda old, new: f"{200 + 100 * (new / old - 1):.2f}", None),
+    ],
+)
+def test_a_column_that_follows_from_two_others_is_refused(formula: object, said: str | None) -> None:
+    """Whatever it is called, a quotient of two columns is no third configuration."""
+    assert callable(formula)
+    lines = [f"|{label}|{old}|{new}|{formula(old, new)}|" for label, old, new in ROWS]
+    text = "\n".join(["|Shape|old|new|rel.|", "|-|-|-|-|", *lines])
+    if said is None:
+        assert parse_published(text).sizes["config"] == 3
+        return
+    with pytest.raises(DatasetError, match=f"column 'rel.' is {said} in every line; take it out"):
+        parse_published(text)
+
+
+def test_a_difference_in_csv_is_refused() -> None:
+    """Timings with a column for each configuration are looked at alike, line by line."""
+    text = "shape,seed,old_ms,new_ms,saved_ms\nx,0,2.71,1.52,1.19\nx,1,2.83,1.41,1.42\nx,2,2.9,1.5,1.4\n"
+    with pytest.raises(DatasetError, match="'saved' is the difference of 'old' and 'new' in every line"):
+        read_csv(text, {}, "")
+
+
+@pytest.mark.parametrize("lines", [[], [("1", "2", "2")] * 9, [("4", "2", "2")] * 2, [("4", "2", "-")] * 9])
+def test_what_may_be_chance_passes(lines: list[tuple[str, ...]]) -> None:
+    """Equal columns, fewer than three lines and lines without all numbers show nothing."""
+    followers = Followers(("a", "b", "c"))
+    for line in lines:
+        followers.add(line)
+    followers.check()
+
+
+def test_a_number_fits_to_its_printed_digits() -> None:
+    """Half a unit of the last digit is allowed, as rounding makes it."""
+    assert fits("1.22", 1.2249)
+    assert not fits("1.220", 1.2249)
+    assert not fits("1.22", float("nan"))
+
+
+@pytest.mark.parametrize(("cell", "said"), [("22.2%", "is not a number"), ("-6.9", "must be positive")])
+def test_a_boost_among_throughputs_is_named(cell: str, said: str) -> None:
+    """A percent or a negative number in a column of numbers says what to do with the column."""
+    with pytest.raises(DatasetError, match=rf"{said}.*; if its column holds boosts, call it boost \(%\)"):
+        parse_published(f"|Shape|old|new|more|\n|-|-|-|-|\n|{ROWS[0][0]}|1|2|{cell}|\n")
