@@ -7,7 +7,8 @@ that break every method, and the cases in which two promises of 5 % add up.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
 import made_up_noise  # noqa: F401 (finds the modules beside the tests)
 import numpy as np
@@ -19,7 +20,15 @@ from abtune.compare.settings import Settings
 from abtune.samples import Samples
 from abtune.stats.estimates import conservative_welch
 from abtune.stats.intervals.percentile import expanded_percentile
-from abtune.stats.testing.significance import difference_p, equivalence_p, permutation_test, split_share
+from abtune.stats.skewness import skewness_gap
+from abtune.stats.testing.significance import (
+    OneSided,
+    difference_p,
+    equivalence_p,
+    permutation_test,
+    resampled,
+    split_share,
+)
 from abtune.stats.testing.step_procedures import holm
 from abtune.stats.two_sample import TwoSample
 from abtune.stats.variance import clustered_variance, half_width
@@ -92,7 +101,7 @@ def _defaults(pair: tuple[Noise, Noise], n: int, m: int, reports: int) -> tuple[
     found = expanded_percentile(samples.rows(slice(4000)), level=1 - ALPHA)
     held = float(np.mean((found.low <= 1e-12) & (found.high >= -1e-12)))
     different = _different(samples, rng)
-    equivalent = _equivalent(TwoSample.without_floor(first + MARGIN, second), MARGIN)
+    equivalent = _equivalent(TwoSample.without_floor(first + MARGIN, second), MARGIN, rng)
     return held, float(different.any(axis=1).mean()), float(equivalent.any(axis=1).mean())
 
 
@@ -104,7 +113,17 @@ def _different(samples: TwoSample, rng: np.random.Generator, certain: float = 0.
     """
     p, welch = difference_p_values(samples, rng, certain)
     different: Array = (_corrected(p) <= ALPHA) & (_corrected(welch) <= ALPHA)
-    return different
+    return different & _allowed(samples, rng, OneSided.difference_p)
+
+
+def _allowed(samples: TwoSample, rng: np.random.Generator, test: Callable[[OneSided], Array]) -> Array:
+    """Return which shapes pass the test that a report makes if one side is more skewed than the other."""
+    allowed = np.ones((len(samples) // SHAPES, SHAPES), dtype=bool)
+    for number in range(len(allowed)):
+        report = samples.rows(slice(number * SHAPES, (number + 1) * SHAPES))
+        if skewness_gap(report):
+            allowed[number] = holm(test(resampled(report, rng=rng))) <= ALPHA
+    return allowed
 
 
 def difference_p_values(
@@ -118,11 +137,11 @@ def difference_p_values(
     return p, welch
 
 
-def _equivalent(samples: TwoSample, margin: float) -> Array:
+def _equivalent(samples: TwoSample, margin: float, rng: np.random.Generator) -> Array:
     """Return which shapes the test of equivalence calls, shape (reports, shapes)."""
     p = equivalence_p(conservative_welch(samples), split_share(samples), margin=margin)
     equivalent: Array = _corrected(p) <= ALPHA
-    return equivalent
+    return equivalent & _allowed(samples, rng, partial(OneSided.equivalence_p, margin=margin))
 
 
 def _corrected(p: Array) -> Array:
@@ -147,7 +166,7 @@ def _mixed(differing: int, margin: float, reports: int) -> tuple[float, float, f
     first += math.log1p(margin) * np.tile(differs, reports)[:, np.newaxis]
     samples = TwoSample.without_floor(first, second)
     different = _different(samples, rng, certain=1e-4)
-    equivalent = _equivalent(samples, math.log1p(margin)) & ~different
+    equivalent = _equivalent(samples, math.log1p(margin), rng) & ~different
     wrong = (different & ~differs).any(axis=1), (equivalent & differs).any(axis=1)
     return float(wrong[0].mean()), float(wrong[1].mean()), float((wrong[0] | wrong[1]).mean())
 

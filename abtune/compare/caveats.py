@@ -12,13 +12,14 @@ from abtune.compare.claims import FEWEST_PAIRS
 from abtune.compare.gates import ONE_PAIR, ONE_RUN, found_nothing
 from abtune.compare.results import Comparison, Verdict
 from abtune.compare.settings import Settings
-from abtune.compare.statistics import resolution
+from abtune.compare.statistics import needs_resamples, resolution
 from abtune.dataset.provenance import of_searches
 from abtune.dataset.schema import labels_of
-from abtune.samples import Samples, what_varies
+from abtune.samples import Samples, two_sample, what_varies
 from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import Interval, from_log
 from abtune.stats.resampling.splits import is_exact
+from abtune.stats.skewness import skewness_gap
 from abtune.stats.testing.design import fewest_seeds, smallest_p
 from abtune.stats.testing.sign_flips import MOST_COUNTED
 from abtune.stats.time_series import compare_neighbours
@@ -39,9 +40,6 @@ _RARE_IS_SEEN = 0.05
 _OUTLIER = 10.0
 _FEWEST_FOR_OUTLIER = 3
 
-# The skewness of the two sides may differ by this much. Beyond, counts of shapes are overstated.
-_SKEWED = 0.5
-_SHAPES_FOR_SKEW, _SEEDS_FOR_SKEW = 5, 5
 
 # Neighbouring seeds are called alike at this level, so 1 report in 50 of independent seeds has that caveat.
 _ALIKE = 0.02
@@ -129,7 +127,7 @@ def of_design(sides: tuple[Samples, Samples], rows: Sequence[Comparison], settin
         *_about_few_against_many(judged),
         *_about_few_for_counts(rows, fewest, settings),
         *_about_rare(settings, fewest),
-        *(_about_skew_of_pairs(sides) if settings.paired else _about_skew(sides)),
+        *_about_skew(sides, settings),
         *_about_neighbours(sides, settings),
         *_about_measurement(sides),
         *_about_splits(judged, settings),
@@ -175,49 +173,20 @@ def _about_correction(settings: Settings, shapes: int) -> Iterator[str]:
         yield settings.procedure.caveat.format(**words)
 
 
-def _about_skew(sides: tuple[Samples, Samples]) -> Iterator[str]:
-    """Yield a caveat if one side is skewed and the other is not: counts of shapes are then overstated."""
-    skews = [_skewness(side) for side in sides]
-    mean = _mean_skewness(skews[1] - skews[0])
-    if not mean:
+def _about_skew(sides: tuple[Samples, Samples], settings: Settings) -> Iterator[str]:
+    """Yield a caveat if one side is more skewed than the other, or the differences of pairs are skewed."""
+    gap = skewness_gap(two_sample(*sides))
+    if not gap:
         return
-    skewed, other = sides[::-1] if mean > 0 else sides
-    claims = "faster or not slower" if mean > 0 else "slower"
+    skewed, other = sides[::-1] if gap > 0 else sides
+    claims = "faster or not slower" if gap > 0 else "slower"
+    runs = f"The runs of {skewed.config} are more skewed than those of {other.config}."
+    pairs = f"The differences of the pairs are skewed: now and then {skewed.config} is far slower."
+    asked = "Each verdict must also pass a bootstrap-t test. " if needs_resamples(settings) else ""
     yield (
-        f"The runs of {skewed.config} are more skewed than those of {other.config}. How many shapes are "
-        f"{claims} is then overstated in about one report of five (simulated, docs/statistics.md)."
+        f"{pairs if settings.paired else runs} {asked}More than 5% of such reports overstate how many shapes "
+        f"are {claims} (simulated, docs/statistics.md)."
     )
-
-
-def _about_skew_of_pairs(sides: tuple[Samples, Samples]) -> Iterator[str]:
-    """Yield a caveat if the differences of pairs are skewed: counts of shapes are then overstated."""
-    mean = _mean_skewness(-_skewness(what_varies(*sides)[0]))
-    if mean:
-        side, claims = (sides[1], "faster or not slower") if mean > 0 else (sides[0], "slower")
-        yield (
-            f"The differences of the pairs are skewed: now and then {side.config} is far slower. How many "
-            f"shapes are {claims} is then overstated (simulated, docs/statistics.md)."
-        )
-
-
-def _mean_skewness(difference: Floats) -> float:
-    """Return the mean over shapes of how much more skewed the candidate is; 0 if it does not matter."""
-    known = difference[~np.isnan(difference)]
-    if len(known) < _SHAPES_FOR_SKEW:
-        return 0.0
-    mean, error = float(known.mean()), float(known.std(ddof=1)) / math.sqrt(len(known))
-    return mean if abs(mean) > max(_SKEWED, 3 * error) else 0.0
-
-
-def _skewness(side: Samples) -> Floats:
-    """Return the sample skewness of each shape's log latencies, shape (shapes,); NaN below five seeds."""
-    enough = np.where((side.n >= _SEEDS_FOR_SKEW)[:, np.newaxis], side.value, np.nan)
-    known = ~np.isnan(enough)
-    n = np.maximum(known.sum(axis=1), 1)
-    residual = np.where(known, enough - (np.where(known, enough, 0.0).sum(axis=1) / n)[:, np.newaxis], 0.0)
-    square, cube = ((residual**power).sum(axis=1) / n for power in (2, 3))
-    skewness: Floats = np.where(square > 0, cube / np.where(square > 0, square, 1.0) ** 1.5, np.nan)
-    return skewness
 
 
 def _about_test(settings: Settings, fewest: int) -> Iterator[str]:

@@ -160,8 +160,17 @@ def _for_difference(row: Evidence, settings: Settings) -> Iterator[Gate]:
     if confirming:
         close = close_call(row, settings)
         yield _test_gate(Rule.DIFFERENCE, confirming, row.p_welch_adjusted, settings.alpha, close)
+    if row.p_resampled_adjusted is not None:
+        p = row.p_resampled_adjusted
+        yield _test_gate(Rule.DIFFERENCE, "the bootstrap-t test", p, settings.alpha, _skewed(p, settings))
     if settings.require_margin:
         yield _margin_gate(row, settings)
+
+
+def _skewed(p: float, settings: Settings) -> str:
+    """Return why the test that allows for skewness did not pass."""
+    what = "the differences are skewed" if settings.paired else "one side is more skewed than the other"
+    return f"The noise may look like a difference: {what} (bootstrap-t: adjusted p {p_value(p)})."
 
 
 def _for_not_slower(row: Evidence, settings: Settings) -> Gate:

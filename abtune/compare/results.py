@@ -104,6 +104,8 @@ class Evidence:
     p_adjusted: float
     p_welch: float
     p_welch_adjusted: float
+    p_resampled: float | None
+    p_resampled_adjusted: float | None
     p_rank: float | None
     p_rank_adjusted: float | None
     p_equivalence: float
@@ -150,10 +152,14 @@ class Comparison(Evidence):
         Two-sided test of no difference, and the same corrected over the shapes.
     p_welch, p_welch_adjusted : float
         The closed-form test that has to confirm a permutation test, likewise.
+    p_resampled, p_resampled_adjusted : float or None
+        The bootstrap-t test, pooled over shapes, likewise. It has to confirm a difference where one side is
+        more skewed than the other; None elsewhere.
     p_rank, p_rank_adjusted : float or None
         Mann-Whitney test that neither configuration has the faster runs, likewise; None unless asked for.
     p_equivalence, p_equivalence_adjusted : float
-        Test of a difference beyond the margin, and the same corrected over the shapes.
+        Test of a difference beyond the margin, and the same corrected over the shapes. Where one side is more
+        skewed, the larger of this and of the bootstrap-t.
     detectable : float
         Boost that this design finds with 80 % power, correction included; infinite if it can find none. NaN
         for the best of several searches.

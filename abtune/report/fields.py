@@ -36,8 +36,9 @@ COMPARISON = {
         name: name
         for name in (
             *("boost", "boost_low", "boost_high", "p", "p_adjusted", "verdict", "reason"),
-            *("p_equivalence", "p_equivalence_adjusted", "p_welch", "p_welch_adjusted", "p_rank"),
-            *("p_rank_adjusted", "boost_low_simultaneous", "boost_high_simultaneous", "boost_at_least"),
+            *("p_equivalence", "p_equivalence_adjusted", "p_welch", "p_welch_adjusted"),
+            *("p_resampled", "p_resampled_adjusted", "p_rank", "p_rank_adjusted"),
+            *("boost_low_simultaneous", "boost_high_simultaneous", "boost_at_least"),
         )
     },
     **{f"{name}_{side}": f"{side}.{name}" for name in ("latency", "noise", "failed") for side in _SIDES},

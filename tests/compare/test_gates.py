@@ -6,7 +6,9 @@ import math
 from dataclasses import fields, replace
 from typing import Any
 
+import numpy as np
 import pytest
+import xarray as xr
 from compare_builders import NAN, make_side, make_sweep
 
 import abtune
@@ -30,6 +32,8 @@ def evidence(**numbers: Any) -> Evidence:
         "p_adjusted": 0.01,
         "p_welch": 0.001,
         "p_welch_adjusted": 0.01,
+        "p_resampled": None,
+        "p_resampled_adjusted": None,
         "p_rank": None,
         "p_rank_adjusted": None,
         "p_equivalence": 1.0,
@@ -237,3 +241,57 @@ def test_a_close_call_is_a_footnote_too() -> None:
     assert judge(row, SETTINGS).reason.startswith("Too noisy to tell.")
     assert close_call(row, SETTINGS).startswith("Close call")
     assert not close_call(row, replace(SETTINGS, test="moderated"))
+
+
+def test_a_skewed_side_asks_for_one_more_test() -> None:
+    """A difference that the bootstrap-t test does not confirm is inconclusive, and the reason says why."""
+    judged = judge(evidence(p_resampled=0.01, p_resampled_adjusted=0.2), SETTINGS)
+    assert judged.verdict is Verdict.INCONCLUSIVE
+    assert judged.reason.startswith(
+        "The noise may look like a difference: one side is more skewed than the other "
+        "(bootstrap-t: adjusted p 0.20)."
+    )
+    confirmed = judge(evidence(p_resampled=0.001, p_resampled_adjusted=0.03), SETTINGS)
+    assert confirmed.verdict is Verdict.IMPROVED
+
+
+def failing(share: float, n: int, seed: int) -> xr.Dataset:
+    """Return 29 shapes without a difference; a share of the candidate's searches is 30 % slower."""
+    rng = np.random.default_rng(seed)
+    log = rng.normal(0, 0.02, (29, 2, n)) - 8
+    log[:, 1] += np.log(1.3) * ((rng.random((29, n)) < share) - share)
+    labels = [f"s{number}" for number in range(29)]
+    return abtune.make_dataset(np.exp(log), shapes=labels, configs=["mainline", "async"])
+
+
+@pytest.mark.parametrize(("share", "n"), [(1 / 5, 10), (1 / 15, 20)])
+def test_failures_of_one_side_make_few_false_differences(share: float, n: int) -> None:
+    """Some shapes do not show the failure that others show: without this test most reports are false."""
+    reports = [abtune.analyze(failing(share, n, seed)) for seed in range(20)]
+    rows = [report.comparisons for report in reports]
+    different = {Verdict.IMPROVED, Verdict.REGRESSED}
+    false = sum(any(row.verdict in different for row in report) for report in rows)
+    without = sum(any(max(row.p_adjusted, row.p_welch_adjusted) <= 0.05 for row in report) for report in rows)
+    assert false <= 3
+    assert without >= 14
+    assert all("Each verdict must also pass a bootstrap-t test." in " ".join(r.caveats) for r in reports)
+
+
+def test_a_large_boost_passes_in_spite_of_skewness() -> None:
+    """The test is no bar for a boost that is large beside the noise of all seeds, failures included."""
+    dataset = failing(1 / 5, 10, seed=3)
+    dataset["latency"][:5, 0] *= 2.0
+    rows = abtune.analyze(dataset).comparisons
+    assert all(row.verdict is Verdict.IMPROVED for row in rows[:5])
+    assert rows[0].p_resampled_adjusted is not None
+
+
+def test_equal_noise_needs_no_further_test() -> None:
+    """If both sides are skewed alike, or shapes are few, the test is not made."""
+    rng = np.random.default_rng(5)
+    log = rng.exponential(0.1, (29, 2, 10)) - 8
+    labels = [f"s{number}" for number in range(29)]
+    alike = abtune.make_dataset(np.exp(log), shapes=labels, configs=["mainline", "async"])
+    few = failing(1 / 5, 10, seed=1).isel(shape=slice(4))
+    for dataset in (alike, few):
+        assert all(row.p_resampled is None for row in abtune.analyze(dataset).comparisons)

@@ -296,7 +296,8 @@ def test_skewed_differences_are_told() -> None:
     log[:, 1] += rng.gamma(0.3, 0.3, (12, 12))
     told = [note for note in judged(log).caveats if "skewed" in note]
     assert told == [
-        "The differences of the pairs are skewed: now and then async is far slower. How many shapes are "
-        "faster or not slower is then overstated (simulated, docs/statistics.md)."
+        "The differences of the pairs are skewed: now and then async is far slower. Each verdict must also "
+        "pass a bootstrap-t test. More than 5% of such reports overstate how many shapes are faster or not "
+        "slower (simulated, docs/statistics.md)."
     ]
     assert not [note for note in judged(logs(boosts=(0.0,) * 12)).caveats if "skewed" in note]

@@ -65,6 +65,8 @@ def make_comparison(shape: str = "M=512_N=256_K=640", **fields: Any) -> Comparis
         "p_adjusted": 0.0034,
         "p_welch": 0.00034,
         "p_welch_adjusted": 0.0051,
+        "p_resampled": None,
+        "p_resampled_adjusted": None,
         "p_rank": None,
         "p_rank_adjusted": None,
         "p_equivalence": 0.98,

@@ -1,0 +1,84 @@
+"""How often reports find a false difference where only one side is skewed: for calibrate_methods.py."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import made_up_noise  # noqa: F401 (finds the modules beside the tests)
+import numpy as np
+from noise_kinds import Array, Noise, bimodal, lognormal, skewed
+from simulated_reports import SHAPES, table
+
+import abtune
+from abtune.compare.results import Comparison, Rule, Verdict, first_failed
+
+MARGIN = 0.08
+
+
+def failing(share: float) -> Noise:
+    """Return noise of 2 % in which a share of the searches is 30 % slower; its mean is zero."""
+
+    def draw(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+        failed: Array = np.log(1.3) * ((rng.random(shape) < share) - share)
+        return failed + rng.normal(0, 0.02, shape)
+
+    return draw
+
+
+PAIRS: Mapping[str, tuple[Noise, Noise]] = {
+    "normal, both": (lognormal(0.1), lognormal(0.1)),
+    "exponential, both": (skewed(1, 0.1), skewed(1, 0.1)),
+    "one in five 10 % slower, both": (bimodal, bimodal),
+    "exponential against normal": (lognormal(0.05), skewed(1, 0.1)),
+    "one in five 10 % slower against normal": (lognormal(0.04), bimodal),
+    "one in five 30 % slower against normal": (lognormal(0.02), failing(1 / 5)),
+    "one in 15 30 % slower against normal": (lognormal(0.02), failing(1 / 15)),
+}
+
+
+def skew_table(reports: int) -> str:
+    """Lay out false differences without and with the bootstrap-t test, false equivalences, and finds."""
+    rows = []
+    for name, pair in PAIRS.items():
+        row = [name]
+        for shapes, n in ((SHAPES, 10), (SHAPES, 20), (10, 10)):
+            rng = np.random.default_rng([31, shapes, n])
+            *false, found = np.mean([_report(pair, shapes, n, rng) for _ in range(reports)], axis=0)
+            row.append(" / ".join([*(f"{100 * share:.1f}" for share in false), f"{found:.1f}"]))
+        rows.append(row)
+    heads = (f"{shapes} shapes, {n}+{n}" for shapes, n in ((SHAPES, 10), (SHAPES, 20), (10, 10)))
+    return table(["noise", *heads], rows)
+
+
+def _report(pair: tuple[Noise, Noise], shapes: int, n: int, rng: np.random.Generator) -> Array:
+    """Return which claims are false, differences without and with the test, and the number of true ones."""
+    logs = np.stack([noise(rng, (shapes, n)) for noise in pair], axis=1)
+    changed, true = logs.copy(), shapes // 3
+    changed[:true, 0] += 1.6 * np.sqrt(logs.var(axis=(0, 2)).sum()) * np.sqrt(10 / n)
+    margin = logs + np.array([np.log1p(MARGIN), 0.0])[:, np.newaxis]
+    same, equal, other = (_rows(values) for values in (logs, margin, changed))
+    return np.array(
+        [
+            any(map(_without_the_test, same)),
+            any(map(_differs, same)),
+            any(row.verdict is Verdict.EQUIVALENT for row in equal),
+            sum(map(_differs, other[:true])),
+        ],
+        dtype=float,
+    )
+
+
+def _rows(logs: Array) -> tuple[Comparison, ...]:
+    labels = [f"s{number}" for number in range(len(logs))]
+    return abtune.analyze(
+        abtune.make_dataset(np.exp(logs - 8), shapes=labels, configs=["a", "b"])
+    ).comparisons
+
+
+def _differs(row: Comparison) -> bool:
+    return row.verdict in {Verdict.IMPROVED, Verdict.REGRESSED}
+
+
+def _without_the_test(row: Comparison) -> bool:
+    others = [gate for gate in row.gates if "bootstrap-t" not in gate.asks]
+    return first_failed(others, Rule.ANY) is None and first_failed(others, Rule.DIFFERENCE) is None
