@@ -172,7 +172,9 @@ def test_reports_and_a_closed_gate(programs: Path) -> None:
 @pytest.mark.parametrize(
     ("inputs", "code"),
     [
+        ({}, 0),
         ({"fail-on": "regressed"}, 0),
+        ({"dataset": "tvm14009-rtx3080"}, 1),
         ({"fail-on": ""}, 0),
         ({"fail-on": "regressed slower-than:5%"}, 1),
         ({"fail-on": "slower-than:15%", "arguments": "--shapes M=896_* --tolerance 10"}, 0),
