@@ -269,8 +269,8 @@ def _how_large(row: Evidence, settings: Settings) -> str:
 
 def _power(row: Evidence, settings: Settings) -> Iterator[str]:
     """Yield what this design can find, where it can find anything."""
-    if math.isinf(row.detectable) or math.isnan(row.detectable):
-        return
+    if math.isinf(row.detectable) or math.isnan(row.detectable) or row.p_resampled is not None:
+        return  # the plans do not know what the test for skewness takes
     seeds = _seeds(row, settings)
     if settings.require_margin:
         beyond = (1 + row.detectable) * (1 + settings.margin) - 1

@@ -171,8 +171,9 @@ def _mismatches(change: Change) -> tuple[list[Mismatch], list[Mismatch]]:
 def _sentence(change: Change) -> str:
     mean, differing = change.overall, listed([row.what for row in _mismatches(change)[0]] or [""])
     value = f"{percent_cell(mean.change, 1)}% ({limit_cell(mean.low, 1)}% to {limit_cell(mean.high, 1)}%)"
+    itself = ", each winner compared with itself" if change.same_winners else ""
     return (
-        f"{change.quantity.capitalize()} of {count(len(change.shapes), 'common shape')}: "
+        f"{change.quantity.capitalize()} of {count(len(change.shapes), 'common shape')}{itself}: "
         f"{listed(change_counts(change))}; mean change {value}."
         f"{differing and f' Not the same in both datasets: {differing}.'}"
     )
