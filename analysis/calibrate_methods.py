@@ -32,7 +32,7 @@ from simulated_reports import (
     table,
 )
 from simulated_series import series_table, worth_table
-from simulated_skew import skew_table
+from simulated_skew import pair_skew_table, skew_table
 from single_run_tables import UNIT_NOISE, Lender, predictive_coverage, shapes_covered
 from unseen_noise import both_kinds_table, few_table, gaps_table, sessions_table, unseen_table
 
@@ -165,6 +165,7 @@ def main() -> None:
             "conservative": (conservative_table, [50 * analyses]),
             "claims": (claims_table, [analyses // 2]),
             "one side skewed": (skew_table, [analyses // 2]),
+            "skewed pairs": (pair_skew_table, [analyses // 4]),
             "gates": (gates_table, [analyses // 2]),
             "unseen": (unseen_table, [2 * analyses]),
             "both kinds": (both_kinds_table, [3 * analyses // 2]),

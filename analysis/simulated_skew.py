@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import made_up_noise  # noqa: F401 (finds the modules beside the tests)
 import numpy as np
 from noise_kinds import Array, Noise, bimodal, lognormal, skewed
+from simulated_pairs import KINDS
 from simulated_reports import SHAPES, table
 
 import abtune
@@ -50,6 +51,31 @@ def skew_table(reports: int) -> str:
     return table(["noise", *heads], rows)
 
 
+def pair_skew_table(reports: int) -> str:
+    """Lay out false differences of pairs without and with the test, and finds of ten boosts of 15 %."""
+    rows = []
+    for name in ("correlation 0.5", "candidate skewed, correlation 0.5", "candidate misses 1 in 5"):
+        row = [name]
+        for n in (12, 20):
+            rng = np.random.default_rng([32, n])
+            shares = np.mean([_pair_report(KINDS[name](rng, (SHAPES, n))) for _ in range(reports)], axis=0)
+            row.append(f"{100 * shares[0]:.1f} / {100 * shares[1]:.1f} / {shares[2]:.1f}")
+        rows.append(row)
+    return table(["noise", "12 pairs", "20 pairs"], rows)
+
+
+def _pair_report(sides: Array) -> Array:
+    """Return which differences are false, without and with the test, and the number of true ones."""
+    logs = np.stack(list(sides), axis=1)
+    changed = logs.copy()
+    changed[:10, 0] += np.log(1.15)
+    same, other = (_rows(values, design="shared") for values in (logs, changed))
+    return np.array(
+        [any(map(_without_the_test, same)), any(map(_differs, same)), sum(map(_differs, other[:10]))],
+        dtype=float,
+    )
+
+
 def _report(pair: tuple[Noise, Noise], shapes: int, n: int, rng: np.random.Generator) -> Array:
     """Return which claims are false, differences without and with the test, and the number of true ones."""
     logs = np.stack([noise(rng, (shapes, n)) for noise in pair], axis=1)
@@ -68,11 +94,10 @@ def _report(pair: tuple[Noise, Noise], shapes: int, n: int, rng: np.random.Gener
     )
 
 
-def _rows(logs: Array) -> tuple[Comparison, ...]:
+def _rows(logs: Array, design: str = "independent") -> tuple[Comparison, ...]:
     labels = [f"s{number}" for number in range(len(logs))]
-    return abtune.analyze(
-        abtune.make_dataset(np.exp(logs - 8), shapes=labels, configs=["a", "b"])
-    ).comparisons
+    dataset = abtune.make_dataset(np.exp(logs - 8), shapes=labels, configs=["a", "b"], design=design)
+    return abtune.analyze(dataset, margin=MARGIN).comparisons
 
 
 def _differs(row: Comparison) -> bool:
