@@ -184,7 +184,7 @@ def _about_skew(sides: tuple[Samples, Samples], settings: Settings) -> Iterator[
     pairs = f"The differences of the pairs are skewed: now and then {skewed.config} is far slower."
     asked = "Each verdict must also pass a bootstrap-t test. " if needs_resamples(settings) else ""
     yield (
-        f"{pairs if settings.paired else runs} {asked}More than 5% of such reports overstate how many shapes "
+        f"{pairs if settings.paired else runs} {asked}Up to 10% of such reports overstate how many shapes "
         f"are {claims} (simulated, docs/statistics.md)."
     )
 
