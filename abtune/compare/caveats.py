@@ -40,7 +40,6 @@ _RARE_IS_SEEN = 0.05
 _OUTLIER = 10.0
 _FEWEST_FOR_OUTLIER = 3
 
-
 # Neighbouring seeds are called alike at this level, so 1 report in 50 of independent seeds has that caveat.
 _ALIKE = 0.02
 

@@ -261,7 +261,6 @@ def _evidence(
     labels, workloads = (labels_of(dataset, name) for name in ("shape", "workload"))
     interval, wide = statistics.interval, statistics.simultaneous
     tests = {field.name: getattr(statistics.tests, field.name) for field in fields(statistics.tests)}
-    tests |= {name: getattr(statistics, name) for name in ("p_resampled", "p_resampled_adjusted")}
     for index, (label, workload) in enumerate(zip(labels, workloads, strict=True)):
         baseline, candidate = (_side(side, index) for side in sides)
         p: Any = {name: None if every is None else float(every[index]) for name, every in tests.items()}

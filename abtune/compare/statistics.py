@@ -41,8 +41,6 @@ class Statistics:
     welch: Interval
     simultaneous: Interval  # covers all shapes at once, and nowhere lies inside `interval`
     tests: Tests
-    p_resampled: Floats | None  # bootstrap-t pooled over shapes; None unless one side is more skewed
-    p_resampled_adjusted: Floats | None
     plan: DesignPower
     one_sided: OneSided | None  # what one-sided claims rest on; None for medians, which have none
     at_least: Floats  # lower bounds of the log boosts of all shapes at once; NaN where unknown
@@ -59,14 +57,8 @@ def compute(
     count = max(int(np.count_nonzero(~np.isnan(tests.p))), 1)
     share = settings.procedure.planning_level(settings.alpha, count)
     wide, one_sided = _joint(samples, estimand, level=1 - settings.alpha, rng=rng)
-    p_resampled = None
     if one_sided is not None and needs_resamples(settings) and skewness_gap(samples):
-        p_resampled = one_sided.difference_p()
-        p_resampled[list(settings.dropped)] = 1.0
-        equivalence = one_sided.equivalence_p(margin=math.log1p(settings.margin))
-        p = np.fmax(tests.p_equivalence, equivalence)
-        adjusted = settings.procedure.adjust(p)
-        tests = replace(tests, p_equivalence=p, p_equivalence_adjusted=adjusted)
+        tests = _with_resamples(tests, one_sided, settings)
     return Statistics(
         log_boost=interval.difference,
         interval=interval,
@@ -78,8 +70,6 @@ def compute(
             level=wide.level,
         ),
         tests=tests,
-        p_resampled=p_resampled,
-        p_resampled_adjusted=None if p_resampled is None else settings.procedure.adjust(p_resampled),
         plan=_plan(baseline, candidate, settings, tests=count),
         one_sided=one_sided,
         at_least=np.full_like(interval.low, np.nan) if one_sided is None else one_sided.lower(share),
@@ -145,11 +135,11 @@ class Tests:
     p_adjusted: Floats
     p_welch: Floats  # the closed-form one that confirms a permutation test
     p_welch_adjusted: Floats
+    p_resampled: Floats | None  # bootstrap-t pooled over shapes; None unless one side is more skewed
+    p_resampled_adjusted: Floats | None
     p_rank: Floats | None  # Mann-Whitney; None unless asked for
     p_rank_adjusted: Floats | None
-    p_equivalence: (
-        Floats  # of a difference beyond the margin; with the bootstrap-t where one side is more skewed
-    )
+    p_equivalence: Floats  # of a difference beyond the margin; also by bootstrap-t if that is made
     p_equivalence_adjusted: Floats
 
 
@@ -159,6 +149,20 @@ def needs_resamples(settings: Settings) -> bool:
     Its t is compared with the resamples of all shapes. They show a failure that the seeds of one shape hide.
     """
     return settings.quantity is Estimand.GEOMETRIC_MEAN and not settings.difference_test.resamples
+
+
+def _with_resamples(tests: Tests, one_sided: OneSided, settings: Settings) -> Tests:
+    """Return the tests with bootstrap-t, which has to confirm differences and equivalences."""
+    p = one_sided.difference_p()
+    p[list(settings.dropped)] = 1.0
+    p_equivalence = np.fmax(tests.p_equivalence, one_sided.equivalence_p(margin=math.log1p(settings.margin)))
+    return replace(
+        tests,
+        p_resampled=p,
+        p_resampled_adjusted=settings.procedure.adjust(p),
+        p_equivalence=p_equivalence,
+        p_equivalence_adjusted=settings.procedure.adjust(p_equivalence),
+    )
 
 
 def run_tests(samples: TwoSample, settings: Settings, rng: np.random.Generator) -> Tests:
@@ -180,6 +184,8 @@ def run_tests(samples: TwoSample, settings: Settings, rng: np.random.Generator) 
         p_adjusted=p_adjusted,
         p_welch=p_welch,
         p_welch_adjusted=correction.adjust(p_welch),
+        p_resampled=None,
+        p_resampled_adjusted=None,
         p_rank=p_rank,
         p_rank_adjusted=None if p_rank is None else correction.adjust(p_rank),
         p_equivalence=p_equivalence,

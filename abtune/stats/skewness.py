@@ -10,7 +10,8 @@ import math
 
 import numpy as np
 
-from abtune.stats.two_sample import Floats, TwoSample
+from abtune.stats.two_sample import Floats, TwoSample, sizes
+from abtune.stats.variance import mean_of_known
 
 _FEWEST_SEEDS, _FEWEST_SHAPES = 5, 5
 # A gap counts from this size on, if it is this many standard errors away from zero.
@@ -18,16 +19,14 @@ _GAP, _ERRORS = 0.3, 2.0
 
 
 def skewness(values: Floats) -> Floats:
-    """Return the skewness of each row without its NaN, shape (shapes,); NaN below five, and for constants."""
-    known = ~np.isnan(values)
-    n = known.sum(axis=1)
-    known &= (n >= _FEWEST_SEEDS)[:, np.newaxis]
-    n = np.maximum(n, 1)
-    mean = np.where(known, values, 0.0).sum(axis=1) / n
-    residual = np.where(known, values - mean[:, np.newaxis], 0.0)
-    square, cube = ((residual**power).sum(axis=1) / n for power in (2, 3))
-    found: Floats = np.where(square > 0, cube / np.where(square > 0, square, 1.0) ** 1.5, np.nan)
-    return found
+    """Return the skewness of each row without its NaN, shape (shapes,); NaN below five, and for constants.
+
+    ``scipy.stats.skew`` gives the same numbers, and its import takes half a second.
+    """
+    residual = values - mean_of_known(values)[:, np.newaxis]
+    square, cube = mean_of_known(residual**2), mean_of_known(residual**3)
+    known = (sizes(values) >= _FEWEST_SEEDS) & (square > 0)
+    return np.where(known, cube / np.where(known, square, 1.0) ** 1.5, np.nan)
 
 
 def skewness_gap(samples: TwoSample) -> float:

@@ -140,9 +140,11 @@ class Simulation:
             # Such tests use all shapes of a report, so one replication is tested at a time.
             starts = range(0, len(samples), shapes)
             found = [run_tests(samples.rows(slice(start, start + shapes)), settings, rng) for start in starts]
-            names = [field.name for field in fields(Tests) if "rank" not in field.name]
-            joined = {name: np.concatenate([getattr(part, name) for part in found]) for name in names}
-            return Tests(**joined, p_rank=None, p_rank_adjusted=None)
+            made = [field.name for field in fields(Tests) if getattr(found[0], field.name) is not None]
+            joined: dict[str, Any] = {
+                name: np.concatenate([getattr(part, name) for part in found]) for name in made
+            }
+            return replace(found[0], **joined)
         plain = run_tests(samples, uncorrected(settings), rng)
         adjusted: dict[str, Any] = {
             f"{name}_adjusted": np.concatenate(

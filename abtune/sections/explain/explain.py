@@ -181,7 +181,7 @@ def _tests(samples: TwoSample, index: int, analysis: Analysis) -> Iterator[Metho
         p, adjusted = (float(getattr(tests, kind)[index]) for kind in (name, f"{name}_adjusted"))
         return MethodTest(test=test, p=p, p_adjusted=adjusted, judged=judged)
 
-    judging = made[settings.test]
+    judging, judged = made[settings.test], analysis.comparisons[index]
     for name, tests in made.items():
         yield row(name, tests, "p", judged=tests is judging)
         if confirming := kinds[name].confirmed_by:
@@ -189,7 +189,11 @@ def _tests(samples: TwoSample, index: int, analysis: Analysis) -> Iterator[Metho
             if settings.rank_test:
                 yield row("Mann-Whitney", tests, "p_rank", judged=False)
         if name == next(iter(made)):
-            yield row("equivalence", judging, "p_equivalence", judged=True)
+            if judged.p_resampled is not None and judged.p_resampled_adjusted is not None:
+                p, adjusted = judged.p_resampled, judged.p_resampled_adjusted
+                yield MethodTest(test="bootstrap-t", p=p, p_adjusted=adjusted, judged=True)
+            p, adjusted = judged.p_equivalence, judged.p_equivalence_adjusted
+            yield MethodTest(test="equivalence", p=p, p_adjusted=adjusted, judged=True)
 
 
 class _Changes:
@@ -201,6 +205,8 @@ class _Changes:
         self.dataset, self.analysis, self.sides, self.index = dataset, analysis, sides, index
         self.row = analysis.comparisons[index]
         self.settings = replace(analysis.settings, weights=None)
+        # Whether the other shapes affect the verdict by more than their p-values.
+        self.needs_all = LOOKS in dataset.attrs or self.row.p_resampled is not None
 
     def sensitivity(self) -> Sensitivity:
         """Return what would change the verdict."""
@@ -235,8 +241,7 @@ class _Changes:
     def _judged(self, changed: xr.Dataset) -> Verdict:
         """Return the verdict on the one shape that was changed; the others are as they were analysed."""
         settings = self.settings
-        if LOOKS in changed.attrs or (settings.require_margin and settings.family_wise):
-            # The verdicts or intervals of the other shapes affect this one.
+        if self.needs_all or (settings.require_margin and settings.family_wise):
             return compare(changed, settings).comparisons[self.index].verdict
         row = compare(changed.isel(shape=[self.index]), settings).comparisons[0]
         adjusted: dict[str, Any] = {f"{name}_adjusted": self._adjusted(name, row) for name in _TESTS}
@@ -257,6 +262,8 @@ class _Changes:
     def _seeds(self) -> int:
         boost, settings = self.row.boost, self.settings
         if self.row.verdict is Verdict.INVALID or not boost or math.isnan(self.row.detectable):
+            return 0
+        if self.row.p_resampled is not None:  # the plans do not know what bootstrap-t takes
             return 0
         if settings.require_margin:  # on logs, what there is beyond the margin has to be found
             boost = math.expm1(abs(math.log1p(boost)) - math.log1p(settings.margin))
@@ -285,7 +292,7 @@ class _Changes:
 
         def is_equivalent(margin: float) -> bool:
             changed = replace(settings, margin=margin)
-            if LOOKS in self.dataset.attrs:
+            if self.needs_all:
                 row = compare(self.dataset, changed).comparisons[self.index]
                 return row.verdict is Verdict.EQUIVALENT
             # Only the tests of equivalence depend on the margin.
