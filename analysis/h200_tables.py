@@ -85,7 +85,7 @@ def short(label: str) -> str:
 
 
 def method_table(dataset: xr.Dataset) -> list[str]:
-    """List the shapes that other tests and corrections would call different, beside those of the default."""
+    """List the shapes that each test and correction calls different."""
     others: list[dict[str, str]] = [{}, {"correction": "max-t"}, {"test": "moderated"}, {"correction": "bh"}]
     lines = ["| options | improved | regressed |", "| --- | --- | --- |"]
     usual: list[list[str]] = []
@@ -107,7 +107,7 @@ def _listed(names: list[str]) -> str:
 
 
 def _beside(names: list[str], usual: list[str]) -> str:
-    """Say how a list of shapes differs from that of the default."""
+    """Say how a list of shapes differs from the default list."""
     if names == usual:
         return "the same"
     if set(names) > set(usual):

@@ -28,6 +28,38 @@ PAIRS: Mapping[str, tuple[Noise, Noise]] = {
 HEADS = ("faster", "slower", "not slower, count", "not slower, verdict", "worst shape")
 
 
+def two_modes(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Return noise with two equally likely modes."""
+    return 0.3 * rng.integers(0, 2, shape) + rng.normal(0, 0.01, shape)
+
+
+def alike(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Return noise of 10 % whose neighbouring seeds are correlated by 0.8."""
+    noise = rng.normal(0, 0.1, shape)
+    for seed in range(1, shape[-1]):
+        noise[..., seed] = 0.8 * noise[..., seed - 1] + 0.6 * noise[..., seed]
+    return noise
+
+
+def few_seeds_table(reports: int) -> str:
+    """Lay out how often counts of shapes err with few seeds, where nothing differs."""
+    kinds = {"normal 10 %": lognormal(0.1), "two modes": two_modes, "neighbours alike": alike}
+    sizes, rows = (2, 3, 4, 5, 10), []
+    for name, noise in kinds.items():
+        row = [name]
+        for n in sizes:
+            rng = np.random.default_rng([18, n])
+            wrong = sum(_counts_some(noise(rng, (SHAPES, 2, n))) for _ in range(reports))
+            row.append(f"{100 * wrong / reports:.0f}")
+        rows.append(row)
+    return table(["noise", *(f"{n}+{n}" for n in sizes)], rows)
+
+
+def _counts_some(logs: Array) -> bool:
+    analysis = _analysis(logs, "independent")
+    return any(_claimed(analysis, name, 0.0) for name in ("faster", "slower"))
+
+
 OF_PAIRS = ("normal 10 %", "skewed candidate", "sessions share half of the variance")
 
 

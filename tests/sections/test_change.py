@@ -219,7 +219,7 @@ def test_the_same_winners_are_compared_with_themselves() -> None:
 
 
 def test_latencies_of_the_same_winners_are_pairs() -> None:
-    """The interval of a latency is that of the paired t-test."""
+    """Latencies of the same winners get the interval of the paired t-test."""
     first, second = again(make_sweep([0.1], noise=0.2), [[0.01, -0.03]], noise=0.01)
     (row,) = abtune.compare_datasets(first, second, config="async").shapes
     logs = [np.log(dataset["latency"].values[0, 1, :, 0, 0]) for dataset in (second, first)]

@@ -175,6 +175,31 @@ def test_what_would_change_is_what_whole_analyses_say(options: dict[str, Any], a
             assert (changed is Verdict.EQUIVALENT) == equivalent
 
 
+def test_a_skewed_side_is_explained_as_the_report_judges_it() -> None:
+    """Tests, seeds left out and the margin are those of reports of all shapes, which decide together."""
+    rng = np.random.default_rng(3)
+    log = rng.normal(0, 0.02, (8, 2, 10)) - 8
+    log[:, 1] += np.log(1.3) * ((rng.random((8, 10)) < 0.2) - 0.2)
+    labels = [f"s{number}" for number in range(8)]
+    dataset = abtune.make_dataset(np.exp(log), shapes=labels, configs=["mainline", "async"])
+    row, found = abtune.analyze(dataset).comparisons[1], story(dataset, "s1")
+    tests = {test.test: test.p_adjusted for test in found.tests}
+    assert (tests["bootstrap-t"], tests["equivalence"]) == (
+        row.p_resampled_adjusted,
+        row.p_equivalence_adjusted,
+    )
+    told = {(seed.config, seed.seed): seed.verdict for seed in found.sensitivity.without_seed or ()}
+    for seed in range(10):
+        without = dataset.copy(deep=True)
+        without["run_status"][1, 1, seed] = RunStatus.MISSING
+        assert abtune.analyze(without).comparisons[1].verdict is told.get(("async", seed), row.verdict)
+    assert found.sensitivity.seeds_for_estimate == 0
+    margin = found.sensitivity.margin_for_equivalence
+    for step, equivalent in ((0.98, False), (1.001, True)):
+        changed = abtune.analyze(dataset, margin=margin * step).comparisons[1].verdict
+        assert (changed is Verdict.EQUIVALENT) == equivalent
+
+
 def test_the_other_shapes_are_not_analysed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Seeds and margins are tried on the one shape that is explained, so that many shapes cost little."""
     dataset, sizes = make_sweep([0.03, *[0.0] * 4], n=5), []

@@ -22,7 +22,7 @@ from abtune.dataset.provenance import configurations_of
 from abtune.dataset.schema import design_of, labels_of
 from abtune.errors import InputError, unknown_name
 from abtune.samples import AT_TRIALS, Samples, change_of, extract, extract_both, two_sample
-from abtune.sections.change.same_runs import SharedRuns, keep, shared_runs
+from abtune.sections.change.common_runs import CommonRuns, common_runs, keep
 from abtune.stats.estimates import (
     StandardError,
     conservative_freedom,
@@ -209,9 +209,9 @@ def compare_datasets(
     if not common:
         raise InputError("the datasets have no shape in common, so there is nothing to compare")
     parts = [dataset.sel(shape=common) for dataset in (a, b)]
-    shared = shared_runs(parts, configs)
-    if shared.timed_again is not None:
-        parts = [keep(part, names, shared.timed_again) for part, names in zip(parts, configs, strict=True)]
+    runs = common_runs(parts, configs)
+    if runs.timed_again is not None:
+        parts = [keep(part, names, runs.timed_again) for part, names in zip(parts, configs, strict=True)]
     sides = [_sides(part, names) for part, names in zip(parts, configs, strict=True)]
     usable = np.min([side.n for pair in sides for side in pair], axis=0) >= 2
     if not usable.any():
@@ -220,7 +220,7 @@ def compare_datasets(
             "from search noise without repeated seeds"
         )
     weight = usable / np.count_nonzero(usable)
-    found = _of_winners(sides, weight) if shared.timed_again is not None else _of_searches(sides, weight)
+    found = _of_winners(sides, weight) if runs.timed_again is not None else _of_searches(sides, weight)
     known = [dict(_conditions(*pair)) for pair in zip((a, b), configs, strict=True)]
     return Change(
         quantity="boost" if len(configs[0]) == 2 else "latency",
@@ -230,7 +230,7 @@ def compare_datasets(
         tolerance=tolerance,
         shapes=tuple(_shape_changes(found, sides, common, settings)),
         overall=_mean(found.estimate.difference, found.variances, usable, level),
-        same_winners=shared.timed_again is not None,
+        same_winners=runs.timed_again is not None,
         designs=(design_of(a.attrs), design_of(b.attrs)),
         boosts=tuple(
             _mean(standard_error(pair).difference, both_variances(pair, weight), usable, level)
@@ -239,7 +239,7 @@ def compare_datasets(
         only_a=tuple(label for label in labels[0] if label not in common),
         only_b=tuple(label for label in labels[1] if label not in common),
         mismatches=tuple(_mismatches(*known)),
-        caveats=(*_about_shared(shared), *_lost(sides, usable)),
+        caveats=(*_about_common(runs), *_lost(sides, usable)),
     )
 
 
@@ -382,11 +382,11 @@ def _mismatches(a: Mapping[str, str], b: Mapping[str, str]) -> Iterator[Mismatch
             yield Mismatch(what=what, a=shortened(one[start:]), b=shortened(two[start:]))
 
 
-def _about_shared(shared: SharedRuns) -> Iterator[str]:
+def _about_common(runs: CommonRuns) -> Iterator[str]:
     """Yield a caveat if the datasets share some runs, but not all."""
-    if shared.count and shared.timed_again is None:
+    if runs.count and runs.timed_again is None:
         yield (
-            f"{count(shared.count, 'run')} of B {'has' if shared.count == 1 else 'have'} the timings or the "
+            f"{count(runs.count, 'run')} of B {'has' if runs.count == 1 else 'have'} the timings or the "
             "winner of a run of A. The datasets may depend on each other, and the intervals are then too "
             "wide."
         )

@@ -403,13 +403,19 @@ def test_a_time_limit_ends_measuring_again(store: Store, monkeypatch: pytest.Mon
     assert not store.rounds()
 
 
-@pytest.mark.usefixtures("fake")
-def test_without_time_for_all_some_shapes_are_measured(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After all searches the shapes that fit into the time are measured, and always one."""
+def searched(store: Store) -> Plan:
+    """Return a plan whose searches are done, and whose winners are not measured again."""
     plan = small_plan(seeds=1)
     run_sweep(plan, store)
     for path in store.folder.glob("rounds/*.json"):
         path.unlink()
+    return plan
+
+
+@pytest.mark.usefixtures("fake")
+def test_without_time_for_all_some_shapes_are_measured(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After all searches the shapes that fit into the time are measured, and always one."""
+    plan = searched(store)
     monkeypatch.setattr(Session, "seconds_to_measure", lambda *_: 100.0)
     outcome = run_sweep(plan, store, time_limit=90.0)
     assert (outcome.stopped, outcome.finished) == ("the time limit", 4)
@@ -421,10 +427,7 @@ def test_without_time_for_all_some_shapes_are_measured(store: Store, monkeypatch
 @pytest.mark.usefixtures("fake")
 def test_time_that_is_left_is_used(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Shapes that did not seem to fit are measured if the others took less time than expected."""
-    plan = small_plan(seeds=1)
-    run_sweep(plan, store)
-    for path in store.folder.glob("rounds/*.json"):
-        path.unlink()
+    plan = searched(store)
     monkeypatch.setattr(Session, "seconds_to_measure", lambda _, winners: 60.0 * len(winners))
     assert run_sweep(plan, store, time_limit=90.0).stopped == ""
     assert len(store.rounds()) == 2

@@ -15,7 +15,7 @@ from abtune.stats.two_sample import Booleans
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SharedRuns:
+class CommonRuns:
     """What two datasets have in common."""
 
     count: int  # runs of the second dataset that have the timings or the winner of a run of the first
@@ -24,13 +24,13 @@ class SharedRuns:
     timed_again: Booleans | None
 
 
-def shared_runs(parts: Sequence[xr.Dataset], configs: Sequence[Sequence[str]]) -> SharedRuns:
+def common_runs(parts: Sequence[xr.Dataset], configs: Sequence[Sequence[str]]) -> CommonRuns:
     """Return what the chosen configurations have in common; refuse a dataset with itself."""
     a, b = (part.sel(config=list(names)) for part, names in zip(parts, configs, strict=True))
     timings, winners = (_in_common(name, a, b) for name in ("latency", "winner"))
     if timings and timings == _runs(a["latency"]).total() == _runs(b["latency"]).total():
         raise InputError("both datasets have the same timings of every common shape; name two others")
-    return SharedRuns(
+    return CommonRuns(
         count=max(timings, winners), timed_again=_timed_again(a, b) if winners and not timings else None
     )
 
@@ -48,7 +48,7 @@ def _timed_again(a: xr.Dataset, b: xr.Dataset) -> Booleans | None:
     one, two = (part["latency"].notnull().any(("round", "repeat")).values for part in (a, b))
     both: Booleans = one & two
     same = (a["winner"].values == b["winner"].values) & (a["winner"].values != "")
-    return both if same[both].all() else None
+    return both if both.any() and same[both].all() else None
 
 
 def _in_common(name: str, a: xr.Dataset, b: xr.Dataset) -> int:
