@@ -1,7 +1,6 @@
 """How many seeds a sweep needs, what they cost, and what it could find with those that it has.
 
-The noise is pooled over shapes, because that of one shape's five seeds is too uncertain. Of sweeps planned
-with it for 80 % power, 1 in 10 has only 34-45 %. With pooled noise, 1 in 10 has 71-77 %.
+The noise is pooled over shapes, because five seeds of one shape misjudge its own noise too often.
 """
 
 from __future__ import annotations
