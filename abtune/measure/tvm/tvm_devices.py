@@ -47,8 +47,27 @@ def _resolve(spec: str, remote: str) -> Any:
             """--target '{"kind": "llvm", "mcpu": "cortex-a76", "num-cores": 4}'"""
         )
     # A kernel gets one thread, so that searches can go on on the other cores.
-    cpu = tvm.target.codegen.llvm_get_system_cpu()
-    return tvm.target.Target({"kind": "llvm", "mcpu": cpu, "num-cores": 1})
+    target = {"kind": "llvm", "mcpu": tvm.target.codegen.llvm_get_system_cpu(), "num-cores": 1}
+    lacking = _lacking(tvm.target.Target(target))
+    return tvm.target.Target({**target, "mattr": lacking} if lacking else target)
+
+
+# Instruction sets that LLVM uses unasked, by the beginnings of their names.
+_EMITTED = ("amx", "avx", "bmi", "f16c", "fma", "gfni", "sse", "vaes")
+
+
+def _lacking(target: Any) -> list[str]:
+    """Return the instruction sets that this model of CPU has and this machine lacks, each after a minus.
+
+    A virtual machine may hide some, such as AVX-512. A kernel that uses them is killed.
+    """
+    host = tvm.get_global_func("tvm.codegen.llvm.GetHostCPUFeatures", allow_missing=True)
+    model = tvm.get_global_func("target.llvm_get_cpu_features", allow_missing=True)
+    if host is None or model is None:
+        return []
+    present = {str(name): bool(there) for name, there in host().items()}
+    names = sorted(str(name) for name in model(target) if str(name).startswith(_EMITTED))
+    return [f"-{name}" for name in names if not present.get(name, True)]
 
 
 def _has_gpu() -> bool:

@@ -28,6 +28,36 @@ def test_this_cpu_is_described(room: Any, spec: str) -> None:
     assert room.tvm_devices.describe_target(facts.target) == facts
 
 
+@pytest.mark.parametrize("hidden", [[], ["avx2", "fma"]])
+def test_kernels_use_no_instructions_that_the_machine_hides(
+    room: Any, monkeypatch: pytest.MonkeyPatch, hidden: list[str]
+) -> None:
+    """A virtual machine may lack what its model of CPU has; the target then leaves it out."""
+    tvm = room.load_tvm.tvm
+    host = tvm.get_global_func("tvm.codegen.llvm.GetHostCPUFeatures")()
+    present = {str(name): bool(there) for name, there in host.items()} | dict.fromkeys(hidden, False)
+    known = tvm.get_global_func
+
+    def found(name: str, **options: Any) -> Any:
+        return (lambda: present) if name.endswith("GetHostCPUFeatures") else known(name, **options)
+
+    monkeypatch.setattr(tvm, "get_global_func", found)
+    target = tvm.target.Target(json.loads(room.tvm_devices.describe_target("cpu").target))
+    used = {str(name) for name in known("target.llvm_get_cpu_features")(target)}
+    assert not used & set(hidden)
+    assert not [
+        name for name in used if name.startswith(("avx", "amx", "fma")) and not present.get(name, True)
+    ]
+
+
+def test_a_wheel_that_does_not_know_the_machine_takes_its_model(
+    room: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without LLVM's list of what this machine has, the target is the model of the CPU alone."""
+    monkeypatch.setattr(room.load_tvm.tvm, "get_global_func", lambda *_, **__: None)
+    assert "mattr" not in json.loads(room.tvm_devices.describe_target("cpu").target)
+
+
 @pytest.mark.parametrize("spec", ["cuda", CUDA])
 def test_a_gpu_that_is_not_there_is_refused(room: Any, monkeypatch: pytest.MonkeyPatch, spec: str) -> None:
     """On a machine without a GPU the error says what is missing and what to use."""
