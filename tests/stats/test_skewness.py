@@ -48,6 +48,22 @@ def test_chance_is_no_gap() -> None:
     assert skewness_gap(few) == 0
 
 
+@pytest.mark.parametrize(
+    ("shapes", "seeds", "errors"), [(10, 10, 1.5), (19, 10, 1.5), (20, 10, 2), (29, 6, 1.5)]
+)
+def test_few_seeds_ask_for_less_evidence(shapes: int, seeds: int, errors: float) -> None:
+    """Below 200 seeds over all shapes a gap counts from 1.5 standard errors on, and from 0.15 on."""
+    rng, between = np.random.default_rng(shapes), 0
+    for _ in range(200):
+        first, second = rng.normal(size=(shapes, seeds)), rng.gamma(20.0, size=(shapes, seeds))
+        gap = stats.skew(second, axis=1) - stats.skew(first, axis=1)
+        ratio = abs(gap.mean()) / stats.sem(gap)
+        counts = abs(gap.mean()) > (0.3 if errors == 2 else 0.15) and ratio > errors
+        assert bool(skewness_gap(TwoSample.without_floor(first, second))) == counts
+        between += abs(gap.mean()) > 0.3 and 1.5 < ratio < 2.0
+    assert between > 5
+
+
 def test_of_pairs_the_differences_count() -> None:
     """If the candidate is now and then far slower, the differences are skewed; swapped, the other way."""
     baseline = drawn(skewed=False, shapes=29, seed=1)
