@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -175,6 +176,14 @@ def shape_named(label: str) -> Shape | None:
         return parse_shape(label)
     except InputError:
         return None
+
+
+def shape_values(shapes: Sequence[Shape | None], flop: Sequence[float] | None = None) -> dict[str, list[Any]]:
+    """Return the variables of shapes for a dataset; ``flop`` counts for those that are not known."""
+    others = itertools.repeat(math.nan) if flop is None else flop
+    operations = [shape.flop if shape else other for shape, other in zip(shapes, others, strict=False)]
+    values = {"workload": [shape.workload if shape else "" for shape in shapes]}
+    return values if all(map(math.isnan, operations)) else {**values, "flop": operations}
 
 
 def _size(digits: str) -> int:

@@ -22,7 +22,8 @@ from abtune.files import followed
 from abtune.ingest.texts import listed_columns, read_text
 from abtune.text import dataset_option, shell_path
 
-FIELDS = ("config", "shape", "seed")
+# What a pattern may read from paths.
+_FIELDS = ("config", "shape", "seed")
 # Words in names of configurations that the others are compared with.
 _BASELINES = {
     "base",
@@ -146,25 +147,19 @@ def label_told(source: Source, shape: str) -> str:
 
 def read_once(sources: Iterable[Source]) -> Iterator[tuple[Source, str]]:
     """Yield the sources, each with its text; a text that comes twice is refused."""
-    contents = Contents()
+    seen: dict[bytes, Path] = {}
     for source in sources:
         text = read_text(source.path)
-        contents.add(source.path, text)
+        check_new(text, source.path, seen)
         yield source, text
 
 
-class Contents:
-    """Notices when the content of one run comes again as another."""
-
-    def __init__(self) -> None:
-        self._seen: dict[bytes, Path] = {}
-
-    def add(self, path: Path, text: str) -> None:
-        """Note a content."""
-        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
-        first = self._seen.setdefault(digest, path)
-        if first is not path:
-            raise DatasetError(f"{path}: holds the same as {first}; a copy is not another seed")
+def check_new(text: str, path: Path, seen: dict[bytes, Path]) -> None:
+    """Note what a run holds; refuse it if ``seen`` has it from another path."""
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+    first = seen.setdefault(digest, path)
+    if first is not path:
+        raise DatasetError(f"{path}: holds the same as {first}; a copy is not another seed")
 
 
 def find_matching(pattern: str) -> tuple[Source, ...]:
@@ -197,8 +192,8 @@ def _beside_baseline(name: str) -> float:
 
 def _check_fields(pattern: str, fields: list[str]) -> None:
     for field, count in Counter(fields).items():
-        if field not in FIELDS:
-            raise unknown_name("field of --pattern", field, FIELDS)
+        if field not in _FIELDS:
+            raise unknown_name("field of --pattern", field, _FIELDS)
         if count > 1:
             raise InputError(f"--pattern has {{{field}}} {count} times; write * for all but one")
     if not fields:

@@ -14,8 +14,8 @@ from import_samples import TUNED
 import abtune
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import DatasetError, InputError
-from abtune.ingest.searches.databases import read_databases
-from abtune.ingest.searches.logs import read_logs
+from abtune.ingest.searches.databases import DATABASES
+from abtune.ingest.searches.logs import LOGS
 from abtune.ingest.sources import find_files, find_matching
 from abtune.samples import count_trials
 from abtune.sections.curve.curve import best_so_far
@@ -26,13 +26,13 @@ CONSOLE = "tvm.s_tir.meta_schedule.logging.task_scheduler.log"
 
 
 def read(*specs: str, shape: str = "") -> xr.Dataset:
-    return read_logs(find_files((), specs), shape=shape)
+    return LOGS.read(find_files((), specs), {"shape": shape}).dataset
 
 
 def test_a_work_dir_gives_what_its_database_does() -> None:
     """Logs and database of the same runs agree to the digits that logs print."""
     specs = [f"mainline={TUNED}/mainline-0", f"async={TUNED}/async-0"]
-    logged, stored = read(*specs), read_databases(find_files((), specs))
+    logged, stored = read(*specs), DATABASES.read(find_files((), specs), {}).dataset
     for name in ("latency", "search_latency", "trial_latency"):
         np.testing.assert_allclose(logged[name].values, stored[name].values, atol=0.51e-10, rtol=0)
     for name in ("trial_status", "run_status", "flop"):
@@ -240,12 +240,12 @@ def test_paths_may_name_the_shape(tmp_path: Path) -> None:
             text = state(f"0 main {operations} {latency * size} 8 Y")
             (folder / "log.txt").write_text(text, encoding="utf-8")
     sources = find_matching(f"{tmp_path}/{{config}}_outputs/{{shape}}_t=8/*.txt")
-    dataset = read_logs(sources, shape="")
+    dataset = LOGS.read(sources, {"shape": ""}).dataset
     assert dataset["shape"].values.tolist() == ["M=16_N=1_K=1", "M=32_N=1_K=1"]
     assert dataset["config"].values.tolist() == ["main", "async"]
     assert dataset["latency"].values.ravel().tolist() == pytest.approx([160e-6, 128e-6, 320e-6, 256e-6])
     with pytest.raises(InputError, match="both name the shape; keep one"):
-        read_logs(sources, shape="M=1_N=1_K=1")
+        LOGS.read(sources, {"shape": "M=1_N=1_K=1"})
 
 
 def test_tasks_of_a_network_are_shapes(tmp_path: Path) -> None:

@@ -14,14 +14,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import xarray as xr
-
 from abtune.dataset.schema import TrialStatus
 from abtune.errors import DatasetError
 from abtune.ingest.importers import Imported, Importer, Inputs, Values
-from abtune.ingest.searches.searches import Search, assemble_searches, notes_on_searches
+from abtune.ingest.searches.logs import has_logs
+from abtune.ingest.searches.searches import Search, Trial, import_searches
 from abtune.ingest.searches.workloads import Sizes, label_of
-from abtune.ingest.sources import Contents, Source
+from abtune.ingest.sources import Source, check_new
 from abtune.ingest.texts import parse_json, read_text
 from abtune.shapes import shape_named
 from abtune.text import shortened
@@ -39,31 +38,28 @@ class _Record:
     """One line of the tuning records."""
 
     workload: int  # number of the workload
-    status: TrialStatus  # every failure is ``RUN_FAILED``, because the file does not say why
-    latency: float  # mean of its times, by which MetaSchedule itself ranks, seconds; NaN if it failed
+    # every failure is ``RUN_FAILED``, because the file does not say why; its time is the mean, by which
+    # MetaSchedule itself ranks
+    trial: Trial
     content: list[Any]  # trace, times, target, arguments
 
 
-def read_databases(sources: Sequence[Source]) -> xr.Dataset:
+def _read(sources: Sequence[Source], _: Values) -> Imported:
     """Return the dataset of the folders of all runs."""
-    contents = Contents()
+    seen: dict[bytes, Path] = {}
     runs: dict[Source, list[Search]] = {}
     targets: set[str] = set()
     for source in sources:
         folder = _folder(source.path)
-        records, text = _read_records(folder / RECORDS)
-        contents.add(source.path, text)
+        text = read_text(folder / RECORDS)
+        check_new(text, source.path, seen)
+        records = _read_records(text, folder / RECORDS)
         runs[source] = _labelled(_searches(folder, records), source)
         targets |= {json.dumps(record.content[2], sort_keys=True) for record in records}
     attrs: dict[str, Any] = {"title": "MetaSchedule databases", "targets": len(targets)}
     if len(targets) == 1:
         attrs["target"] = targets.pop()
-    return assemble_searches(runs, attrs=attrs)
-
-
-def _read(sources: Sequence[Source], _: Values) -> Imported:
-    dataset = read_databases(sources)
-    return Imported(dataset=dataset, notes=notes_on_searches(dataset, "folder"))
+    return import_searches(runs, each="folder", attrs=attrs)
 
 
 def _recognises(path: Path, text: str) -> bool:
@@ -107,9 +103,8 @@ def _folder(path: Path) -> Path:
         hint = f"; give its folder, {path.parent}" if path.name in (WORKLOADS, RECORDS) else ""
         raise DatasetError(f"{path}: a database is a folder with {WORKLOADS} and {RECORDS}{hint}")
     if missing:
-        logs = any(path.glob("*.log")) or any(path.glob("logs/*.log"))
-        hint = "; there are logs: abtune import logs" if logs else "; give the work_dir of the tuning"
-        raise DatasetError(f"{path}: has no {missing[0]}{hint}")
+        hint = "there are logs: abtune import logs" if has_logs(path) else "give the work_dir of the tuning"
+        raise DatasetError(f"{path}: has no {missing[0]}; {hint}")
     return path
 
 
@@ -121,11 +116,11 @@ def _labelled(searches: list[Search], source: Source) -> list[Search]:
         names_one = "{shape} of --pattern names one"
         raise DatasetError(f"{source.path}: holds {len(searches)} shapes, and {names_one}")
     (search,) = searches
-    named = shape_named(source.shape)
-    if named and search.shape and named != search.shape:
+    named, tuned = shape_named(source.shape), shape_named(search.label)
+    if named and tuned and named != tuned:
         differ = f"its path says {source.shape}, but its workload is {search.label}"
         raise DatasetError(f"{source.path}: {differ}; leave {{shape}} out of --pattern, or rename the folder")
-    return [replace(search, label=source.shape, shape=search.shape or named)]
+    return [replace(search, label=source.shape, shape=tuned)]
 
 
 def _searches(folder: Path, records: Sequence[_Record]) -> list[Search]:
@@ -142,17 +137,16 @@ def _searches(folder: Path, records: Sequence[_Record]) -> list[Search]:
     ]
 
 
-def _read_records(path: Path) -> tuple[list[_Record], str]:
-    text = read_text(path)
+def _read_records(text: str, path: Path) -> list[_Record]:
     records: list[_Record] = []
     timed: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         if line.strip():
             where = f"{path}: line {number}"
             records.append(_read_record(parse_json(line, where), where))
-            if records[-1].status is TrialStatus.OK and timed.setdefault(line, number) != number:
+            if records[-1].trial[0] is TrialStatus.OK and timed.setdefault(line, number) != number:
                 raise DatasetError(f"{where}: is the same as line {timed[line]}; a search is there twice")
-    return records, text
+    return records
 
 
 def _read_record(value: Any, where: str) -> _Record:
@@ -162,14 +156,14 @@ def _read_record(value: Any, where: str) -> _Record:
         case _:
             raise DatasetError(f"{where}: not a tuning record: [workload, [trace, times, target, arguments]]")
     if seconds is None:
-        return _Record(workload, TrialStatus.NOT_RUN, math.nan, content)
+        return _Record(workload, (TrialStatus.NOT_RUN, math.nan), content)
     if not isinstance(seconds, list) or not seconds or not all(map(_is_time, seconds)):
         shown = shortened(json.dumps(seconds))
         raise DatasetError(f"{where}: times are {shown}; they must be positive seconds")
     latency = math.fsum(map(float, seconds)) / len(seconds)
     if latency >= _FAILED:
-        return _Record(workload, TrialStatus.RUN_FAILED, math.nan, content)
-    return _Record(workload, TrialStatus.OK, latency, content)
+        return _Record(workload, (TrialStatus.RUN_FAILED, math.nan), content)
+    return _Record(workload, (TrialStatus.OK, latency), content)
 
 
 def _is_time(value: Any) -> bool:
@@ -191,15 +185,11 @@ def _read_workloads(path: Path) -> list[tuple[str, str]]:
 def _search(workload: tuple[str, str], records: Sequence[_Record], path: Path) -> Search:
     hash_text, module = workload
     sizes, dtypes = _arguments(records[0], path)
-    label, shape = label_of(module, hash_text, sizes, dtypes)
-    timed = [record for record in records if record.status is TrialStatus.OK]
-    best = min(timed, key=lambda record: record.latency, default=None)
+    timed = [record for record in records if record.trial[0] is TrialStatus.OK]
+    best = min(timed, key=lambda record: record.trial[1], default=None)
     return Search(
-        label=label,
-        shape=shape,
-        latency=best.latency if best else math.nan,
-        trial_latency=[record.latency for record in records],
-        trial_status=[record.status for record in records],
+        label=label_of(module, hash_text, sizes, dtypes),
+        trials=[record.trial for record in records],
         winner=json.dumps(best.content) if best else "",
     )
 

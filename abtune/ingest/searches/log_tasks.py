@@ -11,6 +11,7 @@ from pathlib import Path
 
 from abtune.dataset.schema import TrialStatus
 from abtune.errors import DatasetError
+from abtune.ingest.searches.searches import Trial
 from abtune.text import shortened, to_number
 
 # Repetitions have an end, so that a line of any length is searched in a time linear in it.
@@ -58,7 +59,7 @@ class Task:
     flop: float = math.nan
     done: bool = True
     states: list[State] = field(default_factory=list)
-    trials: list[tuple[TrialStatus, float]] = field(default_factory=list)
+    trials: list[Trial] = field(default_factory=list)
     sizes: str = ""
 
     @property
@@ -71,7 +72,7 @@ class Task:
         """The last row of the table."""
         return self.states[-1] if self.states else State(trials=0, latency=math.nan)
 
-    def history(self) -> list[tuple[TrialStatus, float]]:
+    def history(self) -> list[Trial]:
         """Return what the log says of every trial, in order.
 
         A table tells the best time after each batch. It stands at the last trial of the batch that
@@ -79,7 +80,7 @@ class Task:
         """
         if self.trials:
             return self.trials
-        history = [(TrialStatus.UNKNOWN, math.nan)] * self.last.trials
+        history: list[Trial] = [(TrialStatus.UNKNOWN, math.nan)] * self.last.trials
         best = math.inf
         for state in self.states:
             if state.latency < best:

@@ -13,32 +13,51 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
-import xarray as xr
-
-from abtune.dataset.schema import TrialStatus
 from abtune.errors import DatasetError
 from abtune.ingest.importers import Imported, Importer, Inputs, Option, Values
 from abtune.ingest.searches.log_tasks import Line, Task, is_of_a_log, read_tasks
-from abtune.ingest.searches.searches import Search, assemble_searches, notes_on_searches
-from abtune.ingest.sources import Contents, Source, label_told
+from abtune.ingest.searches.searches import Search, fastest, import_searches
+from abtune.ingest.sources import Source, check_new, label_told
 from abtune.ingest.texts import naming, read_text
-from abtune.shapes import shape_named
 
 _STAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(?= \[)")
 
 
 def _read(sources: Sequence[Source], values: Values) -> Imported:
-    dataset = read_logs(sources, shape=values["shape"])
-    return Imported(dataset=dataset, notes=notes_on_searches(dataset, "log"))
+    """Return the dataset of the logs of all runs."""
+    seen: dict[bytes, Path] = {}
+    runs: dict[Source, list[Search]] = {}
+    flop: dict[str, tuple[float, Path]] = {}
+    for source in sources:
+        lines = _log_lines(source.path)
+        check_new("\n".join(line.text for line in lines), source.path, seen)
+        tasks, label = read_tasks(lines), label_told(source, values["shape"])
+        with naming(source.path):
+            runs[source] = _searches(tasks, list(_stamps(lines)), label)
+            for search in runs[source]:
+                _check_flop(search, flop, source.path)
+    attrs = {"title": "MetaSchedule logs"}
+    if any(search.started for searches in runs.values() for search in searches):
+        attrs["time_zone"] = "unknown: dates are as printed, by the clock of the machine that searched"
+    return import_searches(runs, each="log", attrs=attrs)
 
 
 def _recognises(path: Path, text: str) -> bool:
     if text:
         return any(map(is_of_a_log, text.splitlines()))
     try:
-        return path.is_dir() and (any(path.glob("*.log")) or any(path.glob("logs/*.log")))
+        return path.is_dir() and has_logs(path)
     except OSError:  # no permission to look
         return False
+
+
+def has_logs(folder: Path) -> bool:
+    """Return whether a folder, or its folder ``logs``, has logs."""
+    return len(_logs_in(folder)) > 0
+
+
+def _logs_in(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.log")) or sorted(folder.glob("logs/*.log"))
 
 
 LOGS = Importer(
@@ -66,7 +85,7 @@ LOGS = Importer(
 
 def _log_lines(path: Path) -> list[Line]:
     try:
-        files = sorted(path.glob("*.log")) or sorted(path.glob("logs/*.log")) if path.is_dir() else [path]
+        files = _logs_in(path) if path.is_dir() else [path]
     except OSError as error:
         raise DatasetError(f"cannot read {path}: {error.strerror}") from None
     if not files:
@@ -85,25 +104,6 @@ def _stamps(lines: Iterable[Line]) -> Iterator[datetime]:
             yield datetime.fromisoformat(match[0])
 
 
-def read_logs(sources: Sequence[Source], *, shape: str) -> xr.Dataset:
-    """Return the dataset of the logs of all runs."""
-    contents = Contents()
-    runs: dict[Source, list[Search]] = {}
-    flop: dict[str, tuple[float, Path]] = {}
-    for source in sources:
-        lines = _log_lines(source.path)
-        contents.add(source.path, "\n".join(line.text for line in lines))
-        tasks, label = read_tasks(lines), label_told(source, shape)
-        with naming(source.path):
-            runs[source] = _searches(tasks, list(_stamps(lines)), label)
-            for search in runs[source]:
-                _check_flop(search, flop, source.path)
-    attrs = {"title": "MetaSchedule logs"}
-    if any(search.started for searches in runs.values() for search in searches):
-        attrs["time_zone"] = "unknown: dates are as printed, by the clock of the machine that searched"
-    return assemble_searches(runs, attrs=attrs)
-
-
 def _searches(tasks: Mapping[str, Task], stamps: Sequence[datetime], shape: str) -> list[Search]:
     _check_labels(tasks)
     if not tasks:
@@ -119,11 +119,8 @@ def _searches(tasks: Mapping[str, Task], stamps: Sequence[datetime], shape: str)
     return [
         Search(
             label=shape or task.label,
-            shape=shape_named(shape or task.label),
+            trials=task.history(),
             flop=task.flop,
-            latency=_best(task) if task.trials else task.last.latency,
-            trial_latency=[latency for _, latency in task.history()],
-            trial_status=[status for status, _ in task.history()],
             started=started,
             finished=finished,
             tuning_time=(finished - started).total_seconds() if alone and started and finished else math.nan,
@@ -152,16 +149,12 @@ def _check_task(task: Task) -> None:
             f"the last table says that {task.label} was not done; the log was cut short, or the "
             "search was interrupted; import the database in its work_dir, or the log of a search that ended"
         )
-    best, listed = _best(task), task.last.latency
+    best, listed = fastest(task.trials), task.last.latency
     both = task.trials and task.last.trials and not (math.isnan(best) and math.isnan(listed))
     # The table rounds to 0.1 ns, as the lines do.
     if both and not math.isclose(best, listed, rel_tol=1e-4, abs_tol=2e-10):
         differ = f"{task.label} took {1e6 * best:.4f} us, but the table says {1e6 * listed:.4f}"
         raise DatasetError(f"the best trial of {differ}; the logs are of two runs, or one was cut short")
-
-
-def _best(task: Task) -> float:
-    return min((latency for status, latency in task.trials if status is TrialStatus.OK), default=math.nan)
 
 
 def _check_flop(search: Search, flop: dict[str, tuple[float, Path]], path: Path) -> None:

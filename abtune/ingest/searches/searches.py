@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeAlias
 
 import xarray as xr
 
 from abtune.dataset.cells import Axes, Cell, dataset_from_cells
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import DatasetError
+from abtune.ingest.importers import Imported
 from abtune.ingest.sources import Source
-from abtune.shapes import Shape
+from abtune.shapes import Shape, shape_named, shape_values
 
-SEARCH_TIMES = (
+_SEARCH_TIMES = (
     "latency is the search's own time of its winner: none was measured again, so all are optimistic"
 )
 # Values that an array of trials may have; 1 GiB.
 _MOST = 2**27
+
+# The outcome of a candidate and its time in seconds, NaN if it has none.
+Trial: TypeAlias = tuple[TrialStatus, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,19 +34,35 @@ class Search:
     """One tuning run of one shape."""
 
     label: str
-    shape: Shape | None  # None if it is not known for certain
-    latency: float  # the search's own time of its winner, seconds; NaN if no candidate could be timed
-    trial_latency: Sequence[float]  # seconds, in order, NaN where a trial failed; empty if none is known
-    trial_status: Sequence[TrialStatus]
+    trials: Sequence[Trial]  # in order; empty if none is known
+    shape: Shape | None = None  # if it is known and the label does not name it
     flop: float = math.nan  # as the file says
     winner: str = ""  # MetaSchedule's record of the winner as JSON; empty if unknown
     started: datetime | None = None  # by the clock of its machine, as finished is
     finished: datetime | None = None
     tuning_time: float = math.nan  # seconds between these two, if the run had no other task
 
+    @property
+    def latency(self) -> float:
+        """The search's own time of its winner, in seconds; NaN if no candidate could be timed."""
+        return fastest(self.trials)
 
-def assemble_searches(runs: Mapping[Source, Sequence[Search]], *, attrs: Mapping[str, Any]) -> xr.Dataset:
-    """Return the dataset of searches; shapes and configurations in the order in which they come."""
+
+def fastest(trials: Sequence[Trial]) -> float:
+    """Return the least time of the candidates that ran; NaN if none did."""
+    return min((seconds for status, seconds in trials if status is TrialStatus.OK), default=math.nan)
+
+
+def import_searches(
+    runs: Mapping[Source, Sequence[Search]], *, each: str, attrs: Mapping[str, Any]
+) -> Imported:
+    """Return the dataset of searches; ``each`` is what holds one seed, such as a file."""
+    dataset = _assemble(runs, attrs)
+    return Imported(dataset=dataset, notes=tuple(_notes(dataset, each)))
+
+
+def _assemble(runs: Mapping[Source, Sequence[Search]], attrs: Mapping[str, Any]) -> xr.Dataset:
+    """Return the dataset; shapes and configurations in the order in which they come."""
     cells: dict[Cell, Search] = {}
     first: dict[str, Search] = {}
     named: dict[str, list[str]] = {}
@@ -55,20 +75,19 @@ def assemble_searches(runs: Mapping[Source, Sequence[Search]], *, attrs: Mapping
                 raise DatasetError(f"{source.path}: {again}; a run has one search per shape")
             first.setdefault(search.label, search)
     configs, seeds = list(dict.fromkeys(config for _, config, _ in cells)), sorted({key[2] for key in cells})
-    longest = max(len(search.trial_latency) for search in cells.values())
+    longest = max(len(search.trials) for search in cells.values())
     number = len(first) * len(configs) * len(seeds)
     if longest * number > _MOST:
         size = f"{longest:,} trials for each of {number:,} runs take {longest * number * 8 / 2**30:.0f} GiB"
         raise DatasetError(f"{size}; import fewer shapes at once")
     values = _values(cells.values())
-    flop = [search.shape.flop if search.shape else search.flop for search in first.values()]
-    workloads = [search.shape.workload if search.shape else "" for search in first.values()]
+    shapes = [search.shape or shape_named(search.label) for search in first.values()]
     return dataset_from_cells(
         {key: {name: value(search) for name, value in values.items()} for key, search in cells.items()},
         Axes(shapes=list(first), configs=configs, seeds=seeds, lengths={}),
         variables=values,
-        shape_values={"workload": workloads, **({} if all(map(math.isnan, flop)) else {"flop": flop})},
-        attrs={"latency_source": "search", "comment": SEARCH_TIMES, "sources": json.dumps(named), **attrs},
+        shape_values=shape_values(shapes, [search.flop for search in first.values()]),
+        attrs={"latency_source": "search", "comment": _SEARCH_TIMES, "sources": json.dumps(named), **attrs},
     )
 
 
@@ -83,29 +102,30 @@ def _values(searches: Collection[Search]) -> dict[str, Callable[[Search], Any]]:
         values["winner"] = attrgetter("winner")
     if any(math.isnan(search.latency) for search in searches):
         values["failure"] = lambda search: "no candidate could be timed" * math.isnan(search.latency)
-    if any(len(search.trial_latency) for search in searches):
-        values |= {name: attrgetter(name) for name in ("trial_latency", "trial_status")}
+    if any(search.trials for search in searches):
+        values["trial_latency"] = lambda search: [seconds for _, seconds in search.trials]
+        values["trial_status"] = lambda search: [status for status, _ in search.trials]
     if any(search.started for search in searches):
         values |= {name: attrgetter(name) for name in ("started", "finished", "tuning_time")}
     return values
 
 
-def notes_on_searches(dataset: xr.Dataset, what: str) -> tuple[str, ...]:
-    """Return what counts as a seed, what the times are, and where runs are not alike."""
+def _notes(dataset: xr.Dataset, each: str) -> Iterator[str]:
+    """Yield what counts as a seed, what the times are, and where runs are not alike."""
     status = dataset["run_status"].values
     made = (status != RunStatus.MISSING).any(axis=0).sum(axis=1).tolist()
     failed = int((status == RunStatus.FAILED).sum())
     counts = ", ".join(
         f"{count} of {name}" for count, name in zip(made, dataset["config"].values.tolist(), strict=True)
     )
-    notes = [f"each {what} is one seed: {counts}" + (f"; {failed} failed" if failed else "")]
+    yield f"each {each} is one seed: {counts}" + (f"; {failed} failed" if failed else "")
     if "trial_status" in dataset:
         trials = (dataset["trial_status"].values != TrialStatus.NOT_RUN).sum(axis=-1)
         low, high = trials[trials > 0].min(initial=trials.max()), trials.max()
         if low < high:
-            notes.append(f"runs have {low} to {high} trials; fewer trials find slower winners")
+            yield f"runs have {low} to {high} trials; fewer trials find slower winners"
         if (dataset["trial_status"].values == TrialStatus.UNKNOWN).any():
-            notes.append("the best time is known after each batch of trials only, not for single trials")
+            yield "the best time is known after each batch of trials only, not for single trials"
     if dataset.attrs.get("targets", 1) > 1:
-        notes.append("runs were tuned for different targets")
-    return (*notes, SEARCH_TIMES)
+        yield "runs were tuned for different targets"
+    yield _SEARCH_TIMES

@@ -6,20 +6,16 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 from abtune.dataset.schema import TrialStatus
 from abtune.errors import DatasetError, InputError
 from abtune.ingest.importers import Imported, Importer, Inputs, Option, Values
-from abtune.ingest.searches.searches import Search, assemble_searches, notes_on_searches
+from abtune.ingest.searches.searches import Search, Trial, import_searches
 from abtune.ingest.sources import Source, label_told, read_once
 from abtune.ingest.texts import naming, parse_json
 from abtune.ingest.units import PER_SECOND, to_seconds
-from abtune.shapes import shape_named
 from abtune.text import shortened
-
-# The outcome of a trial, and its time in seconds.
-_Trial: TypeAlias = tuple[TrialStatus, float]
 
 _T4 = re.compile(r'\s*\{\s*"results"\s*:\s*\[\s*\{\s*("timestamp"\s*:\s*"[^"]{0,80}"\s*,\s*)?"configuration"')
 _T4_STATUS: Mapping[str, TrialStatus] = {
@@ -42,7 +38,7 @@ _TVM_STATUS = (
 
 
 def _reader(
-    title: str, read_tasks: Callable[[str], Mapping[str, Sequence[_Trial]]]
+    title: str, read_tasks: Callable[[str], Mapping[str, Sequence[Trial]]]
 ) -> Callable[[Sequence[Source], Values], Imported]:
     """Return the function of an importer; ``read_tasks`` returns trials by task, "" for one without name."""
 
@@ -57,24 +53,13 @@ def _reader(
             if not label and "" in tasks:
                 remedy = "give --shape LABEL, or --pattern"
                 raise InputError(f"{source.path}: does not say what was tuned; {remedy}")
-            runs[source] = [_search(label or task, trials) for task, trials in tasks.items()]
-        dataset = assemble_searches(runs, attrs={"title": title})
-        return Imported(dataset=dataset, notes=notes_on_searches(dataset, "file"))
+            runs[source] = [Search(label=label or task, trials=trials) for task, trials in tasks.items()]
+        return import_searches(runs, each="file", attrs={"title": title})
 
     return read
 
 
-def _search(label: str, trials: Sequence[_Trial]) -> Search:
-    return Search(
-        label=label,
-        shape=shape_named(label),
-        latency=min((seconds for status, seconds in trials if status is TrialStatus.OK), default=math.nan),
-        trial_latency=[seconds for _, seconds in trials],
-        trial_status=[status for status, _ in trials],
-    )
-
-
-def _kernel_tuner(text: str) -> dict[str, list[_Trial]]:
+def _kernel_tuner(text: str) -> dict[str, list[Trial]]:
     """Return the one search of a T4 file, which does not name what was tuned."""
     match parse_json(text):
         case {"results": [_, *_] as results, "schema_version": str()}:
@@ -82,7 +67,7 @@ def _kernel_tuner(text: str) -> dict[str, list[_Trial]]:
     raise DatasetError("JSON, but not of Kernel Tuner: results and schema_version")
 
 
-def _t4_trial(result: Any, where: str) -> _Trial:
+def _t4_trial(result: Any, where: str) -> Trial:
     invalidity = result.get("invalidity") if isinstance(result, dict) else None
     if not isinstance(invalidity, str) or invalidity not in _T4_STATUS:
         known = ", ".join(_T4_STATUS)
@@ -97,8 +82,8 @@ def _t4_trial(result: Any, where: str) -> _Trial:
     raise DatasetError(f"{where}: has no measurement 'time' in {', '.join(PER_SECOND)}")
 
 
-def _tvm_records(text: str) -> dict[str, list[_Trial]]:
-    tasks: dict[str, list[_Trial]] = {}
+def _tvm_records(text: str) -> dict[str, list[Trial]]:
+    tasks: dict[str, list[Trial]] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         if line.strip() and not line.startswith("#"):  # TVM's readers skip comments too
             task, trial = _tvm_record(line, f"line {number}")
@@ -106,7 +91,7 @@ def _tvm_records(text: str) -> dict[str, list[_Trial]]:
     return tasks
 
 
-def _tvm_record(line: str, where: str) -> tuple[str, _Trial]:
+def _tvm_record(line: str, where: str) -> tuple[str, Trial]:
     """Return the task of a record, and its outcome with the mean of its times."""
     match parse_json(line, where):
         case {"input": [_, str(name), list(arguments), *_], "result": [list(costs), int(code), *_]}:

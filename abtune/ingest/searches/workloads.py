@@ -40,13 +40,13 @@ class _Block:
     loads: tuple[_Access, ...]
 
 
-def label_of(module: str, hash_text: str, sizes: Sizes, dtypes: Sequence[str]) -> tuple[str, Shape | None]:
-    """Return the published label of a workload and its shape; its sizes and hash if that is not certain."""
+def label_of(module: str, hash_text: str, sizes: Sizes, dtypes: Sequence[str]) -> str:
+    """Return the published label of a workload; its sizes and hash if that is not certain."""
     plain = set(dtypes) == {"float32"} and len(sizes) == 3
     shape = _recognise(module, sizes) if plain else None
     if shape is not None:
-        return shape.label, shape
-    return f"{','.join('x'.join(map(str, size)) for size in sizes)}#{hash_text[:10]}", None
+        return shape.label
+    return f"{','.join('x'.join(map(str, size)) for size in sizes)}#{hash_text[:10]}"
 
 
 def _recognise(module: str, sizes: Sizes) -> Shape | None:

@@ -20,7 +20,7 @@ from abtune.dataset.schema import RunStatus
 from abtune.errors import DatasetError
 from abtune.ingest.importers import Imported
 from abtune.ingest.sources import Source, import_command, label_told, run_command
-from abtune.shapes import shape_named
+from abtune.shapes import shape_named, shape_values
 from abtune.text import count, listed, shell_path
 
 # Values that an array of timings may have; 1 GiB.
@@ -193,8 +193,6 @@ def _assemble(rounds: Mapping[Cell, _Rounds], sources: Sequence[Source]) -> xr.D
             f"{every} take {values * 8 / 2**30:.0f} GiB, mostly empty: {config} of {shape}, seed "
             f"{seed}, has the most timings, {counts[most]}; import it apart, or fewer shapes at once"
         )
-    known = [shape_named(shape) for shape in shapes]
-    flop = [shape.flop if shape else math.nan for shape in known]
     return dataset_from_cells(
         {
             key: {"latency": _padded(cell), "run_status": RunStatus.COMPLETE}
@@ -204,10 +202,7 @@ def _assemble(rounds: Mapping[Cell, _Rounds], sources: Sequence[Source]) -> xr.D
         },
         Axes(shapes=shapes, configs=configs, seeds=seeds, lengths={}),
         variables=(),
-        shape_values={
-            "workload": [shape.workload if shape else "" for shape in known],
-            **({"flop": flop} if any(known) else {}),
-        },
+        shape_values=shape_values(list(map(shape_named, shapes))),
         attrs={
             "title": "imported timings",
             "latency_source": "timings",
