@@ -45,7 +45,7 @@ from abtune.ingest.units import (
     read_heading,
     unit_named,
 )
-from abtune.shapes import Conv2d, Shape, parse_shape
+from abtune.shapes import Conv2d, Shape, parse_shape, shape_values
 from abtune.text import shortened, to_number
 
 _ASSUMED_UNIT = "gflops"
@@ -74,7 +74,15 @@ _NO_GFLOPS = re.compile(
 
 
 def _read(sources: Sequence[Source], values: Values) -> Imported:
-    dataset = read_published(sources[0].path, unit=values["unit"])
+    path, unit = sources[0].path, values["unit"]
+    text = read_text(path)
+    with naming(path):
+        if not unit and _is_csv(text):
+            columns = _read_columns(next(_rows_of_csv(text))[1], unit)
+            if columns.assumed:
+                raise no_unit(columns.configs, path)
+        attrs = {"sources": json.dumps([recorded_path(path)])}
+        dataset = parse_published(text, unit=unit, attrs=attrs)
     note = "numbers without a unit are read as GFLOPS (more is better); for times, give --unit ms"
     return Imported(dataset=dataset, notes=(note,) if "assumed_unit" in dataset.attrs else ())
 
@@ -132,17 +140,6 @@ class _Row:
     latency: tuple[float, ...]  # seconds; NaN where there is none
 
 
-def read_published(path: Path, *, unit: str = "") -> xr.Dataset:
-    """Return the dataset of a file, as :func:`parse_published` reads its text."""
-    text = read_text(path)
-    with naming(path):
-        if not unit and _is_csv(text):
-            columns = _read_columns(next(_rows_of_csv(text))[1], unit)
-            if columns.assumed:
-                raise no_unit(columns.configs, path)
-        return parse_published(text, unit=unit, attrs={"sources": json.dumps([recorded_path(path)])})
-
-
 def parse_published(text: str, *, unit: str = "", attrs: dict[str, Any] | None = None) -> xr.Dataset:
     """Return the markdown tables of a text as a dataset with one seed, one round and one repeat."""
     if unit and unit not in UNITS:
@@ -161,15 +158,15 @@ def parse_published(text: str, *, unit: str = "", attrs: dict[str, Any] | None =
         raise DatasetError(
             f"line {rows[0].line}: no number in this row or any other; put in what was measured"
         )
+    values = shape_values([row.shape for row in rows])
     dataset = make_dataset(
         latency[:, :, np.newaxis],
         shapes=[row.label for row in rows],
         configs=columns.configs,
-        workloads=[row.shape.workload if row.shape else "" for row in rows],
+        workloads=values.pop("workload"),
         attrs={**(attrs or {}), **({"assumed_unit": _ASSUMED_UNIT} if columns.assumed else {})},
     )
-    flop = [row.shape.flop if row.shape else math.nan for row in rows]
-    return dataset if np.isnan(flop).all() else add_variables(dataset, flop=flop)
+    return add_variables(dataset, **values)
 
 
 def _is_csv(text: str) -> bool:

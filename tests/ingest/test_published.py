@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 import abtune
 from abtune.errors import AbtuneError, DatasetError, InputError
-from abtune.ingest.published import parse_published, published_flop, read_published
+from abtune.ingest.published import PUBLISHED, parse_published, published_flop
+from abtune.ingest.sources import Source
 from abtune.shapes import PRESETS, Gemm
 
 ROOT = Path(__file__).parent.parent.parent
@@ -325,7 +326,7 @@ def test_a_column_that_may_be_no_configuration_is_named(tmp_path: Path) -> None:
     ):
         path.write_text(f"{heading}\nx,8,1,2\n", encoding="utf-8")
         with pytest.raises(AbtuneError, match=said):
-            read_published(path)
+            PUBLISHED.read([Source(path=path)], {"unit": ""})
 
 
 def test_all_tables_of_a_text_say_their_units_or_none() -> None:
@@ -383,7 +384,7 @@ def test_tables_without_outer_bars_and_with_a_mark_of_their_encoding(tmp_path: P
     """Markdown lets the outer bars away; some editors put a byte order mark before the first."""
     path = tmp_path / "bare.md"
     path.write_text(f"Shape | a | b\n--- | --: | --\n{GEMM} | 1 | 2\n", encoding="utf-8-sig")
-    assert read_published(path).sizes["shape"] == 1
+    assert PUBLISHED.read([Source(path=path)], {"unit": ""}).dataset.sizes["shape"] == 1
 
 
 def test_unreadable_files_are_refused(tmp_path: Path) -> None:
@@ -392,7 +393,7 @@ def test_unreadable_files_are_refused(tmp_path: Path) -> None:
     binary.write_bytes(b"\xff\xfe\x00")
     for path in (tmp_path / "absent.md", tmp_path, binary):
         with pytest.raises(DatasetError, match=path.name):
-            read_published(path)
+            PUBLISHED.read([Source(path=path)], {"unit": ""})
 
 
 @pytest.mark.parametrize("name", ["model", "Network", "operator", "test", "case"])
@@ -400,4 +401,4 @@ def test_the_first_column_may_have_an_ordinary_name(tmp_path: Path, name: str) -
     """Where all other headings have units, it says what was timed."""
     path = tmp_path / "t.md"
     path.write_text(f"| {name} | eager (ms) | compiled (ms) |\n|-|-|-|\n| bert | 2 | 1 |\n", encoding="utf-8")
-    assert read_published(path)["shape"].values.tolist() == ["bert"]
+    assert PUBLISHED.read([Source(path=path)], {"unit": ""}).dataset["shape"].values.tolist() == ["bert"]
