@@ -17,7 +17,7 @@ _NEVER = re.compile(
 )
 _EXTENTS = {"m", "n", "k", "h", "w", "c"}  # two of these are sizes; one may be a configuration
 _STATISTIC = re.compile(r"(.*\w)[ _.-](min|max|mean|avg|median|std|stddev|stdev|err|error|ci|low|high|p\d\d)")
-# How a column may follow from two others.
+# How a column may follow from two others. Of 3 = 2 + 1, the last in the table is said to follow.
 _FORMULAS: Mapping[str, Callable[[float, float], float]] = {
     "the quotient": lambda a, b: a / b,
     "the change in %": lambda a, b: 100 * (a / b - 1),
@@ -43,44 +43,32 @@ def check_names(configs: Iterable[str]) -> None:
             raise DatasetError(f"column {shortened(name)!r} is {of}; take it out")
 
 
-class Followers:
-    """Columns that follow from two others in every line so far, to their printed digits."""
+def check_columns(names: Sequence[str], lines: Iterable[Sequence[str]]) -> None:
+    """Refuse a column that follows from two others in every line, to its printed digits.
 
-    def __init__(self, names: Sequence[str]) -> None:
-        self._names = names
-        few = 2 < len(names) <= _MOST_COLUMNS
-        triples = itertools.permutations(range(len(names)), 3) if few else ()
-        self._left = {(*triple, formula) for triple in triples for formula in _FORMULAS}
-        self._lines = 0
-        self._differ: set[tuple[int, int]] = set()
+    A line that lacks a number says nothing.
+    """
+    rows = [(cells, numbers) for cells in lines if (numbers := _numbers(cells))]
+    if len(rows) < _FEWEST_LINES or len(names) > _MOST_COLUMNS:
+        return
+    triples = sorted(itertools.permutations(range(len(names)), 3), reverse=True)
+    for (c, a, b), formula in itertools.product(triples, sorted(_FORMULAS, reverse=True)):
+        follow = _FORMULAS[formula]
+        if not all(fits(cells[c], follow(numbers[a], numbers[b])) for cells, numbers in rows):
+            continue
+        if len({tuple(numbers[index] for _, numbers in rows) for index in (c, a, b)}) == 3:
+            name, one, other = (shortened(names[index]) for index in (c, a, b))
+            follows = f"is {formula} of {one!r} and {other!r} in every line"
+            raise DatasetError(f"column {name!r} {follows}; take it out, because it is no configuration")
 
-    def add(self, cells: Sequence[str]) -> None:
-        """Note the cells of one line; a line that lacks a number says nothing."""
-        try:
-            numbers = [to_number(cell) for cell in cells]
-        except ValueError:
-            return
-        if not self._left or not all(0 < number < 1e300 for number in numbers):
-            return
-        self._lines += 1
-        self._differ |= {
-            (i, j) for i, j in itertools.permutations(range(len(cells)), 2) if numbers[i] != numbers[j]
-        }
-        self._left = {
-            (c, a, b, formula)
-            for c, a, b, formula in self._left
-            if fits(cells[c], _FORMULAS[formula](numbers[a], numbers[b]))
-        }
 
-    def check(self) -> None:
-        """Refuse a table with such a column."""
-        if self._lines < _FEWEST_LINES:
-            return
-        for c, a, b, formula in sorted(self._left, reverse=True):  # of 3 = 2 + 1, the last is said to follow
-            if {(c, a), (c, b), (a, b)} <= self._differ:
-                name, one, other = (shortened(self._names[index]) for index in (c, a, b))
-                follows = f"is {formula} of {one!r} and {other!r} in every line"
-                raise DatasetError(f"column {name!r} {follows}; take it out, because it is no configuration")
+def _numbers(cells: Sequence[str]) -> list[float]:
+    """Return the numbers of a line; nothing if one is missing or none that a column can hold."""
+    try:
+        numbers = [to_number(cell) for cell in cells]
+    except ValueError:
+        return []
+    return numbers if all(0 < number < 1e300 for number in numbers) else []
 
 
 def fits(printed: str, value: float) -> bool:

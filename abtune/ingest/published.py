@@ -22,7 +22,7 @@ import xarray as xr
 
 from abtune.dataset.build import add_variables, make_dataset
 from abtune.errors import AbtuneError, DatasetError, InputError, unknown_name
-from abtune.ingest.configuration_columns import Followers, check_names, fits
+from abtune.ingest.configuration_columns import check_columns, check_names, fits
 from abtune.ingest.importers import Imported, Importer, Inputs, Option, Values
 from abtune.ingest.sources import Source, baseline_first, no_unit, recorded_path
 from abtune.ingest.texts import (
@@ -218,7 +218,7 @@ def _read_tables(lines: Iterable[tuple[int, list[str]]], unit: str) -> tuple[_Co
     rows: list[_Row] = []
     first: _Columns | None = None
     columns: _Columns | None = None
-    followers = Followers(())
+    printed: list[list[str]] = []
     for number, cells in lines:
         is_heading = _is_heading(cells)
         if cells == [""]:
@@ -235,16 +235,16 @@ def _read_tables(lines: Iterable[tuple[int, list[str]]], unit: str) -> tuple[_Co
                     columns = _read_columns(cells, unit)
                     if first is None:
                         check_names(columns.configs)
-                        first, followers = columns, Followers(columns.configs)
+                        first = columns
                     _check_same(columns, first)
                 elif columns is not None and not all(map(_RULE.fullmatch, cells)):
                     rows.append(_read_row(cells, columns, number))
-                    followers.add([cells[index] for index in columns.numbers])
+                    printed.append([cells[index] for index in columns.numbers])
             except (DatasetError, InputError) as error:
                 raise DatasetError(f"line {number}: {error}") from None
     if first is None or not rows:
         raise DatasetError("no table here; its heading would start with | Shape |, and rows would follow")
-    followers.check()
+    check_columns(first.configs, printed)
     return first, rows
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from abtune.errors import DatasetError
-from abtune.ingest.configuration_columns import Followers, check_names, fits
+from abtune.ingest.configuration_columns import check_columns, check_names, fits
 from abtune.ingest.published import parse_published
 from abtune.ingest.timings.csv_file import read_csv
 
@@ -74,10 +74,7 @@ def test_a_difference_in_csv_is_refused() -> None:
 @pytest.mark.parametrize("lines", [[], [("1", "2", "2")] * 9, [("4", "2", "2")] * 2, [("4", "2", "-")] * 9])
 def test_what_may_be_chance_passes(lines: list[tuple[str, ...]]) -> None:
     """Equal columns, fewer than three lines and lines without all numbers show nothing."""
-    followers = Followers(("a", "b", "c"))
-    for line in lines:
-        followers.add(line)
-    followers.check()
+    check_columns(("a", "b", "c"), lines)
 
 
 def test_a_number_fits_to_its_printed_digits() -> None:

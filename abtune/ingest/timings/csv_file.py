@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from abtune.errors import AbtuneError, DatasetError, InputError
-from abtune.ingest.configuration_columns import Followers, check_names
+from abtune.ingest.configuration_columns import check_columns, check_names
 from abtune.ingest.texts import (
     FIELDS,
     SHAPES,
@@ -53,20 +53,20 @@ class _Table:
 def read_csv(text: str, names: Mapping[str, str], unit: str) -> Reading:
     """Return the timings of a table with a heading, separated by commas, semicolons or tabs."""
     table: _Table | None = None
-    followers = Followers(())
+    printed: list[list[str]] = []
     for line, row in csv_rows(text):
         if table is None:
             table = _read_heading(row, names, unit)
             check_names(table.configs.values())
-            followers = Followers(tuple(table.configs.values()))
             used = {*table.columns.values(), *table.configs}
             table.kinds |= {index: {} for index in range(len(row)) if index not in used}
         else:
-            _read_row(row, table, f"line {line}", line)
-            followers.add([row[index] for index in table.configs])
-    followers.check()
+            _read_row(row, table, line)
+            if table.configs:
+                printed.append([row[index] for index in table.configs])
     if table is None or not table.timings:
         raise DatasetError("has a heading and no timings")
+    check_columns(tuple(table.configs.values()), printed)
     cells = (
         FileCell(
             where=f"line {table.first_lines[key]}",
@@ -195,7 +195,8 @@ def _unit_of(row: Sequence[str], columns: Mapping[str, int], unit: str) -> str:
     return own or unit
 
 
-def _read_row(row: Sequence[str], table: _Table, where: str, line: int) -> None:
+def _read_row(row: Sequence[str], table: _Table, line: int) -> None:
+    where = f"line {line}"
     if len(row) != len(table.names):
         raise DatasetError(f"{where}: {len(row)} cells under a heading of {len(table.names)}")
     values = {name: row[index] for name, index in table.columns.items()}
@@ -216,10 +217,10 @@ def _read_row(row: Sequence[str], table: _Table, where: str, line: int) -> None:
             continue
         config = table.configs.get(index, values.get("config"))
         key = values.get("shape"), config, None if seed is None else int(seed)
+        table.first_lines.setdefault(key, line)
+        rounds = table.timings.setdefault(key, {})
         if is_untimed:
             table.untimed.append(line)
-            table.first_lines.setdefault(key, line)
-            table.timings.setdefault(key, {})
             continue
         own = unit or _same_unit(values["unit"], table, where)
         seconds = to_seconds(row[index], own, f"{where}: column {table.names[index]}")
@@ -227,8 +228,7 @@ def _read_row(row: Sequence[str], table: _Table, where: str, line: int) -> None:
             first = table.numbered.setdefault((key, round_, values["repeat"]), line)
             if first != line:
                 raise DatasetError(f"{where}: the same cell, round and repeat as in line {first}; keep one")
-        table.first_lines.setdefault(key, line)
-        table.timings.setdefault(key, {}).setdefault(round_, []).append(seconds)
+        rounds.setdefault(round_, []).append(seconds)
         for column, kinds in table.kinds.items():
             if len(kinds) <= _MOST_KINDS:
                 kinds.setdefault(row[column], set()).add((key, round_))
