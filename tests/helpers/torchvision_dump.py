@@ -10,7 +10,7 @@ import xarray as xr
 
 from abtune.ingest.sources import find_files
 from abtune.ingest.timings.printed import read_printed
-from abtune.ingest.timings.timings import TimingOptions, read_timings
+from abtune.ingest.timings.timings import TIMINGS
 
 PATH = Path(__file__).parent.parent.parent / "data" / "torchvision-variants.txt"
 
@@ -23,5 +23,5 @@ def dumped_series() -> npt.NDArray[np.float64]:
 
 def dumped_dataset() -> xr.Dataset:
     """Return the dump as ``abtune import timings --shape torchvision`` makes it."""
-    options = TimingOptions(shape="torchvision", unit="", columns={}, each_a_seed=False)
-    return read_timings(find_files([str(PATH)], []), options).dataset
+    values = {option.name: option.default for option in TIMINGS.options}
+    return TIMINGS.read(find_files([str(PATH)], []), {**values, "shape": "torchvision"}).dataset

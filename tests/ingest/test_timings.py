@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -21,18 +21,28 @@ from abtune.dataset.netcdf import bundled_path
 from abtune.dataset.schema import RunStatus
 from abtune.errors import AbtuneError, DatasetError
 from abtune.ingest.importers import Imported
-from abtune.ingest.sources import find_files, find_matching
+from abtune.ingest.sources import Source, find_files, find_matching
 from abtune.ingest.timings.csv_file import has_times, read_csv
 from abtune.ingest.timings.timing_cells import FileCell, Reading
-from abtune.ingest.timings.timings import TimingOptions, read_timings
+from abtune.ingest.timings.timings import TIMINGS
 
 HEADING = "shape,config,seed,time_us\n"
 
 
+def read_sources(
+    sources: Sequence[Source],
+    *,
+    shape: str = "",
+    unit: str = "",
+    columns: Mapping[str, str] = MappingProxyType({}),
+    seed_is: str = "file",
+) -> Imported:
+    entries = ",".join(f"{field}={name}" for field, name in columns.items())
+    return TIMINGS.read(sources, {"shape": shape, "unit": unit, "columns": entries, "seed-is": seed_is})
+
+
 def read(*files: Path | str, runs: Sequence[str] = (), **options: Any) -> Imported:
-    defaults: dict[str, Any] = {"shape": "", "unit": "", "columns": {}, "each_a_seed": False}
-    sources = find_files([str(file) for file in files], runs)
-    return read_timings(sources, TimingOptions(**{**defaults, **options}))
+    return read_sources(find_files([str(file) for file in files], runs), **options)
 
 
 def read_text(folder: Path, text: str, **options: Any) -> xr.Dataset:
@@ -365,7 +375,7 @@ def test_a_quotient_tells_no_lines_apart(tmp_path: Path) -> None:
             {"columns": {"seed": "run"}},
             "has no column 'run'; there are shape",
         ),
-        ("shape,config,time_us\nx,a,1\n", {"each_a_seed": True}, "give a column seed in place of --seed-is"),
+        ("shape,config,time_us\nx,a,1\n", {"seed_is": "timing"}, "give a column seed in place of --seed-is"),
         ("shape,shape,time_us\nx,a,1\n", {}, "two columns have the same name"),
         (HEADING + "x,a,0,fast\n", {}, "line 2: column time_us: 'fast' is not a number"),
         (HEADING + "x,a,0,1\n\nx,a,0,-1\n", {}, "line 4: column time_us: a time must be positive, not -1"),
@@ -482,15 +492,14 @@ def test_paths_may_name_shape_configuration_and_seed(tmp_path: Path) -> None:
         path = tmp_path / config / f"{shape}-{seed}.csv"
         path.parent.mkdir(exist_ok=True)
         path.write_text("time_ms\n" + "".join(f"{time}\n" for time in milliseconds), encoding="utf-8")
-    options = TimingOptions(shape="", unit="", columns={}, each_a_seed=False)
-    imported = read_timings(find_matching(f"{tmp_path}/{{config}}/{{shape}}-{{seed}}.csv"), options)
+    imported = read_sources(find_matching(f"{tmp_path}/{{config}}/{{shape}}-{{seed}}.csv"))
     cells = imported.dataset["latency"].squeeze("round")
     assert cells["seed"].values.tolist() == [3, 7]
     for (config, shape, seed), milliseconds in times.items():
         found = cells.sel(config=config, shape=shape, seed=seed).dropna("repeat").values * 1e3
         assert found.tolist() == pytest.approx(milliseconds)
     assert imported.notes[0].startswith("each number in the path is one seed: 1 to 2 seeds per cell")
-    counted = read_timings(find_matching(f"{tmp_path}/{{config}}/{{shape}}-*.csv"), options)
+    counted = read_sources(find_matching(f"{tmp_path}/{{config}}/{{shape}}-*.csv"))
     assert counted.dataset["seed"].values.tolist() == [0, 1]
     assert "each file is one seed" in counted.notes[0]
 
@@ -499,13 +508,12 @@ def test_paths_and_columns_are_not_both_asked(tmp_path: Path) -> None:
     """What a path says and a column too is told twice."""
     path = tmp_path / "a-1.csv"
     path.write_text("shape,config,seed,time_us\nx,a,0,1\n", encoding="utf-8")
-    options = TimingOptions(shape="", unit="", columns={}, each_a_seed=False)
     with pytest.raises(AbtuneError, match=r"has a column seed, so .seed. in --pattern is one too many"):
-        read_timings(find_matching(f"{tmp_path}/a-{{seed}}.csv"), options)
+        read_sources(find_matching(f"{tmp_path}/a-{{seed}}.csv"))
     with pytest.raises(AbtuneError, match=r"has a column config, so --run .* is one too many"):
-        read_timings(find_matching(f"{tmp_path}/{{config}}-1.csv"), options)
+        read_sources(find_matching(f"{tmp_path}/{{config}}-1.csv"))
     with pytest.raises(AbtuneError, match="both name the shape"):
-        read_timings(find_matching(f"{tmp_path}/{{shape}}-1.csv"), replace(options, shape="y"))
+        read_sources(find_matching(f"{tmp_path}/{{shape}}-1.csv"), shape="y")
 
 
 # --- benchmark runners --------------------------------------------------------------------------------
@@ -544,7 +552,7 @@ def test_hyperfine() -> None:
         .notes[0]
         .endswith("with --seed-is timing each is a seed")
     )
-    imported = read(SAMPLES / "hyperfine-1.json", shape="sleep", each_a_seed=True)
+    imported = read(SAMPLES / "hyperfine-1.json", shape="sleep", seed_is="timing")
     assert imported.dataset["latency"].values[0, :, :, 0, 0].tolist() == times
     assert imported.notes == ("each timing is one seed: 4 seeds per cell, 1 timing per seed",)
 
@@ -663,7 +671,7 @@ def test_one_name_needs_to_be_told_what_it_is() -> None:
 def test_timings_of_one_process_are_not_seeds(name: str) -> None:
     """Only hyperfine starts a process for each timing."""
     with pytest.raises(AbtuneError, match="repeats within one process, not seeds"):
-        read(SAMPLES / name, shape="x", each_a_seed=True)
+        read(SAMPLES / name, shape="x", seed_is="timing")
 
 
 # --- what TVM prints ------------------------------------------------------------------------------------

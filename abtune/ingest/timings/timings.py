@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from abtune.errors import InputError, unknown_name
@@ -25,20 +24,36 @@ from abtune.ingest.units import PER_SECOND
 _HYPERFINE = re.compile(r'\s*\{\s*"results"\s*:\s*\[\s*\{\s*"command"')
 
 
-@dataclass(frozen=True, slots=True)
-class TimingOptions:
-    """What the user says beside the files."""
-
-    shape: str  # label of the only shape; empty if the files tell
-    unit: str  # of a column of times that does not name its own; empty if there is no such column
-    columns: Mapping[str, str]  # names of columns for entries of FIELDS, where they differ
-    each_a_seed: bool  # whether each timing is a seed, where a process made it
-
-
-def _import(sources: Sequence[Source], values: Values) -> Imported:
+def _read(sources: Sequence[Source], values: Values) -> Imported:
     columns, each_a_seed = _columns(values["columns"]), values["seed-is"] == "timing"
-    options = TimingOptions(values["shape"], values["unit"], columns, each_a_seed)
-    return read_timings(sources, options)
+    readings = {}
+    for source, text in read_once(sources):
+        with naming(source.path):
+            readings[source] = _read_file(text, source.path, columns, values)
+    in_column = readings[sources[0]].cells[0].seed is not None
+    seed = "timing" if each_a_seed else "number in the column seed" if in_column else ""
+    return import_readings(readings, shape=values["shape"], each_a_seed=each_a_seed, seed=seed)
+
+
+def _read_file(text: str, path: Path, columns: Mapping[str, str], values: Values) -> Reading:
+    unit, each_a_seed = values["unit"], values["seed-is"] == "timing"
+    if text.lstrip()[0] in "{[":
+        reading = read_json(parse_json(text))
+    elif has_results(text):
+        reading = read_printed(text)
+    else:
+        if not (unit or columns) and (configs := lacks_unit(text)):
+            raise no_unit(configs, path)
+        reading = read_csv(text, columns, unit)
+        if each_a_seed:
+            raise InputError("for a table, give a column seed in place of --seed-is")
+        return reading
+    if unit or columns:
+        raise InputError("--unit and --columns are for tables; this format has its own")
+    if each_a_seed and not reading.each_a_process:
+        remedy = "run the process several times, and give a file for each"
+        raise InputError(f"its timings are repeats within one process, not seeds; {remedy}")
+    return reading
 
 
 def _recognises(_: Path, text: str) -> bool:
@@ -61,7 +76,7 @@ TIMINGS = Importer(
     configuration; with --shape the name is a configuration.
     """,
     recognises=_recognises,
-    read=_import,
+    read=_read,
     run_is="A file of timings",
     options=(
         Option(name="shape", metavar="LABEL", help="What was timed, if the files do not say."),
@@ -100,34 +115,3 @@ def _columns(text: str) -> dict[str, str]:
         if columns.setdefault(field, name) != name:
             raise InputError(f"--columns has {field} twice, {columns[field]} and {name}; keep one of them")
     return columns
-
-
-def read_timings(sources: Sequence[Source], options: TimingOptions) -> Imported:
-    """Return the dataset of files of timings, and what there is to say about it."""
-    readings = {}
-    for source, text in read_once(sources):
-        with naming(source.path):
-            readings[source] = _read(text, options, source.path)
-    in_column = readings[sources[0]].cells[0].seed is not None
-    seed = "timing" if options.each_a_seed else "number in the column seed" if in_column else ""
-    return import_readings(readings, shape=options.shape, each_a_seed=options.each_a_seed, seed=seed)
-
-
-def _read(text: str, options: TimingOptions, path: Path) -> Reading:
-    if text.lstrip()[0] in "{[":
-        reading = read_json(parse_json(text))
-    elif has_results(text):
-        reading = read_printed(text)
-    else:
-        if not (options.unit or options.columns) and (configs := lacks_unit(text)):
-            raise no_unit(configs, path)
-        reading = read_csv(text, options.columns, options.unit)
-        if options.each_a_seed:
-            raise InputError("for a table, give a column seed in place of --seed-is")
-        return reading
-    if options.unit or options.columns:
-        raise InputError("--unit and --columns are for tables; this format has its own")
-    if options.each_a_seed and not reading.each_a_process:
-        remedy = "run the process several times, and give a file for each"
-        raise InputError(f"its timings are repeats within one process, not seeds; {remedy}")
-    return reading
