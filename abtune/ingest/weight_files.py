@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from abtune.errors import DatasetError, InputError
-from abtune.ingest.texts import load_text, parse_json
+from abtune.ingest.texts import load_text, naming, parse_json
 from abtune.text import shortened, to_number
 
 _HEADER = ("label", "shape")
@@ -20,21 +20,25 @@ def read_weights(path: Path) -> Mapping[str, float]:
     try:
         text = load_text(path)
         is_json = path.suffix.lower() == ".json" or text.lstrip().startswith("{")
-        document = parse_json(text, str(path)) if is_json else None
+        with naming(path):
+            return _unique(_from_json(text) if is_json else _from_csv(text))
     except DatasetError as error:
         raise InputError(str(error)) from None
+
+
+def _unique(entries: Iterable[tuple[str, str, object]]) -> Mapping[str, float]:
+    """Return the weights of entries, each a place, a label and a value, without those of zero."""
     weights: dict[str, float] = {}
-    entries = _from_json(document, path) if is_json else _from_csv(text, path)
     for where, label, value in entries:
         if label in weights:
-            raise InputError(f"{path}: {where}: {shortened(label)!r} has a weight already")
-        weights[label] = _number(value, f"{path}: {where}")
+            raise InputError(f"{where}: {shortened(label)!r} has a weight already")
+        weights[label] = _number(value, where)
     if not any(weights.values()):
-        raise InputError(f"{path}: no shape has a weight; give lines of label,weight")
+        raise InputError("no shape has a weight; give lines of label,weight")
     return {label: weight for label, weight in weights.items() if weight}
 
 
-def _from_csv(text: str, path: Path) -> Iterator[tuple[str, str, object]]:
+def _from_csv(text: str) -> Iterator[tuple[str, str, object]]:
     reader = csv.reader(io.StringIO(text, newline=""), skipinitialspace=True)
     try:
         for row in reader:
@@ -42,15 +46,16 @@ def _from_csv(text: str, path: Path) -> Iterator[tuple[str, str, object]]:
             if not any(cells) or (reader.line_num == 1 and cells[0].lower() in _HEADER):
                 continue
             if len(cells) != 2 or not cells[0]:
-                raise InputError(f"{path}: line {reader.line_num} is not label,weight")
+                raise InputError(f"line {reader.line_num} is not label,weight")
             yield f"line {reader.line_num}", cells[0], cells[1]
     except csv.Error as error:
-        raise InputError(f"{path}: line {reader.line_num}: {error}") from None
+        raise InputError(f"line {reader.line_num}: {error}") from None
 
 
-def _from_json(document: object, path: Path) -> Iterator[tuple[str, str, object]]:
+def _from_json(text: str) -> Iterator[tuple[str, str, object]]:
+    document = parse_json(text)
     if not isinstance(document, dict):
-        raise InputError(f"{path}: give an object of weights by label")
+        raise InputError("give an object of weights by label")
     for label, value in document.items():
         yield f"weight of {shortened(label)!r}", label, value
 
