@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from abtune.dataset.schema import labels_of
 from abtune.errors import DatasetError, InputError, unknown_name
 from abtune.ingest.sources import Source, baseline_first, import_command, run_command
-from abtune.ingest.texts import (
+from abtune.ingest.tables import (
     FIELDS,
     ONLY_QUOTIENTS,
     SHAPES,
@@ -32,8 +32,8 @@ from abtune.ingest.texts import (
     have_units,
     listed_columns,
     quotients,
-    read_beginning,
 )
+from abtune.ingest.texts import read_beginning
 from abtune.ingest.units import PER_SECOND
 from abtune.text import listed, printable, shell_path, shortened, to_number
 

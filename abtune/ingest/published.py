@@ -22,19 +22,20 @@ import xarray as xr
 
 from abtune.dataset.build import add_variables, make_dataset
 from abtune.errors import AbtuneError, DatasetError, InputError, unknown_name
-from abtune.ingest.configuration_columns import check_columns, check_names, fits
 from abtune.ingest.importers import Imported, Importer, Inputs, Option, Values
 from abtune.ingest.sources import Source, baseline_first, no_unit, recorded_path
-from abtune.ingest.texts import (
+from abtune.ingest.tables import (
     ONLY_QUOTIENTS,
     SHAPES,
+    check_columns,
+    check_names,
     csv_rows,
+    fits,
     have_units,
     is_long,
-    naming,
     quotients,
-    read_text,
 )
+from abtune.ingest.texts import naming, read_text
 from abtune.ingest.units import (
     FLOPS,
     LONGEST_CELL,

@@ -19,7 +19,8 @@ from pathlib import Path
 
 from abtune.errors import DatasetError, InputError, unknown_name
 from abtune.files import followed
-from abtune.ingest.texts import listed_columns, read_text
+from abtune.ingest.tables import listed_columns
+from abtune.ingest.texts import read_text
 from abtune.text import dataset_option, shell_path
 
 # What a pattern may read from paths.

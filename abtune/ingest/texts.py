@@ -1,22 +1,19 @@
-"""Text of files: read within limits, and taken apart as tables."""
+"""Text of files: read within limits, and taken apart as JSON."""
 
 from __future__ import annotations
 
 import codecs
 import contextlib
-import csv
-import io
 import itertools
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from abtune.errors import DatasetError, InputError
 from abtune.files import LIMIT_VARIABLE, most_gib
-from abtune.ingest.units import LONGEST_CELL, PER_SECOND, read_heading
 from abtune.text import shortened
 
 # The most GiB that is read of one file. An endless file, such as a device, would fill the memory.
@@ -133,102 +130,3 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         counts = Counter(key for key, _ in pairs)
         raise _RepeatedKeyError(repr(shortened(max(counts, key=counts.__getitem__))))
     return entries
-
-
-# What the columns of a table with a line for each timing hold, and are called if nobody says otherwise.
-FIELDS = ("shape", "config", "seed", "round", "repeat", "time", "unit")
-# The first column of a table with a column for each configuration.
-SHAPES = (
-    *("shape", "kernel", "workload", "benchmark", "layer", "task", "name", "model", "network"),
-    *("op", "operator", "function", "test", "case", "problem"),
-)
-_QUOTIENT = re.compile(r"(speed-?\s?up|ratio|improvement)( ?[(\[][^()\[\]]{1,80}[)\]])?")
-ONLY_QUOTIENTS = "a speedup alone says no times; give both sides a column: | Shape | old (ms) | new (ms) |"
-# The names of a column of times that needs no --columns.
-_TIMES = ("time", "latency", "duration")
-
-
-def csv_rows(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows with the numbers of their lines, but for empty ones and comments above the heading.
-
-    Left out are a first column without a name that numbers the rows, from 0 as in pandas or from 1 as in R,
-    and empty columns behind the last heading, as Excel writes them.
-    """
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter_of(first_line(text)), strict=True)
-    begun = False
-    unnamed = False  # whether the first column has no name
-    width = 0  # columns up to the last heading
-    number: int | None = None  # what the column without a name said of the last row
-    try:
-        for cells in reader:
-            row = [cell.strip() for cell in cells]
-            if any(row) and (begun or not row[0].startswith("#")):
-                if row[0].startswith("#"):  # a comment, or a timing of a shape with this name
-                    remedy = "comments stand above the heading; take the line out"
-                    raise DatasetError(f"line {reader.line_num}: begins with #, but {remedy}")
-                if not begun:
-                    begun, unnamed = True, not row[0]
-                    width = max(index for index, cell in enumerate(row, start=1) if cell)
-                elif unnamed:
-                    number = int(row[0] == "1") if number is None else number + 1
-                    if row[0] != str(number):
-                        remedy = "call it shape if it says what was timed"
-                        raise DatasetError(f"line {reader.line_num}: the first column has no name; {remedy}")
-                filled = row if any(row[width:]) else row[:width]
-                yield reader.line_num, filled[1:] if unnamed else filled
-    except csv.Error as error:
-        raise DatasetError(f"line {reader.line_num}: {error}") from None
-
-
-def first_line(text: str) -> str:
-    """Return the first line that is neither empty nor a comment."""
-    lines = (line for line in io.StringIO(text) if line.strip() and not line.lstrip().startswith("#"))
-    return next(lines, "")
-
-
-def delimiter_of(heading: str) -> str:
-    """Return what separates the columns: the mark that the heading has most often outside quotes."""
-    return max(",;\t", key="".join(heading.split('"')[::2]).count)
-
-
-def is_long(heading: Sequence[str]) -> bool:
-    """Return whether a heading is that of a table with a line for each timing."""
-    return not set(FIELDS).isdisjoint(map(str.casefold, heading)) or bool(time_columns(heading))
-
-
-def time_columns(row: Sequence[str]) -> list[int]:
-    """Return which columns are of times by their names: time, time_us, latency (ms)."""
-    times = []
-    for index, cell in enumerate(row):
-        try:
-            heading = read_heading(cell, tuple(PER_SECOND))
-        except InputError:
-            continue
-        if heading.name.casefold() in _TIMES:
-            times.append(index)
-    return times
-
-
-def have_units(row: Sequence[str], known: Sequence[str]) -> bool:
-    """Return whether each heading is NAME (UNIT) with a known unit, or that of a seed, round or repeat."""
-    try:
-        return all(cell.casefold() in FIELDS or bool(read_heading(cell, known).unit) for cell in row)
-    except InputError:
-        return False
-
-
-def quotients(row: Sequence[str]) -> list[bool]:
-    """Return which columns compare others, as quotients: speedup, ratio (new/old), new / old."""
-    cells = [cell.casefold() if len(cell) <= LONGEST_CELL else "" for cell in row]
-    names = {re.split(r"[(\[_]", cell)[0].strip() for cell in cells}
-    sides = [{side.strip() for side in cell.split("/")} for cell in cells]
-    return [
-        _QUOTIENT.fullmatch(cell) is not None or (len(both) == 2 and both <= names)
-        for cell, both in zip(cells, sides, strict=True)
-    ]
-
-
-def listed_columns(row: Sequence[str]) -> str:
-    """Return the columns of a heading as text, as many as a line can hold."""
-    more = ", ..." if len(row) > 12 else ""
-    return ", ".join(map(shortened, row[:12])) + more

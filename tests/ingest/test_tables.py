@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from abtune.errors import DatasetError
-from abtune.ingest.configuration_columns import check_columns, check_names, fits
 from abtune.ingest.published import parse_published
+from abtune.ingest.tables import check_columns, check_names, fits
 from abtune.ingest.timings.csv_file import read_csv
 
 ROWS = (

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from abtune.errors import AbtuneError, DatasetError, InputError
-from abtune.ingest.configuration_columns import check_columns, check_names
-from abtune.ingest.texts import (
+from abtune.ingest.tables import (
     FIELDS,
     SHAPES,
+    check_columns,
+    check_names,
     csv_rows,
     delimiter_of,
     first_line,

@@ -13,7 +13,8 @@ from pathlib import Path
 from abtune.errors import InputError, unknown_name
 from abtune.ingest.importers import Imported, Importer, Option, Values
 from abtune.ingest.sources import Source, no_unit, read_once
-from abtune.ingest.texts import FIELDS, naming, parse_json
+from abtune.ingest.tables import FIELDS
+from abtune.ingest.texts import naming, parse_json
 from abtune.ingest.timings.csv_file import has_times, lacks_unit, read_csv
 from abtune.ingest.timings.json_file import read_json
 from abtune.ingest.timings.printed import has_results, read_printed

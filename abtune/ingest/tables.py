@@ -1,0 +1,193 @@
+"""Tables from elsewhere: the rows of CSV, and what a column holds by its name or by what it follows from."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+
+from abtune.errors import DatasetError, InputError
+from abtune.ingest.units import LONGEST_CELL, PER_SECOND, read_heading
+from abtune.text import shortened, to_number
+
+# What the columns of a table with a line for each timing hold, and are called if nobody says otherwise.
+FIELDS = ("shape", "config", "seed", "round", "repeat", "time", "unit")
+# The first column of a table with a column for each configuration.
+SHAPES = (
+    *("shape", "kernel", "workload", "benchmark", "layer", "task", "name", "model", "network"),
+    *("op", "operator", "function", "test", "case", "problem"),
+)
+_QUOTIENT = re.compile(r"(speed-?\s?up|ratio|improvement)( ?[(\[][^()\[\]]{1,80}[)\]])?")
+ONLY_QUOTIENTS = "a speedup alone says no times; give both sides a column: | Shape | old (ms) | new (ms) |"
+# The names of a column of times that needs no --columns.
+_TIMES = ("time", "latency", "duration")
+
+
+def csv_rows(text: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows with the numbers of their lines, but for empty ones and comments above the heading.
+
+    Left out are a first column without a name that numbers the rows, from 0 as in pandas or from 1 as in R,
+    and empty columns behind the last heading, as Excel writes them.
+    """
+    rows = _filled_rows(text)
+    line, heading = next(rows, (0, []))
+    if not heading:
+        return
+    start = 0 if heading[0] else 1
+    end = max(index for index, cell in enumerate(heading, start=1) if cell)
+    yield line, heading[start:end]
+    for line, row in rows if heading[0] else _checked_numbers(rows):
+        yield line, row[start:] if any(row[end:]) else row[start:end]
+
+
+def _filled_rows(text: str) -> Iterator[tuple[int, list[str]]]:
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter_of(first_line(text)), strict=True)
+    begun = False
+    try:
+        for cells in reader:
+            row = [cell.strip() for cell in cells]
+            if not any(row) or (row[0].startswith("#") and not begun):
+                continue
+            if row[0].startswith("#"):  # a comment, or a timing of a shape with this name
+                remedy = "comments stand above the heading; take the line out"
+                raise DatasetError(f"line {reader.line_num}: begins with #, but {remedy}")
+            begun = True
+            yield reader.line_num, row
+    except csv.Error as error:
+        raise DatasetError(f"line {reader.line_num}: {error}") from None
+
+
+def _checked_numbers(rows: Iterable[tuple[int, list[str]]]) -> Iterator[tuple[int, list[str]]]:
+    """Yield rows whose first cells count them; refuse others."""
+    number: int | None = None
+    for line, row in rows:
+        number = int(row[0] == "1") if number is None else number + 1
+        if row[0] != str(number):
+            remedy = "call it shape if it says what was timed"
+            raise DatasetError(f"line {line}: the first column has no name; {remedy}")
+        yield line, row
+
+
+def first_line(text: str) -> str:
+    """Return the first line that is neither empty nor a comment."""
+    lines = (line for line in io.StringIO(text) if line.strip() and not line.lstrip().startswith("#"))
+    return next(lines, "")
+
+
+def delimiter_of(heading: str) -> str:
+    """Return what separates the columns: the mark that the heading has most often outside quotes."""
+    return max(",;\t", key="".join(heading.split('"')[::2]).count)
+
+
+def is_long(heading: Sequence[str]) -> bool:
+    """Return whether a heading is that of a table with a line for each timing."""
+    return not set(FIELDS).isdisjoint(map(str.casefold, heading)) or bool(time_columns(heading))
+
+
+def time_columns(row: Sequence[str]) -> list[int]:
+    """Return which columns are of times by their names: time, time_us, latency (ms)."""
+    times = []
+    for index, cell in enumerate(row):
+        try:
+            heading = read_heading(cell, tuple(PER_SECOND))
+        except InputError:
+            continue
+        if heading.name.casefold() in _TIMES:
+            times.append(index)
+    return times
+
+
+def have_units(row: Sequence[str], known: Sequence[str]) -> bool:
+    """Return whether each heading is NAME (UNIT) with a known unit, or that of a seed, round or repeat."""
+    try:
+        return all(cell.casefold() in FIELDS or bool(read_heading(cell, known).unit) for cell in row)
+    except InputError:
+        return False
+
+
+def quotients(row: Sequence[str]) -> list[bool]:
+    """Return which columns compare others, as quotients: speedup, ratio (new/old), new / old."""
+    cells = [cell.casefold() if len(cell) <= LONGEST_CELL else "" for cell in row]
+    names = {re.split(r"[(\[_]", cell)[0].strip() for cell in cells}
+    sides = [{side.strip() for side in cell.split("/")} for cell in cells]
+    return [
+        _QUOTIENT.fullmatch(cell) is not None or (len(both) == 2 and both <= names)
+        for cell, both in zip(cells, sides, strict=True)
+    ]
+
+
+def listed_columns(row: Sequence[str]) -> str:
+    """Return the columns of a heading as text, as many as a line can hold."""
+    more = ", ..." if len(row) > 12 else ""
+    return ", ".join(map(shortened, row[:12])) + more
+
+
+# What numbers a run, sizes a shape or sums up a line, and nobody calls a configuration. The list is closed.
+_NEVER = re.compile(
+    r"seeds?|rounds?|runs?|reps?|repeats?|repetitions?|trials?|iterations?|batch([ _-]?size)?|weights?|"
+    r"counts?|calls|sizes?|ids?|index|idx|#|rank|best|worst|p[ _-]?value|gains?|uplift|change"
+)
+_EXTENTS = {"m", "n", "k", "h", "w", "c"}  # two of these are sizes; one may be a configuration
+_STATISTIC = re.compile(r"(.*\w)[ _.-](min|max|mean|avg|median|std|stddev|stdev|err|error|ci|low|high|p\d\d)")
+# How a column may follow from two others. Of 3 = 2 + 1, the last in the table is said to follow.
+_FORMULAS: Mapping[str, Callable[[float, float], float]] = {
+    "the quotient": lambda a, b: a / b,
+    "the change in %": lambda a, b: 100 * (a / b - 1),
+    "the saving in %": lambda a, b: 100 * (1 - a / b),
+    "the change": lambda a, b: a / b - 1,
+    "the saving": lambda a, b: 1 - a / b,
+    "the difference": lambda a, b: a - b,
+}
+# Fewer lines may fit by chance; more columns take too long, and nobody publishes them with a quotient.
+_FEWEST_LINES, _MOST_COLUMNS = 3, 12
+
+
+def check_names(configs: Iterable[str]) -> None:
+    """Refuse columns whose names say that they are no configurations."""
+    names = {name.casefold(): name for name in configs}
+    extents = _EXTENTS.intersection(names)
+    for folded, name in names.items():
+        remedy = "take it out, write it into the labels of the shapes, or rename it if it is a configuration"
+        if _NEVER.fullmatch(folded) or (len(extents) > 1 and folded in extents):
+            raise DatasetError(f"column {shortened(name)!r} is no configuration by its name; {remedy}")
+        if (match := _STATISTIC.fullmatch(folded)) and match[1] in names:
+            of = f"a statistic of {shortened(names[match[1]])!r} by its name"
+            raise DatasetError(f"column {shortened(name)!r} is {of}; take it out")
+
+
+def check_columns(names: Sequence[str], lines: Iterable[Sequence[str]]) -> None:
+    """Refuse a column that follows from two others in every line, to its printed digits.
+
+    A line that lacks a number says nothing.
+    """
+    rows = [(cells, numbers) for cells in lines if (numbers := _numbers(cells))]
+    if len(rows) < _FEWEST_LINES or len(names) > _MOST_COLUMNS:
+        return
+    triples = sorted(itertools.permutations(range(len(names)), 3), reverse=True)
+    for (c, a, b), formula in itertools.product(triples, sorted(_FORMULAS, reverse=True)):
+        follow = _FORMULAS[formula]
+        if not all(fits(cells[c], follow(numbers[a], numbers[b])) for cells, numbers in rows):
+            continue
+        if len({tuple(numbers[index] for _, numbers in rows) for index in (c, a, b)}) == 3:
+            name, one, other = (shortened(names[index]) for index in (c, a, b))
+            follows = f"is {formula} of {one!r} and {other!r} in every line"
+            raise DatasetError(f"column {name!r} {follows}; take it out, because it is no configuration")
+
+
+def _numbers(cells: Sequence[str]) -> list[float]:
+    """Return the numbers of a line; nothing if one is missing or none that a column can hold."""
+    try:
+        numbers = [to_number(cell) for cell in cells]
+    except ValueError:
+        return []
+    return numbers if all(0 < number < 1e300 for number in numbers) else []
+
+
+def fits(printed: str, value: float) -> bool:
+    """Return whether a number is printed as a value rounded to the printed digits."""
+    stated, exponent = to_number(printed), Decimal(printed.strip()).as_tuple().exponent
+    half = 0.51 * 10.0 ** min(exponent, 9) if isinstance(exponent, int) else 0.0
+    return abs(stated - value) <= half + 1e-12 * (100 + abs(value))  # NaN is not
