@@ -12,7 +12,7 @@ import importlib.util
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import MappingProxyType
@@ -21,22 +21,6 @@ from typing import Any
 from abtune.errors import InputError, TargetError, unknown_name
 
 STRATEGIES = ("evolutionary", "replay-trace")
-
-# The types of a configuration's fields; its name first, by which it is named where another is wrong.
-_KINDS: Mapping[str, type] = MappingProxyType(
-    {
-        "name": str,
-        "summary": str,
-        "strategy": str,
-        "strategy_options": dict,
-        "skipped_annotation": str,
-        "pass_config": dict,
-        "space": str,
-        "transfer": str,
-        "target_kind": str,
-        "minimum_arch": int,
-    }
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,8 +66,8 @@ class Configuration:
     minimum_arch: int = 0
 
     def __post_init__(self) -> None:
-        for field_name, kind in _KINDS.items():
-            self._require_kind(field_name, kind)
+        for entry in fields(self):  # the name first, by which it is named where another is wrong
+            self._require_kind(entry.name, {"str": str, "int": int}.get(str(entry.type), dict))
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}", self.name):
             raise InputError(
                 f"{self.name!r} cannot be the name of a configuration; use up to 64 letters, digits, ._+-"
