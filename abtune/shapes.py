@@ -21,6 +21,10 @@ class Conv2d:
     """A two-dimensional convolution, NHWC, float32, square stride, padding and dilation."""
 
     workload: ClassVar[str] = "conv2d_nhwc"
+    template: ClassVar[str] = (
+        "N={0.n}_H={0.h}_W={0.w}_C={0.c}_K={0.k}_R={0.r}_S={0.s}"
+        "_STR={0.stride}_PAD={0.padding}_DIL={0.dilation}"
+    )
 
     # batch, height, width and channels of the input
     n: int
@@ -37,17 +41,14 @@ class Conv2d:
     dilation: int
 
     def __post_init__(self) -> None:
-        _require_sizes(self, may_be_zero=("padding",))
+        _require_sizes(self)
         if self.output_shape[1] < 1 or self.output_shape[2] < 1:
             raise InputError(f"{self.label}: the filter is larger than the padded input")
 
     @property
     def label(self) -> str:
         """The label as published, such as ``N=1_H=56_W=56_C=64_K=64_R=1_S=1_STR=1_PAD=0_DIL=1``."""
-        return (
-            f"N={self.n}_H={self.h}_W={self.w}_C={self.c}_K={self.k}_R={self.r}_S={self.s}"
-            f"_STR={self.stride}_PAD={self.padding}_DIL={self.dilation}"
-        )
+        return self.template.format(self)
 
     @property
     def input_shapes(self) -> tuple[tuple[int, ...], ...]:
@@ -74,6 +75,7 @@ class Gemm:
     """A matrix product C(M, N) = A(M, K) B(K, N), neither transposed, float32."""
 
     workload: ClassVar[str] = "gemm_nn"
+    template: ClassVar[str] = "M={0.m}_N={0.n}_K={0.k}"
 
     m: int
     n: int
@@ -85,7 +87,7 @@ class Gemm:
     @property
     def label(self) -> str:
         """The label as published, such as ``M=512_N=256_K=640``."""
-        return f"M={self.m}_N={self.n}_K={self.k}"
+        return self.template.format(self)
 
     @property
     def input_shapes(self) -> tuple[tuple[int, ...], ...]:
@@ -105,19 +107,17 @@ class Gemm:
 
 Shape: TypeAlias = Conv2d | Gemm
 
-_CONV2D = re.compile(
-    r"N=(?P<n>\d+)_H=(?P<h>\d+)_W=(?P<w>\d+)_C=(?P<c>\d+)_K=(?P<k>\d+)_R=(?P<r>\d+)_S=(?P<s>\d+)"
-    r"_STR=(?P<stride>\d+)_PAD=(?P<padding>\d+)_DIL=(?P<dilation>\d+)"
-)
-_GEMM = re.compile(r"M=(?P<m>\d+)_N=(?P<n>\d+)_K=(?P<k>\d+)")
+# The labels of both kinds, with a group of digits for each field.
+_PATTERNS: Mapping[type[Shape], re.Pattern[str]] = {
+    kind: re.compile(re.sub(r"\{0\.(\w+)\}", r"(?P<\1>\\d+)", kind.template)) for kind in (Conv2d, Gemm)
+}
 
 
 def parse_shape(label: str) -> Shape:
     """Read a shape from its label; the inverse of ``shape.label``."""
-    for pattern, kind in ((_CONV2D, Conv2d), (_GEMM, Gemm)):
-        match = pattern.fullmatch(label)
-        if match:
-            shape: Shape = kind(**{name: _size(text) for name, text in match.groupdict().items()})
+    for kind, pattern in _PATTERNS.items():
+        if match := pattern.fullmatch(label):
+            shape = kind(**{name: _size(text) for name, text in match.groupdict().items()})
             if shape.label != label:  # a leading zero would give one shape two names
                 raise InputError(f"write shape {label!r} as {shape.label!r}")
             return shape
@@ -193,10 +193,10 @@ def _size(digits: str) -> int:
         raise InputError(f"a size must be at most {_MOST}, not a number of {len(digits)} digits") from None
 
 
-def _require_sizes(shape: Any, may_be_zero: Sequence[str] = ()) -> None:
+def _require_sizes(shape: Any) -> None:
     for name in shape.__slots__:
         size = getattr(shape, name)
-        if size < 0 or (size == 0 and name not in may_be_zero):
+        if size < 0 or (size == 0 and name != "padding"):
             raise InputError(f"{type(shape).__name__}: {name} must be positive, not {size}")
         if size > _MOST:
             raise InputError(f"{type(shape).__name__}: {name} must be at most {_MOST}, not {size}")
