@@ -7,6 +7,7 @@ edit has to renumber. Here a decision stays with its instruction, and the JSON i
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -16,7 +17,12 @@ from abtune.configurations import Configuration, import_attribute
 from abtune.errors import AbtuneError, DatasetError, InputError
 
 # Behind this instruction stand the marks of the postprocessors, which depend on the target.
-POSTPROCESSING = "EnterPostproc"
+_POSTPROCESSING = "EnterPostproc"
+# How annotations of software pipelines begin, and the annotation of a copy to shared memory.
+PREFIX = "software_pipeline_"
+COPY = "meta_schedule.cooperative_fetch"
+# The stage of the computation, by which MetaSchedule's two pipelines differ: 4 and 5 stages in flight.
+STAGES = (2, 3)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +55,7 @@ class Trace:
     def before_postprocessing(self) -> Trace:
         """Return the part that does not depend on the target."""
         names = [step.name for step in self.instructions]
-        end = names.index(POSTPROCESSING) if POSTPROCESSING in names else len(names)
+        end = names.index(_POSTPROCESSING) if _POSTPROCESSING in names else len(names)
         return Trace(instructions=self.instructions[:end])
 
     def values(self) -> dict[str, Any]:
@@ -93,15 +99,9 @@ def write_trace(trace: Trace) -> list[Any]:
     return [steps, [[number, step.decision] for number, step in numbered if step.decision is not None]]
 
 
-def fresh_loop(instructions: Iterable[Instruction]) -> str:
-    """Return a name for a loop that no instruction uses."""
-    used = {name for step in instructions for name in step.outputs}
-    return next(name for number in range(len(used) + 1) if (name := f"l_{number}") not in used)
-
-
 # A trace can link code into a kernel (``pragma_import_llvm``) or call intrinsics that do. So only what
 # MetaSchedule's own design spaces write is applied, as seen in TVM 0.27.
-INSTRUCTIONS = frozenset(
+_INSTRUCTIONS = frozenset(
     {
         "Annotate",
         "Bind",
@@ -131,32 +131,23 @@ INSTRUCTIONS = frozenset(
         "Vectorize",
     }
 )
-ANNOTATIONS = frozenset({"pragma_auto_unroll_max_step", "pragma_unroll_explicit"})
-PREFIXES = ("meta_schedule.", "software_pipeline_")
+_ANNOTATIONS = frozenset({"pragma_auto_unroll_max_step", "pragma_unroll_explicit"})
 
 
 def require_allowed(trace: Trace) -> None:
     """Check that a trace does nothing but what MetaSchedule's own design spaces do."""
-    for refused in _refused(trace):
+    for step in trace.instructions:
+        key = step.annotation
+        if step.name not in _INSTRUCTIONS:
+            refused = f"the instruction {step.name!r}"
+        elif key and key not in _ANNOTATIONS and not key.startswith(("meta_schedule.", PREFIX)):
+            refused = f"the annotation {key!r}"
+        else:
+            continue
         raise DatasetError(
             f"the winner's trace has {refused}, which no design space of MetaSchedule writes; it is not "
             "applied"
         )
-
-
-def _refused(trace: Trace) -> Iterator[str]:
-    for step in trace.instructions:
-        if step.name not in INSTRUCTIONS:
-            yield f"the instruction {step.name!r}"
-        key = step.annotation
-        if key and key not in ANNOTATIONS and not key.startswith(PREFIXES):
-            yield f"the annotation {key!r}"
-
-
-PREFIX = "software_pipeline_"
-COPY = "meta_schedule.cooperative_fetch"
-# The stage of the computation, by which MetaSchedule's two pipelines differ: 4 and 5 stages in flight.
-STAGES = (2, 3)
 
 
 def pipeline_stage(trace: Trace) -> int | None:
@@ -169,10 +160,12 @@ def pipeline_stage(trace: Trace) -> int | None:
 def without_pipeline(trace: Trace) -> Trace:
     """Return the schedule without its pipeline, the same if it has none."""
     marked = {step.inputs[0] for step in trace.instructions if step.annotation.startswith(PREFIX)}
+    # A fusion that makes only such loops was for nothing but the pipeline.
     kept = tuple(
         step
         for step in trace.instructions
-        if not step.annotation.startswith(PREFIX) and not _only_makes(step, marked)
+        if not step.annotation.startswith(PREFIX)
+        and not (step.name == "Fuse" and marked.issuperset(step.outputs))
     )
     return Trace(instructions=kept)
 
@@ -188,13 +181,14 @@ def with_pipeline(trace: Trace, stage: int) -> Trace | None:
     reductions = [loops[0] for loops in splits if len(loops) == 3]
     if not reductions:
         return None
-    pipeline = tuple(_pipeline(reductions, fresh_loop(steps), stage))
+    pipeline = tuple(_pipeline(reductions, _unused_name(steps), stage))
     return Trace(instructions=(*steps[:place], *pipeline, *steps[place:]))
 
 
-def _only_makes(step: Instruction, loops: set[str]) -> bool:
-    """Return whether an instruction fuses loops for nothing but a pipeline."""
-    return step.name == "Fuse" and set(step.outputs) <= loops
+def _unused_name(instructions: Iterable[Instruction]) -> str:
+    """Return a name for a loop that no instruction uses."""
+    used = {name for step in instructions for name in step.outputs}
+    return next(name for number in itertools.count() if (name := f"l_{number}") not in used)
 
 
 def _pipeline(reductions: list[str], loop: str, stage: int) -> Iterator[Instruction]:
