@@ -152,7 +152,7 @@ DEFAULT_PAIR: Mapping[str, tuple[str, str]] = MappingProxyType(
 
 
 def find_configuration(name: str) -> Configuration:
-    """Return a configuration by its name, an installed package's too, or your own as ``module:attribute``."""
+    """Return a configuration by its name here or in an installed package, or as ``module:attribute``."""
     if name in CONFIGURATIONS:
         return CONFIGURATIONS[name]
     others = {entry.name: entry.value for entry in entry_points(group="abtune.configurations")}
@@ -186,7 +186,7 @@ def _is_there(module_name: str) -> bool:
 
 
 def import_attribute(reference: str, *, here: bool = True) -> Any:
-    """Import ``module:attribute``; ``here``: the working directory is searched, too."""
+    """Import ``module:attribute``; ``here`` says whether the working directory is searched, too."""
     module_name, _, attribute = reference.partition(":")
     try:
         with _working_directory_first() if here else contextlib.nullcontext():

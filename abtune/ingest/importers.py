@@ -33,7 +33,7 @@ from abtune.ingest.tables import (
     listed_columns,
     quotients,
 )
-from abtune.ingest.texts import read_beginning
+from abtune.ingest.texts import read_beginning, reading
 from abtune.ingest.units import PER_SECOND
 from abtune.text import listed, printable, shell_path, shortened, to_number
 
@@ -56,13 +56,12 @@ IMPORTERS: Mapping[str, str] = {
     "nvbench": "abtune.ingest.timings.benchmark_tools:NVBENCH",
     "tvm-records": "abtune.ingest.searches.trial_records:TVM_RECORDS",
 }
+# What numbers runs of one configuration.
+_RUN = "seed|s|run|rep|repeat|trial|attempt|iter|iteration"
 # A name that ends like that of one run among several: gcc_seed0, gcc_s1, new-run-2, old (rep 3).
-_NUMBERED_RUN = re.compile(
-    r"(.*\w)[\W_]+(?:seed|s|run|rep|repeat|trial|attempt|iter|iteration)[\W_]*\d+\W*", re.IGNORECASE
-)
-# A name that ends in a number: old_0, new.1, run3; and what numbers runs of one configuration.
+_NUMBERED_RUN = re.compile(rf"(.*\w)[\W_]+(?:{_RUN})[\W_]*\d+\W*", re.IGNORECASE)
+# A name that ends in a number: old_0, new.1, run3.
 _NUMBERED = re.compile(r"(.*?)[\W_]*(\d{1,9})", re.ASCII | re.DOTALL)
-_RUN = re.compile(r"|seed|s|run|rep|repeat|trial|attempt|iter|iteration|round", re.IGNORECASE)
 
 
 def importer_names() -> tuple[str, ...]:
@@ -123,7 +122,7 @@ def recognise(sources: Sequence[Source]) -> Importer:
             hint = _hint(source.path) or f"there are {_listed(all_importers())}; name one, or {_AS_CSV}"
             raise InputError(f"{source.path}: no importer knows this content{also}; {hint}")
         able = left
-    # A file that tells everything is a table; several are timings of a seed each.
+    # One file is taken for a table of all; several files are timings, each of one seed.
     able = tuple(i for i in able if (i.inputs is Inputs.ONE_FILE) is (len(sources) == 1)) or able
     if len(able) > 1:
         remedy = f"name one: abtune import {able[0].name} ..."
@@ -152,7 +151,7 @@ _AS_CSV = "write its timings as CSV with columns shape, config, seed and time_ms
 
 
 def _hint(path: Path) -> str:
-    """Return what to do with a file that nobody knows for certain; empty if nothing is known of it."""
+    """Return what to do with a file that no importer recognises; empty if nothing is known about it."""
     if path.is_dir():
         return _hint_of_folder(path)
     text = read_beginning(path)
@@ -282,7 +281,7 @@ def _numbered_alike(configs: Sequence[str]) -> dict[str, list[str]]:
     stems: dict[str, list[str]] = {}
     numbers: dict[str, set[str]] = {}
     for match in filter(None, matches):
-        stem = "" if _RUN.fullmatch(match[1]) else match[1]
+        stem = "" if re.fullmatch(f"|round|{_RUN}", match[1], re.IGNORECASE) else match[1]
         stems.setdefault(stem, []).append(match[0])
         numbers.setdefault(stem, set()).add(match[2])
     alike = all(matches) and len(set(map(frozenset, numbers.values()))) == 1
@@ -297,12 +296,9 @@ def _readers(path: Path) -> list[Importer]:
 
 def _check_readable(path: Path) -> None:
     """Refuse what is not there, and pipes: nothing can be read of them twice."""
-    try:
+    with reading(path):
         known = path.is_file() or path.is_dir()
         exists = path.exists()
-    except OSError as error:
-        raise DatasetError(f"cannot read {path}: {error.strerror}") from None
-    names = ", ".join(importer_names())
     if not exists and path.name.partition("=")[2]:
         raise DatasetError(
             f"cannot read {path}: for a file of a configuration, write --run {shell_path(path)}"
@@ -313,7 +309,7 @@ def _check_readable(path: Path) -> None:
     if not os.access(path, os.R_OK):
         raise DatasetError(f"cannot read {path}: {os.strerror(errno.EACCES)}")
     if not known:
-        raise InputError(f"{path}: is no regular file; name its importer: {names}")
+        raise InputError(f"{path}: is no regular file; name its importer: {', '.join(importer_names())}")
 
 
 def _hint_of_folder(folder: Path) -> str:

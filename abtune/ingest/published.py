@@ -374,7 +374,7 @@ def _read_latency(cell: str, unit: str, shape: Shape | None) -> float:
 
 
 def _check_boost(cell: str, latency: Sequence[float], *, quotient: bool) -> None:
-    """Check a printed boost or quotient against its row, to its printed digits; of several, any may be it."""
+    """Check a printed boost or quotient against its row; any two columns may give its printed digits."""
     if cell.casefold() in MISSING or any(map(math.isnan, latency)):
         return
     ratios = [old / new for old, new in itertools.combinations(latency, 2)]

@@ -71,7 +71,7 @@ def import_command(path: Path, options: str) -> str:
 
 
 def no_unit(configs: Iterable[str], path: Path) -> InputError:
-    """Return the error for headings without a unit; it names all, for some may be no configurations."""
+    """Return the error for headings without a unit; it names all, because some may be no configurations."""
     names, command = listed_columns(tuple(configs)), import_command(path, "--unit ms")
     return InputError(f"nothing says what the numbers of {names} are; if all are milliseconds: {command}")
 
@@ -140,7 +140,7 @@ def _natural(name: str) -> list[tuple[int, str]]:
 
 
 def label_told(source: Source, shape: str) -> str:
-    """Return the label of the only shape, which ``--shape`` or the path tells, not both; empty if neither."""
+    """Return the label of the only shape, from ``--shape`` or the path; empty if neither names it."""
     if shape and source.shape:
         raise InputError("--shape and {shape} of --pattern both name the shape; keep one of them")
     return shape or source.shape
@@ -164,7 +164,7 @@ def check_new(text: str, path: Path, seen: dict[bytes, Path]) -> None:
 
 
 def find_matching(pattern: str) -> tuple[Source, ...]:
-    """Return the sources whose paths match a pattern; first those of what a name calls the baseline."""
+    """Return the sources whose paths match a pattern, those of the baseline first."""
     words = _WORDS.split(pattern)
     fields = [word[1:-1] for word in words if word.startswith("{") and _WORDS.fullmatch(word)]
     _check_fields(pattern, fields)
@@ -174,19 +174,19 @@ def find_matching(pattern: str) -> tuple[Source, ...]:
     if not sources:
         raise InputError(f"no file or folder matches --pattern {pattern!r}")
     check_once(source.path for source in sources)
-    baseline, *_ = baseline_first(source.config for source in sources)
+    baseline = baseline_first(source.config for source in sources)[0]
     return tuple(sorted(sources, key=lambda source: source.config != baseline))
 
 
 def baseline_first(configs: Iterable[str]) -> list[str]:
-    """Return the different configurations; the one that a name calls the baseline comes first."""
+    """Return each configuration once, first the one whose name says that it is the baseline."""
     names = list(dict.fromkeys(configs))
-    baseline = min(names, key=_beside_baseline)
+    baseline = min(names, key=_words_beside_baseline)
     return sorted(names, key=lambda name: name != baseline)
 
 
-def _beside_baseline(name: str) -> float:
-    """Return how many words a name has, one of which calls it the baseline; infinite if none does."""
+def _words_beside_baseline(name: str) -> float:
+    """Return the number of words, of which one means baseline; infinite without one: main before main-new."""
     words = set(re.findall(r"[^\W\d_]+", name.casefold()))
     return math.inf if words.isdisjoint(_BASELINES) else len(words)
 
@@ -209,7 +209,7 @@ def _as_wildcard(word: str) -> str:
 
 
 def _as_expression(word: str, more: str) -> str:
-    """Return the regular expression of a word; ``more`` makes it take as little as it can, or is empty."""
+    """Return the regular expression of a word; with ``more`` as ``?`` it matches as little as possible."""
     if word == "?":
         return "[^/]"
     if word == "*":

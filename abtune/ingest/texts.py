@@ -20,6 +20,7 @@ from abtune.text import shortened
 _LIMIT = 1.0
 _CHUNK = 2**20
 _NETCDF = (b"\x89HDF", b"CDF")
+_NO_TEXT = "not a text in UTF-8; convert it, or give the right file"
 # What a terminal does not show: colours, and the codes by which TVM clears the screen before a table.
 _COLOUR = re.compile(r"\x1b(?:\[[0-9;?]{0,40}[A-Za-z]|c)")
 
@@ -34,12 +35,8 @@ def read_text(path: Path) -> str:
 
 def load_text(path: Path) -> str:
     """Return the whole text of a file, as it is but for the ends of its lines."""
-    try:
+    with reading(path):
         text = "".join(_decoded(path))
-    except UnicodeDecodeError:
-        raise DatasetError(f"{path}: not a text in UTF-8; convert it, or give the right file") from None
-    except OSError as error:
-        raise DatasetError(f"cannot read {path}: {error.strerror or error}") from None
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -57,8 +54,17 @@ def read_beginning(path: Path) -> str:
 
 def load_bytes(path: Path) -> bytes:
     """Return what a file holds."""
-    try:
+    with reading(path):
         return b"".join(_chunks(path))
+
+
+@contextlib.contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Name the path that cannot be read, and say why."""
+    try:
+        yield
+    except UnicodeDecodeError:
+        raise DatasetError(f"{path}: {_NO_TEXT}") from None
     except OSError as error:
         raise DatasetError(f"cannot read {path}: {error.strerror or error}") from None
 
@@ -72,7 +78,7 @@ def _decoded(path: Path) -> Iterator[str]:
         decoder = decoder or codecs.getincrementaldecoder(_encoding(chunk))()
         text = decoder.decode(chunk, final=not chunk)
         if "\0" in text:
-            raise DatasetError(f"{path}: not a text in UTF-8; convert it, or give the right file")
+            raise DatasetError(f"{path}: {_NO_TEXT}")
         yield text
 
 

@@ -21,7 +21,7 @@ from abtune.ingest.searches.logs import has_logs
 from abtune.ingest.searches.searches import Search, Trial, import_searches
 from abtune.ingest.searches.workloads import Sizes, label_of
 from abtune.ingest.sources import Source, check_new
-from abtune.ingest.texts import parse_json, read_text
+from abtune.ingest.texts import parse_json, read_text, reading
 from abtune.shapes import shape_named
 from abtune.text import shortened
 
@@ -92,11 +92,9 @@ DATABASES = Importer(
 
 def _folder(path: Path) -> Path:
     """Return a path if it is the folder of a database; else say what it is."""
-    try:
+    with reading(path):
         exists, is_folder = path.exists(), path.is_dir()
         missing = [name for name in (WORKLOADS, RECORDS) if not (path / name).is_file()] if is_folder else []
-    except OSError as error:
-        raise DatasetError(f"cannot read {path}: {error.strerror}") from None
     if not exists:
         raise DatasetError(f"cannot read {path}: there is no such folder")
     if not is_folder:

@@ -18,7 +18,7 @@ from abtune.ingest.importers import Imported, Importer, Inputs, Option, Values
 from abtune.ingest.searches.log_tasks import Line, Task, is_of_a_log, read_tasks
 from abtune.ingest.searches.searches import Search, fastest, import_searches
 from abtune.ingest.sources import Source, check_new, label_told
-from abtune.ingest.texts import naming, read_text
+from abtune.ingest.texts import naming, read_text, reading
 
 _STAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(?= \[)")
 
@@ -84,10 +84,8 @@ LOGS = Importer(
 
 
 def _log_lines(path: Path) -> list[Line]:
-    try:
+    with reading(path):
         files = _logs_in(path) if path.is_dir() else [path]
-    except OSError as error:
-        raise DatasetError(f"cannot read {path}: {error.strerror}") from None
     if not files:
         raise DatasetError(f"{path}: has no *.log, and neither has its folder logs")
     return [

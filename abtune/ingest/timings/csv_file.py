@@ -94,7 +94,7 @@ def _notes(table: _Table) -> Iterator[str]:
     if "seed" not in table.columns and runs:
         yield f"if {runs[0]} tells separate runs apart, each is a seed: --columns seed={runs[0]}"
     mixed = [name for name, kinds in unused.items() if name not in runs and _are_mixed(kinds)]
-    if mixed and not table.configs:  # else what is left out compares the times of its line
+    if mixed and not table.configs:  # beside several configurations, it compares the times of its line
         lines = f"lines that differ in {listed(mixed)} count as repeats of one timing"
         yield f"{lines}; if they are not, write it into the labels of the shapes"
     if table.untimed:
@@ -103,7 +103,7 @@ def _notes(table: _Table) -> Iterator[str]:
 
 
 def _are_mixed(kinds: _Kinds) -> bool:
-    """Return whether a cell has lines of several kinds: a column of few values, each in several cells."""
+    """Return whether a column has few values, each in several cells, and some cell has two of them."""
     cells = list(kinds.values())
     few = len(cells) <= _MOST_KINDS and all(len(cell) > 1 for cell in cells)
     return few and sum(map(len, cells)) > len(set().union(*cells))
@@ -114,7 +114,7 @@ def has_times(text: str) -> bool:
     heading = first_line(text)
     cells = [cell.strip() for cell in heading.replace('"', "").split(delimiter_of(heading))]
     known = len(cells) > 1 or (cells[0] not in FIELDS and have_units(cells, tuple(PER_SECOND)))
-    return known and (len(time_columns(cells)) > 0 or len(_wide(text, "") or lacks_unit(text)) > 0)
+    return known and bool(time_columns(cells) or _wide(text, "") or _wide(text, "ms"))
 
 
 def lacks_unit(text: str) -> tuple[str, ...]:

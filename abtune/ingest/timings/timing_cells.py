@@ -35,9 +35,7 @@ class FileCell:
 
     where: str  # its line or field in the file
     rounds: tuple[tuple[float, ...], ...]  # seconds, by round; none of a run that failed
-    name: str | None = (
-        None  # its only name, of a shape or a configuration; None where a file tells them apart
-    )
+    name: str | None = None  # of a shape or a configuration; None where a file tells which
     shape: str | None = None
     config: str | None = None
     seed: int | None = None  # None if the file does not tell
@@ -90,7 +88,7 @@ def _order(labels: set[str]) -> dict[str, int]:
 def _by_cell(readings: Mapping[Source, Reading], shape: str, order: Mapping[str, int]) -> dict[Cell, _Rounds]:
     """Return the timings by shape, configuration and seed; a cell that comes twice is refused."""
     rounds: dict[Cell, _Rounds] = {}
-    files: Counter[tuple[str, str]] = Counter()  # of each configuration, and each shape that their paths tell
+    files: Counter[tuple[str, str]] = Counter()  # so far, by configuration and the shape of their paths
     for source, reading in readings.items():
         _check_told(reading, source, label_told(source, shape))
         named = [_names(cell, source, label_told(source, shape)) for cell in reading.cells]
@@ -117,7 +115,7 @@ def _by_cell(readings: Mapping[Source, Reading], shape: str, order: Mapping[str,
 
 
 def _check_told(reading: Reading, source: Source, given: str) -> None:
-    """Check that names in a file are told to be those of shapes, or those of configurations."""
+    """Check that the user says whether the names in a file are shapes or configurations."""
     names = list(dict.fromkeys(cell.name for cell in reading.cells if cell.name is not None))
     if not names or bool(source.config) != bool(given):
         return
