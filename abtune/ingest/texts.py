@@ -104,30 +104,29 @@ class _RepeatedKeyError(Exception):
 
 
 @contextlib.contextmanager
-def naming(path: Path) -> Iterator[None]:
-    """Put the path of a file before what is said to be wrong with it."""
+def naming(place: object) -> Iterator[None]:
+    """Put a place, such as a path or a line, before what is said to be wrong there."""
     try:
         yield
     except (DatasetError, InputError) as error:
-        raise type(error)(f"{path}: {error}") from None
+        raise type(error)(f"{place}: {error}") from None
 
 
-def parse_json(text: str, where: str = "") -> Any:
-    """Return what a JSON document holds; errors begin with ``where``."""
-    where = f"{where}: " if where else ""
+def parse_json(text: str) -> Any:
+    """Return what a JSON document holds."""
     try:
         return json.loads(text, object_pairs_hook=_object)
     except _RepeatedKeyError as error:
-        raise DatasetError(f"{where}has {error} twice in one object; keep one of them") from None
+        raise DatasetError(f"has {error} twice in one object; keep one of them") from None
     except json.JSONDecodeError as error:
         if error.pos >= len(text.rstrip()) - 1 or error.msg.startswith("Unterminated"):
-            raise DatasetError(f"{where}the JSON is cut short; write or copy the file again") from None
+            raise DatasetError("the JSON is cut short; write or copy the file again") from None
         if error.msg == "Extra data":
-            raise DatasetError(f"{where}more than one JSON document; give each a file of its own") from None
+            raise DatasetError("more than one JSON document; give each a file of its own") from None
         spot = f" at line {error.lineno}" if "\n" in text.strip() else f" at character {error.colno}"
-        raise DatasetError(f"{where}not JSON{spot}: {error.msg}") from None
+        raise DatasetError(f"not JSON{spot}: {error.msg}") from None
     except (ValueError, RecursionError) as error:
-        raise DatasetError(f"{where}not JSON: {error}") from None
+        raise DatasetError(f"not JSON: {error}") from None
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

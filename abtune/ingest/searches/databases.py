@@ -21,7 +21,7 @@ from abtune.ingest.searches.logs import has_logs
 from abtune.ingest.searches.searches import Search, Trial, import_searches
 from abtune.ingest.searches.workloads import Sizes, label_of
 from abtune.ingest.sources import Source, check_new
-from abtune.ingest.texts import parse_json, read_text, reading
+from abtune.ingest.texts import naming, parse_json, read_text, reading
 from abtune.shapes import shape_named
 from abtune.text import shortened
 
@@ -140,24 +140,24 @@ def _read_records(text: str, path: Path) -> list[_Record]:
     timed: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         if line.strip():
-            where = f"{path}: line {number}"
-            records.append(_read_record(parse_json(line, where), where))
-            if records[-1].trial[0] is TrialStatus.OK and timed.setdefault(line, number) != number:
-                raise DatasetError(f"{where}: is the same as line {timed[line]}; a search is there twice")
+            with naming(f"{path}: line {number}"):
+                records.append(_read_record(parse_json(line)))
+                if records[-1].trial[0] is TrialStatus.OK and timed.setdefault(line, number) != number:
+                    raise DatasetError(f"is the same as line {timed[line]}; a search is there twice")
     return records
 
 
-def _read_record(value: Any, where: str) -> _Record:
+def _read_record(value: Any) -> _Record:
     match value:
         case [int(workload), [list(), seconds, dict(), list()] as content]:
             pass
         case _:
-            raise DatasetError(f"{where}: not a tuning record: [workload, [trace, times, target, arguments]]")
+            raise DatasetError("not a tuning record: [workload, [trace, times, target, arguments]]")
     if seconds is None:
         return _Record(workload, (TrialStatus.NOT_RUN, math.nan), content)
     if not isinstance(seconds, list) or not seconds or not all(map(_is_time, seconds)):
         shown = shortened(json.dumps(seconds))
-        raise DatasetError(f"{where}: times are {shown}; they must be positive seconds")
+        raise DatasetError(f"times are {shown}; they must be positive seconds")
     latency = math.fsum(map(float, seconds)) / len(seconds)
     if latency >= _FAILED:
         return _Record(workload, (TrialStatus.RUN_FAILED, math.nan), content)
@@ -172,11 +172,12 @@ def _is_time(value: Any) -> bool:
 def _read_workloads(path: Path) -> list[tuple[str, str]]:
     workloads = []
     for number, line in enumerate(read_text(path).rstrip().splitlines(), start=1):
-        match parse_json(line, f"{path}: line {number}"):
-            case [str(hash_text), str(module)]:
-                workloads.append((hash_text, module))
-            case _:
-                raise DatasetError(f"{path}: line {number}: not a workload: [hash, module]")
+        with naming(f"{path}: line {number}"):
+            match parse_json(line):
+                case [str(hash_text), str(module)]:
+                    workloads.append((hash_text, module))
+                case _:
+                    raise DatasetError("not a workload: [hash, module]")
     return workloads
 
 

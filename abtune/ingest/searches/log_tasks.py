@@ -12,6 +12,7 @@ from pathlib import Path
 from abtune.dataset.schema import TrialStatus
 from abtune.errors import DatasetError
 from abtune.ingest.searches.searches import Trial
+from abtune.ingest.texts import naming
 from abtune.text import shortened, to_number
 
 # Repetitions have an end, so that a line of any length is searched in a time linear in it.
@@ -101,14 +102,16 @@ def read_tasks(lines: Sequence[Line]) -> dict[str, Task]:
         if match := _TRIAL.search(line.text):
             current = match["id"]
             after = lines[index + 1].text if index + 1 < len(lines) else ""
-            _add_trial(_task(tasks, current, match["task"], line), match, line, after)
+            with naming(line.where):
+                _add_trial(_task(tasks, current, match["task"]), match, after)
             continue
         cells = [cell.strip() for cell in line.text.split("|")]
         if _is_heading(cells):
             columns = [cell.casefold() for cell in cells]
         elif columns and len(cells) == len(columns) and cells[0].isascii() and cells[0].isdigit():
             row = dict(zip(columns, cells, strict=True))
-            _add_state(_task(tasks, row["id"], row["name"], line), row, line)
+            with naming(line.where):
+                _add_state(_task(tasks, row["id"], row["name"]), row)
         elif columns and len(cells) > len(columns) // 2:
             broken = "is no row of the table above it; other output runs through the log"
             remedy = "give the logs in work_dir, or its database: abtune import databases"
@@ -129,10 +132,10 @@ def _is_heading(cells: Sequence[str]) -> bool:
     return tuple(cell.casefold() for cell in cells[: len(_HEADING)]) == _HEADING
 
 
-def _task(tasks: dict[str, Task], number: str, name: str, line: Line) -> Task:
+def _task(tasks: dict[str, Task], number: str, name: str) -> Task:
     task = tasks.setdefault(number, Task(name=name))
     if task.name != name:
-        raise DatasetError(f"{line.where}: task {number} is {name} here and {task.name} above; {_ONE_RUN}")
+        raise DatasetError(f"task {number} is {name} here and {task.name} above; {_ONE_RUN}")
     return task
 
 
@@ -159,14 +162,14 @@ def _signature(text: str) -> tuple[str, str] | None:
     return name, ",".join("x".join(extents) for extents in sizes)
 
 
-def _add_trial(task: Task, match: re.Match[str], line: Line, after: str) -> None:
+def _add_trial(task: Task, match: re.Match[str], after: str) -> None:
     number = int(match["number"])
     if number != len(task.trials) + 1:
         follows = f"trial {number} of {match['task']} follows trial {len(task.trials)}"
-        raise DatasetError(f"{line.where}: {follows}; {_ONE_RUN}")
+        raise DatasetError(f"{follows}; {_ONE_RUN}")
     status, seconds = TrialStatus.OK, math.nan
     if not match["error"]:
-        seconds = _positive(match["time"], line) * _MICROSECOND[match["unit"]]
+        seconds = _positive(match["time"]) * _MICROSECOND[match["unit"]]
     elif "Timeout, killed after" in after:
         status = TrialStatus.TIMED_OUT
     else:
@@ -174,28 +177,28 @@ def _add_trial(task: Task, match: re.Match[str], line: Line, after: str) -> None
     task.trials.append((status, seconds))
 
 
-def _add_state(task: Task, row: dict[str, str], line: Line) -> None:
+def _add_state(task: Task, row: dict[str, str]) -> None:
     """Add a row of the table, which has to follow from the one before it."""
     try:
         latency, flop, trials = row["latency (us)"], row["flop"], row["trials"]
     except KeyError as error:
-        raise DatasetError(f"{line.where}: the table has no column {error}") from None
+        raise DatasetError(f"the table has no column {error}") from None
     ended = row.get("done", row.get("terminated"))  # older versions say terminated
     if ended is None:
         raise DatasetError(
-            f"{line.where}: the table has no column 'done', so nothing says that the search ended; give the "
+            "the table has no column 'done', so nothing says that the search ended; give the "
             "whole log, or import the database in its work_dir: abtune import databases"
         )
-    seconds = math.nan if latency == "N/A" else _positive(latency, line) * 1e-6
+    seconds = math.nan if latency == "N/A" else _positive(latency) * 1e-6
     if not (trials.isascii() and trials.isdigit()) or len(trials) > 9 or int(trials) > _MOST_TRIALS:
-        raise DatasetError(f"{line.where}: {shortened(trials)!r} is not a number of trials")
+        raise DatasetError(f"{shortened(trials)!r} is not a number of trials")
     state = State(trials=int(trials), latency=seconds)
-    operations, done = _positive(flop, line), ended == "Y"
+    operations, done = _positive(flop), ended == "Y"
     broken = _broken(task, state, done=done)
     if task.states and operations != task.flop:
         broken = broken or f"{flop} operations follow {task.flop:.0f}"
     if broken:
-        raise DatasetError(f"{line.where}: task {task.name}: {broken}; {_ONE_RUN}")
+        raise DatasetError(f"task {task.name}: {broken}; {_ONE_RUN}")
     task.done, task.flop = done, operations
     task.states.append(state)
 
@@ -215,11 +218,11 @@ def _broken(task: Task, state: State, *, done: bool) -> str:
     return ""
 
 
-def _positive(text: str, line: Line) -> float:
+def _positive(text: str) -> float:
     try:
         number = to_number(text)
     except ValueError:
-        raise DatasetError(f"{line.where}: {shortened(text)!r} is not a number") from None
+        raise DatasetError(f"{shortened(text)!r} is not a number") from None
     if not 0 < number < math.inf:
-        raise DatasetError(f"{line.where}: {text} is not a positive number")
+        raise DatasetError(f"{text} is not a positive number")
     return number

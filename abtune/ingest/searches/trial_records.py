@@ -86,14 +86,17 @@ def _tvm_records(text: str) -> dict[str, list[Trial]]:
     tasks: dict[str, list[Trial]] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         if line.strip() and not line.startswith("#"):  # TVM's readers skip comments too
-            task, trial = _tvm_record(line, f"line {number}")
+            where = f"line {number}"
+            with naming(where):
+                record = parse_json(line)
+            task, trial = _tvm_record(record, where)
             tasks.setdefault(task, []).append(trial)
     return tasks
 
 
-def _tvm_record(line: str, where: str) -> tuple[str, Trial]:
+def _tvm_record(record: Any, where: str) -> tuple[str, Trial]:
     """Return the task of a record, and its outcome with the mean of its times."""
-    match parse_json(line, where):
+    match record:
         case {"input": [_, str(name), list(arguments), *_], "result": [list(costs), int(code), *_]}:
             task = name + json.dumps(arguments, separators=(",", ":"))
         case {"i": [[str(task), *_], *_], "r": [list(costs), int(code), *_]}:

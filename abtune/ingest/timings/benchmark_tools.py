@@ -76,12 +76,13 @@ def _criterion(text: str, path: Path) -> Iterator[FileCell]:
             raise DatasetError(f"{where}: iters is no number of iterations")
         seconds.append(to_seconds(time, "ns", where) / count)
     beside = path.with_name("benchmark.json")
-    match parse_json(load_text(beside), str(beside)):
-        case {"full_id": str(name)} if name:
-            yield FileCell(where="the file", name=name, rounds=(tuple(seconds),))
-        case _:
-            what = "full_id, the name of the benchmark"
-            raise DatasetError(f"{beside}: has no {what}; copy criterion's folder whole")
+    named = load_text(beside)
+    with naming(beside):
+        match parse_json(named):
+            case {"full_id": str(name)} if name:
+                yield FileCell(where="the file", name=name, rounds=(tuple(seconds),))
+            case _:
+                raise DatasetError("has no full_id, the name of the benchmark; copy criterion's folder whole")
 
 
 def _go_bench(text: str, _path: Path) -> Iterator[FileCell]:

@@ -22,6 +22,7 @@ from abtune.ingest.tables import (
     quotients,
     time_columns,
 )
+from abtune.ingest.texts import naming
 from abtune.ingest.timings.timing_cells import FileCell, Reading
 from abtune.ingest.units import LONGEST_CELL, MISSING, PER_SECOND, read_heading, to_seconds, unit_named
 from abtune.text import count, listed, shortened, to_number
@@ -62,7 +63,8 @@ def read_csv(text: str, names: Mapping[str, str], unit: str) -> Reading:
             used = {*table.columns.values(), *table.configs}
             table.kinds |= {index: {} for index in range(len(row)) if index not in used}
         else:
-            _read_row(row, table, line)
+            with naming(f"line {line}"):
+                _read_row(row, table, line)
             if table.configs:
                 printed.append([row[index] for index in table.configs])
     if table is None or not table.timings:
@@ -197,9 +199,8 @@ def _unit_of(row: Sequence[str], columns: Mapping[str, int], unit: str) -> str:
 
 
 def _read_row(row: Sequence[str], table: _Table, line: int) -> None:
-    where = f"line {line}"
     if len(row) != len(table.names):
-        raise DatasetError(f"{where}: {len(row)} cells under a heading of {len(table.names)}")
+        raise DatasetError(f"{len(row)} cells under a heading of {len(table.names)}")
     values = {name: row[index] for name, index in table.columns.items()}
     is_untimed = "time" in values and values["time"].casefold() in MISSING
     for name, value in values.items():
@@ -208,10 +209,10 @@ def _read_row(row: Sequence[str], table: _Table, line: int) -> None:
             wrong = (
                 f"has {len(value):,} characters, and the most is {LONGEST_CELL:,}" if value else "is empty"
             )
-            raise DatasetError(f"{where}: column {table.names[table.columns[name]]} {wrong}")
+            raise DatasetError(f"column {table.names[table.columns[name]]} {wrong}")
     seed = _number_label(values["seed"]) if "seed" in values else None
     if seed is not None and not re.fullmatch(r"\d{1,18}", seed, flags=re.ASCII):
-        raise DatasetError(f"{where}: seed {shortened(seed)!r} is not a whole number of up to 18 digits")
+        raise DatasetError(f"seed {shortened(seed)!r} is not a whole number of up to 18 digits")
     round_ = _number_label(values.get("round", ""))
     for index, unit in table.units.items():
         if table.configs and row[index].casefold() in MISSING:
@@ -223,25 +224,25 @@ def _read_row(row: Sequence[str], table: _Table, line: int) -> None:
         if is_untimed:
             table.untimed.append(line)
             continue
-        own = unit or _same_unit(values["unit"], table, where)
-        seconds = to_seconds(row[index], own, f"{where}: column {table.names[index]}")
+        own = unit or _same_unit(values["unit"], table)
+        seconds = to_seconds(row[index], own, f"column {table.names[index]}")
         if "repeat" in values:
             first = table.numbered.setdefault((key, round_, values["repeat"]), line)
             if first != line:
-                raise DatasetError(f"{where}: the same cell, round and repeat as in line {first}; keep one")
+                raise DatasetError(f"the same cell, round and repeat as in line {first}; keep one")
         rounds.setdefault(round_, []).append(seconds)
         for column, kinds in table.kinds.items():
             if len(kinds) <= _MOST_KINDS:
                 kinds.setdefault(row[column], set()).add((key, round_))
 
 
-def _same_unit(text: str, table: _Table, where: str) -> str:
+def _same_unit(text: str, table: _Table) -> str:
     unit = unit_named(text)
     if unit not in PER_SECOND:
-        raise DatasetError(f"{where}: unit {shortened(text)!r} is none of {', '.join(PER_SECOND)}")
+        raise DatasetError(f"unit {shortened(text)!r} is none of {', '.join(PER_SECOND)}")
     table.unit_above = table.unit_above or unit
     if unit != table.unit_above:
-        raise DatasetError(f"{where}: unit {text}, but {table.unit_above} above; convert all to one unit")
+        raise DatasetError(f"unit {text}, but {table.unit_above} above; convert all to one unit")
     return unit
 
 
