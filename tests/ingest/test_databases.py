@@ -8,8 +8,10 @@ import math
 import os
 import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ from import_samples import TUNED
 import abtune
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import DatasetError, InputError
+from abtune.ingest.searches import workloads
 from abtune.ingest.searches.databases import DATABASES, RECORDS, WORKLOADS
 from abtune.ingest.searches.workloads import label_of
 from abtune.ingest.sources import Source, find_files, find_matching
@@ -184,6 +187,18 @@ def test_a_module_that_doubles_in_every_step_is_left_alone(operation: str) -> No
     doubled = base64.b64encode(raw[:start] + json.dumps(document).encode()).decode()
     sizes = ((16, 64), (64, 32), (16, 32))
     assert "#" in label_of(doubled, hash_text, sizes, ["float32"] * 3)
+
+
+def test_a_convolution_that_leaves_out_an_input_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A product of two copies has the blocks of a convolution, but not its filter."""
+    access = workloads._Access(buffer=3, indices=())
+    blocks = [
+        workloads._Block(store=access, loads=(replace(access, buffer=1),)),
+        workloads._Block(store=replace(access, buffer=4), loads=(access, access)),
+    ]
+    monkeypatch.setattr(workloads, "_Graph", lambda _: SimpleNamespace(inputs=[1, 2], blocks=blocks))
+    module = base64.b64encode(b'{"nodes": []}').decode()
+    assert label_of(module, "123", ((1, 1, 1, 1),) * 3, ["float32"] * 3) == "1x1x1x1,1x1x1x1,1x1x1x1#123"
 
 
 def test_modules_of_the_installed_tvm_are_recognised() -> None:

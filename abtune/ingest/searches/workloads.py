@@ -42,24 +42,22 @@ class _Block:
 
 def label_of(module: str, hash_text: str, sizes: Sizes, dtypes: Sequence[str]) -> str:
     """Return the published label of a workload; its sizes and hash if that is not certain."""
-    plain = set(dtypes) == {"float32"} and len(sizes) == 3
-    shape = _recognise(module, sizes) if plain else None
-    if shape is not None:
-        return shape.label
-    return f"{','.join('x'.join(map(str, size)) for size in sizes)}#{hash_text[:10]}"
+    shape = _recognise(module, sizes) if set(dtypes) == {"float32"} else None
+    by_sizes = f"{','.join('x'.join(map(str, size)) for size in sizes)}#{hash_text[:10]}"
+    return shape.label if shape else by_sizes
 
 
 def _recognise(module: str, sizes: Sizes) -> Shape | None:
+    by_ranks: Mapping[tuple[int, ...], Callable[[_Graph, Sizes], Shape | None]] = {
+        (2, 2, 2): _gemm,
+        (4, 4, 4): _conv2d,
+    }
     try:
+        recognise = by_ranks[tuple(map(len, sizes))]
         raw = base64.b64decode(module, validate=True)
-        nodes = json.loads(raw[raw.index(b"{") :])["nodes"]
-        graph = _Graph(nodes)
-        ranks = [len(size) for size in sizes]
-        shape = (
-            _gemm(graph, sizes) if ranks == [2, 2, 2] else _conv2d(graph, sizes) if ranks == [4] * 3 else None
-        )
+        shape = recognise(_Graph(json.loads(raw[raw.index(b"{") :])["nodes"]), sizes)
     except (binascii.Error, LookupError, TypeError, ValueError, RecursionError, InputError):
-        return None  # another TVM's JSON, or not affine
+        return None  # other ranks, another TVM's JSON, or not affine
     fits = shape is not None and (*shape.input_shapes, shape.output_shape) == sizes
     return shape if fits else None
 
@@ -86,8 +84,8 @@ def _conv2d(graph: _Graph, sizes: Sizes) -> Shape | None:
     (moved,) = pad.loads
     if moved.buffer != graph.inputs[0] or len(conv.loads) != 2:
         return None
-    weight = next(load for load in conv.loads if load.buffer == graph.inputs[1])
-    data = next(load for load in conv.loads if load.buffer == pad.store.buffer)
+    loads = {load.buffer: load for load in conv.loads}
+    weight, data = loads[graph.inputs[1]], loads[pad.store.buffer]
     variables = [*conv.store.indices, *weight.indices[:3]]
     if weight.indices[3] != conv.store.indices[3] or not all(map(_is_variable, variables)):
         return None
