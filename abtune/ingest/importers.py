@@ -35,6 +35,7 @@ from abtune.ingest.tables import (
 )
 from abtune.ingest.texts import read_beginning, reading
 from abtune.ingest.units import PER_SECOND
+from abtune.lazy import load
 from abtune.text import listed, printable, shell_path, shortened, to_number
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def importer_names() -> tuple[str, ...]:
 def importer_named(name: str) -> Importer:
     """Return the importer of a name."""
     if name in IMPORTERS:
-        importer: Importer = EntryPoint(name=name, value=IMPORTERS[name], group=_GROUP).load()
+        importer: Importer = load(IMPORTERS[name])
         return importer
     if name not in others():
         raise unknown_name("importer", name, importer_names())

@@ -229,8 +229,8 @@ def named_importer(
                 known = (source.config, source.shape, cell.name)
                 cells.append(replace(cell, seed=None if source.seed_in_path else seeds[known]))
                 seeds[known] += 1
-            notes = dict.fromkeys(cell.note for cell in cells if cell.note)
-            readings[source] = Reading(cells=tuple(cells), notes=tuple(notes))
+            notes = tuple(cell.note for cell in cells if cell.note)
+            readings[source] = Reading(cells=tuple(cells), notes=notes)
         return import_readings(readings, shape=values["shape"], seed=seed)
 
     return Importer(
