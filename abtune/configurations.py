@@ -202,7 +202,7 @@ def import_attribute(reference: str, *, here: bool = True) -> Any:
 
 @contextlib.contextmanager
 def _working_directory_first() -> Iterator[None]:
-    """Import from the working directory first; afterwards last, where its files hide no library's."""
+    """Import from the working directory first; leave it last, where its files hide no library."""
     here = str(Path.cwd())
     sys.path.insert(0, here)
     try:

@@ -125,7 +125,7 @@ def parse_shape(label: str) -> Shape:
 
 
 def select_shapes(spec: Sequence[str]) -> tuple[Shape, ...]:
-    """Resolve presets, labels and globs over the labels of the presets to shapes, each once, in order."""
+    """Return the shapes that presets, labels, and globs over the presets name, each once, in order."""
     chosen: dict[str, Shape] = {}
     known = {shape.label: shape for preset in PRESETS.values() for shape in preset}
     for entry in spec:
@@ -147,7 +147,7 @@ def select_shapes(spec: Sequence[str]) -> tuple[Shape, ...]:
 
 
 def select_labels(spec: Sequence[str], labels: Sequence[str]) -> tuple[str, ...]:
-    """Choose among the labels of a dataset, by label, glob, preset or fields; the dataset's order is kept.
+    """Return the labels of a dataset that a label, glob, preset or fields name, in the dataset's order.
 
     ``"H=56 W=56"`` and ``"H=W=56"`` mean every label that has both fields, as reports shorten labels.
     """
@@ -179,7 +179,7 @@ def shape_named(label: str) -> Shape | None:
 
 
 def shape_values(shapes: Sequence[Shape | None], flop: Sequence[float] | None = None) -> dict[str, list[Any]]:
-    """Return the variables of shapes for a dataset; ``flop`` counts for those that are not known."""
+    """Return the variables of shapes for a dataset; ``flop`` is taken where a shape is unknown."""
     others = itertools.repeat(math.nan) if flop is None else flop
     operations = [shape.flop if shape else other for shape, other in zip(shapes, others, strict=False)]
     values = {"workload": [shape.workload if shape else "" for shape in shapes]}
@@ -189,7 +189,7 @@ def shape_values(shapes: Sequence[Shape | None], flop: Sequence[float] | None = 
 def _size(digits: str) -> int:
     try:
         return int(digits)
-    except ValueError:  # Python reads no number of thousands of digits
+    except ValueError:  # Python reads no number with thousands of digits
         raise InputError(f"a size must be at most {_MOST}, not a number of {len(digits)} digits") from None
 
 

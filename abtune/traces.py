@@ -49,7 +49,7 @@ class Trace:
     instructions: tuple[Instruction, ...]
 
     def annotated(self, key: str) -> Iterator[Instruction]:
-        """Yield the instructions that annotate with a key."""
+        """Return the instructions that annotate with a key."""
         return (step for step in self.instructions if step.annotation == key)
 
     def before_postprocessing(self) -> Trace:
@@ -90,7 +90,7 @@ def read_trace(value: object) -> Trace:
 
 
 def write_trace(trace: Trace) -> list[Any]:
-    """Return a trace as JSON value: the inverse of :func:`read_trace`."""
+    """Return the JSON value of a trace; the inverse of :func:`read_trace`."""
     steps = [
         [step.name, list(step.inputs), list(step.attributes), list(step.outputs)]
         for step in trace.instructions
@@ -218,6 +218,7 @@ def carry_over(config: Configuration, trace: Trace) -> list[Trace]:
 def adopted(config: Configuration, trace: Trace) -> list[Trace]:
     """Return the variants of a schedule that a configuration could have found."""
     skipped = config.skipped_annotation
+    # A design space of its own, with a transfer, does not hold the schedules of another one.
     is_outside = (skipped and any(trace.annotated(skipped))) or (config.space and config.transfer)
     as_it_is = [] if is_outside else [trace]
     carried = carry_over(config, trace) if config.transfer else []

@@ -53,8 +53,8 @@ _ASSUMED_UNIT = "gflops"
 _RULE = re.compile(r":?-+:?")
 _DRAWN_RULE = re.compile(r"\+[-=+:]{1,4096}\+")  # between the lines of a table as psql and tabulate draw it
 _LABELS = "M=512_N=256_K=640 or N=1_H=56_W=56_C=64_K=64_R=3_S=3_STR=1_PAD=1_DIL=1"
-# What may stand in the column of shapes and is no shape: words of statistics, perhaps with what they are
-# over. A label with any other word is a shape, such as "layernorm mean", and so is one with an underscore.
+# What may stand in the column of shapes and is no shape: words of statistics, also with the words beside them
+# below. A label with any other word is a shape, such as "layernorm mean", and so is one with an underscore.
 _STATISTIC = re.compile(
     "(g|h|geo|geo_|geometric_)?means?|averages?|avg|\u00f8|medians?|(sub)?totals?|sums?|\u2211|\u03c3|overall|all|"
     "summary|aggregate|std|stdev|stddev|speedups?|boosts?|ratios?|improvement|mittel(wert)?|durchschnitt|summe|"
@@ -65,7 +65,7 @@ _BESIDE_STATISTICS = re.compile(
     "shapes?|rows|workloads|kernels|models|layers|cases|benchmarks|networks|times?|latency|latencies|"
     "runtimes?|throughput"
 )
-# What says that the numbers below it are no GFLOPS, in the text around tables whose headings name no unit.
+# Words around a table without units which say that its numbers are no GFLOPS.
 _NO_GFLOPS = re.compile(
     r"(?<=[(\[])[mun\u00b5\u03bc]?s(?=[)\]])|(?<=\bin )[mun\u00b5\u03bc]?s\b|"
     r"\b(?:[mun]sec|(?:milli|micro|nano)?seconds|latency|latencies|run ?times?|execution times?|"
@@ -142,7 +142,7 @@ class _Row:
 
 
 def parse_published(text: str, *, unit: str = "", attrs: dict[str, Any] | None = None) -> xr.Dataset:
-    """Return the markdown tables of a text as a dataset with one seed, one round and one repeat."""
+    """Return the tables of a text as a dataset with one seed, one round and one repeat."""
     if unit and unit not in UNITS:
         raise unknown_name("unit", unit, UNITS)
     columns, rows = _read_tables(_rows_of_csv(text) if _is_csv(text) else _rows_of_markdown(text), unit)
@@ -183,7 +183,7 @@ def _is_csv(text: str) -> bool:
 
 
 def _is_each_shape_once(text: str) -> bool:
-    """Return whether no shape has several lines of CSV, which would be timings; a text may be cut off."""
+    """Return whether each shape has one line of CSV, else they are timings; a text may be cut off."""
     seen: set[str] = set()
     with contextlib.suppress(DatasetError):
         for _, row in csv_rows(text):
@@ -200,7 +200,7 @@ def _rows_of_csv(text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _rows_of_markdown(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the lines of a text with their numbers, as cells; text has none, a drawn rule an empty one."""
+    """Yield each line as its number and cells; prose has no cell, and a drawn rule one empty cell."""
     for number, line in enumerate(map(str.strip, text.splitlines()), start=1):
         cells = line.removeprefix("|").removesuffix("|").split("|") if "|" in line else []
         yield number, [""] if _DRAWN_RULE.fullmatch(line) else list(map(_bare, cells))
@@ -306,7 +306,7 @@ def _read_columns(cells: Sequence[str], unit: str) -> _Columns:
 
 
 def _check_same(columns: _Columns, first: _Columns) -> None:
-    """Check that a table has the configurations of the first one, and units if and only if that one has."""
+    """Check that a table has the configurations of the first one, and that both have units or neither."""
     if columns.configs != first.configs:
         here, above = (", ".join(map(shortened, table.configs[:12])) for table in (columns, first))
         raise DatasetError(f"configurations are {here}, but above {above}")
@@ -332,7 +332,7 @@ def _read_row(cells: Sequence[str], columns: _Columns, line: int) -> _Row:
 
 
 def _read_label(label: str, columns: _Columns) -> Shape | None:
-    """Return the sizes that a label names; None for any other label, if no throughput needs them."""
+    """Return the shape that a label names; None for any other label, unless a throughput needs it."""
     try:
         return parse_shape(label)
     except InputError as error:

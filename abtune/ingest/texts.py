@@ -34,14 +34,14 @@ def read_text(path: Path) -> str:
 
 
 def load_text(path: Path) -> str:
-    """Return the whole text of a file, as it is but for the ends of its lines."""
+    """Return the whole text of a file; only the ends of its lines are made alike."""
     with reading(path):
         text = "".join(_decoded(path))
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def read_beginning(path: Path) -> str:
-    """Return the first MiB of a regular file; empty for anything else: a pipe would lose it."""
+    """Return the first MiB of a regular file; empty for anything else, because a pipe would lose it."""
     try:
         if not path.is_file():
             return ""
@@ -100,7 +100,7 @@ def _chunks(path: Path) -> Iterator[bytes]:
 
 
 class _RepeatedKeyError(Exception):
-    """One object of JSON has a key twice; Python would keep the last value without a word."""
+    """One object of JSON has a key twice; Python would silently keep the last value."""
 
 
 @contextlib.contextmanager

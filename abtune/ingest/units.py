@@ -11,12 +11,12 @@ from typing import Any
 from abtune.errors import DatasetError, InputError
 from abtune.text import shortened, to_number
 
-# How many of a unit make a second. Whole numbers, because a division by them rounds only once.
+# How many of a unit make a second. They are whole numbers, so that a division rounds only once.
 PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 # Operations per second in a unit.
 FLOPS = {"mflops": 1e6, "gflops": 1e9, "tflops": 1e12}
 UNITS = (*PER_SECOND, *FLOPS)
-# Texts that are longer are no cell of a table that people read, and no number.
+# A longer text is no cell of a table that people read, and no number.
 LONGEST_CELL = 4_096
 # What stands in a cell without a number.
 MISSING = {"", "-", "\u2013", "\u2014", "n/a", "na", "nan"}
@@ -35,8 +35,8 @@ _SPELLED_RATES = {spelling: unit for unit in FLOPS for spelling in (unit, f"{uni
 _PLAIN_WORD = re.compile(r"[\w.#+&@-]+")
 _MARKS_BETWEEN = re.compile(r"[\s_()\[\]{},;:/]+")
 # Words that say that a column holds something else than one measured value in a known unit: other units,
-# rates, statistics and comparisons. The list is closed. It guards headings that say no unit, and what it
-# lets through still has to be told a unit, or is announced as GFLOPS.
+# rates, statistics and comparisons. The list guards headings without a unit. What it lets through still
+# needs --unit, or the import says that it is read as GFLOPS.
 _OTHER = re.compile(
     "[pf]s|[mun]?secs?|seconds?|mins?|minutes?|h|hrs?|hours?|cycles|ticks|clk|[mgt]?flops?|throughput|tput|"
     "rates?|speed|bandwidth|fps|hz|it|iter(ation)?s?|ops?|tokens?|images?|imgs?|samples?|frames?|requests?|queries|[kmg]b|per|(geo)?mean|median|average|avg|"
@@ -55,13 +55,13 @@ class Heading:
 
 
 def unit_named(text: str) -> str:
-    """Return the unit that a text is the name of, exactly; empty for any other text."""
+    """Return the unit that a text names exactly; empty for any other text."""
     spelled = text.casefold()
     return _TIMES.get(text) or _SPELLED_TIMES.get(spelled) or _SPELLED_RATES.get(spelled, "")
 
 
 def read_heading(cell: str, known: Sequence[str]) -> Heading:
-    """Return the name and the unit of a column; one that is called seconds, or ms, has times."""
+    """Return the name and the unit of a column; a unit alone, such as ms, is a column of times."""
     if len(cell) > 1 and unit_named(cell) in PER_SECOND and unit_named(cell) in known:
         return Heading(name="time", unit=unit_named(cell))
     name, unit = _split(cell)

@@ -16,7 +16,7 @@ _HEADER = ("label", "shape")
 
 
 def read_weights(path: Path) -> Mapping[str, float]:
-    """Return the weights in a file of CSV or JSON, as its suffix or its first brace tells."""
+    """Return the weights in a file; it is JSON by its suffix or first brace, else CSV."""
     try:
         text = load_text(path)
         is_json = path.suffix.lower() == ".json" or text.lstrip().startswith("{")

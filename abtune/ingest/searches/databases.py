@@ -27,7 +27,7 @@ from abtune.text import shortened
 
 WORKLOADS = "database_workload.json"
 RECORDS = "database_tuning_record.json"
-# How the lines of the two files begin. Nothing here repeats within a repetition.
+# How the lines of the two files begin. No repetition is within another, so that matching is fast.
 _LINES = re.compile(r'\s*(?:\[\d+, *\[\[\[\["|\["-?\d+", *")', re.ASCII)
 # MetaSchedule writes 1e10 for a candidate that failed; no kernel takes a year.
 _FAILED = 1e9
@@ -38,8 +38,8 @@ class _Record:
     """One line of the tuning records."""
 
     workload: int  # number of the workload
-    # every failure is ``RUN_FAILED``, because the file does not say why; its time is the mean, by which
-    # MetaSchedule itself ranks
+    # A failure is always RUN_FAILED, because the file does not say why. The time is the mean, by which
+    # MetaSchedule ranks, too.
     trial: Trial
     content: list[Any]  # trace, times, target, arguments
 
@@ -107,7 +107,7 @@ def _folder(path: Path) -> Path:
 
 
 def _labelled(searches: list[Search], source: Source) -> list[Search]:
-    """Return the searches under the label that the path says, which has to fit what was tuned."""
+    """Return the searches under the label in the path, which has to fit what was tuned."""
     if not source.shape:
         return searches
     if len(searches) > 1:

@@ -15,7 +15,7 @@ from abtune.ingest.searches.searches import Trial
 from abtune.ingest.texts import naming
 from abtune.text import shortened, to_number
 
-# Repetitions have an end, so that a line of any length is searched in a time linear in it.
+# Every repetition has a limit, so that the search takes time linear in the length of a line.
 _TRIAL = re.compile(
     r"\[Task #(?P<id>\d{1,9}): (?P<task>[^\[\]]{1,400})\] Trial #(?P<number>\d{1,9}): "
     r"(?:GFLOPs: \S{1,60}\. Time: (?P<time>\S{1,60}) (?P<unit>us|ms)\.|Error in (?P<error>building|running))",
@@ -46,7 +46,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """One row of the table of tasks: trials so far, and the best time of them in seconds, NaN if none ran."""
+    """One row of the table of tasks: the trials so far and their best time in seconds, NaN if none ran."""
 
     trials: int
     latency: float
@@ -76,8 +76,7 @@ class Task:
     def history(self) -> list[Trial]:
         """Return what the log says of every trial, in order.
 
-        A table tells the best time after each batch. It stands at the last trial of the batch that
-        improved it.
+        A table tells only the best time after each batch. Here the last trial of the batch has this time.
         """
         if self.trials:
             return self.trials

@@ -22,7 +22,7 @@ from abtune.shapes import Shape, shape_named, shape_values
 _SEARCH_TIMES = (
     "latency is the search's own time of its winner: none was measured again, so all are optimistic"
 )
-# Values that an array of trials may have; 1 GiB.
+# The most values of an array of trials; 1 GiB.
 _MOST = 2**27
 
 # The outcome of a candidate and its time in seconds, NaN if it has none.
@@ -92,7 +92,7 @@ def _assemble(runs: Mapping[Source, Sequence[Search]], attrs: Mapping[str, Any])
 
 
 def _values(searches: Collection[Search]) -> dict[str, Callable[[Search], Any]]:
-    """Return how each variable follows from a search; some are there only if some search knows them."""
+    """Return the variables as functions of a search; some only if at least one search knows them."""
     values: dict[str, Callable[[Search], Any]] = {
         "latency": attrgetter("latency"),
         "run_status": lambda search: RunStatus.FAILED if math.isnan(search.latency) else RunStatus.COMPLETE,

@@ -40,7 +40,7 @@ _TVM_STATUS = (
 def _reader(
     title: str, read_tasks: Callable[[str], Mapping[str, Sequence[Trial]]]
 ) -> Callable[[Sequence[Source], Values], Imported]:
-    """Return the function of an importer; ``read_tasks`` returns trials by task, "" for one without name."""
+    """Return an importer's function; ``read_tasks`` returns trials by task, whose name may be empty."""
 
     def read(sources: Sequence[Source], values: Values) -> Imported:
         runs = {}

@@ -1,4 +1,4 @@
-"""What a tuned module computes: its published label, if it can be told for certain, else its sizes.
+"""What a tuned module computes: its published label if that is certain, else its sizes.
 
 Sizes alone do not tell: B may be transposed, a stride may be two. So the index expressions of the module are
 read, as TVM's own JSON has them.
@@ -19,10 +19,10 @@ from abtune.shapes import Conv2d, Gemm, Shape
 Sizes = tuple[tuple[int, ...], ...]
 
 
-# An index as coefficients of variables by their numbers; _CONSTANT stands for the number one.
+# An index is a sum: the coefficient of each variable by its number, and of 1 by _CONSTANT.
 _Index: TypeAlias = Mapping[int, int]
 _CONSTANT = -1
-# The visits of nodes that recognising a module may take; a matrix product takes 37.
+# The most visits of nodes in recognising a module; a matrix product takes 37.
 _MOST_VISITS = 100_000
 
 
@@ -131,7 +131,7 @@ class _Graph:
 
     def _node(self, index: int) -> tuple[str, Any]:
         self._visits += 1
-        if self._visits > _MOST_VISITS:  # nodes are shared, so that few of them may stand for any number
+        if self._visits > _MOST_VISITS:  # nodes may share others, so that few of them take exponential time
             raise ValueError("too large an expression")
         node = self._nodes[index]
         return node["type"], node.get("data")

@@ -29,7 +29,7 @@ from abtune.text import count, listed, shortened, to_number
 
 # Columns that may number the runs, which are seeds, or the repeats within one run.
 _RUNS = {"run", "run_id", "rep", "trial", "attempt", "iteration", "process", "experiment"}
-# A column with more values than this does not tell kinds of lines apart, but measures or dates each line.
+# A column with more values does not tell kinds of lines apart: it measures or dates each line.
 _MOST_KINDS = 50
 
 _Key: TypeAlias = tuple[str | None, str | None, int | None]
@@ -125,7 +125,7 @@ def lacks_unit(text: str) -> tuple[str, ...]:
 
 
 def _wide(text: str, unit: str) -> tuple[str, ...]:
-    """Return the configurations of a text that begins as a table with a column for each; else nothing."""
+    """Return the configurations of a table that has a column for each; nothing for any other text."""
     try:
         (_, heading), (_, row) = itertools.islice(csv_rows(text), 2)
         configs = _read_heading(heading, {}, unit).configs
@@ -183,7 +183,7 @@ def _read_wide_heading(row: Sequence[str], columns: Mapping[str, int], unit: str
 
 
 def _unit_of(row: Sequence[str], columns: Mapping[str, int], unit: str) -> str:
-    """Return the unit that the column's name or the option gives; empty where a column of units has it."""
+    """Return the unit from the column's name or the option; empty if a column has the units."""
     column = row[columns["time"]]
     own = read_heading(column, tuple(PER_SECOND)).unit
     if "unit" not in columns and own == unit != "":

@@ -12,12 +12,12 @@ from abtune.ingest.timings.timing_cells import FileCell, Reading
 from abtune.ingest.units import PER_SECOND, to_seconds
 from abtune.text import shortened
 
-# How releases before 1.5, which write no run_type, name what they computed from the repetitions.
+# How Google Benchmark before 1.5, which writes no run_type, names what it computed from repetitions.
 _COMPUTED = re.compile(r"_(mean|median|stddev|cv|BigO|RMS)$")
 
 
 def read_json(document: Any) -> Reading:
-    """Return the timings of a file of one of the three."""
+    """Return the timings in the file of any of the three."""
     match document:
         case {"benchmarks": list(entries), "machine_info": _}:
             read, each_a_process = _pytest_benchmark, False
@@ -109,7 +109,7 @@ def _google_benchmark(entries: _Entries) -> _Read:
 
 
 def _computed(entries: _Entries) -> list[bool]:
-    """Return which entries are means and the like: by run_type, or without it by names that share a stem."""
+    """Return which entries are means and the like, by run_type; without it, by names that share a stem."""
     names = [str(entry.get("name", "")) for entry in entries]
     stems = Counter(_COMPUTED.sub("", name) for name in names)
     return [

@@ -23,7 +23,7 @@ from abtune.ingest.sources import Source, import_command, label_told, run_comman
 from abtune.shapes import shape_named, shape_values
 from abtune.text import count, listed, shell_path
 
-# Values that an array of timings may have; 1 GiB.
+# The most values of an array of timings; 1 GiB.
 _MOST = 2**27
 
 _Rounds: TypeAlias = Mapping[int, tuple[float, ...]]
@@ -175,7 +175,7 @@ def _range(numbers: Collection[int], word: str) -> str:
 
 
 def _assemble(rounds: Mapping[Cell, _Rounds], sources: Sequence[Source]) -> xr.Dataset:
-    """Return the dataset of the cells; an array that memory does not hold is refused."""
+    """Return the dataset of the cells; refuse an array that would be too large."""
     shapes = list(dict.fromkeys(shape for shape, _, _ in rounds))
     configs = list(dict.fromkeys([s.config for s in sources if s.config] + [c for _, c, _ in rounds]))
     seeds = sorted({seed for _, _, seed in rounds})
@@ -183,7 +183,7 @@ def _assemble(rounds: Mapping[Cell, _Rounds], sources: Sequence[Source]) -> xr.D
     sizes["round"] = 1 + max(index for cell in rounds.values() for index in cell)
     sizes["repeat"] = max(len(timings) for cell in rounds.values() for timings in cell.values())
     values = math.prod(sizes.values())
-    if values > _MOST:  # everywhere there is room for what the largest cell has
+    if values > _MOST:  # each cell takes as much room as the largest one
         counts = {key: sum(map(len, cell.values())) for key, cell in rounds.items()}
         shape, config, seed = most = max(counts, key=counts.__getitem__)
         every = " x ".join(count(size, word) for word, size in sizes.items())
