@@ -46,7 +46,7 @@ from abtune.ingest.units import (
     read_heading,
     unit_named,
 )
-from abtune.shapes import Conv2d, Shape, parse_shape, shape_values
+from abtune.shapes import Shape, parse_shape, shape_values
 from abtune.text import shortened, to_number
 
 _ASSUMED_UNIT = "gflops"
@@ -398,7 +398,4 @@ def _read_number(text: str, hint: str = "") -> float:
 
 def published_flop(shape: Shape) -> int:
     """Return 2 (M N K + M N), as published GFLOPS count; a convolution as the product that it implies."""
-    if isinstance(shape, Conv2d):
-        n, oh, ow, k = shape.output_shape
-        return 2 * (n * oh * ow * k * shape.r * shape.s * shape.c + n * oh * ow * k)
-    return 2 * (shape.m * shape.n * shape.k + shape.m * shape.n)
+    return shape.flop + 2 * math.prod(shape.output_shape)

@@ -51,11 +51,6 @@ class Source:
     seed: int = 0  # as its path says, or its number among the sources of its configuration and shape
     seed_in_path: bool = False
 
-    @property
-    def recorded(self) -> str:
-        """Its path as a dataset keeps it: relative to the working folder, with all its folders."""
-        return recorded_path(self.path)
-
 
 def recorded_path(path: Path) -> str:
     """Return a path as a dataset keeps it: relative to the working folder, with all its folders."""

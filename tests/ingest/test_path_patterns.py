@@ -77,7 +77,7 @@ def test_paths_are_recorded_with_their_folders(empty_folder: Path) -> None:
     """As they are from the working folder, also where the pattern is absolute."""
     make(empty_folder, "runs/a/1.csv")
     (source,) = find_matching(f"{empty_folder}/runs/{{config}}/*.csv")
-    assert source.recorded == recorded_path(Path("./runs/a/1.csv")) == "runs/a/1.csv"
+    assert recorded_path(source.path) == recorded_path(Path("./runs/a/1.csv")) == "runs/a/1.csv"
 
 
 @pytest.mark.parametrize(

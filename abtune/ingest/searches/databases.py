@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -158,7 +159,7 @@ def _read_record(value: Any) -> _Record:
     if not isinstance(seconds, list) or not seconds or not all(map(_is_time, seconds)):
         shown = shortened(json.dumps(seconds))
         raise DatasetError(f"times are {shown}; they must be positive seconds")
-    latency = math.fsum(map(float, seconds)) / len(seconds)
+    latency = statistics.fmean(seconds)
     if latency >= _FAILED:
         return _Record(workload, (TrialStatus.RUN_FAILED, math.nan), content)
     return _Record(workload, (TrialStatus.OK, latency), content)

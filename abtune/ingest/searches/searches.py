@@ -16,7 +16,7 @@ from abtune.dataset.cells import Axes, Cell, dataset_from_cells
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import DatasetError
 from abtune.ingest.importers import Imported
-from abtune.ingest.sources import Source
+from abtune.ingest.sources import Source, recorded_path
 from abtune.shapes import Shape, shape_named, shape_values
 
 _SEARCH_TIMES = (
@@ -67,7 +67,7 @@ def _assemble(runs: Mapping[Source, Sequence[Search]], attrs: Mapping[str, Any])
     first: dict[str, Search] = {}
     named: dict[str, list[str]] = {}
     for source, searches in runs.items():
-        named.setdefault(source.config, []).append(source.recorded)
+        named.setdefault(source.config, []).append(recorded_path(source.path))
         for search in searches:
             key = (search.label, source.config, source.seed)
             if cells.setdefault(key, search) is not search:

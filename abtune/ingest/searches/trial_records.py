@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -109,7 +110,7 @@ def _tvm_record(record: Any, where: str) -> tuple[str, Trial]:
         return task, (_TVM_STATUS[code], math.nan)
     if not costs:
         raise DatasetError(f"{where}: has no times, though it ended without an error")
-    return task, (TrialStatus.OK, math.fsum(to_seconds(cost, "s", where) for cost in costs) / len(costs))
+    return task, (TrialStatus.OK, statistics.fmean(to_seconds(cost, "s", where) for cost in costs))
 
 
 KERNEL_TUNER = Importer(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
+import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -167,7 +168,7 @@ def _nvbench_samples(place: Path, mean: float, where: str) -> tuple[float, ...]:
     written = load_bytes(place)
     samples = np.frombuffer(written[: len(written) // 4 * 4], dtype="<f4").tolist()
     times = tuple(to_seconds(sample, "s", f"{where}: {place.name}") for sample in samples)
-    if len(written) % 4 or not times or not math.isclose(math.fsum(times) / len(times), mean, rel_tol=1e-4):
+    if len(written) % 4 or not times or not math.isclose(statistics.fmean(times), mean, rel_tol=1e-4):
         raise DatasetError(f"{where}: {place} has other samples than the JSON; copy both from one run")
     return times
 

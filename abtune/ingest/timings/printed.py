@@ -23,7 +23,7 @@ _SUMMARY = "Execution time summary:"
 _CLOSING = {"(": ")", "[": "]"}
 # What is printed beside the timings, and how it follows from them.
 _STATISTICS: Mapping[str, Callable[[tuple[float, ...]], float]] = {
-    "mean": lambda timings: math.fsum(timings) / len(timings),
+    "mean": statistics.fmean,
     "median": statistics.median,
     "min": min,
     "max": max,

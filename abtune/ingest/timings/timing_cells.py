@@ -19,7 +19,7 @@ from abtune.dataset.cells import Axes, Cell, dataset_from_cells
 from abtune.dataset.schema import RunStatus
 from abtune.errors import DatasetError
 from abtune.ingest.importers import Imported
-from abtune.ingest.sources import Source, import_command, label_told, run_command
+from abtune.ingest.sources import Source, import_command, label_told, recorded_path, run_command
 from abtune.shapes import shape_named, shape_values
 from abtune.text import count, listed, shell_path
 
@@ -178,6 +178,7 @@ def _assemble(rounds: Mapping[Cell, _Rounds], sources: Sequence[Source]) -> xr.D
     """Return the dataset of the cells; refuse an array that would be too large."""
     shapes = list(dict.fromkeys(shape for shape, _, _ in rounds))
     configs = list(dict.fromkeys([s.config for s in sources if s.config] + [c for _, c, _ in rounds]))
+    recorded = [f"{s.config}={recorded_path(s.path)}" if s.config else recorded_path(s.path) for s in sources]
     seeds = sorted({seed for _, _, seed in rounds})
     sizes = {"shape": len(shapes), "configuration": len(configs), "seed": len(seeds)}
     sizes["round"] = 1 + max(index for cell in rounds.values() for index in cell)
@@ -206,7 +207,7 @@ def _assemble(rounds: Mapping[Cell, _Rounds], sources: Sequence[Source]) -> xr.D
             "latency_source": "timings",
             "comment": "each file is a seed unless a column says otherwise; timings within a process are "
             "repeats",
-            "sources": json.dumps([f"{s.config}={s.recorded}" if s.config else s.recorded for s in sources]),
+            "sources": json.dumps(recorded),
         },
     )
 
