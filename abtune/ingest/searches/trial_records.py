@@ -49,11 +49,10 @@ def _reader(
             label = label_told(source, values["shape"])
             with naming(source.path):
                 tasks = read_tasks(text)
-            if label and len(tasks) > 1:
-                raise DatasetError(f"{source.path}: has {len(tasks)} tasks; a label can name only one")
-            if not label and "" in tasks:
-                remedy = "give --shape LABEL, or --pattern"
-                raise InputError(f"{source.path}: does not say what was tuned; {remedy}")
+                if label and len(tasks) > 1:
+                    raise DatasetError(f"has {len(tasks)} tasks; a label can name only one")
+                if not label and "" in tasks:
+                    raise InputError("does not say what was tuned; give --shape LABEL, or --pattern")
             runs[source] = [Search(label=label or task, trials=trials) for task, trials in tasks.items()]
         return import_searches(runs, each="file", attrs={"title": title})
 
