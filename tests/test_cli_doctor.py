@@ -118,7 +118,7 @@ def test_a_package_that_is_broken_is_a_line(
 def test_a_trial_that_fails_is_a_problem(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """A problem of the trial makes the machine not ready."""
     failed = Finding(name="trial", level=Level.PROBLEM, state="it failed", advice="mend it")
-    monkeypatch.setattr("abtune.measure.doctor.trial.check_trial", lambda *arguments: failed)
+    monkeypatch.setattr("abtune.measure.doctor.diagnose.check_trial", lambda *arguments: failed)
     done = run("doctor", "--target", "cpu")
     assert done.code == 2
     assert done.out.endswith("mend it\n\nnot ready: 1 problem\n")
@@ -135,7 +135,7 @@ def test_findings_for_scripts(run: Run) -> None:
 @pytest.mark.usefixtures("quiet")
 def test_no_trial_only_looks(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """With --no-trial nothing is started but the process that describes the target."""
-    monkeypatch.setattr("abtune.measure.doctor.trial.check_trial", None)
+    monkeypatch.setattr("abtune.measure.doctor.diagnose.check_trial", None)
     done = run("doctor", "--target", "cpu", "--no-trial")
     assert done.code == 0
     assert "\ntrial " not in done.out

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import math
+import time
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from abtune.errors import AbtuneError
@@ -16,10 +20,18 @@ from abtune.measure.doctor.machine_checks import (
     check_python,
     check_target,
     check_tvm,
+    ok,
+    problem,
     refused,
 )
-from abtune.measure.plan.plan import Request
-from abtune.measure.plan.workplace import TargetFacts, usable_cores
+from abtune.measure.plan.plan import Plan, Request
+from abtune.measure.plan.workplace import TargetFacts, Workplace, usable_cores
+from abtune.measure.store.store import Store
+
+# A trial takes seconds; minutes where all cores are busy.
+TRIAL_LIMIT = 300.0
+# The tasks that a trial runs, and their names in the finding.
+_STEPS = {"time_batch": "build and time"}
 
 
 def diagnose(target: str, out: Path, *, with_trial: bool) -> list[Finding]:
@@ -31,7 +43,12 @@ def diagnose(target: str, out: Path, *, with_trial: bool) -> list[Finding]:
         findings += about_target
     findings += [*check_host(usable_cores()), check_output(out), check_dask()]
     if facts is not None and with_trial and not problems(findings):
-        findings.append(_try_default_sweep(facts, out))
+        try:
+            plan = Request(seeds=1).plan_for(facts)
+        except AbtuneError as error:  # such as a GPU that is too old for the default pair
+            findings.append(refused("trial", error))
+        else:
+            findings.append(check_trial(plan, facts, Store(out)))
     return findings
 
 
@@ -40,13 +57,37 @@ def problems(findings: Iterable[Finding]) -> list[Finding]:
     return [finding for finding in findings if finding.level is Level.PROBLEM]
 
 
-def _try_default_sweep(facts: TargetFacts, out: Path) -> Finding:
-    """Return whether a sweep without options could begin."""
-    from abtune.measure.doctor.trial import check_trial  # dask, which may be missing
-    from abtune.measure.store.store import Store
-
+def check_trial(plan: Plan, facts: TargetFacts, store: Store) -> Finding:
+    """Return whether a few kernels can be proposed, built and timed, and how long each step took."""
+    started = time.monotonic()
     try:
-        plan = Request(seeds=1).plan_for(facts)
-    except AbtuneError as error:  # such as a GPU that is too old for the default pair
-        return refused("trial", error)
-    return check_trial(plan, facts, Store(out))
+        store.rounds()  # a sweep reads its files first, and ends where one is damaged
+        store.records()
+        seconds = asyncio.run(_try(plan, facts))
+    except AbtuneError as error:
+        return problem("trial", str(error), "mend this first: a sweep would end with the same line")
+    except TimeoutError:
+        state = f"no kernel was timed within {TRIAL_LIMIT:.0f} s"
+        return problem("trial", state, "see whether the machine is busy or swapping")
+    steps = ", ".join(f"{_STEPS.get(name, name)} {took:.1f} s" for name, took in seconds.items())
+    total = time.monotonic() - started
+    configs = " and ".join(config.name for config in plan.configs)
+    return ok("trial", f"kernels of {configs} were built and timed in {total:.1f} s: {steps}")
+
+
+async def _try(plan: Plan, facts: TargetFacts) -> dict[str, float]:
+    from abtune.measure.sweep.candidates import try_out  # these import dask, which may be missing
+    from abtune.measure.sweep.session import Clock
+    from abtune.measure.workers.cluster import open_cluster
+
+    began = time.monotonic()
+    one = replace(facts, devices=facts.devices[:1])  # each device would start several processes
+    workplace = Workplace(facts=one, scheduler="", cores=1)
+    async with asyncio.timeout(TRIAL_LIMIT), open_cluster(workplace) as cluster:
+        cluster.seconds["start"] = time.monotonic() - began
+        try:
+            await try_out(plan, cluster, Clock(math.inf))
+        except asyncio.CancelledError:
+            await cluster.interrupt()
+            raise
+    return cluster.seconds

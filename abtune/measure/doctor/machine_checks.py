@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING
 from abtune.dataset.netcdf import place_for
 from abtune.errors import AbtuneError, TargetError
 from abtune.measure.plan.workplace import LOAD_PER_CORE, ONE_THREAD, TargetFacts, machine_load
-from abtune.measure.tvm.cuda import nvrtc
+from abtune.measure.tvm.cuda import nvml, nvrtc
 from abtune.measure.workers.child import Slot
-from abtune.measure.workers.find_target import find_compiler, find_target, require_tvm
+from abtune.measure.workers.find_target import find_compiler, find_target, installed_version, require_tvm
 from abtune.measure.workers.fork_server import ChildError, ForkServer, allocator
 
 if TYPE_CHECKING:
@@ -96,9 +96,8 @@ def check_packages() -> Finding:
 
 def _fault_of(package: Requirement) -> str:
     """Return what is wrong with an installed package; empty if nothing is."""
-    try:
-        version = importlib.metadata.version(package.name)
-    except importlib.metadata.PackageNotFoundError:
+    version = installed_version(package.name)
+    if not version:
         return f"{package.name} is missing"
     if package.specifier.contains(version, prereleases=True):
         return ""
@@ -122,15 +121,14 @@ def check_tvm() -> Iterator[Finding]:
 
 def _tvm_versions() -> str:
     names = ("apache-tvm", "apache-tvm-ffi")
-    return ", ".join(f"{name} {importlib.metadata.version(name)}" for name in names)
+    return ", ".join(f"{name} {installed_version(name) or 'is missing'}" for name in names)
 
 
 def check_dask() -> Finding:
     """Return whether the library that spreads the work is there."""
-    try:
-        return ok("dask", f"distributed {importlib.metadata.version('distributed')}")
-    except importlib.metadata.PackageNotFoundError:
-        return problem("dask", "distributed is not installed", "pip install 'abtune[sweep]'")
+    if version := installed_version("distributed"):
+        return ok("dask", f"distributed {version}")
+    return problem("dask", "distributed is not installed", "pip install 'abtune[sweep]'")
 
 
 # A process that searches held 0.33 GB in its first iteration, and its cost model grows.
@@ -239,22 +237,10 @@ def _about_nvrtc(arch: str) -> Finding:
 
 
 def _about_busy_gpus() -> Iterator[Finding]:
-    for index, share in enumerate(_utilization()):
+    for index, share in enumerate(nvml.utilization()):
         if share > 5:
             yield warning(
                 "GPU load",
                 f"GPU {index} is {share:.0f}% busy",
                 "end what runs there, or set CUDA_VISIBLE_DEVICES: timings beside it cannot be trusted",
             )
-
-
-def _utilization() -> list[float]:
-    """Return the load of each GPU in percent; nothing where NVML cannot tell."""
-    try:
-        import pynvml
-
-        pynvml.nvmlInit()
-        handles = [pynvml.nvmlDeviceGetHandleByIndex(index) for index in range(pynvml.nvmlDeviceGetCount())]
-        return [float(pynvml.nvmlDeviceGetUtilizationRates(handle).gpu) for handle in handles]
-    except Exception:  # noqa: BLE001 - no library, no driver, no permission: the load is unknown
-        return []

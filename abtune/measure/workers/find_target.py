@@ -23,23 +23,24 @@ def find_compiler() -> str:
     return next(filter(None, map(shutil.which, ("g++", "gcc", "clang", "cc"))), "")
 
 
+def installed_version(package: str) -> str:
+    """Return the version of an installed package; empty if it is missing."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
 def require_tvm() -> None:
     """Refuse a TVM that cannot be used at all, without importing it."""
-    versions: dict[str, str] = {}
-    for name in ("apache-tvm", "apache-tvm-ffi"):
-        try:
-            versions[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            versions[name] = ""
-    if not versions["apache-tvm"]:
+    if not installed_version("apache-tvm"):
         raise TargetError(
             "apache-tvm is not installed, and a sweep needs it; run: pip install 'abtune[sweep]'"
         )
-    numbers = [int(number) for number in re.findall(r"\d+", versions["apache-tvm-ffi"])[:3]]
-    if numbers >= [0, 1, 15]:
+    ffi = installed_version("apache-tvm-ffi")
+    if [int(number) for number in re.findall(r"\d+", ffi)[:3]] >= [0, 1, 15]:
         raise TargetError(
-            f"apache-tvm-ffi {versions['apache-tvm-ffi']} crashes MetaSchedule; "
-            "run: pip install 'apache-tvm-ffi<0.1.15'"
+            f"apache-tvm-ffi {ffi} crashes MetaSchedule; run: pip install 'apache-tvm-ffi<0.1.15'"
         )
     if not find_compiler():
         raise TargetError("no C compiler found, and TVM needs one to link kernels; install gcc or clang")

@@ -8,8 +8,8 @@ import pytest
 from measure_builders import make_facts, small_plan
 
 from abtune.configurations import Configuration
+from abtune.measure.doctor.diagnose import check_trial
 from abtune.measure.doctor.machine_checks import Finding, Level
-from abtune.measure.doctor.trial import check_trial
 from abtune.measure.store.store import Store
 
 
@@ -63,5 +63,5 @@ def test_what_a_sweep_would_go_on_with_has_to_be_readable(store: Store) -> None:
 @pytest.mark.usefixtures("fake")
 def test_a_trial_that_hangs_ends(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """A step that never returns is a problem after a while."""
-    monkeypatch.setattr("abtune.measure.doctor.trial.TRIAL_LIMIT", 2.0)
+    monkeypatch.setattr("abtune.measure.doctor.diagnose.TRIAL_LIMIT", 2.0)
     assert "no kernel was timed within 2 s" in trial(store, propose="hang").state

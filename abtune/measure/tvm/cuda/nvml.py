@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 import os
 import platform
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
+
+T = TypeVar("T")
 
 
 class DeviceState(NamedTuple):
@@ -18,45 +21,66 @@ class DeviceState(NamedTuple):
     throttle_reasons: float
 
 
-UNKNOWN = DeviceState(math.nan, math.nan, math.nan)
-
-
 def state() -> DeviceState:
     """Return the state of the visible GPU; unknown without NVML."""
-    try:
-        import pynvml
 
-        handle = _handle(pynvml)
-        clock = pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_SM)
-        temperature = pynvml.nvmlDeviceGetTemperature(handle, pynvml.NVML_TEMPERATURE_GPU)
-        reasons = pynvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle)
-    except Exception:  # noqa: BLE001 - no library, no driver, no permission: there is no state to record
-        return UNKNOWN
-    return DeviceState(float(clock), float(temperature), float(reasons))
+    def ask(pynvml: Any) -> DeviceState:
+        gpu = _visible_gpu(pynvml)
+        clock = pynvml.nvmlDeviceGetClockInfo(gpu, pynvml.NVML_CLOCK_SM)
+        temperature = pynvml.nvmlDeviceGetTemperature(gpu, pynvml.NVML_TEMPERATURE_GPU)
+        reasons = pynvml.nvmlDeviceGetCurrentClocksThrottleReasons(gpu)
+        return DeviceState(float(clock), float(temperature), float(reasons))
+
+    return _read(ask, DeviceState(math.nan, math.nan, math.nan))
 
 
 def memory_share() -> float:
     """Return the share of the visible GPU's memory that all programs use; NaN without NVML."""
-    try:
-        import pynvml
 
-        memory = pynvml.nvmlDeviceGetMemoryInfo(_handle(pynvml))
+    def ask(pynvml: Any) -> float:
+        memory = pynvml.nvmlDeviceGetMemoryInfo(_visible_gpu(pynvml))
         return float(memory.used / memory.total)
-    except Exception:  # noqa: BLE001 - as above
-        return math.nan
+
+    return _read(ask, math.nan)
+
+
+def utilization() -> list[float]:
+    """Return the load of each GPU in percent; nothing without NVML."""
+
+    def ask(pynvml: Any) -> list[float]:
+        gpus = map(pynvml.nvmlDeviceGetHandleByIndex, range(pynvml.nvmlDeviceGetCount()))
+        return [float(pynvml.nvmlDeviceGetUtilizationRates(gpu).gpu) for gpu in gpus]
+
+    return _read(ask, [])
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of the driver and of CUDA that NVML reports."""
+    """Return the versions of the driver and of CUDA; nothing without NVML."""
+
+    def ask(pynvml: Any) -> dict[str, str]:
+        cuda = pynvml.nvmlSystemGetCudaDriverVersion()
+        driver = pynvml.nvmlSystemGetDriverVersion()
+        return {"driver": str(driver), "cuda": f"{cuda // 1000}.{cuda % 1000 // 10}"}
+
+    return _read(ask, {})
+
+
+def _read(ask: Callable[[Any], T], unknown: T) -> T:
+    """Return what `ask` reads from NVML, or `unknown`."""
     try:
         import pynvml
 
         pynvml.nvmlInit()
-        cuda = pynvml.nvmlSystemGetCudaDriverVersion()
-        driver = pynvml.nvmlSystemGetDriverVersion()
-    except Exception:  # noqa: BLE001 - as above
-        return {}
-    return {"driver": str(driver), "cuda": f"{cuda // 1000}.{cuda % 1000 // 10}"}
+        return ask(pynvml)
+    except Exception:  # noqa: BLE001 - no library, no driver, no permission: there is nothing to record
+        return unknown
+
+
+def _visible_gpu(pynvml: Any) -> Any:
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
+    if visible.isdigit():
+        return pynvml.nvmlDeviceGetHandleByIndex(int(visible))
+    return pynvml.nvmlDeviceGetHandleByUUID(visible)
 
 
 def cpu_name() -> str:
@@ -68,11 +92,3 @@ def cpu_name() -> str:
     except OSError:
         pass
     return platform.processor() or platform.machine()
-
-
-def _handle(pynvml: Any) -> Any:
-    pynvml.nvmlInit()
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
-    if visible.isdigit():
-        return pynvml.nvmlDeviceGetHandleByIndex(int(visible))
-    return pynvml.nvmlDeviceGetHandleByUUID(visible)
