@@ -51,13 +51,23 @@ class SweepState:
     shapes: tuple[ShapeState, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Planned:
+    """What the last session planned: runs of each shape, configuration and seed."""
+
+    configs: tuple[str, ...]  # baseline first
+    trials: int  # candidates of a run
+    shapes: tuple[str, ...]  # labels
+    seeds: tuple[int, ...]
+
+
 def read_state(store: Store) -> SweepState:
     """Return how far a sweep is; StoreError if there is none, or a file is damaged."""
     if not store.description.exists():
         done = f"; abtune analyze {store.dataset} reads what it has" if store.dataset.exists() else ""
         raise StoreError(f"no sweep is at work on {store.dataset}: there is no {store.description}{done}")
-    configs, trials = read_json(store.description, _asked, "remove its folder to begin anew")
-    records, plan = store.records(), store.planned()
+    plan = read_json(store.description, _planned, "remove its folder to begin anew")
+    records, configs = store.records(), plan.configs
     if len(plan.shapes) * len(configs) * len(plan.seeds) > _MOST_RUNS:
         raise StoreError(f"{store.description} plans more than {_MOST_RUNS:,} runs; it is damaged")
     by_shape: dict[str, list[RunRecord]] = defaultdict(list, {shape: [] for shape in plan.shapes})
@@ -77,7 +87,7 @@ def read_state(store: Store) -> SweepState:
         searching=len(searches),
         measured=len(store.rounds()),
         changed=max(map(_changed, store.folder.rglob("*"))),
-        seconds_left=_seconds_left(store, planned * trials, records, searches),
+        seconds_left=_seconds_left(store, planned * plan.trials, records, searches),
         boost=boost,
         compared=compared,
         shapes=tuple(_shape_state(shape, of_shape, winners, configs) for shape, of_shape in by_shape.items()),
@@ -97,10 +107,16 @@ def _shape_state(
     )
 
 
-def _asked(content: dict[str, Any]) -> tuple[tuple[str, ...], int]:
+def _planned(content: dict[str, Any]) -> _Planned:
     identity = content["identity"]
     first, *others = (str(config["name"]) for config in identity["configs"])
-    return (first, *others), int(identity["settings"]["trials"])
+    runs = content.get("planned", {"shapes": (), "seeds": ()})  # earlier versions do not say
+    return _Planned(
+        configs=(first, *others),
+        trials=int(identity["settings"]["trials"]),
+        shapes=tuple(map(str, runs["shapes"])),
+        seeds=tuple(map(int, runs["seeds"])),
+    )
 
 
 def log_latencies(records: Iterable[RunRecord]) -> dict[tuple[str, str], list[float]]:

@@ -12,7 +12,7 @@ import functools
 import glob
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,14 +42,6 @@ from abtune.stats.testing.design import LOOKS, looks_from_json
 
 # Of the files; a sweep of another format is refused.
 FORMAT = 2
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Planned:
-    """The shapes and seeds of a plan, whose runs are all of them under each configuration."""
-
-    shapes: tuple[str, ...]  # labels
-    seeds: tuple[int, ...]
 
 
 def plan_identity(plan: Plan) -> dict[str, Any]:
@@ -197,10 +189,6 @@ class Store:
         """Return the identity of the sweep, and the facts that it recorded about itself."""
         return read_json(self.description, _about, "remove its folder to begin anew")
 
-    def planned(self) -> Planned:
-        """Return what the last session planned; nothing if an earlier version wrote the files."""
-        return read_json(self.description, _planned, "remove its folder to begin anew")
-
     def save_about(self, content: Mapping[str, Any]) -> None:
         """Write the identity of the sweep, and the facts about it."""
         write_json(self.description, content)
@@ -287,11 +275,6 @@ def _about(content: dict[str, Any]) -> dict[str, Any]:
     if not all(isinstance(fact, str | int | float) for fact in about.values()):
         raise TypeError("a fact about it is neither text nor number")
     return {**content, "identity": {**identity, "settings": {**identity["settings"]}}, "about": {**about}}
-
-
-def _planned(content: dict[str, Any]) -> Planned:
-    planned = content.get("planned", {"shapes": (), "seeds": ()})
-    return Planned(shapes=tuple(map(str, planned["shapes"])), seeds=tuple(map(int, planned["seeds"])))
 
 
 def _read_record(path: Path) -> RunRecord:
