@@ -6,7 +6,7 @@ import asyncio
 import datetime
 import math
 import socket
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from distributed.scheduler import KilledWorker
@@ -248,21 +248,15 @@ async def _search_together(
     health: HealthCheck,
 ) -> None:
     """Carry out the runs of a group that are left; what each found, and when it began, is given."""
-    finished = [session.store.is_finished(run) for run in group]
-    partners = Partners(
-        {run.config.name: history for run, (history, _) in zip(group, found, strict=True)},
-        [run.config.name for run, is_finished in zip(group, finished, strict=True) if is_finished],
-    )
-    is_gone = False
-    searches = []
-    for run, (history, started), is_finished in zip(group, found, finished, strict=True):
-        if is_finished:
-            is_gone |= not history.trials
-        else:
-            searches.append(Search(session, run, history, started or now(), priority, health, partners))
+    histories = {run.config.name: history for run, (history, _) in zip(group, found, strict=True)}
+    finished = {run.config.name for run in group if session.store.is_finished(run)}
+    partners = Partners(histories, finished)
+    is_gone = any(not histories[name].trials for name in finished)
     async with asyncio.TaskGroup() as tasks:
-        for search in searches:
-            tasks.create_task(search.finish(PARTNER_GONE) if is_gone else search.carry_on())
+        for run, (history, started) in zip(group, found, strict=True):
+            if run.config.name not in finished:
+                search = Search(session, run, history, started or now(), priority, health, partners)
+                tasks.create_task(search.finish(PARTNER_GONE) if is_gone else search.carry_on())
     if partners.all_finished:
         for run in group:
             session.store.forget_search(run)
@@ -277,9 +271,9 @@ def _deadline(session: Session) -> float | None:
 class Partners:
     """The searches of one shape and seed: each waits here for what the others offer in an exchange."""
 
-    def __init__(self, histories: dict[str, History], finished: Iterable[str]) -> None:
+    def __init__(self, histories: dict[str, History], finished: set[str]) -> None:
         self._histories = histories  # by the name of the configuration
-        self._finished = set(finished)
+        self._finished = {*finished}
         self._stopped = False
         self._moved = asyncio.Condition()
 

@@ -54,12 +54,10 @@ async def measure_all(session: Session) -> None:
             while chosen:
                 for group in _groups(session, chosen.values()):
                     # Nothing is built while something is timed: a busy host distorts short calls.
-                    built = await _gather([_build(session, records, -index) for index, records in group])
+                    built = await _gather(_build(session, runs, -place) for place, runs in enumerate(group))
                     await _gather(
-                        [
-                            _measure(session, records[0].shape, winners, -index, keep)
-                            for (index, records), winners in zip(group, built, strict=True)
-                        ]
+                        _measure(session, runs[0].shape, winners, -place, keep)
+                        for place, (runs, winners) in enumerate(zip(group, built, strict=True))
                     )
                 left = {label: records for label, records in left.items() if label not in chosen}
                 chosen = _affordable(session, left)  # estimates are careful, so time may be left
@@ -116,22 +114,20 @@ def _allowed(session: Session) -> float | None:
     return None if math.isinf(left) else max(left, 0.0) + SLACK
 
 
-def _groups(
-    session: Session, shapes: Iterable[list[RunRecord]]
-) -> Iterator[list[tuple[int, list[RunRecord]]]]:
-    """Yield numbered shapes in groups whose kernels fit into memory; a transfer has about two kernels."""
+def _groups(session: Session, shapes: Iterable[list[RunRecord]]) -> Iterator[list[list[RunRecord]]]:
+    """Yield the runs of shapes in groups whose kernels fit into memory; a transfer has about two kernels."""
     kernels = 1 + 2 * (len(session.plan.configs) - 1) * session.transfer
-    group: list[tuple[int, list[RunRecord]]] = []
-    for index, records in enumerate(shapes):
-        if group and kernels * sum(map(len, (records, *(others for _, others in group)))) > KERNELS_AT_ONCE:
+    group: list[list[RunRecord]] = []
+    for runs in shapes:
+        if group and kernels * sum(map(len, (*group, runs))) > KERNELS_AT_ONCE:
             yield group
             group = []
-        group.append((index, records))
+        group.append(runs)
     if group:
         yield group
 
 
-async def _gather(steps: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+async def _gather(steps: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(step) for step in steps]
@@ -142,14 +138,14 @@ async def _gather(steps: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
 
 async def _build(session: Session, records: Sequence[RunRecord], priority: int) -> list[Prepared]:
     plan = session.plan
-    runs = [plan.run_of(record.shape, record.config, record.seed) for record in records]
+    runs = [(plan.run_of(record.shape, record.config, record.seed), record) for record in records]
     own = [
         session.cluster.search(build_winner, run, plan.settings, record, priority=priority)
-        for run, record in zip(runs, records, strict=True)
+        for run, record in runs
     ]
     carried = [
         _carry_over(session, replace(run, config=config), record, priority)
-        for run, record in zip(runs, records, strict=True)
+        for run, record in runs
         for config in plan.configs
         if session.transfer and config.name != record.config
     ]
@@ -184,20 +180,12 @@ async def _measure(
 
 def _without_twins(built: Sequence[Prepared]) -> Iterator[Prepared]:
     """Yield what was built; a transfer that is its winner's very kernel is not timed a second time."""
-    own = {
-        (one.origin, one.seed): library_hash(one.kernels[0])
-        for one in built
-        if isinstance(one, Built) and one.is_own
-    }
+    kernels = [one for one in built if isinstance(one, Built)]
+    own = {(one.origin, one.seed): library_hash(one.kernels[0]) for one in kernels if one.is_own}
     for one in built:
-        hashes = set(map(library_hash, one.kernels)) if isinstance(one, Built) and not one.is_own else set()
-        if isinstance(one, Built) and hashes and hashes == {own.get((one.origin, one.seed))}:
-            yield TransferTimes(
-                origin=one.origin,
-                seed=one.seed,
-                config=one.config,
-                status=TransferStatus.SAME_KERNEL,
-                kernel=hashes.pop(),
-            )
-        else:
-            yield one
+        if isinstance(one, Built) and not one.is_own:
+            winner = own.get((one.origin, one.seed), "")
+            if {*map(library_hash, one.kernels)} == {winner}:
+                yield one.transfer(TransferStatus.SAME_KERNEL, kernel=winner)
+                continue
+        yield one

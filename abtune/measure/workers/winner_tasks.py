@@ -55,6 +55,10 @@ class Built:
         """Whether the configuration that found the schedule built it."""
         return self.config == self.origin
 
+    def transfer(self, status: TransferStatus, **outcome: Any) -> TransferTimes:
+        """Return its record as a transfer: built by a configuration that did not find it."""
+        return TransferTimes(origin=self.origin, seed=self.seed, config=self.config, status=status, **outcome)
+
 
 def build_winner(pool: ProcessPool, run: Run, settings: Settings, won: RunRecord) -> Built | WinnerTimes:
     """Return a winner built again from its tuning record, or its failure."""
@@ -69,19 +73,20 @@ def build_winner(pool: ProcessPool, run: Run, settings: Settings, won: RunRecord
 
 def build_transfer(pool: ProcessPool, run: Run, settings: Settings, won: RunRecord) -> Built | TransferTimes:
     """Return a winner as another configuration, the run's, builds it, or why that cannot be timed."""
-    name = run.config.name
     with pool.searcher() as slot:
-        built = _build_variants(slot, run, settings, won.winner or [])
-    kernels = tuple(kernel for kernel in built if isinstance(kernel, Kernel))
-    if kernels:
-        return Built(
-            origin=won.config, seed=won.seed, config=name, latency=won.search_latency, kernels=kernels
-        )
-    failures = [failure for failure in built if isinstance(failure, str)]
-    status = TransferStatus.FAILED if failures else TransferStatus.DOES_NOT_FIT
-    return TransferTimes(
-        origin=won.config, seed=won.seed, config=name, status=status, failure="".join(failures[:1])
+        variants = _build_variants(slot, run, settings, won.winner or [])
+    built = Built(
+        origin=won.config,
+        seed=won.seed,
+        config=run.config.name,
+        latency=won.search_latency,
+        kernels=tuple(kernel for kernel in variants if isinstance(kernel, Kernel)),
     )
+    if built.kernels:
+        return built
+    failures = [failure for failure in variants if isinstance(failure, str)]
+    status = TransferStatus.FAILED if failures else TransferStatus.DOES_NOT_FIT
+    return built.transfer(status, failure="".join(failures[:1]))
 
 
 def _build_variants(slot: Slot, run: Run, settings: Settings, record: list[Any]) -> list[Kernel | str]:
@@ -172,15 +177,10 @@ class _Table:
 
     def transfer(self) -> TransferTimes:
         """Return all rounds of a transfer, or its failure."""
-        return TransferTimes(
-            origin=self.built.origin,
-            seed=self.built.seed,
-            config=self.built.config,
-            status=TransferStatus.FAILED if self.failure else TransferStatus.OK,
-            kernel=library_hash(self.kernel),
-            latency=[] if self.failure else self._latency,
-            failure=self.failure,
-        )
+        kernel = library_hash(self.kernel)
+        if self.failure:
+            return self.built.transfer(TransferStatus.FAILED, kernel=kernel, failure=self.failure)
+        return self.built.transfer(TransferStatus.OK, kernel=kernel, latency=self._latency)
 
 
 class _Bench:
