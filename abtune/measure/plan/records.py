@@ -8,7 +8,6 @@ can stop after any step, or between two candidates, and go on in another process
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self, TypeAlias
 
@@ -217,8 +216,3 @@ class History:
             iterations=self.iterations + 1,
             empty_iterations=0 if trials else self.empty_iterations + 1,
         )
-
-
-def failed(candidate: Candidate, status: TrialStatus, message: str) -> Trial:
-    """Return the trial of a candidate that could not be timed."""
-    return Trial(candidate=candidate, status=status, latency=math.nan, message=message)

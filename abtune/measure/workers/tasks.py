@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import math
 import statistics
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from dask.system import cpu_count
 
 from abtune.dataset.schema import TrialStatus
 from abtune.measure.plan.problem import Kernel, Problem, Settings
-from abtune.measure.plan.records import Candidate, History, Trial, failed
+from abtune.measure.plan.records import Candidate, History, Trial
 from abtune.measure.workers.child import Slot
 from abtune.measure.workers.fork_server import CallFailed, CallTimedOut, ChildError
 from abtune.measure.workers.pool import ProcessPool
@@ -105,21 +107,29 @@ def build_batch(
     """Return the kernels of candidates; a candidate that cannot be built within `timeout` has failed."""
     started = time.monotonic()
     with pool.searcher() as slot:
-        built = tuple(build_candidate(slot, problem, candidate, timeout) for candidate in candidates)
+        built = tuple(_build(slot, problem, candidate, timeout) for candidate in candidates)
         started_in = slot.started_in
     seconds = time.monotonic() - started
     return Batch(candidates=candidates, built=built, seconds=seconds, started_in=started_in)
 
 
-def build_candidate(slot: Slot, problem: Problem, candidate: Candidate, timeout: float) -> Kernel | Trial:
-    """Return the kernel of a candidate, or its trial if it cannot be built within `timeout` seconds."""
-    try:
-        library = slot.call("build", problem, candidate.record, timeout=timeout)
-    except CallTimedOut as error:
-        return failed(candidate, TrialStatus.TIMED_OUT, str(error))
-    except ChildError as error:
-        return failed(candidate, TrialStatus.BUILD_FAILED, str(error))
+def build_kernel(slot: Slot, problem: Problem, record: list[Any], timeout: float) -> Kernel:
+    """Return the kernel of a tuning record; ChildError if it cannot be built within `timeout` seconds."""
+    library = slot.call("build", problem, record, timeout=timeout)
     return Kernel(shape=problem.shape, target=problem.target, library=library)
+
+
+def _build(slot: Slot, problem: Problem, candidate: Candidate, timeout: float) -> Kernel | Trial:
+    try:
+        return build_kernel(slot, problem, candidate.record, timeout)
+    except ChildError as error:
+        return _failed(candidate, TrialStatus.BUILD_FAILED, error)
+
+
+def _failed(candidate: Candidate, status: TrialStatus, error: ChildError) -> Trial:
+    """Return the trial of a candidate that has this status unless time ran out."""
+    actual = TrialStatus.TIMED_OUT if isinstance(error, CallTimedOut) else status
+    return Trial(candidate=candidate, status=actual, latency=math.nan, message=str(error))
 
 
 def time_batch(pool: ProcessPool, settings: Settings, batch: Batch) -> Timed:
@@ -144,9 +154,7 @@ def _time(pool: ProcessPool, slot: Slot, settings: Settings, candidate: Candidat
         times = slot.call("time_candidate", kernel, settings.search_timing, timeout=settings.run_timeout)
     except ChildError as error:
         recover(pool, slot, error)
-        timed_out = isinstance(error, CallTimedOut)
-        status = TrialStatus.TIMED_OUT if timed_out else TrialStatus.RUN_FAILED
-        return failed(candidate, status, str(error))
+        return _failed(candidate, TrialStatus.RUN_FAILED, error)
     return Trial(candidate=candidate, status=TrialStatus.OK, latency=statistics.median(times), message="")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import json
 import math
 import socket
 import statistics
@@ -17,20 +16,12 @@ import numpy as np
 from abtune.dataset.schema import TransferStatus
 from abtune.measure.plan.plan import Run
 from abtune.measure.plan.problem import Kernel, Settings
-from abtune.measure.plan.records import (
-    STATES,
-    Candidate,
-    Rounds,
-    RunRecord,
-    TransferTimes,
-    Trial,
-    WinnerTimes,
-)
+from abtune.measure.plan.records import STATES, Rounds, RunRecord, TransferTimes, WinnerTimes
 from abtune.measure.tvm.cuda.nvml import DeviceState
 from abtune.measure.workers.child import Slot
 from abtune.measure.workers.fork_server import CallTimedOut, ChildDied, ChildError
 from abtune.measure.workers.pool import ProcessPool
-from abtune.measure.workers.tasks import build_candidate, recover, relieve
+from abtune.measure.workers.tasks import build_kernel, recover, relieve
 
 # float32 sums of a few thousand terms differ by 1e-6 or so between orders of summation.
 ERROR_LIMIT = 1e-4
@@ -62,48 +53,43 @@ class Built:
 
 def build_winner(pool: ProcessPool, run: Run, settings: Settings, won: RunRecord) -> Built | WinnerTimes:
     """Return a winner built again from its tuning record, or its failure."""
-    with pool.searcher() as slot:
-        built = _build(slot, run, settings, won.winner or [])
-    if isinstance(built, Trial):
-        return WinnerTimes.lost(won.config, won.seed, f"the winner could not be built again: {built.message}")
+    problem, timeout = run.problem(settings.target), WINNER_PATIENCE * settings.build_timeout
+    try:
+        with pool.searcher() as slot:
+            kernel = build_kernel(slot, problem, won.winner or [], timeout)
+    except ChildError as error:
+        return WinnerTimes.lost(won.config, won.seed, f"the winner could not be built again: {error}")
     return Built(
-        origin=won.config, seed=won.seed, config=won.config, latency=won.search_latency, kernels=(built,)
+        origin=won.config, seed=won.seed, config=won.config, latency=won.search_latency, kernels=(kernel,)
     )
 
 
 def build_transfer(pool: ProcessPool, run: Run, settings: Settings, won: RunRecord) -> Built | TransferTimes:
     """Return a winner as another configuration, the run's, builds it, or why that cannot be timed."""
+    problem, timeout = run.problem(settings.target), WINNER_PATIENCE * settings.build_timeout
+    kernels: list[Kernel] = []
+    failures: list[str] = []
     with pool.searcher() as slot:
-        variants = _build_variants(slot, run, settings, won.winner or [])
+        try:
+            variants = slot.call("carry_over", problem, won.winner or [], timeout=timeout)
+        except (ChildDied, CallTimedOut) as error:  # one that raises is wrong, and ends the sweep
+            variants, failures = [], [str(error)]
+        for variant in variants:
+            try:
+                kernels.append(build_kernel(slot, problem, variant, timeout))
+            except ChildError as error:
+                failures.append(str(error))
     built = Built(
         origin=won.config,
         seed=won.seed,
         config=run.config.name,
         latency=won.search_latency,
-        kernels=tuple(kernel for kernel in variants if isinstance(kernel, Kernel)),
+        kernels=tuple(kernels),
     )
-    if built.kernels:
+    if kernels:
         return built
-    failures = [failure for failure in variants if isinstance(failure, str)]
     status = TransferStatus.FAILED if failures else TransferStatus.DOES_NOT_FIT
     return built.transfer(status, failure="".join(failures[:1]))
-
-
-def _build_variants(slot: Slot, run: Run, settings: Settings, record: list[Any]) -> list[Kernel | str]:
-    """Return the kernels of the variants that fit, or why one could not be built."""
-    timeout = WINNER_PATIENCE * settings.build_timeout
-    try:
-        records = slot.call("carry_over", run.problem(settings.target), record, timeout=timeout)
-    except (ChildDied, CallTimedOut) as error:
-        return [str(error)]
-    built = (_build(slot, run, settings, variant) for variant in records)
-    return [one.message if isinstance(one, Trial) else one for one in built]
-
-
-def _build(slot: Slot, run: Run, settings: Settings, record: list[Any]) -> Kernel | Trial:
-    candidate = Candidate(text=json.dumps(record), module_hash="")
-    timeout = WINNER_PATIENCE * settings.build_timeout
-    return build_candidate(slot, run.problem(settings.target), candidate, timeout)
 
 
 def time_winners(

@@ -8,7 +8,7 @@ import pytest
 from measure_builders import make_history, make_settings, make_trial
 
 from abtune.dataset.schema import TrialStatus
-from abtune.measure.plan.records import MAX_EMPTY_ITERATIONS, Candidate, History, failed
+from abtune.measure.plan.records import MAX_EMPTY_ITERATIONS, Candidate, History
 
 NAN = math.nan
 
@@ -128,13 +128,6 @@ def test_an_iteration_is_over_with_its_last_candidate() -> None:
     assert proposed.tried(trials, seconds=5.0).iterations == 2
 
 
-def test_a_failed_candidate_has_no_latency() -> None:
-    """A candidate that could not be timed is a trial with a status and a reason."""
-    trial = failed(Candidate(text='["t"]', module_hash="h"), TrialStatus.TIMED_OUT, "too slow")
-    assert math.isnan(trial.latency)
-    assert (trial.status, trial.message) == (TrialStatus.TIMED_OUT, "too slow")
-
-
 @pytest.mark.parametrize(
     ("status", "message", "built"),
     [
@@ -147,4 +140,4 @@ def test_a_failed_candidate_has_no_latency() -> None:
 )
 def test_a_cost_model_learns_from_what_was_built(status: TrialStatus, message: str, built: bool) -> None:  # noqa: FBT001
     """The model learns from candidates that were built, as MetaSchedule's does."""
-    assert failed(Candidate(text='["t"]', module_hash="h"), status, message).was_built is built
+    assert make_trial(NAN, status=status, message=message).was_built is built
