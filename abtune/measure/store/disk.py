@@ -48,9 +48,8 @@ T = TypeVar("T")
 
 def write_json(path: Path, content: Any, *, compress: bool = False) -> None:
     """Write a value as JSON, with gzip if asked; the file is complete as soon as it has its name."""
-    data = json.dumps(
-        content, default=_plain
-    ).encode()  # NaN is written as NaN, which only Python reads; it stays here
+    # NaN is written as NaN, which only Python reads; the file stays here.
+    data = json.dumps(content, default=_plain).encode()
     with writing(path), replacing(path) as temporary:
         temporary.write_bytes(gzip.compress(data, compresslevel=4, mtime=0) if compress else data)
 
@@ -96,9 +95,8 @@ def writing(path: Path) -> Iterator[None]:
             reason = "its folder is gone; give the same command again"
         raise StoreError(f"cannot write {path}: {reason}") from None
     except OSError as error:
-        remedy = (
-            "make room and give the same command again" if error.errno in _NO_ROOM else "give another --out"
-        )
+        is_full = error.errno in _NO_ROOM
+        remedy = "make room and give the same command again" if is_full else "give another --out"
         raise StoreError(f"cannot write {path}: {error.strerror}; {remedy}") from None
 
 
@@ -146,12 +144,11 @@ def record_from_json(content: dict[str, Any]) -> RunRecord:
         if not re.fullmatch(r"([\d-]+(T[\d:.]+)?|NaT)?", moment, re.ASCII):  # numpy warns of a time zone
             raise ValueError(f"{shortened(moment)} is no moment in UTC without a time zone")
         np.datetime64(moment)
-    if len(record.trial_latency) != len(record.trial_status):
-        raise ValueError(
-            f"it has {len(record.trial_latency)} latencies for {len(record.trial_status)} trials"
-        )
-    if record.trial_origin and len(record.trial_origin) != len(record.trial_status):
-        raise ValueError(f"it has {len(record.trial_origin)} origins for {len(record.trial_status)} trials")
+    trials = len(record.trial_status)
+    if len(record.trial_latency) != trials:
+        raise ValueError(f"it has {len(record.trial_latency)} latencies for {trials} trials")
+    if record.trial_origin and len(record.trial_origin) != trials:
+        raise ValueError(f"it has {len(record.trial_origin)} origins for {trials} trials")
     if isinstance(record.winner, list) is not (record.status is RunStatus.COMPLETE):
         raise ValueError(f"status {record.status.name} and its winner do not go together")
     return record

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,43 +25,43 @@ _NEEDED = ("winner", "search_latency", "trial_latency", "trial_status", "tuning_
 def identity_from_dataset(dataset: xr.Dataset) -> dict[str, Any]:
     """Return what must agree for further runs to belong into a dataset, as a plan states it."""
     _require_variables(dataset)
-    try:
+    with _reading("how it was made"):
         return {
             "settings": json.loads(dataset.attrs["settings"]),
             "machine": f"{dataset.attrs['device']}, TVM {dataset.attrs['tvm_version']}",
             "configs": json.loads(dataset.attrs["configurations"]),
         }
-    except (KeyError, TypeError, ValueError) as error:
-        raise DatasetError(f"it does not say how it was made ({error})") from None
 
 
 def settings_from_dataset(dataset: xr.Dataset) -> Settings:
     """Return the settings that a sweep recorded."""
     if "winner" not in dataset or not (dataset["winner"] != "").any():
         raise DatasetError("the dataset has no winners to measure; give one that abtune sweep made")
-    try:
+    with _reading("with which settings it was made"):
         return Settings(**json.loads(dataset.attrs["settings"]))
-    except (KeyError, TypeError, ValueError) as error:
-        raise DatasetError(
-            f"the dataset does not say with which settings it was made ({error}); "
-            "give one that abtune sweep made"
-        ) from None
 
 
 def plan_from_dataset(dataset: xr.Dataset, settings: Settings, own: Sequence[Configuration] = ()) -> Plan:
     """Return the plan whose runs a dataset has, with these settings."""
-    try:
+    with _reading("what its configurations are"):
         stored = [Configuration(**meaning) for meaning in json.loads(dataset.attrs["configurations"])]
-    except (KeyError, TypeError, ValueError) as error:
-        raise DatasetError(
-            f"the dataset does not say what its configurations are ({error}); give one that abtune sweep made"
-        ) from None
     return make_plan(
         shapes=[parse_shape(str(label)) for label in dataset["shape"].values],
         configs=[_trusted(config, own) for config in stored],
         seeds=[int(seed) for seed in dataset["seed"].values],
         settings=settings,
     )
+
+
+@contextlib.contextmanager
+def _reading(meaning: str) -> Iterator[None]:
+    """Turn an attribute that is missing or damaged into a line that says what to give instead."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError) as error:
+        raise DatasetError(
+            f"the dataset does not say {meaning} ({error}); give one that abtune sweep made"
+        ) from None
 
 
 def _trusted(stored: Configuration, own: Sequence[Configuration]) -> Configuration:
@@ -127,6 +128,7 @@ def _failure(cell: xr.Dataset) -> str:
 def _record(cell: xr.Dataset) -> RunRecord:
     winner = str(cell["winner"].item())
     tried = cell["trial_status"].values != TrialStatus.NOT_RUN
+    origins = cell["trial_origin"].values[tried] if "trial_origin" in cell else ()
     return RunRecord(
         shape=str(cell["shape"].item()),
         config=str(cell["config"].item()),
@@ -142,9 +144,7 @@ def _record(cell: xr.Dataset) -> RunRecord:
         started=_iso(cell["started"]),
         finished=_iso(cell["finished"]),
         host=str(cell["host"].item()),
-        trial_origin=[TrialOrigin(int(origin)) for origin in cell["trial_origin"].values[tried]]
-        if "trial_origin" in cell
-        else [],
+        trial_origin=[TrialOrigin(int(origin)) for origin in origins],
     )
 
 
