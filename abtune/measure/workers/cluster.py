@@ -22,8 +22,7 @@ from distributed.utils import silence_logging_cmgr
 
 from abtune.errors import TargetError
 from abtune.measure.plan.workplace import TargetFacts, Workplace
-from abtune.measure.workers.pool import ProcessPool, interrupt_pool, with_pool
-from abtune.measure.workers.scratch import scratch_folder
+from abtune.measure.workers.pool import ProcessPool, interrupt_pool, scratch_folder, with_pool
 
 CONNECT_TIMEOUT = 10.0
 # A thousand workers take longer to answer than one.

@@ -9,9 +9,12 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
+import shutil
+import tempfile
 import threading
 import uuid
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from distributed import Worker, WorkerPlugin, get_worker
@@ -19,11 +22,13 @@ from distributed import Worker, WorkerPlugin, get_worker
 from abtune.measure.plan.workplace import ONE_THREAD, REMOTE, TVM_MODULE, TargetFacts
 from abtune.measure.workers.child import NICENESS, Slot
 from abtune.measure.workers.fork_server import ForkServer
-from abtune.measure.workers.scratch import scratch_folder
 
 # One or two candidates in a hundred poison the CUDA context of their process, and a new one takes seconds
 # while all cores search. So a few spare processes are kept started.
 SPARES = 3
+_SCRATCH = "abtune-"
+# A file in each folder, locked while its owner lives: the system frees a lock when a process ends.
+_SCRATCH_LOCK = ".abtune-scratch"
 
 
 class ProcessPool(WorkerPlugin):
@@ -121,3 +126,24 @@ def interrupt_pool(name: str, dask_worker: Worker) -> None:
     pool = dask_worker.plugins[name]
     assert isinstance(pool, ProcessPool)  # noqa: S101 - the plugin of this name is ours
     pool.interrupt()
+
+
+@contextlib.contextmanager
+def scratch_folder() -> Iterator[str]:
+    """Yield a folder for temporary files, which goes at the end, and remove those of killed processes."""
+    import fcntl  # sweeps run on Linux; everything else imports without it
+
+    for lock in Path(tempfile.gettempdir()).glob(f"{_SCRATCH}*/{_SCRATCH_LOCK}"):
+        # An error means that it is locked, or another user's.
+        with contextlib.suppress(OSError), lock.open("rb+") as handle:
+            if lock.parent.lstat().st_uid == lock.lstat().st_uid == os.geteuid():
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(lock.parent, ignore_errors=True)
+    with (
+        tempfile.TemporaryDirectory(prefix=_SCRATCH, ignore_cleanup_errors=True) as folder,
+        contextlib.ExitStack() as held,
+    ):
+        with contextlib.suppress(OSError):  # a full disk, or a file system without locks
+            fcntl.flock(held.enter_context(Path(folder, "new").open("xb")), fcntl.LOCK_EX)
+            Path(folder, "new").rename(Path(folder, _SCRATCH_LOCK))  # nobody sees it before it is locked
+        yield folder

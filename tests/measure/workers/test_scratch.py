@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from abtune.measure.workers.scratch import scratch_folder
+from abtune.measure.workers.pool import scratch_folder
 
 # A process that has a folder with a file in it, until it is killed.
 OWNER = """
 import sys, time
 from pathlib import Path
-from abtune.measure.workers.scratch import scratch_folder
+from abtune.measure.workers.pool import scratch_folder
 with scratch_folder() as folder:
     Path(folder, "lib0.o").touch()
     print(folder, flush=True)
