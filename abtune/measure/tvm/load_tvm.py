@@ -12,7 +12,7 @@ from abtune.measure.tvm.cuda import nvrtc
 from abtune.shapes import Conv2d, Gemm, Shape
 from abtune.text import one_line, shortened
 
-__all__ = ["load_tensor_intrinsics", "ms", "shash2hex", "te", "topi", "tvm"]
+__all__ = ["load_tensor_intrinsics", "ms", "shash2hex", "tensor_program", "tvm"]
 
 INTRINSICS = "tvm.s_tir.tensor_intrin"
 

@@ -57,11 +57,15 @@ def why_no_gpu() -> str:
     """Return in a few words why no GPU can be used."""
     import ctypes
 
-    for library, meaning in (("libcuda.so.1", "no NVIDIA driver"), ("libcudart.so.13", "no CUDA 13 runtime")):
+    needed = {
+        "libcuda.so.1": "no NVIDIA driver here",
+        "libcudart.so.13": "no CUDA 13 runtime here; pip install 'abtune[cuda]'",
+    }
+    for library, absence in needed.items():
         try:
             ctypes.CDLL(library)
         except OSError:
-            return f"{meaning} here" + ("; pip install 'abtune[cuda]'" if "runtime" in meaning else "")
+            return absence
     return "the driver reports no GPU"
 
 
