@@ -35,7 +35,7 @@ def store(empty_folder: None, plan: Plan) -> Store:
     made = Store(Path("abtune.nc"))
     with made.opened(plan, ABOUT):
         for run in plan.runs[: len(plan.runs) // 2]:
-            made.save_record(run, make_record(run))
+            made.save_record(make_record(run))
     return made
 
 
@@ -70,7 +70,7 @@ def test_a_terminal_is_refreshed_until_the_sweep_is_done(
         waits.append(seconds)
         with store.opened(plan, ABOUT):
             for one in plan.runs:
-                store.save_record(one, make_record(one))
+                store.save_record(make_record(one))
             for shape in plan.shapes:
                 winners = [make_times(one, plan) for one in plan.runs if one.shape == shape]
                 store.save_rounds(make_rounds(shape, *winners))
@@ -118,7 +118,7 @@ def test_a_browser_gets_a_page_that_refreshes(server: int, plan: Plan, store: St
     assert '<meta http-equiv="refresh" content="5">' in page
     assert f"{half} of {len(plan.runs)} runs done" in page
     with store.opened(plan, ABOUT):
-        store.save_record(plan.runs[half], make_record(plan.runs[half]))
+        store.save_record(make_record(plan.runs[half]))
     assert f"{half + 1} of {len(plan.runs)} runs done" in get(server, "/")[1]
     assert get(server, "/abtune.nc")[0] == 404
     store.description.write_text("{", encoding="utf-8")

@@ -203,10 +203,10 @@ class Store:
         """Write a finished run, and nothing else."""
         write_json(self._path("runs", record.key), record)
 
-    def save_record(self, run: Run, record: RunRecord) -> None:
+    def save_record(self, record: RunRecord) -> None:
         """Write a finished run, and remove the timings of an earlier winner."""
-        self._forget_times(run)
-        write_json(self._path("runs", run.key), record)
+        self._forget_times(record)
+        self.save_finished(record)
 
     # Searches in progress
 
@@ -248,12 +248,12 @@ class Store:
         measured = [read_json(path, rounds_from_json) for path in paths]
         return {rounds.shape: rounds for rounds in measured}
 
-    def _forget_times(self, run: Run) -> None:
-        path = self._path("rounds", run.shape.label)
+    def _forget_times(self, record: RunRecord) -> None:
+        path = self._path("rounds", record.shape)
         if not path.exists():
             return
         rounds = read_json(path, rounds_from_json)
-        lost = (run.config.name, run.seed)
+        lost = (record.config, record.seed)
         others = tuple(times for times in rounds.winners if (times.config, times.seed) != lost)
         if others != rounds.winners:
             self.save_rounds(replace(rounds, winners=others))

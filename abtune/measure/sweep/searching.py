@@ -7,7 +7,7 @@ import datetime
 import math
 import socket
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from distributed.scheduler import KilledWorker
 
@@ -159,38 +159,37 @@ class Search:
     async def finish(self, failure: str) -> None:
         """End the run, with the reason if it has failed."""
         settings, store = self.session.plan.settings, self.session.store
-        record = _record(self.run, self.history, self.started, failure=failure)
-        if settings.is_shared:
-            origins = [TrialOrigin(trial.candidate.carried_over) for trial in self.history.trials]
-            record = replace(record, trial_origin=origins)
-        store.save_record(self.run, record)
+        record = self._record(failure)
+        store.save_record(record)
         self.session.note_record(record)
         self.session.progress.advance(settings.trials - len(self.history.trials))
         await self.partners.publish(self.run.config.name, self.history, finished=True)
 
-
-def _record(run: Run, history: History, started: str, *, failure: str) -> RunRecord:
-    """Return the record of a run that is over; without a candidate that could be timed it has failed."""
-    # The best of some trials must not pass for the best of all.
-    winner = None if failure else history.winner
-    if winner is None and not failure:
-        reasons = [trial.message for trial in history.trials if trial.message] or ["the search found nothing"]
-        failure = f"no candidate could be timed; the last: {reasons[-1]}"
-    return RunRecord(
-        shape=run.shape.label,
-        config=run.config.name,
-        seed=run.seed,
-        status=RunStatus.FAILED if failure else RunStatus.COMPLETE,
-        failure=failure,
-        search_latency=winner.latency if winner else math.nan,
-        trial_latency=[trial.latency for trial in history.trials],
-        trial_status=[trial.status for trial in history.trials],
-        winner=winner.candidate.record if winner else None,
-        tuning_time=history.seconds,
-        started=started,
-        finished=now(),
-        host=socket.gethostname(),
-    )
+    def _record(self, failure: str) -> RunRecord:
+        """Return the record of the run; without a candidate that could be timed it has failed."""
+        run, trials = self.run, self.history.trials
+        # The best of some trials must not pass for the best of all.
+        winner = None if failure else self.history.winner
+        if winner is None and not failure:
+            reasons = [trial.message for trial in trials if trial.message] or ["the search found nothing"]
+            failure = f"no candidate could be timed; the last: {reasons[-1]}"
+        is_shared = self.session.plan.settings.is_shared
+        return RunRecord(
+            shape=run.shape.label,
+            config=run.config.name,
+            seed=run.seed,
+            status=RunStatus.FAILED if failure else RunStatus.COMPLETE,
+            failure=failure,
+            search_latency=winner.latency if winner else math.nan,
+            trial_latency=[trial.latency for trial in trials],
+            trial_status=[trial.status for trial in trials],
+            winner=winner.candidate.record if winner else None,
+            tuning_time=self.history.seconds,
+            started=self.started,
+            finished=now(),
+            host=socket.gethostname(),
+            trial_origin=[TrialOrigin(trial.candidate.carried_over) for trial in trials if is_shared],
+        )
 
 
 def now() -> str:

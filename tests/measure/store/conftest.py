@@ -25,7 +25,7 @@ def kept(store: Store, plan: Plan) -> Store:
     """Keep one run, one search in progress and one re-measured shape."""
     run, other = plan.runs[:2]
     with store.opened(plan, ABOUT):
-        store.save_record(run, make_record(run))
+        store.save_record(make_record(run))
         store.save_history(other, make_history(1e-3, NAN), "2026-01-01T00:00:00.000")
         store.save_rounds(make_rounds(run.shape, make_times(run, plan)))
     return store

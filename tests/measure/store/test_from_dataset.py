@@ -16,8 +16,8 @@ def test_a_dataset_gives_its_runs_back(opened: Store, plan: Plan) -> None:
     """Complete, failed, wrong and not yet re-measured runs come out of a dataset and go in again."""
     runs = plan.runs
     for run in runs[:3]:
-        opened.save_record(run, make_record(run))
-    opened.save_record(runs[3], make_failed_record(runs[3]))
+        opened.save_record(make_record(run))
+    opened.save_record(make_failed_record(runs[3]))
     of_first = [run for run in runs[:3] if run.shape == runs[0].shape]
     times = [make_times(run, plan) for run in of_first[1:]]
     opened.save_rounds(make_rounds(runs[0].shape, make_lost(of_first[0], "wrong"), *times))

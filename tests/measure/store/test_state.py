@@ -41,9 +41,9 @@ def test_the_boost_is_of_shapes_with_two_winners_of_each_side(store: Store) -> N
         for run in plan.runs:
             if run.shape == shape and run.seed < 2:
                 latency = 2e-3 if run.config.name == baseline else 1e-3
-                store.save_record(run, make_record(run, search_latency=latency))
+                store.save_record(make_record(run, search_latency=latency))
             elif run.shape == shape:
-                store.save_record(run, make_failed_record(run))
+                store.save_record(make_failed_record(run))
     state = read_state(store)
     assert state.boost == pytest.approx(1.0)
     assert state.compared == 1
@@ -58,7 +58,7 @@ def test_the_time_left_is_by_the_speed_so_far(store: Store) -> None:
     trials = plan.settings.trials
     with store.opened(plan, ABOUT):
         for number, run in enumerate(plan.runs[:2]):
-            store.save_record(run, make_record(run, trial_latency=[1e-3] * trials, trial_status=[0] * trials))
+            store.save_record(make_record(run, trial_latency=[1e-3] * trials, trial_status=[0] * trials))
             path = store.folder / "runs" / f"{run.key}.json"
             os.utime(path, (1000.0 + 200 * number,) * 2)  # the first is of an earlier session
     for path in [*store.folder.iterdir(), store.folder]:
@@ -96,7 +96,7 @@ def test_a_look_that_plans_fewer_shapes_does_not_forget_the_others(store: Store)
     first, second = small_plan(seeds=1), small_plan(seeds=2)
     with store.opened(first, ABOUT):
         for run in first.runs:
-            store.save_record(run, make_record(run))
+            store.save_record(make_record(run))
     with store.opened(second.restricted(shapes=second.shapes[:1]), ABOUT):
         state = read_state(store)
     assert (state.finished, state.planned) == (4, 6)

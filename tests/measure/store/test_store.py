@@ -122,7 +122,7 @@ def test_settings_written_while_the_lock_was_awaited_are_kept(
     def be_overtaken(*late: Path) -> AbstractContextManager[None]:
         monkeypatch.undo()
         with (first := Store(store.dataset)).opened(other, ABOUT):
-            first.save_record(other.runs[0], make_record(other.runs[0]))
+            first.save_record(make_record(other.runs[0]))
         return locked(*late)
 
     monkeypatch.setattr(store_module, "locked", be_overtaken)
@@ -160,7 +160,7 @@ def test_the_lock_is_released_after_an_error(store: Store, plan: Plan) -> None:
     with pytest.raises(ZeroDivisionError), store.opened(plan, ABOUT):
         raise ZeroDivisionError
     with store.opened(plan, ABOUT):
-        store.save_record(plan.runs[0], make_record(plan.runs[0]))
+        store.save_record(make_record(plan.runs[0]))
     with pytest.raises(StoreError), store.opened(small_plan(trials=9), ABOUT):
         raise AssertionError("opened")
     with store.opened(plan, ABOUT):
@@ -192,7 +192,7 @@ def test_a_dataset_put_where_a_sweep_could_not_begin_is_left_alone(store: Store,
 def test_a_sweeps_dataset_is_gone_on_with_where_another_could_not_begin(store: Store, plan: Plan) -> None:
     """The runs come out of the dataset, although the description beside it has other settings."""
     with store.opened(plan, {**ABOUT, "device": "a device", "tvm_version": "0.27"}):
-        store.save_record(plan.runs[0], make_record(plan.runs[0]))
+        store.save_record(make_record(plan.runs[0]))
         abtune.save_dataset(store_to_dataset(plan, store), store.dataset)
     shutil.rmtree(store.folder)
     elsewhere = Store(store.dataset.with_name("other.nc"))

@@ -45,9 +45,9 @@ def read_all(store: Store, plan: Plan) -> None:
 
 def test_a_record_survives_its_file(store: Store, plan: Plan) -> None:
     """A finished run is read back equal, with NaN and statuses."""
-    for run, record in zip(plan.runs, map(make_record, plan.runs), strict=True):
+    for run in plan.runs:
         with store.opened(plan, ABOUT):
-            store.save_record(run, record)
+            store.save_record(make_record(run))
     again = {(found.shape, found.config, found.seed): found for found in store.records()}
     for run in plan.runs:
         found, record = again[run.shape.label, run.config.name, run.seed], make_record(run)
@@ -60,7 +60,7 @@ def test_a_failed_record_survives_its_file(store: Store, plan: Plan) -> None:
     """A run without a winner is read back without one."""
     record = make_failed_record(plan.runs[0], trial_latency=[], trial_status=[])
     with store.opened(plan, ABOUT):
-        store.save_record(plan.runs[0], record)
+        store.save_record(record)
     (found,) = store.records()
     assert repr(found) == repr(record)
 
@@ -111,7 +111,7 @@ def test_a_finished_run_ends_its_search(store: Store, plan: Plan) -> None:
     with store.opened(plan, ABOUT):
         store.save_history(run, make_history(1e-3), "then")
         assert not store.is_finished(run)
-        store.save_record(run, make_record(run))
+        store.save_record(make_record(run))
     assert store.is_finished(run)
     assert store.history(run)[0].trials  # its partner may ask for them
     store.forget_search(run)
@@ -133,7 +133,7 @@ def test_an_interrupted_write_leaves_the_old_file(
     with kept.opened(plan, ABOUT):
         monkeypatch.setattr(os, "fsync", fail)
         with pytest.raises(StoreError, match=f"cannot write .*: {os.strerror(errno.EIO)}"):
-            kept.save_record(plan.runs[0], make_record(plan.runs[0], host="elsewhere"))
+            kept.save_record(make_record(plan.runs[0], host="elsewhere"))
     assert kept.records()[0].host == "here"
     assert names(kept.folder) == before
 
@@ -163,7 +163,7 @@ def test_a_full_disk_is_one_line_and_loses_nothing(kept: Store) -> None:
         "with store.opened(plan, {'created': ''}):\n"
         "    resource.setrlimit(resource.RLIMIT_FSIZE, (512, 512))\n"
         "    try:\n"
-        "        store.save_record(plan.runs[0], make_record(plan.runs[0], failure='x' * 1000))\n"
+        "        store.save_record(make_record(plan.runs[0], failure='x' * 1000))\n"
         "    except StoreError as error:\n"
         "        print(error)\n"
     )

@@ -29,7 +29,7 @@ from abtune.measure.store.to_dataset import store_to_dataset
 def keep_all(store: Store, plan: Plan) -> None:
     """Keep every run of a plan, and its re-measured winner."""
     for run in plan.runs:
-        store.save_record(run, make_record(run))
+        store.save_record(make_record(run))
     for shape in plan.shapes:
         times = [make_times(run, plan) for run in plan.runs if run.shape == shape]
         store.save_rounds(make_rounds(shape, *times))
@@ -96,7 +96,7 @@ def test_failed_runs_say_why(opened: Store, plan: Plan) -> None:
     """A failed run has its reason and keeps its trials."""
     keep_all(opened, plan)
     run = plan.runs[0]
-    opened.save_record(run, make_failed_record(run))
+    opened.save_record(make_failed_record(run))
     opened.save_rounds(make_rounds(run.shape))
     dataset = store_to_dataset(plan, opened)
     one = cell(dataset, run.shape, run.config.name, run.seed)
@@ -112,7 +112,7 @@ def test_a_winner_that_is_wrong_fails_its_run(opened: Store, plan: Plan) -> None
     """A winner that computes a wrong result has no latency, and its run has failed for that reason."""
     run, other = [run for run in plan.runs if run.shape == SMALL][:2]
     for each in (run, other):
-        opened.save_record(each, make_record(each))
+        opened.save_record(make_record(each))
     wrong = make_lost(run, "a wrong result")
     opened.save_rounds(make_rounds(SMALL, wrong, make_times(other, plan)))
     dataset = store_to_dataset(plan, opened)
@@ -127,10 +127,8 @@ def test_a_winner_that_is_wrong_fails_its_run(opened: Store, plan: Plan) -> None
 def test_searches_of_different_length_are_padded(opened: Store, plan: Plan) -> None:
     """A search that ended early has trials that were not run, with no latency."""
     run, other = plan.runs[:2]
-    opened.save_record(
-        run, make_record(run, trial_latency=[1.0, 2.0, 3.0], trial_status=[TrialStatus.OK] * 3)
-    )
-    opened.save_record(other, make_record(other, trial_latency=[1.0], trial_status=[TrialStatus.OK]))
+    opened.save_record(make_record(run, trial_latency=[1.0, 2.0, 3.0], trial_status=[TrialStatus.OK] * 3))
+    opened.save_record(make_record(other, trial_latency=[1.0], trial_status=[TrialStatus.OK]))
     short = cell(store_to_dataset(plan, opened), other.shape, other.config.name, other.seed)
     assert short["trial_status"].values.tolist() == [TrialStatus.OK, TrialStatus.NOT_RUN, TrialStatus.NOT_RUN]
     assert np.isnan(short["trial_latency"].values).tolist() == [False, True, True]
@@ -182,7 +180,7 @@ def test_times_of_another_winner_are_left_out(opened: Store, plan: Plan) -> None
     """A run that was done again does not get the timings of its earlier winner."""
     keep_all(opened, plan)
     run = plan.runs[0]
-    opened.save_record(run, make_record(run, winner=["another trace"]))
+    opened.save_record(make_record(run, winner=["another trace"]))
     one = cell(store_to_dataset(plan, opened), run.shape, run.config.name, run.seed)
     assert one["run_status"] == RunStatus.COMPLETE
     assert json.loads(str(one["winner"].values)) == ["another trace"]
@@ -192,7 +190,7 @@ def test_times_of_another_winner_are_left_out(opened: Store, plan: Plan) -> None
 def test_nan_is_the_only_gap(opened: Store, plan: Plan) -> None:
     """Cells without a run are NaN in every variable of numbers."""
     run = plan.runs[0]
-    opened.save_record(run, make_record(run))
+    opened.save_record(make_record(run))
     dataset = store_to_dataset(plan, opened)
     absent = dataset["run_status"] == RunStatus.MISSING
     for name in ("search_latency", "tuning_time"):

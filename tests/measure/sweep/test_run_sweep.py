@@ -444,9 +444,8 @@ def test_a_winner_that_cannot_be_built_again_fails_its_run(store: Store, tmp_pat
     (store.folder / "rounds" / f"{SMALL.label}.json").unlink()
     record = next(record for record in store.records() if record.config == "new")
     broken = replace(record, winner=["trace", {"faults": {"build": "raise"}, "place": 0}])
-    run = next(run for run in plan.runs if run.config.name == "new")
     with store.opened(plan, {"created": ""}):
-        store.save_record(run, broken)
+        store.save_record(broken)
     dataset = run_sweep(plan, store).dataset
     (reason,) = failures(dataset, "new")
     assert reason.startswith("the winner could not be built again: build: RuntimeError: the fault")
@@ -460,9 +459,8 @@ def test_a_winner_has_more_time_to_be_built_than_a_candidate(store: Store, tmp_p
     (store.folder / "rounds" / f"{SMALL.label}.json").unlink()
     record = next(record for record in store.records() if record.config == "new")
     slow = replace(record, winner=["trace", {"faults": {"build": "crawl"}, "place": 0}])
-    run = next(run for run in plan.runs if run.config.name == "new")
     with store.opened(plan, {"created": ""}):
-        store.save_record(run, slow)
+        store.save_record(slow)
     assert (run_sweep(plan, store).dataset["run_status"] == OK).all()
 
 

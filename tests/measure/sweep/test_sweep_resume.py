@@ -366,9 +366,8 @@ def test_when_time_is_up_winners_wait_to_be_measured(store: Store, monkeypatch: 
     monkeypatch.setattr(Session, "reserve", lambda _: math.inf)  # no time to search
 
     def measured(plan: Plan, new_seed: int, time_limit: float = 60.0) -> int:
-        run = plan.run_of(record.shape, record.config, new_seed)
         with store.opened(plan, {"created": ""}):
-            store.save_record(run, replace(record, seed=new_seed))
+            store.save_record(replace(record, seed=new_seed))
         outcome = run_sweep(plan, store, time_limit=time_limit)
         assert outcome.stopped == "the time limit"
         return int(outcome.dataset["latency"].notnull().all(("round", "repeat")).sum())
