@@ -123,10 +123,6 @@ def locked(folder: Path, dataset: Path) -> Iterator[None]:
         os.close(handle)
 
 
-_NUMBER = (int, float)
-_TEXTS = ("shape", "config", "failure", "started", "finished", "host")
-
-
 def record_from_json(content: dict[str, Any]) -> RunRecord:
     """Return a finished run, after checking every value."""
     # Without the checks a damaged file would be noticed only when the dataset is built.
@@ -134,7 +130,7 @@ def record_from_json(content: dict[str, Any]) -> RunRecord:
     content["trial_status"] = [TrialStatus(status) for status in content["trial_status"]]
     content["trial_origin"] = [TrialOrigin(origin) for origin in content.get("trial_origin", ())]
     record = RunRecord(**content)
-    _require_labels(record, *_TEXTS)
+    _require_labels(record, "shape", "config", "failure", "started", "finished", "host")
     _require("seed", record.seed, int)
     _require_number("tuning_time", record.tuning_time)
     _require_time("search_latency", record.search_latency)
@@ -196,7 +192,7 @@ def _require_labels(record: object, *names: str) -> None:
 
 def _require_number(name: str, value: object) -> None:
     """Refuse what is no number, or is too large for one."""
-    _require(name, value, _NUMBER)
+    _require(name, value, (int, float))
     float(value)  # type: ignore[arg-type]
 
 

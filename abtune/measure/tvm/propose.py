@@ -100,11 +100,13 @@ def _iterate(
 
 
 def _candidates(problem: Problem, proposed: Sequence[Any]) -> tuple[Candidate, ...]:
-    workload = ms.database.Workload(tensor_program(problem.shape))
-    return tuple(
-        Candidate(text=_text(candidate, workload, problem.target), module_hash=shash2hex(candidate.sch.mod))
-        for candidate in proposed
-    )
+    workload, target = ms.database.Workload(tensor_program(problem.shape)), tvm_target(problem.target)
+    found = []
+    for one in proposed:
+        record = ms.database.TuningRecord(one.sch.trace, workload, None, target, one.args_info)
+        text = json.dumps(record.as_json())
+        found.append(Candidate(text=text, module_hash=shash2hex(one.sch.mod)))
+    return tuple(found)
 
 
 def _database(history: History, workload: Any) -> Any:
@@ -148,13 +150,6 @@ def _ask(context: Any, spaces: Sequence[Any], database: Any, cost_model: Any, co
 
 def _fresh(proposed: Sequence[Any], seen: Collection[str]) -> list[Any]:
     return [candidate for candidate in proposed if shash2hex(candidate.sch.mod) not in seen]
-
-
-def _text(candidate: Any, workload: Any, target: str) -> str:
-    record = ms.database.TuningRecord(
-        candidate.sch.trace, workload, None, tvm_target(target), candidate.args_info
-    )
-    return json.dumps(record.as_json())
 
 
 def learn(history: History, context: Any, workload: Any) -> Any:

@@ -83,11 +83,6 @@ def load_library(library: bytes) -> Any:
         Path(path).unlink()
 
 
-def device_state() -> nvml.DeviceState:
-    """Return clock, temperature and throttle reasons of the GPU that this process measures."""
-    return nvml.state()
-
-
 @functools.lru_cache(maxsize=1)
 def memory_before() -> float:
     """Return the share of the device's memory that was in use before this process first used any."""

@@ -49,9 +49,14 @@ def fail(*_: object) -> None:
 def test_the_state_of_a_card(monkeypatch: pytest.MonkeyPatch) -> None:
     """Clock and temperature are read in MHz and degrees; versions in words."""
     fake_nvml(monkeypatch)
-    assert nvml.state() == (1980.0, 45.0, 4.0)
+    assert nvml.device_state() == (1980.0, 45.0, 4.0)
     assert nvml.memory_share() == 0.25
     assert nvml.versions() == {"driver": "580.95.05", "cuda": "13.2"}
+
+
+def test_the_state_of_the_device_is_numbers() -> None:
+    """Clock, temperature and throttle reasons are numbers, unknown or not."""
+    assert [type(value) for value in nvml.device_state()] == [float] * 3
 
 
 @pytest.mark.parametrize(
@@ -66,7 +71,7 @@ def test_the_visible_card_is_read(
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     if visible is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    nvml.state()
+    nvml.device_state()
     assert calls == [asked]
 
 
@@ -75,13 +80,13 @@ def test_without_a_driver_the_state_is_unknown(monkeypatch: pytest.MonkeyPatch, 
     """If NVML refuses a call the state is NaN, and nothing is raised."""
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     fake_nvml(monkeypatch, **{broken: fail})
-    assert all(math.isnan(value) for value in nvml.state())
+    assert all(math.isnan(value) for value in nvml.device_state())
 
 
 def test_without_the_library_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the package there is no state and there are no versions."""
     monkeypatch.setitem(sys.modules, "pynvml", None)
-    assert all(math.isnan(value) for value in nvml.state())
+    assert all(math.isnan(value) for value in nvml.device_state())
     assert math.isnan(nvml.memory_share())
     assert nvml.versions() == {}
 

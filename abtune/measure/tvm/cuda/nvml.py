@@ -21,7 +21,7 @@ class DeviceState(NamedTuple):
     throttle_reasons: float
 
 
-def state() -> DeviceState:
+def device_state() -> DeviceState:
     """Return the state of the visible GPU; unknown without NVML."""
 
     def ask(pynvml: Any) -> DeviceState:
