@@ -70,27 +70,26 @@ def measure(dataset: str, out: Path, **options: Any) -> int:
     from abtune.measure.plan.workplace import require_kind
     from abtune.measure.store.from_dataset import settings_from_dataset
     from abtune.measure.store.store import Store
-    from abtune.measure.sweep.run_sweep import Remeasurement, remeasure
+    from abtune.measure.sweep.run_sweep import about_new_timings, adopt_winners, remeasuring_plan, sweep
 
     end = time.monotonic() + (options["time_limit"] or math.inf)
     swept = abtune.open_dataset(dataset)
     given = {name: options[name] for name in ("rounds", "repeats") if options[name]}
-    what = Remeasurement(
-        dataset=swept,
-        settings=replace(settings_from_dataset(swept), **given),
-        own=tuple(map(find_configuration, options["own"])),
-        transfer=options["transfer"],
-    )
+    settings = replace(settings_from_dataset(swept), **given)
+    own = [*map(find_configuration, options["own"])]
     store = Store(out)
     if out.exists() and out.resolve() == Path(dataset).resolve():
         raise StoreError(f"{out} is the dataset itself; give another --out")
     workplace = workplace_of(options)
-    require_kind(workplace.facts, what.settings.target)
+    require_kind(workplace.facts, settings.target)
+    plan = remeasuring_plan(swept, settings, workplace.facts, own, transfer=options["transfer"])
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     limit = max(end - time.monotonic(), 1.0)
     try:
         with progress_for(sys.stderr) as progress:
-            outcome = remeasure(what, store, workplace, moment=now, time_limit=limit, progress=progress)
+            about = about_new_timings(swept, workplace.facts.devices[0], now)
+            adopt_winners(swept, plan, store, about)
+            outcome = sweep(plan, store, workplace, about=about, time_limit=limit, progress=progress)
     except KeyboardInterrupt:
         raise interrupted(out) from None
     lines = _words(outcome, store, f"{out}: the winners of {dataset}, measured again")

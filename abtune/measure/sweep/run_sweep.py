@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import re
 import signal
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import FrameType
 from typing import Any
@@ -129,54 +129,42 @@ def heeding_signals(loop: asyncio.AbstractEventLoop, task: asyncio.Task[Any] | N
                 signal.signal(number, handler)
 
 
+def remeasuring_plan(
+    dataset: xr.Dataset,
+    settings: Settings,
+    facts: TargetFacts,
+    own: Sequence[Configuration],  # of the user; without them, no design space of the dataset is imported
+    *,
+    transfer: bool,
+) -> Plan:
+    """Return the plan that measures winners again; it has no runs, because nothing is searched."""
+    plan = plan_from_dataset(dataset, replace(settings, target=facts.target), own)
+    machine = f"{facts.devices[0]}, TVM {dataset.attrs.get('tvm_version', '')}"
+    return replace(plan, machine=machine, runs=(), transfer=transfer)
+
+
+def adopt_winners(dataset: xr.Dataset, plan: Plan, store: Store, about: Mapping[str, Any]) -> None:
+    """Write the searches of a dataset into a store, so that a sweep of the plan measures their winners."""
+    records = records_from_dataset(dataset)
+    store.check(plan)
+    _require_same_winners(store, about)
+    store.adopt(plan, about, records)
+
+
 # Attributes that the store writes anew, or that are about timings which are not kept.
 _REWRITTEN = {"settings", "configurations", "transfers_measured"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Remeasurement:
-    """What is measured again, and how."""
-
-    dataset: xr.Dataset  # made by a sweep; it is not changed
-    settings: Settings  # rounds and repeats; the target is the workplace's
-    # configurations of the user, by which entries of the dataset are known that take code from modules
-    own: tuple[Configuration, ...] = ()
-    transfer: bool = False  # whether the other configurations rebuild each winner
-
-    def plan(self, facts: TargetFacts) -> Plan:
-        """Return the plan, which has no runs: nothing is searched."""
-        plan = plan_from_dataset(self.dataset, replace(self.settings, target=facts.target), self.own)
-        machine = f"{facts.devices[0]}, TVM {self.dataset.attrs.get('tvm_version', '')}"
-        return replace(plan, machine=machine, runs=(), transfer=self.transfer)
-
-    def about(self, facts: TargetFacts, moment: str) -> dict[str, Any]:
-        """Return the facts about the dataset of the new timings."""
-        stored = {str(name): value for name, value in self.dataset.attrs.items() if name not in _REWRITTEN}
-        attrs = {
-            name: value.tolist() if hasattr(value, "tolist") else value for name, value in stored.items()
-        }
-        title = re.sub(r", \d+ shapes?$", "", str(attrs.get("title", "")))
-        searched_on = attrs.get(SEARCHED_ON) or hardware(self.dataset)
-        now = {"device": facts.devices[0], MEASURED: moment, SEARCHED_ON: searched_on}
-        return {**attrs, "title": title, **now}
-
-
-def remeasure(
-    what: Remeasurement,
-    store: Store,
-    workplace: Workplace,
-    *,
-    moment: str,
-    time_limit: float,
-    progress: Progress,
-) -> Outcome:
-    """Measure all winners again, built anew and checked, write the dataset, and return how it ended."""
-    plan, about = what.plan(workplace.facts), what.about(workplace.facts, moment)
-    records = records_from_dataset(what.dataset)
-    store.check(plan)
-    _require_same_winners(store, about)
-    store.adopt(plan, about, records)
-    return sweep(plan, store, workplace, about=about, time_limit=time_limit, progress=progress)
+def about_new_timings(dataset: xr.Dataset, device: str, moment: str) -> dict[str, Any]:
+    """Return the facts about the dataset of the new timings."""
+    attrs = {
+        str(name): value.tolist() if hasattr(value, "tolist") else value
+        for name, value in dataset.attrs.items()
+        if name not in _REWRITTEN
+    }
+    title = re.sub(r", \d+ shapes?$", "", str(attrs.get("title", "")))
+    searched_on = attrs.get(SEARCHED_ON) or hardware(dataset)
+    return {**attrs, "title": title, "device": device, MEASURED: moment, SEARCHED_ON: searched_on}
 
 
 def _require_same_winners(store: Store, about: Mapping[str, Any]) -> None:

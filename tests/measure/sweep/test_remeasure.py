@@ -21,7 +21,7 @@ from abtune.dataset.schema import RunStatus
 from abtune.errors import DatasetError
 from abtune.measure.store.from_dataset import settings_from_dataset
 from abtune.measure.store.store import Store
-from abtune.measure.sweep.run_sweep import Outcome, Remeasurement, remeasure
+from abtune.measure.sweep.run_sweep import Outcome, about_new_timings, adopt_winners, remeasuring_plan, sweep
 
 pytestmark = pytest.mark.usefixtures("fake")
 
@@ -44,9 +44,11 @@ def remeasured_at(
     settings = replace(settings_from_dataset(dataset), **changes)
     meanings = json.loads(dataset.attrs.get("configurations", "[]"))
     own = tuple(Configuration(**meaning) for meaning in meanings)
-    what = Remeasurement(dataset=dataset, settings=settings, own=own, transfer=transfer)
-    facts = {"moment": "2026-02-02T00:00:00+00:00", "time_limit": time_limit, "progress": Steps()}
-    return remeasure(what, store, make_workplace(), **facts)
+    workplace = make_workplace()
+    plan = remeasuring_plan(dataset, settings, workplace.facts, own, transfer=transfer)
+    about = about_new_timings(dataset, workplace.facts.devices[0], "2026-02-02T00:00:00+00:00")
+    adopt_winners(dataset, plan, store, about)
+    return sweep(plan, store, workplace, about=about, time_limit=time_limit, progress=Steps())
 
 
 def test_the_searches_stay_and_the_timings_are_new(store: Store) -> None:
