@@ -51,6 +51,7 @@ def write_json(path: Path, content: Any, *, compress: bool = False) -> None:
     # NaN is written as NaN, which only Python reads; the file stays here.
     data = json.dumps(content, default=_plain).encode()
     with writing(path), replacing(path) as temporary:
+        # Without a time in it, the same content gives the same file.
         temporary.write_bytes(gzip.compress(data, compresslevel=4, mtime=0) if compress else data)
 
 

@@ -127,8 +127,8 @@ def cannot_take_over(config: Configuration, error: Exception) -> TargetError:
     )
 
 
-async def _asked(cluster: Cluster, task: Task, *args: Any) -> Any:
-    """Return the result of a task of the check, which is tried again if its process dies."""
+async def _searched(cluster: Cluster, task: Task, *args: Any) -> Any:
+    """Return the result of a task of the check; if its process dies, the task is tried once more."""
     # Where memory is short, or the fork server dies, a process may end through no fault of its own.
     try:
         return await cluster.search(task, *args, priority=1)
@@ -144,9 +144,9 @@ async def _try_exchange(plan: Plan, cluster: Cluster, giver: Configuration, take
     given = Problem(shape=shape, config=sampling, target=target)
     taken = Problem(shape=shape, config=taker, target=target)
     try:
-        proposal: Proposal = await _asked(cluster, propose, given, History(), SCHEDULES, 1, 1)
+        proposal: Proposal = await _searched(cluster, propose, given, History(), SCHEDULES, 1, 1)
         texts = [candidate.text for candidate in proposal.candidates]
-        adopted: Adopted = await _asked(cluster, adopt, taken, texts, frozenset(), 1)
+        adopted: Adopted = await _searched(cluster, adopt, taken, texts, frozenset(), 1)
     except CallFailed as error:
         raise cannot_take_over(taker, error) from None
     except ChildError as error:
@@ -162,7 +162,7 @@ async def _set_up(plan: Plan, cluster: Cluster, config: Configuration) -> None:
     """Set up a search with the user's own options, so that a mistake in them costs seconds and no runs."""
     problem = Problem(shape=plan.shapes[0], config=config, target=plan.settings.target)
     try:
-        await _asked(cluster, check, problem)
+        await _searched(cluster, check, problem)
     except ChildError as error:
         raise TargetError(f"configuration {config.name!r} cannot be used: {error}") from None
 
@@ -171,7 +171,7 @@ async def _try_kernels(settings: Settings, cluster: Cluster, clock: Clock, confi
     sampling = replace(config, strategy="replay-trace", strategy_options={})
     problem = Problem(shape=SHAPE, config=sampling, target=settings.target)
     try:
-        proposal = await _asked(cluster, propose, problem, History(), KERNELS, 1, 1)
+        proposal = await _searched(cluster, propose, problem, History(), KERNELS, 1, 1)
         tried = try_candidates(settings, cluster, clock, problem, proposal.candidates, priority=1)
         trials = [trial async for timed in tried for trial in timed.trials]
     except ChildError as error:

@@ -87,10 +87,8 @@ def _write_dataset(plan: Plan, store: Store) -> xr.Dataset:
 async def _carry_out(
     plan: Plan, store: Store, workplace: Workplace, clock: Clock, progress: Progress
 ) -> Session:
-    loop = asyncio.get_running_loop()
-    task = asyncio.current_task()
     try:
-        with heeding_signals(loop, task):
+        with heeding_signals():
             async with open_cluster(workplace) as cluster:
                 session = Session(plan, store, cluster, clock, progress)
                 await search_all(session)
@@ -101,8 +99,9 @@ async def _carry_out(
 
 
 @contextlib.contextmanager
-def heeding_signals(loop: asyncio.AbstractEventLoop, task: asyncio.Task[Any] | None) -> Iterator[None]:
-    """End on Ctrl-C, on SIGTERM, and on SIGHUP when the terminal goes away, unless ``nohup`` forbids."""
+def heeding_signals() -> Iterator[None]:
+    """Cancel this task on Ctrl-C, on SIGTERM, and on SIGHUP, unless ``nohup`` has them ignored."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
     before: dict[signal.Signals, Any] = {}
 
     def cancel() -> None:
@@ -200,8 +199,9 @@ def settle(
             if number >= already and look is not looks[-1]:
                 hopeless = tuple(label for label, promising in unsettled.items() if not promising)
                 looks = (*looks[:number], replace(look, dropped=hopeless), *looks[number + 1 :])
-            store.amend(**{LOOKS: looks_to_json(looks, done=done)})
-            dataset = dataset.assign_attrs({LOOKS: looks_to_json(looks, done=done)})
+            recorded = {LOOKS: looks_to_json(looks, done=done)}
+            store.amend(**recorded)
+            dataset = dataset.assign_attrs(recorded)
         store.save_dataset(dataset)
         finished = sum(store.is_finished(run) for run in plan.runs)
         outcome = replace(outcome, dataset=dataset, finished=finished, repeated=repeated)

@@ -172,8 +172,8 @@ class Cluster:
             self.seconds[task.__name__] = self.seconds.get(task.__name__, 0.0) + taken
 
     async def _submit(self, task: Task, args: Sequence[Any], resource: str, priority: float) -> Future[Any]:
-        # The event loop reads between two tasks. Where a thousand searches answer together, it would else
-        # read nothing for half a minute, and the scheduler would close the connection.
+        # The event loop reads between two tasks. Otherwise it would read nothing for half a minute when a
+        # thousand searches answer together, and the scheduler would close the connection.
         async with self._submitting:
             await asyncio.sleep(0)
             return self._client.submit(
@@ -190,7 +190,7 @@ class Cluster:
 
 @contextlib.asynccontextmanager
 async def open_cluster(workplace: Workplace) -> AsyncIterator[Cluster]:
-    """Yield a connection to a cluster each of whose workers has a pool."""
+    """Yield a connection to a cluster whose workers all have a pool."""
     cluster = _remote(workplace.facts, workplace.scheduler) if workplace.scheduler else _local(workplace)
     try:
         async with cluster as opened:

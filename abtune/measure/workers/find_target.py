@@ -51,7 +51,7 @@ TRIAL = 0.7
 
 
 def find_target(spec: str, remote: str = "", cores: int = 0) -> TargetFacts:
-    """Return the facts about the target that the user's words mean on this machine, whose cores are tried."""
+    """Return the facts about a target on this machine; if `cores` is given, also how fast these search."""
     require_tvm()
     with ForkServer(TVM_MODULE, ONE_THREAD) as server, closing(Slot(server, {REMOTE: remote})) as slot:
         try:

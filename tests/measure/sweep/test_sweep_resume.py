@@ -192,7 +192,7 @@ def test_a_second_signal_does_not_interrupt_the_end(number: int) -> None:
     ended = []
 
     async def work() -> None:
-        with heeding_signals(asyncio.get_running_loop(), asyncio.current_task()):
+        with heeding_signals():
             try:
                 os.kill(os.getpid(), number)
                 await asyncio.sleep(60)
