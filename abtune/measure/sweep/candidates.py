@@ -136,21 +136,30 @@ async def _searched(cluster: Cluster, task: Task, *args: Any) -> Any:
         return await cluster.search(task, *args, priority=1)
 
 
+async def _sample(cluster: Cluster, problem: Problem, count: int) -> Sequence[Candidate]:
+    """Return random schedules of a problem."""
+    config = replace(problem.config, strategy="replay-trace", strategy_options={})
+    sampling = replace(problem, config=config)
+    try:
+        proposal: Proposal = await _searched(cluster, propose, sampling, History(), count, 1, 1)
+    except ChildError as error:
+        raise TargetError(f"this machine cannot tune {config.name!r}: {error}") from None
+    return proposal.candidates
+
+
 async def _try_exchange(plan: Plan, cluster: Cluster, giver: Configuration, taker: Configuration) -> None:
     """Have one configuration take over a few schedules of another."""
-    target = plan.settings.target
-    shape = plan.shapes[0]  # a space of one's own may be made for the workloads of this sweep
-    sampling = replace(giver, strategy="replay-trace", strategy_options={})
-    given = Problem(shape=shape, config=sampling, target=target)
-    taken = Problem(shape=shape, config=taker, target=target)
+    # A space of one's own may be made for the workloads of this sweep.
+    given = Problem(shape=plan.shapes[0], config=giver, target=plan.settings.target)
+    candidates = await _sample(cluster, given, SCHEDULES)
+    texts = [candidate.text for candidate in candidates]
     try:
-        proposal: Proposal = await _searched(cluster, propose, given, History(), SCHEDULES, 1, 1)
-        texts = [candidate.text for candidate in proposal.candidates]
+        taken = replace(given, config=taker)
         adopted: Adopted = await _searched(cluster, adopt, taken, texts, frozenset(), 1)
     except CallFailed as error:
         raise cannot_take_over(taker, error) from None
     except ChildError as error:
-        raise TargetError(f"this machine cannot tune {giver.name!r}: {error}") from None
+        raise TargetError(f"this machine cannot tune {taker.name!r}: {error}") from None
     if not adopted.candidates:
         raise TargetError(
             f"{taker.name!r} can take over none of {len(texts)} schedules of {giver.name!r}; "
@@ -168,14 +177,10 @@ async def _set_up(plan: Plan, cluster: Cluster, config: Configuration) -> None:
 
 
 async def _try_kernels(settings: Settings, cluster: Cluster, clock: Clock, config: Configuration) -> None:
-    sampling = replace(config, strategy="replay-trace", strategy_options={})
-    problem = Problem(shape=SHAPE, config=sampling, target=settings.target)
-    try:
-        proposal = await _searched(cluster, propose, problem, History(), KERNELS, 1, 1)
-        tried = try_candidates(settings, cluster, clock, problem, proposal.candidates, priority=1)
-        trials = [trial async for timed in tried for trial in timed.trials]
-    except ChildError as error:
-        raise TargetError(f"this machine cannot tune {config.name!r}: {error}") from None
+    problem = Problem(shape=SHAPE, config=config, target=settings.target)
+    candidates = await _sample(cluster, problem, KERNELS)
+    tried = try_candidates(settings, cluster, clock, problem, candidates, priority=1)
+    trials = [trial async for timed in tried for trial in timed.trials]
     if not any(trial.status is TrialStatus.OK for trial in trials):
         reason = trials[-1].message if trials else "the search proposed nothing"
         raise TargetError(f"this machine cannot build and time kernels of {config.name!r}: {reason}")
