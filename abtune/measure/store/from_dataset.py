@@ -187,14 +187,10 @@ def _transfers(dataset: xr.Dataset, shape: str) -> Iterator[TransferTimes]:
         )
 
 
-def first_difference(known: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+def first_difference(known: Any, wanted: Any, name: str = "") -> str:
     """Return the first setting that differs, as ``name: known, now wanted``; empty if none does."""
-    return _difference(known, wanted, "")
-
-
-def _difference(known: Any, wanted: Any, name: str) -> str:
     if isinstance(known, Mapping) and isinstance(wanted, Mapping):
-        inner = (_difference(known.get(key), wanted.get(key), key) for key in {**known, **wanted})
+        inner = (first_difference(known.get(key), wanted.get(key), key) for key in {**known, **wanted})
         return next(filter(None, inner), "")
     if isinstance(known, list) and isinstance(wanted, list) and name == "configs":
         return _difference_of_configs(known, wanted)
@@ -205,5 +201,4 @@ def _difference_of_configs(known: list[Any], wanted: list[Any]) -> str:
     names = [[config["name"] for config in configs] for configs in (known, wanted)]
     if names[0] != names[1]:
         return f"configurations {' and '.join(names[0])}, now {' and '.join(names[1])}"
-    pairs = (_difference(old, new, "") for old, new in zip(known, wanted, strict=True))
-    return next(filter(None, pairs), "")
+    return next(filter(None, map(first_difference, known, wanted)), "")
