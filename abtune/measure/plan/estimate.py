@@ -27,8 +27,6 @@ class Cost:
 _TYPICAL: Mapping[str, tuple[float, float, float]] = MappingProxyType(
     {"cuda": (85.0, 0.5, 0.4), "llvm": (4.0, 0.2, 0.2)}
 )
-
-
 # Random schedules a second that such a core samples (``TargetFacts.rate``), beside an H200 and on two cores.
 _TYPICAL_RATE: Mapping[str, float] = MappingProxyType({"cuda": 15.5, "llvm": 320.0})
 

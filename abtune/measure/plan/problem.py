@@ -40,12 +40,8 @@ class Timing:
 
 # Single calls with a cold cache scatter, so the median of this many calls is one repeat.
 COLD_CALLS = 20
-
-
 # Seconds that it takes to empty the caches before one call, roughly.
 FLUSH_SECONDS = 0.005
-
-
 # Trials that MetaSchedule's cost model learns from before it predicts (``num_warmup_samples``).
 WARM_UP = 100
 

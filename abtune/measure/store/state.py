@@ -20,7 +20,7 @@ from abtune.measure.store.store import Store
 # No sweep has as many.
 _MOST_RUNS = 1_000_000
 # The log latencies of winners as their searches timed them, by shape and configuration.
-Winners = Mapping[tuple[str, str], Sequence[float]]
+LogLatencies = Mapping[tuple[str, str], Sequence[float]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +95,7 @@ def read_state(store: Store) -> SweepState:
 
 
 def _shape_state(
-    shape: str, records: Sequence[RunRecord], winners: Winners, configs: Sequence[str]
+    shape: str, records: Sequence[RunRecord], winners: LogLatencies, configs: Sequence[str]
 ) -> ShapeState:
     best = (min(winners.get((shape, config), ()), default=math.nan) for config in configs)
     return ShapeState(
@@ -128,7 +128,7 @@ def log_latencies(records: Iterable[RunRecord]) -> dict[tuple[str, str], list[fl
     return logs
 
 
-def log_boost(winners: Winners, shape: str, configs: Sequence[str]) -> float:
+def log_boost(winners: LogLatencies, shape: str, configs: Sequence[str]) -> float:
     """Return the difference of a shape's mean log latencies; NaN without two winners of each side."""
     sides = [winners.get((shape, config), ()) for config in (configs[0], configs[-1])]
     if min(map(len, sides)) < 2:
@@ -136,7 +136,7 @@ def log_boost(winners: Winners, shape: str, configs: Sequence[str]) -> float:
     return statistics.mean(sides[0]) - statistics.mean(sides[1])
 
 
-def mean_boost(winners: Winners, shapes: Iterable[str], configs: Sequence[str]) -> tuple[float, int]:
+def mean_boost(winners: LogLatencies, shapes: Iterable[str], configs: Sequence[str]) -> tuple[float, int]:
     """Return the mean boost over the shapes that have one, a fraction, NaN for none; and their number."""
     boosts = [log_boost(winners, shape, configs) for shape in shapes]
     known = [boost for boost in boosts if not math.isnan(boost)]

@@ -26,8 +26,6 @@ from abtune.measure.workers.winner_tasks import (
 KERNELS_AT_ONCE = 1000
 
 T = TypeVar("T")
-
-
 # What became of a winner, or of a transfer, before it is timed: a kernel, or the record of a failure.
 Prepared: TypeAlias = Built | WinnerTimes | TransferTimes
 
