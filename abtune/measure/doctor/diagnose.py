@@ -1,4 +1,7 @@
-"""All checks of this machine, in the order of the report; a check returns findings and never raises."""
+"""All checks of this machine, in the order of the report; a check returns findings and never raises.
+
+The last check is the trial with which every sweep begins: a few small kernels are proposed, built and timed.
+"""
 
 from __future__ import annotations
 

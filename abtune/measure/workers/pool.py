@@ -26,6 +26,7 @@ from abtune.measure.workers.fork_server import ForkServer
 # One or two candidates in a hundred poison the CUDA context of their process, and a new one takes seconds
 # while all cores search. So a few spare processes are kept started.
 SPARES = 3
+# The first letters of folders for temporary files.
 _SCRATCH = "abtune-"
 # A file in each folder, locked while its owner lives: the system frees a lock when a process ends.
 _SCRATCH_LOCK = ".abtune-scratch"
