@@ -79,6 +79,7 @@ def read_state(store: Store) -> SweepState:
     # A look of a sequential design plans the shapes that go on; the runs of the others are over.
     keys = {run_key(*cell) for cell in itertools.product(plan.shapes, configs, plan.seeds)}
     planned = len(keys | {record.key for record in records})
+    changed = max(map(_changed, store.folder.rglob("*")))
     return SweepState(
         configs=configs,
         planned=planned,
@@ -86,8 +87,8 @@ def read_state(store: Store) -> SweepState:
         failed=sum(record.status is RunStatus.FAILED for record in records),
         searching=len(searches),
         measured=len(store.rounds()),
-        changed=max(map(_changed, store.folder.rglob("*"))),
-        seconds_left=_seconds_left(store, planned * plan.trials, records, searches),
+        changed=changed,
+        seconds_left=_seconds_left(store, changed, planned * plan.trials, records, searches),
         boost=boost,
         compared=compared,
         shapes=tuple(_shape_state(shape, of_shape, winners, configs) for shape, of_shape in by_shape.items()),
@@ -144,18 +145,17 @@ def mean_boost(winners: LogLatencies, shapes: Iterable[str], configs: Sequence[s
 
 
 def _seconds_left(
-    store: Store, planned: int, records: Sequence[RunRecord], searches: Mapping[str, int]
+    store: Store, changed: float, planned: int, records: Sequence[RunRecord], searches: Mapping[str, int]
 ) -> float:
     """Return the time for the trials that are left, at the speed since this session began."""
     began = _changed(store.description)
-    paths = {path.stem: path for path in (store.folder / "runs").glob("*.json")}
     done, before = sum(searches.values()), 0
     for record in records:
-        if record.key in paths and _changed(paths[record.key]) > began:
+        if _changed(store.folder / "runs" / f"{record.key}.json") > began:
             done += len(record.trial_status)
         else:
             before += len(record.trial_status)
-    elapsed = max(map(_changed, store.folder.rglob("*"))) - began
+    elapsed = changed - began
     if not done or elapsed <= 0:
         return math.nan
     return max(planned - before - done, 0) / done * elapsed
