@@ -37,7 +37,6 @@ from abtune.stats.two_sample import Booleans, Floats, TwoSample
 from abtune.stats.variance import (
     ClusteredVariance,
     both_variances,
-    clustered_variance,
     half_width,
     welch_freedom,
 )
@@ -220,7 +219,7 @@ def compare_datasets(
             "from search noise without repeated seeds"
         )
     weight = usable / np.count_nonzero(usable)
-    found = _of_winners(sides, weight) if runs.timed_again is not None else _of_searches(sides, weight)
+    found = _log_change(sides, weight, same_winners=runs.timed_again is not None)
     known = [dict(_conditions(*pair)) for pair in zip((a, b), configs, strict=True)]
     return Change(
         quantity="boost" if len(configs[0]) == 2 else "latency",
@@ -276,34 +275,46 @@ def _shape_changes(
 ) -> Iterator[ShapeChange]:
     found = t_interval(log.estimate, level=settings.level)
     p = difference_p(log.estimate, log.one_split)
+    p_adjusted = holm(p)
     p_unchanged = holm(equivalence_p(log.estimate, log.one_split, margin=math.log1p(settings.tolerance)))
-    changes = {"change": found.difference, "low": found.low, "high": found.high}
-    tests = {"p": p, "p_adjusted": holm(p), "p_unchanged": p_unchanged}
     for at, label in enumerate(labels):
         a, b = (_value([float(side.latency[at]) for side in pair]) for pair in sides)
         verdict = ChangeVerdict.NOT_SETTLED
-        if tests["p_adjusted"][at] <= settings.alpha:
+        if p_adjusted[at] <= settings.alpha:
             verdict = ChangeVerdict.CHANGED
         elif p_unchanged[at] <= settings.alpha:
             verdict = ChangeVerdict.UNCHANGED
-        seeds = tuple(int(side.n[at]) for pair in sides for side in pair)
-        numbers = {name: from_log(values[at]) for name, values in changes.items()}
-        numbers |= {name: float(values[at]) for name, values in tests.items()}
-        yield ShapeChange(shape=label, a=a, b=b, seeds=seeds, verdict=verdict, **numbers)
+        yield ShapeChange(
+            shape=label,
+            a=a,
+            b=b,
+            seeds=tuple(int(side.n[at]) for pair in sides for side in pair),
+            change=from_log(found.difference[at]),
+            low=from_log(found.low[at]),
+            high=from_log(found.high[at]),
+            p=float(p[at]),
+            p_adjusted=float(p_adjusted[at]),
+            p_unchanged=float(p_unchanged[at]),
+            verdict=verdict,
+        )
 
 
 def _value(latencies: Sequence[float]) -> float:
     return latencies[0] / latencies[1] - 1 if len(latencies) == 2 else latencies[0]
 
 
-def _of_winners(sides: Sequence[Sequence[Samples]], weight: Floats) -> _LogChange:
-    """Return the change of winners that both datasets time: what a sample has is the change of each."""
+def _log_change(sides: Sequence[Sequence[Samples]], weight: Floats, *, same_winners: bool) -> _LogChange:
+    """Return the change of one configuration or of a boost; of the same winners, from each by itself."""
     one, two = sides
-    if len(one) == 1:
+    if len(one) == 2 and not same_winners:
+        return _between_boosts([two_sample(*pair) for pair in sides], weight)
+    if len(one) == 2:
+        samples = two_sample(*map(change_of, one, two))
+    elif same_winners:
         floor = np.stack([two[0].floor, one[0].floor], axis=1)
         samples = TwoSample.of_pairs(two[0].value, one[0].value, floor)
     else:
-        samples = two_sample(*map(change_of, one, two))
+        samples = two_sample(two[0], one[0])
     return _LogChange(
         estimate=conservative_welch(samples),
         one_split=split_share(samples),
@@ -311,15 +322,10 @@ def _of_winners(sides: Sequence[Sequence[Samples]], weight: Floats) -> _LogChang
     )
 
 
-def _of_searches(sides: Sequence[Sequence[Samples]], weight: Floats) -> _LogChange:
-    """Return the change between two datasets whose searches are independent."""
+def _between_boosts(pairs: Sequence[TwoSample], weight: Floats) -> _LogChange:
+    """Return the change between the boosts of two datasets whose searches are independent."""
     # With plain degrees of freedom, up to 26 instead of 5 in 100 reports of 29 shapes have a false change;
     # with these, up to 8 (analysis/change_freedom.py).
-    variances = [_variance(pair, weight) for pair in sides]
-    if len(sides[0]) == 1:
-        both = two_sample(sides[1][0], sides[0][0])
-        return _LogChange(estimate=conservative_welch(both), one_split=split_share(both), variances=variances)
-    pairs = [two_sample(*pair) for pair in sides]
     a, b = (conservative_welch(pair) for pair in pairs)
     squares = a.error**2, b.error**2
     # With the degrees of freedom of both boosts, Welch's formula is that of four terms.
@@ -330,8 +336,18 @@ def _of_searches(sides: Sequence[Sequence[Samples]], weight: Floats) -> _LogChan
         error=np.sqrt(sum(squares)),
         freedom=conservative_freedom(freedom, squares, (a.freedom, b.freedom), equally_many),
     )
-    one_split = np.maximum(*map(split_share, pairs))
-    return _LogChange(estimate=estimate, one_split=one_split, variances=variances)
+    return _LogChange(
+        estimate=estimate,
+        one_split=np.maximum(*map(split_share, pairs)),
+        variances=[_variance(pair, weight) for pair in pairs],
+    )
+
+
+def _variance(pair: TwoSample, weight: Floats) -> ClusteredVariance:
+    """Return the variance of the mean log boost of a dataset."""
+    one, two = both_variances(pair, weight)
+    freedom = welch_freedom(one.variance, two.variance, one.freedom + 1, two.freedom + 1)
+    return ClusteredVariance(variance=one.variance + two.variance, freedom=float(freedom))
 
 
 def _mean(log: Floats, variances: Sequence[ClusteredVariance], usable: Booleans, level: float) -> MeanChange:
@@ -339,15 +355,6 @@ def _mean(log: Floats, variances: Sequence[ClusteredVariance], usable: Booleans,
     mean, half = float(log[usable].mean()), half_width(variances, level)
     low, change, high = map(from_log, (mean - half, mean, mean + half))
     return MeanChange(change=change, low=low, high=high, shapes=int(np.count_nonzero(usable)))
-
-
-def _variance(pair: Sequence[Samples], weight: Floats) -> ClusteredVariance:
-    """Return the variance of the mean log boost of a dataset, or of its mean log latency."""
-    if len(pair) == 1:
-        return clustered_variance(pair[0].value, weight, pair[0].floor)
-    one, two = both_variances(two_sample(*pair), weight)
-    freedom = welch_freedom(one.variance, two.variance, one.freedom + 1, two.freedom + 1)
-    return ClusteredVariance(variance=one.variance + two.variance, freedom=float(freedom))
 
 
 def _conditions(dataset: xr.Dataset, configs: Names) -> Iterator[tuple[str, str]]:
