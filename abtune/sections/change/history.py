@@ -159,7 +159,7 @@ def history(
 
 
 def do_not_fit(datasets: Mapping[str, xr.Dataset]) -> dict[str, str]:
-    """Return why datasets do not fit the others, of which as many as possible make a history."""
+    """Return why some datasets do not fit; the others are the largest group that makes a history."""
     facts = {name: _facts(dataset) for name, dataset in datasets.items()}
     merged_last = dict(sorted(facts.items(), key=lambda fact: bool(fact[1]["merged"])))
     groups = [_group(first, merged_last) for first in merged_last]
@@ -169,7 +169,7 @@ def do_not_fit(datasets: Mapping[str, xr.Dataset]) -> dict[str, str]:
 
 
 def _facts(dataset: xr.Dataset) -> _Facts:
-    """Return what datasets of one history have in common: of shapes, those with two seeds of two sides."""
+    """Return what datasets of one history share; a shape counts with two seeds of two configurations."""
     known = dataset["latency"].notnull().any(set(dataset["latency"].dims) - {"shape", "config", "seed"})
     usable = (known.sum("seed") >= 2).sum("config") >= 2
     runs = dataset["latency"].values.reshape(known.size, -1)
@@ -259,22 +259,27 @@ def _moments(
     series: Mapping[str, xr.Dataset], steps: Sequence[Change], shapes: Sequence[str], how: Mapping[str, Any]
 ) -> Iterator[Moment]:
     reports = {name: analyze(dataset, **how) for name, dataset in series.items()}
-    for at, (name, report) in enumerate(reports.items()):
+    means = [step.overall for step in steps]
+    for (name, report), step in zip(reports.items(), (None, *means), strict=True):
         some = len(shapes) < len(report.comparisons)
         mean = (analyze(series[name], shapes=shapes, **how) if some else report).overall.these_shapes
-        step = steps[at - 1].overall if at else None
         changed = step is not None and not step.low <= 0 <= step.high
         yield Moment(shape=OVERALL, dataset=name, changed=changed, **_numbers(series[name], mean, step))
     p = holm([row.p for change in steps for row in change.shapes]).reshape(len(steps), len(shapes))
     for number, shape in enumerate(shapes):
         for at, (name, report) in enumerate(reports.items()):
             row = next(row for row in report.comparisons if row.shape == shape)
-            tests: dict[str, Any] = {"verdict": row.verdict.value, "changed": False}
             since = steps[at - 1].shapes[number] if at else None
-            if since:
-                adjusted = float(p[at - 1, number])
-                tests |= {"p": since.p, "p_adjusted": adjusted, "changed": adjusted <= alpha_of(how["level"])}
-            yield Moment(shape=shape, dataset=name, **tests, **_numbers(series[name], row, since))
+            adjusted = float(p[at - 1, number]) if at else math.nan
+            yield Moment(
+                shape=shape,
+                dataset=name,
+                verdict=row.verdict.value,
+                p=since.p if since else math.nan,
+                p_adjusted=adjusted,
+                changed=adjusted <= alpha_of(how["level"]),
+                **_numbers(series[name], row, since),
+            )
 
 
 def _numbers(
