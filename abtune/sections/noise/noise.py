@@ -22,7 +22,7 @@ from abtune.samples import Samples, Trials, complete_timings, count_trials, extr
 from abtune.stats.estimates import from_log, welch
 from abtune.stats.spread import Components, components, pooled_spread, spread_intervals
 from abtune.stats.two_sample import Floats, Integers, TwoSample
-from abtune.stats.variance import clustered_variance, t_quantile
+from abtune.stats.variance import clustered_variance, mean_of_known, t_quantile
 from abtune.text import count, percent
 
 _FEW = 10
@@ -101,11 +101,11 @@ def _sources(dataset: xr.Dataset, config: str, level: float) -> tuple[tuple[Sour
     labels = labels_of(dataset, "shape")
 
     def source(shapes: Integers, spreads: tuple[float, float, float]) -> Source:
-        floor = _mean(samples.floor[shapes])
+        floor = float(mean_of_known(samples.floor[shapes]))
         means = Components(
-            search=np.asarray(_mean(parts.search[shapes])),
-            session=np.asarray(_mean(parts.session[shapes])),
-            timing=np.asarray(_mean(parts.timing[shapes])),
+            search=mean_of_known(parts.search[shapes]),
+            session=mean_of_known(parts.session[shapes]),
+            timing=mean_of_known(parts.timing[shapes]),
         )
         least = 0.0 if math.isnan(floor) else floor
         search = [math.sqrt(max(spread**2 - least, 0.0)) for spread in spreads]
@@ -145,16 +145,9 @@ def _optimism(dataset: xr.Dataset, config: str, samples: Samples) -> Floats:
 def _mean_and_half_width(value: Floats, level: float) -> tuple[float, float]:
     """Return the mean over shapes of the mean over seeds, and half of its t interval over seeds."""
     value = value[(~np.isnan(value)).any(axis=1)]
-    if not len(value):
-        return math.nan, math.nan
-    error = clustered_variance(value, np.full(len(value), 1 / len(value)))
-    mean = float(np.mean([row[~np.isnan(row)].mean() for row in value]))
-    return mean, t_quantile(error.freedom, level) * math.sqrt(error.variance)
-
-
-def _mean(values: Floats) -> float:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else math.nan
+    error = clustered_variance(value, np.full(len(value), 1 / max(len(value), 1)))
+    half = t_quantile(error.freedom, level) * math.sqrt(error.variance)
+    return float(mean_of_known(mean_of_known(value))), half
 
 
 def _naive(dataset: xr.Dataset, analysis: Analysis) -> Iterator[Naive]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from abtune.report.columns import interval_column, intervals
 from abtune.report.page import (
@@ -46,7 +46,7 @@ _NARROW = (
 _CLEARLY_NARROWER, _AGREEING = 1.5, 0.1
 
 _POOLED = "configuration"
-_TWO = "Two numbers: {}."
+_TWO = "Two numbers: {}/{}."
 
 
 def noise_section(context: Context) -> Section:
@@ -58,18 +58,17 @@ def noise_section(context: Context) -> Section:
 def noise_page(noise: Noise) -> Iterator[Part]:
     """Yield the parts of the page; many shapes have a row each, and their tables stand at the end, folded."""
     yield Heading("noise")
-    names, labels = ([source.config for source in noise.pooled], [source.shape for source in noise.by_shape])
-    shapes = len(dict.fromkeys(labels))
+    shapes = len({source.shape for source in noise.by_shape})
     few, behind = shapes <= FEW_SHAPES, list[Part]()
     if not all(math.isnan(source.search) for source in noise.by_shape):
-        yield _sources(_POOLED, names, noise.pooled, noise)
-        behind.append(_sources(SHAPE, labels, noise.by_shape, noise))
+        yield _sources(_POOLED, noise.pooled, noise.level)
+        behind.append(_sources(SHAPE, noise.by_shape, noise.level))
         yield behind[-1] if few else _overview(noise)
-        yield Prose(_WHAT if few else f"{_WHAT} {_TWO.format('/'.join(names))}", remark=True)
+        yield Prose(_WHAT if few else f"{_WHAT} {_TWO.format(noise.baseline, noise.candidate)}", remark=True)
     if not all(math.isnan(source.optimism) for source in noise.pooled):
         yield Heading("optimism of the search", minor=True)
-        yield _optimism(_POOLED, names, noise.pooled, noise)
-        behind.append(_optimism(SHAPE, labels, noise.by_shape, noise))
+        yield _optimism(_POOLED, noise.pooled, noise.level)
+        behind.append(_optimism(SHAPE, noise.by_shape, noise.level))
         yield from behind[-1:] if few else ()
         yield Prose(_OPTIMISM, remark=True)
     if noise.naive:
@@ -88,31 +87,28 @@ def noise_page(noise: Noise) -> Iterator[Part]:
 
 def _overview(noise: Noise) -> Grid:
     """Return a row for each shape, with one number for each configuration."""
-    shapes: dict[str, list[Source]] = {}
-    for source in noise.by_shape:
-        shapes.setdefault(source.shape, []).append(source)
+    pairs = list(zip(noise.by_shape[::2], noise.by_shape[1::2], strict=True))
     cells: dict[str, Callable[[Source], str]] = {
         "seeds": lambda source: spread_percent(source.search),
         "of seeds": _error_share,
         "search/again": lambda source: percent_cell(source.optimism, 1),
     }
     columns = (
-        column(heading, [_of_both(map(cell, sources)) for sources in shapes.values()], gives_way=position)
+        column(heading, [_of_both(*map(cell, pair)) for pair in pairs], gives_way=position)
         for position, (heading, cell) in enumerate(cells.items())
     )
-    return table(SHAPE, shapes, *filled(columns))
+    return table(SHAPE, [source.shape for source, _ in pairs], *filled(columns))
 
 
-def _of_both(texts: Iterable[str]) -> str:
+def _of_both(baseline: str, candidate: str) -> str:
     """Return the numbers of both configurations as one text."""
-    known = tuple(texts)
-    return NOTHING if {*known} == {NOTHING} else "/".join(known)
+    return NOTHING if baseline == candidate == NOTHING else f"{baseline}/{candidate}"
 
 
-def _sources(stub: str, labels: Sequence[str], rows: Sequence[Source], noise: Noise) -> Grid:
+def _sources(stub: str, rows: Sequence[Source], level: float) -> Grid:
     cells: dict[str, Callable[[Source], str]] = {
         "seeds": lambda source: spread_percent(source.search),
-        f"{plain_percent(noise.level)} interval": _search_interval,
+        f"{plain_percent(level)} interval": _search_interval,
         "session": lambda source: spread_percent(source.session),
         "timing": lambda source: spread_percent(source.timing),
         "ICC": lambda source: NOTHING if math.isnan(source.correlation) else f"{source.correlation:.3f}",
@@ -123,19 +119,26 @@ def _sources(stub: str, labels: Sequence[str], rows: Sequence[Source], noise: No
         column(heading, map(cell, rows), gives_way=position)
         for position, (heading, cell) in enumerate(cells.items())
     )
-    return table(stub, labels, *filled([*_config(stub, rows), *columns]))
+    return _by_source(stub, rows, *filled(columns))
 
 
-def _optimism(stub: str, labels: Sequence[str], rows: Sequence[Source], noise: Noise) -> Grid:
+def _optimism(stub: str, rows: Sequence[Source], level: float) -> Grid:
     bounds = [(source.optimism_low, source.optimism_high) for source in rows]
     decimals = boost_decimals((high - low) / 2 for low, high in bounds)
-    return table(
+    return _by_source(
         stub,
-        labels,
-        *_config(stub, rows),
+        rows,
         column("search/again", [percent_cell(source.optimism, decimals) for source in rows]),
-        interval_column(bounds, level=noise.level, decimals=decimals),
+        interval_column(bounds, level=level, decimals=decimals),
     )
+
+
+def _by_source(stub: str, rows: Sequence[Source], *columns: Column) -> Grid:
+    """Return a table with a row for each configuration, or for each shape and configuration."""
+    configs = [source.config for source in rows]
+    if stub == _POOLED:
+        return table(stub, configs, *columns)
+    return table(stub, [source.shape for source in rows], column("side", configs, kind="word"), *columns)
 
 
 def _naive(rows: Sequence[Naive], level: float) -> Grid:
@@ -167,10 +170,6 @@ def _trials(trials: Sequence[Trials]) -> Grid:
     )
     lost = column("lost %", [percent_cell(row.lost_share, 2, signed=False) for row in trials])
     return table(_POOLED, [row.config for row in trials], *counts, lost)
-
-
-def _config(stub: str, rows: Sequence[Source]) -> list[Column]:
-    return [column("side", [source.config for source in rows], kind="word")] if stub == SHAPE else []
 
 
 def _search_interval(source: Source) -> str:
