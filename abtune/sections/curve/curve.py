@@ -16,16 +16,15 @@ import xarray as xr
 
 from abtune.compare.overall import overall
 from abtune.compare.results import Aggregate, Analysis
+from abtune.compare.settings import Settings
 from abtune.dataset.build import add_variables
 from abtune.dataset.provenance import of_searches
 from abtune.dataset.schema import RunStatus, TrialStatus, labels_of
 from abtune.errors import InputError
 from abtune.samples import AT_TRIALS, extract_both
-from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import from_log
-from abtune.stats.intervals.interval_methods import methods_for
 from abtune.stats.intervals.percentile import expanded_percentile
-from abtune.stats.two_sample import Booleans, Floats, Integers, TwoSample
+from abtune.stats.two_sample import Booleans, Floats, Integers, TwoSample, sizes
 from abtune.stats.variance import both_variances, half_width
 from abtune.text import count
 
@@ -109,18 +108,25 @@ def relabelled(analysis: Analysis, dataset: xr.Dataset, trials: int) -> Analysis
 def boost_curve(dataset: xr.Dataset, analysis: Analysis) -> Curve:
     """Return the boost after 1, 2, 4, ... trials, and after all, with an interval for each point alone."""
     dataset = dataset.sel(shape=[row.shape for row in analysis.comparisons])
+    # The curve is of the typical search, whatever the report compares.
+    settings = Settings(
+        baseline=analysis.baseline,
+        candidate=analysis.candidate,
+        level=analysis.level,
+        paired=analysis.settings.paired,
+    )
     best = np.log(best_so_far(dataset))
     names = labels_of(dataset, "config")
     sides = [best[:, names.index(name)] for name in (analysis.baseline, analysis.candidate)]
-    if paired := analysis.settings.paired:  # only whole pairs count
+    if settings.paired:  # only whole pairs count
         gaps = np.where(np.isnan(sides[0] + sides[1]), np.nan, 0.0)
         sides = [side + gaps for side in sides]
     steps = {step: [side[..., step - 1] for side in sides] for step in _steps(best.shape[-1])}
     used = _counts([side[..., -1] for side in sides]).min(axis=0) >= 2
-    points = [_points(pair, step, analysis.level, paired=paired) for step, pair in steps.items()]
-    mean = tuple(_overall(pair, step, used, analysis.level, paired=paired) for step, pair in steps.items())
+    points = [_points(pair, step, settings) for step, pair in steps.items()]
+    mean = tuple(_overall(pair, step, used, settings) for step, pair in steps.items())
     measured_again = not of_searches(dataset)
-    again = _again(dataset, analysis, used) if measured_again else None
+    again = _again(dataset, analysis, used, settings) if measured_again else None
     return Curve(
         level=analysis.level,
         measured_again=measured_again,
@@ -130,30 +136,24 @@ def boost_curve(dataset: xr.Dataset, analysis: Analysis) -> Curve:
             ShapeCurve(shape=row.shape, points=tuple(point[index] for point in points))
             for index, row in enumerate(analysis.comparisons)
         ),
-        interval_method=next(iter(methods_for(Estimand.GEOMETRIC_MEAN, paired=paired).values())).words,
+        interval_method=settings.interval.words,
         caveats=(
             *_caveats(points, mean, used, lacks_again=measured_again and again is None),
-            *([BEFORE_EXCHANGE] if paired else []),
+            *([BEFORE_EXCHANGE] if settings.paired else []),
         ),
     )
 
 
-def _again(dataset: xr.Dataset, analysis: Analysis, used: Booleans) -> Aggregate | None:
+def _again(dataset: xr.Dataset, analysis: Analysis, used: Booleans, settings: Settings) -> Aggregate | None:
     """Return the boost of the winners measured again; None if a shape of the curve has not two per side."""
     rows = analysis.comparisons
     timed = np.array([min(row.baseline.n, row.candidate.n) >= 2 for row in rows])
     if not used.any() or not timed[used].all():
         return None
-    settings, reported = analysis.settings, analysis.overall.these_shapes
-    if settings.quantity.searches > 1:  # the curve is of the typical search
-        settings = dataclasses.replace(settings, estimand=Estimand.GEOMETRIC_MEAN, method="", test="")
-    elif reported.shapes == np.count_nonzero(used):  # with two a side, the report takes all that have
-        return reported
     part = dataset.isel(shape=np.flatnonzero(used))
     sides = extract_both(part, analysis.baseline, analysis.candidate)
     kinds = {row.shape: row.workload for row, chosen in zip(rows, used, strict=True) if chosen}
-    summary, _ = overall(sides, kinds, dataclasses.replace(settings, weights=None))
-    return summary.these_shapes
+    return overall(sides, kinds, settings)[0].these_shapes
 
 
 def _caveats(
@@ -196,17 +196,17 @@ def _steps(most: int) -> list[int]:
 
 def _counts(sides: Sequence[Floats]) -> Integers:
     """Return the number of seeds with a value, shape (sides, shapes)."""
-    return np.array([np.count_nonzero(~np.isnan(side), axis=1) for side in sides])
+    return np.stack([sizes(side) for side in sides])
 
 
-def _samples(sides: Sequence[Floats], *, paired: bool) -> TwoSample:
+def _samples(sides: Sequence[Floats], settings: Settings) -> TwoSample:
     unknown = np.full((len(sides[0]), 2), np.nan)
-    return (TwoSample.of_pairs if paired else TwoSample)(sides[0], sides[1], unknown)
+    return (TwoSample.of_pairs if settings.paired else TwoSample)(sides[0], sides[1], unknown)
 
 
-def _points(sides: Sequence[Floats], trials: int, level: float, *, paired: bool) -> list[Point]:
+def _points(sides: Sequence[Floats], trials: int, settings: Settings) -> list[Point]:
     """Return the points of all shapes; samples have shape (shapes, seeds), log seconds."""
-    found = expanded_percentile(_samples(sides, paired=paired), level=level)
+    found = expanded_percentile(_samples(sides, settings), level=settings.level)
     logs = np.stack([found.difference, found.low, found.high], axis=1)
     return [
         _point(trials, logs[at], [_latency(side[at : at + 1]) for side in sides], n)
@@ -214,7 +214,7 @@ def _points(sides: Sequence[Floats], trials: int, level: float, *, paired: bool)
     ]
 
 
-def _overall(sides: Sequence[Floats], trials: int, used: Booleans, level: float, *, paired: bool) -> Point:
+def _overall(sides: Sequence[Floats], trials: int, used: Booleans, settings: Settings) -> Point:
     """Return the mean over the shapes that all points use; NaN where one has not two seeds per side."""
     counts = _counts(sides)
     complete = bool((counts.min(axis=0) >= 2)[used].all())
@@ -222,7 +222,7 @@ def _overall(sides: Sequence[Floats], trials: int, used: Booleans, level: float,
     weight = np.full(len(chosen[0]), 1 / max(len(chosen[0]), 1))
     latency = [_latency(side) for side in chosen]
     boost = float(np.log(latency[0] / latency[1]))
-    half = half_width(both_variances(_samples(chosen, paired=paired), weight), level)
+    half = half_width(both_variances(_samples(chosen, settings), weight), settings.level)
     return _point(trials, np.array([boost, boost - half, boost + half]), latency, counts.min(axis=1))
 
 
