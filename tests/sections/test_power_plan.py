@@ -147,7 +147,7 @@ def test_the_public_function_plans_as_the_parts_do() -> None:
     choices: dict[str, Any] = {"boosts": [0.05, 0.02], "seeds": [20, 5, 10, 5]}
     dataset = make_sweep([0.1, 0.1], n=5)
     two = dataclasses.replace(GOAL, shapes=2)
-    goal = dataclasses.replace(GOAL, shapes=9, alpha=0.1, target=0.9, correlation=0.5)
+    goal = dataclasses.replace(GOAL, shapes=9, alpha=0.1, target=0.9, paired=True, correlation=0.5)
     more: dict[str, Any] = {"shapes": 9, "level": 0.9, "target": 0.9, "correlation": 0.5}
     for found, wanted in [
         (abtune.power(cv=0.03, **choices), plan_from_noise(0.03, GOAL)),

@@ -100,6 +100,7 @@ def power(
         shapes=shapes or (1 if dataset is None else dataset.sizes["shape"]),
         boosts=tuple(sorted(set(boosts))),
         seeds=tuple(sorted(set(seeds))),
+        paired=correlation is not None,
         correlation=correlation,
     )
     if dataset is None:

@@ -62,7 +62,7 @@ class Goal:
     shapes: int  # that the correction covers
     boosts: tuple[float, ...]  # true boosts to plan for, fractions
     seeds: tuple[int, ...]  # numbers per side to look at
-    paired: bool = False  # seeds are pairs
+    paired: bool = False  # seeds are pairs, as they are in a dataset of pairs and with a correlation
     correlation: float | None = None  # of the runs of a pair, to plan pairs with the noise of separate runs
 
     @property
@@ -123,23 +123,18 @@ def plan_from_noise(noise: float, goal: Goal) -> SeedPlan:
     return _plan([SideNoise(config=name, spread=spread) for name in ("baseline", "candidate")], goal)
 
 
-def _of_differences(first: npt.ArrayLike, second: npt.ArrayLike, goal: Goal) -> Floats:
-    one, two = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
-    return np.sqrt(one**2 + two**2 - 2 * (goal.correlation or 0.0) * one * two)
-
-
 def plan_from_dataset(dataset: xr.Dataset, configs: tuple[str, str], goal: Goal, *, level: float) -> SeedPlan:
     """Return a plan for the noise of a dataset, pooled over its shapes."""
     sides, noise, caveats = what_varies(*extract_both(dataset, *configs)), [], []
-    if is_paired(dataset):
+    if has_pairs := is_paired(dataset):
         if goal.correlation is not None:
             raise InputError("the dataset has pairs, which show their own correlation; leave it out")
         goal = replace(goal, paired=True)
         sides = replace(sides[0], config=DIFFERENCES), sides[1]
-    for side in sides[:1] if goal.paired else sides:
+    for side in sides[:1] if has_pairs else sides:
         pooled = pooled_spread(side.value, level=level)
         if math.isnan(pooled.spread):
-            what = "whole pairs" if goal.paired else f"seeds of {side.config}"
+            what = "whole pairs" if has_pairs else f"seeds of {side.config}"
             raise InputError(f"no shape has two {what}, so its noise is unknown; give --cv")
         noise.append(SideNoise(config=side.config, spread=pooled.spread, low=pooled.low, high=pooled.high))
         if agree := int(np.count_nonzero(side.noise == 0)):
@@ -155,8 +150,8 @@ def plan_from_dataset(dataset: xr.Dataset, configs: tuple[str, str], goal: Goal,
 
 def _plan(sides: Sequence[SideNoise], goal: Goal, cost: RunCost | None = None) -> SeedPlan:
     if goal.correlation is not None:
-        spread = float(_of_differences(sides[0].spread, sides[1].spread, goal))
-        sides, goal = [SideNoise(config=DIFFERENCES, spread=spread)], replace(goal, paired=True)
+        spread = float(_of_differences(sides[0].spread, sides[1].spread, goal.correlation))
+        sides = [SideNoise(config=DIFFERENCES, spread=spread)]
     noise = sides[0].spread, 0.0 if goal.paired else sides[1].spread
     smallest = smallest_p(MOST_SEEDS, MOST_SEEDS, paired=goal.paired)
     needed = seeds_needed(goal.boosts, *noise, goal.requirement)
@@ -199,10 +194,16 @@ def _plan(sides: Sequence[SideNoise], goal: Goal, cost: RunCost | None = None) -
     )
 
 
+def _of_differences(first: npt.ArrayLike, second: npt.ArrayLike, correlation: float) -> Floats:
+    """Return the noise of the differences of pairs, whose runs have these noises and this correlation."""
+    one, two = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    return np.sqrt(one**2 + two**2 - 2 * correlation * one * two)
+
+
 def _by_shape(sides: Sequence[Samples], labels: Sequence[str], goal: Goal) -> Iterator[ShapeNeed]:
     first, second = (lent_noise(side) for side in sides)
     if goal.correlation is not None:
-        first, second, goal = _of_differences(first, second, goal), 0 * second, replace(goal, paired=True)
+        first, second = _of_differences(first, second, goal.correlation), 0 * second
     boosts = np.array(goal.boosts)[np.newaxis]
     needed = seeds_needed(boosts, first[:, np.newaxis], second[:, np.newaxis], goal.requirement)
     for label, baseline, candidate, seeds in zip(
