@@ -19,7 +19,7 @@ from abtune.dataset.schema import labels_of
 from abtune.errors import InputError
 from abtune.report.page import SHAPE, Bullets, Grid, Heading, Part, Prose, column, table
 from abtune.samples import Samples, extract_both, keep_best, two_sample, what_varies
-from abtune.sections.calibration.simulation import Simulation, noise_pools, uncorrected
+from abtune.sections.calibration.simulation import Simulation, noise_pools
 from abtune.stats.two_sample import Integers, TwoSample
 from abtune.text import plain_percent
 
@@ -207,7 +207,7 @@ def resplit(
     samples: Samples, labels: Sequence[str], settings: Settings, *, rng: np.random.Generator
 ) -> Iterator[Resplit]:
     """Yield A/A comparisons: the seeds of every shape with at least four, split in halves."""
-    settings = replace(uncorrected(settings), rank_test=False)
+    settings = replace(settings, correction="none", rank_test=False)  # the rows are no report
     for label, row, least in zip(labels, samples.value, samples.floor, strict=True):
         values = row[~np.isnan(row)]
         if len(values) < _FEWEST_TO_SPLIT:

@@ -145,7 +145,8 @@ class Simulation:
                 name: np.concatenate([getattr(part, name) for part in found]) for name in made
             }
             return replace(found[0], **joined)
-        plain = run_tests(samples, uncorrected(settings), rng)
+        # Here the rows are of many reports, so the correction goes through them one report at a time.
+        plain = run_tests(samples, replace(settings, correction="none"), rng)
         adjusted: dict[str, Any] = {
             f"{name}_adjusted": np.concatenate(
                 [settings.procedure.adjust(row) for row in getattr(plain, name).reshape(-1, shapes)]
@@ -157,8 +158,3 @@ class Simulation:
     def _share(self, which: npt.NDArray[np.bool_]) -> Floats:
         share: Floats = which.reshape(self.replications, -1).mean(axis=0)
         return share
-
-
-def uncorrected(settings: Settings) -> Settings:
-    """Return settings for rows that are not the shapes of one report."""
-    return replace(settings, correction="none")
