@@ -15,6 +15,7 @@ from abtune.dataset.schema import TransferStatus
 from abtune.samples import Transfers
 from abtune.stats.estimates import from_log
 from abtune.stats.two_sample import Booleans, Floats
+from abtune.stats.variance import t_quantile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,15 +92,15 @@ def _student(values: Floats, *, level: float) -> dict[str, float]:
     n = len(values)
     mean = float(values.mean()) if n else math.nan
     spread = float(values.std(ddof=1)) if n > 1 else math.nan
-    error = spread / math.sqrt(n) if n > 1 else math.nan
-    half = float(special.stdtrit(n - 1, 0.5 + level / 2)) * error if n > 1 else math.nan
-    t = mean / error if n > 1 and error > 0 else math.nan
+    error = spread / math.sqrt(n) if n else math.nan
+    half = t_quantile(n - 1, level) * error
+    t = mean / error if error > 0 else math.nan
     return {
         "effect": from_log(mean),
         "low": from_log(mean - half),
         "high": from_log(mean + half),
         "faster": float(np.mean(values > 0)) if n else math.nan,
         "spread": spread,
-        "p_faster": float(special.stdtr(n - 1, -t)) if n > 1 else math.nan,
-        "p_slower": float(special.stdtr(n - 1, t)) if n > 1 else math.nan,
+        "p_faster": float(special.stdtr(n - 1, -t)),
+        "p_slower": float(special.stdtr(n - 1, t)),
     }

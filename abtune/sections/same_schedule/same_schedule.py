@@ -26,7 +26,7 @@ from abtune.stats.testing.step_procedures import holm
 from abtune.stats.two_sample import Floats
 from abtune.text import percent
 
-# Effects of both signs count as real from this many standard errors of measuring on.
+# An effect of this many standard errors of measuring, or more, counts as real.
 _CLEAR = 3.0
 
 
@@ -200,15 +200,15 @@ def _claims(directions: Sequence[Sequence[Direction]], alpha: float) -> Iterator
 def _sentence(row: Comparison, directions: tuple[Direction, Direction], reading: Reading) -> str:
     """Return what the same schedules say about the boost that the searches show; empty for nothing."""
     known = [direction.effect for direction in directions if not math.isnan(direction.effect)]
-    means = _means(row.boost < 0, known, reading)
-    if not known or not means or math.isnan(row.boost):
+    if not known or math.isnan(row.boost):
         return ""
+    means = _means(known, reading, loses=row.boost < 0)
     search = f"{percent(row.boost, signed=True)} by search, {row.verdict.words}"
     both = " and ".join(percent(effect, signed=True) for effect in known)
-    return f"{search}; {both} with the same schedules: {means}."
+    return means and f"{search}; {both} with the same schedules: {means}."
 
 
-def _means(loses: bool, known: Sequence[float], reading: Reading) -> str:  # noqa: FBT001 - private
+def _means(known: Sequence[float], reading: Reading, *, loses: bool) -> str:
     match reading:
         case Reading.FASTER:
             return "the loss is luck or effort, not code" if loses else "the code explains a gain"
@@ -216,9 +216,9 @@ def _means(loses: bool, known: Sequence[float], reading: Reading) -> str:  # noq
             return "the code explains a loss" if loses else "the gain is luck, not code"
         case Reading.SAME:
             return "what the searches show is luck or effort"
-        case Reading.OPEN if known and min(known) > 0 and loses:
+        case Reading.OPEN if min(known) > 0 and loses:
             return "no sign of a regression in the code"
-        case Reading.OPEN if known and max(known) < 0 and not loses:
+        case Reading.OPEN if max(known) < 0 and not loses:
             return "no sign of a gain in the code"
     return ""
 

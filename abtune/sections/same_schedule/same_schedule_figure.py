@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import textwrap
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
@@ -13,7 +14,7 @@ import xarray as xr
 from abtune.report.figures.figure import GREY, drawn_of, extremes, new_figure, plain, text_width
 from abtune.report.figures.panels import SIDE_COLOURS
 from abtune.report.text.labels import fit_labels
-from abtune.samples import Transfers, extract_transfers
+from abtune.samples import extract_transfers
 from abtune.sections.same_schedule.same_schedule import SameSchedule, ShapeEffect, effects
 from abtune.stats.two_sample import Floats
 from abtune.text import count, printable
@@ -30,6 +31,9 @@ _BESIDE = 1.25  # inches of title, ticks and legend
 _TITLE = 64  # letters in a line of the title
 _TICKS = (-75, -50, -30, -20, -10, 0, 10, 20, 30, 50, 100, 200, 400, 900)
 _MARKERS = ("o", "D")
+_INTERVAL: Any = {"color": "black", "lw": 1.2, "ls": "-"}
+_BOOST: Any = {"color": "black", "marker": "|", "ms": 8, "mew": 1.6, "ls": ""}
+_BEST: Any = {"color": "black", "marker": "*", "mfc": "white", "ms": 7, "mew": 0.9, "ls": ""}
 _FAR = 0.98  # the axis holds this share of the schedules; the others stand at its ends
 
 
@@ -38,6 +42,7 @@ def draw_same_schedule(dataset: xr.Dataset, found: SameSchedule) -> Figure:
     part = dataset.sel(shape=[row.shape for row in found.shapes])
     names = found.baseline, found.candidate
     sides = [extract_transfers(part, name, *names) for name in names]
+    schedules = [[effects(side, index) for side in sides] for index in range(len(found.shapes))]
     order = extremes([row.best.boost for row in found.shapes])
     labels = fit_labels([printable(found.shapes[index].shape) for index in order], _LABEL)
     texts = ["\n".join(map(plain, lines)) for lines in labels.lines]
@@ -50,7 +55,7 @@ def draw_same_schedule(dataset: xr.Dataset, found: SameSchedule) -> Figure:
     beside = _BESIDE + 0.2 * title.count("\n")
     figure, (axis,) = new_figure(1, _PLOT + left / 72, height + beside)
     figure.set_label(some)
-    _set_up(axis, sides, found)
+    _set_up(axis, schedules, found)
     axis.set_ylim(float(tops[-1]) + 0.1, -0.1)
     middles = (tops[:-1] + tops[1:]) / 2
     axis.set_yticks(middles, texts, fontsize=_SIZE, ha="left")
@@ -58,7 +63,7 @@ def draw_same_schedule(dataset: xr.Dataset, found: SameSchedule) -> Figure:
     for edge in tops[1:-1]:
         axis.axhline(edge, color=GREY, lw=0.3, zorder=0)
     for y, index in zip(middles.tolist(), order, strict=True):
-        _draw_row(axis, y, found.shapes[index], [effects(side, index) for side in sides])
+        _draw_row(axis, y, found.shapes[index], schedules[index])
     marks, words = _legend(axis, found)
     figure.legend(marks, words, loc="outside lower right", ncols=2, fontsize=_SIZE, frameon=False)
     axis.set_title(title, fontsize=9, loc="left")
@@ -73,12 +78,12 @@ def _title(found: SameSchedule, shared: str, some: str) -> str:
     return plain("\n".join(textwrap.wrap(said, _TITLE, break_on_hyphens=False)))
 
 
-def _set_up(axis: Axes, sides: Sequence[Transfers], found: SameSchedule) -> None:
+def _set_up(axis: Axes, schedules: Sequence[Sequence[Floats]], found: SameSchedule) -> None:
     from matplotlib.ticker import NullLocator
 
-    known = np.concatenate([effects(side, index) for side in sides for index in range(len(found.shapes))])
     boosts = [math.log1p(boost) for row in found.shapes for boost in (row.boost, row.best.boost)]
-    values = np.concatenate([known, [boost for boost in boosts if math.isfinite(boost)], [-0.05, 0.05]])
+    known = [boost for boost in boosts if math.isfinite(boost)]
+    values = np.concatenate([*itertools.chain.from_iterable(schedules), known, [-0.05, 0.05]])
     low, high = np.quantile(values, [(1 - _FAR) / 2, (1 + _FAR) / 2])
     axis.set_xscale("log")
     axis.set_xlim(math.exp(low - 0.05), math.exp(high + 0.05))
@@ -106,11 +111,10 @@ def _draw_row(axis: Axes, y: float, row: ShapeEffect, schedules: Sequence[Floats
                 )
     if not math.isnan(row.boost_low):
         ends = np.clip([1 + row.boost_low, 1 + row.boost_high], first, last)
-        axis.plot(ends, [y, y], color="black", lw=1.2)
-    if not math.isnan(row.boost):
-        axis.plot(np.clip(1 + row.boost, first, last), y, "|", color="black", ms=8, mew=1.6)
-    if not math.isnan(row.best.boost):
-        axis.plot(np.clip(1 + row.best.boost, first, last), y, "*", color="black", mfc="white", ms=7, mew=0.9)
+        axis.plot(ends, [y, y], **_INTERVAL)
+    for boost, mark in ((row.boost, _BOOST), (row.best.boost, _BEST)):
+        if not math.isnan(boost):
+            axis.plot(np.clip(1 + boost, first, last), y, **mark)
 
 
 def _legend(axis: Axes, found: SameSchedule) -> tuple[list[Artist], list[str]]:
@@ -118,8 +122,8 @@ def _legend(axis: Axes, found: SameSchedule) -> tuple[list[Artist], list[str]]:
         axis.plot([], [], marker, color=colour, ms=4, mew=0)[0]
         for colour, marker in zip(SIDE_COLOURS, _MARKERS, strict=True)
     ]
-    handles.append(axis.plot([], [], color="black", lw=1.2, marker="|", ms=8, mew=1.6)[0])
-    handles.append(axis.plot([], [], "*", color="black", mfc="white", ms=7, mew=0.9)[0])
+    handles.append(axis.plot([], [], **_BOOST | _INTERVAL)[0])
+    handles.append(axis.plot([], [], **_BEST)[0])
     names = [f"a schedule that {name} chose" for name in (found.baseline, found.candidate)]
     words = [*names, "boost of the searches, with its interval", "best known kernels of both"]
     return handles, [plain(printable(word)) for word in words]
