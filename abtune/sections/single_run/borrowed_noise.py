@@ -19,12 +19,12 @@ from abtune.text import count, percent
 
 
 class Standing(StrEnum):
-    """How an assumption stands with what the datasets say of themselves."""
+    """How an assumption stands with what the datasets say of themselves, the worst first."""
 
-    AGREES = "agrees"
     DIFFERS = "differs"
     NOT_RECORDED = "not recorded"
     UNCHECKED = "cannot be checked"
+    AGREES = "agrees"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +76,7 @@ class Loan:
 
 
 def borrow(outside: Outside, config: str, shapes: Sequence[str]) -> Loan:
-    """Return the noise of a configuration from another dataset; of all there, if it has not two seeds."""
+    """Return the noise of a configuration there, or of all configurations if it lacks two seeds."""
     if is_paired(outside.dataset):
         raise InputError(
             f"{outside.name} has pairs, whose noise is not that of independent searches; give another dataset"

@@ -69,7 +69,6 @@ _BORROWED = (
 )
 # An interval that allows for a hundred times faster or slower says nothing.
 _LARGEST = 100
-_ORDER = (Standing.DIFFERS, Standing.NOT_RECORDED, Standing.UNCHECKED, Standing.AGREES)
 
 
 def single_run_section(context: Context) -> Section:
@@ -157,7 +156,7 @@ def _about_lenders(outside: OutsideNoise) -> Iterator[Part]:
         column("seeds", [str(side.seeds) for side in sides]),
     )
     yield Prose(_LENDERS, remark=True)
-    worst_first = sorted(outside.assumptions, key=lambda row: _ORDER.index(row.standing))
+    worst_first = sorted(outside.assumptions, key=lambda row: list(Standing).index(row.standing))
     yield Bullets(
         tuple(f"{row.standing}: {row.what}{row.detail and f' ({row.detail})'}." for row in worst_first)
     )
