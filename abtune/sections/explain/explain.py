@@ -26,7 +26,7 @@ from abtune.stats.testing.design import LOOKS
 from abtune.stats.testing.difference_tests import tests_for
 from abtune.stats.two_sample import Integers, TwoSample
 
-# Beyond, a single seed weighs little, and leaving out each in turn takes long.
+# With more seeds, each weighs little, and leaving out each in turn takes long.
 _MOST_SEEDS = 30
 _MOST = 10  # shapes
 _SMALLEST_MARGIN, _LARGEST_MARGIN = 1e-5, 0.99

@@ -7,7 +7,6 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 
 import numpy as np
 import xarray as xr
@@ -135,17 +134,15 @@ def traits_of(trace: Trace) -> _Values:
         for key, kind in (("explicit", ""), ("implicit", " implicit"))
         for most in annotated(f"meta_schedule.unroll_{key}") - {NONE, "0"}
     }
-    return MappingProxyType(
-        {
-            "software pipeline": frozenset({NONE if stage is None else f"{stage + _STAGES_BEFORE} stages"}),
-            "vectorised copies": annotated(COPY),
-            "unrolling": frozenset(unrolled) or frozenset({NONE}),
-            "parallel loops": annotated("meta_schedule.parallel"),
-            "vectorised loops": annotated("meta_schedule.vectorize"),
-            "threads per block": frozenset({_threads(math.prod(tiles)) if tiles else NONE}),
-            "sketch": frozenset(tiling.strip('"') + rfactor for tiling in tilings),
-        }
-    )
+    return {
+        "software pipeline": frozenset({NONE if stage is None else f"{stage + _STAGES_BEFORE} stages"}),
+        "vectorised copies": annotated(COPY),
+        "unrolling": frozenset(unrolled) or frozenset({NONE}),
+        "parallel loops": annotated("meta_schedule.parallel"),
+        "vectorised loops": annotated("meta_schedule.vectorize"),
+        "threads per block": frozenset({_threads(math.prod(tiles)) if tiles else NONE}),
+        "sketch": frozenset(tiling.strip('"') + rfactor for tiling in tilings),
+    }
 
 
 def _threads(number: int) -> str:
