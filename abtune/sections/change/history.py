@@ -163,9 +163,8 @@ def do_not_fit(datasets: Mapping[str, xr.Dataset]) -> dict[str, str]:
     facts = {name: _facts(dataset) for name, dataset in datasets.items()}
     merged_last = dict(sorted(facts.items(), key=lambda fact: bool(fact[1]["merged"])))
     groups = [_group(first, merged_last) for first in merged_last]
-    names, common = max(groups, key=lambda group: (len(group[0]), len(group[1]["shapes"])), default=([], {}))
-    others = (name for name in facts if name not in names)
-    return {name: _unlike(common, facts[name]) or _repeated(name, names, facts) for name in others}
+    largest = max(groups, key=lambda group: (len(group), len(_shared(group, "shapes"))), default={})
+    return {name: _misfit(own, largest) for name, own in facts.items() if name not in largest}
 
 
 def _facts(dataset: xr.Dataset) -> _Facts:
@@ -183,39 +182,32 @@ def _facts(dataset: xr.Dataset) -> _Facts:
     }
 
 
-def _group(first: str, facts: Mapping[str, _Facts]) -> tuple[list[str], _Facts]:
-    """Return the datasets that fit one of them and each other, and what they have in common."""
-    names, common = [first], facts[first]
+def _group(first: str, facts: Mapping[str, _Facts]) -> dict[str, _Facts]:
+    """Return the datasets that fit one of them and each other."""
+    group = {first: facts[first]}
     for name, own in facts.items():
-        if not _unlike(common, own) and not any(_share_runs(own, facts[known]) for known in names):
-            names, common = [*names, name], {what: common[what] & own[what] for what in own}
-    return names, common
+        if not _misfit(own, group):
+            group[name] = own
+    return group
 
 
-def _unlike(common: _Facts, own: _Facts) -> str:
-    """Return why a dataset does not fit those with these facts in common; empty if it does."""
+def _shared(group: Mapping[str, _Facts], what: str) -> set[str]:
+    return set.intersection(*(facts[what] for facts in group.values()))
+
+
+def _misfit(own: _Facts, group: Mapping[str, _Facts]) -> str:
+    """Return why a dataset with these facts does not fit a group; empty if it does."""
     if not own["shapes"]:
         return "no shape has two seeds of two configurations"
     for what, least in (("design", 1), ("configurations", 2), ("shapes", 1)):
-        if len(common[what] & own[what]) < least:
-            return f"{what} {_few(own[what])} instead of {_few(common[what])}"
-    return ""
-
-
-def _share_runs(one: _Facts, other: _Facts) -> bool:
-    """Return whether two datasets have the same timings, or one of them was merged from the other."""
-    merged = one["timings"] < other["merged"] or other["timings"] < one["merged"]
-    return merged or one["timings"] == other["timings"]
-
-
-def _repeated(name: str, names: Sequence[str], facts: Mapping[str, _Facts]) -> str:
-    """Return why a dataset that is like the chosen ones has no runs of its own."""
-    own = facts[name]
-    parts = {part for part in names if facts[part]["timings"] < own["merged"]}
-    wholes = {whole for whole in names if own["timings"] < facts[whole]["merged"]}
+        if len(_shared(group, what) & own[what]) < least:
+            return f"{what} {_few(own[what])} instead of {_few(_shared(group, what))}"
+    parts = {name for name, other in group.items() if other["timings"] < own["merged"]}
+    wholes = {name for name, other in group.items() if own["timings"] < other["merged"]}
     if parts or wholes:
         return f"{'merged from' if parts else 'part of'} {_few(parts or wholes)}; a run counts once"
-    return "the same timings as another"
+    same = any(own["timings"] == other["timings"] for other in group.values())
+    return "the same timings as another" if same else ""
 
 
 def _few(names: set[str]) -> str:
