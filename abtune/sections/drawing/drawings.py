@@ -20,8 +20,6 @@ from abtune.sections.curve import curve_figures
 from abtune.sections.curve.curve import searches_so_far
 from abtune.sections.power import power_page
 from abtune.sections.power.planning import power
-from abtune.sections.same_schedule import same_schedule_figure
-from abtune.sections.same_schedule.same_schedule import describe_same_schedule
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -68,11 +66,6 @@ def draw_trials(dataset: xr.Dataset, analysis: Analysis) -> Figure:
     """Draw the best so far by number of trials."""
     best = searches_so_far(dataset.sel(config=[analysis.baseline, analysis.candidate]))
     return curve_figures.draw_trials(analysis, best[:, 0], best[:, 1])
-
-
-def draw_same_schedule(dataset: xr.Dataset, analysis: Analysis) -> Figure:
-    """Draw each schedule under both configurations."""
-    return same_schedule_figure.draw_same_schedule(dataset, describe_same_schedule(dataset, analysis))
 
 
 def _name(dataset: xr.Dataset, unknown: str) -> str:

@@ -11,11 +11,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
+from abtune.compare.results import Analysis
 from abtune.report.figures.figure import GREY, drawn_of, extremes, new_figure, plain, text_width
 from abtune.report.figures.panels import SIDE_COLOURS
 from abtune.report.text.labels import fit_labels
 from abtune.samples import extract_transfers
-from abtune.sections.same_schedule.same_schedule import SameSchedule, ShapeEffect, effects
+from abtune.sections.same_schedule.same_schedule import (
+    SameSchedule,
+    ShapeEffect,
+    describe_same_schedule,
+    effects,
+)
 from abtune.stats.two_sample import Floats
 from abtune.text import count, printable
 
@@ -37,8 +43,9 @@ _BEST: Any = {"color": "black", "marker": "*", "mfc": "white", "ms": 7, "mew": 0
 _FAR = 0.98  # the axis holds this share of the schedules; the others stand at its ends
 
 
-def draw_same_schedule(dataset: xr.Dataset, found: SameSchedule) -> Figure:
+def draw_same_schedule(dataset: xr.Dataset, analysis: Analysis) -> Figure:
     """Return a figure of the effect on every schedule, beside the boost of the searches."""
+    found = describe_same_schedule(dataset, analysis)
     part = dataset.sel(shape=[row.shape for row in found.shapes])
     names = found.baseline, found.candidate
     sides = [extract_transfers(part, name, *names) for name in names]
