@@ -115,6 +115,17 @@ def test_another_dataset_stands_beside(run: Run) -> None:
     assert Path("one.svg").read_bytes() != Path("two.svg").read_bytes()
 
 
+def test_the_boosts_of_another_dataset_are_of_the_same_quantity() -> None:
+    """Beside medians stand medians."""
+    pytest.importorskip("matplotlib")
+    pilot, other = abtune.open_dataset(PILOT), abtune.open_dataset("h200-deep")
+    analysis = abtune.analyze(pilot, estimand="median")
+    (axis,) = analysis.plot("forest", beside=other).axes
+    crosses = [float(line.get_xdata()[0]) for line in axis.lines if line.get_marker() == "x"]
+    boosts = {row.shape: 100 * row.boost for row in abtune.analyze(other, estimand="median").comparisons}
+    assert sorted(crosses) == pytest.approx(sorted(boosts[row.shape] for row in analysis.comparisons))
+
+
 def test_poor_datasets_are_drawn(run: Run) -> None:
     """A table of single runs has a forest and seeds."""
     pytest.importorskip("matplotlib")

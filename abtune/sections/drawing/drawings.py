@@ -80,4 +80,5 @@ def _same_shapes(dataset: xr.Dataset, analysis: Analysis) -> Analysis:
     if not both:
         raise InputError(f"{_name(dataset, 'the other dataset')}: it has none of the shapes that are drawn")
     part = dataset.sel(shape=both)
-    return analyze(part, baseline=analysis.baseline, candidate=analysis.candidate, level=analysis.level)
+    same = ("baseline", "candidate", "level", "estimand")
+    return analyze(part, **{name: getattr(analysis.settings, name) for name in same})
