@@ -54,7 +54,7 @@ class Resplit:
     splits: int  # all there are, up to 500
     interval: float  # the interval excludes zero
     permutation: float
-    welch: float  # the closed-form test that confirms rejects, without a correction
+    welch: float  # the confirming closed-form test rejects, without a correction
     called: float  # all three agree, so that a difference would be called
 
 

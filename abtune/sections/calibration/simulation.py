@@ -47,7 +47,9 @@ class Pool:
         if (k := estimand.searches) > 1:
             steps = special.ndtri((np.arange(_STEPS) + 0.5) / _STEPS)
             values = np.sort(np.add.outer(self.residuals, self.width * steps).ravel())
-            above = np.linspace(1, 0, len(values) + 1) ** k  # the chance that all k are above so many values
+            above = (
+                np.linspace(1, 0, len(values) + 1) ** k
+            )  # the chance that all k lie above this number of values
             return float(-np.diff(above) @ values)
         low, high = self.residuals.min(), self.residuals.max()
         for _ in range(60 if self.width > 0 else 0):

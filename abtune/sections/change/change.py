@@ -380,7 +380,7 @@ def _conditions(dataset: xr.Dataset, configs: Names) -> Iterator[tuple[str, str]
 
 
 def _mismatches(a: Mapping[str, str], b: Mapping[str, str]) -> Iterator[Mismatch]:
-    """Yield the conditions that differ; of long ones, the part from shortly before the difference."""
+    """Yield the conditions that differ. Long ones begin shortly before the difference."""
     for what in dict.fromkeys([*a, *b]):
         one, two = a.get(what, ""), b.get(what, "")
         same = len(commonprefix([one, two]))  # noqa: RUF071 - of texts, not of paths

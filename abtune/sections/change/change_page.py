@@ -113,7 +113,7 @@ def change_counts(change: Change) -> list[str]:
 
 
 def _designs(change: Change) -> Iterator[str]:
-    """Yield what the difference of a boost at equal knowledge and a separate one means."""
+    """Yield what the change means if only one of the datasets has boosts at equal knowledge."""
     if len(set(change.designs)) == 1 or not change.boosts:
         return
     boosts = dict(zip(change.designs, change.boosts, strict=True))

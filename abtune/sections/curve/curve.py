@@ -72,8 +72,8 @@ class Curve:
 
 def at_trials(dataset: xr.Dataset, trials: int) -> xr.Dataset:
     """Return a dataset whose latencies are the best that each search measured within its first trials."""
-    # What belongs to other timings is left out. An attribute says how many trials, so that a run without any
-    # that ran counts as one that found nothing.
+    # Variables of other timings are left out. By the attribute, a run without a trial that worked counts as
+    # one that found nothing.
     best = best_so_far(dataset)
     if not 1 <= trials <= best.shape[-1]:
         raise InputError(f"the histories have 1 to {best.shape[-1]} trials, not {trials}")

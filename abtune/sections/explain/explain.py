@@ -263,9 +263,9 @@ class _Changes:
         boost, settings = self.row.boost, self.settings
         if self.row.verdict is Verdict.INVALID or not boost or math.isnan(self.row.detectable):
             return 0
-        if self.row.p_resampled is not None:  # the plans do not know what bootstrap-t takes
+        if self.row.p_resampled is not None:  # plans do not cover bootstrap-t
             return 0
-        if settings.require_margin:  # on logs, what there is beyond the margin has to be found
+        if settings.require_margin:  # the part beyond the margin, on logs, has to be found
             boost = math.expm1(abs(math.log1p(boost)) - math.log1p(settings.margin))
             if boost <= 0:
                 return 0

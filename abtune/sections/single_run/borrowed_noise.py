@@ -29,7 +29,7 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assumption:
-    """Something that has to hold for the noise of one dataset to be that of another."""
+    """A condition under which the noise of one dataset is that of another."""
 
     standing: Standing
     what: str
@@ -50,7 +50,7 @@ class OutsideSide:
 
     config: str  # the configuration of the table
     sources: tuple[str, ...]  # configurations there that its noise comes from
-    shapes: int  # there with two seeds or more
+    shapes: int  # number of shapes there with two seeds or more
     seeds: int  # the most of any shape
     spread: float  # s0, the noise of a shape that has no runs there
     freedom: float  # d0, its degrees of freedom: more if shapes are alike; may be infinite
@@ -172,7 +172,7 @@ def _compared(what: str, here: str, there: str) -> Assumption:
 
 
 def _size(loans: tuple[Loan, Loan], limit: float) -> Iterator[Assumption]:
-    """Yield whether the borrowed noise fits the spread of the boosts, which noise and true boosts cause."""
+    """Yield whether the borrowed noise is small enough: it is a part of the spread of the boosts."""
     variance = np.concatenate([loan.lent.variance for loan in loans])
     if not (np.isnan(variance).any() or np.isnan(limit)):
         borrowed = float(np.sqrt(variance.mean()))

@@ -69,7 +69,7 @@ class Timings:
     baseline: str
     level: float
     series: tuple[Series, ...]
-    within: tuple[Within, ...]  # series of shapes whose baseline has one, but for its first
+    within: tuple[Within, ...]  # all series but the baseline's first, in shapes where it has one
     repeated: tuple[Repeated, ...]  # configurations with several rounds
     caveats: tuple[str, ...]
 

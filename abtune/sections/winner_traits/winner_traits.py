@@ -61,7 +61,7 @@ class TraitValue:
     candidate: Share
     boost_with: float  # geometric means over the shapes whose candidate has winners of both kinds; not causal
     boost_without: float
-    shapes: int  # such shapes, and in how many of them winners with the value are faster
+    shapes: int  # number of such shapes; in `faster` of them winners with the value are faster
     faster: int
     by_shape: tuple[ShapeTrait, ...]  # in the order of the report
 
