@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -31,7 +30,6 @@ _MOST_SEEDS = 30
 _MOST = 10  # shapes
 _SMALLEST_MARGIN, _LARGEST_MARGIN = 1e-5, 0.99
 _HALVINGS = 12
-_TESTS = "p", "p_welch", "p_equivalence"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,8 +203,6 @@ class _Changes:
         self.dataset, self.analysis, self.sides, self.index = dataset, analysis, sides, index
         self.row = analysis.comparisons[index]
         self.settings = replace(analysis.settings, weights=None)
-        # Whether the other shapes affect the verdict by more than their p-values.
-        self.needs_all = LOOKS in dataset.attrs or self.row.p_resampled is not None
 
     def sensitivity(self) -> Sensitivity:
         """Return what would change the verdict."""
@@ -224,40 +220,21 @@ class _Changes:
             return None
         if 2 < self.settings.quantity.seeds == min(row.baseline.n, row.candidate.n):
             return None  # with a seed fewer nothing is judged
-        changed = []
+        found = []
         configs = labels_of(dataset, "config")
         for side in self.sides[:1] if self.settings.paired else self.sides:
             for number in np.flatnonzero(~np.isnan(side.value[self.index])).tolist():
                 status = dataset["run_status"].copy()
                 run = {"shape": self.index, "config": configs.index(side.config), "seed": number}
                 status[run] = RunStatus.MISSING
-                verdict = self._judged(dataset.assign(run_status=status))
+                # All shapes are judged again: corrected p-values and simultaneous bounds depend on them.
+                changed = dataset.assign(run_status=status)
+                verdict = compare(changed, self.settings).comparisons[self.index].verdict
                 if verdict is not row.verdict:
                     seed = int(dataset["seed"].values[number])
                     config = "" if self.settings.paired else side.config
-                    changed.append(WithoutSeed(config=config, seed=seed, verdict=verdict))
-        return tuple(changed)
-
-    def _judged(self, changed: xr.Dataset) -> Verdict:
-        """Return the verdict on the one shape that was changed; the others are as they were analysed."""
-        settings = self.settings
-        if self.needs_all or (settings.require_margin and settings.family_wise):
-            return compare(changed, settings).comparisons[self.index].verdict
-        row = compare(changed.isel(shape=[self.index]), settings).comparisons[0]
-        adjusted: dict[str, Any] = {f"{name}_adjusted": self._adjusted(name, row) for name in _TESTS}
-        if settings.difference_test.across_shapes or settings.procedure.joint is not None:
-            sides = extract_both(changed, self.analysis.baseline, self.analysis.candidate)
-            rng = np.random.default_rng(settings.rng_seed)
-            sides = keep_best(sides, settings.quantity)
-            tests = run_tests(two_sample(*sides), replace(settings, rank_test=False), rng)
-            adjusted = {name: float(getattr(tests, name)[self.index]) for name in adjusted}
-        return judge(replace(row, **adjusted), settings).verdict
-
-    def _adjusted(self, name: str, row: Comparison) -> float:
-        """Return the p-value of a changed row, corrected over those that the other shapes have."""
-        p = [getattr(other, name) for other in self.analysis.comparisons]
-        p[self.index] = getattr(row, name)
-        return float(self.settings.procedure.adjust(p)[self.index])
+                    found.append(WithoutSeed(config=config, seed=seed, verdict=verdict))
+        return tuple(found)
 
     def _seeds(self) -> int:
         boost, settings = self.row.boost, self.settings
@@ -289,10 +266,12 @@ class _Changes:
         samples = two_sample(*keep_best(self.sides, settings.quantity))
         rng = np.random.default_rng(settings.rng_seed)
         equivalence = settings.difference_test.equivalence(samples, rng=rng)
+        # Looks, and bootstrap-t over all shapes, take a new analysis for each margin.
+        needs_all = LOOKS in self.dataset.attrs or self.row.p_resampled is not None
 
         def is_equivalent(margin: float) -> bool:
             changed = replace(settings, margin=margin)
-            if self.needs_all:
+            if needs_all:
                 row = compare(self.dataset, changed).comparisons[self.index]
                 return row.verdict is Verdict.EQUIVALENT
             # Only the tests of equivalence depend on the margin.
