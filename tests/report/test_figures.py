@@ -17,10 +17,9 @@ from report_builders import NAN, make_analysis, make_comparison, typical_analysi
 import abtune
 from abtune.compare.results import Analysis, Verdict
 from abtune.report.columns import analysis_scale
-from abtune.report.figures.figure import save_figure
+from abtune.report.figures.figure import decade_ticks, save_figure
 from abtune.report.figures.forest import draw_forest
 from abtune.report.figures.forest_rows import forest_rows
-from abtune.report.figures.panels import decade_ticks
 from abtune.report.figures.seeds import draw_seeds
 from abtune.report.scale import margin_ends
 from abtune.samples import extract

@@ -1,30 +1,41 @@
-"""Figures, for users who have matplotlib; everything in them is also in a table."""
+"""What figures share: panels, titles, ticks, and files. Everything in a figure is also in a table.
+
+Only these modules and the figures of sections use matplotlib, which not every user has.
+"""
 
 from __future__ import annotations
 
 import importlib
 import io
+import itertools
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from abtune.errors import StoreError, missing_package
 from abtune.report.report_files import write_bytes
+from abtune.report.scale import round_numbers
+from abtune.report.text.labels import fit_labels
 from abtune.text import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
-
-INK, BAND, GREY = "#1f4e79", "#1f4e7933", "#808080"
+GREY = "#808080"
+# Okabe and Ito's blue and vermilion: baseline, candidate. They differ in lightness too.
+SIDE_COLOURS = ("#0072b2", "#d55e00")
+SIZE = 7.5  # of small letters, in points
+# How words look that stand in place of data.
+NOTE: Any = {"ha": "center", "va": "center", "color": GREY, "fontsize": SIZE}
 _SETTINGS: Any = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
 # Metadata without a date, so that the same figure has the same bytes.
 _WITHOUT_DATE: Any = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
-COLUMNS = 3
-TITLE = 34
+COLUMNS = 3  # panels in a row
+TITLE = 34  # letters in a line of a title
 MOST = 40  # shapes that a page holds
 
 
@@ -66,6 +77,41 @@ def extremes(boosts: Sequence[float], most: int = MOST) -> list[int]:
 def drawn_of(shown: int, shapes: int) -> str:
     """Return words about the shapes that a figure has, for its label; empty if it leaves out none."""
     return f"{shown} of {shapes} shapes: the largest and the least boosts" if shown < shapes else ""
+
+
+def shape_title(name: str) -> str:
+    """Return the label of a shape as the title of its panel, in as few lines as fit."""
+    (lines,) = fit_labels([printable(name)], TITLE).lines
+    return plain("\n".join(lines))
+
+
+def label_ticks(axis: Axis) -> None:
+    """Write few and plain numbers on an axis of times, also where it is logarithmic and within a decade."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+    low, high = sorted(axis.get_view_interval())
+    ticks = decade_ticks(low, high) if axis.get_scale() == "log" else ()
+    ticks = ticks if len(ticks) > 1 else round_numbers(low, high, 5)
+    write = _digits(ticks)
+    crowded = len(ticks) > 3 and len(write(ticks[-1])) > 6
+    axis.set_major_locator(FixedLocator(ticks[::2] if crowded else ticks))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: write(value)))
+    axis.set_minor_locator(NullLocator())
+
+
+def decade_ticks(low: float, high: float) -> tuple[float, ...]:
+    """Return ticks of a logarithmic axis: powers of ten, within two decades also 2 and 5 times these."""
+    factors = (1, 2, 5) if high < 100 * low else (1,)
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    ticks = (factor * 10.0**power for power in powers for factor in factors)
+    return tuple(tick for tick in ticks if low <= tick <= high)
+
+
+def _digits(ticks: Sequence[float]) -> Callable[[float], str]:
+    """Return a function that writes ticks with just enough decimals to tell them apart."""
+    step = min(two - one for one, two in itertools.pairwise(ticks))
+    decimals = max(0, -math.floor(math.log10(step) + 1e-9))
+    return lambda value: f"{value:,.{decimals}f}"
 
 
 def save_figure(figure: Figure, path: Path) -> None:

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 from abtune.compare.results import Analysis, Verdict
 from abtune.report.columns import analysis_scale
-from abtune.report.figures.figure import drawn_of
 from abtune.report.figures.forest_rows import Row, forest_rows, headed_cells
-from abtune.report.figures.row_figure import INK, VERDICT_COLOURS, drawable, explain_below, row_figure
+from abtune.report.figures.row_figure import INK, VERDICT_COLOURS, draw_arrows, drawable, row_figure
 from abtune.report.scale import Scale, Stretch, stretch
 from abtune.text import plain_percent
 
@@ -32,16 +31,15 @@ def draw_forest(analysis: Analysis, beside: Mapping[str, float] | None = None, s
     crosses = {row.shape: (beside or {}).get(row.shape, math.nan) for row in analysis.comparisons}
     rows = forest_rows(analysis)
     scale = drawable(analysis_scale(analysis, crosses.values()))
-    figure, axis = row_figure(rows, headed_cells(analysis, rows), scale, _ROW)
-    figure.set_label(drawn_of(sum(bool(row.shape) for row in rows), len(analysis.comparisons)))
     knowledge = " at equal knowledge" if analysis.settings.paired else ""
     words = f"boost{knowledge} of {analysis.candidate} over {analysis.baseline} (%)"
-    texts = [f"{words}; dotted: margin of {plain_percent(analysis.margin)}", "thin: all shapes at once"]
-    explain_below(axis, analysis, texts + [f"crosses: {source}"] * (beside is not None))
+    notes = [f"{words}; dotted: margin of {plain_percent(analysis.margin)}", "thin: all shapes at once"]
+    notes += [f"crosses: {source}"] * (beside is not None)
+    cells = headed_cells(analysis, rows)
+    figure, axis = row_figure(analysis, rows, cells, scale, row_height=_ROW, notes=notes)
     for row in rows:
         if row.drawn is not None:
             draw_row(axis, row, scale)
-    for row in rows:
         _draw_cross(axis, crosses.get(row.shape, math.nan), row.y, scale)
     return figure
 
@@ -51,9 +49,7 @@ def draw_row(axis: Axes, row: Row, scale: Scale) -> None:
     assert row.drawn is not None  # noqa: S101  # headings are not drawn
     part = stretch(row.drawn, scale)
     colour = VERDICT_COLOURS[row.verdict] if row.verdict else INK
-    for beyond, edge, marker in ((part.below, scale.low, "<"), (part.above, scale.high, ">")):
-        if beyond:
-            axis.plot(100 * edge, row.y, marker, color=colour, ms=6, clip_on=False, zorder=4)
+    draw_arrows(axis, row.y, scale, below=part.below, above=part.above, color=colour, ms=6, zorder=4)
     if row.verdict is None:
         _diamond(axis, part, row)
         return
@@ -90,6 +86,5 @@ def _draw_cross(axis: Axes, boost: float, y: float, scale: Scale) -> None:
     """Draw the boost of another dataset, or an arrow if it is beyond the scale."""
     if scale.holds(boost):
         axis.plot(100 * boost, y, "x", color=INK, ms=5, mew=1.1, zorder=5)
-    elif not math.isnan(boost):
-        edge, marker = (scale.low, "<") if boost < scale.low else (scale.high, ">")
-        axis.plot(100 * edge, y, marker, color=INK, ms=4, clip_on=False, zorder=5)
+    below, above = boost < scale.low, boost > scale.high
+    draw_arrows(axis, y, scale, below=below, above=above, color=INK, ms=4, zorder=5)

@@ -48,21 +48,11 @@ class Row:
         return Verdict(self.drawn.tone) if self.drawn and self.shape else None
 
 
-def forest_rows(analysis: Analysis) -> list[Row]:
-    """Return the rows: the overall boosts, then groups below their headings."""
-    return _placed([_overall(analysis), *_groups(analysis)])
-
-
-def shape_rows(analysis: Analysis) -> list[Row]:
-    """Return the rows of the shapes only, in groups below their headings."""
-    return _placed(_groups(analysis))
-
-
-def _placed(groups: Sequence[Sequence[Row]]) -> list[Row]:
-    """Set rows below each other."""
+def forest_rows(analysis: Analysis, *, with_overall: bool = True) -> list[Row]:
+    """Return the rows from top to bottom: the overall boosts, then groups below their headings."""
     rows: list[Row] = []
     top = 0.0
-    for group in groups:
+    for group in [*([_overall(analysis)] if with_overall else []), *_groups(analysis)]:
         for row in group:
             rows.append(replace(row, y=top + (row.height - 1) / 2))
             top += row.height

@@ -16,7 +16,7 @@ import numpy as np
 
 from abtune.compare.results import Analysis, Verdict
 from abtune.dataset.provenance import summary
-from abtune.report.figures.figure import GREY, new_figure, plain, text_width
+from abtune.report.figures.figure import GREY, drawn_of, new_figure, plain, text_width
 from abtune.report.figures.forest_rows import Row
 from abtune.report.scale import Scale, margin_ends, ticks
 from abtune.report.summary import seeds_per_shape
@@ -49,9 +49,18 @@ def drawable(scale: Scale) -> Scale:
 
 
 def row_figure(
-    rows: Sequence[Row], cells: Sequence[tuple[str, ...]], scale: Scale, row_height: float
+    analysis: Analysis,
+    rows: Sequence[Row],
+    cells: Sequence[tuple[str, ...]],
+    scale: Scale,
+    *,
+    row_height: float,
+    notes: Sequence[str],
 ) -> tuple[Figure, Axes]:
-    """Return a figure with labels and numbers, and the axis to draw on; the first cells are headings."""
+    """Return a figure with labels and numbers, and the axis to draw on.
+
+    The first cells are headings. The notes below the axis say what is drawn.
+    """
     left = max(text_width(row.label, LETTERS, bold=row.drawn is None) for row in rows) + _GAP
     widths = [
         max(text_width(text, LETTERS, bold=not number) for number, text in enumerate(column))
@@ -62,15 +71,16 @@ def row_figure(
     _set_up(axis, scale, rows)
     _write_labels(axis, rows, left)
     _write_cells(axis, rows, cells, widths)
+    _write_notes(axis, analysis, notes)
+    figure.set_label(drawn_of(sum(bool(row.shape) for row in rows), len(analysis.comparisons)))
     return figure, axis
 
 
-def explain_below(axis: Axes, analysis: Analysis, texts: Sequence[str]) -> None:
-    """Write what the drawing shows, and where the numbers come from."""
-    origin = "" if analysis.dataset is None else summary(analysis.dataset)
-    texts = [*texts, ", ".join(filter(None, [origin, seeds_per_shape(analysis)]))]
-    lines = (textwrap.wrap(printable(text), _WIDEST, break_on_hyphens=False) for text in texts)
-    axis.set_xlabel(plain("\n".join(itertools.chain.from_iterable(lines))), fontsize=LETTERS)
+def draw_arrows(axis: Axes, y: float, scale: Scale, *, below: bool, above: bool, **look: Any) -> None:
+    """Draw an arrow at each end of the scale that something lies beyond."""
+    for beyond, edge, marker in ((below, scale.low, "<"), (above, scale.high, ">")):
+        if beyond:
+            axis.plot(100 * edge, y, marker, clip_on=False, **look)
 
 
 def _set_up(axis: Axes, scale: Scale, rows: Sequence[Row]) -> None:
@@ -156,3 +166,11 @@ def _write_cells(
                     color=VERDICT_COLOURS[verdict] if last and verdict else INK,
                     annotation_clip=False,
                 )
+
+
+def _write_notes(axis: Axes, analysis: Analysis, notes: Sequence[str]) -> None:
+    """Write the notes, and where the numbers come from."""
+    origin = "" if analysis.dataset is None else summary(analysis.dataset)
+    texts = [*notes, ", ".join(filter(None, [origin, seeds_per_shape(analysis)]))]
+    lines = (textwrap.wrap(printable(text), _WIDEST, break_on_hyphens=False) for text in texts)
+    axis.set_xlabel(plain("\n".join(itertools.chain.from_iterable(lines))), fontsize=LETTERS)

@@ -12,26 +12,21 @@ import numpy.typing as npt
 
 from abtune.compare.results import Analysis
 from abtune.report.figures.figure import (
-    BAND,
     COLUMNS,
     GREY,
-    INK,
-    TITLE,
-    drawn_of,
-    extremes,
-    new_figure,
-    plain,
-)
-from abtune.report.figures.panels import (
     NOTE,
     SIDE_COLOURS,
     SIZE,
-    Floats,
+    TITLE,
+    drawn_of,
+    extremes,
     label_ticks,
-    panel_title,
-    title_lines,
+    new_figure,
+    plain,
+    shape_title,
 )
 from abtune.report.figures.row_figure import VERDICT_COLOURS
+from abtune.stats.two_sample import Floats
 from abtune.text import plain_percent, printable
 
 if TYPE_CHECKING:
@@ -41,6 +36,7 @@ if TYPE_CHECKING:
     from abtune.sections.curve.curve import Curve, Point
 
 _STYLES = "--", "-"
+_INK, _BAND = "#1f4e79", "#1f4e7933"
 _FIRST = 16  # the trial from which longer histories are drawn: earlier candidates are far slower
 _SLOWEST = 0.01  # share of the speeds that lies below the axis
 
@@ -68,8 +64,8 @@ def _draw_points(axis: Axes, name: str, points: Sequence[Point]) -> None:
         [100 * getattr(point, part) for point in points] for part in ("boost_low", "boost_high", "boost")
     )
     axis.axhline(0, color=GREY, lw=0.8)
-    axis.fill_between(trials, low, high, color=BAND, linewidth=0)
-    axis.plot(trials, boost, color=INK, marker="o", ms=3.5)
+    axis.fill_between(trials, low, high, color=_BAND, linewidth=0)
+    axis.plot(trials, boost, color=_INK, marker="o", ms=3.5)
     axis.set_xscale("log", base=2)
     crowded = len(trials) > 1 and trials[-1] < 1.7 * trials[-2]
     ticks = [*trials[:-2], trials[-1]] if crowded else trials
@@ -78,7 +74,7 @@ def _draw_points(axis: Axes, name: str, points: Sequence[Point]) -> None:
     later = [end for end in (*settled, *low[-3:], *high[-3:]) if math.isfinite(end)]
     if later:
         axis.set_ylim(min(*later, 0) - 2, max(*later, 0) + 2)
-    panel_title(axis, name)
+    axis.set_title(shape_title(name), fontsize=8)
     axis.set_xlabel("trials")
 
 
@@ -88,29 +84,29 @@ def draw_trials(analysis: Analysis, baseline: Floats, candidate: Floats) -> Figu
     number, names = len(drawn), (analysis.baseline, analysis.candidate)
     rows, baseline, candidate = [analysis.comparisons[at] for at in drawn], baseline[drawn], candidate[drawn]
     columns = min(number, max(COLUMNS, math.ceil(math.sqrt(number))))
-    lines = max(title_lines(row.shape) for row in rows)
+    titles = [shape_title(row.shape) for row in rows]
+    lines = 1 + max(title.count("\n") for title in titles)
     figure, axes = new_figure(number, 2.4, 1.6 + 0.13 * lines, columns=columns)
     speeds = [_speeds(sides) for sides in zip(baseline, candidate, strict=True)]
     first = _FIRST if baseline.shape[-1] >= 4 * _FIRST else 1
     bottom, top = _ends(speeds, first)
-    for axis, row, sides, found in zip(
-        axes, rows, speeds, zip(baseline, candidate, strict=True), strict=True
+    for axis, row, title, sides, found in zip(
+        axes, rows, titles, speeds, zip(baseline, candidate, strict=True), strict=True
     ):
-        panel_title(axis, row.shape)
-        axis.title.set_color(VERDICT_COLOURS[row.verdict])
+        axis.set_title(title, fontsize=8, color=VERDICT_COLOURS[row.verdict])
         _draw_panel(axis, sides, any(_made(side).any() for side in found), first)
         axis.set_ylim(bottom, top)
         label_ticks(axis.yaxis)
     for name, colour, style in zip(names, SIDE_COLOURS, _STYLES, strict=True):
         axes[0].plot([], [], color=colour, ls=style, lw=1.8, label=plain(name))
     look: Any = {"frameon": False, "fontsize": SIZE, "title_fontsize": SIZE}
-    title = "bold: median over the searches; band: their middle half; titles have the colours of verdicts"
+    legend = "bold: median over the searches; band: their middle half; titles have the colours of verdicts"
     some = drawn_of(number, len(analysis.comparisons))
     figure.set_label(some)
     figure.legend(
         loc="outside upper center",
         ncols=min(2, len(axes)),
-        title="\n".join(filter(None, [title, some])),
+        title="\n".join(filter(None, [legend, some])),
         **look,
     )
     figure.supxlabel("trials", fontsize=SIZE)
