@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from abtune.compare.claims import FASTER, NOT_SLOWER, SLOWER
 from abtune.compare.results import Analysis
 from abtune.report.columns import boost_columns, overall_decimals, overall_interval
+from abtune.report.formats.machine import fields_of
 from abtune.report.page import Drawn, Grid, Heading, Part, Prose, Section, column, table
 from abtune.report.scale import choose_scale
 from abtune.report.summary import title
@@ -20,7 +20,7 @@ def candidates_section(analyses: Sequence[Analysis], sections: Sequence[Sequence
     return Section(
         name="candidates",
         page=tuple(_parts(analyses)),
-        result=tuple(map(_record, sections)),
+        result=tuple(map(fields_of, sections)),
         unasked=True,
     )
 
@@ -30,16 +30,6 @@ def below_candidates(analysis: Analysis, sections: Sequence[Section]) -> Iterato
     if not any(section.page and not section.name for section in sections):  # no report that names it
         yield Section(name="", page=(Heading(title(analysis)),), result=None, unasked=True)
     yield from (replace(section, result=None) for section in sections)
-
-
-def _record(sections: Sequence[Section]) -> dict[str, Any]:
-    fields: dict[str, Any] = {}
-    for section in sections:
-        if section.name:
-            fields[section.name] = section.result
-        elif isinstance(section.result, Mapping):
-            fields |= section.result
-    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _parts(analyses: Sequence[Analysis]) -> Iterator[Part]:

@@ -88,14 +88,17 @@ def test_the_published_schema_is_that_of_the_code() -> None:
         "tvm14009-rtx3080",
         "one.nc",
         "three.nc --noise",
+        "lost.nc",
     ],
 )
 @pytest.mark.usefixtures("empty_folder")
 def test_reports_follow_the_schema(run: Run, command: str) -> None:
-    """Reports of every bundled dataset, of one shape, and of one without timings are as the schema says."""
+    """Reports of bundled datasets, one shape, several candidates and lost timings are as the schema says."""
     latency = np.array([[[1.0, 1.1], [np.nan, np.nan]]])
     abtune.save_dataset(abtune.make_dataset(latency, shapes=["a"], configs=["old", "new"]), "one.nc")
     abtune.save_dataset(make_candidates({"b": [0.1], "c": [0.0]}), "three.nc")
+    lost = np.array([[[1.0, 1.1], [1.0, 1.2], [np.nan, np.nan]]])  # so that one candidate has no worst shape
+    abtune.save_dataset(abtune.make_dataset(lost, shapes=["a"], configs=["old", "b", "c"]), "lost.nc")
     report = json.loads(run("analyze", *command.split(), "--format", "json").out)
     assert problems(report, json.loads(PUBLISHED.read_text(encoding="utf-8"))) == []
 

@@ -11,24 +11,30 @@ import dataclasses
 import io
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any
 
 from abtune.errors import InputError
-from abtune.report.page import Report
+from abtune.report.page import Report, Section
 from abtune.text import listed, printable
 from abtune.version import __version__
 
 
 def render_json(report: Report) -> str:
     """Return the results of all sections as a JSON object."""
-    document: dict[str, Any] = {"abtune_version": __version__}
-    for section in report.sections:
+    document = {"abtune_version": __version__, **fields_of(report.sections)}
+    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def fields_of(sections: Iterable[Section]) -> dict[str, Any]:
+    """Return the results of sections as fields: under their names, or at the top level without a name."""
+    fields: dict[str, Any] = {}
+    for section in sections:
         if section.result is not None:
             result = plain(section.result)
-            document |= {section.name: result} if section.name else result
-    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+            fields |= {section.name: result} if section.name else result
+    return fields
 
 
 def render_csv(report: Report) -> str:
