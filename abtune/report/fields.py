@@ -13,9 +13,11 @@ from abtune.dataset.schema import SeedDesign
 ANALYSIS = {
     **{
         name: f"settings.{name}"
-        for name in ("baseline", "candidate", "level", "margin", "tolerance", "require_margin", "rng_seed")
+        for name in (
+            *("baseline", "candidate", "level", "margin", "tolerance", "require_margin", "rng_seed"),
+            *("estimand", "method", "test"),
+        )
     },
-    **{name: f"settings.{name}" for name in ("estimand", "method", "test")},
     "correction_method": "settings.correction",
     **{
         name: name

@@ -6,19 +6,23 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from abtune.compare.results import Analysis, Comparison, Verdict
-from abtune.errors import InputError, unknown_name
+from abtune.errors import unknown_name
 from abtune.shapes import select_labels
 
+
+def _nan_last(value: float) -> float:
+    return math.inf if math.isnan(value) else value
+
+
+# What `--sort` sorts by.
 _ORDERS: dict[str, Callable[[Comparison], Any]] = {
-    "boost": lambda row: -row.boost if not math.isnan(row.boost) else math.inf,
-    "p": lambda row: row.p_adjusted if not math.isnan(row.p_adjusted) else math.inf,
+    "boost": lambda row: _nan_last(-row.boost),
+    "p": lambda row: _nan_last(row.p_adjusted),
     "verdict": lambda row: list(Verdict).index(row.verdict),
-    "noise": lambda row: (
-        -max(row.baseline.noise, row.candidate.noise)
-        if not math.isnan(row.baseline.noise + row.candidate.noise)
-        else math.inf
-    ),
+    "noise": lambda row: _nan_last(-np.maximum(row.baseline.noise, row.candidate.noise)),
     "name": lambda row: row.shape,
 }
 
@@ -42,7 +46,5 @@ def chosen_rows(
         if (labels is None or row.shape in labels) and (not wanted or row.verdict.value in wanted)
     ]
     if order is not None:
-        if order not in _ORDERS:
-            raise InputError(f"no order {order!r}; choose {', '.join(_ORDERS)}")
         kept.sort(key=lambda index: _ORDERS[order](rows[index]))
     return tuple(kept)
