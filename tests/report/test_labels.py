@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from report_builders import fields_in
 
-from abtune.report.text.labels import fit_labels, one_line
+from abtune.report.text.labels import fit_labels, width_of_one_line
 from abtune.shapes import PRESETS
 
 CONV2D = [shape.label for shape in PRESETS["tvm14009"] if shape.workload == "conv2d_nhwc"]
@@ -39,7 +39,7 @@ def test_neighbours_of_equal_value_are_one_field_if_that_makes_one_line() -> Non
     """``H=W=224`` stands for both fields."""
     labels = fit_labels(CONV2D, 37)
     assert labels.lines[0] == ("H=W=224 C=3 K=64 R=S=7 STR=2 PAD=3",)
-    assert labels.width == one_line(CONV2D) == 37
+    assert labels.width == width_of_one_line(CONV2D) == 37
     assert fit_labels(CONV2D, 20).lines[0] == ("H=W=224 C=3 K=64", "R=S=7 STR=2 PAD=3")
     assert fit_labels(["A=1_B=1_C=2"], 9).lines == (("A=1 B=1", "C=2"),)
 
@@ -54,7 +54,7 @@ def test_each_kind_has_names_of_its_own_in_a_table_of_several() -> None:
         "M=512_N=256_K=640",
         "H=W=56 C=64 K=256 R=S=1 STR=1 PAD=0",
     ]
-    assert one_line(mixed) == 35
+    assert width_of_one_line(mixed) == 35
     no_field_tells_them_apart = ["B=1_D=2", "B=1_D=3", "D=1_B=2", "D=2_B=2"]
     assert fit_labels(no_field_tells_them_apart, 6).shared == ""
 

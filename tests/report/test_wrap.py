@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from abtune.report.text.wrap import wrap
+from abtune.report.text.console import wrap
 
 WORDS = st.lists(st.text("aé_-卷🚀\xa0", min_size=1, max_size=30), max_size=12)
 

@@ -8,7 +8,7 @@ from rich.cells import cell_len, set_cell_size
 
 from abtune.report.page import Dots, Drawn
 from abtune.report.scale import Interval, Scale, stretch
-from abtune.report.text.wrap import wrap
+from abtune.report.text.console import wrap
 from abtune.text import percent_cell, printable
 
 # Box characters that fonts for code have; without them ASCII does.

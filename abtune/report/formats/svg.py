@@ -16,7 +16,7 @@ from rich.cells import cell_len
 
 from abtune.report.page import Dots
 from abtune.report.scale import Interval, Scale, Stretch, margin_ends, stretch, ticks
-from abtune.report.text.wrap import wrap
+from abtune.report.text.console import wrap
 from abtune.text import NOTHING, limit_cell, percent_cell, printable
 
 # Units of the drawing; the page may show it larger or smaller.

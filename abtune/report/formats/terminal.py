@@ -14,8 +14,7 @@ from rich.text import Text
 from abtune.report.formats.characters import draw_dots
 from abtune.report.formats.terminal_table import STYLES, fit_tables, mark, print_table
 from abtune.report.page import Bullets, Dots, Folded, Grid, Heading, Page, Part, Prose, Report, Tally
-from abtune.report.text.console import PROSE, print_lines, prose, text_for
-from abtune.report.text.wrap import wrap
+from abtune.report.text.console import PROSE, print_lines, prose, text_for, wrap
 from abtune.text import printable
 
 

@@ -17,10 +17,9 @@ from rich.text import Text
 
 from abtune.report.formats.characters import axis_text, draw_interval, legend
 from abtune.report.page import Column, Drawn, Grid, Kind, Page, spans
-from abtune.report.text.console import plain_table, prose
-from abtune.report.text.labels import NARROWEST, fit_labels, one_line
+from abtune.report.text.console import prose, wrap
+from abtune.report.text.labels import NARROWEST, fit_labels, width_of_one_line
 from abtune.report.text.layout import GAP, Room, choose_layout, width_left
-from abtune.report.text.wrap import wrap
 from abtune.text import NOTHING, printable
 
 STYLES = {
@@ -125,7 +124,7 @@ def _fit(grids: Sequence[Grid], console: Console) -> Fit:
     texts = {index for index, column in enumerate(columns) if column.kind == "text"}
     # Labels of rows with a drawing take one line if a narrower drawing makes room for that.
     drawn = grids[0].drawn
-    whole = max(map(one_line, labels), default=0) if drawn else 0
+    whole = max(map(width_of_one_line, labels), default=0) if drawn else 0
     for least in _LEAST_PROSE:
         rooms = [Room(width=_room(column, least, console), gives_way=column.gives_way) for column in narrow]
         if drawn:
@@ -194,7 +193,7 @@ def _texts(column: Column | Drawn, console: Console, width: int | None = None) -
 
 
 def _new_table(stub: str, columns: Sequence[_Texts], fit: Fit) -> Table:
-    table = plain_table()
+    table = Table(box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style="dim")
     table.add_column(Text(stub), width=fit.label_width, no_wrap=True)
     for index, width in fit.widths.items():
         column = columns[index]

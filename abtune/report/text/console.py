@@ -1,18 +1,22 @@
-"""Writing for a console of any width and encoding: paragraphs, and the text for a stream or file."""
+"""Writing for a console of any width and encoding: lines, paragraphs, and the text for a stream or file.
+
+A Chinese character or an emoji takes two cells of a console. rich measures and wraps. Two rules are added: a
+name that is too long breaks behind its joints, and words joined by a no-break space stay together.
+"""
 
 from __future__ import annotations
 
 import io
+import itertools
 import os
+import re
 from collections.abc import Callable, Iterable
 from typing import Literal, TextIO
 
+from rich.cells import cell_len
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from abtune.report.text.layout import GAP
-from abtune.report.text.wrap import wrap
 from abtune.text import printable
 
 # Wider prose is tiring to read, however wide the console is.
@@ -21,6 +25,11 @@ PROSE = 100
 UNBOUNDED = 10_000
 # In a narrower terminal the terminal wraps the lines: numbers cannot get any narrower.
 NARROWEST_CONSOLE = 50
+_ANY_CONSOLE = Console()
+# Stand-ins while rich wraps: a break that takes no room, and a space that does not break. No name can hold
+# them, because `printable` replaces both.
+_BREAK, _TIE = "\x1f", "\ue000"
+_BEHIND_JOINT = re.compile(rf"(?<=[_\-/,;{_TIE}])(?=.)")
 
 
 def text_for(stream: TextIO | None, draw: Callable[[Console], None]) -> str:
@@ -53,9 +62,20 @@ def print_lines(console: Console, lines: Iterable[str], *, style: str = "") -> N
     console.print(Text("\n".join(lines), style=style), no_wrap=True, overflow="ignore", crop=False)
 
 
-def plain_table() -> Table:
-    """Return a table without rules."""
-    return Table(box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style="dim")
+def wrap(text: str, width: int, *, longest: int = 0) -> list[str]:
+    """Return the lines of a text, at least one; a word of up to ``longest`` cells is not broken."""
+    words = text.replace("\xa0", _TIE).split(" ")
+    lines: list[str] = []
+    for unbroken, run in itertools.groupby(words, lambda word: width < cell_len(word) <= longest):
+        members = list(run)
+        lines += members if unbroken else _wrap(members, width)
+    return [line.replace(_BREAK, "").replace(_TIE, " ") for line in lines]
+
+
+def _wrap(words: Iterable[str], width: int) -> list[str]:
+    offered = (_BEHIND_JOINT.sub(_BREAK, word) if cell_len(word) > width else word for word in words)
+    lines = Text(" ".join(offered)).wrap(_ANY_CONSOLE, width, overflow="fold")
+    return [line.plain.rstrip() for line in lines]
 
 
 class _Sheet(io.StringIO):

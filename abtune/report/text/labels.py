@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len
 
-from abtune.report.text.wrap import wrap
+from abtune.report.text.console import wrap
 
 # A narrower label would be unreadable; other columns give way first.
 NARROWEST = 16
@@ -58,7 +58,7 @@ def fit_labels(labels: Sequence[str], width: int) -> Labels:
     return Labels(shared="; ".join(shared), lines=tuple(lines[at] for at in range(len(labels))))
 
 
-def one_line(labels: Sequence[str]) -> int:
+def width_of_one_line(labels: Sequence[str]) -> int:
     """Return the width in which every label takes one line."""
     forms = _forms(labels)
     return max((_widest(form.rows if form.alone else _merged(form.rows)) for form in forms), default=0)
