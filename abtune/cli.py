@@ -9,7 +9,6 @@ that a gate was hit.
 from __future__ import annotations
 
 import errno
-import importlib
 import os
 import sys
 import traceback
@@ -22,6 +21,7 @@ from abtune.commands.common.config_file import COMMANDS as COMMANDS_WITH_DEFAULT
 from abtune.commands.common.config_file import defaults_of
 from abtune.commands.common.output import abandon, open_missing_streams, remark
 from abtune.errors import AbtuneError, missing_package, unknown_name
+from abtune.lazy import load
 from abtune.version import __version__
 
 # Where each command lives, in the order of the help.
@@ -56,8 +56,7 @@ class LazyGroup(click.Group):
         """Import a command, or say which name was probably meant."""
         if cmd_name not in COMMANDS:
             raise unknown_name("command", cmd_name, COMMANDS)
-        module, _, attribute = COMMANDS[cmd_name].partition(":")
-        command: click.Command = getattr(importlib.import_module(module), attribute)
+        command: click.Command = load(COMMANDS[cmd_name])
         return command
 
     def invoke(self, ctx: click.Context) -> Any:

@@ -37,6 +37,7 @@ class _Importers(click.Group):
         names = self.list_commands(ctx)
         if args and args[0] not in names:
             _check_name(args[0], names)
+            ctx.obj = args  # for the importer that is found
             args = ["--help"] if {"-h", "--help"} & set(args) else [_BY_CONTENT, *args]
         return super().parse_args(ctx, args)
 
@@ -94,9 +95,8 @@ def _inputs(importer: Importer) -> list[click.Parameter]:
     if importer.inputs is Inputs.ONE_FILE:
         # click calls back with the context, the parameter and the value; the value is to be a tuple.
         return [click.Argument(["files"], nargs=1, metavar="FILE", callback=lambda *given: given[-1:])]
-    shown = (
-        "[FILES]..." if importer.inputs is Inputs.FILES else ""
-    )  # others are refused with the command to type
+    # Where runs have to be named, files are refused with the command to type.
+    shown = "[FILES]..." if importer.inputs is Inputs.FILES else ""
     return [click.Argument(["files"], nargs=-1, metavar=shown), *_by_name(importer.run_is)]
 
 
@@ -134,11 +134,6 @@ def _destination(option: Option) -> str:
     return f"own_{option.name.replace('-', '_')}"
 
 
-def _value(given: Any) -> str:
-    """Return the value of an option as a text; a repeated one is joined by commas."""
-    return ",".join(given) if isinstance(given, tuple) else given or ""
-
-
 def _import(importer: Importer, out: Path, *, overwrite: bool, **given: Any) -> None:
     from abtune.errors import InputError
     from abtune.ingest.importers import Inputs, run_importer
@@ -149,7 +144,8 @@ def _import(importer: Importer, out: Path, *, overwrite: bool, **given: Any) -> 
         command = run_command(Path(files[0]))
         raise InputError(f"{files[0]}: {importer.kind} does not say its configuration: {command}")
     sources = _sources(files, given.get("runs", ()), given.get("pattern", ""))
-    values = {option.name: _value(given[_destination(option)]) for option in importer.options}
+    values = {option.name: given[_destination(option)] or "" for option in importer.options}
+    values |= {name: ",".join(value) for name, value in values.items() if isinstance(value, tuple)}
     imported = run_importer(importer, sources, values)
     noted = click.get_current_context().meta.get(_BY_CONTENT, ())
     save_new(imported.dataset, out, overwrite=overwrite, notes=[*noted, *imported.notes])
@@ -166,14 +162,6 @@ def _sources(files: Sequence[str], runs: Sequence[str], pattern: str) -> tuple[S
     return find_files(files, runs)
 
 
-class _Finder(click.Command):
-    """A command that keeps its arguments, to run another one with them."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        ctx.obj = tuple(args)
-        return super().parse_args(ctx, args)
-
-
 def _finder() -> click.Command:
     """Return the command that knows the options of all importers and finds the one to run."""
     from abtune.ingest.importers import all_importers
@@ -181,7 +169,7 @@ def _finder() -> click.Command:
     options = {option.name: option for importer in all_importers() for option in importer.options}
     anything = [click.Option([f"--{name}", _destination(option)]) for name, option in options.items()]
     files = click.Argument(["files"], nargs=-1)
-    return _Finder(
+    return click.Command(
         _BY_CONTENT,
         params=[files, *_by_name("A file"), *anything, *output_options()],
         callback=_find_and_import,

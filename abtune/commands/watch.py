@@ -100,12 +100,14 @@ def _page(name: str, state: SweepState) -> Iterator[Part]:
 def _progress(state: SweepState) -> str:
     quiet = max(time.time() - state.changed, 0.0)
     searching = "1 search" if state.searching == 1 else f"{state.searching} searches"
-    parts = [f"{searching} under way" if state.searching else ""]
-    parts += [f"{count(state.failed, 'run')} failed" if state.failed else ""]
-    parts += [f"winners of {count(state.measured, 'shape')} measured again" if state.measured else ""]
-    parts += [f"last change {span(quiet)} ago"]
-    if state.finished < state.planned and not math.isnan(state.seconds_left):
-        parts += [f"about {span(state.seconds_left)} of searching left, at the speed so far"]
+    goes_on = state.finished < state.planned and not math.isnan(state.seconds_left)
+    parts = (
+        f"{searching} under way" if state.searching else "",
+        f"{count(state.failed, 'run')} failed" if state.failed else "",
+        f"winners of {count(state.measured, 'shape')} measured again" if state.measured else "",
+        f"last change {span(quiet)} ago",
+        f"about {span(state.seconds_left)} of searching left, at the speed so far" if goes_on else "",
+    )
     text = "; ".join(filter(None, parts))
     return f"{text[0].upper()}{text[1:]}."
 
