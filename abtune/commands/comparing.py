@@ -30,7 +30,7 @@ Examples:
 @configuration_options()
 @click.option("--config", metavar="NAME", help="Compare the latencies of this configuration instead.")
 @percent_option("--tolerance", "5", "The largest change that still counts as unchanged.")
-@ci_option("Confidence of the intervals; tests use level 1 - confidence.")
+@ci_option()
 @report_options
 def compare(first: str, second: str, *, destination: Destination, **how: Any) -> None:
     """Say whether the boost changed between two datasets.
@@ -66,7 +66,7 @@ Examples:
 @click.argument("datasets", metavar="FILE-OR-FOLDER...", nargs=-1, required=True, type=DatasetSource())
 @configuration_options()
 @percent_option("--tolerance", "5", "The largest change from first to last that still counts as unchanged.")
-@ci_option("Confidence of the intervals; tests use level 1 - confidence.")
+@ci_option()
 @report_options
 def history(datasets: tuple[str, ...], *, destination: Destination, **how: Any) -> None:
     """Show the boosts of each shape over many datasets.
@@ -90,16 +90,14 @@ def _opened(names: Iterable[str]) -> dict[str, xr.Dataset]:
     found: dict[str, xr.Dataset] = {}
     in_folders: dict[str, xr.Dataset] = {}
     for name in names:
-        folder = Path(name)
-        for path in sorted(folder.glob("*.nc")) if folder.is_dir() else [name]:
+        if not Path(name).is_dir():
+            found[name] = abtune.open_dataset(name)
+            continue
+        for path in sorted(Path(name).glob("*.nc")):
             try:
-                found[str(path)] = abtune.open_dataset(path)
+                found[str(path)] = in_folders[str(path)] = abtune.open_dataset(path)
             except AbtuneError as error:
-                if path == name:
-                    raise
                 remark(f"skipped: {error}")
-            else:
-                in_folders |= {str(path): found[str(path)]} if folder.is_dir() else {}
     reasons = do_not_fit(in_folders)
     for name, reason in reasons.items():
         remark(f"skipped: {name}: {reason}")

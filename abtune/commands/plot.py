@@ -50,7 +50,7 @@ Examples:
 )
 @configuration_options()
 @shapes_option
-@ci_option("Confidence of the intervals; tests use level 1 - confidence.")
+@ci_option()
 @percent_option("--margin", "2", "The smallest boost that matters: within it, shapes count as equivalent.")
 @rng_seed_option("Seed of the resampling.")
 @click.option(

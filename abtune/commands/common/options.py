@@ -181,7 +181,7 @@ def _split_at_commas(value: str, labels: Set[str]) -> Iterator[str]:
         del parts[:end]
 
 
-def ci_option(meaning: str) -> Option:
+def ci_option(meaning: str = "Confidence of the intervals; tests use level 1 - confidence.") -> Option:
     """Make the option ``--ci``, whose fraction arrives as ``level``."""
     kind = Percentage(50, 100, example="95")
     return click.option("--ci", "level", type=kind, default="95", show_default=True, help=meaning)

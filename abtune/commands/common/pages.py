@@ -30,12 +30,12 @@ class Destination:
     format: Format
     path: Path | None
 
-    def check(self, inputs: Iterable[str | None] = ()) -> None:
+    def check(self, inputs: Iterable[str] = ()) -> None:
         """Refuse a file that is a dataset or one of the inputs; called before anything is computed."""
         from abtune.report.report_files import check_place
 
         if self.path is not None:
-            check_place(self.path, filter(None, inputs))
+            check_place(self.path, inputs)
 
     def write(self, *sections: Section) -> None:
         """Print a report of some sections, or write it into the file."""

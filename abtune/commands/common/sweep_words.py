@@ -141,8 +141,8 @@ def outcome_words(outcome: Outcome, plan: Plan, out: Path) -> str:
     return "\n".join(lines)
 
 
-# Where and how fast a sweep is done; these options do not change what it does.
-_CIRCUMSTANCES = ("out", "dry_run", "time_limit", *NAMES)
+# These options do not change what a sweep does.
+_CIRCUMSTANCES = ("out", "time_limit", *NAMES)
 
 
 def session_facts(plan: Plan, facts: TargetFacts, options: Mapping[str, Any]) -> dict[str, Any]:
