@@ -53,10 +53,15 @@ def analysis_record(analysis: Analysis) -> dict[str, Any]:
     fields = {name: attrgetter(path)(analysis) for name, path in ANALYSIS.items()}
     return {
         **fields,
-        "origin": "" if analysis.dataset is None else summary(analysis.dataset),
+        "origin": origin_of(analysis),
         "design": SeedDesign.SHARED.value if analysis.settings.paired else SeedDesign.INDEPENDENT.value,
         "comparisons": tuple(map(comparison_record, analysis.comparisons)),
     }
+
+
+def origin_of(analysis: Analysis) -> str:
+    """Return device, version of TVM, day and trials in words; empty for an analysis without its dataset."""
+    return "" if analysis.dataset is None else summary(analysis.dataset)
 
 
 def comparison_record(comparison: Comparison) -> dict[str, Any]:

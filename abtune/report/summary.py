@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from abtune.compare.results import Analysis, Claim, Comparison, Verdict, Worst
-from abtune.dataset.provenance import summary
 from abtune.report.columns import (
     OVERALL,
     analysis_scale,
@@ -17,7 +16,7 @@ from abtune.report.columns import (
     overall_lines,
     shape_columns,
 )
-from abtune.report.fields import analysis_record, comparison_record
+from abtune.report.fields import analysis_record, comparison_record, origin_of
 from abtune.report.page import (
     SHAPE,
     Bullets,
@@ -92,7 +91,9 @@ def _parts(analysis: Analysis, view: View) -> Iterator[Part]:
     notes = collect_notes(analysis, shown)
     yield Heading(title(analysis))
     yield Prose(analysis.sentence)
-    yield Prose(f"{_origin(analysis, view.source)}{design(analysis)}", remark=True)
+    origin = origin_of(analysis)
+    source, told = view.source and f"{view.source}: ", origin and f"{origin}. "
+    yield Prose(f"{source}{told}{design(analysis)}", remark=True)
     counts = verdict_counts(analysis)
     if len(analysis.comparisons) == 1 or any(verdict is not Verdict.INVALID for verdict, _ in counts):
         cells = (Cell(text=f"{number} {verdict.words}", tone=verdict.value) for verdict, number in counts)
@@ -183,12 +184,6 @@ def title(analysis: Analysis) -> str:
     """Return what is compared."""
     knowledge = " at equal knowledge" if analysis.settings.paired else ""
     return f"{analysis.candidate} against {analysis.baseline}{knowledge}"
-
-
-def _origin(analysis: Analysis, source: str) -> str:
-    """Return where the numbers come from: dataset, device, version of TVM, day, trials."""
-    told = "" if analysis.dataset is None else summary(analysis.dataset)
-    return f"{source}: " * bool(source) + f"{told}. " * bool(told)
 
 
 def design(analysis: Analysis) -> str:

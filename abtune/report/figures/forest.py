@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MARKERS = dict(zip(VERDICT_COLOURS, "^vspod", strict=True))
+# Hollow markers are of verdicts that show no difference and no equivalence.
 _HOLLOW = {Verdict.NOT_SLOWER, Verdict.INCONCLUSIVE, Verdict.INVALID}
 _ROW = 0.21  # inch
 

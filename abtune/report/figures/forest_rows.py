@@ -74,6 +74,7 @@ def _groups(analysis: Analysis) -> list[list[Row]]:
     groups = []
     for workload, members in group_by_workload(comparisons).items():
         heading = printable(group_heading(workload, len(members)))
+        # Each group gets its share of the rows of a page.
         share = MOST * len(members) // max(MOST, len(comparisons))
         shown = [members[at] for at in extremes([drawn[member].value for member in members], max(2, share))]
         labels = fit_labels([printable(comparisons[member].shape) for member in shown], _LABEL)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from abtune.compare.results import Analysis, Verdict
-from abtune.dataset.provenance import summary
+from abtune.report.fields import origin_of
 from abtune.report.figures.figure import GREY, drawn_of, new_figure, plain, text_width
 from abtune.report.figures.forest_rows import Row
 from abtune.report.scale import Scale, margin_ends, ticks
@@ -170,7 +170,6 @@ def _write_cells(
 
 def _write_notes(axis: Axes, analysis: Analysis, notes: Sequence[str]) -> None:
     """Write the notes, and where the numbers come from."""
-    origin = "" if analysis.dataset is None else summary(analysis.dataset)
-    texts = [*notes, ", ".join(filter(None, [origin, seeds_per_shape(analysis)]))]
+    texts = [*notes, ", ".join(filter(None, [origin_of(analysis), seeds_per_shape(analysis)]))]
     lines = (textwrap.wrap(printable(text), _WIDEST, break_on_hyphens=False) for text in texts)
     axis.set_xlabel(plain("\n".join(itertools.chain.from_iterable(lines))), fontsize=LETTERS)

@@ -170,10 +170,9 @@ def _lines(part: Stretch, scale: Scale, tone: str) -> Iterator[Stroke]:
 
 def _arrows(part: Stretch, scale: Scale) -> Iterator[Stroke]:
     """Draw an arrow at each edge beyond which the interval goes on."""
-    if part.below:
-        yield Stroke(track=_polygon(_ARROW, position(scale.low, scale), _MIDDLE, way=-1), kind="arrow")
-    if part.above:
-        yield Stroke(track=_polygon(_ARROW, position(scale.high, scale), _MIDDLE), kind="arrow")
+    for beyond, edge, way in ((part.below, scale.low, -1), (part.above, scale.high, 1)):
+        if beyond:
+            yield Stroke(track=_polygon(_ARROW, position(edge, scale), _MIDDLE, way=way), kind="arrow")
 
 
 def _marker(part: Stretch, scale: Scale, tone: str) -> Iterator[Stroke]:

@@ -33,7 +33,7 @@ def render(report: Report, stream: TextIO | None) -> str:
 
 def print_page(page: Page, console: Console) -> None:
     """Print a page: an empty line before each part, but none below a heading."""
-    page = [part for part in page if part != Bullets(())]
+    page = [part for part in page if part != Bullets(())]  # it would leave an empty line
     fits = fit_tables(page, console)
     previous: Part | None = None
     for index, part in enumerate(page):

@@ -92,7 +92,7 @@ def fit_tables(page: Page, console: Console) -> dict[int, Fit]:
 
 def print_table(grid: Grid, fit: Fit, console: Console) -> None:
     """Print a table, and the remarks below it."""
-    columns = [_texts(column, console, fit.widths.get(at)) for at, column in enumerate(grid.columns)]
+    columns = [_texts(column, console, width=fit.widths.get(at)) for at, column in enumerate(grid.columns)]
     rows = list(spans(grid.labels))
     labels = fit_labels([printable(grid.labels[span[0]]) for span in rows], fit.label_width)
     if labels.shared:
@@ -163,18 +163,14 @@ def _room(column: _Texts, least_prose: int, console: Console) -> int:
 
 def _widest(grids: Sequence[Grid], console: Console, marks: int | None) -> list[_Texts]:
     """Return each column of the table where it is widest, with at most this number of footnotes at a word."""
-    written = [[_texts(_marked(column, marks), console) for column in grid.columns] for grid in grids]
+    written = [[_texts(column, console, marks=marks) for column in grid.columns] for grid in grids]
     return [max(column, key=lambda texts: texts.width) for column in zip(*written, strict=True)]
 
 
-def _marked(column: Column | Drawn, marks: int | None) -> Column | Drawn:
-    if isinstance(column, Drawn) or column.kind != "word":
-        return column
-    return replace(column, cells=tuple(replace(cell, notes=cell.notes[:marks]) for cell in column.cells))
-
-
-def _texts(column: Column | Drawn, console: Console, width: int | None = None) -> _Texts:
-    """Write a column, with the marks of its footnotes, or with its drawings in a width."""
+def _texts(
+    column: Column | Drawn, console: Console, *, width: int | None = None, marks: int | None = None
+) -> _Texts:
+    """Write a column: its drawings in a width, or its cells with some marks of footnotes behind a word."""
     ascii_only = console.options.ascii_only
     if isinstance(column, Drawn):
         width = width or min(max(console.width // 5, _NARROWEST_DRAWING), _WIDEST_DRAWING)
@@ -184,8 +180,9 @@ def _texts(column: Column | Drawn, console: Console, width: int | None = None) -
         )
         heading = axis_text(column.scale, width)
         return _Texts(heading=heading, cells=cells, kind="drawing", gives_way=column.gives_way)
+    most = marks if column.kind == "word" else None
     cells = tuple(
-        Text(printable(cell.text) + mark(cell.notes, ascii_only=ascii_only), STYLES.get(cell.tone, ""))
+        Text(printable(cell.text) + mark(cell.notes[:most], ascii_only=ascii_only), STYLES.get(cell.tone, ""))
         for cell in column.cells
     )
     heading = printable(column.heading)

@@ -41,10 +41,8 @@ def fit_labels(labels: Sequence[str], width: int) -> Labels:
     shared: list[str] = []
     for form in _forms(labels):
         own = [labels[at] for at in form.members]
-        if max(map(cell_len, own)) <= width:
-            found: Sequence[tuple[str, ...]] = [(label,) for label in own]
-        elif form.alone:
-            found = [
+        if form.alone or max(map(cell_len, own)) <= width:
+            found: Sequence[tuple[str, ...]] = [
                 (label,) if cell_len(label) <= width else tuple(wrap(" ".join(fields), width))
                 for label, fields in zip(own, form.rows, strict=True)
             ]
@@ -86,16 +84,15 @@ def _forms(labels: Sequence[str]) -> list[_Form]:
         several = len(places) > 1
         words = any(" " in name for name in names)  # such as `without N=1_H=7`
         alone = len(names) > _MOST_FIELDS or words or (several and ("" in names or len(rows) == 1))
-        said = "all have"
         shared, kept = ("", rows) if alone else _without_shared(rows)
-        if several and shared:
+        if shared and not several:
+            shared = f"all have {shared}"
+        elif shared:
             # Fields that only some labels share are told by a field that no other label has.
             others = {name for other in places if other != names for name in other}
             own = [name for name in (field.rpartition("=")[0] for field in kept[0]) if name not in others]
-            said = f"all with {own[0]} have" if own else ""
-            shared, kept = (shared, kept) if own else ("", rows)
-        text = f"{said} {shared}" if shared else ""
-        forms.append(_Form(members=tuple(members), rows=kept, shared=text, alone=alone))
+            shared, kept = (f"all with {own[0]} have {shared}", kept) if own else ("", rows)
+        forms.append(_Form(members=tuple(members), rows=kept, shared=shared, alone=alone))
     return forms
 
 
