@@ -64,6 +64,7 @@ def bound_percent(low: float) -> str:
     if value >= _HUGE:
         return f"{_HUGE:+.0e}%"
     digits = max(1 - math.floor(math.log10(abs(value))), 1)
+    # Rounding may have raised the bound. So a bound at a step of the last digit goes one step down.
     rounded = math.floor(value * 10**digits * (1 - math.copysign(1e-12, value))) / 10**digits
     return f"{max(rounded, -100.0):+.{digits}f}%"
 

@@ -134,7 +134,7 @@ def _serve(dataset: Path, port: int, every: int) -> None:
         timeout = 30  # of a connection that says nothing
 
         def do_GET(self) -> None:
-            # A page of another site could have its name lead here, and read what this machine alone may.
+            # Another site could point its name at this machine, and so have a browser read the page for it.
             if self.headers.get("Host", "").partition(":")[0] not in {"127.0.0.1", "localhost"}:
                 self.send_error(421)
                 return

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 NAN = math.nan
-# A limit may be this many times as far from zero as three quarters of the limits are; a boost farther.
+# A scale ends at most this many times as far from zero as three quarters of the limits: for a limit, a boost.
 _LIMITS, _BOOSTS = 3, 10
-# The room for a boost, in multiples of it.
+# The end of a scale for its largest boost, in multiples of the boost.
 _AROUND = 1.3
-_AIR = 0.04
+_AIR = 0.04  # the share of a scale beyond each end
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ COMMANDS = ("sweep", "analyze", "plot", "power", "compare", "history", "calibrat
 CONFIG_FILE, WRITE_CONFIG = "abtune.toml", "write-config"
 # A file that came with a folder may not say what to overwrite, and which host may run code here.
 _TYPED = {"out", "output", "figure", "scheduler", "rpc-tracker", "rpc-key"}
-_OF_NO_FILE = {"help", WRITE_CONFIG}
+_OF_NO_FILE = {"help", WRITE_CONFIG}  # they do nothing but print or write
 _MOST_BYTES = 2**20
 
 

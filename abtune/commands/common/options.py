@@ -91,7 +91,7 @@ dataset_argument = click.argument(
 
 
 class FigurePath(click.ParamType):  # type: ignore[type-arg]  # generic only from click 8.2 on
-    """A file to draw into, whose name says the format; told before anything is computed."""
+    """A file to draw into. Its name says the format, which is checked before anything is computed."""
 
     name = "file"
     suffixes = (".png", ".svg", ".pdf")

@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 _FEW_GUIDED = 2
 
 
-def plan_words(
-    plan: Plan, workplace: Workplace, done: Sequence[RunRecord], dropped: Sequence[str] = ()
-) -> str:
+def plan_words(plan: Plan, workplace: Workplace, done: Sequence[RunRecord], dropped: Sequence[str]) -> str:
     """Return what a sweep will do and what that costs, without the shapes that it has dropped."""
     from abtune.measure.plan.estimate import estimate
 

@@ -33,11 +33,12 @@ class Layout:
 
 
 def choose_layout(
-    columns: Sequence[Room], groups: Sequence[Sequence[str]], width: int, *, stub: str, whole: int = 0
+    columns: Sequence[Room], groups: Sequence[Sequence[str]], width: int, *, stub: str, whole: int
 ) -> Layout:
     """Return the columns that leave readable labels in a console; all groups get the same columns.
 
-    From the third optional column on, none breaks labels that have room for ``whole`` cells.
+    The two most important optional columns may break labels. A further one may not, if labels have room for
+    ``whole`` cells without it.
     """
     longest = max((cell_len(label) for labels in groups for label in labels), default=0)
     preferred, least = (max(min(room, longest), len(stub)) for room in (_PREFERRED, NARROWEST))
