@@ -14,10 +14,9 @@ from rich.console import Console
 
 import abtune
 from abtune.compare.results import Analysis
-from abtune.report.formats.terminal_table import Fit, fit_tables
+from abtune.report.formats.terminal_table import GAP, Fit, fit_tables
 from abtune.report.page import Bullets, Column, Folded, Grid, Heading, Page, Part, Prose, Tally, spans
 from abtune.report.summary import View, analysis_section
-from abtune.report.text.layout import GAP
 from abtune.sections.curve.curve import boost_curve
 from abtune.sections.curve.curve_page import curve_page
 from abtune.sections.explain.explain import explain

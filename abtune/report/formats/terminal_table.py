@@ -6,7 +6,7 @@ columns go. Digits are never wrapped or cut. Prose that has no room beside its r
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -19,7 +19,6 @@ from abtune.report.formats.characters import axis_text, draw_interval, legend
 from abtune.report.page import Column, Drawn, Grid, Kind, Page, spans
 from abtune.report.text.console import prose, wrap
 from abtune.report.text.labels import NARROWEST, fit_labels, width_of_one_line
-from abtune.report.text.layout import GAP, Room, choose_layout, width_left
 from abtune.text import NOTHING, printable
 
 STYLES = {
@@ -31,6 +30,10 @@ STYLES = {
     "invalid": "bold magenta",
     "overall": "bold",
 }
+GAP = 2  # cells of the console between two columns
+# Only the most important optional column may leave labels less room than this. Most need two lines then.
+_PREFERRED = 22
+_IMPORTANT = 2  # optional columns that matter more than labels in one line
 # The widths that prose beside a row gets at least, the preferred one first, and at most.
 _LEAST_PROSE, _MOST_PROSE = (50, 30), 70
 _NARROWEST_DRAWING, _WIDEST_DRAWING = 15, 24
@@ -126,17 +129,16 @@ def _fit(grids: Sequence[Grid], console: Console) -> Fit:
     drawn = grids[0].drawn
     whole = max(map(width_of_one_line, labels), default=0) if drawn else 0
     for least in _LEAST_PROSE:
-        rooms = [Room(width=_room(column, least, console), gives_way=column.gives_way) for column in narrow]
+        asked = [_room(column, least, console) for column in narrow]
         if drawn:
             at = grids[0].columns.index(drawn)
-            narrower = rooms[at].width - max(whole - width_left(rooms, console.width), 0)
+            narrower = asked[at] - max(whole - _left_by_important(narrow, asked, console.width), 0)
             if narrower >= _NARROWEST_DRAWING:
-                rooms[at] = replace(rooms[at], width=narrower)
-        layout = choose_layout(rooms, labels, console.width, stub=grids[0].stub, whole=whole)
-        if texts <= set(layout.kept):
+                asked[at] = narrower
+        widths, label_width = _choose(narrow, asked, labels, console.width, stub=grids[0].stub, whole=whole)
+        if texts <= widths.keys():
             break
-    widths = {index: rooms[index].width for index in layout.kept}
-    spare = max(console.width - layout.label_width - sum(GAP + width for width in widths.values()), 0)
+    spare = max(_left(console.width, widths.values()) - label_width, 0)
     for index in sorted(index for index in widths if columns[index].kind in {"text", "word"}):
         wider = min(columns[index].width, widths[index] + spare, max(_MOST_PROSE, widths[index]))
         spare -= wider - widths[index]
@@ -145,11 +147,53 @@ def _fit(grids: Sequence[Grid], console: Console) -> Fit:
     missing = dict.fromkeys(grids[0].columns[index].heading for index in gone if index not in texts)
     names = ", ".join(name.replace(" ", "\xa0") for name in missing)
     return Fit(
-        label_width=layout.label_width,
+        label_width=label_width,
         widths=widths,
         below=tuple(index for index in gone if index in texts),
         remarks=(f"No room at this width for: {names}. Other formats have every column.",) if names else (),
     )
+
+
+def _choose(
+    columns: Sequence[_Texts],
+    widths: Sequence[int],
+    groups: Sequence[Sequence[str]],
+    width: int,
+    *,
+    stub: str,
+    whole: int,
+) -> tuple[dict[int, int], int]:
+    """Return the widths of the columns that leave readable labels in a console, and the width of the labels.
+
+    The two most important optional columns may break labels. A further one may not, if labels have room for
+    ``whole`` cells without it.
+    """
+    longest = max((cell_len(label) for labels in groups for label in labels), default=0)
+    preferred, least = (max(min(room, longest), len(stub)) for room in (_PREFERRED, NARROWEST))
+    kept = {index: widths[index] for index, column in enumerate(columns) if not column.gives_way}
+    optional = sorted(set(range(len(columns))) - kept.keys(), key=lambda index: columns[index].gives_way)
+    for rank, index in enumerate(optional):
+        needed = preferred if rank else least
+        if rank >= _IMPORTANT and whole <= _left(width, kept.values()):
+            needed = max(needed, whole)
+        if needed <= _left(width, (*kept.values(), widths[index])):
+            kept[index] = widths[index]
+    room = max(_left(width, kept.values()), least)
+    widest = max((fit_labels(labels, room).width for labels in groups), default=0)
+    return dict(sorted(kept.items())), max(widest, len(stub))
+
+
+def _left_by_important(columns: Sequence[_Texts], widths: Sequence[int], width: int) -> int:
+    """Return the width that the columns which matter most leave to labels."""
+    optional = sorted(filter(None, (column.gives_way for column in columns)))
+    last = max(optional[:_IMPORTANT], default=0)
+    pairs = zip(columns, widths, strict=True)
+    return _left(width, (taken for column, taken in pairs if column.gives_way <= last))
+
+
+def _left(width: int, columns: Iterable[int]) -> int:
+    """Return what columns of these widths leave of a width."""
+    return width - sum(GAP + column for column in columns)
 
 
 def _room(column: _Texts, least_prose: int, console: Console) -> int:

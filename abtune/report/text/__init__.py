@@ -1,1 +1,1 @@
-"""Text in any width: lines, labels, and which columns fit. It knows nothing of reports."""
+"""Text in any width: lines and labels. It knows nothing of reports."""
