@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 from abtune.report.scale import Interval, Scale
 from abtune.text import NOTHING
@@ -52,7 +52,7 @@ class Drawn:
     intervals: tuple[Interval, ...]
     scale: Scale  # the axis of all rows
     gives_way: int
-    heading: str = "drawing"
+    heading: ClassVar[str] = "drawing"
 
     def take(self, rows: Sequence[int]) -> Drawn:
         """Return some rows of the column."""

@@ -235,7 +235,7 @@ def group_heading(workload: str, shapes: int) -> str:
 def seeds_per_shape(analysis: Analysis) -> str:
     """Return the seeds of both sides in words."""
     sides = [(row.baseline.n, row.candidate.n) for row in analysis.comparisons]
-    highest = [max(ns, default=0) for ns in zip(*sides, strict=True)]
+    highest = [max(ns) for ns in zip(*sides, strict=True)]
     seeds = f"{'+'.join(map(str, highest))} seeds per shape (baseline + candidate)"
     if analysis.settings.paired:
         seeds = f"{count(highest[0], 'pair')} per shape"

@@ -18,10 +18,6 @@ if TYPE_CHECKING:
 
     from abtune.compare.settings import Weights
 
-    _Choice = click.Choice[str]
-else:
-    _Choice = click.Choice
-
 Option: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
@@ -36,7 +32,7 @@ def together(*options: Option) -> Option:
     return added
 
 
-class Registered(_Choice):
+class Registered(click.Choice):  # type: ignore[type-arg]  # generic only from click 8.2 on
     """A choice among the names of a registry, which is read when an option is parsed."""
 
     def __init__(self, names: Callable[[], Iterable[str]], remark: str = "") -> None:
@@ -50,10 +46,11 @@ class Registered(_Choice):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return a name that is known, or fail with the names that are, and what there is to say of them."""
         try:
-            return super().convert(value, param, ctx)
+            name: str = super().convert(value, param, ctx)
         except click.BadParameter as error:
             remark = f"; {self._remark}" if self._remark else ""
-            return self.fail(f"{error.message.rstrip('.')}{remark}.", param, ctx)
+            self.fail(f"{error.message.rstrip('.')}{remark}.", param, ctx)
+        return name
 
 
 class DatasetSource(click.ParamType):  # type: ignore[type-arg]  # generic only from click 8.2 on
