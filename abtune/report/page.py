@@ -6,6 +6,7 @@ numbers, and intervals as data. Line breaks and drawings are left to the format.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, TypeAlias
@@ -196,13 +197,10 @@ def shape_by_shape(parts: Iterable[Part], shapes: int) -> tuple[Part, ...]:
     )
 
 
-def spans(labels: Sequence[str]) -> Iterator[range]:
+def spans(labels: Sequence[str]) -> Iterator[list[int]]:
     """Yield the rows that share a label: equal labels directly below each other."""
-    start = 0
-    for stop in range(1, len(labels) + 1):
-        if stop == len(labels) or labels[stop] != labels[start]:
-            yield range(start, stop)
-            start = stop
+    for _, rows in itertools.groupby(range(len(labels)), lambda row: labels[row]):
+        yield list(rows)
 
 
 def last_drawn(page: Page) -> Grid | None:

@@ -99,11 +99,11 @@ def render(report: Report) -> str:
 
 def outlined(pages: Sequence[Page]) -> list[tuple[Element, ...]]:
     """Return pages whose headings fold what is below them; the first page gets a list of all headings."""
-    sections = [tuple(_folded(page, f"part-{number}")) for number, page in enumerate(pages, start=1)]
-    sections[1:] = [
-        _whole([_short(part) for part in section], f"part-{number}")
-        for number, section in enumerate(sections[1:], start=2)
-    ]
+    sections = []
+    for number, page in enumerate(pages, start=1):
+        anchor = f"part-{number}"
+        section = tuple(_folded(page, anchor))
+        sections.append(section if number == 1 else _whole([_short(part) for part in section], anchor))
     contents = tuple(part for section in sections for part in section if isinstance(part, Block))
     if len(contents) > 1:
         first = sections[0]

@@ -48,9 +48,7 @@ def fit_labels(labels: Sequence[str], width: int) -> Labels:
             ]
         else:
             rows = form.rows if _widest(form.rows) <= width else _merged(form.rows)
-            found = [(" ".join(row),) for row in rows]
-            if _widest(rows) > width:
-                found = _break_alike(rows, width)
+            found = _break_alike(rows, width)
             shared += [form.shared] * bool(form.shared)
         lines |= dict(zip(form.members, found, strict=True))
     return Labels(shared="; ".join(shared), lines=tuple(lines[at] for at in range(len(labels))))
