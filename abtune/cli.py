@@ -17,8 +17,7 @@ from typing import Any
 
 import click
 
-from abtune.commands.common.config_file import COMMANDS as COMMANDS_WITH_DEFAULTS
-from abtune.commands.common.config_file import defaults_of
+from abtune.commands.common.config_file import COMMANDS_WITH_DEFAULTS, defaults_of
 from abtune.commands.common.output import abandon, open_missing_streams, remark
 from abtune.errors import AbtuneError, missing_package, unknown_name
 from abtune.lazy import load

@@ -12,7 +12,7 @@ import click
 from abtune.errors import InputError, StoreError, unknown_name
 
 # Commands whose defaults a file may set. `measure --config` imports modules, so it has to be typed.
-COMMANDS = ("sweep", "analyze", "plot", "power", "compare", "history", "calibrate")
+COMMANDS_WITH_DEFAULTS = ("sweep", "analyze", "plot", "power", "compare", "history", "calibrate")
 CONFIG_FILE, WRITE_CONFIG = "abtune.toml", "write-config"
 # A file that came with a folder may not say what to overwrite, and which host may run code here.
 _TYPED = {"out", "output", "figure", "scheduler", "rpc-tracker", "rpc-key"}
@@ -24,8 +24,9 @@ def defaults_of(command: click.Command, ctx: click.Context) -> tuple[dict[str, A
     """Return the values of a command's options that a file sets, by parameter, and the name of the file."""
     path, tables = _read()
     for name, table in tables.items():
-        if name not in COMMANDS:
-            raise InputError(f"{path}: [{name}] is no command with defaults; choose {', '.join(COMMANDS)}")
+        if name not in COMMANDS_WITH_DEFAULTS:
+            choices = ", ".join(COMMANDS_WITH_DEFAULTS)
+            raise InputError(f"{path}: [{name}] is no command with defaults; choose {choices}")
         if not isinstance(table, Mapping):
             raise InputError(f"{path}: {name} is a table, such as [{name}]")
     known = {_name(param): param for param in command.get_params(ctx) if isinstance(param, click.Option)}
