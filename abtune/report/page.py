@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from abtune.report.scale import Interval, Scale
 from abtune.text import NOTHING
@@ -169,6 +169,16 @@ class Report:
         """The first heading."""
         parts = (part for section in self.sections for part in section.page)
         return next((part.text for part in parts if isinstance(part, Heading)), "abtune")
+
+
+def fields_of(sections: Iterable[Section]) -> dict[str, Any]:
+    """Return the results of sections for JSON: under their names, or at the top level without a name."""
+    fields: dict[str, Any] = {}
+    for section in sections:
+        result: Any = section.result
+        if result is not None:
+            fields |= {section.name: result} if section.name else result
+    return fields
 
 
 def column(heading: str, cells: Iterable[str | Cell], *, kind: Kind = "number", gives_way: int = 0) -> Column:

@@ -8,8 +8,7 @@ from dataclasses import replace
 from abtune.compare.claims import FASTER, NOT_SLOWER, SLOWER
 from abtune.compare.results import Analysis
 from abtune.report.columns import boost_columns, overall_decimals, overall_interval
-from abtune.report.formats.machine import fields_of
-from abtune.report.page import Drawn, Grid, Heading, Part, Prose, Section, column, table
+from abtune.report.page import Drawn, Grid, Heading, Part, Prose, Section, column, fields_of, table
 from abtune.report.scale import choose_scale
 from abtune.report.summary import title
 from abtune.text import NOTHING, count, percent, plain_percent

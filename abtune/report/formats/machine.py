@@ -11,30 +11,21 @@ import dataclasses
 import io
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
 from abtune.errors import InputError
-from abtune.report.page import Report, Section
+from abtune.report.page import Report, fields_of
 from abtune.text import listed, printable
 from abtune.version import __version__
 
 
 def render_json(report: Report) -> str:
     """Return the results of all sections as a JSON object."""
-    document = {"abtune_version": __version__, **fields_of(report.sections)}
+    sections = [dataclasses.replace(section, result=plain(section.result)) for section in report.sections]
+    document = {"abtune_version": __version__, **fields_of(sections)}
     return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def fields_of(sections: Iterable[Section]) -> dict[str, Any]:
-    """Return the results of sections as fields: under their names, or at the top level without a name."""
-    fields: dict[str, Any] = {}
-    for section in sections:
-        if section.result is not None:
-            result = plain(section.result)
-            fields |= {section.name: result} if section.name else result
-    return fields
 
 
 def render_csv(report: Report) -> str:
@@ -48,7 +39,7 @@ def render_csv(report: Report) -> str:
 
 
 def rows_of(report: Report, form: str, *, needs: str = "shape") -> list[Mapping[str, Any]]:
-    """Return the rows of a report; refuse a section that has none, or none with the field that is needed."""
+    """Return the rows of a report; refuse a section without rows, or whose rows lack the needed field."""
     sections = [section for section in report.sections if not section.unasked]
     rows = [list(section.rows or ()) for section in sections]
     without = [
