@@ -1,9 +1,9 @@
 """The command line: arguments in, text and an exit code out.
 
 Nothing is computed here and nothing heavy is imported: a command's module is loaded when it is needed, and
-itself imports what it needs when it runs. Only here does an error that a user can mend become one line on the
-standard error and exit code 2. Any other error is a defect of abtune, with exit code 70. Exit code 1 means
-that a gate was hit.
+itself imports what it needs when it runs. Only here do errors become exit codes. An error that a user can
+mend is one line on the standard error and exit code 2. Any other error is a defect of abtune, with exit code
+70. Exit code 1 means that a gate was hit.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def _import_error(error: ImportError) -> int:
 
 
 def _system_error(error: OSError) -> int:
-    """Put what the system refused into a line, if it is of the user's making; raise it again if not."""
+    """Say in a line what the system refused, if the user can mend it; raise the error again if not."""
     if error.errno in {errno.ENAMETOOLONG, errno.ELOOP, errno.EACCES}:
         return _complain(f"cannot use {error.filename}: {error.strerror}", BAD_INPUT)
     if error.errno not in {errno.EPIPE, errno.ENOSPC}:

@@ -79,7 +79,7 @@ def percent_cell(fraction: float, decimals: int, *, signed: bool = True) -> str:
 
 
 def limit_cell(fraction: float, decimals: int) -> str:
-    """Return a limit of an interval for a table; one that rounds to zero keeps its sign, which may decide."""
+    """Return a limit of an interval for a table. One that rounds to zero keeps its sign, which may decide."""
     text = percent_cell(fraction, decimals)
     if fraction and text.strip("0.") == "":
         return f"{'+' if fraction > 0 else '-'}{text}"

@@ -83,7 +83,7 @@ def history(datasets: tuple[str, ...], *, destination: Destination, **how: Any) 
 
 
 def _opened(names: Iterable[str]) -> dict[str, xr.Dataset]:
-    """Return the datasets by path or name; say which files of folders are none or do not fit the others."""
+    """Return the datasets by path or name; say which files of folders are skipped, and why."""
     import abtune
     from abtune.sections.change.history import do_not_fit
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 NAN = math.nan
-# A scale ends at most this many times as far from zero as three quarters of the limits: for a limit, a boost.
+# How far a scale may go for a limit and for a boost, in multiples of what three quarters of the limits need.
 _LIMITS, _BOOSTS = 3, 10
 # The end of a scale for its largest boost, in multiples of the boost.
 _AROUND = 1.3
@@ -105,7 +105,7 @@ def ticks(scale: Scale, most: int) -> tuple[float, ...]:
 
 
 def round_numbers(low: float, high: float, most: int) -> tuple[float, ...]:
-    """Return up to ``most`` multiples of 1, 2 or 5 times a power of ten; at least two if five are allowed."""
+    """Return up to ``most`` multiples of 1, 2 or 5 times a power of ten; from ``most`` 5 on, two or more."""
     least = (high - low) / most
     power = 10.0 ** math.floor(math.log10(least))
     step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= least)

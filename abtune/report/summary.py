@@ -91,9 +91,9 @@ def _parts(analysis: Analysis, view: View) -> Iterator[Part]:
     notes = collect_notes(analysis, shown)
     yield Heading(title(analysis))
     yield Prose(analysis.sentence)
-    origin = origin_of(analysis)
-    source, told = view.source and f"{view.source}: ", origin and f"{origin}. "
-    yield Prose(f"{source}{told}{design(analysis)}", remark=True)
+    source = f"{view.source}: " if view.source else ""
+    origin = f"{origin_of(analysis)}. " if origin_of(analysis) else ""
+    yield Prose(f"{source}{origin}{design(analysis)}", remark=True)
     counts = verdict_counts(analysis)
     if len(analysis.comparisons) == 1 or any(verdict is not Verdict.INVALID for verdict, _ in counts):
         cells = (Cell(text=f"{number} {verdict.words}", tone=verdict.value) for verdict, number in counts)

@@ -14,14 +14,14 @@ from abtune.errors import InputError, StoreError, unknown_name
 # Commands whose defaults a file may set. `measure --config` imports modules, so it has to be typed.
 COMMANDS_WITH_DEFAULTS = ("sweep", "analyze", "plot", "power", "compare", "history", "calibrate")
 CONFIG_FILE, WRITE_CONFIG = "abtune.toml", "write-config"
-# A file that came with a folder may not say what to overwrite, and which host may run code here.
+# A file that came with a folder may not choose what is overwritten, or which host runs code here.
 _TYPED = {"out", "output", "figure", "scheduler", "rpc-tracker", "rpc-key"}
 _OF_NO_FILE = {"help", WRITE_CONFIG}  # they do nothing but print or write
 _MOST_BYTES = 2**20
 
 
 def defaults_of(command: click.Command, ctx: click.Context) -> tuple[dict[str, Any], str]:
-    """Return the values of a command's options that a file sets, by parameter, and the name of the file."""
+    """Return the options of a command that a file sets, by parameter, and the name of the file."""
     path, tables = _read()
     for name, table in tables.items():
         if name not in COMMANDS_WITH_DEFAULTS:

@@ -44,7 +44,7 @@ class Registered(click.Choice):  # type: ignore[type-arg]  # generic only from c
         return tuple(self._names())
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return a name that is known, or fail with the names that are, and what there is to say of them."""
+        """Return a known name. Fail with the known names, and a remark on them, if it is unknown."""
         try:
             name: str = super().convert(value, param, ctx)
         except click.BadParameter as error:
@@ -159,13 +159,13 @@ def chosen_shapes(values: Sequence[str], dataset: xr.Dataset) -> list[str] | Non
 
 
 def _of_kind(name: str, labels: Sequence[str], kinds: Sequence[str]) -> Sequence[str]:
-    """Return the labels of the shapes of a kind; the name itself if it is none of a kind."""
+    """Return the labels of the shapes of a kind; of any other name, the name itself."""
     found = [label for label, kind in zip(labels, kinds, strict=True) if fnmatchcase(kind, name)]
     return [name] if name in labels or not found else found
 
 
 def _split_at_commas(value: str, labels: Set[str]) -> Iterator[str]:
-    """Go through the names of a list; the longest run of its parts that is a label is one name."""
+    """Yield the names of a list. Labels may have commas, so a name is the longest label that fits."""
     parts = value.split(",")
     while parts:
         ends = range(len(parts), 1, -1)

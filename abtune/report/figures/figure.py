@@ -86,7 +86,7 @@ def shape_title(name: str) -> str:
 
 
 def label_ticks(axis: Axis) -> None:
-    """Write few and plain numbers on an axis of times, also where it is logarithmic and within a decade."""
+    """Write few and plain numbers on an axis of times, which may be logarithmic and shorter than a decade."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     low, high = sorted(axis.get_view_interval())

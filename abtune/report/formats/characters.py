@@ -57,7 +57,7 @@ def legend(drawn: Drawn, *, ascii_only: bool) -> str:
 
 
 def draw_dots(dots: Dots, width: int) -> list[str]:
-    """Return the lines of a dot plot; names that take more than half of the width stand above their dots."""
+    """Return the lines of a dot plot. Names wider than half of the plot stand above their dots."""
     values = [value for strip in dots.strips for value in (*strip.values, strip.marked)]
     low, high = min(values), max(values)
     names = [printable(strip.name) for strip in dots.strips]

@@ -113,7 +113,7 @@ def outlined(pages: Sequence[Page]) -> list[tuple[Element, ...]]:
 
 
 def _folded(page: Page, anchor: str) -> Iterator[Element]:
-    """Yield a page with a block for each minor heading; what follows the last table belongs to the page."""
+    """Yield a page with a block for each minor heading. What follows the last table is in no block."""
     headings = {index: part for index, part in enumerate(page) if isinstance(part, Heading) and part.minor}
     tables = [index + 1 for index, part in enumerate(page) if isinstance(part, Grid | Dots)]
     first, last = min(headings, default=len(page)), max(headings, default=len(page))

@@ -110,9 +110,10 @@ def _escape(text: str) -> str:
 
 
 def _code(text: str) -> str:
-    r"""Return a text as code in a cell, whatever is in it; ``|`` would end the cell also within code.
+    r"""Return any text as code in a cell.
 
-    The fence is longer than any run of backticks within, as CommonMark asks.
+    The fence is longer than any run of backticks within, as CommonMark asks. ``|`` ends a cell even within
+    code, so it is escaped.
     """
     shown = printable(text)
     fence = "`" * (_longest_fence(shown) + 1)

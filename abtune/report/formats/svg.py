@@ -152,7 +152,7 @@ def _ground(scale: Scale) -> Iterator[Stroke]:
 
 
 def _lines(part: Stretch, scale: Scale, tone: str) -> Iterator[Stroke]:
-    """Draw the wider interval thin, and the interval with a cap at each end that is on the scale."""
+    """Draw the wider interval thin, and the interval with a cap at each end within the scale."""
     y = _number(_MIDDLE)
     if part.wide_low <= part.wide_high:
         start, stop = (_number(position(end, scale)) for end in (part.wide_low, part.wide_high))

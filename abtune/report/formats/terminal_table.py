@@ -163,7 +163,7 @@ def _choose(
     stub: str,
     whole: int,
 ) -> tuple[dict[int, int], int]:
-    """Return the widths of the columns that leave readable labels in a console, and the width of the labels.
+    """Return the widths of the columns that leave labels readable, and the width of the labels.
 
     The two most important optional columns may break labels. A further one may not, if labels have room for
     ``whole`` cells without it.
@@ -206,7 +206,7 @@ def _room(column: _Texts, least_prose: int, console: Console) -> int:
 
 
 def _widest(grids: Sequence[Grid], console: Console, marks: int | None) -> list[_Texts]:
-    """Return each column of the table where it is widest, with at most this number of footnotes at a word."""
+    """Return each column of the table where it is widest; words have at most this number of footnotes."""
     written = [[_texts(column, console, marks=marks) for column in grid.columns] for grid in grids]
     return [max(column, key=lambda texts: texts.width) for column in zip(*written, strict=True)]
 

@@ -1,9 +1,9 @@
 """Shape labels in whatever width there is: as published, without what all shapes share, or in lines.
 
 A label such as ``N=1_H=56_W=56_C=64_K=64_R=3_S=3_STR=1_PAD=1_DIL=1`` is a list of fields. A label that is
-too long first loses the fields that all shapes of its kind share; a line above names them instead. Then
-neighbours of equal value become ``H=W=56``. Then it is broken between fields, at the same positions in every
-row of its kind, so that rows can be compared. Nothing is cut off.
+too long first loses the fields that all shapes of its kind share. A line above names these. Then neighbours
+of equal value become ``H=W=56``. Then labels are broken between fields. The rows of a kind break at the same
+positions, so that they can be compared. Nothing is cut off.
 """
 
 from __future__ import annotations
