@@ -189,3 +189,10 @@ def test_a_label_without_parts_is_folded() -> None:
     text = render(make_analysis(make_comparison(label)), 60)
     assert sum(line.count("a" * 10) for line in text.splitlines()) >= 5
     assert max(map(len, text.splitlines())) <= 60
+
+
+def test_a_notebook_gets_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a notebook rich would display what it prints; the report is returned as everywhere."""
+    usual = typical_analysis().report()
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    assert typical_analysis().report() == usual

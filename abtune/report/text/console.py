@@ -37,15 +37,16 @@ def text_for(stream: TextIO | None, draw: Callable[[Console], None]) -> str:
     # A terminal gets colours and its own width. Anything else gets plain text as wide as its tables, unless
     # the environment variable COLUMNS sets the width.
     terminal = stream is not None and stream.isatty()
-    sheet = _Sheet(stream.encoding if stream else None)
     color_system: Literal["auto"] | None = None if stream is None else "auto"
     # Without a terminal the environment decides: FORCE_COLOR may ask for colours.
-    console = Console(file=sheet, force_terminal=terminal or None, color_system=color_system)
+    file = stream or io.StringIO()
+    console = Console(file=file, force_terminal=terminal or None, color_system=color_system)
     if not terminal and (stream is None or not os.environ.get("COLUMNS", "").isdigit()):
         console.width = UNBOUNDED
     console.width = max(console.width, NARROWEST_CONSOLE)
-    draw(console)
-    text = sheet.getvalue()
+    with console.capture() as capture:
+        draw(console)
+    text = capture.get()
     return text if console.color_system else "".join(f"{line.rstrip()}\n" for line in text.splitlines())
 
 
@@ -76,15 +77,3 @@ def _wrap(words: Iterable[str], width: int) -> list[str]:
     offered = (_BEHIND_JOINT.sub(_BREAK, word) if cell_len(word) > width else word for word in words)
     lines = Text(" ".join(offered)).wrap(_ANY_CONSOLE, width, overflow="fold")
     return [line.plain.rstrip() for line in lines]
-
-
-class _Sheet(io.StringIO):
-    """A text with the encoding of a stream, which rich asks for."""
-
-    def __init__(self, encoding: str | None) -> None:
-        super().__init__()
-        self._encoding = encoding or "utf-8"
-
-    @property
-    def encoding(self) -> str:  # type: ignore[override]  # io.StringIO has none
-        return self._encoding
