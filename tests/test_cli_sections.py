@@ -152,6 +152,21 @@ def test_what_has_no_single_runs_is_refused(run: Run, dataset: str, options: lis
     assert said in outcome.err
 
 
+@pytest.mark.parametrize(
+    ("options", "other"),
+    [
+        (["--winners"], "winners"),
+        (["--same-schedule"], "same-schedule"),
+        (["--section", "winners", "--section", "same-schedule"], "winners"),
+    ],
+)
+def test_csv_has_one_table(run: Run, options: list[str], other: str) -> None:
+    """Sections with other columns are refused in one line, which says how to get each."""
+    outcome = run("analyze", "h200-deep", *options, "--format", "csv")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert f"CSV has one table, and {other} has other columns; take --section {other} for it" in outcome.err
+
+
 def test_what_winners_use_in_other_formats(run: Run) -> None:
     """JSON has the traits under their name, and CSV alone has a row for each value and shape."""
     document = json.loads(run("analyze", PILOT, "--winners", "--format", "json").out)
