@@ -159,7 +159,7 @@ def check_new(text: str, path: Path, seen: dict[bytes, Path]) -> None:
 
 
 def find_matching(pattern: str) -> tuple[Source, ...]:
-    """Return the sources whose paths match a pattern, those of the baseline first."""
+    """Return the sources whose paths match a pattern; the baseline comes first."""
     words = _WORDS.split(pattern)
     fields = [word[1:-1] for word in words if word.startswith("{") and _WORDS.fullmatch(word)]
     _check_fields(pattern, fields)
@@ -181,7 +181,7 @@ def baseline_first(configs: Iterable[str]) -> list[str]:
 
 
 def _words_beside_baseline(name: str) -> float:
-    """Return the number of words, of which one means baseline; infinite without one: main before main-new."""
+    """Return the number of words of a name that has a word for baseline; infinite without such a word."""
     words = set(re.findall(r"[^\W\d_]+", name.casefold()))
     return math.inf if words.isdisjoint(_BASELINES) else len(words)
 

@@ -72,7 +72,7 @@ def _checked_numbers(rows: Iterable[tuple[int, list[str]]]) -> Iterator[tuple[in
 
 
 def first_line(text: str) -> str:
-    """Return the first line that is neither empty nor a comment."""
+    """Return the first line that has content: empty lines and comments are skipped."""
     lines = (line for line in io.StringIO(text) if line.strip() and not line.lstrip().startswith("#"))
     return next(lines, "")
 

@@ -200,7 +200,7 @@ def _pyperf(text: str, _path: Path) -> Iterator[FileCell]:
 
 
 def _below(value: Any, key: str, default: Any) -> Any:
-    """Return the value of a key if its type is that of the default, else the default."""
+    """Return the value of a key; the default if the value has another type."""
     found = value.get(key) if isinstance(value, dict) else None
     return found if isinstance(found, type(default)) else default
 
