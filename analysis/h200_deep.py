@@ -412,7 +412,9 @@ def searched_again(dataset: xr.Dataset) -> list[str]:
         *rows,
         "",
         f"The dataset has {int((fresh['run_status'] == RunStatus.COMPLETE).sum())} of the "
-        f"{PLANNED_AGAIN} searches planned, so the intervals are wide.",
+        f"{PLANNED_AGAIN} searches planned. Its own two sides, by winners that were measured again:",
+        "",
+        abtune.analyze(fresh).sentence,
         "",
         *dealt(shapes, np.concatenate(sides, axis=1)),
     ]
