@@ -1,7 +1,9 @@
 """Where tasks run: a dask cluster within this process, or one that the user already has.
 
 Two dask resources limit how many tasks run at a time: ``search`` (a core that searches and builds) and
-``device`` (a device that measures).
+``device`` (a device that measures). A dask worker keeps all tasks that need a resource in one queue, and
+while the first has to wait, so have all others (https://github.com/dask/distributed/issues/6136). So a worker
+with threads to spare takes tasks for a device out of the queue first, and these threads wait for the device.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import dask
@@ -51,8 +53,9 @@ DASK_CONFIG = {
 # A function that gets the pool of its worker as first argument.
 Task: TypeAlias = Callable[..., Any]
 
-# What one worker offers: slots by the name of their dask resource.
+# What one worker offers: slots by the name of their dask resource, and its number of threads.
 Offer = Mapping[str, float]
+THREADS = "threads"
 
 
 @contextlib.asynccontextmanager
@@ -80,25 +83,30 @@ async def offers_of(client: Client, scheduler: str) -> Mapping[str, Offer]:
         raise TargetError(f"a worker of {scheduler} does not answer; end it, or mend it") from None
     except Exception as error:  # noqa: BLE001 - dask raises a bare one where a worker cannot import
         raise TargetError(f"a worker of {scheduler} cannot use abtune ({error}); install this one") from None
-    searchers, devices = (sum(slots(offers, name)) for name in ("search", "device"))
+    searchers, devices = (sum(slots(offers.values(), name)) for name in ("search", "device"))
     if not searchers or not devices:
         raise TargetError(
             f"the workers of {scheduler} offer {searchers} slots to search and {devices} devices; start "
-            "them with: dask worker ADDRESS --nworkers 1 --nthreads 16 --resources 'search=16 device=1'"
+            "them with: dask worker ADDRESS --nworkers 1 --nthreads 32 --resources 'search=16 device=1'"
         )
     return offers
 
 
-def slots(offers: Mapping[str, Offer], name: str) -> list[int]:
+def slots(offers: Iterable[Offer], name: str) -> list[int]:
     """Return the number of slots of a kind (``search`` or ``device``) of each worker."""
-    return [int(offer.get(name, 0)) for offer in offers.values()]
+    return [int(offer.get(name, 0)) for offer in offers]
 
 
 def _offer(dask_worker: Worker) -> dict[str, float]:
     """Return the offer of a worker; dask passes the worker to a function with this parameter."""
-    return dict(dask_worker.state.total_resources)
+    return {**dask_worker.state.total_resources, THREADS: dask_worker.state.nthreads}
 
 
+# One of these threads measures at a device, and the others wait with the kernels that it measures next. They
+# hold enough for the time in which further kernels are built.
+DEVICE_THREADS = 16
+# Added to priorities. Those of runs are no larger than their number.
+DEVICE_FIRST = 1e9
 # At its end a sweep waits this long for workers that do not answer.
 PARTING_TIMEOUT = 5.0
 # More threads in one search gain little: 16 make it 5 times as fast.
@@ -109,11 +117,21 @@ class Cluster:
     """A connection to workers that have pools."""
 
     def __init__(
-        self, client: Client, pool: str, *, searchers: int, devices: int, shares_cores: bool
+        self,
+        client: Client,
+        pool: str,
+        *,
+        searchers: int,
+        devices: int,
+        shares_cores: bool,
+        device_threads: int = 1,  # for each device of a worker
     ) -> None:
         self._client = client
         self._pool = pool
         self._shares_cores = shares_cores
+        self._needs = {"search": 1.0, "device": 1 / device_threads}
+        # Where they would wait in the queue, they must not come first.
+        self._added_priority = {"search": 0.0, "device": DEVICE_FIRST if device_threads > 1 else 0.0}
         self.searchers = searchers
         self.devices = devices
         self._submitting = asyncio.Lock()
@@ -181,8 +199,8 @@ class Cluster:
                 self._pool,
                 task,
                 *args,
-                resources={resource: 1},
-                priority=priority,
+                resources={resource: self._needs[resource]},
+                priority=priority + self._added_priority[resource],
                 pure=False,
                 retries=0,
             )
@@ -207,7 +225,8 @@ async def open_cluster(workplace: Workplace) -> AsyncIterator[Cluster]:
 async def _local(workplace: Workplace) -> AsyncIterator[Cluster]:
     facts, cores, devices = workplace.facts, workplace.cores, len(workplace.facts.devices)
     # On this CPU measuring needs a core of its own, so not all slots can be busy at once.
-    threads = cores if facts.shares_cores else cores + devices
+    threads = cores if facts.shares_cores else cores + DEVICE_THREADS * devices
+    resources = {"search": cores, "device": devices}
     with scratch_folder() as scratch, dask.config.set({**DASK_CONFIG, "temporary-directory": scratch}):
         async with (
             LocalCluster(
@@ -221,29 +240,43 @@ async def _local(workplace: Workplace) -> AsyncIterator[Cluster]:
                 scheduler_kwargs={"dashboard": False},
                 memory_limit=0,
                 silence_logs=logging.CRITICAL,
-                resources={"search": cores, "device": devices},
+                resources=resources,
             ) as local,
             Client(local, asynchronous=True, set_as_default=False) as client,
         ):
-            yield await _with_pools(client, facts, [cores], [devices])
+            yield await _with_pools(client, facts, [{**resources, THREADS: threads}])
 
 
 @contextlib.asynccontextmanager
 async def _remote(facts: TargetFacts, scheduler: str) -> AsyncIterator[Cluster]:
     async with connected(scheduler) as (client, offers):
-        cluster = await _with_pools(client, facts, slots(offers, "search"), slots(offers, "device"))
+        cluster = await _with_pools(client, facts, [*offers.values()])
         try:
             yield cluster
         finally:  # otherwise the workers would keep their processes, and these their devices
             await cluster.leave()
 
 
-async def _with_pools(
-    client: Client, facts: TargetFacts, searchers: Sequence[int], devices: Sequence[int]
-) -> Cluster:
+async def _with_pools(client: Client, facts: TargetFacts, offers: Sequence[Offer]) -> Cluster:
     """Return the cluster after giving each worker a pool, as large as the largest worker needs."""
+    searchers, devices = (slots(offers, name) for name in ("search", "device"))
     pool = ProcessPool(facts, searchers=max(searchers), devices=max(devices))
     await client.register_plugin(pool)
     return Cluster(
-        client, pool.name, searchers=sum(searchers), devices=sum(devices), shares_cores=facts.shares_cores
+        client,
+        pool.name,
+        searchers=sum(searchers),
+        devices=sum(devices),
+        device_threads=device_threads(offers),
+        shares_cores=facts.shares_cores,
     )
+
+
+def device_threads(offers: Sequence[Offer]) -> int:
+    """Return the number of threads that every worker has for each of its devices, beside its searches."""
+    spare = [
+        (offer[THREADS] - offer.get("search", 0)) // offer["device"]
+        for offer in offers
+        if offer.get("device")
+    ]
+    return max(1, int(min(spare)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import tempfile
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, cast
@@ -12,10 +13,11 @@ from typing import Any, cast
 import pytest
 from distributed import Client, LocalCluster
 from distributed.diagnostics import nvml
-from measure_builders import make_workplace
+from measure_builders import make_facts, make_workplace
 
 from abtune.errors import TargetError
-from abtune.measure.workers import cluster
+from abtune.measure.workers import cluster, pool
+from abtune.measure.workers.pool import ProcessPool
 
 
 class Silent:
@@ -119,6 +121,69 @@ def test_dask_does_not_look_at_what_threads_do(monkeypatch: pytest.MonkeyPatch) 
     (names,) = asyncio.run(callbacks()).values()
     assert "heartbeat" in names
     assert not names & {"profile", "profile-cycle"}
+
+
+class Idle:
+    """A child process, or the server that forks it, which does nothing."""
+
+    is_ready = True
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        pass
+
+    def start(self) -> None:
+        """Do nothing, as do all others."""
+
+    close = interrupt = resume = start
+
+
+DEVICE_IS_FREE = threading.Event()
+
+
+def occupy(pool: ProcessPool) -> str:
+    """Measure until the test says that it is enough."""
+    with pool.device():
+        assert DEVICE_IS_FREE.wait(20)
+    return "measured"
+
+
+def use_core(pool: ProcessPool) -> str:
+    """Search for a moment."""
+    with pool.searcher():
+        return "searched"
+
+
+def test_searches_go_on_while_tasks_wait_for_a_busy_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dask has one queue for all tasks, whose first holds up the others; cores would idle."""
+    monkeypatch.setattr(pool, "Slot", Idle)
+    monkeypatch.setattr(pool, "ForkServer", Idle)
+    DEVICE_IS_FREE.clear()
+
+    async def sweep() -> list[str]:
+        workplace = make_workplace(make_facts(kind="cuda"), cores=1)
+        async with cluster.open_cluster(workplace) as opened, asyncio.TaskGroup() as group:
+            measuring = [group.create_task(opened.measure(occupy, priority=0)) for _ in range(3)]
+            searching = [group.create_task(opened.search(use_core, priority=-1)) for _ in range(3)]
+            found = [await asyncio.wait_for(task, 10) for task in searching]
+            DEVICE_IS_FREE.set()
+            return [*found, *[await task for task in measuring]]
+
+    assert asyncio.run(sweep()) == 3 * ["searched"] + 3 * ["measured"]
+
+
+@pytest.mark.parametrize(
+    ("offers", "threads"),
+    [
+        ([{"search": 16, "device": 1, "threads": 32}], 16),
+        ([{"search": 16, "device": 4, "threads": 32}], 4),
+        ([{"search": 16, "device": 1, "threads": 17}, {"search": 8, "device": 1, "threads": 16}], 1),
+        ([{"search": 16, "threads": 16}, {"device": 1, "threads": 4}], 4),
+        ([{"search": 16, "device": 1, "threads": 16}], 1),
+    ],
+)
+def test_threads_beyond_the_searches_wait_for_devices(offers: list[dict[str, float]], threads: int) -> None:
+    """The worker with the fewest threads to spare for a device counts, and one measures in any case."""
+    assert cluster.device_threads(offers) == threads
 
 
 @pytest.mark.parametrize("when", ["before", "meanwhile"])
