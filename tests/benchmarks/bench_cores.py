@@ -9,63 +9,48 @@ Nothing is computed, so two cores are enough to see what 32 would do. Times are 
 from __future__ import annotations
 
 import argparse
-import collections
 import sys
 import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
-HELPERS = Path(__file__).parents[1] / "helpers"
+from bench_cluster import HELPERS, PretendForkServer, PretendSlot
+
 ITERATIONS, CANDIDATES = 2, 64
-# Seconds of one call, as on hosts with H200: docs/sweep.md has the shares of a trial.
+# Seconds of one call. To propose 64 candidates and to build one takes as long as in the table of a trial in
+# docs/sweep.md. How long a GPU takes to time one is assumed.
 SECONDS = {"propose": 17.0, "build": 1.25, "time_candidate": 0.075}
 
 
-class WaitingSlot:
+class WaitingSlot(PretendSlot):
     """A child process that waits, and then answers as the fake does."""
 
-    scale = 0.1
-    spent: ClassVar[collections.Counter[str]] = collections.Counter()
-
-    def __init__(self, *_: Any, **__: Any) -> None:
-        self.started_in = 0.0
+    scale = 1.0
 
     def call(self, function: str, *args: Any, timeout: float) -> Any:
         """Return the answer of the fake."""
         import fake_metaschedule
 
-        seconds = self.scale * SECONDS.get(function, 0.0)
-        time.sleep(seconds)
-        self.spent[function] += seconds
+        time.sleep(self.scale * SECONDS.get(function, 0.0))
         return getattr(fake_metaschedule, function)(*args)
 
-    def start(self) -> None:
-        """Do nothing, as do all others."""
 
-    resume = interrupt = close = replace = start
-
-
-def busy(cores: int, devices: int, runs: int) -> tuple[float, float, float]:
-    """Return the seconds of a sweep, and how many cores and devices were busy on average."""
+def seconds_of_sweep(cores: int, devices: int, seeds: int) -> float:
+    """Return the seconds of a sweep of two shapes under two configurations, without the scale."""
     from measure_builders import make_facts, make_settings, small_plan
     from sweeping import config, run_sweep
 
     from abtune.measure.store.store import Store
 
-    plan = small_plan(seeds=runs // 4, configs=(config("plain"), config("new")))
+    plan = small_plan(seeds=seeds, configs=(config("plain"), config("new")))
     settings = make_settings(trials=ITERATIONS * CANDIDATES, trials_per_iteration=CANDIDATES, rounds=1)
     facts = make_facts(kind="cuda", devices=tuple(f"GPU {index}" for index in range(devices)))
-    WaitingSlot.spent.clear()
     with tempfile.TemporaryDirectory() as folder:
-        begun = time.monotonic()
-        run_sweep(
-            replace(plan, settings=settings), Store(Path(folder) / "abtune.nc"), facts=facts, cores=cores
-        )
-        seconds = time.monotonic() - begun
-    spent = WaitingSlot.spent
-    return seconds, (spent["propose"] + spent["build"]) / seconds, spent["time_candidate"] / seconds
+        begun, store = time.monotonic(), Store(Path(folder) / "abtune.nc")
+        run_sweep(replace(plan, settings=settings), store, facts=facts, cores=cores)
+        return (time.monotonic() - begun) / WaitingSlot.scale
 
 
 def main() -> None:
@@ -75,24 +60,26 @@ def main() -> None:
     )
     parser.add_argument("--cores", type=int, default=32)
     parser.add_argument("--devices", type=int, default=2)
-    parser.add_argument("--runs", type=int, default=64)
+    parser.add_argument("--seeds", type=int, default=16)
     parser.add_argument("--scale", type=float, default=0.1)
     options = parser.parse_args()
     sys.path[:0] = [str(HELPERS), str(HELPERS / "measuring")]
-    from bench_cluster import PretendForkServer
 
     from abtune.measure.workers import cluster, pool
 
     WaitingSlot.scale = options.scale
     pool.Slot, pool.ForkServer = WaitingSlot, PretendForkServer  # type: ignore
+    iterations = 4 * options.seeds * ITERATIONS
+    searching = iterations * (SECONDS["propose"] + CANDIDATES * SECONDS["build"])
+    timing = iterations * CANDIDATES * SECONDS["time_candidate"]
     took = []
     for name, threads in (("dask's order", 1), ("abtune", cluster.DEVICE_THREADS)):
         cluster.DEVICE_THREADS = threads
-        seconds, cores, devices = busy(options.cores, options.devices, options.runs)
+        seconds = seconds_of_sweep(options.cores, options.devices, options.seeds)
         took.append(seconds)
         print(
-            f"{name:<14}{seconds / options.scale:6.0f} s   busy {cores:5.1f} of {options.cores} cores, "
-            f"{devices:.2f} of {options.devices} GPUs",
+            f"{name:<14}{seconds:6.0f} s   busy {searching / seconds:5.1f} of {options.cores} cores, "
+            f"{timing / seconds:.2f} of {options.devices} GPUs",
             flush=True,
         )
     print(f"{'ratio':<14}{took[0] / took[1]:6.2f}")

@@ -56,6 +56,9 @@ Task: TypeAlias = Callable[..., Any]
 # What one worker offers: slots by the name of their dask resource, and its number of threads.
 Offer = Mapping[str, float]
 THREADS = "threads"
+# One of these threads measures at a device, and the others wait with the kernels that it measures next. They
+# hold enough for the time in which further kernels are built.
+DEVICE_THREADS = 16
 
 
 @contextlib.asynccontextmanager
@@ -87,7 +90,8 @@ async def offers_of(client: Client, scheduler: str) -> Mapping[str, Offer]:
     if not searchers or not devices:
         raise TargetError(
             f"the workers of {scheduler} offer {searchers} slots to search and {devices} devices; start "
-            "them with: dask worker ADDRESS --nworkers 1 --nthreads 32 --resources 'search=16 device=1'"
+            f"them with: dask worker ADDRESS --nworkers 1 --nthreads {16 + DEVICE_THREADS} "
+            "--resources 'search=16 device=1'"
         )
     return offers
 
@@ -102,9 +106,6 @@ def _offer(dask_worker: Worker) -> dict[str, float]:
     return {**dask_worker.state.total_resources, THREADS: dask_worker.state.nthreads}
 
 
-# One of these threads measures at a device, and the others wait with the kernels that it measures next. They
-# hold enough for the time in which further kernels are built.
-DEVICE_THREADS = 16
 # Added to priorities. Those of runs are no larger than their number.
 DEVICE_FIRST = 1e9
 # At its end a sweep waits this long for workers that do not answer.

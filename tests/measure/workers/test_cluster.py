@@ -137,38 +137,42 @@ class Idle:
     close = interrupt = resume = start
 
 
-DEVICE_IS_FREE = threading.Event()
+ENOUGH = threading.Event()
 
 
-def occupy(pool: ProcessPool) -> str:
-    """Measure until the test says that it is enough."""
-    with pool.device():
-        assert DEVICE_IS_FREE.wait(20)
-    return "measured"
+def occupy(pool: ProcessPool, slots: str) -> None:
+    """Use a core or a device until the test says that it is enough."""
+    with getattr(pool, slots)():
+        assert ENOUGH.wait(20)
 
 
-def use_core(pool: ProcessPool) -> str:
-    """Search for a moment."""
-    with pool.searcher():
-        return "searched"
+def use(pool: ProcessPool, slots: str) -> str:
+    """Use a core or a device for a moment."""
+    with getattr(pool, slots)():
+        return slots
 
 
-def test_searches_go_on_while_tasks_wait_for_a_busy_device(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Dask has one queue for all tasks, whose first holds up the others; cores would idle."""
+@pytest.mark.parametrize("busy", ["device", "searcher"])
+def test_tasks_that_wait_hold_up_no_others(busy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dask has one queue, whose first task would hold up those that need what is free."""
     monkeypatch.setattr(pool, "Slot", Idle)
     monkeypatch.setattr(pool, "ForkServer", Idle)
-    DEVICE_IS_FREE.clear()
+    ENOUGH.clear()
 
-    async def sweep() -> list[str]:
+    async def sweep() -> str:
         workplace = make_workplace(make_facts(kind="cuda"), cores=1)
         async with cluster.open_cluster(workplace) as opened, asyncio.TaskGroup() as group:
-            measuring = [group.create_task(opened.measure(occupy, priority=0)) for _ in range(3)]
-            searching = [group.create_task(opened.search(use_core, priority=-1)) for _ in range(3)]
-            found = [await asyncio.wait_for(task, 10) for task in searching]
-            DEVICE_IS_FREE.set()
-            return [*found, *[await task for task in measuring]]
+            submit = {"searcher": opened.search, "device": opened.measure}
+            (free,) = submit.keys() - {busy}
+            for _ in range(3):
+                group.create_task(submit[busy](occupy, busy, priority=0))
+            await asyncio.sleep(0.1)  # until all of them are in the queue
+            try:
+                return await asyncio.wait_for(submit[free](use, free, priority=-1), 10)
+            finally:
+                ENOUGH.set()
 
-    assert asyncio.run(sweep()) == 3 * ["searched"] + 3 * ["measured"]
+    assert asyncio.run(sweep()) != busy
 
 
 @pytest.mark.parametrize(
