@@ -4,12 +4,15 @@
     python tests/benchmarks/bench_sweep.py --target cuda --trials 64 --trials-per-iter 64 --runs 32
 
 Both sides make runs of the same shape with the same trials; one of ours is a whole sweep, start-up and
-re-measuring included. What is printed is the ratio, and how busy cores and device were.
+re-measuring included. Of the runs of tune_tir, the fastest counts, because the first one reads cold files.
+What is printed is the ratio, and how many cores were busy: on average, and in the middle half of the sweep.
+A short sweep loses time at its end, while the last searches finish; the middle half stands for a long one.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import resource
@@ -19,10 +22,12 @@ import tempfile
 import time
 from pathlib import Path
 
+import psutil
+
 from abtune.measure.workers.find_target import find_target
 
 STOCK = """
-import json, sys, tempfile
+import json, sys, tempfile, time
 from abtune.configurations import find_configuration
 from abtune.shapes import parse_shape
 options = json.loads(sys.argv[1])
@@ -33,6 +38,7 @@ from abtune.measure.tvm.load_tvm import tensor_program
 target = tvm.target.Target(json.loads(options["target"]))
 kind = str(target.kind.name)
 for seed in range(options["runs"]):
+    started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         ms.tune_tir(
             mod=tensor_program(parse_shape(options["shape"])),
@@ -43,6 +49,7 @@ for seed in range(options["runs"]):
             space=ms.space_generator.PostOrderApply(sch_rules=kind, postprocs=kind, mutator_probs=kind),
             seed=seed + 1,
         )
+    print("\\nseconds", time.monotonic() - started, flush=True)
 """
 
 
@@ -58,20 +65,27 @@ def main() -> None:
     parser.add_argument(
         "--runs", type=int, default=8, help="runs of ours; half of them of each configuration"
     )
-    parser.add_argument("--stock-runs", type=int, default=1)
+    parser.add_argument("--stock-runs", type=int, default=2)
     options = parser.parse_args()
     facts = find_target(options.target)
     say("target", f"{facts.kind}: {len(facts.devices)} x {facts.devices[0]}, {os.cpu_count()} cores")
     say("shape, trials", f"{options.shape}, {options.trials} in iterations of {options.trials_per_iter}")
-    stock = time_stock(options, facts.target) / options.stock_runs
-    say("tune_tir", f"{stock:.1f} s a run ({options.stock_runs} timed)")
+    stock = time_stock(options, facts.target)
+    say("tune_tir", f"{', '.join(f'{seconds:.1f}' for seconds in stock)} s a run")
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    ours = time_sweep(options) / options.runs
+    samples = time_sweep(options)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    busy = (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / (ours * options.runs)
-    say("abtune sweep", f"{ours:.1f} s a run ({options.runs} timed)")
-    say("ratio", f"{stock / ours:.1f}")
-    say("cores busy", f"{busy:.1f} of {os.cpu_count()} during the sweep")
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    ours = samples[-1][0] / options.runs
+    middle = busy_in_the_middle(samples)
+    say("abtune sweep", f"{ours:.1f} s a run ({options.runs} timed), {cpu / options.runs:.1f} of CPU time")
+    say("ratio", f"{min(stock) / ours:.1f}")
+    say("cores busy", f"{cpu / samples[-1][0]:.1f} of {os.cpu_count()}; in the middle half {middle:.1f}")
+    steady = cpu / options.runs / middle
+    say(
+        "a long sweep",
+        f"{steady:.1f} s a run at the rate of the middle half: ratio {min(stock) / steady:.1f}",
+    )
 
 
 def say(name: str, value: str) -> None:
@@ -79,8 +93,8 @@ def say(name: str, value: str) -> None:
     print(f"{name:<18}{value}", flush=True)
 
 
-def time_stock(options: argparse.Namespace, target: str) -> float:
-    """Return the seconds of so many runs of tune_tir, one after the other."""
+def time_stock(options: argparse.Namespace, target: str) -> list[float]:
+    """Return the seconds of each run of tune_tir, one after the other in one process."""
     given = {
         "target": target,
         "shape": options.shape,
@@ -88,11 +102,16 @@ def time_stock(options: argparse.Namespace, target: str) -> float:
         "trials_per_iter": options.trials_per_iter,
         "runs": options.stock_runs,
     }
-    return _timed([sys.executable, "-c", STOCK, json.dumps(given)])
+    done = subprocess.run(
+        [sys.executable, "-c", STOCK, json.dumps(given)], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise SystemExit(done.stdout[-2000:] + done.stderr[-2000:])
+    return [float(line.split()[1]) for line in done.stdout.splitlines() if line.startswith("seconds ")]
 
 
-def time_sweep(options: argparse.Namespace) -> float:
-    """Return the seconds of a sweep with as many runs as asked for, of the evolutionary search alone."""
+def time_sweep(options: argparse.Namespace) -> list[tuple[float, float]]:
+    """Run a sweep with as many runs as asked for; return samples of seconds gone and CPU seconds used."""
     with tempfile.TemporaryDirectory() as folder:
         names = ("mainline", "async") if options.target == "cuda" else ("evolutionary", "twin:twin")
         (Path(folder) / "twin.py").write_text(
@@ -104,19 +123,38 @@ def time_sweep(options: argparse.Namespace) -> float:
         command += ["--shapes", options.shape, "--seeds", str(options.runs // 2)]
         command += ["--trials", str(options.trials), "--trials-per-iter", str(options.trials_per_iter)]
         command += ["--baseline", names[0], "--candidate", names[1]]
-        return _timed(command, cwd=folder)
+        path = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), folder]))
+        with (Path(folder) / "log").open("w+") as log:
+            started = time.monotonic()
+            sweep = psutil.Popen(
+                command, cwd=folder, env={**os.environ, "PYTHONPATH": path}, stdout=log, stderr=log
+            )
+            samples = [(0.0, 0.0)]
+            while sweep.poll() is None:
+                time.sleep(1)
+                samples.append((time.monotonic() - started, cpu_seconds(sweep)))
+            if sweep.returncode:
+                log.seek(0)
+                raise SystemExit(log.read()[-4000:])
+        return samples
 
 
-def _timed(command: list[str], cwd: str | None = None) -> float:
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), cwd])),
-    }
-    started = time.monotonic()
-    done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(done.stdout[-2000:] + done.stderr[-2000:])
-    return time.monotonic() - started
+def cpu_seconds(process: psutil.Process) -> float:
+    """Return the CPU seconds of a process and of all that it started, those that have ended included."""
+    total = 0.0
+    try:
+        for one in [process, *process.children(recursive=True)]:
+            with contextlib.suppress(psutil.Error):
+                total += sum(one.cpu_times()[:4])
+    except psutil.Error:
+        return 0.0
+    return total
+
+
+def busy_in_the_middle(samples: list[tuple[float, float]]) -> float:
+    """Return how many cores were busy between the first and the last quarter of the sweep."""
+    inside = [sample for sample in samples if 0.25 <= sample[0] / samples[-1][0] <= 0.75]
+    return (inside[-1][1] - inside[0][1]) / (inside[-1][0] - inside[0][0])
 
 
 if __name__ == "__main__":
