@@ -133,21 +133,21 @@ EVOLUTIONARY = Configuration(
 RANDOM = Configuration(
     name="random", summary="random sampling of the design space (replay-trace)", strategy="replay-trace"
 )
-ONE_LEVEL = Configuration(
-    name="one-level",
-    summary="random sampling of a smaller design space, with tiles of one level in place of two",
+VECTOR_TILES = Configuration(
+    name="vector-tiles",
+    summary="random sampling of a smaller design space, whose innermost tiles have 16 floats",
     strategy="replay-trace",
-    space="abtune.measure.tvm.cpu_spaces:one_level",
+    space="abtune.measure.tvm.cpu_spaces:vector_tiles",
     target_kind="llvm",
 )
 
 CONFIGURATIONS: Mapping[str, Configuration] = MappingProxyType(
-    {config.name: config for config in (MAINLINE, ASYNC, EVOLUTIONARY, RANDOM, ONE_LEVEL)}
+    {config.name: config for config in (MAINLINE, ASYNC, EVOLUTIONARY, RANDOM, VECTOR_TILES)}
 )
 
 # Baseline and candidate of a sweep that names none.
 DEFAULT_PAIR: Mapping[str, tuple[str, str]] = MappingProxyType(
-    {"cuda": ("mainline", "async"), "llvm": ("random", "one-level")}
+    {"cuda": ("mainline", "async"), "llvm": ("random", "vector-tiles")}
 )
 
 

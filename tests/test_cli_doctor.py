@@ -48,7 +48,7 @@ def test_a_real_trial_prints_one_table(capfd: pytest.CaptureFixture[str]) -> Non
         "dask",
         "trial",
     ]
-    assert "kernels of random and one-level were built and timed in" in " ".join(captured.out.split())
+    assert "kernels of random and vector-tiles were built and timed in" in " ".join(captured.out.split())
     assert lines[-1] == "ready: a sweep can run here"
 
 

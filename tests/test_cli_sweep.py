@@ -194,7 +194,7 @@ def test_defaults_follow_the_target(run: Run, found: Found) -> None:
     assert "29 shapes x 2 configurations x 10 seeds = 580, 580 left" in on_gpu
     found(CPU)
     on_cpu = run("--dry-run").out
-    assert "compare   one-level (candidate) with random (baseline)" in on_cpu
+    assert "compare   vector-tiles (candidate) with random (baseline)" in on_cpu
     assert "3 shapes x 2 configurations x 10 seeds = 60, 60 left" in on_cpu
     assert "cost model" not in on_cpu  # sampling has none
 

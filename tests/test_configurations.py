@@ -211,7 +211,7 @@ def test_names_are_fit_for_files(name: str) -> None:
             MAINLINE,
             "llvm",
             0,
-            "'mainline' needs a cuda target, this one is llvm; use random and one-level",
+            "'mainline' needs a cuda target, this one is llvm; use random and vector-tiles",
         ),
         (
             ASYNC,

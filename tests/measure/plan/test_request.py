@@ -31,7 +31,7 @@ CPU = replace(GPU, kind="llvm", target=json.dumps({"kind": "llvm"}), arch=0, dev
     ("facts", "preset", "names", "trials"),
     [
         (GPU, "tvm14009", ["mainline", "async"], (320, 64)),
-        (CPU, "quick", ["random", "one-level"], (24, 12)),
+        (CPU, "quick", ["random", "vector-tiles"], (24, 12)),
     ],
     ids=["gpu", "cpu"],
 )

@@ -16,7 +16,7 @@ from tvm_samples import (
     trace,
 )
 
-from abtune.configurations import ONE_LEVEL, RANDOM, Configuration
+from abtune.configurations import RANDOM, VECTOR_TILES, Configuration
 from abtune.errors import InputError, TargetError
 from abtune.measure.plan.records import History
 from abtune.measure.workers.winner_tasks import ERROR_LIMIT
@@ -86,20 +86,26 @@ def test_a_configuration_can_bring_its_space(
     room.propose.check(problem(GEMM, own, cpu))
 
 
-def test_one_level_tiles_once(room: Any, cpu: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """MetaSchedule splits spatial loops in four, reductions in two; one-level spatial loops in two."""
+def test_innermost_tiles_of_vector_tiles_have_16_floats(
+    room: Any, cpu: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """MetaSchedule samples the four tiles of a row; vector-tiles samples three, and the last has 16 floats."""
     loaded: list[bool] = []
     monkeypatch.setattr(room.search_context, "load_tensor_intrinsics", lambda: loaded.append(True))
 
-    def splits(config: Configuration) -> set[int]:
+    def tiles(config: Configuration) -> set[tuple[int, int]]:
+        found = set()
         candidates, *_ = room.propose.propose(problem(GEMM, config, cpu), History(), 8, 1)
         for candidate in candidates:  # a stranger's dataset may hold such traces, so they are checked
-            room.build_kernel.require_own_trace(problem(GEMM, config, cpu), read_trace(candidate.record[0]))
-        steps = [step for one in candidates for step in read_trace(one.record[0]).instructions]
-        return {int(step.attributes[0]) for step in steps if step.name == "SamplePerfectTile"}
+            steps = read_trace(candidate.record[0])
+            room.build_kernel.require_own_trace(problem(GEMM, config, cpu), steps)
+            sampled = sum(step.name == "SamplePerfectTile" for step in steps.instructions)
+            rows = sum(step.name == "Split" and step.inputs[-1] == 16 for step in steps.instructions)
+            found.add((sampled, rows))
+        return found
 
-    assert splits(RANDOM) == {4, 2}
-    assert splits(ONE_LEVEL) == {2}
+    assert tiles(RANDOM) == {(3, 0)}
+    assert tiles(VECTOR_TILES) == {(3, 1)}
     assert loaded == []
 
 
