@@ -92,7 +92,11 @@ def _target_of_gpu() -> Any:
 
 def _parse_target(spec: str) -> Any:
     try:
-        return tvm.target.Target(json.loads(spec) if spec.lstrip().startswith("{") else spec)
+        target = tvm.target.Target(json.loads(spec) if spec.lstrip().startswith("{") else spec)
+        # MetaSchedule refuses a CPU that does not say how many threads a kernel may use.
+        if str(target.kind.name) == "llvm" and "num-cores" not in target.attrs:
+            target = tvm.target.Target({**json.loads(str(target)), "num-cores": 1})
+        return target
     except Exception as error:
         raise TargetError(f"TVM does not understand target {spec!r}: {_last_line(error)}") from error
 

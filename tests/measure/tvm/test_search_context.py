@@ -89,7 +89,7 @@ def test_a_configuration_can_bring_its_space(
 def test_innermost_tiles_of_vector_tiles_have_16_floats(
     room: Any, cpu: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """MetaSchedule samples the four tiles of a row; vector-tiles samples three, and the last has 16 floats."""
+    """MetaSchedule samples four tiles of a row; vector-tiles samples three, the last has 16 floats."""
     loaded: list[bool] = []
     monkeypatch.setattr(room.search_context, "load_tensor_intrinsics", lambda: loaded.append(True))
 

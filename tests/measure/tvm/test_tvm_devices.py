@@ -113,3 +113,12 @@ def test_unusable_targets_are_refused(room: Any, spec: str, said: str) -> None:
         room.tvm_devices.describe_target(spec)
     assert str(caught.value).startswith(said)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("spec", "threads"), [({}, 1), ({"num-cores": 3}, 3)])
+def test_a_kernel_of_a_cpu_gets_one_thread_by_default(room: Any, spec: dict[str, int], threads: int) -> None:
+    """MetaSchedule refuses a target that does not say how many threads a kernel may use."""
+    facts = room.tvm_devices.describe_target(json.dumps({"kind": "llvm", "mcpu": "x86-64-v3", **spec}))
+    assert facts.threads == threads
+    assert json.loads(facts.target)["num-cores"] == threads
+    assert json.loads(facts.target)["mcpu"] == "x86-64-v3"
