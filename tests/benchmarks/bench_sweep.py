@@ -142,12 +142,10 @@ def time_sweep(options: argparse.Namespace) -> list[tuple[float, float]]:
 def cpu_seconds(process: psutil.Process) -> float:
     """Return the CPU seconds of a process and of all that it started, those that have ended included."""
     total = 0.0
-    try:
+    with contextlib.suppress(psutil.Error):  # any of them may end meanwhile
         for one in [process, *process.children(recursive=True)]:
             with contextlib.suppress(psutil.Error):
                 total += sum(one.cpu_times()[:4])
-    except psutil.Error:
-        return 0.0
     return total
 
 

@@ -20,12 +20,19 @@ VECTOR_BITS = 512
 def vector_tiles(target: Any) -> Any:
     """Return MetaSchedule's design space for CPUs, but the innermost tile of each row has 16 floats."""
     kind = target.kind.name
-    # All but the rule is what MetaSchedule's own tiling of CPUs has.
-    tiling = MultiLevelTilingWideVector(
-        "SSRSRS",
+    rules = [
+        _with_vectors(rule) if isinstance(rule, MultiLevelTiling) else rule
+        for rule in ScheduleRule.create(kind)
+    ]
+    return ms.space_generator.PostOrderApply(sch_rules=rules, postprocs=kind, mutator_probs=kind)
+
+
+def _with_vectors(tiling: Any) -> Any:
+    """Return the rule for wide vectors that tiles like another rule."""
+    return MultiLevelTilingWideVector(
+        tiling.structure,
         vector_length_in_bits=VECTOR_BITS,
-        max_innermost_factor=64,
+        max_innermost_factor=tiling.max_innermost_factor,
+        # A rule does not show its cached writes. These are the ones of MetaSchedule's rule for CPUs.
         reuse_write=ReuseType(req="may", levels=[1, 2], scope="global"),
     )
-    rules = [tiling if isinstance(rule, MultiLevelTiling) else rule for rule in ScheduleRule.create(kind)]
-    return ms.space_generator.PostOrderApply(sch_rules=rules, postprocs=kind, mutator_probs=kind)

@@ -16,7 +16,7 @@ from abtune.measure.tvm.load_tvm import tvm
 def describe_target(spec: str, remote: str = "") -> TargetFacts:
     """Return the facts about ``auto``, ``cuda``, ``cpu`` or a TVM target."""
     _devices()  # a tracker that does not answer is an error of any target
-    target = _resolve(spec, remote)
+    target = _with_threads(_resolve(spec, remote))
     kind = str(target.kind.name)
     if kind not in ("cuda", "llvm"):
         raise TargetError(f"target {kind!r} is not supported; use cuda or llvm")
@@ -28,7 +28,7 @@ def describe_target(spec: str, remote: str = "") -> TargetFacts:
         target=str(target),
         arch=int("".join(filter(str.isdigit, arch))),
         devices=_device_names(kind, str(target), remote),
-        threads=int(target.attrs.get("num-cores", 1)) if kind == "llvm" else 1,
+        threads=int(target.attrs["num-cores"]) if kind == "llvm" else 1,
         versions={"tvm": str(tvm.__version__), **(nvml.versions() if kind == "cuda" else {})},
         remote=remote,
     )
@@ -46,10 +46,17 @@ def _resolve(spec: str, remote: str) -> Any:
             "the CPU behind an RPC tracker is not known here; give it as a target, such as "
             """--target '{"kind": "llvm", "mcpu": "cortex-a76", "num-cores": 4}'"""
         )
-    # A kernel gets one thread, so that searches can go on on the other cores.
-    target = {"kind": "llvm", "mcpu": tvm.target.codegen.llvm_get_system_cpu(), "num-cores": 1}
+    target = {"kind": "llvm", "mcpu": tvm.target.codegen.llvm_get_system_cpu()}
     lacking = _lacking(tvm.target.Target(target))
     return tvm.target.Target({**target, "mattr": lacking} if lacking else target)
+
+
+def _with_threads(target: Any) -> Any:
+    """Return a target; that of a CPU says how many threads a kernel may use, as MetaSchedule demands."""
+    if str(target.kind.name) != "llvm" or "num-cores" in target.attrs:
+        return target
+    # A kernel gets one thread, so that searches can go on on the other cores.
+    return tvm.target.Target({**json.loads(str(target)), "num-cores": 1})
 
 
 # Instruction sets that LLVM uses unasked, by the beginnings of their names.
@@ -92,11 +99,7 @@ def _target_of_gpu() -> Any:
 
 def _parse_target(spec: str) -> Any:
     try:
-        target = tvm.target.Target(json.loads(spec) if spec.lstrip().startswith("{") else spec)
-        # MetaSchedule refuses a CPU that does not say how many threads a kernel may use.
-        if str(target.kind.name) == "llvm" and "num-cores" not in target.attrs:
-            target = tvm.target.Target({**json.loads(str(target)), "num-cores": 1})
-        return target
+        return tvm.target.Target(json.loads(spec) if spec.lstrip().startswith("{") else spec)
     except Exception as error:
         raise TargetError(f"TVM does not understand target {spec!r}: {_last_line(error)}") from error
 
