@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from measure_builders import make_facts, small_plan
 from running import Run
@@ -60,10 +61,40 @@ def test_rounds_are_those_of_the_sweep(run: Run, swept: Path) -> None:
     assert abtune.open_dataset("later.nc").sizes == abtune.open_dataset(swept).sizes
 
 
+def test_winners_of_two_sweeps_are_timed_together(run: Run, swept: Path) -> None:
+    """Sweeps with other random numbers, on other devices, become one dataset that one device timed."""
+    with_others = small_plan(target=json.dumps({"kind": "llvm"}), rng_seed=5)
+    run_sweep(with_others, Store(Path("second.nc")))
+    first, second = map(abtune.open_dataset, (swept, "second.nc"))
+    elsewhere = second.assign_attrs(device="a third device", created="2026-02-02T00:00:00+00:00")
+    elsewhere["device"] = elsewhere["device"].where(elsewhere["device"] == "", "a third device")
+    abtune.save_dataset(elsewhere, "second.nc")
+    done = run("measure", str(swept), "second.nc", "--out", "all.nc", "--cores", "2")
+    assert (done.code, done.err) == (0, ""), done.err
+    assert done.out.startswith("all.nc: the winners of abtune.nc and second.nc, measured again\n")
+    both = abtune.open_dataset("all.nc")
+    seeds = first.sizes["seed"]
+    assert both["seed"].values.tolist() == [*range(2 * seeds)]
+    assert set(both["device"].values.ravel()) == {"a device"}  # that the fake measures on
+    assert both.attrs["searched_on"] == f"{hardware(first)}, a third device"
+    for origin, timed in (
+        (first, both.isel(seed=slice(seeds))),
+        (second, both.isel(seed=slice(seeds, None))),
+    ):
+        np.testing.assert_array_equal(timed["winner"].values, origin["winner"].values)
+        np.testing.assert_array_equal(timed["trial_latency"].values, origin["trial_latency"].values)
+    report = run("analyze", "all.nc", "--brief").out.replace("\n", " ")
+    assert "winners of 2 datasets on a device, a third device" in report
+    other = run("measure", str(swept), "--out", "all.nc")
+    assert "all.nc has the winners of another dataset; give another --out" in other.err
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--out", "abtune.nc"], "abtune.nc is the dataset itself; give another --out"),
+        (["abtune.nc", "--out", "later.nc"], "abtune.nc is given twice; each run counts once"),
+        (["copy.nc", "--out", "later.nc"], "abtune.nc and copy.nc both have a run of"),
+        (["--out", "abtune.nc"], "abtune.nc is a dataset to measure; give another --out"),
         (["--out", "absent/x.nc"], "there is no folder absent"),
         (
             ["--out", "later.nc", "--target", "cuda"],
@@ -77,6 +108,7 @@ def test_rounds_are_those_of_the_sweep(run: Run, swept: Path) -> None:
 def test_bad_arguments_are_one_line(run: Run, swept: Path, words: list[str], said: str) -> None:
     """A wrong argument is refused in one line, and nothing is written."""
     before = swept.read_bytes()
+    Path("copy.nc").write_bytes(before)
     done = run("measure", str(swept), *words)
     assert (done.code, done.out) == (2, "")
     assert said in done.err

@@ -81,3 +81,13 @@ def test_variables_that_are_left_out_are_said(halves: xr.Dataset, run: Run) -> N
     )
     done = run("merge", "runs/0.nc", "m.nc", "--out", "all.nc")
     assert "variables left out: mine\n" in done.out
+
+
+def test_new_numbers_of_seeds_are_said(halves: xr.Dataset, run: Run) -> None:
+    """Seeds of a sweep with other random numbers are further seeds."""
+    settings = {**json.loads(halves.attrs["settings"]), "rng_seed": 99}
+    abtune.save_dataset(halves.isel(seed=[0, 1]).assign_attrs(settings=json.dumps(settings)), "more.nc")
+    done = run("merge", "h200-pilot", "more.nc", "--out", "all.nc")
+    assert (done.code, done.err) == (0, "")
+    assert "more.nc: its seeds 0 to 1 are now 10 to 11, because its random numbers are others\n" in done.out
+    assert abtune.open_dataset("all.nc").sizes["seed"] == 12

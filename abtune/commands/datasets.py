@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from abtune.commands.common.options import DatasetSource
+from abtune.commands.common.options import DatasetSource, open_several
 from abtune.commands.common.output import emit, output_options, save_new
 
 
@@ -39,26 +39,25 @@ def merge(datasets: tuple[str, ...], out: Path, *, overwrite: bool) -> None:
     """Put the runs of several datasets into one.
 
     The result has all their shapes, configurations and seeds. No two datasets may have a run of the same
-    shape, configuration and seed, and all must agree about what was measured. Configurations stand in the
+    shape, configuration and seed, and all must agree about what was measured. Sweeps with different
+    --rng-seed may have the same seeds: those of the later one get new numbers. Configurations stand in the
     order in which they come; the first one is the usual baseline.
     """
-    import abtune
-    from abtune.dataset.merge import left_out, merge_datasets, mixed_shapes
+    from abtune.dataset.merge import left_out, merge_datasets, mixed_shapes, new_seeds
     from abtune.errors import InputError
     from abtune.files import same_file
-    from abtune.ingest.sources import check_once, recorded_path
     from abtune.text import count
 
     if any(same_file(Path(name), out) for name in datasets):
         raise InputError(f"{out} is one of the datasets to merge; give another --out")
-    check_once(map(Path, datasets))
-    opened = {name: abtune.open_dataset(name) for name in datasets}
-    named = {
-        recorded_path(Path(name)) if Path(name).exists() else name: dataset
-        for name, dataset in opened.items()
-    }
+    named = open_several(datasets)
     merged = merge_datasets(named)
-    notes = []
+    notes = [
+        f"{name}: its seeds {min(seeds)} to {max(seeds)} are now {min(new)} to {max(new)}, because its "
+        "random numbers are others"
+        for name, seeds in new_seeds(named).items()
+        for new in [seeds.values()]
+    ]
     if names := left_out(named):
         notes.append(f"variables left out: {', '.join(names)}")
     if mixed := mixed_shapes(named):

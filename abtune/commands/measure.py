@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from abtune.commands.common.options import DatasetSource, count_option
+from abtune.commands.common.options import DatasetSource, count_option, open_several
 from abtune.commands.common.output import emit, interrupted
 from abtune.commands.common.workplace_options import (
     target_option,
@@ -37,9 +37,10 @@ Examples:
   abtune measure abtune.nc --out later.nc              the same winners, timed now
   abtune measure abtune.nc --transfer --out both.nc    each winner under both configurations
   abtune measure abtune.nc --rounds 20 --out long.nc   with more rounds
+  abtune measure one.nc two.nc --out all.nc            winners of two sweeps, timed together
 """
 )
-@click.argument("dataset", type=DatasetSource())
+@click.argument("datasets", nargs=-1, required=True, metavar="DATASET...", type=DatasetSource())
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="The new dataset.")
 @click.option(
     "--transfer", is_flag=True, help="Rebuild each winner under the other configuration, too: code or luck?"
@@ -56,30 +57,36 @@ Examples:
 @target_option
 @time_limit_option
 @workplace_options("Builds to run side by side.")
-def measure(dataset: str, out: Path, **options: Any) -> int:
+def measure(datasets: tuple[str, ...], out: Path, **options: Any) -> int:
     """Measure the winners of a sweep again, on this machine.
 
     DATASET is one that abtune sweep made. Its winners are built again from their traces, checked against
     NumPy and timed together in new rounds. OUT has the new timings and the old searches. A measurement that
     was stopped goes on with the same command.
+
+    Several sweeps become one dataset, as with abtune merge. They may have searched on different machines,
+    because all their winners are timed on this one.
     """
-    import abtune
     from abtune.commands.common.output import progress_for
     from abtune.configurations import find_configuration
+    from abtune.dataset.merge import merge_datasets
     from abtune.errors import StoreError
+    from abtune.files import same_file
     from abtune.measure.plan.workplace import require_kind
     from abtune.measure.store.from_dataset import settings_from_dataset
     from abtune.measure.store.store import Store
     from abtune.measure.sweep.run_sweep import about_new_timings, adopt_winners, remeasuring_plan, sweep
+    from abtune.text import listed
 
     end = time.monotonic() + (options["time_limit"] or math.inf)
-    swept = abtune.open_dataset(dataset)
+    if any(same_file(Path(name), out) for name in datasets):
+        raise StoreError(f"{out} is a dataset to measure; give another --out")
+    named = open_several(datasets)
+    swept = merge_datasets(named, timed_again=True) if len(named) > 1 else next(iter(named.values()))
     given = {name: options[name] for name in ("rounds", "repeats") if options[name]}
     settings = replace(settings_from_dataset(swept), **given)
     own = [*map(find_configuration, options["own"])]
     store = Store(out)
-    if out.exists() and out.resolve() == Path(dataset).resolve():
-        raise StoreError(f"{out} is the dataset itself; give another --out")
     workplace = workplace_of(options)
     require_kind(workplace.facts, settings.target)
     plan = remeasuring_plan(swept, settings, workplace.facts, own, transfer=options["transfer"])
@@ -92,7 +99,7 @@ def measure(dataset: str, out: Path, **options: Any) -> int:
             outcome = sweep(plan, store, workplace, about=about, time_limit=limit, progress=progress)
     except KeyboardInterrupt:
         raise interrupted(out) from None
-    lines = _words(outcome, store, f"{out}: the winners of {dataset}, measured again")
+    lines = _words(outcome, store, f"{out}: the winners of {listed(datasets)}, measured again")
     emit("".join(f"{line}\n" for line in lines))
     return 0
 

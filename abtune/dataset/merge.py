@@ -30,8 +30,17 @@ _SAME = ("schema_version", "latency_source", "looks", "at_trials")
 _MAY_DIFFER = {"rng_seed"}
 
 
-def merge_datasets(named: Mapping[str, xr.Dataset]) -> xr.Dataset:
-    """Return the union of datasets by the names under which they are recorded, such as their paths."""
+def merge_datasets(named: Mapping[str, xr.Dataset], *, timed_again: bool = False) -> xr.Dataset:
+    """Return the union of datasets by the names under which they are recorded, such as their paths.
+
+    Seeds that two sweeps with other random numbers both have get new numbers, see :func:`new_seeds`. The
+    devices may differ if all winners will be timed again together.
+
+    Raises
+    ------
+    DatasetError
+        If two datasets have the same run, or contradict each other about what was measured.
+    """
     if len(named) < 2:
         raise InputError("there is nothing to merge; give two datasets or more")
     for name, dataset in named.items():
@@ -39,7 +48,12 @@ def merge_datasets(named: Mapping[str, xr.Dataset]) -> xr.Dataset:
             validate(dataset)
         except DatasetError as error:
             raise DatasetError(f"{name}: {error}") from None
-    attrs = _merge_attrs({name: dataset.attrs for name, dataset in named.items()})
+    seeds = new_seeds(named)
+    named = {
+        name: dataset.assign_coords(seed=list(seeds[name].values())) if name in seeds else dataset
+        for name, dataset in named.items()
+    }
+    attrs = _merge_attrs({name: dataset.attrs for name, dataset in named.items()}, timed_again=timed_again)
     axes = _union_of_axes(named.values())
     known = [name for name in VARIABLES if any(name in dataset for dataset in named.values())]
     of_runs = [name for name in known if set(RUN) <= set(VARIABLES[name].dims)]
@@ -75,6 +89,46 @@ def _union_of_axes(datasets: Collection[xr.Dataset]) -> dict[str, Sequence[Any]]
     }
     axes |= {"seed": sorted(axes["seed"]), "origin": axes["config"]}
     return axes | {dim: range(max(dataset.sizes.get(dim, 0) for dataset in datasets)) for dim in _MORE}
+
+
+def new_seeds(named: Mapping[str, xr.Dataset]) -> dict[str, dict[int, int]]:
+    """Return new seeds by old ones, for each dataset that has a seed of an earlier one.
+
+    Sweeps with different ``rng_seed`` make different draws, so their seeds of one number are different.
+    With the same, or where it is unknown, they may be the same searches, and keep their numbers.
+    """
+    renamed: dict[str, dict[int, int]] = {}
+    taken: set[tuple[Any, ...]] = set()
+    drawn: set[int] = set()
+    free = 0
+    for name, dataset in named.items():
+        seeds = dataset["seed"].values.tolist()
+        runs, random_numbers = _runs(dataset), _random_numbers(dataset.attrs)
+        if runs & taken and random_numbers and drawn and not random_numbers & drawn:
+            renamed[name] = {seed: free + number for number, seed in enumerate(seeds)}
+            seeds = list(renamed[name].values())
+        taken |= runs
+        drawn |= random_numbers
+        free = max(free, *(seed + 1 for seed in seeds))
+    return renamed
+
+
+def _runs(dataset: xr.Dataset) -> set[tuple[Any, ...]]:
+    """Return shape, configuration and seed of each run; of pairs, shape and seed."""
+    axes = ("shape", "seed") if design_of(dataset.attrs) == SeedDesign.SHARED else RUN
+    made = dataset["run_status"] != RunStatus.MISSING
+    made = made.any("config") if "config" not in axes else made
+    places = made.transpose(*axes).values.nonzero()
+    labels = [np.asarray(dataset[axis].values, dtype=object) for axis in axes]
+    return set(zip(*(values[at] for values, at in zip(labels, places, strict=True)), strict=True))
+
+
+def _random_numbers(attrs: _Attrs) -> set[int]:
+    """Return the ``rng_seed`` of each sweep whose runs a dataset has, as far as it says."""
+    settings, sources = _parsed(attrs, "settings"), _parsed(attrs, "sources")
+    own = {settings["rng_seed"]} if isinstance(settings, dict) and "rng_seed" in settings else set()
+    members = sources if isinstance(sources, list) else []
+    return own.union(*(_random_numbers(source) for source in members if isinstance(source, dict)))
 
 
 def mixed_shapes(named: Mapping[str, xr.Dataset]) -> list[str]:
@@ -162,7 +216,7 @@ def _merge_shapes(name: str, named: Mapping[str, xr.Dataset], shapes: Sequence[s
     return np.array([known.get(shape, VARIABLES[name].fill) for shape in shapes], dtype=object)
 
 
-def _merge_attrs(named: Mapping[str, _Attrs]) -> dict[str, Any]:
+def _merge_attrs(named: Mapping[str, _Attrs], *, timed_again: bool) -> dict[str, Any]:
     """Return what all share, and ``sources`` with the others; they may not contradict each other."""
     plain = {
         name: {key: np.asarray(value).tolist() for key, value in attrs.items()}
@@ -170,7 +224,7 @@ def _merge_attrs(named: Mapping[str, _Attrs]) -> dict[str, Any]:
     }
     seen: dict[str, tuple[str, Any]] = {}
     for name, attrs in plain.items():
-        for fact, value in _facts(attrs):
+        for fact, value in _facts(attrs, timed_again=timed_again):
             first, known = seen.setdefault(fact, (name, value))
             if value != known:
                 differ = f"{fact} is {_shown(known)} in {first}, but {_shown(value)} in {name}"
@@ -183,10 +237,11 @@ def _merge_attrs(named: Mapping[str, _Attrs]) -> dict[str, Any]:
     return {"title": f"merged from {len(plain)} datasets", **shared, "sources": json.dumps(own)}
 
 
-def _facts(attrs: _Attrs) -> Iterator[tuple[str, Any]]:
+def _facts(attrs: _Attrs, *, timed_again: bool) -> Iterator[tuple[str, Any]]:
     yield from ((key, attrs.get(key)) for key in _SAME)
     yield DESIGN, design_of(attrs)
-    conditions = {"target": attrs.get("target"), "device": attrs.get("gpu") or attrs.get("device")}
+    device = "" if timed_again else attrs.get("gpu") or attrs.get("device")
+    conditions = {"target": attrs.get("target"), "device": device}
     yield from ((key, value) for key, value in conditions.items() if value)
     settings = _parsed(attrs, "settings")
     if isinstance(settings, dict):

@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 import numpy as np
 import xarray as xr
 
+from abtune.text import count
+
 T = TypeVar("T")
 # Attributes of a dataset whose winners were timed again: when, and the device of the searches.
 MEASURED, SEARCHED_ON = "measured_again", "searched_on"
@@ -89,8 +91,10 @@ def _searches(dataset: xr.Dataset) -> Iterator[str]:
     """Yield when and where the winners were found, if they were timed again."""
     if MEASURED in dataset.attrs:
         device, day = (str(dataset.attrs.get(name) or "") for name in (SEARCHED_ON, "created"))
+        sources = _parsed(dataset.attrs, "sources", list)
         where = f" on {device}" if device and device != hardware(dataset) else ""
-        yield f"winners of {day[:10] or 'another day'}{where}"
+        origin = day[:10] or (count(len(sources), "dataset") if sources else "another day")
+        yield f"winners of {origin}{where}"
 
 
 def timings_a_run(dataset: xr.Dataset) -> int:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import abtune
 from abtune.dataset.build import add_variables, make_dataset
-from abtune.dataset.merge import left_out, merge_datasets, mixed_shapes
+from abtune.dataset.merge import left_out, merge_datasets, mixed_shapes, new_seeds
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import DatasetError, InputError
 
@@ -213,3 +213,54 @@ def test_arrays_that_memory_does_not_hold_are_refused() -> None:
     wide = make_dataset(np.ones((10_000, 1, 1)), shapes=[f"s{n}" for n in range(10_000)], configs=["x"])
     with pytest.raises(DatasetError, match="run_status would take 1 GiB; merge fewer datasets at once"):
         merge_datasets({"1": many, "2": wide})
+
+
+def swept(shapes: str, configs: str, seeds: list[int], rng_seed: int, **attrs: Any) -> xr.Dataset:
+    """Return a dataset of a sweep with these random numbers."""
+    return made(shapes, configs, seeds, settings=json.dumps({"rng_seed": rng_seed}), **attrs)
+
+
+def test_seeds_of_other_random_numbers_are_new() -> None:
+    """They get the next free numbers, each seed whole; a second file goes behind the first."""
+    parts = {
+        "a": swept("ab", "xy", [0, 1], 0),
+        "b": swept("b", "xy", [1, 3], 1, start=20),
+        "c": swept("ab", "xy", [0], 2),
+    }
+    assert new_seeds(parts) == {"b": {1: 2, 3: 3}, "c": {0: 4}}
+    merged = merge_datasets(parts)
+    assert merged["seed"].values.tolist() == [0, 1, 2, 3, 4]
+    np.testing.assert_array_equal(
+        merged["latency"].sel(shape="b", seed=[2, 3]).squeeze(), [[20, 21], [22, 23]]
+    )
+    assert (merged["run_status"].sel(shape="a", seed=[2, 3]) == RunStatus.MISSING).all()
+
+
+def test_seeds_that_do_not_meet_keep_their_numbers() -> None:
+    """Shapes of two sweeps, or configurations of two, are no seeds more."""
+    parts = {"a": swept("a", "x", [0, 1], 0), "b": swept("b", "x", [0], 1), "c": swept("a", "y", [0], 2)}
+    assert new_seeds(parts) == {}
+    assert merge_datasets(parts)["seed"].values.tolist() == [0, 1]
+
+
+def test_pairs_of_other_random_numbers_are_new() -> None:
+    """Two halves of different pairs never become a pair."""
+    parts = {"a": swept("a", "x", [0], 0, design="shared"), "b": swept("a", "y", [0], 1, design="shared")}
+    assert new_seeds(parts) == {"b": {0: 1}}
+    assert (merge_datasets(parts)["run_status"].values == [[[0, 2], [2, 0]]]).all()
+
+
+def test_the_same_random_numbers_are_the_same_seeds() -> None:
+    """Searches that began with the same draws are not independent, so they count once."""
+    first, second = swept("a", "x", [0], 0), swept("a", "x", [0], 1)
+    both = merge_datasets({"a": first, "b": second})
+    with pytest.raises(DatasetError, match="again and both both have a run of a, x, seed 0"):
+        merge_datasets({"again": first, "both": both})
+    with pytest.raises(DatasetError, match="both and again both have a run of a, x, seed 0"):
+        merge_datasets({"both": both, "again": second})
+
+
+def test_devices_may_differ_if_all_is_timed_again() -> None:
+    """The new timings come from one device."""
+    parts = {"1": made("a", "x", [0], device="A"), "2": made("b", "x", [0], device="B")}
+    assert "device" not in merge_datasets(parts, timed_again=True).attrs

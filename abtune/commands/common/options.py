@@ -82,6 +82,19 @@ def _only_one(ctx: click.Context, _: click.Parameter, names: Sequence[str]) -> s
     return names[0] if names else None
 
 
+def open_several(datasets: Sequence[str]) -> dict[str, xr.Dataset]:
+    """Open datasets, each once; return them by the names that a dataset made of them records."""
+    import abtune
+    from abtune.ingest.sources import check_once, recorded_path
+
+    check_once(map(Path, datasets))
+    opened = {name: abtune.open_dataset(name) for name in datasets}
+    return {
+        recorded_path(Path(name)) if Path(name).exists() else name: dataset
+        for name, dataset in opened.items()
+    }
+
+
 dataset_argument = click.argument(
     "dataset", nargs=-1, metavar="[DATASET]", type=DatasetSource(), callback=_only_one
 )

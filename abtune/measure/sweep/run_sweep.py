@@ -171,7 +171,7 @@ def _require_same_winners(store: Store, about: Mapping[str, Any]) -> None:
     recorded = store.recorded()
     if recorded and MEASURED not in recorded:
         raise StoreError(f"{store.dataset} exists and was not made by abtune measure; give another --out")
-    if recorded and recorded.get("created") != about.get("created"):
+    if recorded and any(recorded.get(name) != about.get(name) for name in ("created", "sources")):
         raise StoreError(f"{store.dataset} has the winners of another dataset; give another --out")
 
 
