@@ -229,18 +229,20 @@ def test_a_table_is_copied_as_markdown(file: Path, analysis: Analysis) -> None:
 
 @needs_chromium
 def test_nothing_is_wider_than_the_window(file: Path, tmp_path: Path) -> None:
-    """The page never scrolls sideways, also with every shape open."""
+    """Neither the page nor a table of shapes scrolls sideways, also with every shape open."""
     other = tmp_path / "typical.html"
     other.write_text(html.render(analysis_report(typical_analysis())), encoding="utf-8")
 
     async def act(page: Page) -> None:
-        for width in (360, 800, 1024, 1400):
+        for width in (360, 800, 1100, 1220, 1400):
             await page.resize(width)
             for opened in ("false", "true"):
                 await page.run(
                     f"document.querySelectorAll('.opener input').forEach(box => box.checked = {opened})"
                 )
                 assert await page.run("document.documentElement.scrollWidth") <= width
+                over = "[...document.querySelectorAll('.cards')].map(table => table.parentElement)"
+                assert await page.run(f"{over}.every(box => box.scrollWidth <= box.clientWidth)")
 
     seen(file, act)
     seen(other, act)
