@@ -44,7 +44,10 @@ def change_section(change: Change, sources: tuple[str, str]) -> Section:
         for row in change.shapes
     )
     page = _page(change, sources)
-    return Section(name="", page=page, result=change, rows=rows, sentence=_sentence(change))
+    differing = listed([row.what for row in _mismatches(change)[0]] or [""])
+    conditions = f" Not the same in both datasets: {differing}." if differing else ""
+    sentence = f"{_result(change)}{conditions}"
+    return Section(name="", page=page, result=change, rows=rows, sentence=sentence)
 
 
 def _page(change: Change, sources: tuple[str, str]) -> tuple[Part, ...]:
@@ -54,9 +57,10 @@ def _page(change: Change, sources: tuple[str, str]) -> tuple[Part, ...]:
     ]
     return (
         Heading("compare"),
-        Prose(f"{' '.join(lines)} {_compared(change)}"),
-        _table(change),
+        Prose(_result(change)),
+        Prose(f"{' '.join(lines)} {_compared(change)}", remark=True),
         Tally(cells=tuple(Cell(text=text) for text in change_counts(change))),
+        _table(change),
         *(Prose(text) for text in _designs(change)),
         Prose(_meaning(change), remark=True),
         Bullets(tuple(_notes(change))),
@@ -168,12 +172,11 @@ def _mismatches(change: Change) -> tuple[list[Mismatch], list[Mismatch]]:
     return known, [row for row in change.mismatches if row not in known]
 
 
-def _sentence(change: Change) -> str:
-    mean, differing = change.overall, listed([row.what for row in _mismatches(change)[0]] or [""])
+def _result(change: Change) -> str:
+    mean = change.overall
     value = f"{percent_cell(mean.change, 1)}% ({limit_cell(mean.low, 1)}% to {limit_cell(mean.high, 1)}%)"
     itself = ", each winner compared with itself" if change.same_winners else ""
     return (
         f"{change.quantity.capitalize()} of {count(len(change.shapes), 'common shape')}{itself}: "
         f"{listed(change_counts(change))}; mean change {value}."
-        f"{differing and f' Not the same in both datasets: {differing}.'}"
     )
