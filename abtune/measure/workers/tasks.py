@@ -134,8 +134,8 @@ def _failed(candidate: Candidate, status: TrialStatus, error: ChildError) -> Tri
 
 def time_batch(pool: ProcessPool, settings: Settings, batch: Batch) -> Timed:
     """Return the trials of a batch, timed on one device."""
-    started = time.monotonic()
     with pool.device() as slot:
+        started = time.monotonic()  # the wait for the device is no time of the run
         trials = tuple(
             built if isinstance(built, Trial) else _time(pool, slot, settings, candidate, built)
             for candidate, built in zip(batch.candidates, batch.built, strict=True)
