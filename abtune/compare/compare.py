@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from itertools import permutations
 from typing import Any
 
-import numpy as np
 import xarray as xr
 
 from abtune.compare import caveats
 from abtune.compare.claims import make_claims, make_sentence
 from abtune.compare.gates import close_call, judge
 from abtune.compare.overall import overall
-from abtune.compare.results import Analysis, Comparison, Evidence, Side
+from abtune.compare.results import Analysis, Comparison, Evidence, Side, Verdict
 from abtune.compare.sequential import compare_at_looks, recorded_looks
 from abtune.compare.settings import Settings, Weights, configurations, make_settings, restrict
-from abtune.compare.statistics import Statistics, compute
+from abtune.compare.statistics import DesignPower, Statistics, compute, design_power
 from abtune.dataset.check import validate
 from abtune.dataset.provenance import contains_space, of_searches
 from abtune.dataset.schema import labels_of
@@ -34,6 +33,7 @@ from abtune.samples import (
 )
 from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import from_log
+from abtune.stats.intervals.bootstrap_t import Tails
 
 
 def analyze(
@@ -202,10 +202,12 @@ def _compare_once(dataset: xr.Dataset, settings: Settings) -> Analysis:
     runs = extract_both(dataset, settings.baseline, settings.candidate)
     sides = keep_best(runs, settings.quantity)
     names = settings.baseline, settings.candidate
-    statistics = compute(*sides, settings, np.random.default_rng(settings.rng_seed))
+    statistics = compute(*sides, settings)
+    plan = design_power(*sides, settings, tests=statistics.tests.count)
+    shapes = range(dataset.sizes["shape"])
     rows = tuple(
         _comparison(row, tuple(_row_caveats(runs, statistics, index)), settings)
-        for index, row in enumerate(_evidence(dataset, runs, statistics))
+        for index, row in enumerate(_evidence(dataset, runs, statistics, plan, shapes))
     )
     all_shapes, weaknesses = overall(runs, {row.shape: row.workload for row in rows}, settings)
     claims = make_claims(two_sample(*sides), statistics.one_sided, rows, settings)
@@ -229,6 +231,17 @@ def _compare_once(dataset: xr.Dataset, settings: Settings) -> Analysis:
         ),
         shapes_in_dataset=len(rows),
     )
+
+
+def verdict_of(dataset: xr.Dataset, settings: Settings, index: int, known: Tails | None) -> Verdict:
+    """Return the verdict on one shape, as :func:`compare` does for a dataset without looks.
+
+    ``known`` are the tails of the other shapes. It takes a fifth of the time.
+    """
+    runs = extract_both(dataset, settings.baseline, settings.candidate)
+    statistics = compute(*keep_best(runs, settings.quantity), settings, known=known)
+    (row,) = _evidence(dataset, runs, statistics, None, [index])  # no verdict depends on the plan
+    return judge(row, settings).verdict
 
 
 def _definition(settings: Settings, dataset: xr.Dataset) -> str:
@@ -256,17 +269,21 @@ def _equal_knowledge(settings: Settings, dataset: xr.Dataset) -> str:
 
 
 def _evidence(
-    dataset: xr.Dataset, sides: tuple[Samples, Samples], statistics: Statistics
+    dataset: xr.Dataset,
+    sides: tuple[Samples, Samples],
+    statistics: Statistics,
+    plan: DesignPower | None,
+    shapes: Iterable[int],
 ) -> Iterator[Evidence]:
     labels, workloads = (labels_of(dataset, name) for name in ("shape", "workload"))
     interval, wide = statistics.interval, statistics.simultaneous
     tests = {field.name: getattr(statistics.tests, field.name) for field in fields(statistics.tests)}
-    for index, (label, workload) in enumerate(zip(labels, workloads, strict=True)):
+    for index in shapes:
         baseline, candidate = (_side(side, index) for side in sides)
         p: Any = {name: None if every is None else float(every[index]) for name, every in tests.items()}
         yield Evidence(
-            shape=label,
-            workload=workload,
+            shape=labels[index],
+            workload=workloads[index],
             baseline=baseline,
             candidate=candidate,
             boost=_boost(baseline, candidate, float(statistics.log_boost[index])),
@@ -276,8 +293,8 @@ def _evidence(
             boost_high_simultaneous=from_log(wide.high[index]),
             boost_at_least=_or_nan(statistics.at_least[index]),
             **p,
-            detectable=float(statistics.plan.detectable[index]),
-            fewest_seeds=statistics.plan.fewest,
+            detectable=math.nan if plan is None else float(plan.detectable[index]),
+            fewest_seeds=0 if plan is None else plan.fewest,
         )
 
 

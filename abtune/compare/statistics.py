@@ -12,7 +12,7 @@ from abtune.compare.settings import Settings
 from abtune.samples import Samples, two_sample, what_varies
 from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import Interval, conservative_welch, median_error, t_interval, welch
-from abtune.stats.intervals.bootstrap_t import resample_tails, simultaneous
+from abtune.stats.intervals.bootstrap_t import Tails, resample_tails, simultaneous
 from abtune.stats.moderated import moderated
 from abtune.stats.skewness import skewness_gap
 from abtune.stats.testing.design import Design, Requirement, detectable_boost, fewest_seeds, seeds_needed
@@ -41,22 +41,28 @@ class Statistics:
     welch: Interval
     simultaneous: Interval  # covers all shapes at once, and nowhere lies inside `interval`
     tests: Tests
-    plan: DesignPower
     one_sided: OneSided | None  # what one-sided claims rest on; None for medians, which have none
+    tails: Tails | None  # the resamples that `simultaneous` and `one_sided` rest on; None for medians
     at_least: Floats  # lower bounds of the log boosts of all shapes at once; NaN where unknown
 
 
 def compute(
-    baseline: Samples, candidate: Samples, settings: Settings, rng: np.random.Generator
+    baseline: Samples, candidate: Samples, settings: Settings, *, known: Tails | None = None
 ) -> Statistics:
-    """Return every number of an analysis, for all shapes at once."""
+    """Return every number of a verdict, for all shapes at once.
+
+    ``known`` are the tails of some shapes by the same settings. Only the other shapes are resampled.
+    """
+    rng = np.random.default_rng(settings.rng_seed)
     samples, estimand = two_sample(baseline, candidate), settings.quantity
     tests = run_tests(samples, settings, rng)
     interval = settings.interval.compute(samples, level=settings.level, rng=rng)
     closed = interval if estimand is Estimand.MEDIAN else welch(samples, level=settings.level)
-    count = max(int(np.count_nonzero(~np.isnan(tests.p))), 1)
-    share = settings.procedure.planning_level(settings.alpha, count)
-    wide, one_sided = _joint(samples, estimand, level=1 - settings.alpha, rng=rng)
+    share = settings.procedure.planning_level(settings.alpha, tests.count)
+    tails = None
+    if estimand is not Estimand.MEDIAN:
+        tails = resample_tails(samples, level=1 - settings.alpha, rng=rng, known=known)
+    wide, one_sided = _joint(samples, tails, level=1 - settings.alpha)
     if one_sided is not None and needs_resamples(settings) and skewness_gap(samples):
         tests = _with_resamples(tests, one_sided, settings)
     return Statistics(
@@ -70,8 +76,8 @@ def compute(
             level=wide.level,
         ),
         tests=tests,
-        plan=_plan(baseline, candidate, settings, tests=count),
         one_sided=one_sided,
+        tails=tails,
         at_least=np.full_like(interval.low, np.nan) if one_sided is None else one_sided.lower(share),
     )
 
@@ -83,12 +89,9 @@ def resolution(settings: Settings, shapes: int) -> float:
     return settings.procedure.resolution(settings.alpha, shapes)
 
 
-def _joint(
-    samples: TwoSample, estimand: Estimand, *, level: float, rng: np.random.Generator
-) -> tuple[Interval, OneSided | None]:
-    """Resample means; medians, whose resamples have no standard error, get normal intervals."""
-    if estimand is not Estimand.MEDIAN:
-        tails = resample_tails(samples, level=level, rng=rng)
+def _joint(samples: TwoSample, tails: Tails | None, *, level: float) -> tuple[Interval, OneSided | None]:
+    """Judge means by resamples; medians, whose resamples have no standard error, get normal intervals."""
+    if tails is not None:
         estimate = conservative_welch(samples)
         one_sided = OneSided(estimate=estimate, pool=tails.pool, one_split=split_share(samples))
         return simultaneous(samples, tails, level=level), one_sided
@@ -97,7 +100,7 @@ def _joint(
     return t_interval(estimate, level=1 - (1 - level) / shapes), None
 
 
-def _plan(baseline: Samples, candidate: Samples, settings: Settings, *, tests: int) -> DesignPower:
+def design_power(baseline: Samples, candidate: Samples, settings: Settings, *, tests: int) -> DesignPower:
     """Return what this design can show, from noise that is shrunk towards the level of all shapes."""
     first, second = map(lent_noise, what_varies(baseline, candidate))
     design = Design(n_first=baseline.n, n_second=candidate.n, noise_first=first, noise_second=second)
@@ -141,6 +144,11 @@ class Tests:
     p_rank_adjusted: Floats | None
     p_equivalence: Floats  # of a difference beyond the margin; also by bootstrap-t if that is made
     p_equivalence_adjusted: Floats
+
+    @property
+    def count(self) -> int:
+        """Shapes that are tested, at least one."""
+        return max(int(np.count_nonzero(~np.isnan(self.p))), 1)
 
 
 def needs_resamples(settings: Settings) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,10 @@ from abtune.report.page import Heading
 from abtune.samples import extract
 from abtune.sections.explain.explain import Explanation, explain, explain_all
 from abtune.sections.explain.explain_page import explain_page
+from abtune.stats.intervals.bootstrap_t import Resampled, resampled
 from abtune.stats.intervals.interval_methods import methods_for
 from abtune.stats.testing.design import Design, Requirement, detectable_boost
+from abtune.stats.two_sample import TwoSample
 
 
 def story(dataset: xr.Dataset, shape: str = "shape0", **options: object) -> Explanation:
@@ -200,18 +203,27 @@ def test_a_skewed_side_is_explained_as_the_report_judges_it() -> None:
         assert (changed is Verdict.EQUIVALENT) == equivalent
 
 
-def test_margins_are_tried_without_another_analysis(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each seed left out takes an analysis of all shapes, and the shape alone takes one; a margin none."""
-    dataset, sizes = make_sweep([0.03, *[0.0] * 4], n=5), []
-    analysis = abtune.analyze(dataset)
+def test_other_shapes_are_analysed_and_resampled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the shape alone takes an analysis. A seed left out resamples the shape anew, a margin nothing."""
+    dataset, analysed, shapes = make_sweep([0.03, *[0.0] * 4], n=6), [], []
+    analysis, drawn = abtune.analyze(dataset), resampled
 
-    def counted(part: xr.Dataset, settings: Settings) -> abtune.Analysis:
-        sizes.append(part.sizes["shape"])
+    def analyse(part: xr.Dataset, settings: Settings) -> abtune.Analysis:
+        analysed.append(part.sizes["shape"])
         return compare(part, settings)
 
-    monkeypatch.setattr("abtune.sections.explain.explain.compare", counted)
+    def resample(samples: TwoSample, *, rng: np.random.Generator) -> Iterator[Resampled]:
+        for some in drawn(samples, rng=rng):
+            shapes.extend(some.index.tolist())
+            yield some
+
+    monkeypatch.setattr("abtune.sections.explain.explain.compare", analyse)
+    monkeypatch.setattr("abtune.stats.intervals.bootstrap_t.resampled", resample)
+    assert analysis.comparisons[0].verdict.more_seeds_help
     explain(dataset, analysis, "shape0")
-    assert sorted(sizes) == [1, *[5] * 10]
+    assert analysed == [1]
+    in_its_interval, alone, without_a_seed, others = 1, 1, 12, 4
+    assert len(shapes) == in_its_interval + alone + without_a_seed + others
 
 
 def test_a_seed_left_out_is_judged_by_the_bounds_of_all_shapes() -> None:

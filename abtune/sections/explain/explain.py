@@ -6,20 +6,22 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from functools import cached_property
 
 import numpy as np
 import xarray as xr
 
-from abtune.compare.compare import compare
+from abtune.compare.compare import compare, verdict_of
 from abtune.compare.gates import judge
 from abtune.compare.results import Analysis, Comparison, Gate, Verdict
-from abtune.compare.statistics import Tests, run_tests, seeds_to_find
+from abtune.compare.statistics import Tests, compute, run_tests, seeds_to_find
 from abtune.dataset.schema import RunStatus, labels_of
 from abtune.errors import InputError
 from abtune.report.stories import Sample, sample_of
 from abtune.samples import Samples, extract_both, keep_best, two_sample
 from abtune.shapes import select_labels
 from abtune.stats.estimates import from_log
+from abtune.stats.intervals.bootstrap_t import Tails
 from abtune.stats.intervals.interval_methods import methods_for
 from abtune.stats.testing.design import LOOKS
 from abtune.stats.testing.difference_tests import tests_for
@@ -224,17 +226,30 @@ class _Changes:
         configs = labels_of(dataset, "config")
         for side in self.sides[:1] if self.settings.paired else self.sides:
             for number in np.flatnonzero(~np.isnan(side.value[self.index])).tolist():
-                status = dataset["run_status"].copy()
-                run = {"shape": self.index, "config": configs.index(side.config), "seed": number}
-                status[run] = RunStatus.MISSING
-                # All shapes are judged again: corrected p-values and simultaneous bounds depend on them.
-                changed = dataset.assign(run_status=status)
-                verdict = compare(changed, self.settings).comparisons[self.index].verdict
+                verdict = self._verdict(self._without(config=configs.index(side.config), seed=number))
                 if verdict is not row.verdict:
                     seed = int(dataset["seed"].values[number])
                     config = "" if self.settings.paired else side.config
                     found.append(WithoutSeed(config=config, seed=seed, verdict=verdict))
         return tuple(found)
+
+    def _without(self, **runs: int) -> xr.Dataset:
+        """Return the data without some runs of the shape."""
+        status = self.dataset["run_status"].copy()
+        status[{"shape": self.index, **runs}] = RunStatus.MISSING
+        return self.dataset.assign(run_status=status)
+
+    def _verdict(self, changed: xr.Dataset) -> Verdict:
+        """Return the verdict on the shape among all: corrected p-values and bounds depend on the others."""
+        if LOOKS in changed.attrs:  # what becomes of a shape depends on the verdicts on all
+            return compare(changed, self.settings).comparisons[self.index].verdict
+        return verdict_of(changed, self.settings, self.index, self._others)
+
+    @cached_property
+    def _others(self) -> Tails | None:
+        """The resamples of the other shapes, which do not depend on this one."""
+        sides = extract_both(self._without(), self.settings.baseline, self.settings.candidate)
+        return compute(*keep_best(sides, self.settings.quantity), self.settings).tails
 
     def _seeds(self) -> int:
         boost, settings = self.row.boost, self.settings
@@ -251,8 +266,10 @@ class _Changes:
 
     def _margin(self) -> float:
         """Return the smallest margin at which an undecided shape becomes equivalent; NaN if none."""
+        if not self.row.verdict.more_seeds_help:
+            return math.nan
         is_equivalent = self._equivalence()
-        if not self.row.verdict.more_seeds_help or not is_equivalent(_LARGEST_MARGIN):
+        if not is_equivalent(_LARGEST_MARGIN):
             return math.nan
         low, high = _SMALLEST_MARGIN, _LARGEST_MARGIN
         for _ in range(_HALVINGS):
@@ -263,20 +280,23 @@ class _Changes:
     def _equivalence(self) -> Callable[[float], bool]:
         """Return whether the shape is equivalent as a function of the margin."""
         settings = self.settings
-        samples = two_sample(*keep_best(self.sides, settings.quantity))
+        sides = keep_best(self.sides, settings.quantity)
         rng = np.random.default_rng(settings.rng_seed)
-        equivalence = settings.difference_test.equivalence(samples, rng=rng)
-        # Looks, and bootstrap-t over all shapes, take a new analysis for each margin.
-        needs_all = LOOKS in self.dataset.attrs or self.row.p_resampled is not None
+        equivalence = settings.difference_test.equivalence(two_sample(*sides), rng=rng)
+        looks, resampled = LOOKS in self.dataset.attrs, None
+        if self.row.p_resampled is not None and not looks:  # bootstrap-t has to confirm
+            resampled = compute(*sides, settings, known=self._others).one_sided
 
         def is_equivalent(margin: float) -> bool:
             changed = replace(settings, margin=margin)
-            if needs_all:
+            if looks:  # they take a new analysis for each margin
                 row = compare(self.dataset, changed).comparisons[self.index]
                 return row.verdict is Verdict.EQUIVALENT
             # Only the tests of equivalence depend on the margin.
-            p = settings.procedure.adjust(equivalence(margin=math.log1p(margin)))
-            row = replace(self.row, p_equivalence_adjusted=float(p[self.index]))
+            p = equivalence(margin=math.log1p(margin))
+            if resampled is not None:
+                p = np.fmax(p, resampled.equivalence_p(margin=math.log1p(margin)))
+            row = replace(self.row, p_equivalence_adjusted=float(settings.procedure.adjust(p)[self.index]))
             return judge(row, changed).verdict is Verdict.EQUIVALENT
 
         return is_equivalent

@@ -172,18 +172,26 @@ class Tails:
     pool: PooledT  # all of their t
 
 
-def resample_tails(samples: TwoSample, *, level: float, rng: np.random.Generator) -> Tails:
-    """Return the tails of the resamples of all shapes, for joint levels of at least this one."""
+def resample_tails(
+    samples: TwoSample, *, level: float, rng: np.random.Generator, known: Tails | None = None
+) -> Tails:
+    """Return the tails of the resamples of all shapes, for joint levels of at least this one.
+
+    ``known`` are those of some shapes, by the same level and generator, which are not resampled again.
+    """
     kept = math.ceil((1 - level) * (RESAMPLES + 1)) + 1
-    index, largest = [np.zeros(0, np.int64)], [np.zeros((kept, 0))]
+    if known is None:
+        known = Tails(index=np.zeros(0, np.int64), largest=np.zeros((kept, 0)), pool=PooledT.of(()))
+    rest = np.setdiff1d(np.arange(len(samples)), known.index)
+    index, largest = [known.index], [known.largest]
 
     def signed() -> Iterator[Floats]:
-        for shapes in resampled(samples, rng=rng):
-            index.append(shapes.index)
+        for shapes in resampled(samples.rows(rest), rng=rng):
+            index.append(rest[shapes.index])
             largest.append(_largest(shapes.t, kept))
             yield np.where(shapes.turn > 0, -shapes.t, shapes.t)
 
-    pool = PooledT.of(signed())
+    pool = PooledT(counts=known.pool.counts + PooledT.of(signed()).counts)
     return Tails(index=np.concatenate(index), largest=np.concatenate(largest, axis=1), pool=pool)
 
 

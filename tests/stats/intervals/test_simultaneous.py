@@ -96,6 +96,22 @@ def test_what_cannot_be_resampled_has_an_answer() -> None:
     assert np.isnan(nothing).all()
 
 
+def test_known_tails_give_the_same_as_new_ones() -> None:
+    """If one shape changes, its resamples and those of the others make the tails of all."""
+    samples = drawn(4)
+    others = drawn(4)
+    others.first[1] = np.nan
+    known, whole = (
+        resample_tails(part, level=0.95, rng=np.random.default_rng(0)) for part in (others, samples)
+    )
+    again = resample_tails(samples, level=0.95, rng=np.random.default_rng(0), known=known)
+    assert (known.index.tolist(), again.index.tolist()) == ([0, 2, 3], [0, 2, 3, 1])
+    assert np.array_equal(again.pool.counts, whole.pool.counts)
+    low, high = computed(samples)
+    found = simultaneous(samples, again, level=0.95)
+    np.testing.assert_allclose((found.low, found.high), (low, high))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "pair",
