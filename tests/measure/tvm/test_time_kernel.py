@@ -81,6 +81,8 @@ def test_a_hopeless_candidate_is_timed_once(room: Any, monkeypatch: pytest.Monke
         calls.append((timing.repeats, timing.repeat_ms))
         return [0.031] * timing.repeats
 
+    first = [0.19]
+    monkeypatch.setattr(room.time_kernel, "first_call", lambda _: first[0])
     monkeypatch.setattr(room.time_kernel, "time_kernel", time_kernel)
     assert room.time_kernel.time_candidate(
         kernel(GEMM, "", b""), Timing(repeats=3, repeat_ms=10, cache="warm")
@@ -91,6 +93,25 @@ def test_a_hopeless_candidate_is_timed_once(room: Any, monkeypatch: pytest.Monke
         == [0.031] * 4
     )
     assert calls[1:] == [(1, 0), (4, 40)]
+    first[0] = 0.25
+    assert room.time_kernel.time_candidate(
+        kernel(GEMM, "", b""), Timing(repeats=4, repeat_ms=40, cache="warm")
+    ) == [0.25]
+    assert not calls[3:]
+
+
+def test_a_first_call_takes_its_time(room: Any, cpu: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is one call with all tensors, by the clock, until the device is idle."""
+    clock, called = [0.0], []
+
+    def main(*tensors: Any) -> None:
+        called.append(len(tensors))
+        clock[0] += 0.5
+
+    monkeypatch.setattr(room.time_kernel, "load_library", lambda _: {"main": main})
+    monkeypatch.setattr(room.time_kernel.time, "perf_counter", lambda: clock[0])
+    assert room.time_kernel.first_call(kernel(GEMM, cpu, b"")) == 0.5
+    assert called == [3]
 
 
 def test_a_wrong_kernel_is_noticed(
@@ -98,9 +119,9 @@ def test_a_wrong_kernel_is_noticed(
 ) -> None:
     """A kernel with a wrong output has a large error, and a kernel without output has NaN."""
     library = room.build_kernel.build(problem(GEMM, QUICK, cpu), first[0][0].record)
-    tensors, expected = room.time_kernel.arguments(GEMM, cpu)
+    expected = room.time_kernel.expectation(GEMM)
     assert room.time_kernel.check_kernel(kernel(GEMM, cpu, library)) < ERROR_LIMIT
-    monkeypatch.setattr(room.time_kernel, "arguments", lambda *_: (tensors, expected * np.float32(1.001)))
+    monkeypatch.setattr(room.time_kernel, "expectation", lambda _: expected * np.float32(1.001))
     assert room.time_kernel.check_kernel(kernel(GEMM, cpu, library)) > ERROR_LIMIT
     monkeypatch.undo()
     monkeypatch.setattr(room.time_kernel, "load_library", lambda _: {"main": lambda *_: None})
