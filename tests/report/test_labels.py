@@ -73,6 +73,13 @@ def test_names_that_fit_stay_as_they_can_be_typed() -> None:
     assert labels.lines == (("other conv2d_nhwc",), ("without N=1 H=7", "W=7"))
 
 
+def test_a_name_keeps_its_underlines() -> None:
+    """Only an underline before ``FIELD=`` is a joint; another belongs to the name."""
+    name = "BM_Conv/min_time:2.000/real_time"
+    assert fit_labels([name, "BM_Gemm/64"], 12).lines[0] == ("BM_Conv/min_", "time:2.000/", "real_time")
+    assert fit_labels(["conv_relu_N=1_H=7", "conv_relu_N=1_H=8"], 12).shared == "all have conv_relu N=1"
+
+
 @given(
     labels=st.lists(
         st.from_regex(r"[A-Z]=\d{1,4}(_[A-Z]=\d{1,4}){0,5}", fullmatch=True), min_size=1, unique=True

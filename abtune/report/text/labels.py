@@ -9,6 +9,7 @@ positions, so that they can be compared. Nothing is cut off.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,6 +21,8 @@ from abtune.report.text.console import wrap
 NARROWEST = 16
 # The positions of breaks are searched exhaustively, which takes too long for more fields.
 _MOST_FIELDS = 12
+# Other underlines are part of a name, such as `BM_Conv`.
+_BEFORE_FIELD = re.compile("_(?=[^_=]+=)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +75,7 @@ class _Form:
 
 def _forms(labels: Sequence[str]) -> list[_Form]:
     """Return the labels by the names of their fields."""
-    fields = [label.split("_") for label in labels]
+    fields = [_BEFORE_FIELD.split(label) for label in labels]
     places: dict[tuple[str, ...], list[int]] = {}
     for at, row in enumerate(fields):
         places.setdefault(tuple(field.rpartition("=")[0] for field in row), []).append(at)
