@@ -161,7 +161,8 @@ def _validate_numbers(name: str, dataset: xr.Dataset) -> None:
 def _validate_version(dataset: xr.Dataset) -> None:
     version = dataset.attrs.get("schema_version")
     if version is None:
-        raise DatasetError("not an abtune dataset: attribute 'schema_version' is missing; see abtune import")
+        remedy = "abtune.make_dataset builds one from an array of timings, in Python"
+        raise DatasetError(f"not an abtune dataset: attribute 'schema_version' is missing; {remedy}")
     if not isinstance(version, int | np.integer) or version < 1:
         found = shortened(repr(version))
         raise DatasetError(f"attribute 'schema_version' is {found}; this abtune reads {SCHEMA_VERSION}")

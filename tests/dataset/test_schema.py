@@ -103,7 +103,7 @@ def test_missing_coordinates_are_named(small: xr.Dataset, name: str) -> None:
 @pytest.mark.parametrize(
     ("version", "message"),
     [
-        (None, "attribute 'schema_version' is missing"),
+        (None, "attribute 'schema_version' is missing; abtune.make_dataset builds one"),
         (SCHEMA_VERSION + 1, "newer than this abtune"),
         ("one", "'schema_version' is 'one'"),
         (0, "'schema_version' is 0"),
