@@ -206,7 +206,7 @@ def about_lost_trials(dataset: xr.Dataset, baseline: str, candidate: str) -> lis
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.2g}%" if share else "none"
+    return percent(share) if share else "none"
 
 
 # Bits of NVML's nvmlClocksEventReason that slow a kernel down; idle and fixed clocks are not among them.

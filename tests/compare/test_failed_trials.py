@@ -47,6 +47,9 @@ def test_unequal_losses_are_said_once() -> None:
     assert note.startswith("4% of async's trials failed (mainline: none)")
     status[0, :4] = TrialStatus.BUILD_FAILED
     assert caveats(with_trials(status)) == []
+    status[1] = TrialStatus.RUN_FAILED
+    (note,) = caveats(with_trials(status))
+    assert note.startswith("100% of async's trials failed (mainline: 4%)")
 
 
 @pytest.mark.parametrize("dataset", [make_sweep(0.1, n=5), with_trials(np.full((2, 3), TrialStatus.NOT_RUN))])
