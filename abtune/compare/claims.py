@@ -209,5 +209,6 @@ def _shown(verdicts: int, bound: int, word: str, shapes: int) -> str:
     verb = "is" if number == 1 else "are"
     if bound <= verdicts:
         return f"{number} {verb} shown {word}"
-    some = f"all {number}" if number == shapes else f"at least {number}"
-    return f"{some} {verb} {word} ({verdicts or 'none'} known by name)"
+    if number == shapes:  # and so each is known by name
+        return f"all {number} {verb} {word} ({verdicts or 'none'} by their own verdicts)"
+    return f"at least {number} {verb} {word} ({verdicts or 'none'} known by name)"

@@ -61,6 +61,13 @@ def test_many_small_boosts_are_counted_together() -> None:
     assert counts in analysis.sentence
 
 
+def test_where_all_are_faster_none_is_without_a_name() -> None:
+    """Seeds too few for the correction give no verdict, though each shape is known to be faster."""
+    analysis = abtune.analyze(make_sweep(np.full(12, 0.3), n=4, noise=0.02, seed=3))
+    assert {row.verdict for row in analysis.comparisons} == {Verdict.NOT_SLOWER}
+    assert "All 12 are faster (none by their own verdicts)" in analysis.sentence
+
+
 def test_claims_mirror_when_the_sides_are_swapped() -> None:
     dataset = make_sweep([0.2, 0.1, 0.0, -0.1], n=8, noise=0.03)
     there = abtune.analyze(dataset)
