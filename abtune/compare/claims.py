@@ -117,8 +117,7 @@ def make_sentence(overall: Overall, rows: Sequence[Comparison], claims: Claims, 
     judged = [row for row in rows if row.verdict is not Verdict.INVALID]
     if not judged:
         which = rows[0].shape if len(rows) == 1 else f"any of {count(len(rows), 'shape')}"
-        of = "" if len({row.reason for row in rows}) == 1 else f"{rows[0].shape}: "
-        return f"{_to_expect(overall, settings)}There is no verdict on {which}. {of}{rows[0].reason}"
+        return f"{_to_expect(overall, settings)}{_no_verdict(which, rows)}"
     counts = [*_counts(rows, claims, settings), *_without(rows)]
     return " ".join([_over_all(overall.these_shapes, rows, settings), *counts])
 
@@ -126,10 +125,15 @@ def make_sentence(overall: Overall, rows: Sequence[Comparison], claims: Claims, 
 def _without(rows: Sequence[Comparison]) -> Iterator[str]:
     """Yield which shapes have no verdict: the candidate may be unable to run them at all."""
     without = [row for row in rows if row.verdict is Verdict.INVALID]
-    if len(without) == 1:
-        yield f"There is no verdict on {without[0].shape}. {without[0].reason}"
-    elif without:
-        yield f"There is no verdict on {len(without)} of {len(rows)} shapes."
+    if without:
+        several = f"{len(without)} of {len(rows)} shapes"
+        yield _no_verdict(without[0].shape if len(without) == 1 else several, without)
+
+
+def _no_verdict(which: str, rows: Sequence[Comparison]) -> str:
+    """Return that shapes have no verdict, and why: the reason of all, else that of the first."""
+    of = "" if len({row.reason for row in rows}) == 1 else f"{rows[0].shape}: "
+    return f"There is no verdict on {which}. {of}{rows[0].reason}"
 
 
 def _to_expect(overall: Overall, settings: Settings) -> str:
