@@ -185,6 +185,16 @@ def test_shared_runs_are_told() -> None:
     assert caveats(first, mixed)[0].startswith("1 run of B has the timings or the winner of a run of A.")
 
 
+def test_rounded_times_that_fall_together_are_no_shared_runs() -> None:
+    """A clock of 0.1 ms gives many runs one time; only several timings, or many digits, tell a run."""
+    first, second = (make_sweep([0.1, 0.0], n=10, noise=0.02, seed=seed) for seed in (1, 2))
+    coarse = [sweep.assign(latency=(sweep["latency"] * 1e6).round(-1) / 1e6) for sweep in (first, second)]
+    assert np.isin(*(part["latency"].values for part in coarse)).sum() > 10
+    assert not any("timings or the winner" in caveat for caveat in caveats(*coarse))
+    with pytest.raises(InputError, match="the same timings of every common shape"):
+        caveats(coarse[0], coarse[0].copy())
+
+
 def again(sweep: xr.Dataset, change: npt.ArrayLike, *, noise: float, seed: int = 9) -> tuple[xr.Dataset, ...]:
     """Return a sweep with a winner for each run, and the same winners timed again.
 

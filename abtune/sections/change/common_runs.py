@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -27,9 +29,10 @@ class CommonRuns:
 def common_runs(parts: Sequence[xr.Dataset], configs: Sequence[Sequence[str]]) -> CommonRuns:
     """Return what the chosen configurations have in common; refuse a dataset with itself."""
     a, b = (part.sel(config=list(names)) for part, names in zip(parts, configs, strict=True))
-    timings, winners = (_in_common(name, a, b) for name in ("latency", "winner"))
-    if timings and timings == _runs(a["latency"]).total() == _runs(b["latency"]).total():
+    found, chosen = (_in_common(name, a, b) for name in ("latency", "winner"))
+    if found and found.total() == _runs(a["latency"]).total() == _runs(b["latency"]).total():
         raise InputError("both datasets have the same timings of every common shape; name two others")
+    timings, winners = sum(found[run] for run in found if _tells(run)), chosen.total()
     return CommonRuns(
         count=max(timings, winners), timed_again=_timed_again(a, b) if winners and not timings else None
     )
@@ -51,11 +54,16 @@ def _timed_again(a: xr.Dataset, b: xr.Dataset) -> Booleans | None:
     return both if both.any() and same[both].all() else None
 
 
-def _in_common(name: str, a: xr.Dataset, b: xr.Dataset) -> int:
-    return (_runs(a[name]) & _runs(b[name])).total() if name in a and name in b else 0
+def _in_common(name: str, a: xr.Dataset, b: xr.Dataset) -> Counter[tuple[Any, ...]]:
+    return _runs(a[name]) & _runs(b[name]) if name in a and name in b else Counter()
 
 
-def _runs(variable: xr.DataArray) -> Counter[tuple[object, ...]]:
+def _tells(run: tuple[Any, ...]) -> bool:
+    """Return whether timings tell a run from others: a lone rounded one is that of many."""
+    return len(set(run[2:])) > 1 or not math.isclose(float(f"{run[2]:.6g}"), run[2])
+
+
+def _runs(variable: xr.DataArray) -> Counter[tuple[Any, ...]]:
     """Count what the runs have, by shape and position of the configuration."""
     values = variable.values.reshape(*variable.shape[:3], -1)
     runs = ((*index[:2], *filter(_known, values[index].tolist())) for index in np.ndindex(*values.shape[:3]))
