@@ -127,6 +127,14 @@ def test_files_of_one_name_are_told_by_their_paths(run: Run) -> None:
     assert bundled["datasets"] == ["h200-tvm14009", "h200-deep"]
 
 
+def test_a_folder_without_datasets_is_named(run: Run) -> None:
+    """Who names the wrong folder sees which one it is."""
+    Path("more").mkdir()
+    outcome = run("history", "more", "runs/sweep1.nc")
+    assert "skipped: more: no file in it ends with .nc\n" in outcome.err
+    assert "a history takes two datasets or more" in outcome.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

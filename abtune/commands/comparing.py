@@ -93,7 +93,10 @@ def _opened(names: Iterable[str]) -> dict[str, xr.Dataset]:
         if not Path(name).is_dir():
             found[name] = abtune.open_dataset(name)
             continue
-        for path in sorted(Path(name).glob("*.nc")):
+        paths = sorted(Path(name).glob("*.nc"))
+        if not paths:
+            remark(f"skipped: {name}: no file in it ends with .nc")
+        for path in paths:
             try:
                 found[str(path)] = in_folders[str(path)] = abtune.open_dataset(path)
             except AbtuneError as error:
