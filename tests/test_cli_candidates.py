@@ -16,7 +16,7 @@ from running import Run
 
 import abtune
 from abtune.compare.compare import compare
-from abtune.compare.results import Verdict
+from abtune.compare.results import Analysis, Verdict
 from abtune.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("empty_folder", "plain_environment")
@@ -49,6 +49,22 @@ def test_one_candidate_is_chosen_by_name(run: Run) -> None:
     assert "The dataset also has tiled." in text
     assert "of 2 candidates" not in text
     assert run("analyze", "--baseline", "tiled").out.startswith("2 candidates against tiled")
+
+
+def test_a_figure_has_the_verdicts_of_the_report(
+    run: Run, monkeypatch: pytest.MonkeyPatch, dataset: xr.Dataset
+) -> None:
+    """Without a choice the first candidate is drawn as one of all; one chosen by name is judged alone."""
+    pytest.importorskip("matplotlib")
+    drawn: list[Analysis] = []
+    plot = Analysis.plot
+    monkeypatch.setattr(
+        Analysis, "plot", lambda self, *how, **more: drawn.append(self) or plot(self, *how, **more)
+    )
+    assert run("plot", "--out", "a.svg").code == 0
+    assert run("plot", "--candidate", "tiled", "--out", "b.svg").code == 0
+    alone = abtune.analyze(dataset, candidate="tiled")
+    assert [one.settings for one in drawn] == [abtune.analyze_all(dataset)[0].settings, alone.settings]
 
 
 def test_json_has_the_report_of_each_candidate(run: Run, dataset: xr.Dataset) -> None:

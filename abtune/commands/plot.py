@@ -89,6 +89,8 @@ def plot(
     source = dataset or default_dataset()
     check_place(out, filter(None, [source, beside]))
     opened = abtune.open_dataset(source)
+    if choices["candidate"] is None:  # one of all candidates, and judged as such
+        choices["of_candidates"] = max(opened.sizes["config"] - 1, 1)
     analysis = abtune.analyze(opened, shapes=chosen_shapes(shapes, opened), **choices, **how)
     other = None if beside is None else abtune.open_dataset(beside)
     figure = analysis.plot(kind, beside=other)
