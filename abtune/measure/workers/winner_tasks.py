@@ -7,9 +7,10 @@ import itertools
 import math
 import socket
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -29,6 +30,8 @@ ERROR_LIMIT = 1e-4
 WINNER_PATIENCE = 10
 # Rounds that choose the fastest variant of a transfer; they are not kept.
 CHOOSING_ROUNDS = 2
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,12 +54,21 @@ class Built:
         return TransferTimes(origin=self.origin, seed=self.seed, config=self.config, status=status, **outcome)
 
 
+def _insist(call: Callable[[], T]) -> T:
+    """Return what a call of a process returns; one that dies gets a second chance in a new process."""
+    # Winners were built and timed before, so the machine may have ended it, such as for lack of memory.
+    try:
+        return call()
+    except ChildDied:
+        return call()
+
+
 def build_winner(pool: ProcessPool, run: Run, settings: Settings, won: RunRecord) -> Built | WinnerTimes:
     """Return a winner built again from its tuning record, or its failure."""
     problem, timeout = run.problem(settings.target), WINNER_PATIENCE * settings.build_timeout
     try:
         with pool.searcher() as slot:
-            kernel = build_kernel(slot, problem, won.winner or [], timeout)
+            kernel = _insist(lambda: build_kernel(slot, problem, won.winner or [], timeout))
     except ChildError as error:
         return WinnerTimes.lost(won.config, won.seed, f"the winner could not be built again: {error}")
     return Built(
@@ -71,12 +83,12 @@ def build_transfer(pool: ProcessPool, run: Run, settings: Settings, won: RunReco
     failures: list[str] = []
     with pool.searcher() as slot:
         try:
-            variants = slot.call("carry_over", problem, won.winner or [], timeout=timeout)
+            variants = _insist(lambda: slot.call("carry_over", problem, won.winner or [], timeout=timeout))
         except (ChildDied, CallTimedOut) as error:  # one that raises is wrong, and ends the sweep
             variants, failures = [], [str(error)]
         for variant in variants:
             try:
-                kernels.append(build_kernel(slot, problem, variant, timeout))
+                kernels.append(_insist(partial(build_kernel, slot, problem, variant, timeout)))
             except ChildError as error:
                 failures.append(str(error))
     built = Built(
@@ -206,12 +218,7 @@ class _Bench:
         return name
 
     def _call(self, function: str, *arguments: Any, timeout: float) -> Any:
-        """Call a function of the device's process; one that dies gets a second chance in a new process."""
-        # The kernel was timed before, so the machine may have ended the process, such as for lack of memory.
-        try:
-            return self._slot.call(function, *arguments, timeout=timeout)
-        except ChildDied:
-            return self._slot.call(function, *arguments, timeout=timeout)
+        return _insist(lambda: self._slot.call(function, *arguments, timeout=timeout))
 
     def _add_round(self, table: _Table) -> None:
         settings = self._settings

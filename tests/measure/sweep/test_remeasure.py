@@ -17,7 +17,7 @@ from sweeping import Steps, config, run_sweep
 
 import abtune
 from abtune.configurations import Configuration
-from abtune.dataset.schema import RunStatus
+from abtune.dataset.schema import RunStatus, TransferStatus
 from abtune.errors import DatasetError
 from abtune.measure.store.from_dataset import settings_from_dataset
 from abtune.measure.store.store import Store
@@ -87,6 +87,19 @@ def test_a_winner_that_is_wrong_now_fails_its_run(store: Store) -> None:
     assert (new["run_status"].sel(config="plain") == RunStatus.COMPLETE).all()
     assert new["latency"].sel(config="faulty").isnull().all()
     assert all("wrong result" in reason for reason in new["failure"].sel(config="faulty").values.ravel())
+
+
+@pytest.mark.parametrize("step", ["build", "carry_over"])
+def test_a_process_that_is_killed_while_winners_are_built_costs_nothing(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """Where memory is short, any process may be killed; its winner is built once more."""
+    swept = run_sweep(small_plan(configs=(PLAIN, config("new"))), store).dataset
+    monkeypatch.setenv("FAKE_FAULT", f"{step}@{SMALL.label}:killed:{tmp_path / 'killed'}")
+    new = remeasured(swept, transfer=True)
+    assert (tmp_path / "killed").exists()
+    assert (new["run_status"] == RunStatus.COMPLETE).all()
+    assert not (new["transfer_status"] == TransferStatus.FAILED).any()
 
 
 def test_a_run_without_a_winner_stays_without(store: Store) -> None:
