@@ -8,6 +8,7 @@ can stop after any step, or between two candidates, and go on in another process
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self, TypeAlias
 
@@ -101,6 +102,14 @@ class Rounds:
     host: str
     winners: tuple[WinnerTimes, ...]
     transfers: tuple[TransferTimes, ...] = ()  # unknown to earlier versions
+
+    def of(self, is_wanted: Callable[[str, int], bool]) -> Rounds:
+        """Return the timings of the winners of some runs, which are told by configuration and seed."""
+        return replace(
+            self,
+            winners=tuple(one for one in self.winners if is_wanted(one.config, one.seed)),
+            transfers=tuple(one for one in self.transfers if is_wanted(one.origin, one.seed)),
+        )
 
 
 Step: TypeAlias = Literal["propose", "try", "exchange"]

@@ -12,7 +12,7 @@ import functools
 import glob
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -253,10 +253,9 @@ class Store:
         if not path.exists():
             return
         rounds = read_json(path, rounds_from_json)
-        lost = (record.config, record.seed)
-        others = tuple(times for times in rounds.winners if (times.config, times.seed) != lost)
-        if others != rounds.winners:
-            self.save_rounds(replace(rounds, winners=others))
+        others = rounds.of(lambda *run: run != (record.config, record.seed))
+        if others != rounds:
+            self.save_rounds(others)
 
     def _path(self, kind: str, name: str) -> Path:
         return self.folder / kind / f"{name}.json{'.gz' * (kind == 'searches')}"

@@ -45,12 +45,11 @@ def records_to_dataset(
     cells: dict[Cell, dict[str, Any]] = {
         (record.shape, record.config, record.seed): _values_of_run(record) for record in records
     }
-    measured_shapes = list(rounds)
+    # No run has the timings if its file was removed.
+    measured_shapes = [one.of(lambda *run, shape=one.shape: (shape, *run) in cells) for one in rounds]
     for measured in measured_shapes:
         for winner in measured.winners:
-            cell = (measured.shape, winner.config, winner.seed)
-            if cell in cells:  # no run has the timings if its file was removed
-                cells[cell] |= _values_of_winner(measured, winner)
+            cells[measured.shape, winner.config, winner.seed] |= _values_of_winner(measured, winner)
     shapes = [parse_shape(label) for label in axes.shapes]
     shared = plan.settings.is_shared
     dataset = dataset_from_cells(

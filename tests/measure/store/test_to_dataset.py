@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import xarray as xr
@@ -20,22 +21,31 @@ from measure_builders import (
 from sweeping import ABOUT
 
 import abtune
-from abtune.dataset.schema import RunStatus, TrialStatus
+from abtune.dataset.schema import RunStatus, TransferStatus, TrialStatus
 from abtune.measure.plan.plan import Plan
+from abtune.measure.plan.records import TransferTimes, WinnerTimes
 from abtune.measure.store.store import Store
 from abtune.measure.store.to_dataset import store_to_dataset
 
 
-def keep_all(store: Store, plan: Plan) -> None:
-    """Keep every run of a plan, and its re-measured winner."""
+def keep_all(store: Store, plan: Plan, *, transfer: bool = False) -> None:
+    """Keep every run of a plan, and its re-measured winner, perhaps under the other configuration, too."""
     for run in plan.runs:
         store.save_record(make_record(run))
     for shape in plan.shapes:
         times = [make_times(run, plan) for run in plan.runs if run.shape == shape]
-        store.save_rounds(make_rounds(shape, *times))
+        rounds = make_rounds(shape, *times)
+        store.save_rounds(replace(rounds, transfers=tuple(map(make_transfer, times)) if transfer else ()))
 
 
-def cell(dataset: xr.Dataset, shape: object, config: str, seed: int) -> xr.Dataset:
+def make_transfer(won: WinnerTimes) -> TransferTimes:
+    """Return a winner as the other configuration of a plan builds it."""
+    other = "plain" if won.config == "new" else "new"
+    ok = TransferStatus.OK
+    return TransferTimes(origin=won.config, seed=won.seed, config=other, status=ok, latency=won.latency)
+
+
+def cell(dataset: xr.Dataset, shape: object, config: object, seed: int) -> xr.Dataset:
     return dataset.sel(shape=shape.label, config=config, seed=seed)  # type: ignore[attr-defined]
 
 
@@ -168,23 +178,28 @@ def test_times_of_a_removed_seed_are_left_out(store: Store) -> None:
     """Timings of a run that is neither on disk nor in the plan are left out."""
     large, small = small_plan(seeds=2), small_plan(seeds=1)
     with store.opened(large, ABOUT):
-        keep_all(store, large)
+        keep_all(store, large, transfer=True)
         for path in (store.folder / "runs").glob("*0001.json"):
             path.unlink()
         dataset = store_to_dataset(small, store)
     assert dataset["seed"].values.tolist() == [0]
     assert dataset["latency"].notnull().all()
+    assert dataset["transfer_latency"].notnull().all()
 
 
 def test_times_of_another_winner_are_left_out(opened: Store, plan: Plan) -> None:
     """A run that was done again does not get the timings of its earlier winner."""
-    keep_all(opened, plan)
+    keep_all(opened, plan, transfer=True)
     run = plan.runs[0]
     opened.save_record(make_record(run, winner=["another trace"]))
-    one = cell(store_to_dataset(plan, opened), run.shape, run.config.name, run.seed)
+    dataset = store_to_dataset(plan, opened)
+    one = cell(dataset, run.shape, run.config.name, run.seed)
     assert one["run_status"] == RunStatus.COMPLETE
     assert json.loads(str(one["winner"].values)) == ["another trace"]
     assert one["latency"].isnull().all()
+    carried = cell(dataset, run.shape, slice(None), run.seed)["transfer_status"]
+    missing = (carried == TransferStatus.MISSING).all("config")
+    assert missing["origin"].values[missing.values].tolist() == [run.config.name]
 
 
 def test_nan_is_the_only_gap(opened: Store, plan: Plan) -> None:
