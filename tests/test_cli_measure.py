@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -87,6 +88,20 @@ def test_winners_of_two_sweeps_are_timed_together(run: Run, swept: Path) -> None
     assert "winners of 2 datasets on a device, a third device" in report
     other = run("measure", str(swept), "--out", "all.nc")
     assert "all.nc has the winners of another dataset; give another --out" in other.err
+
+
+def test_more_seeds_do_not_hide_where_the_runs_came_from(run: Run, swept: Path) -> None:
+    """A sweep that adds seeds to merged runs keeps their sources, or they could be merged in twice."""
+    target = json.dumps({"kind": "llvm"})
+    run_sweep(small_plan(target=target, rng_seed=5), Store(Path("second.nc")))
+    assert run("measure", str(swept), "second.nc", "--out", "all.nc", "--cores", "2").code == 0
+    before = abtune.open_dataset("all.nc")
+    more = replace(small_plan(target=target, seeds=5), machine="another device, TVM 0.27")
+    after = run_sweep(more, Store(Path("all.nc"))).dataset
+    assert after.sizes["seed"] == before.sizes["seed"] + 1
+    names = ("sources", "measured_again", "searched_on")
+    assert [after.attrs[name] for name in names] == [before.attrs[name] for name in names]
+    assert "both have a run of" in run("merge", "all.nc", "second.nc", "--out", "twice.nc").err
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from typing import Any
 import xarray as xr
 
 from abtune.dataset.netcdf import open_dataset, place_for, write_dataset
+from abtune.dataset.provenance import MEASURED, SEARCHED_ON
 from abtune.errors import DatasetError, StoreError
 from abtune.measure.plan.plan import Plan, Run
 from abtune.measure.plan.records import History, Rounds, RunRecord
@@ -138,8 +139,11 @@ class Store:
         kept = {name: recorded[name] for name in ("created", LOOKS) if name in recorded}
         if LOOKS in about or (LOOKS in kept and not looks_from_json(kept[LOOKS])[1]):
             kept.pop(LOOKS, None)
+        # So does where runs came from. Merged with one of its sources, they would count twice.
+        origin = {name: recorded[name] for name in ("sources", MEASURED, SEARCHED_ON) if name in recorded}
+        facts = {**origin, **about, **kept}
         planned = {"shapes": [shape.label for shape in plan.shapes], "seeds": list(plan.seeds)}
-        self.save_about({"identity": plan_identity(plan), "about": {**about, **kept}, "planned": planned})
+        self.save_about({"identity": plan_identity(plan), "about": facts, "planned": planned})
 
     def _adopt_dataset(self) -> None:
         """Write files for the runs in the dataset; without a description they do not count yet."""
