@@ -213,9 +213,10 @@ def settle(
         if outcome.stopped:
             break
         dropped = {*dropped_shapes(looks)}
-        report(looks[number], len(plan.shapes) - len(unsettled.keys() | dropped))
         further = unsettled.keys() - dropped
         left = left.restricted(shapes=[shape for shape in left.shapes if shape.label in further])
+        if number + 1 >= already or not left.shapes:  # of the looks of earlier sessions the last one counts
+            report(looks[done - 1], len(plan.shapes) - len(unsettled.keys() | dropped))
         if not left.shapes:
             break
     return outcome

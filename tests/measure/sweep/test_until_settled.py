@@ -78,6 +78,8 @@ def test_the_same_command_does_nothing_twice(sweep: object) -> None:
     assert dataset.attrs["looks"] == looks
     assert f"dropped   1 shape: {SHAPES[1]}\n" in said
     assert "= 32, 4 left" in said
+    assert "6 seeds: 1 of 2 shapes settled\n" in said
+    assert "5 seeds: " not in said
 
 
 def test_a_session_that_stops_early_forgets_no_look(sweep: object, monkeypatch: pytest.MonkeyPatch) -> None:
