@@ -291,16 +291,21 @@ def test_an_unfit_machine_is_one_line(run: Run, fake: None, cpu: None) -> None:
 KEPT = "what is done is kept in abtune.nc, and the same command goes on"
 
 
-def test_an_interrupt_is_130(run: Run, fake: None, cpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An interrupted sweep says that what is done is kept, and exits with 130."""
+@pytest.mark.parametrize("said", ["", f"; {KEPT}"])
+def test_an_interrupt_is_130(
+    run: Run, fake: None, cpu: None, monkeypatch: pytest.MonkeyPatch, said: str
+) -> None:
+    """An interrupted sweep says that what is done is kept, if anything is, and exits with 130."""
 
     def interrupt(*_: object, **__: object) -> None:
+        if said:
+            Path("abtune.nc").touch()
         raise KeyboardInterrupt
 
     monkeypatch.setattr("abtune.measure.sweep.run_sweep.sweep", interrupt)
     outcome = run(*QUICK, *FAKES)
     assert outcome.code == 130
-    assert outcome.err == f"abtune: interrupted; {KEPT}\n"
+    assert outcome.err == f"abtune: interrupted{said}\n"
 
 
 @pytest.mark.parametrize("module", ["abtune.cli", "click"])

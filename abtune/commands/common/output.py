@@ -45,8 +45,9 @@ def remark(text: str) -> None:
 
 
 def interrupted(place: Path) -> KeyboardInterrupt:
-    """Return the interruption of a command that has kept its work."""
-    return KeyboardInterrupt(f"what is done is kept in {place}, and the same command goes on")
+    """Return the interruption of a command that has kept its work, if there was any."""
+    kept = f"what is done is kept in {place}, and the same command goes on"
+    return KeyboardInterrupt(kept) if place.exists() else KeyboardInterrupt()
 
 
 def open_missing_streams() -> None:
