@@ -165,7 +165,8 @@ def _check_apart(present: Mapping[str, npt.NDArray[np.bool_]], axes: Mapping[str
             shape, config, seed = (axes[axis][index] for axis, index in zip(RUN, taken[0], strict=True))
             raise DatasetError(
                 f"{names[owner[tuple(taken[0])]]} and {name} both have a run of {shape}, {config}, seed "
-                f"{seed} ({count(len(taken), 'such run')}); a run counts once, so take it out of one of them"
+                f"{seed} ({count(len(taken), 'such run')}); a run counts once, so take it out of one of "
+                "them; sweeps have runs of their own if each has its own --rng-seed"
             )
         owner[made] = number
 
