@@ -39,9 +39,9 @@ def merge(datasets: tuple[str, ...], out: Path, *, overwrite: bool) -> None:
     """Put the runs of several datasets into one.
 
     The result has all their shapes, configurations and seeds. No two datasets may have a run of the same
-    shape, configuration and seed, and all must agree about what was measured. Sweeps with different
-    --rng-seed may have the same seeds: those of the later one get new numbers. Configurations stand in the
-    order in which they come; the first one is the usual baseline.
+    shape, configuration and seed, and all must agree about what was measured. If two sweeps have the same
+    seeds but another --rng-seed, those of the second get new numbers. Configurations keep their order. The
+    first one is the usual baseline.
     """
     from abtune.dataset.merge import left_out, merge_datasets, mixed_shapes, new_seeds
     from abtune.errors import InputError
@@ -53,8 +53,8 @@ def merge(datasets: tuple[str, ...], out: Path, *, overwrite: bool) -> None:
     named = open_several(datasets)
     merged = merge_datasets(named)
     notes = [
-        f"{name}: its seeds {min(seeds)} to {max(seeds)} are now {min(new)} to {max(new)}, because its "
-        "random numbers are others"
+        f"{name}: its seeds {min(seeds)} to {max(seeds)} are now {min(new)} to {max(new)}, because "
+        "another dataset has seeds of these numbers"
         for name, seeds in new_seeds(named).items()
         for new in [seeds.values()]
     ]

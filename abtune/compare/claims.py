@@ -131,7 +131,7 @@ def _without(rows: Sequence[Comparison]) -> Iterator[str]:
 
 
 def _no_verdict(which: str, rows: Sequence[Comparison]) -> str:
-    """Return that shapes have no verdict, and why: the reason of all, else that of the first."""
+    """Say that shapes have no verdict, and give their reason, or that of the first."""
     of = "" if len({row.reason for row in rows}) == 1 else f"{rows[0].shape}: "
     return f"There is no verdict on {which}. {of}{rows[0].reason}"
 

@@ -105,8 +105,8 @@ def new_seeds(named: Mapping[str, xr.Dataset]) -> dict[str, dict[int, int]]:
         seeds = dataset["seed"].values.tolist()
         runs, random_numbers = _runs(dataset), _random_numbers(dataset.attrs)
         if runs & taken and random_numbers and drawn and not random_numbers & drawn:
-            renamed[name] = {seed: free + number for number, seed in enumerate(seeds)}
-            seeds = list(renamed[name].values())
+            new = renamed[name] = {seed: free + number for number, seed in enumerate(seeds)}
+            seeds, runs = list(new.values()), {(*run, new[seed]) for *run, seed in runs}
         taken |= runs
         drawn |= random_numbers
         free = max(free, *(seed + 1 for seed in seeds))

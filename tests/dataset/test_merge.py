@@ -236,6 +236,13 @@ def test_seeds_of_other_random_numbers_are_new() -> None:
     assert (merged["run_status"].sel(shape="a", seed=[2, 3]) == RunStatus.MISSING).all()
 
 
+def test_seeds_that_meet_new_ones_are_new() -> None:
+    """A third sweep may have the numbers that the second one got."""
+    parts = {"a": swept("a", "x", [0], 0), "b": swept("a", "x", [0], 1), "c": swept("a", "x", [1], 2)}
+    assert new_seeds(parts) == {"b": {0: 1}, "c": {1: 2}}
+    assert merge_datasets(parts)["seed"].values.tolist() == [0, 1, 2]
+
+
 def test_seeds_that_do_not_meet_keep_their_numbers() -> None:
     """Shapes of two sweeps, or configurations of two, are no seeds more."""
     parts = {"a": swept("a", "x", [0, 1], 0), "b": swept("b", "x", [0], 1), "c": swept("a", "y", [0], 2)}

@@ -229,7 +229,7 @@ def test_a_table_is_copied_as_markdown(file: Path, analysis: Analysis) -> None:
 
 @needs_chromium
 def test_nothing_is_wider_than_the_window(file: Path, tmp_path: Path) -> None:
-    """Neither the page nor a table of shapes scrolls sideways, also with every shape open."""
+    """Neither the page nor a table of shapes scrolls sideways, whether shapes are open or not."""
     other = tmp_path / "typical.html"
     other.write_text(html.render(analysis_report(typical_analysis())), encoding="utf-8")
 

@@ -97,7 +97,7 @@ def test_what_cannot_be_resampled_has_an_answer() -> None:
 
 
 def test_known_tails_give_the_same_as_new_ones() -> None:
-    """If one shape changes, its resamples and those of the others make the tails of all."""
+    """Resampling the one shape that changed completes the tails of the others."""
     samples = drawn(4)
     others = drawn(4)
     others.first[1] = np.nan
