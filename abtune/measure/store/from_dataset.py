@@ -6,19 +6,21 @@ import contextlib
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import xarray as xr
 
 from abtune.configurations import CONFIGURATIONS, Configuration
-from abtune.dataset.schema import RUN, RunStatus, TransferStatus, TrialOrigin, TrialStatus
+from abtune.dataset.schema import RUN, VARIABLES, RunStatus, TransferStatus, TrialOrigin, TrialStatus
 from abtune.errors import DatasetError, InputError
 from abtune.measure.plan.plan import Plan, make_plan
 from abtune.measure.plan.problem import Settings
 from abtune.measure.plan.records import STATES, Rounds, RunRecord, TransferTimes, WinnerTimes
 from abtune.shapes import parse_shape
 
+# The labels of one run and the values of its variables, by their names.
+_Cell: TypeAlias = Mapping[str, Any]
 _NEEDED = ("winner", "search_latency", "trial_latency", "trial_status", "tuning_time", "started", "finished")
 
 
@@ -85,23 +87,23 @@ def records_from_dataset(dataset: xr.Dataset) -> list[RunRecord]:
     """Return the finished runs of a dataset that a sweep made."""
     _require_variables(dataset)
     try:
-        return [_record(cell) for cell in _cells(dataset) if int(cell["run_status"]) != RunStatus.MISSING]
+        return [_record(cell) for cell in _cells(dataset) if cell["run_status"] != RunStatus.MISSING]
     except ValueError as error:
         raise DatasetError(f"a winner in the dataset is no tuning record ({error})") from None
 
 
 def rounds_from_dataset(dataset: xr.Dataset) -> list[Rounds]:
     """Return the re-measurements of a dataset, shape by shape."""
-    measured: dict[str, list[xr.Dataset]] = {}
+    measured: dict[str, list[_Cell]] = {}
     for cell in _cells(dataset):
-        if str(cell["winner"].item()) and (_failure(cell) or cell["latency"].notnull().any()):
-            measured.setdefault(str(cell["shape"].item()), []).append(cell)
+        if cell["winner"] and (_failure(cell) or not np.isnan(cell["latency"]).all()):
+            measured.setdefault(cell["shape"], []).append(cell)
     return [
         Rounds(
             shape=shape,
-            device=str(cells[0]["device"].item()),
-            host=str(cells[0]["host"].item()),
-            winners=tuple(_times(cell) for cell in cells),
+            device=cells[0]["device"],
+            host=cells[0]["host"],
+            winners=tuple(map(_times, cells)),
             transfers=tuple(_transfers(dataset, shape)),
         )
         for shape, cells in measured.items()
@@ -116,55 +118,61 @@ def _require_variables(dataset: xr.Dataset) -> None:
         )
 
 
-def _cells(dataset: xr.Dataset) -> Iterator[xr.Dataset]:
-    for place in np.ndindex(*(dataset.sizes[dim] for dim in RUN)):
-        yield dataset.isel(dict(zip(RUN, place, strict=True)))
+def _cells(dataset: xr.Dataset) -> Iterator[_Cell]:
+    names = [name for name in VARIABLES if VARIABLES[name].dims[: len(RUN)] == RUN and name in dataset]
+    values = {name: dataset[name].values for name in names}
+    if "transfer_kernel" in dataset:  # of each winner as its own configuration built it
+        values["kernel"] = dataset["transfer_kernel"].sel(origin=dataset["config"]).values
+    labels = np.meshgrid(*(dataset[dim].values.astype(object) for dim in RUN), indexing="ij")
+    values |= zip(RUN, labels, strict=True)
+    for place in np.ndindex(labels[0].shape):
+        yield {name: array[place] for name, array in values.items()}
 
 
-def _failure(cell: xr.Dataset) -> str:
-    return str(cell["failure"].item()) if int(cell["run_status"]) == RunStatus.FAILED else ""
+def _failure(cell: _Cell) -> str:
+    return str(cell["failure"]) if cell["run_status"] == RunStatus.FAILED else ""
 
 
-def _record(cell: xr.Dataset) -> RunRecord:
-    winner = str(cell["winner"].item())
-    tried = cell["trial_status"].values != TrialStatus.NOT_RUN
-    origins = cell["trial_origin"].values[tried] if "trial_origin" in cell else ()
+def _record(cell: _Cell) -> RunRecord:
+    winner = cell["winner"]
+    tried = cell["trial_status"] != TrialStatus.NOT_RUN
+    origins = cell["trial_origin"][tried] if "trial_origin" in cell else ()
     return RunRecord(
-        shape=str(cell["shape"].item()),
-        config=str(cell["config"].item()),
-        seed=int(cell["seed"]),
+        shape=cell["shape"],
+        config=cell["config"],
+        seed=cell["seed"],
         # A search with a winner did not fail, even if the winner failed when it was re-measured.
         status=RunStatus.COMPLETE if winner else RunStatus.FAILED,
         failure="" if winner else _failure(cell),
         search_latency=float(cell["search_latency"]),
-        trial_latency=cell["trial_latency"].values[tried].tolist(),
-        trial_status=[TrialStatus(int(status)) for status in cell["trial_status"].values[tried]],
+        trial_latency=cell["trial_latency"][tried].tolist(),
+        trial_status=list(map(TrialStatus, cell["trial_status"][tried])),
         winner=json.loads(winner) if winner else None,
         tuning_time=float(cell["tuning_time"]),
         started=_iso(cell["started"]),
         finished=_iso(cell["finished"]),
-        host=str(cell["host"].item()),
-        trial_origin=[TrialOrigin(int(origin)) for origin in origins],
+        host=str(cell["host"]),
+        trial_origin=list(map(TrialOrigin, origins)),
     )
 
 
-def _times(cell: xr.Dataset) -> WinnerTimes:
-    config, seed, failure = str(cell["config"].item()), int(cell["seed"]), _failure(cell)
+def _times(cell: _Cell) -> WinnerTimes:
+    failure = _failure(cell)
     if failure:
-        return WinnerTimes.lost(config, seed, failure)
-    unknown = [math.nan] * cell.sizes["round"]
+        return WinnerTimes.lost(cell["config"], cell["seed"], failure)
+    unknown = np.full(len(cell["latency"]), math.nan)
     return WinnerTimes(
-        config=config,
-        seed=seed,
-        latency=cell["latency"].values.tolist(),
+        config=cell["config"],
+        seed=cell["seed"],
+        latency=cell["latency"].tolist(),
         failure="",
-        kernel=str(cell["transfer_kernel"].sel(origin=config).item()) if "transfer_kernel" in cell else "",
-        **{name: cell[name].values.tolist() if name in cell else unknown for name in STATES},
+        kernel=cell.get("kernel", ""),
+        **{name: cell.get(name, unknown).tolist() for name in STATES},
     )
 
 
-def _iso(time: xr.DataArray) -> str:
-    return str(time.values.astype("datetime64[ms]"))
+def _iso(time: np.datetime64) -> str:
+    return str(time.astype("datetime64[ms]"))
 
 
 def _transfers(dataset: xr.Dataset, shape: str) -> Iterator[TransferTimes]:
