@@ -129,7 +129,7 @@ def make_times(run: Run, plan: Plan, **changes: Any) -> WinnerTimes:
 
 
 def make_lost(run: Run, failure: str) -> WinnerTimes:
-    return WinnerTimes.lost(run.config.name, run.seed, failure)
+    return WinnerTimes(config=run.config.name, seed=run.seed, failure=failure)
 
 
 def make_rounds(shape: Shape, *winners: WinnerTimes) -> Rounds:

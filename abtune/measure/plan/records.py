@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from abtune.dataset.schema import RunStatus, TransferStatus, TrialOrigin, TrialStatus
 from abtune.measure.plan.problem import Settings
@@ -57,26 +57,14 @@ class WinnerTimes:
 
     config: str  # of the run that it won, as its seed
     seed: int
-    latency: list[list[float]]  # seconds of one call, by round and repeat
+    # seconds of one call, by round and repeat; empty after a failure
+    latency: list[list[float]] = field(default_factory=list)
     # state of the device by round: MHz, degC, and NVML's bits; NaN where it cannot be read
-    sm_clock: list[float]
-    temperature: list[float]
-    throttle_reasons: list[float]
+    sm_clock: list[float] = field(default_factory=list)
+    temperature: list[float] = field(default_factory=list)
+    throttle_reasons: list[float] = field(default_factory=list)
     failure: str  # why the winner could not be measured or was wrong; empty without a failure
     kernel: str = ""  # hash of the library; empty without one, and in files of earlier versions
-
-    @classmethod
-    def lost(cls, config: str, seed: int, failure: str) -> Self:
-        """Return the record of a winner that could not be measured, or is wrong."""
-        return cls(
-            config=config,
-            seed=seed,
-            latency=[],
-            sm_clock=[],
-            temperature=[],
-            throttle_reasons=[],
-            failure=failure,
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -159,7 +159,7 @@ def _record(cell: _Cell) -> RunRecord:
 def _times(cell: _Cell) -> WinnerTimes:
     failure = _failure(cell)
     if failure:
-        return WinnerTimes.lost(cell["config"], cell["seed"], failure)
+        return WinnerTimes(config=cell["config"], seed=cell["seed"], failure=failure)
     unknown = np.full(len(cell["latency"]), math.nan)
     return WinnerTimes(
         config=cell["config"],

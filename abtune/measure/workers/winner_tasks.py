@@ -70,7 +70,8 @@ def build_winner(pool: ProcessPool, run: Run, settings: Settings, won: RunRecord
         with pool.searcher() as slot:
             kernel = _insist(lambda: build_kernel(slot, problem, won.winner or [], timeout))
     except ChildError as error:
-        return WinnerTimes.lost(won.config, won.seed, f"the winner could not be built again: {error}")
+        failure = f"the winner could not be built again: {error}"
+        return WinnerTimes(config=won.config, seed=won.seed, failure=failure)
     return Built(
         origin=won.config, seed=won.seed, config=won.config, latency=won.search_latency, kernels=(kernel,)
     )
@@ -163,7 +164,7 @@ class _Table:
     def times(self, *, hashed: bool) -> WinnerTimes:
         """Return all rounds of a winner, or its failure; with the hash of its kernel if that is needed."""
         if self.failure:
-            return WinnerTimes.lost(self.built.origin, self.built.seed, self.failure)
+            return WinnerTimes(config=self.built.origin, seed=self.built.seed, failure=self.failure)
         return WinnerTimes(
             config=self.built.origin,
             seed=self.built.seed,
