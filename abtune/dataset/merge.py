@@ -14,7 +14,7 @@ import xarray as xr
 
 from abtune.dataset.build import add_variables, make_dataset
 from abtune.dataset.check import validate
-from abtune.dataset.provenance import configurations_of
+from abtune.dataset.provenance import configurations_of, decoded, parsed
 from abtune.dataset.schema import DESIGN, RUN, VARIABLES, RunStatus, SeedDesign, design_of
 from abtune.errors import DatasetError, InputError
 from abtune.text import count
@@ -125,10 +125,9 @@ def _runs(dataset: xr.Dataset) -> set[tuple[Any, ...]]:
 
 def _random_numbers(attrs: _Attrs) -> set[int]:
     """Return the ``rng_seed`` of each sweep whose runs a dataset has, as far as it says."""
-    settings, sources = _parsed(attrs, "settings"), _parsed(attrs, "sources")
-    own = {settings["rng_seed"]} if isinstance(settings, dict) and "rng_seed" in settings else set()
-    members = sources if isinstance(sources, list) else []
-    return own.union(*(_random_numbers(source) for source in members if isinstance(source, dict)))
+    settings, sources = parsed(attrs, "settings", dict), parsed(attrs, "sources", list)
+    own = {settings["rng_seed"]} if "rng_seed" in settings else set()
+    return own.union(*(_random_numbers(source) for source in sources if isinstance(source, dict)))
 
 
 def mixed_shapes(named: Mapping[str, xr.Dataset]) -> list[str]:
@@ -232,7 +231,7 @@ def _merge_attrs(named: Mapping[str, _Attrs], *, timed_again: bool) -> dict[str,
                 raise DatasetError(f"{differ}; datasets that were measured differently cannot be merged")
     shared = _shared(list(plain.values()))
     own = [
-        {"file": name, **{key: _parsed(attrs, key) for key in attrs if attrs[key] != shared.get(key)}}
+        {"file": name, **{key: decoded(value) for key, value in attrs.items() if value != shared.get(key)}}
         for name, attrs in plain.items()
     ]
     return {"title": f"merged from {len(plain)} datasets", **shared, "sources": json.dumps(own)}
@@ -244,9 +243,8 @@ def _facts(attrs: _Attrs, *, timed_again: bool) -> Iterator[tuple[str, Any]]:
     device = "" if timed_again else attrs.get("gpu") or attrs.get("device")
     conditions = {"target": attrs.get("target"), "device": device}
     yield from ((key, value) for key, value in conditions.items() if value)
-    settings = _parsed(attrs, "settings")
-    if isinstance(settings, dict):
-        yield from ((f"setting {key}", value) for key, value in settings.items() if key not in _MAY_DIFFER)
+    settings = parsed(attrs, "settings", dict)
+    yield from ((f"setting {key}", value) for key, value in settings.items() if key not in _MAY_DIFFER)
     yield from ((f"configuration {name}", meaning) for name, meaning in configurations_of(attrs).items())
 
 
@@ -263,16 +261,6 @@ def _shared(members: Sequence[_Attrs]) -> dict[str, Any]:
         union = {name: meaning for attrs in members for name, meaning in configurations_of(attrs).items()}
         shared["configurations"] = json.dumps(list(union.values()))
     return shared
-
-
-def _parsed(attrs: _Attrs, key: str) -> Any:
-    """Return the list or object that an attribute holds as JSON, or any other attribute as it is."""
-    value = attrs.get(key)
-    try:
-        document = json.loads(value) if isinstance(value, str) else None
-    except ValueError:
-        return value
-    return document if isinstance(document, list | dict) else value
 
 
 def _shown(value: Any) -> str:

@@ -18,12 +18,12 @@ MEASURED, SEARCHED_ON = "measured_again", "searched_on"
 
 def settings(dataset: xr.Dataset) -> Mapping[str, Any]:
     """Return the settings of the sweep that made the dataset; empty if it does not say."""
-    return _parsed(dataset.attrs, "settings", dict)
+    return parsed(dataset.attrs, "settings", dict)
 
 
 def configurations_of(attrs: Mapping[Any, Any]) -> dict[str, Any]:
     """Return the meaning of each configuration, by its name; empty if unknown."""
-    meanings = _parsed(attrs, "configurations", list)
+    meanings = parsed(attrs, "configurations", list)
     return {
         meaning["name"]: meaning for meaning in meanings if isinstance(meaning, dict) and "name" in meaning
     }
@@ -31,16 +31,22 @@ def configurations_of(attrs: Mapping[Any, Any]) -> dict[str, Any]:
 
 def is_merged(dataset: xr.Dataset) -> bool:
     """Return whether a dataset was merged from others: it then has a record of each."""
-    return any(isinstance(source, dict) for source in _parsed(dataset.attrs, "sources", list))
+    return any(isinstance(source, dict) for source in parsed(dataset.attrs, "sources", list))
 
 
-def _parsed(attrs: Mapping[Any, Any], name: str, kind: type[T]) -> T:
-    """Return what an attribute holds as JSON; an empty value unless it is of this kind."""
-    try:
-        found = json.loads(attrs[name])
-    except (LookupError, TypeError, ValueError):
-        return kind()
+def parsed(attrs: Mapping[Any, Any], name: str, kind: type[T]) -> T:
+    """Return the list or object that an attribute holds; an empty one if it holds no value of this kind."""
+    found = decoded(attrs.get(name))
     return found if isinstance(found, kind) else kind()
+
+
+def decoded(value: Any) -> Any:
+    """Return the list or object that JSON text stands for, and any other attribute as it is."""
+    try:
+        document = json.loads(value) if isinstance(value, str) else None
+    except ValueError:
+        return value
+    return document if isinstance(document, list | dict) else value
 
 
 def contains_space(dataset: xr.Dataset, wider: str, narrower: str) -> bool:
@@ -91,7 +97,7 @@ def _searches(dataset: xr.Dataset) -> Iterator[str]:
     """Yield when and where the winners were found, if they were timed again."""
     if MEASURED in dataset.attrs:
         device, day = (str(dataset.attrs.get(name) or "") for name in (SEARCHED_ON, "created"))
-        sources = _parsed(dataset.attrs, "sources", list)
+        sources = parsed(dataset.attrs, "sources", list)
         where = f" on {device}" if device and device != hardware(dataset) else ""
         origin = day[:10] or (count(len(sources), "dataset") if sources else "another day")
         yield f"winners of {origin}{where}"
