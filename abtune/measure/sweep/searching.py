@@ -261,10 +261,9 @@ async def _search_together(
             session.store.forget_search(run)
 
 
-def _deadline(session: Session) -> float | None:
-    """Return the event loop's time at which searching must end; None without a limit."""
-    left = session.clock.left() - session.reserve()
-    return None if math.isinf(left) else asyncio.get_running_loop().time() + left
+def _deadline(session: Session) -> float:
+    """Return the event loop's time at which searching must end; infinite without a limit."""
+    return asyncio.get_running_loop().time() + session.clock.left() - session.reserve()
 
 
 class Partners:

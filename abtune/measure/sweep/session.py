@@ -134,8 +134,6 @@ class Session:
 
     def reserve(self) -> float:
         """Return the estimated seconds for re-measuring winners if the searches end now."""
-        if math.isinf(self.clock.limit):
-            return 0.0
         due = [winners.latencies for winners in self.winners.values() if winners.due]
         # Estimates err, so half as much again. But most of a session is for its searches.
         return min(SLACK + 1.5 * self.seconds_to_measure(due), 0.4 * self.clock.limit)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias, TypeVar
@@ -46,7 +45,8 @@ async def measure_all(session: Session) -> None:
         session.progress.advance(len(rounds.winners))
 
     try:
-        async with asyncio.timeout(_allowed(session)):
+        # A few seconds more than are left: estimates err.
+        async with asyncio.timeout(max(session.clock.left(), 0.0) + SLACK):
             # A session without searches tries one shape however short the time: the next may have no more.
             chosen = _affordable(session, left, at_least=0 if stopped else 1)
             while chosen:
@@ -104,12 +104,6 @@ def _affordable(
         if len(chosen) < at_least or session.seconds_to_measure(latencies) < session.clock.left():
             chosen[label] = records
     return chosen
-
-
-def _allowed(session: Session) -> float | None:
-    """Return the seconds after which re-measuring is given up, a few more than are left: estimates err."""
-    left = session.clock.left()
-    return None if math.isinf(left) else max(left, 0.0) + SLACK
 
 
 def _groups(session: Session, shapes: Iterable[list[RunRecord]]) -> Iterator[list[list[RunRecord]]]:
