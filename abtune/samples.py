@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from abtune.dataset.schema import RunStatus, TransferStatus, TrialStatus, is_paired, labels_of, runs_of
+from abtune.dataset.schema import RunStatus, TransferStatus, TrialStatus, is_paired, runs_of
 from abtune.stats.estimand import Estimand
 from abtune.stats.two_sample import Floats, Integers, TwoSample
 from abtune.stats.variance import best_of, best_of_floor, mean_of_known, moments, seed_values
@@ -264,8 +263,9 @@ def extract_transfers(dataset: xr.Dataset, origin: str, baseline: str, candidate
     if origin not in dataset["origin"].values:
         none = {"transfer_status": TransferStatus.MISSING, "transfer_kernel": ""}
         dataset = dataset.reindex(origin=[origin], fill_value=none)
+    found = dataset.sel(origin=origin)
     other = candidate if origin == baseline else baseline
-    logs = (np.log(_latency(dataset, origin, config)) for config in (baseline, candidate))
+    logs = (np.log(_transfer_times(found, config)) for config in (baseline, candidate))
     sides = [seed_values(values) for values in logs]
     variances = np.concatenate([side.measurement_variance for side in sides], axis=1)
     return Transfers(
@@ -273,26 +273,21 @@ def extract_transfers(dataset: xr.Dataset, origin: str, baseline: str, candidate
         baseline=sides[0].value,
         candidate=sides[1].value,
         error=np.sqrt(2 * moments(variances).mean),
-        schedule=_hashes(dataset, origin),
-        status=_values(dataset, "transfer_status", origin, other).astype(np.int64),
+        schedule=_hashes(found, origin),
+        status=runs_of(found, "transfer_status", other).astype(np.int64),
     )
 
 
-def _values(dataset: xr.Dataset, name: str, origin: str, config: str) -> npt.NDArray[Any]:
-    """Return a variable of the schedules of one configuration as another builds them, by shape and seed."""
-    values: npt.NDArray[Any] = runs_of(dataset, name, config)[:, labels_of(dataset, "origin").index(origin)]
-    return values
-
-
-def _latency(dataset: xr.Dataset, origin: str, config: str) -> Floats:
-    seconds = _values(dataset, "transfer_latency", origin, config)
-    status = _values(dataset, "transfer_status", origin, config)
+def _transfer_times(found: xr.Dataset, config: str) -> Floats:
+    """Return the timings of schedules as a configuration builds them; NaN where it cannot."""
+    status = runs_of(found, "transfer_status", config)
     fits = (status == TransferStatus.OK) | (status == TransferStatus.SAME_KERNEL)
-    return np.where(fits[:, :, np.newaxis, np.newaxis], seconds.astype(np.float64), np.nan)
+    seconds = runs_of(found, "transfer_latency", config).astype(np.float64)
+    return np.where(fits[:, :, np.newaxis, np.newaxis], seconds, np.nan)
 
 
-def _hashes(dataset: xr.Dataset, origin: str) -> npt.NDArray[np.object_]:
+def _hashes(found: xr.Dataset, origin: str) -> npt.NDArray[np.object_]:
     """Return the hashes of the kernels that the runs of a configuration won with."""
-    if "transfer_kernel" not in dataset:
-        return np.full((dataset.sizes["shape"], dataset.sizes["seed"]), "", dtype=object)
-    return _values(dataset, "transfer_kernel", origin, origin).astype(object)
+    if "transfer_kernel" not in found:
+        return np.full((found.sizes["shape"], found.sizes["seed"]), "", dtype=object)
+    return runs_of(found, "transfer_kernel", origin).astype(object)
