@@ -21,7 +21,10 @@ from abtune.shapes import parse_shape
 
 # The labels of one run and the values of its variables, by their names.
 _Cell: TypeAlias = Mapping[str, Any]
-_NEEDED = ("winner", "search_latency", "trial_latency", "trial_status", "tuning_time", "started", "finished")
+_NEEDED = (
+    *("winner", "failure", "search_latency", "trial_latency", "trial_status"),
+    *("tuning_time", "started", "finished", "device", "host"),
+)
 
 
 def identity_from_dataset(dataset: xr.Dataset) -> dict[str, Any]:
@@ -178,10 +181,10 @@ def _iso(time: np.datetime64) -> str:
 def _transfers(dataset: xr.Dataset, shape: str) -> Iterator[TransferTimes]:
     if "transfer_latency" not in dataset:
         return
-    names = ["transfer_latency", "transfer_status", "transfer_kernel"]
-    cells = dataset[names].sel(shape=shape)
-    for config, origin, number in np.ndindex(cells["transfer_status"].shape):
-        status = TransferStatus(int(cells["transfer_status"].values[config, origin, number]))
+    cells = dataset.sel(shape=shape)
+    for place in np.ndindex(cells["transfer_status"].shape):
+        config, origin, number = place
+        status = TransferStatus(int(cells["transfer_status"].values[place]))
         if config == origin or status is TransferStatus.MISSING:
             continue
         timed = status is TransferStatus.OK
@@ -190,8 +193,8 @@ def _transfers(dataset: xr.Dataset, shape: str) -> Iterator[TransferTimes]:
             seed=int(cells["seed"].values[number]),
             config=str(cells["config"].values[config]),
             status=status,
-            kernel=str(cells["transfer_kernel"].values[config, origin, number]),
-            latency=cells["transfer_latency"].values[config, origin, number].tolist() if timed else [],
+            kernel=str(cells["transfer_kernel"].values[place]) if "transfer_kernel" in cells else "",
+            latency=cells["transfer_latency"].values[place].tolist() if timed else [],
         )
 
 

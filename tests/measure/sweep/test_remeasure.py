@@ -138,6 +138,9 @@ _TEXTS = dict.fromkeys(("device", "host", "winner", "failure"), "")
     ("spoil", "said"),
     [
         (lambda dataset: dataset.drop_vars("trial_latency"), "the dataset has no variable 'trial_latency'"),
+        (lambda dataset: dataset.drop_vars("host"), "the dataset has no variable 'host'"),
+        (lambda dataset: dataset.drop_vars("device"), "the dataset has no variable 'device'"),
+        (lambda dataset: dataset.drop_vars("failure"), "the dataset has no variable 'failure'"),
         (lambda dataset: dataset.assign(winner=dataset["winner"] + "]"), "is no tuning record"),
     ],
 )
