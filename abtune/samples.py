@@ -70,7 +70,8 @@ def extract(dataset: xr.Dataset, config: str) -> Samples:
     seeds = seed_values(np.log(latency))
     values = moments(seeds.value)
     untimed = (status == RunStatus.COMPLETE) & np.isnan(seeds.value)
-    trials = int(dataset.attrs.get(AT_TRIALS, 0)) if "trial_status" in dataset else 0
+    first = dataset.attrs.get(AT_TRIALS)
+    trials = int(first) if isinstance(first, int | np.integer) and "trial_status" in dataset else 0
     searched = np.zeros_like(untimed)
     if trials:
         searched = (runs_of(dataset, "trial_status", config) != TrialStatus.NOT_RUN).any(axis=2)

@@ -125,8 +125,8 @@ def _runs(dataset: xr.Dataset) -> set[tuple[Any, ...]]:
 
 def _random_numbers(attrs: _Attrs) -> set[int]:
     """Return the ``rng_seed`` of each sweep whose runs a dataset has, as far as it says."""
-    settings, sources = parsed(attrs, "settings", dict), parsed(attrs, "sources", list)
-    own = {settings["rng_seed"]} if "rng_seed" in settings else set()
+    root, sources = parsed(attrs, "settings", dict).get("rng_seed"), parsed(attrs, "sources", list)
+    own = {root} if isinstance(root, int) else set()
     return own.union(*(_random_numbers(source) for source in sources if isinstance(source, dict)))
 
 

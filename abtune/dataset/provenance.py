@@ -23,10 +23,8 @@ def settings(dataset: xr.Dataset) -> Mapping[str, Any]:
 
 def configurations_of(attrs: Mapping[Any, Any]) -> dict[str, Any]:
     """Return the meaning of each configuration, by its name; empty if unknown."""
-    meanings = parsed(attrs, "configurations", list)
-    return {
-        meaning["name"]: meaning for meaning in meanings if isinstance(meaning, dict) and "name" in meaning
-    }
+    meanings = (one for one in parsed(attrs, "configurations", list) if isinstance(one, dict))
+    return {meaning["name"]: meaning for meaning in meanings if isinstance(meaning.get("name"), str)}
 
 
 def is_merged(dataset: xr.Dataset) -> bool:
