@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import os
 import tempfile
 import time
 from pathlib import Path
@@ -96,20 +95,17 @@ def inputs_of(shape: Shape) -> tuple[Array, ...]:
 @functools.lru_cache(maxsize=1)
 def load_library(library: bytes) -> Any:
     """Return the runtime module of a shared library, loaded where this process measures."""
-    handle, path = tempfile.mkstemp(suffix=".so")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(library)
-        session = remote_session()
+    with tempfile.NamedTemporaryFile(suffix=".so") as file:
+        file.write(library)
+        file.flush()
+        session, name = remote_session(), Path(file.name).name
         if session is None:
-            return tvm.runtime.load_module(path)
-        session.upload(path)
+            return tvm.runtime.load_module(file.name)
+        session.upload(file.name)
         try:
-            return session.load_module(Path(path).name)
+            return session.load_module(name)
         finally:  # it is loaded by now, and a device has no room for every candidate of a sweep
-            session.remove(Path(path).name)
-    finally:
-        Path(path).unlink()
+            session.remove(name)
 
 
 @functools.lru_cache(maxsize=1)
