@@ -9,7 +9,6 @@ import gzip
 import itertools
 import json
 import math
-import os
 import re
 import zlib
 from collections.abc import Callable, Iterator
@@ -107,10 +106,10 @@ def locked(folder: Path, dataset: Path) -> Iterator[None]:
     import fcntl  # sweeps run on Linux; everything else imports without it
 
     with writing(path := folder / "lock"):
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-    try:
+        file = path.open("ab")
+    with file:
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise StoreError(
                 f"another sweep is writing {dataset}; wait for it or give another --out"
@@ -120,8 +119,6 @@ def locked(folder: Path, dataset: Path) -> Iterator[None]:
                 f"cannot lock {folder}: {error.strerror}; give an --out on another file system"
             ) from None
         yield
-    finally:
-        os.close(handle)
 
 
 def record_from_json(content: dict[str, Any]) -> RunRecord:
