@@ -31,11 +31,21 @@ def identity_from_dataset(dataset: xr.Dataset) -> dict[str, Any]:
     """Return what must agree for further runs to belong into a dataset, as a plan states it."""
     _require_variables(dataset)
     with _reading("how it was made"):
-        return {
+        identity = {
             "settings": json.loads(dataset.attrs["settings"]),
             "machine": f"{dataset.attrs['device']}, TVM {dataset.attrs['tvm_version']}",
             "configs": json.loads(dataset.attrs["configurations"]),
         }
+        require_identity(identity)
+        return identity
+
+
+def require_identity(identity: Any) -> None:
+    """Refuse an identity whose settings or configurations cannot be compared with those of a plan."""
+    if not isinstance(identity["settings"], dict):
+        raise TypeError("its settings have no names")
+    if not all(isinstance(config["name"], str) for config in identity["configs"]):
+        raise TypeError("a configuration has no name")
 
 
 def settings_from_dataset(dataset: xr.Dataset) -> Settings:

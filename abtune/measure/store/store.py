@@ -36,6 +36,7 @@ from abtune.measure.store.from_dataset import (
     first_difference,
     identity_from_dataset,
     records_from_dataset,
+    require_identity,
     rounds_from_dataset,
 )
 from abtune.shapes import parse_shape
@@ -272,12 +273,10 @@ def _number_of_trials(path: Path, changed: int) -> int:  # noqa: ARG001 - a chan
 
 
 def _about(content: dict[str, Any]) -> dict[str, Any]:
-    identity, about = content["identity"], content["about"]
-    if not all(isinstance(config["name"], str) for config in identity["configs"]):
-        raise TypeError("a configuration has no name")
-    if not all(isinstance(fact, str | int | float) for fact in about.values()):
+    require_identity(content["identity"])
+    if not all(isinstance(fact, str | int | float) for fact in content["about"].values()):
         raise TypeError("a fact about it is neither text nor number")
-    return {**content, "identity": {**identity, "settings": {**identity["settings"]}}, "about": {**about}}
+    return content
 
 
 def _read_record(path: Path) -> RunRecord:

@@ -204,6 +204,19 @@ def test_a_sweeps_dataset_is_gone_on_with_where_another_could_not_begin(store: S
         assert store.about()["identity"]["settings"]["trials"] == plan.settings.trials
 
 
+@pytest.mark.parametrize(("name", "value"), [("settings", "[]"), ("configurations", "[1]")])
+def test_a_dataset_with_damaged_attributes_is_not_gone_on_with(
+    store: Store, plan: Plan, name: str, value: str
+) -> None:
+    """What cannot be compared with the plan is refused in one line, as a dataset without it is."""
+    with store.opened(plan, {**ABOUT, "device": "a device", "tvm_version": "0.27"}):
+        dataset = store_to_dataset(plan, store)
+    shutil.rmtree(store.folder)
+    abtune.save_dataset(dataset.assign_attrs({name: value}), store.dataset)
+    with pytest.raises(StoreError, match="exists and is not a sweep to go on with"):
+        store.check(plan)
+
+
 @pytest.mark.parametrize("place", ["absent/abtune.nc", "file/abtune.nc", ".", "..", "a" * 300, "nul\0.nc"])
 def test_impossible_places_are_one_line(tmp_path: Path, plan: Plan, place: str) -> None:
     """An impossible place of the dataset is refused in one line, and nothing is written."""
