@@ -76,8 +76,7 @@ class Store:
     @property
     def has_work(self) -> bool:
         """Whether any run is finished or any search in progress."""
-        files = (self.folder / name for name in ("runs/*.json", "searches/*.json.gz"))
-        return any(any(path.parent.glob(path.name)) for path in files)
+        return any(any(self.folder.glob(files)) for files in ("runs/*.json", "searches/*.json.gz"))
 
     # Opening
 
