@@ -15,7 +15,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from importlib.metadata import entry_points
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from abtune.errors import InputError, TargetError, unknown_name
@@ -141,14 +140,15 @@ VECTOR_TILES = Configuration(
     target_kind="llvm",
 )
 
-CONFIGURATIONS: Mapping[str, Configuration] = MappingProxyType(
-    {config.name: config for config in (MAINLINE, ASYNC, EVOLUTIONARY, RANDOM, VECTOR_TILES)}
-)
+CONFIGURATIONS: Mapping[str, Configuration] = {
+    config.name: config for config in (MAINLINE, ASYNC, EVOLUTIONARY, RANDOM, VECTOR_TILES)
+}
 
 # Baseline and candidate of a sweep that names none.
-DEFAULT_PAIR: Mapping[str, tuple[str, str]] = MappingProxyType(
-    {"cuda": ("mainline", "async"), "llvm": ("random", "vector-tiles")}
-)
+DEFAULT_PAIR: Mapping[str, tuple[str, str]] = {
+    "cuda": ("mainline", "async"),
+    "llvm": ("random", "vector-tiles"),
+}
 
 
 def find_configuration(name: str) -> Configuration:

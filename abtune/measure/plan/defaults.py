@@ -6,16 +6,15 @@ This module imports nothing of abtune and no library, so that ``abtune --help`` 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 
 # By kind of target: candidates of a run, and candidates of one iteration. A GPU gets MetaSchedule's own
 # iterations of 64. A CPU gets sizes with which a small comparison takes minutes.
 # Of 320 trials the cost model guides three iterations. In h200-deep the best kernels after 320 are 3 % slower
 # than after 512, and after 128 they are 43 % slower (docs/h200-deep.md).
-TRIALS: Mapping[str, tuple[int, int]] = MappingProxyType({"cuda": (320, 64), "llvm": (24, 12)})
+TRIALS: Mapping[str, tuple[int, int]] = {"cuda": (320, 64), "llvm": (24, 12)}
 # Share of the trials of an iteration that are schedules of the partner's search, with --share.
 SHARE = 0.25
-SHAPES: Mapping[str, str] = MappingProxyType({"cuda": "tvm14009", "llvm": "quick"})
+SHAPES: Mapping[str, str] = {"cuda": "tvm14009", "llvm": "quick"}
 SEEDS = 10
 SEEDS_UNTIL_SETTLED = 20
 ROUNDS = 5

@@ -5,7 +5,6 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from abtune.measure.plan.plan import Plan, Run
 from abtune.measure.plan.records import RunRecord
@@ -24,11 +23,9 @@ class Cost:
 
 # Core seconds by kind of target: an iteration of evolutionary search, an iteration of random sampling, and
 # building and timing one candidate. Means with TVM 0.27 over the default shapes, on cores of the next speed.
-_TYPICAL: Mapping[str, tuple[float, float, float]] = MappingProxyType(
-    {"cuda": (85.0, 0.5, 0.4), "llvm": (4.0, 0.2, 0.2)}
-)
+_TYPICAL: Mapping[str, tuple[float, float, float]] = {"cuda": (85.0, 0.5, 0.4), "llvm": (4.0, 0.2, 0.2)}
 # Random schedules a second that such a core samples (``TargetFacts.rate``), beside an H200 and on two cores.
-_TYPICAL_RATE: Mapping[str, float] = MappingProxyType({"cuda": 15.5, "llvm": 320.0})
+_TYPICAL_RATE: Mapping[str, float] = {"cuda": 15.5, "llvm": 320.0}
 
 
 def estimate(plan: Plan, workplace: Workplace, done: Sequence[RunRecord]) -> Cost:
