@@ -162,6 +162,8 @@ def _times_from_json(content: dict[str, Any]) -> WinnerTimes:
     _require_labels(times, "config", "failure", "kernel")
     _require("seed", times.seed, int)
     _require_rounds(times.latency, times.sm_clock, times.temperature, times.throttle_reasons)
+    if not (times.latency or times.failure):
+        raise ValueError("a winner has neither timings nor a failure")
     return times
 
 

@@ -278,6 +278,7 @@ def test_a_run_of_no_shape_is_one_line(kept: Store) -> None:
         {"latency": [[1.0, 2.0, 3.0], [1.0, 2.0]]},
         {"latency": [[1.0, 2.0, 3.0], [1.0, 2.0, "x"]]},
         {"latency": 5},
+        {"latency": [], "sm_clock": [], "temperature": [], "throttle_reasons": []},
         {"sm_clock": [1500.0]},
         {"temperature": ["x", "y"]},
         {"latency": [[1.0, 2.0, 10**400], [1.0, 2.0, 3.0]]},
