@@ -28,7 +28,7 @@ def rates(seeds: tuple[int, ...], spreads: tuple[int, ...], rng: np.random.Gener
         a, b = estimates
         variances, own = (a.error**2, b.error**2), (a.freedom, b.freedom)
         found.append(welch_freedom(*variances, own[0] + 1, own[1] + 1))
-    found.append(conservative_freedom(found[-1], variances, own, np.zeros(REPLICATIONS, dtype=np.int64)))
+    found.append(conservative_freedom(variances, own, np.zeros(REPLICATIONS, dtype=np.int64)))
     t = -np.abs(b.difference - a.difference) / np.sqrt(variances[0] + variances[1])
     p = [2 * special.stdtr(freedom, t) for freedom in found]
     return [f"{100 * np.mean(q < 0.05):5.1f} {100 * SHAPES * np.mean(q < 0.05 / SHAPES):5.1f}" for q in p]

@@ -59,14 +59,13 @@ def conservative_welch(samples: TwoSample) -> StandardError:
     """
     plain, sizes = standard_error(samples), samples.sizes
     own = np.maximum(sizes - 1, 1).astype(np.float64)
-    freedom = conservative_freedom(
-        plain.freedom, variances_of_means(samples), (own[:, 0], own[:, 1]), sizes[:, 0] - sizes[:, 1]
-    )
+    more = sizes[:, 0] - sizes[:, 1]
+    freedom = conservative_freedom(variances_of_means(samples), (own[:, 0], own[:, 1]), more)
     return replace(plain, freedom=freedom)
 
 
 def conservative_freedom(
-    freedom: Floats, variances: tuple[Floats, Floats], own: tuple[Floats, Floats], more: Integers
+    variances: tuple[Floats, Floats], own: tuple[Floats, Floats], more: Integers
 ) -> Floats:
     """Return the fewest degrees of freedom that the data are compatible with, at most Welch's.
 
@@ -75,6 +74,7 @@ def conservative_freedom(
     for the smaller sample, or to 75 % for the larger variance if the samples are equally large. The idea
     is Berger and Boos's (1994), DOI 10.1080/01621459.1994.10476836; simulation chose the limits.
     """
+    freedom = welch_freedom(*variances, own[0] + 1, own[1] + 1)
     share = np.where(more == 0, _NOISIER, _SMALLER)
     limits = special.fdtri(own[0], own[1], share), special.fdtri(own[1], own[0], share)
     raises_first = np.where(more == 0, variances[0] >= variances[1], more < 0)

@@ -13,7 +13,7 @@ from scipy import special
 
 from abtune.stats.estimates import Interval, StandardError, conservative_freedom, t_interval
 from abtune.stats.two_sample import Floats, Integers, TwoSample
-from abtune.stats.variance import floored, moments, welch_freedom
+from abtune.stats.variance import floored, moments
 
 _WIDENING = 1.0
 
@@ -90,13 +90,10 @@ def moderated_error(samples: TwoSample) -> StandardError:
     ]
     variances = known[0].variance / np.maximum(one.n, 1), known[1].variance / np.maximum(two.n, 1)
     own = known[0].freedom, known[1].freedom
-    freedom = welch_freedom(*variances, own[0] + 1, own[1] + 1)
-    freedom = conservative_freedom(freedom, variances, own, one.n - two.n)
-    total = variances[0] + variances[1]
     return StandardError(
         difference=one.mean - two.mean,
-        error=np.sqrt(total),
-        freedom=np.where(np.isnan(total), np.nan, freedom),
+        error=np.sqrt(variances[0] + variances[1]),
+        freedom=conservative_freedom(variances, own, one.n - two.n),
     )
 
 

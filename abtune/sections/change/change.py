@@ -328,13 +328,12 @@ def _between_boosts(pairs: Sequence[TwoSample], weight: Floats) -> _LogChange:
     # with these, up to 8 (analysis/change_freedom.py).
     a, b = (conservative_welch(pair) for pair in pairs)
     squares = a.error**2, b.error**2
-    # With the degrees of freedom of both boosts, Welch's formula is that of four terms.
-    freedom = welch_freedom(*squares, a.freedom + 1, b.freedom + 1)
-    equally_many = np.zeros(len(freedom), dtype=np.int64)
+    equally_many = np.zeros(len(squares[0]), dtype=np.int64)
     estimate = StandardError(
         difference=b.difference - a.difference,
         error=np.sqrt(sum(squares)),
-        freedom=conservative_freedom(freedom, squares, (a.freedom, b.freedom), equally_many),
+        # With the degrees of freedom of both boosts, Welch's formula is that of four terms.
+        freedom=conservative_freedom(squares, (a.freedom, b.freedom), equally_many),
     )
     return _LogChange(
         estimate=estimate,

@@ -23,7 +23,6 @@ from abtune.stats.estimates import conservative_freedom
 from abtune.stats.resampling.splits import RESAMPLES, is_exact
 from abtune.stats.testing.sign_flips import MOST_COUNTED
 from abtune.stats.two_sample import Booleans, Floats, Integers
-from abtune.stats.variance import welch_freedom
 
 MOST_SEEDS = 1_000_000
 _LARGEST_LOG = 700.0
@@ -56,11 +55,10 @@ class WelchPower:
         true = np.stack(broadcast(*noise, seeds[0])[:2])[..., np.newaxis] ** 2 / n
         share, size = _quantiles(n[0, ..., 0], n[1, ..., 0])
         variances = true / own * np.stack([share, 1 - share])
-        freedom = welch_freedom(variances[0], variances[1], n[0], n[1])
         more = (n[0] - n[1]).astype(np.int64)
-        fewer = conservative_freedom(freedom, (variances[0], variances[1]), (own[0], own[1]), more)
+        freedom = conservative_freedom((variances[0], variances[1]), (own[0], own[1]), more)
         self.error: Floats = np.sqrt(true.sum(axis=0))[..., 0]
-        self.critical: Floats = special.stdtrit(fewer, 1 - np.asarray(level)[..., np.newaxis] / 2)
+        self.critical: Floats = special.stdtrit(freedom, 1 - np.asarray(level)[..., np.newaxis] / 2)
         unit = np.where(self.error > 0, self.error, 1.0)[..., np.newaxis]
         scale = self.critical * np.sqrt(variances.sum(axis=0)) / unit
         self._reach: Floats = scale[..., np.newaxis] * np.sqrt(size)[..., np.newaxis, :]
