@@ -12,7 +12,7 @@ from running import Run
 from abtune.lazy import load
 from abtune.stats.estimates import Interval, conservative_welch, standard_error, t_interval
 from abtune.stats.intervals.interval_methods import METHODS, Method
-from abtune.stats.testing.difference_tests import CORRECTIONS, TESTS, Correction, DifferenceTest, divided
+from abtune.stats.testing.difference_tests import CORRECTIONS, TESTS, Correction, DifferenceTest
 from abtune.stats.testing.significance import difference_p, split_share
 from abtune.stats.two_sample import TwoSample
 
@@ -43,8 +43,6 @@ def toys(monkeypatch: pytest.MonkeyPatch) -> None:
         promise="at most {alpha}",
         family_wise=True,
         function=bonferroni,
-        resolution=divided,
-        planning_level=divided,
     )
     test = DifferenceTest(
         name="toy",

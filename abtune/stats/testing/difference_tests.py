@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, cast
 
 from abtune.lazy import Function, load
 from abtune.stats.estimand import BEST_OF, Estimand
@@ -131,20 +131,6 @@ def difference_test_names() -> tuple[str, ...]:
     return tuple(dict.fromkeys(test.name for test in TESTS.values()))
 
 
-# Takes the family-wise level and the number of tests, and returns the level of one test.
-Level: TypeAlias = Callable[[float, int], float]
-
-
-def divided(alpha: float, tests: int) -> float:
-    """Return the family-wise level divided by the number of tests."""
-    return alpha / tests
-
-
-def undivided(alpha: float, tests: int) -> float:  # noqa: ARG001  (every level takes the same arguments)
-    """Return the family-wise level itself."""
-    return alpha
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Correction:
     """What is done about the many shapes."""
@@ -154,8 +140,7 @@ class Correction:
     promise: str  # what it promises about false claims in a whole report; ``{alpha}`` stands for the level
     family_wise: bool  # whether it bounds the probability of any false claim in a report
     function: Function  # takes p-values, shape (shapes,), and returns adjusted ones. NaN are no tests
-    resolution: Level  # what the smallest p-value of the seeds has to reach for one shape to be claimed
-    planning_level: Level  # the level of one shape to plan seeds with
+    divides_level: bool = True  # whether a shape alone has to pass the level over the number of shapes
     # adjusts the tests of a difference from the samples of all shapes: takes a TwoSample and the keyword
     # ``rng``. Other tests are adjusted by ``function``
     joint: Function | None = None
@@ -168,6 +153,15 @@ class Correction:
     # stand for the level, the number of shapes, and the probability of any of as many independent false
     # claims
     caveat: str = ""
+
+    def planning_level(self, alpha: float, tests: int) -> float:
+        """Return the level of one shape to plan seeds with, of a family-wise level over some tests."""
+        return alpha / tests if self.divides_level else alpha
+
+    def resolution(self, alpha: float, tests: int) -> float:
+        """Return what the smallest p-value of the seeds has to reach for one shape to be claimed."""
+        # A joint procedure counts the splits once for all shapes.
+        return self.planning_level(alpha, tests) if self.joint is None else alpha
 
     def adjust(self, p: npt.ArrayLike) -> Floats:
         """Return one family of p-values adjusted, shape (shapes,)."""
@@ -197,8 +191,6 @@ CORRECTIONS: Mapping[str, Correction] = {
             promise="at most {alpha}",
             family_wise=True,
             function=f"{_TESTS}.step_procedures:holm",
-            resolution=divided,
-            planning_level=divided,
         ),
         Correction(
             name="max-t",
@@ -206,8 +198,6 @@ CORRECTIONS: Mapping[str, Correction] = {
             promise="at most {alpha}",
             family_wise=True,
             function=f"{_TESTS}.step_procedures:holm",
-            resolution=undivided,  # it counts the splits once for all shapes
-            planning_level=divided,
             joint=f"{_TESTS}.step_procedures:max_t",
             joint_tests=("permutation", "sign-flip"),
             slow=True,
@@ -219,8 +209,6 @@ CORRECTIONS: Mapping[str, Correction] = {
             promise="nothing, as a screen",
             family_wise=False,
             function=f"{_TESTS}.step_procedures:benjamini_hochberg",
-            resolution=divided,
-            planning_level=divided,
             step_up=True,
             hint="is a screen",
             caveat="Benjamini-Hochberg is a screen: expect about {alpha} of its claims to be false. The "
@@ -232,8 +220,7 @@ CORRECTIONS: Mapping[str, Correction] = {
             promise="nothing without a correction",
             family_wise=False,
             function=f"{_TESTS}.step_procedures:unadjusted",
-            resolution=undivided,
-            planning_level=undivided,
+            divides_level=False,
             caveat="Without a correction, each of {shapes} has its own {alpha} chance of a false claim. The "
             "chance of at least one is up to {any}.",
         ),
