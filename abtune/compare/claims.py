@@ -29,20 +29,12 @@ TOLERANCES = (0.02, 0.05, 0.1)
 FEWEST_PAIRS = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claims:
-    """The claims, and how slow any shape can be."""
-
-    claims: tuple[Claim, ...] = ()
-    worst: Worst | None = None
-
-
 def make_claims(
     samples: TwoSample, one_sided: OneSided | None, rows: Sequence[Comparison], settings: Settings
-) -> Claims:
+) -> tuple[Claim, ...]:
     """Return what the data show of all shapes and each workload; an invalid shape counts against claims."""
     if one_sided is None:
-        return Claims()
+        return ()
     valid = np.array([row.verdict is not Verdict.INVALID for row in rows])
     enough = samples.sizes[:, 0] >= FEWEST_PAIRS if samples.paired else valid
     tests = _Tests(samples, one_sided, valid & enough, settings.alpha)
@@ -50,11 +42,8 @@ def make_claims(
     chosen: dict[str | None, Booleans] = {None: np.ones(len(rows), dtype=bool)}
     if len(kinds) > 1:
         chosen |= {kind: np.array([row.workload == kind for row in rows]) for kind in kinds}
-    return Claims(
-        claims=tuple(
-            claim for kind, which in chosen.items() for claim in _of_kind(tests, kind, which, rows, settings)
-        ),
-        worst=_worst(one_sided, rows, settings) if valid.all() else None,
+    return tuple(
+        claim for kind, which in chosen.items() for claim in _of_kind(tests, kind, which, rows, settings)
     )
 
 
@@ -104,15 +93,20 @@ def _of_kind(
     yield claim(SLOWER, 0.0, tests.at_least(which, 0.0, swapped=True), verdicts[Verdict.REGRESSED])
 
 
-def _worst(one_sided: OneSided, rows: Sequence[Comparison], settings: Settings) -> Worst | None:
+def find_worst(one_sided: OneSided | None, rows: Sequence[Comparison], settings: Settings) -> Worst | None:
+    """Return how slow any shape can be; None unless every shape has a verdict and a bound."""
+    if one_sided is None or any(row.verdict is Verdict.INVALID for row in rows):
+        return None
     low: Floats = one_sided.lower(settings.alpha)
-    if not len(low) or not np.isfinite(low).all():
+    if not np.isfinite(low).all():
         return None
     lowest = int(np.argmin(low))
     return Worst(shape=rows[lowest].shape, boost_low=from_log(float(low[lowest])))
 
 
-def make_sentence(overall: Overall, rows: Sequence[Comparison], claims: Claims, settings: Settings) -> str:
+def make_sentence(
+    overall: Overall, rows: Sequence[Comparison], claims: Sequence[Claim], settings: Settings
+) -> str:
     """Return the result in one or two sentences, which say no more than verdicts, interval and claims."""
     judged = [row for row in rows if row.verdict is not Verdict.INVALID]
     if not judged:
@@ -185,14 +179,12 @@ def _over_all(overall: Aggregate, rows: Sequence[Comparison], settings: Settings
     return f"{what}{start}: {numbers}."
 
 
-def _counts(rows: Sequence[Comparison], claims: Claims, settings: Settings) -> Iterator[str]:
+def _counts(rows: Sequence[Comparison], claims: Sequence[Claim], settings: Settings) -> Iterator[str]:
     """Yield how many shapes are faster, not much slower, slower; nothing for a lone shape."""
     if len(rows) == 1:
         return
     shown = Counter(row.verdict for row in rows)
-    bounds = {
-        (claim.claim, claim.beyond): claim.at_least for claim in claims.claims if claim.workload is None
-    }
+    bounds = {(claim.claim, claim.beyond): claim.at_least for claim in claims if claim.workload is None}
     parts = [_shown(shown[Verdict.IMPROVED], bounds.get((FASTER, 0.0), 0), "faster", len(rows))]
     kept = bounds.get((NOT_SLOWER, settings.tolerance), 0)
     if kept:

@@ -11,7 +11,7 @@ from typing import Any
 import xarray as xr
 
 from abtune.compare import caveats
-from abtune.compare.claims import make_claims, make_sentence
+from abtune.compare.claims import find_worst, make_claims, make_sentence
 from abtune.compare.gates import close_call, judge
 from abtune.compare.overall import overall
 from abtune.compare.results import Analysis, Comparison, Evidence, Side, Verdict
@@ -219,8 +219,8 @@ def _compare_once(dataset: xr.Dataset, settings: Settings) -> Analysis:
         definition=_definition(settings, dataset),
         comparisons=rows,
         overall=all_shapes,
-        claims=claims.claims,
-        worst=claims.worst,
+        claims=claims,
+        worst=find_worst(statistics.one_sided, rows, settings),
         sentence=make_sentence(all_shapes, rows, claims, settings),
         caveats=(
             *caveats.of_design(sides, rows, settings),

@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 import xarray as xr
 
-from abtune.compare.claims import Claims, make_sentence
+from abtune.compare.claims import make_sentence
 from abtune.compare.results import Analysis, Comparison, Verdict
 from abtune.compare.settings import Settings
 from abtune.dataset.schema import RunStatus
@@ -73,14 +73,13 @@ def compare_at_looks(
                 continue
             decided[index] = _at_look(row, look, dropped=index in dropped)
     rows = tuple(decided[index] for index in range(len(seeds)))
-    claims = Claims(claims=analysis.claims, worst=analysis.worst)
     return replace(
         analysis,
         settings=settings,
         comparisons=rows,
         # Where shapes have unequal seeds by their results, the mean over shapes would be too near to zero.
         overall=even,
-        sentence=make_sentence(even, rows, claims, settings),
+        sentence=make_sentence(even, rows, analysis.claims, settings),
         caveats=(*analysis.caveats, *_about_looks(looks, list(dropped.values()), all_have)),
     )
 
