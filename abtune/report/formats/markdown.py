@@ -6,13 +6,14 @@ Every label and every column is whole, whatever the width.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from abtune.report.formats.characters import axis_text, draw_dots, draw_interval, legend
 from abtune.report.page import (
     SHAPE,
     Bullets,
     Cell,
+    Column,
     Dots,
     Drawn,
     Folded,
@@ -72,33 +73,30 @@ def _part(part: Part) -> Iterator[str]:
 
 def _table(grid: Grid) -> Iterator[str]:
     """Yield the lines of a table; a label stands in each of its rows."""
-    numbers = [not isinstance(column, Drawn) and column.kind == "number" for column in grid.columns]
-    columns = [_drawing(column) if isinstance(column, Drawn) else column.cells for column in grid.columns]
-    names = [
-        _code(axis_text(column.scale, _DRAWING).replace(" ", "\xa0"))
-        if isinstance(column, Drawn)
-        else _escape(column.heading)
-        for column in grid.columns
-    ]
-    yield _row([_escape(grid.stub), *names])
-    yield _row(["---", *("--:" if number else "---" for number in numbers)])
-    for row, label in enumerate(grid.labels):
-        name = _code(label) if grid.stub == SHAPE else _escape(label)
-        yield _row([name, *(_cell(cells[row]) for cells in columns)])
+    labels = [_code(label) if grid.stub == SHAPE else _escape(label) for label in grid.labels]
+    columns = [_drawing(column) if isinstance(column, Drawn) else _cells(column) for column in grid.columns]
+    yield from map(_row, zip([_escape(grid.stub), "---", *labels], *columns, strict=True))
 
 
 def _row(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _drawing(column: Drawn) -> Sequence[str]:
+def _drawing(column: Drawn) -> list[str]:
+    """Return the axis, the rule below it, and the intervals."""
     rows = (draw_interval(row, column.scale, _DRAWING, ascii_only=False) for row in column.intervals)
-    return [_code(row.replace(" ", "\xa0")) for row in rows]  # markdown strips ordinary blanks
+    texts = (axis_text(column.scale, _DRAWING), *rows)
+    axis, *drawn = (_code(text.replace(" ", "\xa0")) for text in texts)  # markdown strips ordinary blanks
+    return [axis, "---", *drawn]
 
 
-def _cell(cell: Cell | str) -> str:
-    if isinstance(cell, str):
-        return cell
+def _cells(column: Column) -> list[str]:
+    """Return the heading, the rule below it, and the cells."""
+    rule = "--:" if column.kind == "number" else "---"
+    return [_escape(column.heading), rule, *map(_cell, column.cells)]
+
+
+def _cell(cell: Cell) -> str:
     text = _escape(" ".join(cell.text.split()))
     marks = "".join(f"[^{number}]" for number in cell.notes)
     return (f"**{text}**" if text and cell.tone in _STRONG else text) + marks
