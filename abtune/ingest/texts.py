@@ -99,10 +99,6 @@ def _chunks(path: Path) -> Iterator[bytes]:
             yield chunk
 
 
-class _RepeatedKeyError(Exception):
-    """One object of JSON has a key twice; Python would silently keep the last value."""
-
-
 @contextlib.contextmanager
 def naming(place: object) -> Iterator[None]:
     """Put a place, such as a path or a line, before what is said to be wrong there."""
@@ -116,8 +112,6 @@ def parse_json(text: str) -> Any:
     """Return what a JSON document holds."""
     try:
         return json.loads(text, object_pairs_hook=_object)
-    except _RepeatedKeyError as error:
-        raise DatasetError(f"has {error} twice in one object; keep one of them") from None
     except json.JSONDecodeError as error:
         if error.pos >= len(text.rstrip()) - 1 or error.msg.startswith("Unterminated"):
             raise DatasetError("the JSON is cut short; write or copy the file again") from None
@@ -130,8 +124,10 @@ def parse_json(text: str) -> Any:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON; one key twice is refused, because Python would keep the last value."""
     entries = dict(pairs)
     if len(entries) < len(pairs):
         counts = Counter(key for key, _ in pairs)
-        raise _RepeatedKeyError(repr(shortened(max(counts, key=counts.__getitem__))))
+        repeated = shortened(max(counts, key=counts.__getitem__))
+        raise DatasetError(f"has {repeated!r} twice in one object; keep one of them")
     return entries
