@@ -19,7 +19,7 @@ from abtune.stats.two_sample import Floats, Integers
 # OpenBLAS uses threads beyond this number of multiplications. They wait longer than such products take.
 _MULTIPLICATIONS = 1 << 18
 RESAMPLES = 99_999
-_LARGEST_HALF = 15
+LARGEST_HALF = 15  # most seeds per side whose splits are counted, if both have as many
 _MOST_SPLITS = 2_704_156  # 12 + 12 seeds
 _MOST_SEEDS = 40  # beyond, the partial sums of a few among many need too much memory
 # As a share of the sum of absolute residuals: the rounding error of logs near -9 that vary by only 1e-6.
@@ -39,7 +39,7 @@ def blocked_product(left: Floats, right: Floats) -> Floats:
 def is_exact(n_first: int, n_second: int) -> bool:
     """Return whether the permutation test counts every split of these numbers of seeds, or samples them."""
     if n_first == n_second:
-        return n_first <= _LARGEST_HALF
+        return n_first <= LARGEST_HALF
     total = n_first + n_second
     return total <= _MOST_SEEDS and math.comb(total, n_first) <= _MOST_SPLITS
 

@@ -20,14 +20,12 @@ import numpy.typing as npt
 from scipy import special
 
 from abtune.stats.estimates import conservative_freedom
-from abtune.stats.resampling.splits import RESAMPLES, is_exact
+from abtune.stats.resampling.splits import LARGEST_HALF, RESAMPLES, is_exact
 from abtune.stats.testing.sign_flips import MOST_COUNTED
 from abtune.stats.two_sample import Booleans, Floats, Integers
 
 MOST_SEEDS = 1_000_000
 _LARGEST_LOG = 700.0
-# Most seeds per side whose splits are counted.
-_MOST_SPLIT = max(n for n in range(2, 40) if is_exact(n, n))
 _SHARES, _SHARE_WEIGHTS = np.polynomial.legendre.leggauss(12)
 _SIZES, _SIZE_WEIGHTS = np.polynomial.legendre.leggauss(20)
 _WEIGHTS = np.outer(_SHARE_WEIGHTS, _SIZE_WEIGHTS) / 4
@@ -45,15 +43,12 @@ class WelchPower:
     __slots__ = ("_reach", "critical", "error")
 
     def __init__(
-        self,
-        seeds: tuple[npt.ArrayLike, npt.ArrayLike],
-        noise: tuple[npt.ArrayLike, npt.ArrayLike],
-        level: npt.ArrayLike,
+        self, seeds: tuple[Floats, Floats], noise: tuple[Floats, Floats], level: npt.ArrayLike
     ) -> None:
-        n = np.stack(broadcast(*seeds, noise[0])[:2])[..., np.newaxis]
+        n = np.stack(seeds)[..., np.newaxis]
         own = n - 1
-        true = np.stack(broadcast(*noise, seeds[0])[:2])[..., np.newaxis] ** 2 / n
-        share, size = _quantiles(n[0, ..., 0], n[1, ..., 0])
+        true = np.stack(noise)[..., np.newaxis] ** 2 / n
+        share, size = _quantiles(*seeds)
         variances = true / own * np.stack([share, 1 - share])
         more = (n[0] - n[1]).astype(np.int64)
         freedom = conservative_freedom((variances[0], variances[1]), (own[0], own[1]), more)
@@ -73,7 +68,7 @@ class WelchPower:
         return (given * _WEIGHTS).sum(axis=(-2, -1))
 
 
-def broadcast(*arrays: npt.ArrayLike) -> list[Floats]:
+def _broadcast(*arrays: npt.ArrayLike) -> list[Floats]:
     """Return arrays of floats broadcast against each other."""
     return list(np.broadcast_arrays(*(np.asarray(array, dtype=np.float64) for array in arrays)))
 
@@ -100,6 +95,11 @@ class Design:
     n_second: npt.ArrayLike
     noise_first: npt.ArrayLike
     noise_second: npt.ArrayLike
+
+    def sides(self) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
+        """Return the seeds of both sides, and their noise, as arrays of one shape."""
+        arrays = _broadcast(self.n_first, self.n_second, self.noise_first, self.noise_second)
+        return (arrays[0], arrays[1]), (arrays[2], arrays[3])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +132,7 @@ def smallest_p(n_first: int, n_second: int, *, paired: bool = False) -> float:
 
 def most_exact(*, paired: bool) -> int:
     """Return the largest n for which the test of n + n seeds, or n pairs, counts splits or flips."""
-    return MOST_COUNTED if paired else _MOST_SPLIT
+    return MOST_COUNTED if paired else LARGEST_HALF
 
 
 def attainable_level(n_first: int, n_second: int, alpha: float, *, paired: bool = False) -> float:
@@ -147,17 +147,17 @@ def power(boost: npt.ArrayLike, design: Design, *, level: float, paired: bool = 
     It is the power of Welch's test at the largest level of the permutation test; the power of both is
     within three points of it (docs/statistics.md). 0 where no p-value of these seeds reaches the level.
     """
-    n_one, n_two, *noise = broadcast(design.n_first, design.n_second, design.noise_first, design.noise_second)
-    attained = _levels(n_one, n_two, level, paired=paired)
-    test = WelchPower((n_one, n_two), (noise[0], noise[1]), np.where(attained > 0, attained, level))
+    seeds, noise = design.sides()
+    attained = _levels(*seeds, level, paired=paired)
+    test = WelchPower(seeds, noise, np.where(attained > 0, attained, level))
     return np.where(attained > 0, test.power(np.log1p(np.asarray(boost, dtype=np.float64))), 0.0)
 
 
 def detectable_boost(design: Design, requirement: Requirement) -> Floats:
     """Return the smallest true boost that a design detects; infinite where no p passes, NaN without noise."""
-    n_one, n_two, *noise = broadcast(design.n_first, design.n_second, design.noise_first, design.noise_second)
-    level, reachable = _attained(n_one, n_two, requirement)
-    test = WelchPower((np.maximum(n_one, 2), np.maximum(n_two, 2)), (noise[0], noise[1]), level)
+    seeds, noise = design.sides()
+    level, reachable = _attained(*seeds, requirement)
+    test = WelchPower((np.maximum(seeds[0], 2), np.maximum(seeds[1], 2)), noise, level)
     # In standard errors; the power is over one half where the effect exceeds the critical value.
     low, high = np.zeros(test.error.shape), 20 + 20 * test.critical.max(axis=-1)
     for _ in range(40):
@@ -177,7 +177,7 @@ def seeds_needed(
     At most 1,000,000, which also stands for none: sampled splits cannot resolve a level that is too
     strict. 0 where the noise is NaN.
     """
-    size, noise_one, noise_two = broadcast(boost, noise_first, noise_second)
+    size, noise_one, noise_two = _broadcast(boost, noise_first, noise_second)
     effect = np.log1p(size)
     fewest = fewest_seeds(alpha=requirement.smallest_p, paired=requirement.paired)
     low, high = np.full(size.shape, fewest - 1), np.full(size.shape, MOST_SEEDS)
@@ -200,17 +200,14 @@ def fewest_seeds(*, alpha: float = 0.05, shapes: int = 1, paired: bool = False) 
     return MOST_SEEDS
 
 
-def _levels(n_first: npt.ArrayLike, n_second: npt.ArrayLike, level: float, *, paired: bool) -> Floats:
-    n_one, n_two = broadcast(n_first, n_second)
-    pairs = np.stack([n_one.ravel(), n_two.ravel()], axis=1).astype(np.int64)
+def _levels(n_first: Floats, n_second: Floats, level: float, *, paired: bool) -> Floats:
+    pairs = np.stack([n_first.ravel(), n_second.ravel()], axis=1).astype(np.int64)
     unique, position = np.unique(pairs, axis=0, return_inverse=True)
     values = np.array([attainable_level(one, two, level, paired=paired) for one, two in unique.tolist()])
-    return values[position.ravel()].reshape(n_one.shape)
+    return values[position.ravel()].reshape(n_first.shape)
 
 
-def _attained(
-    n_first: npt.ArrayLike, n_second: npt.ArrayLike, requirement: Requirement
-) -> tuple[Floats, Booleans]:
+def _attained(n_first: Floats, n_second: Floats, requirement: Requirement) -> tuple[Floats, Booleans]:
     """Return the level to plan with, and whether the smallest p-value reaches what it has to."""
     paired = requirement.paired
     reachable = _levels(n_first, n_second, requirement.smallest_p, paired=paired) > 0
