@@ -5,6 +5,7 @@ The only bootstrap here that is sampled, because its statistic is not a sum of d
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -218,15 +219,13 @@ def simultaneous(samples: TwoSample, tails: Tails, *, level: float) -> Interval:
 def critical_value(tails: Floats, *, level: float) -> float:
     """Return the quantile of the largest abs(t) of independent shapes, from their largest abs(t)."""
     values = np.unique(tails)
-    below, enough = -1, len(values) - 1
-    while enough - below > 1:
-        middle = (below + enough) // 2
-        beyond = np.count_nonzero(tails > values[middle], axis=0) / (RESAMPLES + 1)
-        if np.log1p(-beyond).sum() >= math.log(level):
-            enough = middle
-        else:
-            below = middle
-    return float(values[enough])
+
+    def log_share_below(value: float) -> float:
+        beyond = np.count_nonzero(tails > value, axis=0) / (RESAMPLES + 1)
+        return float(np.log1p(-beyond).sum())
+
+    # The largest value stands if no lesser one is enough.
+    return float(values[bisect.bisect_left(values[:-1], math.log(level), key=log_share_below)])
 
 
 def _largest(t: Floats, kept: int) -> Floats:
