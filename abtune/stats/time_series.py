@@ -12,8 +12,8 @@ import numpy as np
 from scipy import fft
 
 from abtune.stats.estimates import StandardError, quantile
-from abtune.stats.two_sample import Floats
-from abtune.stats.variance import residuals, welch_freedom
+from abtune.stats.two_sample import Floats, sizes
+from abtune.stats.variance import mean_of_known, residuals, welch_freedom
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,11 +117,10 @@ class Neighbours:
 
 def compare_neighbours(values: Floats, rng: np.random.Generator) -> Neighbours:
     """Test whether neighbours in series, NaN where a seed is missing, are alike, against random orders."""
-    n = (~np.isnan(values)).sum(axis=1, keepdims=True)
-    kept = values[(n >= _FEWEST)[:, 0]]
-    kept = kept - np.nanmean(kept, axis=1, keepdims=True) if len(kept) else kept
-    spread = np.sqrt(np.nanmean(kept**2, axis=1, keepdims=True)) if len(kept) else kept
-    kept = kept[spread[:, 0] > 0] / spread[spread[:, 0] > 0] if len(kept) else kept
+    kept = values[sizes(values) >= _FEWEST]
+    kept = kept - mean_of_known(kept)[:, np.newaxis]
+    spread = np.sqrt(mean_of_known(kept**2))
+    kept = kept[spread > 0] / spread[spread > 0, np.newaxis]
     if not len(kept):
         return Neighbours(correlation=np.nan, p=np.nan)
     observed = _correlation(kept)
