@@ -286,7 +286,7 @@ def _evidence(
             workload=workloads[index],
             baseline=baseline,
             candidate=candidate,
-            boost=_boost(baseline, candidate, float(statistics.log_boost[index])),
+            boost=_boost(baseline, candidate, float(interval.difference[index])),
             boost_low=from_log(interval.low[index]),
             boost_high=from_log(interval.high[index]),
             boost_low_simultaneous=from_log(wide.low[index]),

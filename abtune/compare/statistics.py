@@ -35,7 +35,6 @@ class DesignPower:
 class Statistics:
     """Everything computed of all shapes at once; each array has shape (shapes,)."""
 
-    log_boost: Floats  # of the estimand
     # The interval asked for, and the closed-form one of the same estimand; for medians, the same twice.
     interval: Interval
     welch: Interval
@@ -66,14 +65,12 @@ def compute(
     if one_sided is not None and needs_resamples(settings) and skewness_gap(samples):
         tests = _with_resamples(tests, one_sided, settings)
     return Statistics(
-        log_boost=interval.difference,
         interval=interval,
         welch=closed,
         simultaneous=Interval(
             difference=interval.difference,
             low=np.minimum(wide.low, interval.low),
             high=np.maximum(wide.high, interval.high),
-            level=wide.level,
         ),
         tests=tests,
         one_sided=one_sided,

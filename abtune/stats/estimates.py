@@ -138,7 +138,6 @@ class Interval:
     difference: Floats  # the first side minus the second; NaN if either side is empty
     low: Floats  # NaN, as high is, if either side has fewer than two values
     high: Floats
-    level: float  # nominal confidence level, a fraction
 
 
 def welch(samples: TwoSample, *, level: float) -> Interval:
@@ -149,12 +148,8 @@ def welch(samples: TwoSample, *, level: float) -> Interval:
 def t_interval(estimate: StandardError, *, level: float) -> Interval:
     """Return the difference plus and minus a quantile of Student's t times the standard error."""
     half = quantile(estimate.freedom, level) * estimate.error
-    return Interval(
-        difference=estimate.difference,
-        low=estimate.difference - half,
-        high=estimate.difference + half,
-        level=level,
-    )
+    difference = estimate.difference
+    return Interval(difference=difference, low=difference - half, high=difference + half)
 
 
 _LARGEST_LOG = 700.0

@@ -47,7 +47,7 @@ def bootstrap_t(samples: TwoSample, *, level: float, rng: np.random.Generator) -
         t, index = drawn.quantiles(level), drawn.index
         low[index] = estimate.difference[index] - t[1] * estimate.error[index]
         high[index] = estimate.difference[index] - t[0] * estimate.error[index]
-    return Interval(difference=estimate.difference, low=low, high=high, level=level)
+    return Interval(difference=estimate.difference, low=low, high=high)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,7 +213,7 @@ def simultaneous(samples: TwoSample, tails: Tails, *, level: float) -> Interval:
         value = critical_value(tails.largest, level=level ** (len(index) / known))
         half = value * estimate.error[index]
         low[index], high[index] = estimate.difference[index] - half, estimate.difference[index] + half
-    return Interval(difference=estimate.difference, low=low, high=high, level=level)
+    return Interval(difference=estimate.difference, low=low, high=high)
 
 
 def critical_value(tails: Floats, *, level: float) -> float:

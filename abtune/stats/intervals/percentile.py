@@ -69,7 +69,7 @@ def _bootstrap(
         if min(group.first.shape[1], group.second.shape[1]) < hull_below:
             bounds = np.minimum(bounds[0], low[index]), np.maximum(bounds[1], high[index])
         low[index], high[index] = bounds
-    return Interval(difference=closed.difference, low=low, high=high, level=level)
+    return Interval(difference=closed.difference, low=low, high=high)
 
 
 _NEGLIGIBLE = 1e-9
@@ -91,7 +91,7 @@ def median_percentile(samples: TwoSample, *, level: float) -> Interval:
         ends = _lower(group.first, group.second, level), _lower(group.second, group.first, level)
         low[index] = np.minimum(ends[0], closed.difference[index] - least)
         high[index] = np.maximum(-ends[1], closed.difference[index] + least)
-    return Interval(difference=closed.difference, low=low, high=high, level=level)
+    return Interval(difference=closed.difference, low=low, high=high)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
