@@ -177,12 +177,16 @@ def both_variances(samples: TwoSample, weight: Floats) -> list[ClusteredVariance
     ]
 
 
+def variance_of_both(first: ClusteredVariance, second: ClusteredVariance) -> ClusteredVariance:
+    """Return the variance of a difference or sum of two sides, with Welch's degrees of freedom."""
+    freedom = welch_freedom(first.variance, second.variance, first.freedom + 1, second.freedom + 1)
+    return ClusteredVariance(variance=first.variance + second.variance, freedom=float(freedom))
+
+
 def half_width(sides: Sequence[ClusteredVariance], level: float) -> float:
     """Return half of Welch's t interval of a difference or sum of two sides."""
-    first, second = sides
-    freedom = float(welch_freedom(first.variance, second.variance, first.freedom + 1, second.freedom + 1))
-    error = math.sqrt(first.variance + second.variance)
-    return t_quantile(freedom, level) * error
+    both = variance_of_both(*sides)
+    return t_quantile(both.freedom, level) * math.sqrt(both.variance)
 
 
 def t_quantile(freedom: float, level: float) -> float:

@@ -34,12 +34,7 @@ from abtune.stats.estimates import (
 from abtune.stats.testing.significance import difference_p, equivalence_p, split_share
 from abtune.stats.testing.step_procedures import holm
 from abtune.stats.two_sample import Booleans, Floats, TwoSample
-from abtune.stats.variance import (
-    ClusteredVariance,
-    both_variances,
-    half_width,
-    welch_freedom,
-)
+from abtune.stats.variance import ClusteredVariance, both_variances, half_width, variance_of_both
 from abtune.text import count, listed, shortened
 
 # Settings that are compared under another name, or whose values mean nothing across sweeps.
@@ -338,15 +333,8 @@ def _between_boosts(pairs: Sequence[TwoSample], weight: Floats) -> _LogChange:
     return _LogChange(
         estimate=estimate,
         one_split=np.maximum(*map(split_share, pairs)),
-        variances=[_variance(pair, weight) for pair in pairs],
+        variances=[variance_of_both(*both_variances(pair, weight)) for pair in pairs],
     )
-
-
-def _variance(pair: TwoSample, weight: Floats) -> ClusteredVariance:
-    """Return the variance of the mean log boost of a dataset."""
-    one, two = both_variances(pair, weight)
-    freedom = welch_freedom(one.variance, two.variance, one.freedom + 1, two.freedom + 1)
-    return ClusteredVariance(variance=one.variance + two.variance, freedom=float(freedom))
 
 
 def _mean(log: Floats, variances: Sequence[ClusteredVariance], usable: Booleans, level: float) -> MeanChange:
