@@ -20,7 +20,7 @@ from abtune.stats.estimates import (
     standard_error,
     t_interval,
 )
-from abtune.stats.resampling.bootstrap import orientation, oriented_ends, smoothing
+from abtune.stats.resampling.bootstrap import exchanged, orientation, oriented_ends, smoothing
 from abtune.stats.resampling.splits import blocked_product
 from abtune.stats.two_sample import Floats, Group, Integers, TwoSample
 from abtune.stats.variance import floored, moments, residuals
@@ -91,12 +91,9 @@ class _Draws:
         first, second, floor = group.first, group.second, group.floor
         turn = orientation(residuals(first), residuals(second))
         known = np.nan_to_num(floor, nan=-1.0)
-        exchange = ((turn > 0) | (turn == 0) & (known[:, 0] > known[:, 1]))[:, np.newaxis]
-        if first.shape[1] != second.shape[1]:
-            one, two = group.by_size
-        else:
-            one, two = np.where(exchange, second, first), np.where(exchange, first, second)
-        t = self._t(one, two, np.where(exchange, floor[:, ::-1], floor))
+        exchange = (turn > 0) | (turn == 0) & (known[:, 0] > known[:, 1])
+        one, two = exchanged(first, second, exchange)
+        t = self._t(one, two, np.where(exchange[:, np.newaxis], floor[:, ::-1], floor))
         return Resampled(index=group.index, t=t, turn=turn)
 
     def _t(self, one: Floats, two: Floats, floor: Floats) -> Floats:

@@ -25,6 +25,14 @@ def orientation(first: Floats, second: Floats) -> Floats:
     return np.take_along_axis(difference, leading[:, np.newaxis], axis=1)[:, 0]
 
 
+def exchanged(first: Floats, second: Floats, where: Booleans) -> tuple[Floats, Floats]:
+    """Return both sides, exchanged in some shapes; in all or none if one side has more seeds."""
+    if first.shape[1] != second.shape[1]:
+        return (second, first) if where.all() else (first, second)
+    turned = where[:, np.newaxis]
+    return np.where(turned, second, first), np.where(turned, first, second)
+
+
 def oriented_ends(low: Floats, high: Floats, turn: Floats) -> tuple[Floats, Floats]:
     """Return quantiles turned back to the sides as given; symmetric where both sides are the same."""
     even = (high - low) / 2
@@ -103,11 +111,7 @@ def _orient(group: Group) -> _Oriented:
     first, second = residuals(group.first), residuals(group.second)
     smears = [side.smear for side in both_smoothings(group)]
     turn = orientation(first, second)
-    if first.shape[1] > second.shape[1]:  # every shape of the group turns
-        first, second = second, first
-    elif first.shape[1] == second.shape[1]:
-        exchange = (turn > 0)[:, np.newaxis]
-        first, second = np.where(exchange, second, first), np.where(exchange, first, second)
+    first, second = exchanged(first, second, turn > 0)
     total = np.hypot(np.minimum(*smears), np.maximum(*smears))
     return _Oriented(first=first, second=second, smear=total, turn=turn)
 
