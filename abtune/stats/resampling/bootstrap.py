@@ -6,7 +6,6 @@ Fourier transform gives. There is no resampling noise.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,17 +56,6 @@ class _Oriented:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Lattice:
-    """The bootstrap distribution of some shapes on a grid."""
-
-    rows: slice  # which members of the group
-    mass: Floats  # probability of each cell, shape (shapes, cells)
-    origin: Floats  # position of the first cell
-    step: Floats  # width of a cell
-    constant: Booleans  # where nothing varies
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Smoothing:
     """A smoothed bootstrap of one side: it allows for a measurement variance above the seeds' own."""
 
@@ -95,16 +83,12 @@ def error_quantiles(group: Group, tails: Floats) -> tuple[Floats, Floats]:
     grid moves the bounds by 0.01 % of the interval's width, or by 0.4 % with heavy ties.
     """
     sides = _orient(group)
-    turn = sides.turn
-    tails = np.where((turn > 0)[:, np.newaxis], tails[:, ::-1], tails)
-    low, high = np.empty(len(turn)), np.empty(len(turn))
-    for lattice in _lattices(sides):
-        rows, cells = lattice.rows, lattice.mass.shape[1]
-        below = _cell(lattice.mass, tails[rows, 0])
-        above = cells - 1 - _cell(lattice.mass[:, ::-1], tails[rows, 1])
-        low[rows] = np.where(lattice.constant, 0.0, lattice.origin + lattice.step * below)
-        high[rows] = np.where(lattice.constant, 0.0, lattice.origin + lattice.step * above)
-    return oriented_ends(low, high, turn)
+    tails = np.where((sides.turn > 0)[:, np.newaxis], tails[:, ::-1], tails)
+    cells = _cells(sides.first.shape[1] + sides.second.shape[1])
+    step = max(1, _ELEMENTS // cells)  # a block of shapes that stays in the cache
+    blocks = (slice(start, start + step) for start in range(0, len(tails), step))
+    low, high = np.concatenate([_ends(sides, rows, tails[rows], cells) for rows in blocks], axis=1)
+    return oriented_ends(low, high, sides.turn)
 
 
 def _orient(group: Group) -> _Oriented:
@@ -116,20 +100,16 @@ def _orient(group: Group) -> _Oriented:
     return _Oriented(first=first, second=second, smear=total, turn=turn)
 
 
-def _lattices(sides: _Oriented) -> Iterator[_Lattice]:
-    cells = _cells(sides.first.shape[1] + sides.second.shape[1])
-    step = max(1, _ELEMENTS // cells)  # a block of shapes that stays in the cache
-    for start in range(0, len(sides.first), step):
-        yield _lattice(sides, slice(start, start + step), cells)
-
-
 def _cells(seeds: int) -> int:
     """Return a number of cells, a power of two, that grows in proportion to the seeds."""
     return max(_CELLS, 1 << (_CELLS_PER_SEED * seeds - 1).bit_length())
 
 
-def _lattice(sides: _Oriented, rows: slice, cells: int) -> _Lattice:
-    """Return the distribution: the transforms of both samples to the powers of their sizes, multiplied."""
+def _ends(sides: _Oriented, rows: slice, tails: Floats, cells: int) -> Floats:
+    """Return both quantiles of some shapes, shape (2, shapes), from their distributions on a grid.
+
+    Its transform is that of both samples, to the powers of their sizes, multiplied.
+    """
     first, second, smear = sides.first[rows], sides.second[rows], sides.smear[rows]
     seeds = first.shape[1] + second.shape[1]
     origin = first[:, 0] - second[:, -1] - _REACH * smear
@@ -140,7 +120,8 @@ def _lattice(sides: _Oriented, rows: slice, cells: int) -> _Lattice:
     if smear.any():
         spectrum *= _smearing(smear / step, cells)
     mass = np.maximum(fft.irfft(spectrum, cells, axis=1), 0.0)
-    return _Lattice(rows=rows, mass=mass, origin=origin, step=step, constant=support == 0)
+    position = np.stack([_cell(mass, tails[:, 0]), cells - 1 - _cell(mass[:, ::-1], tails[:, 1])])
+    return np.where(support > 0, origin + step * position, 0.0)
 
 
 def _transform(values: Floats, step: Floats, cells: int) -> Floats:
