@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import functools
-import itertools
 import logging
-import math
 import os
 import re
-import shlex
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -21,22 +16,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from abtune.dataset.schema import labels_of
 from abtune.errors import DatasetError, InputError, unknown_name
-from abtune.ingest.sources import Source, baseline_first, import_command, run_command
-from abtune.ingest.tables import (
-    FIELDS,
-    ONLY_QUOTIENTS,
-    SHAPES,
-    csv_rows,
-    delimiter_of,
-    first_line,
-    have_units,
-    listed_columns,
-    quotients,
-)
+from abtune.ingest.hints import AS_CSV, hint_of
+from abtune.ingest.sources import Source, baseline_first
 from abtune.ingest.texts import read_beginning, reading
-from abtune.ingest.units import PER_SECOND
 from abtune.lazy import load
-from abtune.text import listed, printable, shell_path, shortened, to_number
+from abtune.text import listed, printable, shell_path
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -120,7 +104,8 @@ def recognise(sources: Sequence[Source]) -> Importer:
             also = (
                 "" if len(able) == len(importer_names()) else f", unlike the files before ({_listed(able)})"
             )
-            hint = _hint(source.path) or f"there are {_listed(all_importers())}; name one, or {_AS_CSV}"
+            known = f"there are {_listed(all_importers())}; name one, or {AS_CSV}"
+            hint = hint_of(source.path, lambda path: bool(_readers(path))) or known
             raise InputError(f"{source.path}: no importer knows this content{also}; {hint}")
         able = left
     # One file is taken for a table of all; several files are timings, each of one seed.
@@ -129,109 +114,6 @@ def recognise(sources: Sequence[Source]) -> Importer:
         remedy = f"name one: abtune import {able[0].name} ..."
         raise InputError(f"{sources[0].path}: {_listed(able)} can read this; {remedy}")
     return able[0]
-
-
-# How files begin that benchmark tools write and that cannot be used, and what to do.
-_NEARLY = {
-    "\x1f\ufffd": "it is compressed; unpack it: gunzip -k FILE",
-    "\ufffdHDF": "it is netCDF or HDF5; if it is a dataset: abtune analyze FILE",
-    "CDF\1": "it is netCDF; if it is a dataset: abtune analyze FILE",
-    "CDF\2": "it is netCDF; if it is a dataset: abtune analyze FILE",
-    "PK\x03\x04": "it is a workbook or an archive; save its sheet as CSV, or unpack it",
-    "PAR1": "it is Parquet; write it as CSV: pandas.read_parquet(FILE).to_csv(NAME)",
-    '{"Time":': "if it is of go test -bench, run that without -json",
-    "command,mean,": "it has no single timings; write them: hyperfine --export-json FILE",
-    "| Command | Mean": "it has no single timings; write them: hyperfine --export-json FILE",
-    "name,iterations,real_time,": "write JSON: --benchmark_out=FILE --benchmark_out_format=json",
-}
-
-
-_MOST_LOOKED_AT = 20
-# What to do with results that no importer reads.
-_AS_CSV = "write its timings as CSV with columns shape, config, seed and time_ms"
-
-
-def _hint(path: Path) -> str:
-    """Return what to do with a file that no importer recognises; empty if nothing is known about it."""
-    if path.is_dir():
-        return _hint_of_folder(path)
-    text = read_beginning(path)
-    for beginning, remedy in _NEARLY.items():
-        if text.startswith(beginning):
-            return remedy
-    if "Weighted Latency (us) |" in text:
-        prefix = "its tables of tasks begin behind something else, such as dates of a runner or a container"
-        return f"{prefix}; cut that off each line, such as by: sed 's/^[^ ]* //' FILE"
-    if {"\0", "\ufffd"} & set(text[:-4]):  # the last letter of a long file may be cut
-        return "it is no text in UTF-8; convert it, or give the right file"
-    if text.lstrip()[:1] in {"", "{", "["}:
-        return f"name its importer, or {_AS_CSV}" if text.strip() else "it is empty"
-    return _hint_of_table(path, text)
-
-
-def _hint_of_table(path: Path, text: str) -> str:
-    """Return what to do with a file that may be a table."""
-    heading = first_line(text).strip()
-    words = heading.split()
-    if len(words) > 2 and words[0].casefold() in SHAPES and not set(heading) & set(",;\t|"):
-        commas = f"sed 's/  */,/g' {shell_path(path)} > {shell_path(f'{path.stem}-commas.csv')}"
-        return f"if blanks separate its columns: {commas}"
-    columns = [cell.strip(' "') for cell in heading.split(delimiter_of(heading))]
-    if len(columns) < 2 or heading[:1] in {"{", "[", "|"}:
-        numbers = "a table of results has headings such as | Shape | old (ms) | new (ms) |, and numbers below"
-        return numbers if heading.startswith("|") else ""
-    row: list[str] = []
-    with contextlib.suppress(ValueError, DatasetError):  # without the numbers of the rows
-        (_, columns), (_, row) = itertools.islice(csv_rows(text), 2)
-    if len(columns) < 2:
-        return ""
-    if not columns[0]:
-        return "its first column has no name; call it shape if it says what was timed"
-    if any(quotients(columns)):
-        return ONLY_QUOTIENTS
-    return _hint_of_columns(path, columns, row)
-
-
-def _hint_of_columns(path: Path, columns: Sequence[str], row: Sequence[str]) -> str:
-    """Return what to do with a table of these columns, whose first line is ``row``."""
-    numbered = Counter(re.sub(r"\d+", "", name) for name in columns if re.search(r"\d", name))
-    if "config" in map(str.casefold, columns) and max(numbered.values(), default=0) > 1:
-        return "a line holds one timing; put columns of several seeds below each other, with a column seed"
-    times = tuple(PER_SECOND)
-    timed = [name for name in columns[1:] if name.casefold() not in FIELDS and have_units([name], times)]
-    others = [name or "the column without a name" for name in columns[1:] if not have_units([name], times)]
-    named = columns[0].casefold() in SHAPES
-    if named and len(timed) > 1 and others:
-        more = f"take out {listed(map(shortened, others))}, or write it into the first column"
-        return f"if {listed(map(shortened, timed))} are configurations, {more}"
-    options = [] if named else [f"--columns {shlex.quote(f'shape={columns[0]}')}"]
-    are_numbers = len(row) > 2 and all(map(_is_number, row[1:]))
-    if len(columns) > 2 and (have_units(columns[1:], times) or (are_numbers and not timed)):
-        what = "" if timed else f" and {listed_columns(columns[1:])} are times"
-        command = import_command(path, " ".join(options if timed else [*options, "--unit ms"]))
-        return f"if its first column says what was timed{what}: {_timings(command)}"
-    command = import_command(path, "--columns shape=NAME,config=NAME,time=NAME --unit ms")
-    each = f"if it has a line for each timing: {_timings(command)}, where each NAME is one of"
-    return _hint_of_capitals(columns) or f"{each} {listed_columns(columns)}"
-
-
-def _timings(command: str) -> str:
-    return command.replace("import", "import timings", 1)
-
-
-def _is_number(text: str) -> bool:
-    with contextlib.suppress(ValueError):
-        return math.isfinite(to_number(text))
-    return False
-
-
-def _hint_of_capitals(columns: Sequence[str]) -> str:
-    """Return how to rename a column such as Time_MS or Time (MS); empty if none has its unit in capitals."""
-    for column in columns:
-        name, _, unit = column.rstrip(")").replace("(", "_").rpartition("_")
-        if name and unit not in PER_SECOND and unit.casefold() in PER_SECOND:
-            return f"if {column} is in {unit.casefold()}, rename the column {name.strip()}_{unit.casefold()}"
-    return ""
 
 
 def _listed(importers: Sequence[Importer]) -> str:
@@ -311,16 +193,6 @@ def _check_readable(path: Path) -> None:
         raise DatasetError(f"cannot read {path}: {os.strerror(errno.EACCES)}")
     if not known:
         raise InputError(f"{path}: is no regular file; name its importer: {', '.join(importer_names())}")
-
-
-def _hint_of_folder(folder: Path) -> str:
-    """Return which files to give in place of a folder; empty if it holds none that are known."""
-    for below in ("*", "*/*"):
-        files = itertools.islice(sorted(folder.glob(below)), _MOST_LOOKED_AT)
-        known = (file for file in files if (file.is_file() or file.is_dir()) and os.access(file, os.R_OK))
-        if any(map(_readers, known)):
-            return f"give what is in it: {run_command(folder, f'/{below}')}"
-    return ""
 
 
 class Inputs(Enum):
