@@ -39,19 +39,19 @@ def sign_flip_test(samples: TwoSample, *, rng: np.random.Generator) -> Floats:
     return p
 
 
+@functools.lru_cache(maxsize=32)
 def signs(n: int) -> Floats:
     """Return all flips of n values, shape (n, 2^n); the first one changes nothing."""
-    return np.array(list(itertools.product((1.0, -1.0), repeat=n))).T.reshape(n, -1)
-
-
-_signs = functools.lru_cache(maxsize=32)(signs)
+    flips: Floats = np.array(list(itertools.product((1.0, -1.0), repeat=n))).T.reshape(n, -1)
+    flips.flags.writeable = False
+    return flips
 
 
 def _counted(differences: Floats) -> Floats:
     """Return the share of flips that are as extreme: one tail is counted and doubled."""
     half = differences.shape[1] // 2
-    left = np.sort(blocked_product(differences[:, :half], _signs(half)), axis=1)
-    right = np.sort(blocked_product(differences[:, half:], _signs(differences.shape[1] - half)), axis=1)
+    left = np.sort(blocked_product(differences[:, :half], signs(half)), axis=1)
+    right = np.sort(blocked_product(differences[:, half:], signs(differences.shape[1] - half)), axis=1)
     least = _threshold(differences)[:, np.newaxis] - right
     below = np.array([have.searchsorted(need).sum() for have, need in zip(left, least, strict=True)])
     return np.minimum(2 * (1 - below / 2.0 ** differences.shape[1]), 1.0)
