@@ -149,14 +149,6 @@ def _meeting(first: int, second: int, chosen: int) -> Iterator[tuple[Floats, Flo
         yield subsets(first, k), subsets(second, chosen - k)
 
 
-def all_or_random_splits(total: int, small: int, root: int, *, most: int, random: int) -> Floats:
-    """Return all splits as rows, or random ones beyond ``most``; the first exchanges nothing."""
-    if math.comb(total, small) <= most:
-        return subsets(total, small).T
-    rng = np.random.default_rng([root, small, total - small])
-    return np.vstack([np.arange(total) < small, random_splits(random, small, total - small, rng)])
-
-
 def random_splits(number: int, small: int, large: int, rng: np.random.Generator) -> Floats:
     """Return random subsets with ``small`` members: indicators of shape (number, small + large)."""
     keys = rng.random((number, small + large))

@@ -7,10 +7,12 @@ From 4 + 4 seeds on it can show something; Holm's correction over 29 shapes take
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
-from abtune.stats.resampling.splits import all_or_random_splits, blocked_product
+from abtune.stats.resampling.splits import blocked_product, random_splits, subsets
 from abtune.stats.testing.sign_flips import signs
 from abtune.stats.two_sample import Floats, TwoSample
 
@@ -101,7 +103,11 @@ class _Statistic:
 
     def splits(self, root: int) -> Floats:
         """Return all splits of the columns, or random ones; the first is the data's own."""
-        return all_or_random_splits(len(self._known), self._small, root, most=_MOST_SPLITS, random=_RANDOM)
+        small, large = self._small, len(self._known) - self._small
+        if math.comb(small + large, small) <= _MOST_SPLITS:
+            return subsets(small + large, small).T
+        drawn = random_splits(_RANDOM, small, large, np.random.default_rng([root, small, large]))
+        return np.vstack([np.arange(small + large) < small, drawn])
 
     def squared_t(self, chosen: Floats) -> Floats:
         """Return t^2, shape (splits, shapes)."""
