@@ -97,38 +97,30 @@ def median_error(samples: TwoSample) -> StandardError:
     middle, variance = np.full(shape, np.nan), np.full(shape, np.nan)
     for group in samples.groups(at_least=1):
         for side, values in enumerate((group.first, group.second)):
-            order = order_statistics(values.shape[1])
-            middle[side, group.index] = values[:, list(order.middle)].mean(axis=1)
-            spread = values[:, order.upper] - values[:, order.lower]
-            least = np.nan_to_num(group.floor[:, side]) * np.pi / 2 / values.shape[1]
-            if values.shape[1] > 1:
-                variance[side, group.index] = np.maximum((spread / order.widths) ** 2, least)
+            n = values.shape[1]
+            middle[side, group.index], own = medians(values)
+            if n > 1:
+                least = np.nan_to_num(group.floor[:, side]) * np.pi / 2 / n
+                variance[side, group.index] = np.maximum(own, least)
     error = np.sqrt(variance.sum(axis=0))
     freedom = np.where(np.isnan(error), np.nan, np.inf)
     return StandardError(difference=middle[0] - middle[1], error=error, freedom=freedom)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OrderStatistics:
-    """Positions, from 0, of the sorted values that give a median and its error."""
-
-    middle: tuple[int, int]  # their mean is the median; equal for an odd number of values
-    lower: int
-    upper: int  # the distance between lower and upper gives the error
-    widths: float  # that distance in standard errors: twice the z of the pair
+def medians(ascending: Floats) -> tuple[Floats, Floats]:
+    """Return medians over the last axis, and their variances, as in :func:`median_error`."""
+    n = ascending.shape[-1]
+    c, widths = _pair(n)
+    middle = (ascending[..., (n - 1) // 2] + ascending[..., n // 2]) / 2
+    return middle, ((ascending[..., n - c] - ascending[..., c - 1]) / widths) ** 2
 
 
 @functools.lru_cache(maxsize=256)
-def order_statistics(n: int) -> OrderStatistics:
-    """Return the order statistics of n values that :func:`median_error` rests on."""
+def _pair(n: int) -> tuple[int, float]:
+    """Return the c of :func:`median_error`, and twice its z: the distance of the pair in standard errors."""
     c = max(round((n + 1) / 2 - math.sqrt(n)), 1)
     outside = sum(math.comb(n, i) for i in range(c)) / 2 ** (n - 1)
-    return OrderStatistics(
-        middle=((n - 1) // 2, n // 2),
-        lower=c - 1,
-        upper=n - c,
-        widths=2 * float(special.ndtri(1 - min(outside, 0.999) / 2)),
-    )
+    return c, 2 * float(special.ndtri(1 - min(outside, 0.999) / 2))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

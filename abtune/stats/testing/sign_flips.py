@@ -13,7 +13,7 @@ import math
 import numpy as np
 from scipy import special
 
-from abtune.stats.estimates import order_statistics
+from abtune.stats.estimates import medians
 from abtune.stats.resampling.splits import RESAMPLES, blocked_product, random_splits, subsets
 from abtune.stats.two_sample import Floats, Integers, TwoSample
 
@@ -164,11 +164,7 @@ def _splits(small: int, large: int, root: int) -> tuple[Integers, Integers, int]
 
 def _squared_t(first: Floats, second: Floats) -> Floats:
     """Return the squared difference of medians over its squared error; samples ascend along the last axis."""
-    middles, errors = [], []
-    for side in (first, second):
-        order = order_statistics(side.shape[-1])
-        middles.append((side[..., order.middle[0]] + side[..., order.middle[1]]) / 2)
-        errors.append(((side[..., order.upper] - side[..., order.lower]) / order.widths) ** 2)
-    difference, error = (middles[0] - middles[1]) ** 2, errors[0] + errors[1]
+    (one, first_error), (two, second_error) = medians(first), medians(second)
+    difference, error = (one - two) ** 2, first_error + second_error
     certain = np.where(difference > 0, np.inf, 0.0)  # without scatter every difference is extreme
     return np.where(error > 0, difference / np.where(error > 0, error, 1.0), certain)
