@@ -12,9 +12,9 @@ import xarray as xr
 
 from abtune.compare import caveats
 from abtune.compare.claims import find_worst, make_claims, make_sentence
-from abtune.compare.gates import close_call, judge
+from abtune.compare.gates import judge
 from abtune.compare.overall import overall
-from abtune.compare.results import Analysis, Comparison, Evidence, Side, Verdict
+from abtune.compare.results import Analysis, Evidence, Side, Verdict
 from abtune.compare.sequential import compare_at_looks, recorded_looks
 from abtune.compare.settings import Settings, Weights, configurations, make_settings, restrict
 from abtune.compare.statistics import DesignPower, Statistics, compute, design_power
@@ -206,7 +206,7 @@ def _compare_once(dataset: xr.Dataset, settings: Settings) -> Analysis:
     plan = design_power(*sides, settings, tests=statistics.tests.count)
     shapes = range(dataset.sizes["shape"])
     rows = tuple(
-        _comparison(row, tuple(_row_caveats(runs, statistics, index)), settings)
+        judge(row, settings, _row_caveats(runs, statistics, index))
         for index, row in enumerate(_evidence(dataset, runs, statistics, plan, shapes))
     )
     all_shapes, weaknesses = overall(runs, {row.shape: row.workload for row in rows}, settings)
@@ -296,19 +296,6 @@ def _evidence(
             detectable=math.nan if plan is None else float(plan.detectable[index]),
             fewest_seeds=0 if plan is None else plan.fewest,
         )
-
-
-def _comparison(row: Evidence, notes: tuple[str, ...], settings: Settings) -> Comparison:
-    judgement = judge(row, settings)
-    close = close_call(row, settings)
-    numbers = {field.name: getattr(row, field.name) for field in fields(row)}
-    return Comparison(
-        **numbers,
-        gates=judgement.gates,
-        verdict=judgement.verdict,
-        reason=judgement.reason,
-        caveats=(*notes, close) if close else notes,
-    )
 
 
 def _row_caveats(sides: tuple[Samples, Samples], statistics: Statistics, index: int) -> Iterator[str]:

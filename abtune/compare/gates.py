@@ -11,13 +11,13 @@ alone is too liberal. Then 15-21 % of reports of 29 shapes have a false differen
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import fields
 
 import numpy as np
 import numpy.typing as npt
 
-from abtune.compare.results import Evidence, Gate, Rule, Side, Verdict, first_failed
+from abtune.compare.results import Comparison, Evidence, Gate, Rule, Side, Verdict, first_failed
 from abtune.compare.settings import Settings, alpha_of
 from abtune.stats.estimand import Estimand
 from abtune.text import NOTHING, bound_percent, count, p_value, percent, plain_percent
@@ -27,17 +27,8 @@ ONE_PAIR = "One pair supports no verdict."
 _UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judgement:
-    """The gates of a shape, the verdict that follows from them, and why."""
-
-    gates: tuple[Gate, ...]
-    verdict: Verdict
-    reason: str
-
-
-def judge(row: Evidence, settings: Settings) -> Judgement:
-    """Return what the data support for one shape: the first rule whose gates pass decides."""
+def judge(row: Evidence, settings: Settings, caveats: Iterable[str] = ()) -> Comparison:
+    """Return the evidence with what it supports, and caveats: the first rule whose gates pass decides."""
     equivalence = f"the test of a difference beyond {percent(settings.margin)}"
     gates = (
         *(_for_pairs(row) if settings.paired else _for_any(row, settings.quantity)),
@@ -65,7 +56,9 @@ def judge(row: Evidence, settings: Settings) -> Judgement:
     else:
         verdict = Verdict.INCONCLUSIVE
         reason = " ".join(filter(None, [same.otherwise, slower.otherwise, *_power(row, settings)]))
-    return Judgement(gates=gates, verdict=verdict, reason=reason)
+    numbers = {field.name: getattr(row, field.name) for field in fields(Evidence)}
+    notes = tuple(filter(None, [*caveats, close_call(row, settings)]))
+    return Comparison(**numbers, gates=gates, verdict=verdict, reason=reason, caveats=notes)
 
 
 def differs(
