@@ -34,6 +34,11 @@ VERDICT_COLOURS = {
     Verdict.INCONCLUSIVE: "#555555",
     Verdict.INVALID: "#777777",
 }
+# A logarithmic axis of boosts in percent.
+BOOST_AXIS: Any = {
+    "value": "function",
+    "functions": (lambda at: np.log1p(at / 100), lambda at: 100 * np.expm1(at)),
+}
 LETTERS = 8.0  # points
 INK = "black"
 _PLOT, _GAP = 3.6, 10.0  # inch, points
@@ -84,7 +89,7 @@ def draw_arrows(axis: Axes, y: float, scale: Scale, *, below: bool, above: bool,
 
 
 def _set_up(axis: Axes, scale: Scale, rows: Sequence[Row]) -> None:
-    axis.set_xscale("function", functions=(lambda at: np.log1p(at / 100), lambda at: 100 * np.expm1(at)))
+    axis.set_xscale(**BOOST_AXIS)
     axis.set_xlim(100 * scale.low, 100 * scale.high)
     axis.set_ylim(rows[-1].y + 0.7, -0.7)
     numbers = _apart(scale)

@@ -6,14 +6,14 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from abtune.compare.results import Analysis, Comparison
 from abtune.errors import InputError
 from abtune.report.figures.figure import GREY, new_figure, plain
+from abtune.report.figures.row_figure import BOOST_AXIS, drawable
 from abtune.report.scale import Interval, Scale, choose_scale, ticks
 from abtune.sections.change.change import Change, ChangeVerdict
-from abtune.text import count, limit_cell, percent_cell, plain_percent
+from abtune.sections.change.change_page import mean_words
+from abtune.text import count, percent_cell, plain_percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,12 +60,12 @@ def draw_agreement(
 
 def _set_up(axis: Axes, scale: Scale) -> None:
     """Give both axes the same logarithmic scale, and draw zero and the diagonal."""
-    ends = 100 * max(scale.low, -0.95), 100 * scale.high
-    numbers = [100 * tick for tick in ticks(scale, 7) if ends[0] <= 100 * tick <= ends[1]]
+    shown = drawable(scale)
+    ends = 100 * shown.low, 100 * shown.high
+    numbers = [100 * tick for tick in ticks(scale, 7) if shown.holds(tick)]
     labels = [percent_cell(number / 100, 0) for number in numbers]
-    functions = (lambda at: np.log1p(at / 100), lambda at: 100 * np.expm1(at))
-    axis.set_xscale("function", functions=functions)
-    axis.set_yscale("function", functions=functions)
+    axis.set_xscale(**BOOST_AXIS)
+    axis.set_yscale(**BOOST_AXIS)
     axis.set(xlim=ends, ylim=ends, xticks=numbers, yticks=numbers, xticklabels=labels, yticklabels=labels)
     axis.minorticks_off()
     axis.set_box_aspect(1)
@@ -84,8 +84,7 @@ def _notes(analysis: Analysis, change: Change | None, shapes: int) -> list[str]:
         f"{count(shapes, 'shape')}; lines: {plain_percent(analysis.level)} intervals; dashed: the same boost"
     ]
     if change is not None and not math.isnan(change.overall.low):
-        low, high = (limit_cell(bound, 1) for bound in (change.overall.low, change.overall.high))
-        notes.append(f"mean change {percent_cell(change.overall.change, 1)}% ({low} to {high})")
+        notes.append(f"mean change {mean_words(change.overall)}")
     return notes
 
 
