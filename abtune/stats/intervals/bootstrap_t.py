@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
@@ -116,15 +115,11 @@ class _Draws:
 class PooledT:
     """The distribution of t over the resamples of all shapes; empty if no shape could be resampled."""
 
-    counts: Integers
+    counts: Integers  # of the values nearest to each step of the grid
 
-    @classmethod
-    def of(cls, parts: Iterable[Floats]) -> Self:
-        """Return the distribution of values that come in parts, arrays of any shape."""
-        counts = np.zeros(2 * _STEPS + 1, dtype=np.int64)
-        for part in parts:
-            counts += np.bincount(_step(part).ravel(), minlength=len(counts))
-        return cls(counts=counts)
+    def with_values(self, values: Floats) -> PooledT:
+        """Return the distribution with further values, an array of any shape."""
+        return PooledT(counts=self.counts + np.bincount(_step(values).ravel(), minlength=len(self.counts)))
 
     @property
     def size(self) -> int:
@@ -179,17 +174,14 @@ def resample_tails(
     """
     kept = math.ceil((1 - level) * (RESAMPLES + 1)) + 1
     if known is None:
-        known = Tails(index=np.zeros(0, np.int64), largest=np.zeros((kept, 0)), pool=PooledT.of(()))
+        nothing = PooledT(counts=np.zeros(2 * _STEPS + 1, dtype=np.int64))
+        known = Tails(index=np.zeros(0, np.int64), largest=np.zeros((kept, 0)), pool=nothing)
     rest = np.setdiff1d(np.arange(len(samples)), known.index)
-    index, largest = [known.index], [known.largest]
-
-    def signed() -> Iterator[Floats]:
-        for shapes in resampled(samples.rows(rest), rng=rng):
-            index.append(rest[shapes.index])
-            largest.append(_largest(shapes.t, kept))
-            yield np.where(shapes.turn > 0, -shapes.t, shapes.t)
-
-    pool = PooledT(counts=known.pool.counts + PooledT.of(signed()).counts)
+    index, largest, pool = [known.index], [known.largest], known.pool
+    for shapes in resampled(samples.rows(rest), rng=rng):
+        index.append(rest[shapes.index])
+        largest.append(_largest(shapes.t, kept))
+        pool = pool.with_values(np.where(shapes.turn > 0, -shapes.t, shapes.t))
     return Tails(index=np.concatenate(index), largest=np.concatenate(largest, axis=1), pool=pool)
 
 
