@@ -63,8 +63,9 @@ def of_side(side: Samples, shape: int) -> Iterator[str]:
     if missing:
         yield f"{name}: {count(missing, 'run')} missing."
     if untimed:
-        lacking = "history of trials" if side.trials else "timing of the winner"
-        yield f"{name}: {count(untimed, 'complete run')} without a {lacking}, left out."
+        lacking = "history of trials" if side.trials else "timing"
+        again = "" if side.trials else " If a sweep was stopped, repeat its command to time them."
+        yield f"{name}: {count(untimed, 'complete run')} without a {lacking}, left out.{again}"
     if unpaired:
         yield f"{name}: {count(unpaired, 'run')} left out, because the other run of the pair has no timing."
     yield from _about_outlier(name, side.value[shape])

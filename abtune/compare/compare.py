@@ -310,6 +310,8 @@ def _side(samples: Samples, index: int) -> Side:
     counts: Any = {
         name: int(getattr(samples, name)[index]) for name in ("n", "failed", "found_nothing", "failed_pairs")
     }
+    if not samples.trials:
+        counts["untimed"] = int(samples.untimed[index])
     return Side(
         config=samples.config,
         trials=samples.trials,

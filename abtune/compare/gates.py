@@ -290,6 +290,10 @@ def _fate(side: Side) -> str:
     fates = [f"{count(side.failed, 'run')} failed"] if side.failed else []
     if side.found_nothing:
         fates.append(f"{count(side.found_nothing, 'run')} {found_nothing(side.trials)}")
+    if side.untimed:
+        fates.append(
+            f"{count(side.untimed, 'complete run')} {'has' if side.untimed == 1 else 'have'} none yet"
+        )
     return f": {' and '.join(fates)}" if fates else ""
 
 

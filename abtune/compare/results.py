@@ -54,6 +54,8 @@ class Side:
     found_nothing: int = 0
     trials: int = 0  # the number of these trials; 0 where winners are compared
     failed_pairs: int = 0  # pairs with a run that failed or found nothing; 0 for independent seeds
+    # Complete runs without a timing; 0 after some trials. A sweep that is interrupted leaves them.
+    untimed: int = 0
 
     @property
     def lost(self) -> int:

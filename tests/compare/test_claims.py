@@ -173,7 +173,7 @@ def test_a_reason_that_not_all_shapes_share_names_its_shape() -> None:
     """One configuration was timed on one shape, and the other on another."""
     dataset = make_sweep([0.1, 0.1])
     dataset["latency"][0, 1] = dataset["latency"][1, 0] = np.nan
-    said = "There is no verdict on any of 2 shapes. shape0: There is no timing of async."
+    said = "There is no verdict on any of 2 shapes. shape0: There is no timing of async: 10 complete runs"
     assert abtune.analyze(dataset).sentence.startswith(said)
 
 

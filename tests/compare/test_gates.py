@@ -158,6 +158,12 @@ def test_verdict_and_reason(
         ({"n": 1}, {"n": 1}, "One run per configuration supports no verdict."),
         ({}, {"n": 0, "failed": 10}, "There is no timing of async: 10 runs failed."),
         ({"n": 0}, {}, "There is no timing of mainline."),
+        ({}, {"n": 0, "untimed": 1}, "There is no timing of async: 1 complete run has none yet."),
+        (
+            {"n": 0, "untimed": 9, "failed": 1},
+            {},
+            "There is no timing of mainline: 1 run failed and 9 complete runs have none yet.",
+        ),
         ({}, {"n": 1}, "One run of async does not show how much its runs vary."),
         ({"n": 4, "failed": 6}, {}, "Most runs of mainline failed: 6 of 10."),
     ],
