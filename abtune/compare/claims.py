@@ -20,7 +20,15 @@ from abtune.stats.estimates import from_log
 from abtune.stats.testing.significance import OneSided
 from abtune.stats.two_sample import Booleans, Floats, TwoSample
 from abtune.stats.variance import shared_covariance
-from abtune.text import count, limit_cell, listed, percent_cell, plain_percent, sentence_decimals
+from abtune.text import (
+    bound_percent,
+    count,
+    limit_cell,
+    listed,
+    percent_cell,
+    plain_percent,
+    sentence_decimals,
+)
 
 FASTER, NOT_SLOWER, SLOWER = "faster", "not slower", "slower"
 # Slowdowns that are looked at beside the tolerance.
@@ -120,14 +128,19 @@ def _without(rows: Sequence[Comparison]) -> Iterator[str]:
     """Yield which shapes have no verdict: the candidate may be unable to run them at all."""
     without = [row for row in rows if row.verdict is Verdict.INVALID]
     if without:
-        several = f"{len(without)} of {len(rows)} shapes"
-        yield _no_verdict(without[0].shape if len(without) == 1 else several, without)
+        some = len(without) > 1
+        which = f"{len(without)} of {len(rows)} shapes" if some else without[0].shape
+        yield _no_verdict(which, without, some=some)
 
 
-def _no_verdict(which: str, rows: Sequence[Comparison]) -> str:
+def _no_verdict(which: str, rows: Sequence[Comparison], *, some: bool = False) -> str:
     """Say that shapes have no verdict, and give their reason, or that of the first."""
-    of = "" if len({row.reason for row in rows}) == 1 else f"{rows[0].shape}: "
-    return f"There is no verdict on {which}. {of}{rows[0].reason}"
+    reason = rows[0].reason
+    start = f"There is no verdict on {which}"
+    if len({row.reason for row in rows}) > 1:
+        return f"{start}. {rows[0].shape}: {reason}"
+    # Behind a full stop, the reason of some shapes would read as one of all.
+    return f"{start}, because {reason[0].lower()}{reason[1:]}" if some else f"{start}. {reason}"
 
 
 def _to_expect(overall: Overall, settings: Settings) -> str:
@@ -151,13 +164,14 @@ def _to_expect(overall: Overall, settings: Settings) -> str:
 def _over_all(overall: Aggregate, rows: Sequence[Comparison], settings: Settings) -> str:
     """Return what the interval of the mean boost says; of a lone shape, what its verdict says."""
     names, low, high = (settings.candidate, settings.baseline), overall.boost_low, overall.boost_high
-    where = f"on {rows[0].shape}" if len(rows) == 1 else f"over these {count(overall.shapes, 'shape')}"
+    these = "this" if overall.shapes == 1 else "these"
+    where = f"on {rows[0].shape}" if len(rows) == 1 else f"over {these} {count(overall.shapes, 'shape')}"
     only = rows[0].verdict if len(rows) == 1 else None
     decimals = sentence_decimals(low, high)
     numbers = f"{percent_cell(overall.boost, decimals)}%"
     if not math.isnan(low):
         interval = f"{limit_cell(low, decimals)} to {limit_cell(high, decimals)}"
-        numbers += f" ({plain_percent(settings.level)} interval {interval})"
+        numbers += f" ({plain_percent(settings.level)} interval {interval}{_bound(rows, low, settings)})"
     if only is Verdict.IMPROVED or (only is None and low > 0):
         start = f"{names[0]} is faster {where}"
     elif only is Verdict.REGRESSED or (only is None and high < 0):
@@ -177,6 +191,13 @@ def _over_all(overall: Aggregate, rows: Sequence[Comparison], settings: Settings
         else ""
     )
     return f"{what}{start}: {numbers}."
+
+
+def _bound(rows: Sequence[Comparison], low: float, settings: Settings) -> str:
+    """Return the one-sided bound of a lone shape *not slower*, if its interval goes beyond the tolerance."""
+    if len(rows) > 1 or rows[0].verdict is not Verdict.NOT_SLOWER or low >= -settings.tolerance:
+        return ""
+    return f"; one-sided lower bound {bound_percent(rows[0].boost_at_least)}"
 
 
 def _counts(rows: Sequence[Comparison], claims: Sequence[Claim], settings: Settings) -> Iterator[str]:

@@ -15,6 +15,7 @@ import abtune
 from abtune.compare.results import Analysis, Verdict
 from abtune.errors import InputError
 from abtune.stats.across_shapes import at_least
+from abtune.text import bound_percent
 
 
 def claimed(analysis: Analysis, name: str, beyond: float = 0.0) -> int:
@@ -293,8 +294,19 @@ def test_the_sentence_names_a_shape_without_verdict() -> None:
     )
     status[2, 1], latency[2, 1] = abtune.RunStatus.FAILED, math.nan
     analysis = abtune.analyze(dataset.assign(run_status=status, latency=latency))
-    why = "There is no verdict on 2 of 3 shapes. There is no timing of async: 8 runs failed."
+    why = "There is no verdict on 2 of 3 shapes, because there is no timing of async: 8 runs failed."
     assert analysis.sentence.endswith(why)
+    assert " over this 1 shape: " in analysis.sentence
+
+
+def test_a_lone_shape_not_slower_names_the_bound_that_shows_it() -> None:
+    """The verdict rests on a one-sided bound; an interval beyond the tolerance would contradict the words."""
+    analysis = abtune.analyze(make_sweep([-0.02], n=12, noise=0.04, seed=4))
+    (row,) = analysis.comparisons
+    assert row.verdict is Verdict.NOT_SLOWER
+    assert row.boost_low < -0.05 < row.boost_at_least
+    assert "async loses at most 5% on shape0" in analysis.sentence
+    assert analysis.sentence.endswith(f"; one-sided lower bound {bound_percent(row.boost_at_least)}).")
 
 
 @pytest.mark.parametrize("seeds", [2, 3, 4, 5])
