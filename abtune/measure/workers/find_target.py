@@ -7,6 +7,7 @@ import contextlib
 import importlib.metadata
 import re
 import shutil
+import socket
 import statistics
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -48,11 +49,14 @@ def require_tvm() -> None:
 
 # Seconds of sampling that tell how fast a core searches.
 TRIAL = 0.7
+# Seconds within which an RPC tracker has to take a connection. TVM itself would try for a minute.
+_ANSWER = 5.0
 
 
 def find_target(spec: str, remote: str = "", cores: int = 0) -> TargetFacts:
     """Return the facts about a target on this machine; if `cores` is given, also how fast these search."""
     require_tvm()
+    _require_tracker(remote)
     with ForkServer(TVM_MODULE, ONE_THREAD) as server, closing(Slot(server, {REMOTE: remote})) as slot:
         try:
             facts: TargetFacts = slot.call("describe_target", spec, remote, timeout=120.0)
@@ -65,6 +69,18 @@ def find_target(spec: str, remote: str = "", cores: int = 0) -> TargetFacts:
             reason = str(error).removeprefix("describe_target: ").removeprefix("starting: ")
             raise TargetError(reason.removeprefix("TargetError: ")) from None
     return replace(facts, rate=rate)
+
+
+def _require_tracker(remote: str) -> None:
+    """Refuse the address of a device, if its RPC tracker takes no connection."""
+    address = remote.partition("/")[0]
+    host, _, port = address.rpartition(":")
+    try:
+        if remote:
+            socket.create_connection((host.strip("[]"), int(port)), timeout=_ANSWER).close()
+    except (OSError, OverflowError):
+        remedy = "start one, or give its HOST:PORT as --rpc-tracker"
+        raise TargetError(f"no RPC tracker answers at {address}; {remedy}") from None
 
 
 def _rate(server: ForkServer, target: str, cores: int) -> float:
