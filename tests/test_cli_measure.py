@@ -63,8 +63,8 @@ def test_rounds_are_those_of_the_sweep(run: Run, swept: Path) -> None:
 
 
 def test_winners_of_two_sweeps_are_timed_together(run: Run, swept: Path) -> None:
-    """Sweeps with other random numbers, on other devices, become one dataset that one device timed."""
-    with_others = small_plan(target=json.dumps({"kind": "llvm"}), rng_seed=5)
+    """Sweeps with other random numbers, devices and rounds become one dataset that one device timed."""
+    with_others = small_plan(target=json.dumps({"kind": "llvm"}), rng_seed=5, rounds=4, repeats=5)
     run_sweep(with_others, Store(Path("second.nc")))
     first, second = map(abtune.open_dataset, (swept, "second.nc"))
     elsewhere = second.assign_attrs(device="a third device", created="2026-02-02T00:00:00+00:00")
@@ -75,6 +75,10 @@ def test_winners_of_two_sweeps_are_timed_together(run: Run, swept: Path) -> None
     assert done.out.startswith("all.nc: the winners of abtune.nc and second.nc, measured again\n")
     both = abtune.open_dataset("all.nc")
     seeds = first.sizes["seed"]
+    new = f"its seeds 0 to {seeds - 1} are now {seeds} to {2 * seeds - 1}, because another dataset has"
+    assert f"second.nc: {new}" in done.out
+    assert [both.sizes[dim] for dim in ("round", "repeat")] == [first.sizes["round"], first.sizes["repeat"]]
+    assert np.isfinite(both["latency"].values).all()
     assert both["seed"].values.tolist() == [*range(2 * seeds)]
     assert set(both["device"].values.ravel()) == {"a device"}  # that the fake measures on
     assert both.attrs["searched_on"] == f"{hardware(first)}, a third device"

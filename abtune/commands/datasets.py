@@ -43,7 +43,7 @@ def merge(datasets: tuple[str, ...], out: Path, *, overwrite: bool) -> None:
     seeds but another --rng-seed, those of the second get new numbers. Configurations keep their order. The
     first one is the usual baseline.
     """
-    from abtune.dataset.merge import left_out, merge_datasets, mixed_shapes, new_seeds
+    from abtune.dataset.merge import about_new_seeds, left_out, merge_datasets, mixed_shapes
     from abtune.errors import InputError
     from abtune.files import same_file
     from abtune.text import count
@@ -52,12 +52,7 @@ def merge(datasets: tuple[str, ...], out: Path, *, overwrite: bool) -> None:
         raise InputError(f"{out} is one of the datasets to merge; give another --out")
     named = open_several(datasets)
     merged = merge_datasets(named)
-    notes = [
-        f"{name}: its seeds {min(seeds)} to {max(seeds)} are now {min(new)} to {max(new)}, because "
-        "another dataset has seeds of these numbers"
-        for name, seeds in new_seeds(named).items()
-        for new in [seeds.values()]
-    ]
+    notes = [*about_new_seeds(named)]
     if names := left_out(named):
         notes.append(f"variables left out: {', '.join(names)}")
     if mixed := mixed_shapes(named):

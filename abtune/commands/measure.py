@@ -7,7 +7,7 @@ import math
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,8 +45,8 @@ Examples:
 @click.option(
     "--transfer", is_flag=True, help="Rebuild each winner under the other configuration, too: code or luck?"
 )
-@count_option("--rounds", "Rounds of measuring. [default: the sweep's]")
-@count_option("--repeats", "Timings per round. [default: the sweep's]")
+@count_option("--rounds", "Rounds of measuring. [default: the first sweep's]")
+@count_option("--repeats", "Timings per round. [default: the first sweep's]")
 @click.option(
     "--config",
     "own",
@@ -69,7 +69,7 @@ def measure(datasets: tuple[str, ...], out: Path, **options: Any) -> int:
     """
     from abtune.commands.common.output import progress_for
     from abtune.configurations import find_configuration
-    from abtune.dataset.merge import merge_datasets
+    from abtune.dataset.merge import about_new_seeds, merge_datasets
     from abtune.errors import StoreError
     from abtune.files import same_file
     from abtune.measure.plan.workplace import require_kind
@@ -99,18 +99,20 @@ def measure(datasets: tuple[str, ...], out: Path, **options: Any) -> int:
             outcome = sweep(plan, store, workplace, about=about, time_limit=limit, progress=progress)
     except KeyboardInterrupt:
         raise interrupted(out) from None
-    lines = _words(outcome, store, f"{out}: the winners of {listed(datasets)}, measured again")
+    done = f"{out}: the winners of {listed(datasets)}, measured again"
+    lines = _words(outcome, store, done, about_new_seeds(named))
     emit("".join(f"{line}\n" for line in lines))
     return 0
 
 
-def _words(outcome: Outcome, store: Store, done: str) -> Iterator[str]:
-    """Yield what was measured, the outcome of the transfers, and what to do next."""
+def _words(outcome: Outcome, store: Store, done: str, notes: Iterable[str]) -> Iterator[str]:
+    """Yield what was measured, notes about it, the outcome of the transfers, and what to do next."""
     from abtune.text import count
 
     measured = store.rounds()
     shapes = outcome.dataset.sizes["shape"]
     yield done if not outcome.stopped else f"{done}: {len(measured)} of {count(shapes, 'shape')}"
+    yield from notes
     transfers = [times for rounds in measured.values() for times in rounds.transfers]
     if transfers:
         counts = Counter(times.status.name for times in transfers)

@@ -28,13 +28,15 @@ _Attrs: TypeAlias = Mapping[str, Any]
 _SAME = ("schema_version", "latency_source", "looks", "at_trials")
 # Two sweeps make different draws, whatever number their seeds began with.
 _MAY_DIFFER = {"rng_seed"}
+# How winners are timed after the search: their own timings go if all are timed again.
+_OF_TIMINGS = {"rounds", "repeats", "repeat_ms"}
 
 
 def merge_datasets(named: Mapping[str, xr.Dataset], *, timed_again: bool = False) -> xr.Dataset:
     """Return the union of datasets by the names under which they are recorded, such as their paths.
 
     Seeds that two sweeps with other random numbers both have get new numbers, see :func:`new_seeds`. The
-    devices may differ if all winners will be timed again together.
+    devices, rounds and repeats may differ if all winners will be timed again together.
 
     Raises
     ------
@@ -111,6 +113,13 @@ def new_seeds(named: Mapping[str, xr.Dataset]) -> dict[str, dict[int, int]]:
         drawn |= random_numbers
         free = max(free, *(seed + 1 for seed in seeds))
     return renamed
+
+
+def about_new_seeds(named: Mapping[str, xr.Dataset]) -> Iterator[str]:
+    """Yield which seeds get which numbers where datasets are merged."""
+    for name, seeds in new_seeds(named).items():
+        old, new = (f"{min(numbers)} to {max(numbers)}" for numbers in (seeds, seeds.values()))
+        yield f"{name}: its seeds {old} are now {new}, because another dataset has seeds of these numbers"
 
 
 def _runs(dataset: xr.Dataset) -> set[tuple[Any, ...]]:
@@ -244,7 +253,8 @@ def _facts(attrs: _Attrs, *, timed_again: bool) -> Iterator[tuple[str, Any]]:
     conditions = {"target": attrs.get("target"), "device": device}
     yield from ((key, value) for key, value in conditions.items() if value)
     settings = parsed(attrs, "settings", dict)
-    yield from ((f"setting {key}", value) for key, value in settings.items() if key not in _MAY_DIFFER)
+    may_differ = _MAY_DIFFER | _OF_TIMINGS if timed_again else _MAY_DIFFER
+    yield from ((f"setting {key}", value) for key, value in settings.items() if key not in may_differ)
     yield from ((f"configuration {name}", meaning) for name, meaning in configurations_of(attrs).items())
 
 
