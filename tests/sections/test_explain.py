@@ -13,6 +13,7 @@ import xarray as xr
 from compare_builders import NAN, make_sweep
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from report_builders import printed
 
 import abtune
 from abtune.compare.compare import compare
@@ -377,3 +378,12 @@ def test_a_small_margin_is_found_as_precisely_as_a_large_one() -> None:
     assert 1e-5 < margin < 1e-3
     assert abtune.analyze(dataset, margin=margin).comparisons[0].verdict is Verdict.EQUIVALENT
     assert abtune.analyze(dataset, margin=0.99 * margin).comparisons[0].verdict.more_seeds_help
+
+
+@pytest.mark.parametrize("width", [60, 72])
+def test_wide_intervals_leave_no_line_too_long(width: int) -> None:
+    """Of the intervals, the column that repeats their signs gives way; digits are whole."""
+    told = story(make_sweep([0.0], n=4, noise=1.5))
+    text = printed(explain_page(told), width)
+    assert max(map(len, text.splitlines())) <= width
+    assert all(f"{100 * method.boost_high:+.1f}" in text for method in told.intervals)

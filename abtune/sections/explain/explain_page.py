@@ -64,7 +64,7 @@ def _intervals(rows: Sequence[MethodInterval]) -> Grid:
         [row.method for row in rows],
         column("boost %", [percent_cell(row.boost, decimals) for row in rows]),
         column("interval", intervals(bounds, decimals)),
-        column("includes 0", zero, kind="word"),
+        column("includes 0", zero, kind="word", gives_way=1),
         column("judged by", ["yes" if row.judged else "" for row in rows], kind="word"),
     )
 
