@@ -383,7 +383,7 @@ def test_a_small_margin_is_found_as_precisely_as_a_large_one() -> None:
 @pytest.mark.parametrize("width", [60, 72])
 def test_wide_intervals_leave_no_line_too_long(width: int) -> None:
     """Of the intervals, the column that repeats their signs gives way; digits are whole."""
-    told = story(make_sweep([0.0], n=4, noise=1.5))
+    told = story(make_sweep([0.0], n=10, noise=2.5))
     text = printed(explain_page(told), width)
     assert max(map(len, text.splitlines())) <= width
     assert all(f"{100 * method.boost_high:+.1f}" in text for method in told.intervals)
