@@ -380,7 +380,7 @@ def test_a_quotient_tells_no_lines_apart(tmp_path: Path) -> None:
         (HEADING + "x,a,0,fast\n", {}, "line 2: column time_us: 'fast' is not a number"),
         (HEADING + "x,a,0,1\n\nx,a,0,-1\n", {}, "line 4: column time_us: a time must be positive, not -1"),
         (HEADING + "x,a,0,0\n", {}, "line 2: column time_us: a time must be positive, not 0"),
-        (HEADING + "x,a,0,nan\nx,b,0,\n", {}, "has no time in any line"),
+        (HEADING + "x,a,0,nan\nx,b,0,\n", {}, "has no timings"),
         (HEADING + "x,a,0,inf\n", {}, "line 2: column time_us: a time must be positive, not inf"),
         (HEADING + "x,,0,1\n", {}, "line 2: column config is empty"),
         (HEADING + "x,a,0\n", {}, "line 2: 3 cells under a heading of 4"),
@@ -584,11 +584,35 @@ def test_old_google_benchmark_means_are_left_out(tmp_path: Path) -> None:
 
 def test_a_note_is_given_once(tmp_path: Path) -> None:
     """A benchmark that was skipped in each of its repetitions is left out with one line."""
-    skipped = {"name": "f", "run_type": "iteration", "error_occurred": True}
+    skipped = {"name": "f", "run_type": "iteration", "skipped": True}
     timed = {"name": "g", "run_type": "iteration", "time_unit": "us", "real_time": 1}
     path = tmp_path / "g.json"
     path.write_text(json.dumps({"context": {}, "benchmarks": [skipped] * 3 + [timed]}), encoding="utf-8")
-    assert read(runs=[f"a={path}"]).notes[1:] == (f"{path}: f was skipped or failed, and is left out",)
+    assert read(runs=[f"a={path}"]).notes[1:] == (f"{path}: f was skipped, and is left out",)
+
+
+def test_a_benchmark_that_ended_with_an_error_is_a_failed_run(tmp_path: Path) -> None:
+    """Left out, its failures would pass every gate; what no file times was never meant to run here."""
+    failed = {"run_type": "iteration", "error_occurred": True, "error_message": "wrong result"}
+    timed = {"run_type": "iteration", "time_unit": "us", "real_time": 1}
+    runs = []
+    for number, f_ends in enumerate((timed, failed, failed)):
+        entries = [{"name": "f", **f_ends}, {"name": "f", **f_ends}, {"name": "g", **failed}]
+        extra = [{"name": "h", **timed, "real_time": 2 + number}]
+        path = tmp_path / f"{number}.json"
+        path.write_text(json.dumps({"context": {}, "benchmarks": entries + extra}), encoding="utf-8")
+        runs.append(f"new={path}")
+    imported = read(runs=runs)
+    assert imported.dataset["shape"].values.tolist() == ["f", "h"]
+    assert imported.dataset["run_status"].sel(shape="f").values.tolist() == [[0, 1, 1]]
+    first, second, third = (tmp_path / f"{number}.json" for number in range(3))
+    assert imported.notes[1:] == (
+        f"{first} and 2 more files: g failed everywhere, and is left out",
+        f"{second} and 1 more file: f failed, which counts",
+    )
+    third.write_text(json.dumps({"context": {}, "benchmarks": [{"name": "g", **failed}]}), "utf-8")
+    with pytest.raises(DatasetError, match="has no timings"):
+        read(runs=[f"new={third}"])
 
 
 @pytest.mark.parametrize(

@@ -74,9 +74,13 @@ def _hyperfine(entries: _Entries) -> _Read:
 
 
 def _google_benchmark(entries: _Entries) -> _Read:
-    """Return ``real_time``; repetitions of one name are repeats, means and the like are left out."""
+    """Return ``real_time``; repetitions of one name are repeats, means and the like are left out.
+
+    A benchmark whose repetitions all ended with an error is a failed run.
+    """
     timings: dict[str, list[float]] = {}
     first: dict[str, tuple[str, Any]] = {}
+    failed: dict[str, str] = {}
     notes = []
     computed = _computed(entries)
     for number, entry in enumerate(entries):
@@ -84,8 +88,11 @@ def _google_benchmark(entries: _Entries) -> _Read:
             continue
         where = f"benchmarks[{number}]"
         name = _name(entry, "run_name" if "run_name" in entry else "name", where)
-        if entry.get("error_occurred") or entry.get("skipped"):
-            notes.append(f"{name} was skipped or failed, and is left out")
+        if entry.get("error_occurred"):
+            failed.setdefault(name, where)
+            continue
+        if entry.get("skipped"):
+            notes.append(f"{name} was skipped, and is left out")
             continue
         unit = entry.get("time_unit")
         if not isinstance(unit, str) or unit not in PER_SECOND:
@@ -103,9 +110,15 @@ def _google_benchmark(entries: _Entries) -> _Read:
             )
     if not timings and any(computed):
         raise DatasetError("has aggregates only; run without --benchmark_report_aggregates_only")
-    return [
+    for name in failed.keys() & timings.keys():
+        notes.append(f"some repetitions of {name} failed; its other times are counted")
+    timed = (
         FileCell(where=first[name][0], name=name, rounds=(tuple(times),)) for name, times in timings.items()
-    ], notes
+    )
+    lost = (
+        FileCell(where=where, name=name, rounds=()) for name, where in failed.items() if name not in timings
+    )
+    return [*timed, *lost], notes
 
 
 def _computed(entries: _Entries) -> list[bool]:

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
@@ -66,17 +67,26 @@ def import_readings(
             raise DatasetError(f"{some}; let all have it, or none")
     rounds = _by_cell(readings, shape, _order({label for cell in cells for label in cell.labels}))
     if not any(rounds.values()):
-        raise DatasetError(f"{next(iter(readings)).path}: has no time in any line")
+        raise DatasetError(f"{next(iter(readings)).path}: has no timings")
     if each_a_seed:
         rounds = _split(rounds)
-    said = dict.fromkeys((source, note) for source, reading in readings.items() for note in reading.notes)
-    notes = [f"{source.path}: {note}" for source, note in said]
+    said: dict[str, dict[Path, None]] = {}
+    for source, reading in readings.items():
+        for note in reading.notes:
+            said.setdefault(note, {})[source.path] = None
     about = _about_seeds(
         rounds,
         seed or ("number in the path" if next(iter(readings)).seed_in_path else "file"),
         each_a_process=all(reading.each_a_process for reading in readings.values()),
     )
+    notes = (f"{_files(list(paths))}: {note}" for note, paths in said.items())
     return Imported(dataset=_assemble(rounds, list(readings)), notes=(about, *notes))
+
+
+def _files(paths: Sequence[Path]) -> str:
+    """Return the first of the files that a note is of, and how many there are."""
+    more = len(paths) - 1
+    return f"{paths[0]}{f' and {more:,} more file' if more else ''}{'s' * (more > 1)}"
 
 
 def _order(labels: set[str]) -> dict[str, int]:
