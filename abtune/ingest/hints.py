@@ -29,9 +29,12 @@ from abtune.ingest.texts import read_beginning
 from abtune.ingest.units import PER_SECOND
 from abtune.text import listed, shell_path, shortened, to_number
 
-# How files begin that benchmark tools write and that cannot be used, and what to do.
+# How files that cannot be used begin, as they are or without blanks, and what to do.
 _NEARLY = {
     "\x1f\ufffd": "it is compressed; unpack it: gunzip -k FILE",
+    "(\ufffd/\ufffd": "it is compressed; unpack it: unzstd FILE",
+    "\ufffd7zXZ\0": "it is compressed; unpack it: unxz -k FILE",
+    "BZh": "it is compressed; unpack it: bunzip2 -k FILE",
     "\ufffdHDF": "it is netCDF or HDF5; if it is a dataset: abtune analyze FILE",
     "CDF\1": "it is netCDF; if it is a dataset: abtune analyze FILE",
     "CDF\2": "it is netCDF; if it is a dataset: abtune analyze FILE",
@@ -40,6 +43,8 @@ _NEARLY = {
     '{"Time":': "if it is of go test -bench, run that without -json",
     "command,mean,": "it has no single timings; write them: hyperfine --export-json FILE",
     "| Command | Mean": "it has no single timings; write them: hyperfine --export-json FILE",
+    '{"device_name":': "if it is a cache of Kernel Tuner, write T4: store_output_file(FILE, ...)",
+    "nameoldtime/op": "it has no single timings; give the outputs of go test -bench that benchstat compared",
     "name,iterations,real_time,": "write JSON: --benchmark_out=FILE --benchmark_out_format=json",
 }
 _MOST_LOOKED_AT = 20  # files of a folder
@@ -55,8 +60,9 @@ def hint_of(path: Path, is_known: Callable[[Path], bool]) -> str:
     if path.is_dir():
         return _hint_of_folder(path, is_known)
     text = read_beginning(path)
+    compact = "".join(text[:200].split())
     for beginning, remedy in _NEARLY.items():
-        if text.startswith(beginning):
+        if text.startswith(beginning) or compact.startswith(beginning):
             return remedy
     if "Weighted Latency (us) |" in text:
         prefix = "its tables of tasks begin behind something else, such as dates of a runner or a container"

@@ -22,6 +22,8 @@ SHAPES = (
 )
 _QUOTIENT = re.compile(r"(speed-?\s?up|ratio|improvement)( ?[(\[][^()\[\]]{1,80}[)\]])?")
 ONLY_QUOTIENTS = "a speedup alone says no times; give both sides a column: | Shape | old (ms) | new (ms) |"
+# How lines above the heading begin: comments, and the line by which Excel is told what separates columns.
+_ABOVE = ("#", "sep=", "SEP=")
 # The names of a column of times that needs no --columns.
 _TIMES = ("time", "latency", "duration")
 
@@ -49,7 +51,7 @@ def _filled_rows(text: str) -> Iterator[tuple[int, list[str]]]:
     try:
         for cells in reader:
             row = [cell.strip() for cell in cells]
-            if not any(row) or (row[0].startswith("#") and not begun):
+            if not any(row) or (not begun and row[0].startswith(_ABOVE)):
                 continue
             if row[0].startswith("#"):  # a comment, or a timing of a shape with this name
                 remedy = "comments stand above the heading; take the line out"
@@ -72,8 +74,8 @@ def _checked_numbers(rows: Iterable[tuple[int, list[str]]]) -> Iterator[tuple[in
 
 
 def first_line(text: str) -> str:
-    """Return the first line that has content: empty lines and comments are skipped."""
-    lines = (line for line in io.StringIO(text) if line.strip() and not line.lstrip().startswith("#"))
+    """Return the first line that has content: empty lines, comments and Excel's sep=; are skipped."""
+    lines = (line for line in io.StringIO(text) if line.strip() and not line.lstrip().startswith(_ABOVE))
     return next(lines, "")
 
 

@@ -16,6 +16,8 @@ PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 # Operations per second in a unit.
 FLOPS = {"mflops": 1e6, "gflops": 1e9, "tflops": 1e12}
 UNITS = (*PER_SECOND, *FLOPS)
+# Tuners write 1e9 or 1e10 s, more than thirty years, as the cost of what failed.
+_MARKS_FAILURE = 1e9
 # A longer text is no cell of a table that people read, and no number.
 LONGEST_CELL = 4_096
 # What stands in a cell without a number.
@@ -109,15 +111,20 @@ def _rule(known: Iterable[str]) -> str:
     )
 
 
-def to_seconds(value: Any, unit: str, where: str) -> float:
-    """Return a time in seconds, given as a number or as text."""
+def to_seconds(value: Any, unit: str, where: str, failed: str = "leave out what was not timed") -> float:
+    """Return a time in seconds, given as a number or as text; ``failed`` says what to write for a failure."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise DatasetError(f"{where}: {shortened(value)} is not a time; give a positive number")
     try:
         number = to_number(value) if isinstance(value, str) else float(value)
     except (ValueError, OverflowError):
-        comma = "; write it with a decimal point and nothing else" if "," in str(value) else ""
-        raise DatasetError(f"{where}: {shortened(str(value))!r} is not a number{comma}") from None
-    if not 0 < number / PER_SECOND[unit] < math.inf:
-        raise DatasetError(f"{where}: a time must be positive, not {value}; leave out what was not timed")
-    return number / PER_SECOND[unit]
+        text = str(value)
+        plain = "write it with a decimal point and nothing else"
+        remedy = plain if set(text) & set(",0123456789") else failed
+        raise DatasetError(f"{where}: {shortened(text)!r} is not a number; {remedy}") from None
+    seconds = number / PER_SECOND[unit]
+    if not 0 < seconds < math.inf:
+        raise DatasetError(f"{where}: a time must be positive, not {value}; {failed}")
+    if seconds >= _MARKS_FAILURE:
+        raise DatasetError(f"{where}: {value} {unit} is no time but marks a failure; {failed}")
+    return seconds

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import lzma
 import os
 import re
 import shutil
@@ -135,6 +137,11 @@ def test_a_folder_that_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytes
     ("content", "remedy"),
     [
         (gzip.compress(b"{}", mtime=0), "gunzip -k"),
+        (lzma.compress(b"{}"), "unxz -k"),
+        (bz2.compress(b"{}"), "bunzip2 -k"),
+        (bytes.fromhex("28b52ffd0402 1100 007b7d"), "unzstd"),
+        (b'{\n"device_name": "A100",\n"cache": {', "if it is a cache of Kernel Tuner, write T4"),
+        (b"name old time/op new time/op delta\nF-8 1us 2us 50%\n", "give the outputs of go test -bench"),
         (b"\x89HDF\r\n\x1a\n\0", "if it is a dataset: abtune analyze FILE"),
         (b"CDF\1\0\0\0\0", "if it is a dataset: abtune analyze FILE"),
         (b"PK\x03\x04\x14\0", "it is a workbook or an archive; save its sheet as CSV"),

@@ -11,7 +11,7 @@ from import_samples import SAMPLES
 
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import AbtuneError
-from abtune.ingest.importers import Imported, importer_named, run_importer
+from abtune.ingest.importers import Imported, importer_named, recognise, run_importer
 from abtune.ingest.sources import Source, find_files, find_matching
 
 FOLDER = SAMPLES / "kernel_tuner"
@@ -44,6 +44,15 @@ def test_a_file_is_a_search() -> None:
     assert imported.notes[0] == "each file is one seed: 2 of old, 2 of new"
     by_path = read(find_matching(f"{FOLDER.parent}/{{shape}}/new-{{seed}}.json"), shape="")
     assert by_path.dataset["shape"].values.tolist() == ["kernel_tuner"]
+
+
+def test_what_describes_the_search_may_come_first(tmp_path: Path) -> None:
+    """Collections of T4 files begin with the version or the metadata."""
+    path = tmp_path / "t.json"
+    result = {"invalidity": "correct", "measurements": [measured("time", "ms")]}
+    document = {"schema_version": "1.0.0", "metadata": {}, "results": [result]}
+    path.write_text(json.dumps(document), encoding="utf-8")
+    assert recognise(find_files((), [f"a={path}"])).name == "kernel-tuner"
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from abtune.errors import DatasetError
 from abtune.ingest.published import parse_published
 from abtune.ingest.tables import check_columns, check_names, fits
-from abtune.ingest.timings.csv_file import read_csv
+from abtune.ingest.timings.csv_file import has_times, read_csv
 
 ROWS = (
     ("M=512_N=256_K=640", 8678.46, 10607.37),
@@ -89,3 +89,12 @@ def test_a_boost_among_throughputs_is_named(cell: str, said: str) -> None:
     """A percent or a negative number in a column of numbers says what to do with the column."""
     with pytest.raises(DatasetError, match=rf"{said}.*; if its column holds boosts, call it boost \(%\)"):
         parse_published(f"|Shape|old|new|more|\n|-|-|-|-|\n|{ROWS[0][0]}|1|2|{cell}|\n")
+
+
+@pytest.mark.parametrize("above", ["sep=;\n", "SEP=;\n# exported\n"])
+def test_the_line_that_tells_excel_the_separator_is_skipped(above: str) -> None:
+    """Excel writes and reads it above the heading."""
+    text = f"{above}shape;config;time_us\nx;a;1.5\n"
+    assert has_times(text)
+    (cell,) = read_csv(text, {}, "").cells
+    assert (cell.shape, cell.config, cell.rounds) == ("x", "a", ((1.5e-6,),))

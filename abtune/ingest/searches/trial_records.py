@@ -19,6 +19,8 @@ from abtune.ingest.units import PER_SECOND, to_seconds
 from abtune.text import shortened
 
 _T4 = re.compile(r'\s*\{\s*"results"\s*:\s*\[\s*\{\s*("timestamp"\s*:\s*"[^"]{0,80}"\s*,\s*)?"configuration"')
+# Collections of T4 files have what describes them first.
+_T4_DESCRIBED = re.compile(r'\s*\{\s*"(schema_version|metadata)"\s*:')
 _T4_STATUS: Mapping[str, TrialStatus] = {
     "correct": TrialStatus.OK,
     "compile": TrialStatus.BUILD_FAILED,
@@ -57,6 +59,11 @@ def _reader(
         return import_searches(runs, each="file", attrs={"title": title})
 
     return read
+
+
+def _is_t4(text: str) -> bool:
+    described = _T4_DESCRIBED.match(text) and '"results"' in text and '"invalidity"' in text
+    return bool(_T4.match(text) or described)
 
 
 def _kernel_tuner(text: str) -> dict[str, list[Trial]]:
@@ -120,7 +127,7 @@ KERNEL_TUNER = Importer(
     PATH is what store_output_file wrote. It does not name what was tuned: give --shape, or {shape} in
     --pattern. Nobody measured the winners again, so each time is the search's own.
     """,
-    recognises=lambda _, text: _T4.match(text) is not None,
+    recognises=lambda _, text: _is_t4(text),
     read=_reader("Kernel Tuner", _kernel_tuner),
     inputs=Inputs.RUNS,
     run_is="A T4 file",

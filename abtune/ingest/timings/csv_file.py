@@ -32,6 +32,9 @@ _RUNS = {"run", "run_id", "rep", "trial", "attempt", "iteration", "process", "ex
 # A column with more values does not tell kinds of lines apart: it measures or dates each line.
 _MOST_KINDS = 50
 
+# What to write in place of a time.
+_FAILED = "if that run failed, leave the cell empty"
+
 _Key: TypeAlias = tuple[str | None, str | None, int | None]
 _Kinds: TypeAlias = dict[str, set[tuple[_Key, str]]]  # the values of a column, each with its cells and rounds
 
@@ -225,7 +228,7 @@ def _read_row(row: Sequence[str], table: _Table, line: int) -> None:
             table.untimed.append(line)
             continue
         own = unit or _same_unit(values["unit"], table)
-        seconds = to_seconds(row[index], own, f"column {table.names[index]}")
+        seconds = to_seconds(row[index], own, f"column {table.names[index]}", _FAILED)
         if "repeat" in values:
             first = table.numbered.setdefault((key, round_, values["repeat"]), line)
             if first != line:
