@@ -41,18 +41,23 @@ _ORDERS = ("boost", "p", "verdict", "noise", "name")
 
 
 class Gate(click.ParamType):  # type: ignore[type-arg]  # generic only from click 8.2 on
-    """A verdict, or ``slower-than:5%``; the command receives the verdict or the fraction."""
+    """Verdicts, or ``slower-than:5%``, with commas between; the command receives verdicts and fractions."""
 
     name = "gate"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str | float:
-        """Return the verdict, or the slowdown that has to be excluded."""
-        if value in _VERDICTS:
-            return str(value)
-        if not str(value).startswith(_SLOWER_THAN):
-            self.fail(f"{value!r} is none of {', '.join(_VERDICTS)}, {_SLOWER_THAN}5%.", param, ctx)
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str | float, ...]:
+        """Return the verdicts, and the slowdowns that have to be excluded."""
+        return tuple(self._gate(word.strip(), param, ctx) for word in str(value).split(","))
+
+    def _gate(self, word: str, param: click.Parameter | None, ctx: click.Context | None) -> str | float:
+        if word in _VERDICTS:
+            return word
+        if not word.startswith(_SLOWER_THAN):
+            self.fail(f"{word!r} is none of {', '.join(_VERDICTS)}, {_SLOWER_THAN}5%.", param, ctx)
         kind = Percentage(0, 100, example=f"{_SLOWER_THAN}5%")
-        return kind.convert(str(value).removeprefix(_SLOWER_THAN), param, ctx)
+        return kind.convert(word.removeprefix(_SLOWER_THAN), param, ctx)
 
     def get_metavar(self, *arguments: Any, **options: Any) -> str:  # noqa: ARG002 - as click calls it
         """Return the values for the help."""
@@ -154,7 +159,7 @@ def analyze(
         destination.write(*_sections(judged, analyses[0], wanted, views[0]))
     else:
         destination.write(*_of_candidates(judged, analyses, wanted, views))
-    return _gate(analyses, options["fail_on"])
+    return _gate(analyses, tuple(gate for gates in options["fail_on"] for gate in gates))
 
 
 def _of_candidates(

@@ -30,11 +30,10 @@ def write_bytes(content: bytes, path: Path) -> None:
     # A link is followed. A device or pipe is written directly, because renaming would replace it.
     check_place(path)
     try:
-        target = followed(path)
-        if target.exists() and not target.is_file():
-            target.write_bytes(content)
+        if path.exists() and not path.is_file():
+            path.write_bytes(content)  # /dev/stdout leads to a pipe that has no name of its own
             return
-        with replacing(target) as temporary:
+        with replacing(followed(path)) as temporary:
             temporary.write_bytes(content)
     except OSError as error:
         raise StoreError(f"cannot write {path}: {error.strerror or error}") from None

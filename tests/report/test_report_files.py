@@ -45,3 +45,15 @@ def test_a_link_in_the_way_is_not_followed(tmp_path: Path, monkeypatch: pytest.M
         write_text("new", tmp_path / "r.md")
     assert (tmp_path / "victim").read_text(encoding="utf-8") == "old"
     assert not (tmp_path / "r.md").exists()
+
+
+@pytest.mark.skipif(not Path("/dev/fd").exists(), reason="descriptors have no names here")
+def test_a_pipe_by_its_descriptor_is_written_into() -> None:
+    """/dev/stdout and >(command) lead to a pipe, beside which no file could be."""
+    reading, writing = os.pipe()
+    try:
+        write_text("new", Path(f"/dev/fd/{writing}"))
+        assert os.read(reading, 99) == b"new"
+    finally:
+        os.close(reading)
+        os.close(writing)
