@@ -9,6 +9,7 @@ from scipy import stats
 
 import abtune
 from abtune.compare.results import Overall
+from abtune.report.columns import overall_lines
 
 
 def overall(dataset) -> Overall:
@@ -221,3 +222,10 @@ def test_each_kind_has_the_boost_of_its_shapes_alone() -> None:
     for kind, part in zip(found, (slice(0, 3), slice(3, 6)), strict=True):
         alone = overall(dataset.isel(shape=part)).shapes_like_these
         assert kind.shapes_like_these == alone
+
+
+def test_a_lone_shape_has_no_row_for_others() -> None:
+    """One shape says nothing about others, so a row for them would be empty."""
+    lone, two = (abtune.analyze(make_sweep([0.1] * number)) for number in (1, 2))
+    assert list(overall_lines(lone.overall)) == ["this 1 shape"]
+    assert list(overall_lines(two.overall)) == ["these 2 shapes", "shapes like these"]

@@ -396,13 +396,16 @@ def test_every_search_is_drawn_with_the_median_bold() -> None:
     assert high > 2 * 7 / 6
 
 
-@pytest.mark.parametrize(("number", "columns"), [(1, 1), (3, 3), (29, 6), (100, 7)])
+@pytest.mark.parametrize(("number", "columns"), [(1, 1), (2, 2), (3, 3), (29, 6), (100, 7)])
 def test_searches_of_many_shapes_fit_a_page(number: int, columns: int) -> None:
     """Panels share one scale, and there are about as many below as beside each other."""
     found = np.tile(best()[:1], (number, 1, 1))
     figure = draw_trials(many(number), found, found)
     assert len({axis.get_subplotspec().colspan.start for axis in figure.axes}) == columns
-    assert figure.get_size_inches()[0] <= 2.4 * max(columns, 2)
+    assert figure.get_size_inches()[0] <= max(2.4 * columns, 5.5)
+    figure.canvas.draw()
+    (legend,) = figure.legends
+    assert 0 <= legend.get_window_extent().x0 <= legend.get_window_extent().x1 <= figure.bbox.width
     assert len({axis.get_ylim() for axis in figure.axes[: min(number, 40)]}) == 1
 
 

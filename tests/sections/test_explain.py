@@ -382,7 +382,7 @@ def test_a_small_margin_is_found_as_precisely_as_a_large_one() -> None:
 
 @pytest.mark.parametrize("width", [60, 72])
 def test_wide_intervals_leave_no_line_too_long(width: int) -> None:
-    """Of the intervals, the column that repeats their signs gives way; digits are whole."""
+    """The table of intervals has no column that repeats their signs; digits are whole."""
     told = story(make_sweep([0.0], n=10, noise=2.5))
     text = printed(explain_page(told), width)
     assert max(map(len, text.splitlines())) <= width

@@ -21,8 +21,8 @@ from abtune.report.text.console import wrap
 NARROWEST = 16
 # The positions of breaks are searched exhaustively, which takes too long for more fields.
 _MOST_FIELDS = 12
-# Other underlines are part of a name, such as `BM_Conv`.
-_BEFORE_FIELD = re.compile("_(?=[^_=]+=)")
+# Other underlines are part of a name, such as `BM_Conv` or `layer_norm[batch=8]`.
+_BEFORE_FIELD = re.compile(r"_(?=[^_=,;()\[\]{}<>]+=)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from abtune.sections.curve.curve import Curve, Point
 
 _STYLES = "--", "-"
+# The width of a panel, and the least one of a figure, whose legend is this wide; inches.
+_PANEL, _LEAST_WIDTH = 2.4, 5.4
 _INK, _BAND = "#1f4e79", "#1f4e7933"
 _FIRST = 16  # the trial from which longer histories are drawn: earlier candidates are far slower
 _SLOWEST = 0.01  # share of the speeds that lies below the axis
@@ -86,7 +88,8 @@ def draw_trials(analysis: Analysis, baseline: Floats, candidate: Floats) -> Figu
     columns = min(number, max(COLUMNS, math.ceil(math.sqrt(number))))
     titles = [shape_title(row.shape) for row in rows]
     lines = 1 + max(title.count("\n") for title in titles)
-    figure, axes = new_figure(number, 2.4, 1.6 + 0.13 * lines, columns=columns)
+    width, height = max(_PANEL, _LEAST_WIDTH / columns), 1.6 + 0.13 * lines + 0.4 * max(3 - columns, 0)
+    figure, axes = new_figure(number, width, height, columns=columns)
     speeds = [_speeds(sides) for sides in zip(baseline, candidate, strict=True)]
     first = _FIRST if baseline.shape[-1] >= 4 * _FIRST else 1
     bottom, top = _ends(speeds, first)

@@ -14,8 +14,6 @@ from abtune.sections.explain.explain import Explanation, MethodInterval, MethodT
 from abtune.sections.section_registry import Context
 from abtune.text import boost_decimals, count, p_value, percent_cell, plain_percent, spread_percent
 
-_YES_NO = {True: "yes", False: "no"}
-
 
 def explain_section(context: Context) -> Section:
     """Return the stories of the shapes that the option names; the result of a single one is its story."""
@@ -58,13 +56,11 @@ def _pairs(story: Explanation) -> str:
 def _intervals(rows: Sequence[MethodInterval]) -> Grid:
     bounds = [(row.boost_low, row.boost_high) for row in rows]
     decimals = boost_decimals((high - low) / 2 for low, high in bounds)
-    zero = ["" if math.isnan(low + high) else _YES_NO[low <= 0 <= high] for low, high in bounds]
     return table(
         "method",
         [row.method for row in rows],
         column("boost %", [percent_cell(row.boost, decimals) for row in rows]),
         column("interval", intervals(bounds, decimals)),
-        column("includes 0", zero, kind="word", gives_way=1),
         column("judged by", ["yes" if row.judged else "" for row in rows], kind="word"),
     )
 
