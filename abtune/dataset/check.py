@@ -72,6 +72,7 @@ _OF_FLOATS = (
     "; xarray's where and reindex do that: choose seeds by dataset.isel(seed=dataset.seed < 5), or give "
     f"reindex fill_value={{'run_status': {RunStatus.MISSING:d}, 'trial_status': {TrialStatus.NOT_RUN:d}}}"
 )
+_OF_CONCAT = "; xarray's concat and where do that: give concat data_vars='minimal', and mask latency alone"
 _OF_DIMENSIONS = "; select by lists, as in dataset.sel(shape=[label]), and keep the order of dimensions"
 
 
@@ -143,7 +144,9 @@ def _validate_coordinate(name: str, kind: str, dataset: xr.Dataset) -> None:
         raise DatasetError(f"coordinate {name!r} holds {other!r}, which is not text")
     repeated = sorted(str(label) for label, count in Counter(labels).items() if count > 1)
     if repeated:
-        raise DatasetError(f"coordinate {name!r} lists {shortened(repr(repeated[0]))} more than once")
+        again = f"coordinate {name!r} lists {shortened(repr(repeated[0]))} more than once"
+        apart = f"; if these are different runs: dataset.assign_coords(seed=range({len(labels)}))"
+        raise DatasetError(f"{again}{apart if name == 'seed' else ''}")
 
 
 def _validate_numbers(name: str, dataset: xr.Dataset) -> None:
@@ -173,9 +176,9 @@ def _validate_version(dataset: xr.Dataset) -> None:
 
 def _validate_variable(name: str, variable: Variable, values: xr.DataArray) -> None:
     if values.dims != variable.dims:
-        raise DatasetError(
-            f"variable {name!r} has dimensions {values.dims}, not {variable.dims}{_OF_DIMENSIONS}"
-        )
+        added = set(values.dims) - set(variable.dims)
+        hint = _OF_CONCAT if added and added <= set(COORDINATES) else _OF_DIMENSIONS
+        raise DatasetError(f"variable {name!r} has dimensions {values.dims}, not {variable.dims}{hint}")
     kinds = {"f": "fiu", "i": "iu", "U": "UOT", "M": "M"}[variable.kind]
     if values.dtype.kind not in kinds:
         hint = _OF_FLOATS if variable.flags and values.dtype.kind == "f" else ""

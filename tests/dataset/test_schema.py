@@ -323,3 +323,14 @@ def test_long_texts_of_a_file_stay_out_of_the_message(
     with pytest.raises(DatasetError) as refused:
         validate(change(small, "x" * 50_000))
     assert len(str(refused.value)) < 300
+
+
+def test_what_concat_made_is_told_how_to_concat(small: xr.Dataset) -> None:
+    """By default, xarray's concat gives every variable the new dimension, and repeats the seeds."""
+    parts = [small.isel(seed=[0])] * 2
+    with pytest.raises(DatasetError, match="xarray's concat and where do that: give concat data_vars='minim"):
+        validate(xr.concat(parts, "seed", data_vars="all"))
+    joined = xr.concat(parts, "seed", data_vars="minimal")
+    with pytest.raises(DatasetError, match=r"if these are different runs: dataset.assign_coords\(seed=range"):
+        validate(joined)
+    validate(joined.assign_coords(seed=range(2)))

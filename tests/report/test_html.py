@@ -453,3 +453,10 @@ def test_the_axis_has_round_numbers_within_the_drawing() -> None:
     assert "0" in [words.text for words in axis.words]
     assert all(4 < float(words.x) < axis.width - 4 for words in axis.words)
     assert axis.label == "scale from -50 to +100 percent"
+
+
+def test_labels_break_behind_their_joints() -> None:
+    """A narrow column breaks a label between fields, and not within a word or a number."""
+    assert html.breakable("layer_norm[batch=8,dim=4/2], <all>") == (
+        "layer_<wbr>norm[batch=8,<wbr>dim=4/<wbr>2], &lt;all&gt;"
+    )

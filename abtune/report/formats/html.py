@@ -142,7 +142,7 @@ def _whole(parts: Sequence[Element], anchor: str) -> tuple[Element, ...]:
 
 def breakable(text: str) -> Markup:
     """Return a text in which a narrow column may break labels between their fields."""
-    return escape(printable(text)).replace("_", Markup("_<wbr>"))
+    return Markup("<wbr>").join(re.split(r"(?<=[_/])|(?<=,)(?=\S)", printable(text)))
 
 
 def sentence(text: str) -> Markup:
