@@ -225,7 +225,7 @@ def _shown(verdicts: int, bound: int, word: str, shapes: int) -> str:
         return f"none is shown {word}"
     verb = "is" if number == 1 else "are"
     if bound <= verdicts:
-        return f"{number} {verb} shown {word}"
+        return f"{'all ' if number == shapes else ''}{number} {verb} shown {word}"
     if number == shapes:  # and so each is known by name
         return f"all {number} {verb} {word} ({verdicts or 'none'} by their own verdicts)"
     return f"at least {number} {verb} {word} ({verdicts or 'none'} known by name)"

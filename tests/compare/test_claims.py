@@ -69,6 +69,11 @@ def test_where_all_are_faster_none_is_without_a_name() -> None:
     assert "All 12 are faster (none by their own verdicts)" in analysis.sentence
 
 
+def test_where_every_shape_is_shown_faster_all_are() -> None:
+    """A bare number would leave open whether others are not."""
+    assert "All 3 are shown faster, all 3 lose" in abtune.analyze(make_sweep([0.3] * 3, n=10)).sentence
+
+
 def test_claims_mirror_when_the_sides_are_swapped() -> None:
     dataset = make_sweep([0.2, 0.1, 0.0, -0.1], n=8, noise=0.03)
     there = abtune.analyze(dataset)

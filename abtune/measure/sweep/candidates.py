@@ -173,7 +173,8 @@ async def _set_up(plan: Plan, cluster: Cluster, config: Configuration) -> None:
     try:
         await _searched(cluster, check, problem)
     except ChildError as error:
-        raise TargetError(f"configuration {config.name!r} cannot be used: {error}") from None
+        reason = str(error).removeprefix("check: ").removeprefix("TargetError: ")
+        raise TargetError(f"configuration {config.name!r} cannot be used: {reason}") from None
 
 
 async def _try_kernels(settings: Settings, cluster: Cluster, clock: Clock, config: Configuration) -> None:

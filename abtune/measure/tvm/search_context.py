@@ -47,7 +47,10 @@ def _space_generator(problem: Problem, postprocessors: Sequence[Any] | None) -> 
         make_space = import_attribute(problem.config.space)  # first: the intrinsics take long to load
         if problem.config.space_is_foreign:
             load_tensor_intrinsics()
-        return make_space(target)
+        space = make_space(target)
+        if not isinstance(space, ms.SpaceGenerator):
+            raise TargetError(f"{problem.config.space} returns {type(space).__name__}, not a SpaceGenerator")
+        return space
     # Not the rules "from-target": those add tensor-core and VNNI tiling, which float32 cannot use.
     rules = str(target.kind.name)
     return ms.space_generator.PostOrderApply(

@@ -499,7 +499,7 @@ def test_a_machine_that_builds_nothing_is_found_out_at_once(store: Store, log: P
 def test_a_configuration_that_cannot_be_set_up_costs_no_run(store: Store, fault: str) -> None:
     """A mistake in a design space or an option of one's own is named before anything is kept."""
     plan = small_plan(configs=(PLAIN, config("own", check=fault)))
-    with pytest.raises(TargetError, match=r"^configuration 'own' cannot be used: check: "):
+    with pytest.raises(TargetError, match=r"^configuration 'own' cannot be used: (?!check)"):
         run_sweep(plan, store)
     assert not store.dataset.exists()
     assert not store.has_work

@@ -65,7 +65,9 @@ def test_a_configuration_can_bring_its_space(
         "def space(target):\n"
         "    assert target.kind.name == 'llvm'\n"
         "    rules = [ms.schedule_rule.ParallelizeVectorizeUnroll(1, 8, [0], False)]\n"
-        "    return ms.space_generator.PostOrderApply(sch_rules=rules, postprocs=[], mutator_probs={})\n",
+        "    return ms.space_generator.PostOrderApply(sch_rules=rules, postprocs=[], mutator_probs={})\n\n"
+        "def nothing(target):\n"
+        "    space(target)\n",
         encoding="utf-8",
     )
     monkeypatch.chdir(tmp_path)
@@ -84,6 +86,8 @@ def test_a_configuration_can_bring_its_space(
     with pytest.raises(InputError, match="has no attribute 'absent'"):
         room.propose.check(problem(GEMM, replace(own, space="design_space:absent"), cpu))
     room.propose.check(problem(GEMM, own, cpu))
+    with pytest.raises(TargetError, match=r"^design_space:nothing returns NoneType, not a SpaceGenerator$"):
+        room.propose.check(problem(GEMM, replace(own, space="design_space:nothing"), cpu))
 
 
 def test_innermost_tiles_of_vector_tiles_have_16_floats(
