@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
@@ -115,7 +116,8 @@ def _run(argv: Sequence[str] | None) -> int:
     except click.ClickException as error:
         files = [word for word in argv or sys.argv if word[:1] == "-" and os.path.exists(word)]  # noqa: PTH110
         remedy = f" If it is a file, write ./{files[0]}" if files else ""
-        return _complain(error.format_message() + remedy, BAD_INPUT)
+        message = re.sub("a valid integer( range)?", "a whole number", error.format_message())
+        return _complain(message + remedy, BAD_INPUT)
     except AbtuneError as error:
         return _complain(str(error), BAD_INPUT)
     except ImportError as error:

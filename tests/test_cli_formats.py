@@ -97,6 +97,16 @@ def test_no_report_replaces_a_dataset(run: Run, command: str) -> None:
     assert Path("abtune.nc").read_bytes() == before
 
 
+def test_several_files_are_written_at_once(run: Run) -> None:
+    """Each file has the format of its name; the first ones of several were lost without a word."""
+    assert run(*COMMANDS["power"], "--output", "r.json", "--output", "r.md").out == ""
+    assert json.loads(Path("r.json").read_text("utf-8"))["goal"]
+    assert Path("r.md").read_text("utf-8").startswith("#")
+    refused = run(*COMMANDS["power"], "--output", "more.md", "--output", "data.nc")
+    assert "cannot write data.nc" in refused.err
+    assert not Path("more.md").exists()
+
+
 def test_suffixes_choose_one_format() -> None:
     """No two formats share a suffix, and a name without any of them is a table's."""
     suffixes = [suffix for form in FORMATS.values() for suffix in form.suffixes]

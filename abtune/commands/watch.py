@@ -59,7 +59,7 @@ def watch(dataset: Path, *, every: int, serve: int | None, destination: Destinat
     if serve is not None:
         _serve(dataset, serve, every)
         return 0
-    is_live = destination.path is None and destination.format.name == "table" and _is_terminal()
+    is_live = not destination.files and destination.format.name == "table" and _is_terminal()
     while is_live and not section.result["done"]:  # type: ignore[index]
         emit(_CLEAR)
         destination.write(section)

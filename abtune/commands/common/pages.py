@@ -25,46 +25,50 @@ DEFAULT_DATASET = "abtune.nc"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Destination:
-    """The format of a report, and its file, or None for the standard output."""
+    """The format of a report for the standard output, or its files, each with a format."""
 
     format: Format
-    path: Path | None
+    files: tuple[tuple[Path, Format], ...] = ()
 
     def check(self, inputs: Iterable[str] = ()) -> None:
         """Refuse a file that is a dataset or one of the inputs; called before anything is computed."""
         from abtune.report.report_files import check_place
 
-        if self.path is not None:
-            check_place(self.path, inputs)
+        names = tuple(inputs)
+        for path, _ in self.files:
+            check_place(path, names)
 
     def write(self, *sections: Section) -> None:
-        """Print a report of some sections, or write it into the file."""
+        """Print a report of some sections, or write it into the files."""
         from abtune.report.page import Report
         from abtune.report.report_files import write_text
 
         report = Report(sections=sections)
-        if self.path is None:
+        if not self.files:
             emit(self.format.render(report, sys.stdout))
-        else:
-            write_text(self.format.render(report, None), self.path)
+        for text, path in [(form.render(report, None), path) for path, form in self.files]:
+            write_text(text, path)
 
 
 def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add ``--format`` and ``--output`` to a command, which receives them as ``destination``."""
 
     @functools.wraps(command)  # options added so far travel along
-    def gathered(*arguments: Any, format_: str | None, output: Path | None, **options: Any) -> Any:
-        if output and output.suffix.lower() in FigurePath.suffixes and not format_:
-            raise InputError(f"--output writes text; to draw: abtune plot --out {shell_path(output)}")
-        form = FORMATS[format_] if format_ else format_of(output)
-        destination = Destination(format=form, path=output)
+    def gathered(*arguments: Any, format_: str | None, output: tuple[Path, ...], **options: Any) -> Any:
+        for path in output:
+            if path.suffix.lower() in FigurePath.suffixes and not format_:
+                raise InputError(f"--output writes text; to draw: abtune plot --out {shell_path(path)}")
+        files = tuple((path, FORMATS[format_] if format_ else format_of(path)) for path in output)
+        form = FORMATS[format_] if format_ else format_of(None)
+        destination = Destination(format=form, files=files)
         return command(*arguments, destination=destination, **options)
 
     to_file = click.option(
         "--output",
         metavar="FILE",
         type=click.Path(path_type=Path),
-        help="Write the report to this file, whole or not at all.",
+        multiple=True,
+        help="Write the report to this file, whole or not at all. Repeatable.",
     )
     by_name = click.option(
         "--format",
