@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import xarray as xr
 
-from abtune.compare.claims import FEWEST_PAIRS
+from abtune.compare.claims import DEPENDENT, FEWEST_PAIRS
 from abtune.compare.gates import ONE_PAIR, ONE_RUN, found_nothing
 from abtune.compare.results import Comparison, Verdict
 from abtune.compare.settings import Settings
@@ -293,7 +293,7 @@ def _about_neighbours(sides: tuple[Samples, Samples], settings: Settings) -> Ite
     found = compare_neighbours(series, np.random.default_rng(settings.rng_seed))
     if found.p <= _ALIKE:
         yield (
-            f"Runs with neighbouring seed numbers are alike (correlation {found.correlation:.2f}, "
+            f"{DEPENDENT} (correlation {found.correlation:.2f}, "
             f"p {p_value(found.p)}). Seeds that share a session, a machine or a batch are not independent. "
             "Then intervals are too narrow, and verdicts too sure."
         )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,6 +35,8 @@ FASTER, NOT_SLOWER, SLOWER = "faster", "not slower", "slower"
 TOLERANCES = (0.02, 0.05, 0.1)
 # A shape with fewer pairs is counted by its verdict alone: too few seeds show what shapes share.
 FEWEST_PAIRS = 5
+# The caveat that puts every number of a report in doubt begins so.
+DEPENDENT = "Runs with neighbouring seed numbers are alike"
 
 
 def make_claims(
@@ -113,15 +115,31 @@ def find_worst(one_sided: OneSided | None, rows: Sequence[Comparison], settings:
 
 
 def make_sentence(
-    overall: Overall, rows: Sequence[Comparison], claims: Sequence[Claim], settings: Settings
+    overall: Overall,
+    rows: Sequence[Comparison],
+    claims: Sequence[Claim],
+    settings: Settings,
+    told: Iterable[str],
 ) -> str:
-    """Return the result in one or two sentences, which say no more than verdicts, interval and claims."""
+    """Return the result in one to three sentences, which say no more than verdicts, interval and claims.
+
+    ``told`` are the caveats about the design: one of them belongs into the result.
+    """
     judged = [row for row in rows if row.verdict is not Verdict.INVALID]
     if not judged:
         which = rows[0].shape if len(rows) == 1 else f"any of {count(len(rows), 'shape')}"
         return f"{_to_expect(overall, settings)}{_no_verdict(which, rows)}"
-    counts = [*_counts(rows, claims, settings), *_without(rows)]
+    counts = [*_counts(rows, claims, settings), *_without(rows), *_about_dependence(told)]
     return " ".join([_over_all(overall.these_shapes, rows, settings), *counts])
+
+
+def _about_dependence(told: Iterable[str]) -> Iterator[str]:
+    """Yield what a sentence must say if one of the caveats is that runs depend on each other.
+
+    Then most counts of shapes are false (docs/statistics.md, "neighbours alike").
+    """
+    if any(caveat.startswith(DEPENDENT) for caveat in told):
+        yield f"But {DEPENDENT[0].lower()}{DEPENDENT[1:]}, so these intervals are too narrow."
 
 
 def _without(rows: Sequence[Comparison]) -> Iterator[str]:

@@ -210,6 +210,7 @@ def _compare_once(dataset: xr.Dataset, settings: Settings) -> Analysis:
         for index, row in enumerate(_evidence(dataset, runs, statistics, plan, shapes))
     )
     all_shapes, weaknesses = overall(runs, {row.shape: row.workload for row in rows}, settings)
+    told = caveats.of_design(sides, rows, settings)
     claims = make_claims(two_sample(*sides), statistics.one_sided, rows, settings)
     return Analysis(
         settings=settings,
@@ -221,9 +222,9 @@ def _compare_once(dataset: xr.Dataset, settings: Settings) -> Analysis:
         overall=all_shapes,
         claims=claims,
         worst=find_worst(statistics.one_sided, rows, settings),
-        sentence=make_sentence(all_shapes, rows, claims, settings),
+        sentence=make_sentence(all_shapes, rows, claims, settings, told),
         caveats=(
-            *caveats.of_design(sides, rows, settings),
+            *told,
             *caveats.of_search_times(dataset),
             *about_lost_trials(dataset, *names),
             *about_throttling(dataset, *names),

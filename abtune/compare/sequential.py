@@ -79,7 +79,7 @@ def compare_at_looks(
         comparisons=rows,
         # Where shapes have unequal seeds by their results, the mean over shapes would be too near to zero.
         overall=even,
-        sentence=make_sentence(even, rows, analysis.claims, settings),
+        sentence=make_sentence(even, rows, analysis.claims, settings, analysis.caveats),
         caveats=(*analysis.caveats, *_about_looks(looks, list(dropped.values()), all_have)),
     )
 

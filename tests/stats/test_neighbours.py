@@ -69,8 +69,10 @@ def test_the_report_says_that_seeds_share_batches() -> None:
     shapes = [f"shape{index}" for index in range(20)]
 
     def caveats(values: np.ndarray) -> list[str]:
-        dataset = abtune.make_dataset(np.exp(values), shapes=shapes, configs=["a", "b"])
-        return [note for note in abtune.analyze(dataset).caveats if note.startswith(ALIKE)]
+        analysis = abtune.analyze(abtune.make_dataset(np.exp(values), shapes=shapes, configs=["a", "b"]))
+        found = [note for note in analysis.caveats if note.startswith(ALIKE)]
+        assert analysis.sentence.endswith("are alike, so these intervals are too narrow.") == bool(found)
+        return found
 
     (note,) = caveats(log)
     assert "not independent" in note
