@@ -264,6 +264,8 @@ _QUICK: tuple[Shape, ...] = (
     _conv2d(14, 64, 64, 1, 1, 0),
     Gemm(m=128, n=128, k=128),
     Gemm(m=64, n=256, k=256),
+    # A control for ``vector-tiles``: rows of one float leave its design space nothing to leave out.
+    Gemm(m=256, n=1, k=1024),
 )
 
 PRESETS: dict[str, tuple[Shape, ...]] = {"tvm14009": _TVM14009, "quick": _QUICK}

@@ -168,8 +168,8 @@ def test_a_dry_run_until_settled_names_the_looks(run: Run, cpu: None) -> None:
     """The dry run shows the share of each look, and checks the design at the last look."""
     outcome = run(*QUICK, "--shapes", "quick", "--until-settled", "--dry-run")
     assert "1 % after 5, 1.5 % after 10, 2.5 % after 20 seeds per configuration." in outcome.out
-    assert "A shape whose p is above 0.33 at a look gets no more seeds: 40 to 160 runs." in outcome.out
-    assert "over 4 shapes needs p = 0.0063 or less at the last look." in outcome.out
+    assert "A shape whose p is above 0.33 at a look gets no more seeds: 50 to 200 runs." in outcome.out
+    assert "over 5 shapes needs p = 0.005 or less at the last look." in outcome.out
 
 
 def test_a_dry_run_of_one_seed_says_so(run: Run, cpu: None) -> None:
@@ -195,7 +195,7 @@ def test_defaults_follow_the_target(run: Run, found: Found) -> None:
     found(CPU)
     on_cpu = run("--dry-run").out
     assert "compare   vector-tiles (candidate) with random (baseline)" in on_cpu
-    assert "3 shapes x 2 configurations x 10 seeds = 60, 60 left" in on_cpu
+    assert "4 shapes x 2 configurations x 10 seeds = 80, 80 left" in on_cpu
     assert "cost model" not in on_cpu  # sampling has none
 
 

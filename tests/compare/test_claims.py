@@ -158,7 +158,7 @@ def test_a_tolerance_is_a_fraction(tolerance: object) -> None:
             [0.0, 0.0],
             {"n": 8, "noise": 0.002, "seed": 2},
             "async is as fast as mainline over these 2 shapes, within 2%: ",
-            "None is shown faster, all 2 lose no more than 5%, none is shown slower.",
+            "None is shown faster, both lose no more than 5%, none is shown slower.",
         ),
         (
             [0.5, -1 / 3],
