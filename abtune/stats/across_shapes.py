@@ -25,12 +25,18 @@ def at_least(p: Floats, *, correlation: float, alpha: float) -> int:
     reject (Goeman and Solari 2011, DOI 10.1214/11-STS356). Brown's approximation accounts for the correlation
     (1975, DOI 10.2307/2529826).
     """
+    # A shape without a test counts as a true null hypothesis, so it can only lower the bound.
     known = np.where(np.isnan(p), 1.0, np.asarray(p, dtype=np.float64))
+    # Closed testing asks every set of shapes. Of the sets with k shapes, the k largest p-values are rejected
+    # last, so they stand for all.
     largest_first = np.sort(known)[::-1]
     k = np.arange(1, len(known) + 1)
     statistic = -2 * np.cumsum(np.log(largest_first))
-    pair = 3.263 * correlation + 0.71 * correlation**2 + 0.027 * correlation**3  # covariance of two logs
+    # Covariance of -2 log p of two one-sided tests: the cubic of Kost and McDermott (2002, Statistics &
+    # Probability Letters 60, 183). Brown's own is quadratic.
+    pair = 3.263 * correlation + 0.71 * correlation**2 + 0.027 * correlation**3
     variance = 4 * k + k * (k - 1) * pair
+    # A scaled chi-square variable with the mean 2k and this variance (Satterthwaite).
     combined = special.chdtrc(8 * k**2 / variance, 4 * k * statistic / variance)
     kept = np.flatnonzero(combined > alpha)
     return len(known) - (int(kept[-1]) + 1 if len(kept) else 0)
@@ -84,6 +90,7 @@ def _welch_f(effect: Floats, variance: Floats, freedom: Floats) -> float:
 
 def _between(effect: Floats, variance: Floats) -> float:
     """Return the tau^2 with Q(tau^2) = k - 1, by bisection; Q falls with tau^2."""
+    # At tau^2 = range^2 no weight exceeds 1/range^2, so Q is at most k/4. The root lies below.
     low, high = 0.0, float(np.ptp(effect)) ** 2
     if _q(effect, variance) <= len(effect) - 1:
         return 0.0
@@ -104,6 +111,7 @@ def placements(samples: TwoSample) -> Floats:
 
 # Ratios that differ by rounding alone have no spread, and share a rank.
 _TIE = 1e-12
+# Most shapes for which the interval counts the signed-rank distribution; with more it is normal.
 _MOST_EXACT = 100
 
 
@@ -129,8 +137,10 @@ class NoiseBound:
 def without_rounding(log_ratio: npt.ArrayLike) -> Floats:
     """Return log ratios with equal sizes where they differ by rounding alone; tiny ones become zero."""
     values = np.asarray(log_ratio, dtype=np.float64)
+    # Rank tests must see ties: between 1.1 and 1/1.1, rounding and the unit of the times would decide.
     order = np.argsort(np.abs(values))
     size = np.abs(values)[order]
+    # Sizes in ascending order; the zero before them takes in sizes that are zero but for rounding.
     larger = np.diff(size, prepend=0.0) > _TIE
     tied = np.empty_like(values)
     tied[order] = np.concatenate([[0.0], size[larger]])[np.cumsum(larger)]
@@ -164,6 +174,7 @@ def signed_rank(log_ratio: npt.ArrayLike, *, level: float) -> Estimate:
         return _unknown(math.nan)
     rows, columns = np.triu_indices(len(values))
     means = np.sort((values[rows] + values[columns]) / 2)
+    # The interval inverts the test: its ends are ordered means of pairs.
     outside = _outside(len(values), level)
     ranked = without_rounding(values)
     p = float(stats.wilcoxon(ranked).pvalue) if ranked.any() else math.nan
@@ -197,6 +208,7 @@ def noise_bound(log_ratio: npt.ArrayLike, *, level: float) -> NoiseBound:
     if len(values) < 2 or np.ptp(values) <= _TIE:
         return NoiseBound(spread=math.nan, noise=math.nan, limit=math.nan)
     freedom, spread = len(values) - 1, float(values.std(ddof=1))
+    # chdtri takes an upper tail, so this is the lower quantile, which gives an upper limit.
     widest = math.sqrt(freedom / float(special.chdtri(freedom, level)))
     return NoiseBound(spread=spread, noise=spread / math.sqrt(2), limit=spread * widest / math.sqrt(2))
 
@@ -211,6 +223,7 @@ def _outside(n: int, level: float) -> int:
     if n > _MOST_EXACT:
         spread = math.sqrt(n * (n + 1) * (2 * n + 1) / 24)
         return int(n * (n + 1) / 4 + spread * float(special.ndtri(alpha)))
+    # A coverage of at least the level: the steps of the distribution rarely meet it exactly.
     return int(np.count_nonzero(np.cumsum(_rank_sums(n)) <= alpha))
 
 
@@ -218,6 +231,7 @@ def _rank_sums(n: int) -> Floats:
     """Return the distribution of the sum of the positive ranks if every sign is a fair coin."""
     share = np.ones(1)
     for rank in range(1, n + 1):
+        # A rank is in the sum or not, each with probability 1/2: a convolution for each rank.
         moved = np.zeros(rank)
         share = (np.concatenate([share, moved]) + np.concatenate([moved, share])) / 2
     return share

@@ -14,7 +14,9 @@ from abtune.stats.variance import floored, moments, welch_freedom
 
 # With fewer seeds on either side nothing is resampled: the bounds would lie beyond the most extreme resample.
 FEWEST_FOR_BOOTSTRAP = 5
-# Upper confidence limits of one side's variance, for conservative degrees of freedom.
+# Quantiles of F that raise one side's variance, for conservative degrees of freedom: of the side with fewer
+# seeds, or of the noisier side if both have the same number. Simulation chose them
+# (analysis/degrees_of_freedom.py).
 _SMALLER, _NOISIER = 0.95, 0.75
 
 
@@ -70,18 +72,22 @@ def conservative_freedom(
     """Return the fewest degrees of freedom that the data are compatible with, at most Welch's.
 
     ``own`` are the degrees of freedom of the two variances, ``more`` the seeds of the first side minus
-    the second. One variance is raised to its one-sided upper confidence limit given the other: to 95 %
-    for the smaller sample, or to 75 % for the larger variance if the samples are equally large. The idea
-    is Berger and Boos's (1994), DOI 10.1080/01621459.1994.10476836; simulation chose the limits.
+    the second. One variance is raised by a quantile of F: the 95 % one for the smaller sample, or the 75 %
+    one for the larger variance if the samples are equally large. The idea is Berger and Boos's (1994), DOI
+    10.1080/01621459.1994.10476836; simulation chose the quantiles.
     """
     freedom = welch_freedom(*variances, own[0] + 1, own[1] + 1)
+    # With equal numbers the noisier side matters: towards it, the degrees of freedom fall to its own.
     share = np.where(more == 0, _NOISIER, _SMALLER)
+    # A side's own degrees of freedom come first. A strict confidence limit of the variance has them last, and
+    # is larger for the side with fewer seeds.
     limits = special.fdtri(own[0], own[1], share), special.fdtri(own[1], own[0], share)
     raises_first = np.where(more == 0, variances[0] >= variances[1], more < 0)
     worst = (
         np.where(raises_first, limits[0], 1.0) * variances[0],
         np.where(raises_first, 1.0, limits[1]) * variances[1],
     )
+    # Welch's degrees of freedom have one maximum, so the fewest are at an end of the range.
     fewest = np.fmin(freedom, welch_freedom(*worst, own[0] + 1, own[1] + 1))
     return np.where(np.isnan(freedom), np.nan, fewest)
 
@@ -100,6 +106,7 @@ def median_error(samples: TwoSample) -> StandardError:
             n = values.shape[1]
             middle[side, group.index], own = medians(values)
             if n > 1:
+                # A median of normal values has about pi/2 times the variance of their mean.
                 least = np.nan_to_num(group.floor[:, side]) * np.pi / 2 / n
                 variance[side, group.index] = np.maximum(own, least)
     error = np.sqrt(variance.sum(axis=0))
@@ -120,6 +127,7 @@ def _pair(n: int) -> tuple[int, float]:
     """Return the c of :func:`median_error`, and twice its z: the distance of the pair in standard errors."""
     c = max(round((n + 1) / 2 - math.sqrt(n)), 1)
     outside = sum(math.comb(n, i) for i in range(c)) / 2 ** (n - 1)
+    # A lone value is its own pair, and its z of zero would be a divisor: 0.999 keeps it above zero.
     return c, 2 * float(special.ndtri(1 - min(outside, 0.999) / 2))
 
 
@@ -144,6 +152,7 @@ def t_interval(estimate: StandardError, *, level: float) -> Interval:
     return Interval(difference=difference, low=difference - half, high=difference + half)
 
 
+# exp() of more than 709 overflows a float.
 _LARGEST_LOG = 700.0
 
 

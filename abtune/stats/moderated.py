@@ -15,6 +15,7 @@ from abtune.stats.estimates import Interval, StandardError, conservative_freedom
 from abtune.stats.two_sample import Floats, Integers, TwoSample
 from abtune.stats.variance import floored, moments
 
+# Standard errors; without them the moderated test makes more false claims, as :func:`moderated_error` says.
 _WIDENING = 1.0
 
 
@@ -45,8 +46,11 @@ def fit_prior(variance: Floats, freedom: npt.ArrayLike, *, widening: float) -> P
     if np.count_nonzero(usable) < 3:
         return Prior(variance=np.nan, freedom=0.0)
     half = own[usable] / 2
+    # log s^2 is too small on average, by these terms. Its sampling variance is trigamma(d/2), which is no
+    # spread of the true variances.
     logs = np.log(variance[usable]) - special.digamma(half) + np.log(half)
     spread = float(logs.var(ddof=1))
+    # sqrt(2/(k - 1)) is the relative standard error of the variance of k normal values.
     excess = spread * (1 + widening * np.sqrt(2 / (len(logs) - 1))) - float(special.polygamma(1, half).mean())
     if excess <= 0:  # the error of the variances explains all of their spread
         return Prior(variance=float(np.average(variance[usable], weights=half)), freedom=np.inf)
@@ -99,6 +103,7 @@ def moderated_error(samples: TwoSample) -> StandardError:
 
 def _inverse_trigamma(value: float) -> float:
     """Return the x with trigamma(x) = value, by Newton's method on 1/trigamma, which is nearly straight."""
+    # 1/trigamma(x) exceeds x - 1/2 and is convex. So this start lies above the root, and no step passes it.
     x = 0.5 + 1 / value
     for _ in range(20):
         slope = float(special.polygamma(1, x))
@@ -125,6 +130,7 @@ def lend_variance(variance: Floats, freedom: npt.ArrayLike, position: Integers) 
     own = np.where(np.isnan(variance), 0.0, np.maximum(np.asarray(freedom, dtype=np.float64), 0.0))
     prior = _prior(variance, own)
     known = moderate(variance, own, widening=0.0)
+    # A position of -1 would pick the last row; `has` leaves it out here and below.
     has = (position >= 0) & (own[position] > 0)
     lent = np.where(has, known.variance[position], prior.variance)
     freedoms = np.minimum(np.where(has, known.freedom[position], prior.freedom), own.sum())

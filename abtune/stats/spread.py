@@ -12,6 +12,7 @@ from scipy import special
 from abtune.stats.two_sample import Floats, Integers, ascending, sizes
 from abtune.stats.variance import moments
 
+# exp() of more than 709 overflows a float.
 _LARGEST_LOG = 700.0
 
 
@@ -45,8 +46,10 @@ def spread_intervals(values: npt.ArrayLike, *, level: float) -> SpreadIntervals:
     freedom = np.maximum(n - 1, 1)
     variance = moments(samples).variance
     z = float(special.ndtri(0.5 + level / 2))
+    # Bonett's factor has a pole at n = z, and means nothing below it. There the interval stays open.
     factor = np.where(n > z, n / np.where(n > z, n - z, 1.0), np.inf)
     reach = z * factor * _relative_error(samples, n)
+    # chdtri takes an upper tail, so the sign -1 gives the lower end.
     normal = [freedom / special.chdtri(freedom, 0.5 + sign * level / 2) for sign in (-1, 1)]
     bounded = np.isfinite(factor)
     centre, reach = np.log(np.where(bounded, factor, 1.0)), np.where(bounded, reach, _LARGEST_LOG)
@@ -73,8 +76,10 @@ def pooled_spread(values: npt.ArrayLike, *, level: float) -> PooledSpread:
         return PooledSpread(spread=math.sqrt(pooled), low=low, high=high)
     share = weight * variance / pooled
     z = float(special.ndtri(0.5 + level / 2))
+    # Two values are near the pole of the factor at n = z. They would swamp samples with more.
     factor = n / np.maximum(n - z, 0.5)
     error = math.sqrt(float(((share * factor * _relative_error(samples, n)) ** 2).sum()))
+    # Half of it, for a standard deviation instead of a variance.
     reach = min(z * error, _LARGEST_LOG) / 2
     spread = math.sqrt(pooled)
     return PooledSpread(spread=spread, low=spread * math.exp(-reach), high=spread * math.exp(reach))
@@ -92,6 +97,7 @@ def _shared_kurtosis(samples: Floats, n: Integers) -> float:
     for row, size in zip(samples, n.tolist(), strict=True):
         values = row[:size]
         squares = float(((values - values.mean()) ** 2).sum()) if size > 4 else 0.0
+        # Equal values may have squares above zero, by the rounding of their mean.
         if squares > 0 and values[0] < values[-1]:
             cut = int(size / (2 * math.sqrt(size - 4)))
             kept = values[cut : size - cut] if size > 2 * cut else values
@@ -133,8 +139,10 @@ def components(log_latency: npt.ArrayLike) -> Components:
     overall = _ratio(sums.sum(axis=(-1, -2)) ** 2, total)
     rounds, seeds = np.count_nonzero(in_round, axis=(-1, -2)), np.count_nonzero(in_seed, axis=-1)
     timing = _component(np.nansum(timings**2, axis=(-1, -2, -3)) - by_round, total - rounds, total - rounds)
+    # An unknown component cannot be subtracted, so it stays a part of the next one.
     own_timing = np.nan_to_num(timing)
     shared = _ratio((in_round**2).sum(axis=-1), in_seed).sum(axis=-1)  # sum over seeds of sum n_ij^2/n_i
+    # The expectation of each sum of squares has parts of the components below, which are subtracted first.
     rest = by_round - by_seed - (rounds - seeds) * own_timing
     session = _component(rest, rounds - seeds, total - shared)
     own_session = np.nan_to_num(session)

@@ -34,6 +34,7 @@ def cosine_mean(series: Floats) -> MeanEstimate:
     """
     n = series.shape[-1]
     freedom = max(round(0.4 * n ** (2 / 3)), 1)
+    # The first coefficient is that of the mean, which the residuals lack.
     cosines = fft.dct(residuals(series), norm="ortho")[..., 1 : freedom + 1]
     error = np.sqrt((cosines**2).mean(axis=-1) / n)
     return MeanEstimate(mean=series.mean(axis=-1), error=error, freedom=freedom)
@@ -66,6 +67,7 @@ def autocorrelations(series: Floats) -> Floats:
     from statsmodels.tsa.stattools import acf
 
     with np.errstate(invalid="ignore"):  # a constant series has no variance
+        # Residuals of a constant series are exactly zero. The rounding of its mean would look dependent.
         correlations: Floats = np.apply_along_axis(acf, -1, residuals(series), nlags=series.shape[-1] - 1)
     return correlations
 
@@ -91,6 +93,7 @@ def integrated_time(correlations: Floats) -> Floats:
     """
     n = correlations.shape[-1]
     pairs = correlations[..., 0 : n - 1 : 2] + correlations[..., 1:n:2]
+    # Behind the first sum that is not positive none counts, because the running minimum never rises again.
     falling = np.minimum.accumulate(pairs, axis=-1)
     time = -1 + 2 * np.where(falling > 0, falling, 0.0).sum(axis=-1)
     unknown = np.isnan(correlations[..., 0])
@@ -104,6 +107,7 @@ def least_time(n: int) -> float:
 
 # A series needs as many values for its neighbours to be told from the others.
 _FEWEST = 4
+# p is a multiple of 1/300, which meets levels of 1, 2 and 5 % exactly.
 _RESAMPLES = 299
 
 
@@ -127,7 +131,9 @@ def compare_neighbours(values: Floats, rng: np.random.Generator) -> Neighbours:
     # One order for all series: what the runs of a seed share must not look like a resemblance of neighbours.
     orders = (rng.permutation(kept.shape[1]) for _ in range(_RESAMPLES))
     by_chance = np.array([_correlation(kept[:, order]) for order in orders])
+    # Orders with the same neighbours, such as the observed one backwards, differ by rounding.
     at_least = int(np.count_nonzero(by_chance >= observed - 1e-12))
+    # Values about their own mean have a correlation of -1/(n - 1) by chance, which is taken off.
     return Neighbours(correlation=observed - float(by_chance.mean()), p=(at_least + 1) / (_RESAMPLES + 1))
 
 

@@ -20,6 +20,7 @@ Integers: TypeAlias = npt.NDArray[np.int64]
 Booleans: TypeAlias = npt.NDArray[np.bool_]
 
 
+# eq=False: the generated comparison would ask an array for one truth value, which raises.
 @dataclass(frozen=True, slots=True, eq=False)
 class TwoSample:
     """Seeds of the baseline and of the candidate, for many shapes; ValueError if the arrays do not fit."""
@@ -52,6 +53,7 @@ class TwoSample:
     def of_pairs(cls, first: Floats, second: Floats, floor: Floats) -> Self:
         """Return pairs: a column has both sides of one seed. A pair without either side is left out."""
         differences = first - second
+        # A difference varies by both measurements; one that is unknown adds nothing.
         known = np.where(np.isnan(floor).all(axis=1), np.nan, np.nansum(floor, axis=1))
         floors = np.stack([known, np.full_like(known, np.nan)], axis=1)
         return cls(differences, np.where(np.isnan(differences), np.nan, 0.0), floors, paired=True)
@@ -74,6 +76,7 @@ class TwoSample:
 
     def groups(self, *, at_least: int) -> Iterator[Group]:
         """Yield the shapes with this many seeds on both sides, in groups with equal numbers of seeds."""
+        # No result may depend on which side is called first, not even in its last bit.
         samples = self._turned() if self.paired else self
         first, second, counts = ascending(samples.first), ascending(samples.second), self.sizes
         for n_first, n_second in np.unique(counts, axis=0).tolist():

@@ -47,6 +47,7 @@ def seed_values(log_latency: npt.ArrayLike) -> SeedValues:
     rounds = np.count_nonzero(~np.isnan(by_round), axis=-1)
     repeats = np.count_nonzero(~np.isnan(timings), axis=-1)
     value = mean_of_known(by_round)
+    # The mean square over rounds - 1 is s^2/rounds: the variance of the mean of the rounds.
     between = mean_of_known((by_round - value[..., np.newaxis]) ** 2) / np.maximum(rounds - 1, 1)
     deviation = _NORMAL_MAD * _median(np.abs(timings - by_round[..., np.newaxis]))
     within = np.where(repeats > 1, np.pi / 2 * deviation**2 / np.maximum(repeats, 1), np.nan)
@@ -62,6 +63,7 @@ def moments(values: npt.ArrayLike) -> Moments:
     largest = np.take_along_axis(samples, np.maximum(n - 1, 0)[:, np.newaxis], axis=1)[:, 0]
     # The mean of a constant sample is its value. Rounding would make two equal samples differ.
     mean = np.where(largest == samples[:, 0], largest, mean)
+    # Two passes: sums of squares of logs near -9 would lose the digits of a small variance.
     scatter = np.nansum((samples - mean[:, np.newaxis]) ** 2, axis=1)
     variance = np.where(n > 1, scatter / np.maximum(n - 1, 1), np.nan)
     return Moments(n=n, mean=mean, variance=variance)
@@ -132,6 +134,7 @@ def clustered_variance(value: Floats, weight: Floats, floor: Floats | None = Non
     if not len(value) or (counts < 2).any():
         return ClusteredVariance(variance=math.nan, freedom=math.nan)
     own = moments(value).variance
+    # The squares of one shape alone then sum to weight^2 s^2/k, the variance of its weighted mean.
     scale = weight / np.sqrt(counts * (counts - 1))
     means = np.where(known, value, 0.0).sum(axis=1, keepdims=True) / counts[:, np.newaxis]
     contribution = scale @ np.where(known, value - means, 0.0)
@@ -145,6 +148,7 @@ def _freedom(known: Booleans, spread: Floats) -> float:
     """Return Satterthwaite's degrees of freedom tr(C)^2/tr(C^2); C is the covariance of the contributions."""
     present = known.astype(np.float64)
     counts = present.sum(axis=1)
+    # With all seeds of every shape, the formula gives k - 1 whatever the spreads.
     if (counts == present.shape[1]).all() or not spread.any():
         return float(counts.min() - 1)
     spread = spread / spread.max()  # squares of tiny variances would underflow
@@ -163,6 +167,7 @@ def shared_covariance(samples: TwoSample) -> ClusteredVariance:
         single += float(np.mean(own.variance / np.maximum(own.n, 1)))
         joint += of_mean.variance
         freedom = min(freedom, of_mean.freedom)
+    # The mean over m shapes has the variance (single + (m - 1) covariance)/m.
     covariance = (shapes * joint - single) / (shapes - 1)
     if not covariance > 0:
         return ClusteredVariance(variance=0.0, freedom=1.0)

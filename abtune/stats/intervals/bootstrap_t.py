@@ -24,8 +24,11 @@ from abtune.stats.resampling.splits import blocked_product
 from abtune.stats.two_sample import Floats, Group, Integers, TwoSample
 from abtune.stats.variance import floored, moments, residuals
 
+# RESAMPLES + 1 times a usual tail is a whole number, so quantiles are order statistics.
 RESAMPLES = 9_999
+# Shapes at a time: their t are an array of RESAMPLES rows.
 _BLOCK = 32
+# A resample has at least this share of the sample's variance. With 5 seeds, 1 resample in 625 is constant.
 _LEAST_SHARE = 0.01
 # Values are counted on a grid: a pool of thousands of shapes takes no more memory than one of a few. A value
 # beyond the last step counts there.
@@ -59,6 +62,7 @@ class Resampled:
 
     def quantiles(self, level: float) -> tuple[Floats, Floats]:
         """Return the quantiles of t that leave out half of 1 - level each, turned to the sides as given."""
+        # 1 - level is not exact: without 1e-9, 90 % would get the order statistic before its own.
         position = max(math.floor((RESAMPLES + 1) * (1 - level) / 2 + 1e-9), 1)
         ordered = np.partition(self.t, (position - 1, RESAMPLES - position), axis=0)
         return oriented_ends(ordered[position - 1], ordered[RESAMPLES - position], self.turn)
@@ -68,6 +72,7 @@ def resampled(samples: TwoSample, *, rng: np.random.Generator) -> Iterator[Resam
     """Yield resamples of every shape with at least five seeds on both sides, some shapes at a time."""
     root = int(rng.integers(2**62))
     for group in samples.groups(at_least=FEWEST_FOR_BOOTSTRAP):
+        # Seeded by the numbers of seeds: a shape has the same draws alone, among others, and swapped.
         n = sorted((group.first.shape[1], group.second.shape[1]))
         draws = _Draws(np.random.default_rng([root, *n]), *n)
         for block in group.blocks(_BLOCK):
@@ -90,6 +95,7 @@ class _Draws:
         first, second, floor = group.first, group.second, group.floor
         turn = orientation(residuals(first), residuals(second))
         known = np.nan_to_num(floor, nan=-1.0)
+        # Sides that are alike may have different floors, which then fix the order.
         exchange = (turn > 0) | (turn == 0) & (known[:, 0] > known[:, 1])
         one, two = exchanged(first, second, exchange)
         t = self._t(one, two, np.where(exchange[:, np.newaxis], floor[:, ::-1], floor))
@@ -105,6 +111,7 @@ class _Draws:
             variance = np.maximum(squared - mean**2, 0.0) * n / (n - 1)
             errors.append(mean)
             squares.append(np.maximum(variance, floored(_LEAST_SHARE * moments(side).variance, least)) / n)
+            # Residuals lack what measurement adds above the seeds' own spread; a normal error replaces it.
             smears.append(smoothing(side, least).smear)
         error = errors[0] - errors[1] + np.hypot(*smears) * self.normal
         scale = np.sqrt(squares[0] + squares[1])
@@ -136,6 +143,7 @@ class PooledT:
             return np.zeros_like(t)
         above = np.cumsum(self.counts[::-1])[::-1]
         known = np.where(np.isnan(t), 0.0, t)
+        # The observed value counts as one of the resamples, so no p is zero.
         share: Floats = (1 + above[_step(known)]) / (1 + self.size)
         return np.where(np.isnan(t), np.nan, share)
 
@@ -172,6 +180,7 @@ def resample_tails(
 
     ``known`` are those of some shapes, by the same level and generator, which are not resampled again.
     """
+    # The joint quantile of several shapes is at least that of each, so lesser values of a shape never decide.
     kept = math.ceil((1 - level) * (RESAMPLES + 1)) + 1
     if known is None:
         nothing = PooledT(counts=np.zeros(2 * _STEPS + 1, dtype=np.int64))
@@ -181,6 +190,7 @@ def resample_tails(
     for shapes in resampled(samples.rows(rest), rng=rng):
         index.append(rest[shapes.index])
         largest.append(_largest(shapes.t, kept))
+        # In the orientation of the sides as given, because claims are one-sided.
         pool = pool.with_values(np.where(shapes.turn > 0, -shapes.t, shapes.t))
     return Tails(index=np.concatenate(index), largest=np.concatenate(largest, axis=1), pool=pool)
 
@@ -199,6 +209,7 @@ def simultaneous(samples: TwoSample, tails: Tails, *, level: float) -> Interval:
     low, high = closed.low.copy(), closed.high.copy()
     index = tails.index
     if len(index):
+        # Of independent shapes the joint level is a product. Shapes that are not resampled have the rest.
         value = critical_value(tails.largest, level=level ** (len(index) / known))
         half = value * estimate.error[index]
         low[index], high[index] = estimate.difference[index] - half, estimate.difference[index] + half

@@ -48,6 +48,7 @@ class Method:
     @property
     def keeps_its_promise(self) -> bool:
         """Whether it covers at least 94 % where 95 are asked for; otherwise reports carry a caveat."""
+        # Written so that NaN breaks no promise: such a number of seeds is not judged at all.
         return all(not coverage < _LEAST_COVERAGE for coverage in self.coverage)
 
     def compute(self, samples: TwoSample, *, level: float, rng: np.random.Generator) -> Interval:

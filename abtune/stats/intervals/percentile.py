@@ -72,6 +72,7 @@ def _bootstrap(
     return Interval(difference=closed.difference, low=low, high=high)
 
 
+# Probabilities of a resampled median that are left out, and what a cumulated sum may lack by rounding.
 _NEGLIGIBLE = 1e-9
 _TIE = 1e-12
 
@@ -87,7 +88,9 @@ def median_percentile(samples: TwoSample, *, level: float) -> Interval:
     low, high = closed.low.copy(), closed.high.copy()
     z = float(special.ndtri(0.5 + level / 2))
     for group in samples.groups(at_least=FEWEST_FOR_BOOTSTRAP):
+        # A median of normal values has about pi/2 times the variance of their mean.
         index, least = group.index, z * np.sqrt(np.pi / 2 * group.floor_variance)
+        # The upper end is the lower one of the swapped sides, so swapping mirrors every bit.
         ends = _lower(group.first, group.second, level), _lower(group.second, group.first, level)
         low[index] = np.minimum(ends[0], closed.difference[index] - least)
         high[index] = np.maximum(-ends[1], closed.difference[index] + least)
@@ -119,6 +122,7 @@ def _atoms(n: int) -> _Atoms:
         steps = half * np.log(rank[1:]) + np.log(-np.expm1(half * np.log(rank[:-1] / rank[1:])))
     # Below the diagonal the lower value would be the higher, so these are no probabilities.
     joint = np.triu(np.exp(np.minimum(ways + np.add.outer(steps, steps[::-1]), 0.0)), 1)
+    # Both middle values may be one: the probability of the lower one beyond its pairs with higher values.
     joint += np.diag(np.diff(special.bdtrc(half - 1, n, rank)) - joint.sum(axis=1))
     low, high = np.nonzero(joint > _NEGLIGIBLE)
     share = joint[low, high]

@@ -17,6 +17,8 @@ from abtune.stats.variance import floored, moments, residuals
 
 def orientation(first: Floats, second: Floats) -> Floats:
     """Return 1 where the sides are to be exchanged, 0 where they are equal, else -1; takes residuals."""
+    # Rounding and random draws would depend on the order of the sides. So the data fix it: the side with
+    # fewer seeds first, else the one whose first differing residual is smaller.
     if first.shape[1] != second.shape[1]:
         return np.full(len(first), 1.0 if first.shape[1] > second.shape[1] else -1.0)
     difference = np.sign(first - second)
@@ -39,9 +41,12 @@ def oriented_ends(low: Floats, high: Floats, turn: Floats) -> tuple[Floats, Floa
     return np.where(turn > 0, -high, low), np.where(turn > 0, -low, high)
 
 
+# The grid of a distribution: at least this many cells, or this many for each seed.
 _CELLS = 2048
 _CELLS_PER_SEED = 128
+# Values of the arrays of a block of shapes: 4 MiB.
 _ELEMENTS = 1 << 19
+# A normal distribution has some 1e-15 of its mass beyond this number of standard deviations.
 _REACH = 8.0
 
 
@@ -96,6 +101,7 @@ def _orient(group: Group) -> _Oriented:
     smears = [side.smear for side in both_smoothings(group)]
     turn = orientation(first, second)
     first, second = exchanged(first, second, turn > 0)
+    # The smaller one first, so that swapped sides have the same bits.
     total = np.hypot(np.minimum(*smears), np.maximum(*smears))
     return _Oriented(first=first, second=second, smear=total, turn=turn)
 
@@ -114,12 +120,15 @@ def _ends(sides: _Oriented, rows: slice, tails: Floats, cells: int) -> Floats:
     seeds = first.shape[1] + second.shape[1]
     origin = first[:, 0] - second[:, -1] - _REACH * smear
     support = np.ptp(first, axis=1) + np.ptp(second, axis=1) + 2 * _REACH * smear
+    # The transform is circular. Free cells take what rounding to the grid adds, so nothing wraps around.
     step = np.where(support > 0, support, 1.0) / (cells - 2 * seeds)
     spectrum = _power(_transform(first - first[:, :1], step, cells), first.shape[1])
     spectrum *= _power(_transform(second[:, -1:] - second, step, cells), second.shape[1])
     if smear.any():
         spectrum *= _smearing(smear / step, cells)
+    # Rounding leaves tiny negative masses, with which the cumulated mass would not ascend.
     mass = np.maximum(fft.irfft(spectrum, cells, axis=1), 0.0)
+    # Each tail is summed from its own end: small sums round less, and mirrored samples get mirrored bounds.
     position = np.stack([_cell(mass, tails[:, 0]), cells - 1 - _cell(mass[:, ::-1], tails[:, 1])])
     return np.where(support > 0, origin + step * position, 0.0)
 
@@ -129,6 +138,7 @@ def _transform(values: Floats, step: Floats, cells: int) -> Floats:
     members, n = values.shape
     position = values / (n * step[:, np.newaxis])
     cell = np.floor(position)
+    # A value between two cells is split among both, which keeps the mean exactly.
     share = position - cell
     flat = (cell + cells * np.arange(members)[:, np.newaxis]).astype(np.int64).ravel()
     size = members * cells

@@ -66,6 +66,8 @@ def counted_in_halves(pooled: Floats) -> Floats:
             wanted.sort(axis=1)  # the search then walks through memory in order
             for row, (have, need) in enumerate(zip(sums, wanted, strict=True), start):
                 count[row] += have.size * need.size - have.searchsorted(need).sum()
+    # The observed split counts whatever the rounding. Sums near zero are in both tails, and twice a tail may
+    # exceed 1.
     return np.minimum(2 * np.maximum(count, 1) / math.comb(2 * n, n), 1.0)
 
 
@@ -130,7 +132,7 @@ class _ExtremeRule:
         """Return the number of extreme pairs of partial (sum, sum of squares) of one shape."""
         a, b = self.a[row], self.b[row]
         own = [a * sums**2 - b * squares for sums, squares in (left, right)]
-        # All pairs at once, as a matrix product.
+        # All pairs at once, as a matrix product; the last column makes the mixed term of (left + right)^2.
         one = np.stack([own[0], np.ones_like(own[0]), 2 * a * left[0]], axis=1)
         two = np.stack([np.ones_like(own[1]), own[1], right[0]], axis=0)
         return int(np.count_nonzero(blocked_product(one, two) >= self.c[row]))
@@ -163,5 +165,6 @@ def subsets(total: int, size: int) -> Floats:
     members = np.array(list(itertools.combinations(range(total), size)), dtype=np.int64)
     indicator = np.zeros((total, len(members)))
     indicator[members.T, np.arange(len(members))] = 1.0
+    # The cache hands the same array to every caller.
     indicator.flags.writeable = False
     return indicator

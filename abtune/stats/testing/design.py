@@ -25,7 +25,9 @@ from abtune.stats.testing.sign_flips import MOST_COUNTED
 from abtune.stats.two_sample import Booleans, Floats, Integers
 
 MOST_SEEDS = 1_000_000
+# exp() of more than 709 overflows a float.
 _LARGEST_LOG = 700.0
+# Nodes for the share and the size of the variance. The weights of each sum to 2 on [-1, 1], so 4 divides.
 _SHARES, _SHARE_WEIGHTS = np.polynomial.legendre.leggauss(12)
 _SIZES, _SIZE_WEIGHTS = np.polynomial.legendre.leggauss(20)
 _WEIGHTS = np.outer(_SHARE_WEIGHTS, _SIZE_WEIGHTS) / 4
@@ -78,6 +80,7 @@ def _quantiles(n_first: Floats, n_second: Floats) -> tuple[Floats, Floats]:
     pairs = np.stack([n_first.ravel(), n_second.ravel()], axis=1)
     unique, position = np.unique(pairs, axis=0, return_inverse=True)
     half = (unique[..., np.newaxis] - 1) / 2
+    # Quantiles at the nodes turn the integral over a distribution into one over [0, 1].
     share = special.betaincinv(half[:, 0], half[:, 1], (_SHARES + 1) / 2)
     size = 2 * special.gammaincinv(half.sum(axis=1), (_SIZES + 1) / 2)
     position = position.ravel()
@@ -126,6 +129,7 @@ def smallest_p(n_first: int, n_second: int, *, paired: bool = False) -> float:
         return 2.0 ** (1 - few) if few <= MOST_COUNTED else 1 / (RESAMPLES + 1)
     if few > 30:  # sampled, and the number of splits takes long to count
         return 1 / (RESAMPLES + 1)
+    # With equal numbers, the split with the sides exchanged is as extreme as the observed one.
     share = (2 if n_first == n_second else 1) / math.comb(n_first + n_second, n_first)
     return share if is_exact(n_first, n_second) else max(share, 1 / (RESAMPLES + 1))
 
@@ -138,6 +142,7 @@ def most_exact(*, paired: bool) -> int:
 def attainable_level(n_first: int, n_second: int, alpha: float, *, paired: bool = False) -> float:
     """Return the largest level up to alpha at which the permutation test can reject; 0 for none."""
     step = smallest_p(n_first, n_second, paired=paired)
+    # The quotient of a level that is attained may round to just below its whole number.
     return math.floor(alpha / step * (1 + 1e-12)) * step
 
 
@@ -194,6 +199,7 @@ def seeds_needed(
 
 def fewest_seeds(*, alpha: float = 0.05, shapes: int = 1, paired: bool = False) -> int:
     """Return the smallest n for which n + n seeds, or n pairs, can pass a correction; 1,000,000 for none."""
+    # Beyond 30 seeds or pairs the test draws, and the smallest p no longer falls.
     for n in range(2, 40):
         if smallest_p(n, n, paired=paired) <= alpha / shapes:
             return n
@@ -211,6 +217,7 @@ def _attained(n_first: Floats, n_second: Floats, requirement: Requirement) -> tu
     """Return the level to plan with, and whether the smallest p-value reaches what it has to."""
     paired = requirement.paired
     reachable = _levels(n_first, n_second, requirement.smallest_p, paired=paired) > 0
+    # A joint correction counts the splits once for all shapes. The level of one shape is no multiple of them.
     if requirement.smallest_p > requirement.level:
         return np.full(reachable.shape, requirement.level), reachable
     level = _levels(n_first, n_second, requirement.level, paired=paired)

@@ -17,7 +17,7 @@ from abtune.stats.estimates import medians
 from abtune.stats.resampling.splits import RESAMPLES, blocked_product, random_splits, subsets
 from abtune.stats.two_sample import Floats, Integers, TwoSample
 
-# Most pairs whose flips are counted.
+# Most pairs whose flips are counted: 2^15 sums of each half in place of 2^30 flips.
 MOST_COUNTED = 30
 _TIE = 1e-9
 _AT_ONCE = 10_000
@@ -43,6 +43,7 @@ def sign_flip_test(samples: TwoSample, *, rng: np.random.Generator) -> Floats:
 def signs(n: int) -> Floats:
     """Return all flips of n values, shape (n, 2^n); the first one changes nothing."""
     flips: Floats = np.array(list(itertools.product((1.0, -1.0), repeat=n))).T.reshape(n, -1)
+    # The cache hands the same array to every caller.
     flips.flags.writeable = False
     return flips
 
@@ -54,6 +55,7 @@ def _counted(differences: Floats) -> Floats:
     right = np.sort(blocked_product(differences[:, half:], signs(differences.shape[1] - half)), axis=1)
     least = _threshold(differences)[:, np.newaxis] - right
     below = np.array([have.searchsorted(need).sum() for have, need in zip(left, least, strict=True)])
+    # Sums near zero are in both tails, and twice a tail may exceed 1.
     return np.minimum(2 * (1 - below / 2.0 ** differences.shape[1]), 1.0)
 
 
@@ -91,6 +93,7 @@ def mann_whitney_test(samples: TwoSample) -> Floats:
     for group in samples.groups(at_least=2):
         sides = group.by_size
         small = sides[0].shape[1]
+        # Midranks of ties end in .5; doubled they are whole numbers and can be indices.
         doubled = np.rint(2 * stats.rankdata(np.concatenate(sides, axis=1), axis=1)).astype(np.int64)
         for row, ranks in zip(group.index, doubled, strict=True):
             distance = abs(int(ranks[:small].sum()) - small * (len(ranks) + 1))
@@ -108,12 +111,14 @@ def _tails(doubled: tuple[int, ...], small: int) -> Floats:
     total = len(doubled)
     ways = np.zeros((small + 1, sum(doubled[total - small :]) + 1))
     ways[0, 0] = 1.0
+    # NumPy reads overlapping operands before it writes, so a rank is at most once in a sum.
     for rank in doubled:
         ways[1:, rank:] += ways[:-1, : ways.shape[1] - rank]
     share = ways[small] / math.comb(total, small)
     distance = np.abs(np.arange(len(share)) - small * (total + 1))
     by_distance = np.bincount(distance, weights=share)
     tails: Floats = np.minimum(np.cumsum(by_distance[::-1])[::-1], 1.0)
+    # The cache hands the same array to every caller.
     tails.flags.writeable = False
     return tails
 
@@ -139,6 +144,7 @@ def median_permutation_test(samples: TwoSample, *, rng: np.random.Generator) -> 
         sides = group.by_size
         pooled, observed = np.sort(np.concatenate(sides, axis=1), axis=1), _squared_t(*sides)
         chosen, others, total = _splits(sides[0].shape[1], sides[1].shape[1], root)
+        # Where splits are drawn, the observed one counts as one of them.
         count = np.full(len(pooled), total - len(chosen))
         for split in range(0, len(chosen), _SPLITS_AT_ONCE):
             some = slice(split, split + _SPLITS_AT_ONCE)

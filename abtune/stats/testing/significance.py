@@ -77,6 +77,7 @@ def split_share(samples: TwoSample) -> Floats:
     n = samples.sizes
     if samples.paired:
         return 0.5 ** n[:, 0].astype(np.float64)
+    # binom() overflows from some 1,030 seeds in all on, and 1/inf would be a p of zero.
     return 1 / np.minimum(special.binom(n.sum(axis=1), n[:, 0]), 1e300)
 
 
@@ -111,6 +112,7 @@ class OneSided:
         """Return p-values that a difference, log scale, is at most a threshold; NaN without an error."""
         distance, error = self.estimate.difference - threshold, self.estimate.error
         t = distance / np.where(error > 0, error, 1.0)
+        # An empty pool gives zero, so Student's t decides alone.
         p = np.fmax(self.pool.share_above(t), special.stdtr(self.estimate.freedom, -t))
         certain = np.where(distance > 0, self.one_split, 1.0)
         return _never_zero(np.where(error == 0, certain, p), error)
@@ -127,6 +129,7 @@ class OneSided:
         """Return lower bounds of the differences, each too high with probability ``share``."""
         difference, error = self.estimate.difference, self.estimate.error
         quantile = np.maximum(special.stdtrit(self.estimate.freedom, 1 - share), self.pool.upper(share))
+        # Where nothing varies the difference itself is a bound, if one split of the seeds is rare enough.
         certain = np.where(self.one_split <= share, difference, -np.inf)
         bound = np.where(error == 0, certain, difference - quantile * np.where(error > 0, error, 1.0))
         return np.where(np.isnan(error), np.nan, bound)
@@ -134,6 +137,7 @@ class OneSided:
 
 def resampled(samples: TwoSample, *, rng: np.random.Generator) -> OneSided:
     """Return Welch's tests whose t is also compared with the resamples of all shapes."""
+    # The level sizes the tails of single shapes, which nothing here needs; the pool is the same at any.
     pool = resample_tails(samples, level=0.95, rng=rng).pool
     return OneSided(estimate=conservative_welch(samples), pool=pool, one_split=split_share(samples))
 

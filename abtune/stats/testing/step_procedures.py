@@ -30,6 +30,7 @@ def holm(p: npt.ArrayLike) -> Floats:
     """
     raw = np.asarray(p, dtype=np.float64)
     adjusted = np.full(raw.shape, np.nan)
+    # NaN are last in the order, and the slice leaves them out.
     order = np.argsort(raw, kind="stable")[: np.count_nonzero(~np.isnan(raw))]
     factors = len(order) - np.arange(len(order))
     adjusted[order] = np.minimum(np.maximum.accumulate(factors * raw[order]), 1.0)
@@ -72,6 +73,7 @@ def max_t(samples: TwoSample, *, rng: np.random.Generator) -> Floats:
     splits = statistic.splits(root)
     observed = statistic.squared_t(splits[:1])[0]
     order = np.argsort(np.where(tested, -observed, np.inf), kind="stable")[: np.count_nonzero(tested)]
+    # Equal statistics differ by rounding where their sums have another order.
     threshold = observed[order] * (1 - _TIE)
     count = np.zeros(len(order), dtype=np.int64)
     block = max(1, _ELEMENTS // len(samples))
@@ -94,9 +96,11 @@ class _Statistic:
         pooled = np.concatenate(pair, axis=1)
         known = ~np.isnan(pooled)
         filled = np.where(known, pooled, 0.0)
+        # Variances are differences of sums of squares here; of logs near -9 they would lose their digits.
         center = filled.sum(axis=1) / np.maximum(known.sum(axis=1), 1)
         values = np.where(known, filled - center[:, np.newaxis], 0.0)
         self._known, self._values = known.astype(np.float64).T, values.T
+        # Values change sides, so both sides have one floor.
         floors = np.count_nonzero(~np.isnan(samples.floor), axis=1)
         self._floor = np.nansum(samples.floor, axis=1) / np.maximum(floors, 1)
         self._sums = self._known.sum(axis=0), self._values.sum(axis=0), (self._values**2).sum(axis=0)
@@ -121,6 +125,7 @@ class _Statistic:
             variance = np.maximum(squares - total**2 / np.maximum(n, 1), 0.0) / (size - 1)
             errors.append(np.maximum(variance, self._floor) / size)
         difference, error = (means[0] - means[1]) ** 2, errors[0] + errors[1]
+        # Without spread the error is zero, or mere rounding. This least error keeps t finite.
         tiny = 1e-12 * self._sums[2] + np.finfo(np.float64).tiny
         enough = np.minimum(inside[0], outside[0]) >= 2
         return np.where(enough, difference / np.maximum(error, tiny), 0.0)
@@ -141,6 +146,7 @@ class _PairedStatistic:
         """Return all flips, or random ones; a flip and its mirror image are equally extreme."""
         pairs = len(self._values)
         if 2 ** (pairs - 1) <= _MOST_SPLITS:
+            # In the first half, the first pair keeps its sign; the other half mirrors it.
             return signs(pairs).T[: 2 ** (pairs - 1)]
         flips = np.random.default_rng([root, pairs]).choice((1.0, -1.0), (_RANDOM, pairs))
         return np.vstack([np.ones(pairs), flips])
