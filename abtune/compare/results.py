@@ -403,8 +403,9 @@ class Analysis:
         """
         frame = self.to_dataframe().drop(columns=["baseline", "candidate"])
         frame = frame.assign(verdict=frame["verdict"].astype(str), caveats=frame["caveats"].map("; ".join))
-        ranks = [name for name in frame if str(name).startswith("p_rank")]
-        dataset: xr.Dataset = frame.astype(dict.fromkeys(ranks, float)).to_xarray()
+        # Tests that were not made are columns of None, which would be objects; as floats they are NaN.
+        optional = [name for name in frame if str(name).startswith(("p_rank", "p_resampled"))]
+        dataset: xr.Dataset = frame.astype(dict.fromkeys(optional, float)).to_xarray()
         for name in ("latency_baseline", "latency_candidate"):
             dataset[name].attrs["units"] = "s"
         told = ("baseline", "candidate", "level", "margin", "tolerance")

@@ -270,6 +270,7 @@ def test_an_analysis_as_a_dataset_survives_a_file(tmp_path: Path) -> None:
         assert made["verdict"].values.tolist() == [row.verdict.value for row in analysis.comparisons]
         assert made["boost"].values.tolist() == [row.boost for row in analysis.comparisons]
         assert bool(made["p_rank"].isnull().all()) is not bool(options)
+        assert {made[name].dtype.kind for name in made if str(name).startswith("p")} == {"f"}
         assert (made.attrs["candidate"], made.attrs["margin"]) == ("async", 0.02)
         assert made["latency_baseline"].attrs["units"] == "s"
 
