@@ -32,12 +32,14 @@ _MANY_TIMES = 2
 # With fewer on one side, skewed noise makes equivalence err, too: docs/statistics.md, "Where it falls short".
 _ENOUGH_FOR_EQUIVALENCE = 10
 
-# A failure mode of one search in ten is common enough to matter and rare enough to be missed.
+# A failure mode of one search in ten is common enough to matter and rare enough to be missed. From 29
+# seeds on, fewer than 5 % of sweeps miss it, and there is no caveat.
 _RARE = 0.1
 _RARE_IS_SEEN = 0.05
 
 # A seed may have a wrong unit if it is so many times slower or faster than the median seed.
 _OUTLIER = 10.0
+# Of two seeds the median is half-way, so neither is the odd one.
 _FEWEST_FOR_OUTLIER = 3
 
 # Neighbouring seeds are called alike at this level, so 1 report in 50 of independent seeds has that caveat.
@@ -95,6 +97,7 @@ def of_noise(name: str, side: Samples, shape: int) -> Iterator[str]:
     if n < 2:
         return
     floor, noise = float(side.floor[shape]), float(side.noise[shape])
+    # Written so that an unknown floor, NaN, counts as none.
     if noise == 0 and not floor > 0:
         yield f"{name}: all {n} seeds agree exactly. Differences below the timer's resolution stay unseen."
     elif floor > noise**2:
@@ -103,6 +106,7 @@ def of_noise(name: str, side: Samples, shape: int) -> Iterator[str]:
 
 def of_methods(interval: Interval, welch: Interval, shape: int) -> Iterator[str]:
     """Yield where the closed-form interval disagrees about zero."""
+    # 1 above zero, -1 below it, 0 around it; NaN compares false and so gives 0.
     ours, closed = (int(bounds.low[shape] > 0) - int(bounds.high[shape] < 0) for bounds in (interval, welch))
     if ours != closed and not math.isnan(interval.low[shape]):
         low, high = (percent(from_log(end[shape]), signed=True) for end in (welch.low, welch.high))
@@ -227,6 +231,7 @@ def _about_resolution(
     judged: Sequence[Comparison], rows: Sequence[Comparison], settings: Settings
 ) -> Iterator[str]:
     """Yield whether the seeds are too few for any difference to pass the correction."""
+    # Invalid shapes with a p-value are part of the correction, too.
     tested = sum(not math.isnan(row.p) for row in rows)
     needed = resolution(settings, max(tested, 1))
     sizes = [(row.baseline.n, row.candidate.n) for row in judged]
@@ -289,6 +294,7 @@ def _about_rare(settings: Settings, fewest: int) -> Iterator[str]:
 
 def _about_neighbours(sides: tuple[Samples, Samples], settings: Settings) -> Iterator[str]:
     """Yield a caveat if runs with neighbouring seed numbers are alike, as in one session or batch."""
+    # Of pairs, the differences: what both runs of a pair share cancels.
     series = np.concatenate([side.value for side in what_varies(*sides)])
     found = compare_neighbours(series, np.random.default_rng(settings.rng_seed))
     if found.p <= _ALIKE:

@@ -45,6 +45,7 @@ def make_claims(
     """Return what the data show of all shapes and each workload; an invalid shape counts against claims."""
     if one_sided is None:
         return ()
+    # A shape most of whose runs failed has seeds, but only those that survived: it counts as not shown.
     valid = np.array([row.verdict is not Verdict.INVALID for row in rows])
     enough = samples.sizes[:, 0] >= FEWEST_PAIRS if samples.paired else valid
     tests = _Tests(samples, one_sided, valid & enough, settings.alpha)
@@ -76,6 +77,7 @@ class _Tests:
         """Return how the tests of two shapes are correlated, by what the runs of a seed share."""
         error = self.one_sided.estimate.error
         used = which & self.usable & (error > 0)
+        # In units of their errors, the covariance of two differences is the correlation of their t.
         scale = error[used][:, np.newaxis]
         standard = TwoSample.without_floor(
             self.samples.first[used] / scale, self.samples.second[used] / scale
@@ -107,6 +109,7 @@ def find_worst(one_sided: OneSided | None, rows: Sequence[Comparison], settings:
     """Return how slow any shape can be; None unless every shape has a verdict and a bound."""
     if one_sided is None or any(row.verdict is Verdict.INVALID for row in rows):
         return None
+    # Not divided by the number of shapes: the claim needs every bound, and fails with one (Berger 1982).
     low: Floats = one_sided.lower(settings.alpha)
     if not np.isfinite(low).all():
         return None

@@ -181,6 +181,7 @@ def analyze_all(dataset: xr.Dataset, *, baseline: str | None = None, **choices: 
 
 def _check_seeds(analysis: Analysis) -> None:
     asked = analysis.settings.quantity
+    # One shape with enough seeds is enough; the others are invalid, each with its reason.
     most = max(min(side.n for side in row.sides) for row in analysis.comparisons)
     if asked.searches > 1 and most < asked.seeds:
         known = ", ".join(estimand for estimand in Estimand if estimand.seeds <= max(most, 2))
@@ -206,9 +207,11 @@ def _compare_once(dataset: xr.Dataset, settings: Settings) -> Analysis:
     plan = design_power(*sides, settings, tests=statistics.tests.count)
     shapes = range(dataset.sizes["shape"])
     rows = tuple(
+        # Caveats are about single runs, whatever the estimand makes of them.
         judge(row, settings, _row_caveats(runs, statistics, index))
         for index, row in enumerate(_evidence(dataset, runs, statistics, plan, shapes))
     )
+    # The runs, not the pseudo-values of the best of k: parts of the summary are of single searches.
     all_shapes, weaknesses = overall(runs, {row.shape: row.workload for row in rows}, settings)
     told = caveats.of_design(sides, rows, settings)
     claims = make_claims(two_sample(*sides), statistics.one_sided, rows, settings)

@@ -36,6 +36,7 @@ def judge(row: Evidence, settings: Settings, caveats: Iterable[str] = ()) -> Com
         _test_gate(Rule.EQUIVALENCE, equivalence, row.p_equivalence_adjusted, settings.alpha, ""),
         _for_not_slower(row, settings),
     )
+    # In the order of the members of Rule; None where all gates of a rule passed.
     invalid, same, apart, slower = (first_failed(gates, rule) for rule in Rule)
     if invalid is not None:
         verdict, reason = Verdict.INVALID, invalid.otherwise
@@ -50,6 +51,7 @@ def judge(row: Evidence, settings: Settings, caveats: Iterable[str] = ()) -> Com
         )
     elif slower is None:
         verdict = Verdict.NOT_SLOWER
+        # An interval above zero already says faster; then the test that failed is what is unclear.
         excludes_zero = same.otherwise if row.boost_low > 0 else ""
         unclear = _hopeless(row, settings) or excludes_zero or "Whether it is faster is not settled."
         reason = f"{_at_least(row)} {unclear}"
@@ -144,6 +146,7 @@ def _for_difference(row: Evidence, settings: Settings) -> Iterator[Gate]:
         of=Rule.DIFFERENCE,
         asks="the interval excludes zero",
         found=_range(row.boost_low, row.boost_high) if known else _UNKNOWN,
+        # NaN compares false, so an unknown number passes no gate, here and below.
         passed=row.boost_low > 0 or row.boost_high < 0,
         otherwise=_hopeless(row, settings) or "Too noisy to tell.",
     )
@@ -192,6 +195,7 @@ def _test_gate(rule: Rule, name: str, p: float, alpha: float, otherwise: str) ->
 
 
 def _margin_gate(row: Evidence, settings: Settings) -> Gate:
+    # At the margin itself, 95 % intervals of single shapes let 1 shape in 40 pass, whatever their number.
     low, high = family_interval(row, settings)
     simultaneous = "simultaneous " if settings.family_wise else ""
     return Gate(
@@ -215,6 +219,7 @@ def _hopeless(row: Evidence, settings: Settings) -> str:
     if not math.isinf(row.detectable):
         return ""
     seeds = _seeds(row, settings)
+    # Enough seeds, and still nothing can pass: too many to count, and random splits end at p = 1/100,000.
     if min(row.baseline.n, row.candidate.n) >= row.fewest_seeds:
         drawn = "flips" if settings.paired else "splits"
         return f"The random {drawn} of {seeds} cannot resolve the small p that the correction requires."
@@ -266,6 +271,7 @@ def _power(row: Evidence, settings: Settings) -> Iterator[str]:
         return  # the plans do not know what the test for skewness takes
     seeds = _seeds(row, settings)
     if settings.require_margin:
+        # On logs they add up: the part beyond the margin has to be found.
         beyond = (1 + row.detectable) * (1 + settings.margin) - 1
         yield f"{seeds} show that a boost of {percent(beyond)} is beyond the margin (80% power)."
     else:

@@ -52,6 +52,7 @@ def overall(
     estimate = standard_error(samples)
     matched = ~np.isnan(estimate.difference)
     replicated = matched & (samples.sizes.min(axis=1) >= 2)
+    # Without repeated seeds the mean boost is known all the same; it just has no interval.
     used = replicated if replicated.any() else matched
 
     def boost_over(chosen: Booleans, half: float, meaning: str) -> Aggregate:
@@ -69,6 +70,7 @@ def overall(
         shapes_like_these=of_others(matched),
         unmatched=tuple(label for label, both in zip(shapes, matched, strict=True) if not both),
         leave_one_out=_leave_one_out(shapes, np.where(used, estimate.difference, np.nan)),
+        # Of single runs, also where the boosts are of the best of k.
         improvement=_improvement(*runs, used, level),
         heterogeneity=_heterogeneity(estimate, replicated),
         weighted=_program_time(sides, shapes, settings.weights, level) if settings.weights else None,
@@ -215,6 +217,7 @@ def _program_time(
     calls_timed = np.where(timed, calls, 0.0)
     if not calls_timed.any():
         raise InputError(f"{weights.name}: no shape with a weight has timings of both configurations")
+    # Zero calls times an unknown latency would be NaN.
     parts = [calls_timed * np.where(calls_timed > 0, side.latency, 0.0) for side in sides]
     times = [float(each.sum()) for each in parts]
     shares = [each / time for each, time in zip(parts, times, strict=True)]

@@ -34,6 +34,7 @@ def recorded_looks(dataset: xr.Dataset, *, level: float) -> tuple[Look, ...]:
         looks, done = looks_from_json(text)
     except (KeyError, TypeError, ValueError) as error:
         raise DatasetError(f"attribute {LOOKS!r} cannot be read: {error}") from None
+    # The dataset records levels for 95 % confidence; another confidence spends the same shares of its own.
     scale = (1 - level) / ALPHA
     return tuple(replace(look, alpha=round(look.alpha * scale, 12)) for look in looks[: max(done, 1)])
 
@@ -41,6 +42,7 @@ def recorded_looks(dataset: xr.Dataset, *, level: float) -> tuple[Look, ...]:
 def goes_on(rows: Sequence[Comparison]) -> dict[str, bool]:
     """Return for each shape that is not settled whether it is worth more seeds; the best one always is."""
     p = {row.shape: row.p_welch for row in rows if row.verdict.more_seeds_help}
+    # If all are above the limit, the smallest p is the limit, so one shape goes on in any case.
     limit = max(PROMISING, min(p.values(), default=0.0))
     return {shape: own <= limit for shape, own in p.items()}
 
@@ -60,8 +62,10 @@ def compare_at_looks(
         for index in range(len(seeds)):
             if index not in decided:
                 seeds[index] = look.seeds
+        # A shape that an earlier look dropped has p = 1; one that is settled keeps its seeds and its p.
         choices = replace(settings, look_alpha=look.alpha, dropped=tuple(dropped))
         analysis = compare_once(_with_seeds(dataset, seeds), choices)
+        # True at the first look at least, when nothing is decided.
         if (seeds == look.seeds).all():
             even, all_have = analysis.overall, look.seeds
         for index, row in enumerate(analysis.comparisons):
@@ -110,6 +114,7 @@ def _with_seeds(dataset: xr.Dataset, seeds: np.ndarray) -> xr.Dataset:
     part = dataset.isel(seed=slice(0, kept))
     place = np.arange(part.sizes["seed"])[np.newaxis, :]
     beyond = xr.DataArray(place >= seeds[:, np.newaxis], dims=("shape", "seed"))
+    # As missing instead of failed: seeds beyond a look were not planned, and are no loss.
     kept_as = {"latency": float("nan"), "run_status": np.int8(RunStatus.MISSING)}
     return part.assign({name: part[name].where(~beyond, other) for name, other in kept_as.items()})
 

@@ -128,6 +128,7 @@ class Settings:
     def alpha(self) -> float:
         """Family-wise level of this candidate's tests; several candidates share the level equally."""
         alpha = alpha_of(self.level) if self.look_alpha is None else self.look_alpha
+        # A correction that promises nothing for the family has nothing to share.
         return alpha / self.of_candidates if self.family_wise else alpha
 
     @property

@@ -52,10 +52,12 @@ def compute(
 
     ``known`` are the tails of some shapes by the same settings. Only the other shapes are resampled.
     """
+    # Tests, interval and tails draw from one generator, so their order is part of every result.
     rng = np.random.default_rng(settings.rng_seed)
     samples, estimand = two_sample(baseline, candidate), settings.quantity
     tests = run_tests(samples, settings, rng)
     interval = settings.interval.compute(samples, level=settings.level, rng=rng)
+    # Medians have no Welch interval to be held against theirs.
     closed = interval if estimand is Estimand.MEDIAN else welch(samples, level=settings.level)
     share = settings.procedure.planning_level(settings.alpha, tests.count)
     tails = None
@@ -69,6 +71,7 @@ def compute(
         welch=closed,
         simultaneous=Interval(
             difference=interval.difference,
+            # For one shape or a few, resampling may give less than the shape's own interval.
             low=np.minimum(wide.low, interval.low),
             high=np.maximum(wide.high, interval.high),
         ),
@@ -81,6 +84,7 @@ def compute(
 
 def resolution(settings: Settings, shapes: int) -> float:
     """Return what the smallest p-value of the seeds has to reach for the correction to be passed."""
+    # Only a share of splits has a smallest value; any other p can be as small as asked for.
     if not settings.difference_test.counts_splits:
         return 1.0
     return settings.procedure.resolution(settings.alpha, shapes)
@@ -93,6 +97,7 @@ def _joint(samples: TwoSample, tails: Tails | None, *, level: float) -> tuple[In
         one_sided = OneSided(estimate=estimate, pool=tails.pool, one_split=split_share(samples))
         return simultaneous(samples, tails, level=level), one_sided
     estimate = median_error(samples)
+    # Bonferroni over the shapes that have an error.
     shapes = max(int(np.count_nonzero(~np.isnan(estimate.error))), 1)
     return t_interval(estimate, level=1 - (1 - level) / shapes), None
 
@@ -159,6 +164,7 @@ def needs_resamples(settings: Settings) -> bool:
 def _with_resamples(tests: Tests, one_sided: OneSided, settings: Settings) -> Tests:
     """Return the tests with bootstrap-t, which has to confirm differences and equivalences."""
     p = one_sided.difference_p()
+    # A shape that was dropped makes no claim any more, but still counts in the correction.
     p[list(settings.dropped)] = 1.0
     p_equivalence = np.fmax(tests.p_equivalence, one_sided.equivalence_p(margin=math.log1p(settings.margin)))
     return replace(
