@@ -172,10 +172,12 @@ def _calibrate(
     simulation = Simulation(
         pools=pools,
         floor=two_sample(*keep_best(sides, settings.quantity)).floor[usable],
+        # No rate here is that of the rank test, so no replication has to make it.
         settings=replace(settings, rank_test=False),
         replications=replications,
     )
     none, *some = [simulation.run(boost, rng) for boost in (0.0, *boosts)]
+    # The seeds of one side are no pairs, and a test over all shapes would take splits for shapes.
     halves = [] if settings.difference_test.across_shapes or settings.paired else sides
     simulated = tuple(
         Simulated(
@@ -233,8 +235,10 @@ def resplit(
 
 def _splits(total: int, half: int, rng: np.random.Generator) -> Integers:
     """Return orders of the seeds whose first two halves are the sides; each split once, or random ones."""
+    # With an odd number one seed is left out. With an even one, each split has a mirror image.
     if total % 2 or math.comb(total, half) > 2 * _MOST_SPLITS:
         return np.argsort(rng.random((_MOST_SPLITS, total)), axis=1)
+    # The half with the first seed stands for itself and for its mirror image.
     firsts = [chosen for chosen in itertools.combinations(range(total), half) if 0 in chosen]
     everyone = set(range(total))
     return np.array([[*chosen, *sorted(everyone - set(chosen))] for chosen in firsts])

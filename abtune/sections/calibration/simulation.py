@@ -45,6 +45,7 @@ class Pool:
         if estimand is Estimand.GEOMETRIC_MEAN:
             return 0.0
         if (k := estimand.searches) > 1:
+            # Each residual is spread over 100 equally likely points of its kernel.
             steps = special.ndtri((np.arange(_STEPS) + 0.5) / _STEPS)
             values = np.sort(np.add.outer(self.residuals, self.width * steps).ravel())
             above = (
@@ -52,6 +53,7 @@ class Pool:
             )  # the chance that all k lie above this number of values
             return float(-np.diff(above) @ values)
         low, high = self.residuals.min(), self.residuals.max()
+        # 60 halvings reach the precision of floats; the median of this mixture has no closed form.
         for _ in range(60 if self.width > 0 else 0):
             middle = (low + high) / 2
             below = special.ndtr((middle - self.residuals) / self.width).mean() < 0.5
@@ -130,6 +132,7 @@ class Simulation:
         pools = self.pools[side]
         values = np.full((self.replications, len(pools), max(pool.n for pool in pools)), np.nan)
         for place, pool in enumerate(pools):
+            # So the simulated truth is exactly the shift, for every estimand.
             start = shift - pool.typical(self.settings.quantity)
             values[:, place, : pool.n] = start + pool.draw((self.replications, pool.n), rng)
         rows: Floats = values.reshape(-1, values.shape[2])

@@ -40,6 +40,7 @@ def draw_agreement(
     verdicts = {} if change is None else {row.shape: row.verdict for row in change.shapes}
     figure, (axis,) = new_figure(1, _SIZE, _SIZE + (0.6 if verdicts else 0.35))
     if len(pairs) < len(first.comparisons):
+        # `abtune plot` prints the label of a figure: how many of the shapes it has.
         figure.set_label(f"{len(pairs)} of {len(first.comparisons)} shapes: those with a boost in both")
     scale = choose_scale(
         [Interval(low=row.boost_low, value=row.boost, high=row.boost_high) for pair in pairs for row in pair],

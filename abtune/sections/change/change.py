@@ -207,6 +207,7 @@ def compare_datasets(
     if runs.timed_again is not None:
         parts = [keep(part, names, runs.timed_again) for part, names in zip(parts, configs, strict=True)]
     sides = [_sides(part, names) for part, names in zip(parts, configs, strict=True)]
+    # Each of the samples needs a variance of its own.
     usable = np.min([side.n for pair in sides for side in pair], axis=0) >= 2
     if not usable.any():
         raise InputError(
@@ -275,6 +276,7 @@ def _shape_changes(
     for at, label in enumerate(labels):
         a, b = (_value([float(side.latency[at]) for side in pair]) for pair in sides)
         verdict = ChangeVerdict.NOT_SETTLED
+        # A change may be shown, and be shown to be small. It is *changed* then; the page counts those.
         if p_adjusted[at] <= settings.alpha:
             verdict = ChangeVerdict.CHANGED
         elif p_unchanged[at] <= settings.alpha:
@@ -323,6 +325,7 @@ def _between_boosts(pairs: Sequence[TwoSample], weight: Floats) -> _LogChange:
     # with these, up to 8 (analysis/change_freedom.py).
     a, b = (conservative_welch(pair) for pair in pairs)
     squares = a.error**2, b.error**2
+    # Neither boost has a side with fewer seeds, so the noisier of the two is raised.
     equally_many = np.zeros(len(squares[0]), dtype=np.int64)
     estimate = StandardError(
         difference=b.difference - a.difference,
@@ -332,6 +335,7 @@ def _between_boosts(pairs: Sequence[TwoSample], weight: Floats) -> _LogChange:
     )
     return _LogChange(
         estimate=estimate,
+        # The larger share is the careful one: where nothing varies, it bounds p from below.
         one_split=np.maximum(*map(split_share, pairs)),
         variances=[variance_of_both(*both_variances(pair, weight)) for pair in pairs],
     )

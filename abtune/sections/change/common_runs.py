@@ -28,11 +28,14 @@ class CommonRuns:
 
 def common_runs(parts: Sequence[xr.Dataset], configs: Sequence[Sequence[str]]) -> CommonRuns:
     """Return what the chosen configurations have in common; refuse a dataset with itself."""
+    # By position: a configuration may have another name in the other dataset.
     a, b = (part.sel(config=list(names)) for part, names in zip(parts, configs, strict=True))
+    # Counters intersect as multisets, so a repeated run counts as often as both datasets have it.
     found, chosen = (_in_common(name, a, b) for name in ("latency", "winner"))
     if found and found.total() == _runs(a["latency"]).total() == _runs(b["latency"]).total():
         raise InputError("both datasets have the same timings of every common shape; name two others")
     timings, winners = sum(found[run] for run in found if _tells(run)), chosen.total()
+    # A run may share timings and winner; the sum of both would count it twice.
     return CommonRuns(
         count=max(timings, winners), timed_again=_timed_again(a, b) if winners and not timings else None
     )

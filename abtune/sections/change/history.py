@@ -140,6 +140,7 @@ def history(
         raise InputError(f"a history takes datasets of one design, and {found}; abtune compare takes both")
     shapes, chosen = _common(series, "shape"), _configurations(series, baseline, candidate)
     how = {"baseline": chosen[0], "candidate": chosen[1], "level": level, "tolerance": tolerance}
+    # Bonferroni over the steps: the overall changes of all steps are read side by side.
     strict = {**how, "level": 1 - alpha_of(level) / (len(series) - 1)}
     parts = {name: dataset.sel(shape=shapes) for name, dataset in series.items()}
     steps = [_change(parts, *pair, how=strict) for pair in pairwise(series)]
@@ -161,8 +162,10 @@ def history(
 def do_not_fit(datasets: Mapping[str, xr.Dataset]) -> dict[str, str]:
     """Return why some datasets do not fit; the others are the largest group that makes a history."""
     facts = {name: _facts(dataset) for name, dataset in datasets.items()}
+    # Groups take merged datasets last: beside its parts, the merged one is left out.
     merged_last = dict(sorted(facts.items(), key=lambda fact: bool(fact[1]["merged"])))
     groups = [_group(first, merged_last) for first in merged_last]
+    # Of groups of one size, the one with most common shapes: a merged dataset wins where its parts share few.
     largest = max(groups, key=lambda group: (len(group), len(_shared(group, "shapes"))), default={})
     return {name: _misfit(own, largest) for name, own in facts.items() if name not in largest}
 
@@ -172,6 +175,7 @@ def _facts(dataset: xr.Dataset) -> _Facts:
     known = dataset["latency"].notnull().any(set(dataset["latency"].dims) - {"shape", "config", "seed"})
     usable = (known.sum("seed") >= 2).sum("config") >= 2
     runs = dataset["latency"].values.reshape(known.size, -1)
+    # Hashes of bytes differ between processes; these are compared within one only.
     timings = {str(hash(run[~np.isnan(run)].tobytes())) for run in runs if not np.isnan(run).all()}
     return {
         "design": {str(design_of(dataset.attrs))},
@@ -202,6 +206,7 @@ def _misfit(own: _Facts, group: Mapping[str, _Facts]) -> str:
     for what, least in (("design", 1), ("configurations", 2), ("shapes", 1)):
         if len(_shared(group, what) & own[what]) < least:
             return f"{what} {_few(own[what])} instead of {_few(_shared(group, what))}"
+    # Proper subsets: equal timings are a copy, which the last check names.
     parts = {name for name, other in group.items() if other["timings"] < own["merged"]}
     wholes = {name for name, other in group.items() if own["timings"] < other["merged"]}
     if parts or wholes:
@@ -220,6 +225,7 @@ def _date(dataset: xr.Dataset) -> datetime | None:
         date = datetime.fromisoformat(measured(dataset))
     except ValueError:
         return None
+    # Python cannot compare a time with a zone and one without; without one, UTC is assumed.
     return date if date.tzinfo else date.replace(tzinfo=UTC)
 
 
@@ -254,6 +260,7 @@ def _moments(
     means = [step.overall for step in steps]
     for (name, report), step in zip(reports.items(), (None, *means), strict=True):
         some = len(shapes) < len(report.comparisons)
+        # Verdicts keep the correction of the whole report; the mean is over shapes that all datasets have.
         mean = (analyze(series[name], shapes=shapes, **how) if some else report).overall.these_shapes
         changed = step is not None and not step.low <= 0 <= step.high
         yield Moment(shape=OVERALL, dataset=name, changed=changed, **_numbers(series[name], mean, step))

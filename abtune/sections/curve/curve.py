@@ -119,9 +119,11 @@ def boost_curve(dataset: xr.Dataset, analysis: Analysis) -> Curve:
     names = labels_of(dataset, "config")
     sides = [best[:, names.index(name)] for name in (analysis.baseline, analysis.candidate)]
     if settings.paired:  # only whole pairs count
+        # A NaN on either side reaches both, at each number of trials by itself.
         gaps = np.where(np.isnan(sides[0] + sides[1]), np.nan, 0.0)
         sides = [side + gaps for side in sides]
     steps = {step: [side[..., step - 1] for side in sides] for step in _steps(best.shape[-1])}
+    # The shapes of the last row make all rows: a shape that joined later would make the best so far slower.
     used = _counts([side[..., -1] for side in sides]).min(axis=0) >= 2
     points = [_points(pair, step, settings) for step, pair in steps.items()]
     mean = tuple(_overall(pair, step, used, settings) for step, pair in steps.items())
@@ -257,10 +259,12 @@ def best_so_far(dataset: xr.Dataset) -> Floats:
     times = dataset["trial_latency"].values.astype(np.float64)
     ran = (dataset["trial_status"].values == TrialStatus.OK) & (times > 0)
     complete = dataset["run_status"].values == RunStatus.COMPLETE
+    # Infinity, because the minimum with a NaN would stay NaN for ever.
     best = np.minimum.accumulate(np.where(ran & complete[..., np.newaxis], times, np.inf), axis=-1)
     tried = _tried(dataset)
     if not tried.any():
         raise InputError("no run of the dataset has a history of trials")
+    # A file pads histories to its longest run, which may not be among the chosen ones.
     return np.where(np.isinf(best), np.nan, best)[..., : int(tried.max())]
 
 

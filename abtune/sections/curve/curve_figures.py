@@ -69,6 +69,7 @@ def _draw_points(axis: Axes, name: str, points: Sequence[Point]) -> None:
     axis.fill_between(trials, low, high, color=_BAND, linewidth=0)
     axis.plot(trials, boost, color=_INK, marker="o", ms=3.5)
     axis.set_xscale("log", base=2)
+    # The last number of trials may be no power of two, and its label would overlap the one before.
     crowded = len(trials) > 1 and trials[-1] < 1.7 * trials[-2]
     ticks = [*trials[:-2], trials[-1]] if crowded else trials
     axis.set_xticks(ticks, list(map(str, ticks)))
@@ -105,6 +106,7 @@ def draw_trials(analysis: Analysis, baseline: Floats, candidate: Floats) -> Figu
     look: Any = {"frameon": False, "fontsize": SIZE, "title_fontsize": SIZE}
     legend = "bold: median over the searches; band: their middle half; titles have the colours of verdicts"
     some = drawn_of(number, len(analysis.comparisons))
+    # `abtune plot` prints the label of a figure: how many of the shapes it has.
     figure.set_label(some)
     figure.legend(
         loc="outside upper center",
@@ -140,6 +142,7 @@ def median_so_far(best: Floats) -> Floats:
     made = best[_made(best)]
     if not len(made):
         return np.full(best.shape[1], np.nan)
+    # A search that found nothing yet counts as slowest; without it, early medians would be too fast.
     middle = np.median(np.where(np.isnan(made), np.inf, made), axis=0)
     return np.where(np.isfinite(middle), middle, np.nan)
 
@@ -149,6 +152,7 @@ def _middle_half(best: Floats) -> Floats:
     made = best[_made(best)]
     if not len(made):
         return np.full((2, best.shape[1]), np.nan)
+    # inverted_cdf takes the value of a search. Interpolation between a time and infinity would give NaN.
     return np.quantile(np.where(np.isnan(made), np.inf, made), (0.75, 0.25), axis=0, method="inverted_cdf")
 
 

@@ -37,6 +37,7 @@ def draw_agreement(dataset: xr.Dataset, analysis: Analysis, beside: xr.Dataset) 
     """Draw the boosts of two datasets against each other."""
     other = _same_shapes(beside, analysis)
     change = None
+    # Without any interval in one of them, no change can be tested; boosts can still be drawn.
     if all(any(not math.isnan(row.boost_low) for row in one.comparisons) for one in (analysis, other)):
         change = compare_datasets(
             dataset,

@@ -30,6 +30,7 @@ from abtune.stats.two_sample import Integers, TwoSample
 # With more seeds, each weighs little, and leaving out each in turn takes long.
 _MOST_SEEDS = 30
 _MOST = 10  # shapes
+# The search for a margin covers five powers of ten, so it halves on logs: 12 times leave 0.3 %.
 _SMALLEST_MARGIN, _LARGEST_MARGIN = 1e-5, 0.99
 _HALVINGS = 12
 
@@ -135,6 +136,7 @@ def explain(dataset: xr.Dataset, analysis: Analysis, shape: str) -> Explanation:
 def _found(analysis: Analysis, shapes: str) -> Sequence[str]:
     labels = [row.shape for row in analysis.comparisons]
     of_kind = [row.shape for row in analysis.comparisons if fnmatchcase(row.workload, shapes)]
+    # A label comes first: it may look like a glob or like a kind.
     found = [shapes] if shapes in labels else of_kind or select_labels([shapes], labels)
     if len(found) > _MOST:
         raise InputError(
@@ -204,10 +206,12 @@ class _Changes:
     ) -> None:
         self.dataset, self.analysis, self.sides, self.index = dataset, analysis, sides, index
         self.row = analysis.comparisons[index]
+        # Weights name shapes that a part of the dataset may lack, and no verdict depends on them.
         self.settings = replace(analysis.settings, weights=None)
 
     def sensitivity(self) -> Sensitivity:
         """Return what would change the verdict."""
+        # The correction over one shape changes nothing, so it stays as it is.
         alone = compare(self.dataset.isel(shape=[self.index]), self.settings).comparisons[0]
         return Sensitivity(
             without_seed=self._without_each(),
@@ -248,6 +252,7 @@ class _Changes:
     @cached_property
     def _others(self) -> Tails | None:
         """The resamples of the other shapes, which do not depend on this one."""
+        # Without any run of this shape, so that its resamples are not among those of the others.
         sides = extract_both(self._without(), self.settings.baseline, self.settings.candidate)
         return compute(*keep_best(sides, self.settings.quantity), self.settings).tails
 

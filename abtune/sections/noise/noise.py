@@ -108,6 +108,7 @@ def _sources(dataset: xr.Dataset, config: str, level: float) -> tuple[tuple[Sour
             timing=mean_of_known(parts.timing[shapes]),
         )
         least = 0.0 if math.isnan(floor) else floor
+        # The spread of seed values includes the error of measuring each, which is taken off.
         search = [math.sqrt(max(spread**2 - least, 0.0)) for spread in spreads]
         mean, half = _mean_and_half_width(optimism[shapes], level)
         return Source(
@@ -158,6 +159,7 @@ def _naive(dataset: xr.Dataset, analysis: Analysis) -> Iterator[Naive]:
     flat = [side.reshape(len(side), -1) for side in sides]
     pooled = welch(TwoSample.without_floor(*flat), level=analysis.level)
     for row, low, high in zip(analysis.comparisons, pooled.low.tolist(), pooled.high.tolist(), strict=True):
+        # Timings that all agree have an interval without width, and nothing is narrower than that.
         if not math.isnan(row.boost_low) and high > low:
             yield Naive(
                 shape=row.shape,

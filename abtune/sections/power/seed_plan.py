@@ -152,7 +152,9 @@ def _plan(sides: Sequence[SideNoise], goal: Goal, cost: RunCost | None = None) -
     if goal.correlation is not None:
         spread = float(_of_differences(sides[0].spread, sides[1].spread, goal.correlation))
         sides = [SideNoise(config=DIFFERENCES, spread=spread)]
+    # Pairs are planned as their differences against zeros, which have no noise.
     noise = sides[0].spread, 0.0 if goal.paired else sides[1].spread
+    # Of many seeds: they draw random splits, whose number bounds p.
     smallest = smallest_p(MOST_SEEDS, MOST_SEEDS, paired=goal.paired)
     needed = seeds_needed(goal.boosts, *noise, goal.requirement)
     caveats = []
@@ -231,8 +233,10 @@ def _gpu_seconds(dataset: xr.Dataset) -> float:
         return math.nan
     searching, again = known["search_repeat_ms"] / 1000, known["repeat_ms"] / 1000
     ran = dataset["trial_status"].values == TrialStatus.OK
+    # A repeat calls the kernel for the set time, or once if one call takes longer.
     times = np.where(ran, np.fmax(dataset["trial_latency"].values, searching), 0.0)
     search = known["search_repeats"] * times.sum(axis=-1)
+    # Of both sides; warming up and loading are not known, so this is the least.
     winners: float = 2 * known["rounds"] * known["repeats"] * again
     return _sum_of_sides(np.where(ran.any(axis=-1), search, np.nan)) + winners
 

@@ -83,6 +83,7 @@ def distinct(kernels: npt.NDArray[np.object_], which: Booleans) -> list[int]:
     """Return the first seed of each kernel among some; seeds without a hash count each."""
     first: dict[object, int] = {}
     for seed in np.flatnonzero(which).tolist():
+        # A hash is a text and a seed a number, so neither passes for the other.
         first.setdefault(kernels[seed] or seed, seed)
     return list(first.values())
 
@@ -93,6 +94,7 @@ def _student(values: Floats, *, level: float) -> dict[str, float]:
     mean = float(values.mean()) if n else math.nan
     spread = float(values.std(ddof=1)) if n > 1 else math.nan
     error = spread / math.sqrt(n) if n else math.nan
+    # Below two schedules the error is NaN, and so are the interval and both p-values.
     half = t_quantile(n - 1, level) * error
     t = mean / error if error > 0 else math.nan
     return {

@@ -154,13 +154,15 @@ def effects(side: Transfers, index: int) -> Floats:
 def _readings(
     directions: Sequence[Sequence[Direction]], sides: Sequence[Transfers], analysis: Analysis
 ) -> list[Reading]:
-    """Return a reading for each shape; the probability that any is false is at most alpha."""
+    """Return a reading for each shape; any false *faster* has a chance of at most alpha, so has *slower*."""
     alpha, tolerance = analysis.settings.alpha, analysis.settings.tolerance
+    # Each counts against the bias only: a gain on the baseline's schedules, a loss on the candidate's.
     faster = holm([row.p_faster for row in directions[0]])
     slower = holm([row.p_slower for row in directions[1]])
     readings = []
     for index, (one, two) in enumerate(zip(*directions, strict=True)):
         errors = [side.error[index] for side in sides]
+        # In standard errors of measuring; without a second timing these are unknown.
         logs = [effects(side, index) / error for side, error in zip(sides, errors, strict=True) if error > 0]
         clear = np.concatenate([*logs, np.zeros(0)])
         if faster[index] <= alpha:
@@ -226,6 +228,7 @@ def _means(known: Sequence[float], reading: Reading, *, loses: bool) -> str:
 def _best(sides: Sequence[Transfers], index: int) -> BestKnown:
     plain = np.concatenate([side.baseline[index] for side in sides])
     changed = np.concatenate(
+        # Schedules that give the same kernel under both count as the baseline's alone.
         [side.candidate[index][side.status[index] == TransferStatus.OK] for side in sides]
     )
     # fmin leaves out NaN.

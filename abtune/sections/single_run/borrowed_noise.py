@@ -82,6 +82,7 @@ def borrow(outside: Outside, config: str, shapes: Sequence[str]) -> Loan:
             f"{outside.name} has pairs, whose noise is not that of independent searches; give another dataset"
         )
     every = tuple(labels_of(outside.dataset, "config"))
+    # The configuration itself first; the loop ends in its else if not even all together have two seeds.
     for sources in ((config,), every) if config in every else (every,):
         sides = [extract(outside.dataset, source) for source in sources]
         freedom = np.sum([np.maximum(side.n - 1, 0) for side in sides], axis=0)
@@ -92,6 +93,7 @@ def borrow(outside: Outside, config: str, shapes: Sequence[str]) -> Loan:
             f"{outside.name} has no shape with two seeds of one configuration, so it says nothing of noise; "
             "give a dataset with several seeds"
         )
+    # Several configurations pool their variances by degrees of freedom, each about its own mean.
     squares = np.nansum([(side.n - 1) * floored(side.noise**2, side.floor) for side in sides], axis=0)
     variance = np.where(freedom > 0, squares / np.maximum(freedom, 1), np.nan)
     labels = labels_of(outside.dataset, "shape")

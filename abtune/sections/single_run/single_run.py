@@ -218,6 +218,7 @@ def _about_shapes(parts: Sequence[Together], level: float) -> Iterator[str]:
             yield f"{part.name}: one shape says nothing about other shapes."
         elif math.isnan(part.spread):
             yield f"{part.name}: all shapes have the same ratio, so the spread of ratios is unknown."
+        # Even if all shapes agreed: both tails of n fair coins.
         elif n > 0 and 2.0 ** (1 - n) > 1 - level:
             yield f"{part.name}: the sign test of {n} shapes cannot give a p below {p_value(2.0 ** (1 - n))}."
 

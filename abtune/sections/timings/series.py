@@ -108,6 +108,7 @@ def _described(timed: Timed, pattern: Pattern | None, level: float) -> Series:
     estimate = cosine_mean(logs)
     mean, median = float(estimate.mean), float(np.median(logs))
     half, plain = (float(half_width(found, level=level)) for found in (estimate, independent_mean(logs)))
+    # By how much the mean is off, if both intervals, with and without dependence, exclude the median.
     pulled = mean - median if abs(mean - median) > max(half, plain, _ROUNDING) else 0.0
     return Series(
         shape=timed.shape,

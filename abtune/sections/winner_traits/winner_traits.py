@@ -118,6 +118,7 @@ def traits_of(trace: Trace) -> _Values:
 
     def annotated(*keys: str) -> frozenset[str]:
         values = (step.inputs[1] for key in keys for step in trace.annotated(key))
+        # An annotation holds a number, or the name of a sampled variable with the number.
         known = {str(sampled.get(value, value) if isinstance(value, str) else value) for value in values}
         return frozenset(known) or frozenset({NONE})
 
@@ -132,6 +133,7 @@ def traits_of(trace: Trace) -> _Values:
     unrolled = {
         f"{most}{kind}"
         for key, kind in (("explicit", ""), ("implicit", " implicit"))
+        # MetaSchedule samples the number of steps; 0 unrolls nothing.
         for most in annotated(f"meta_schedule.unroll_{key}") - {NONE, "0"}
     }
     return {
@@ -164,6 +166,7 @@ def _cells(dataset: xr.Dataset, config: str) -> Iterator[_Cells]:
 
 def _read(text: str) -> _Values:
     try:
+        # A tuning record begins with its trace; times, target and arguments follow.
         return traits_of(read_trace(json.loads(text)[0]))
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
         raise DatasetError("a winner holds something that is no schedule trace") from None
