@@ -59,6 +59,7 @@ def extract_both(dataset: xr.Dataset, baseline: str, candidate: str) -> tuple[Sa
 def _whole_pairs(every: Samples, kept: Samples, whole: npt.NDArray[np.bool_]) -> Samples:
     """Return the seeds of whole pairs, and the outcome of all runs."""
     left_out = _count(~np.isnan(every.value) & ~whole)
+    # What was lost is told of all runs, also of those whose partner is left out.
     fates = {name: getattr(every, name) for name in ("failed", "missing", "untimed", "found_nothing")}
     return replace(kept, **fates, paired=True, unpaired=left_out)
 
@@ -71,9 +72,11 @@ def extract(dataset: xr.Dataset, config: str) -> Samples:
     values = moments(seeds.value)
     untimed = (status == RunStatus.COMPLETE) & np.isnan(seeds.value)
     first = dataset.attrs.get(AT_TRIALS)
+    # A file may hold anything by this name; what is no whole number counts as absent.
     trials = int(first) if isinstance(first, int | np.integer) and "trial_status" in dataset else 0
     searched = np.zeros_like(untimed)
     if trials:
+        # A complete run without a history may have found something that nobody recorded.
         searched = (runs_of(dataset, "trial_status", config) != TrialStatus.NOT_RUN).any(axis=2)
     return Samples(
         config=config,
@@ -118,6 +121,7 @@ def two_sample(baseline: Samples, candidate: Samples) -> TwoSample:
 
 def change_of(before: Samples, after: Samples) -> Samples:
     """Return the change of each run's value between two measurements of the same winners."""
+    # The change of a value varies by both measurements.
     return replace(before, value=after.value - before.value, floor=before.floor + after.floor)
 
 
@@ -226,6 +230,7 @@ def about_throttling(dataset: xr.Dataset, baseline: str, candidate: str) -> list
         return []
     rounds = (runs_of(dataset, "throttle_reasons", name).ravel() for name in (baseline, candidate))
     sides = [values[np.isfinite(values)].astype(np.int64) for values in rounds]
+    # The keys are single bits, so their sum is the mask of all.
     shares = [float(np.mean((bits & sum(_REASONS)) != 0)) if bits.size else 0.0 for bits in sides]
     if not any(shares):
         return []
@@ -261,6 +266,7 @@ def has_transfers(dataset: xr.Dataset) -> bool:
 
 def extract_transfers(dataset: xr.Dataset, origin: str, baseline: str, candidate: str) -> Transfers:
     """Return the schedules that one configuration found, under both."""
+    # Transfers of one origin only are a valid dataset; the other has none.
     if origin not in dataset["origin"].values:
         none = {"transfer_status": TransferStatus.MISSING, "transfer_kernel": ""}
         dataset = dataset.reindex(origin=[origin], fill_value=none)
@@ -273,6 +279,7 @@ def extract_transfers(dataset: xr.Dataset, origin: str, baseline: str, candidate
         origin=origin,
         baseline=sides[0].value,
         candidate=sides[1].value,
+        # A difference of two such values has the variances of both.
         error=np.sqrt(2 * moments(variances).mean),
         schedule=_hashes(found, origin),
         status=runs_of(found, "transfer_status", other).astype(np.int64),

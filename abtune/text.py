@@ -39,6 +39,7 @@ def to_fraction(text: str) -> float:
     try:
         to_number(digits)
         fraction = Decimal(digits) / 100
+    # Decimal raises ArithmeticError for exponents beyond its range, such as 1e999999999.
     except (ArithmeticError, ValueError):
         raise InputError(f"{text!r} is not a number") from None
     if not fraction.is_finite():
@@ -53,6 +54,7 @@ _HUGE = 1e7
 def percent(fraction: float, *, signed: bool = False) -> str:
     """Return a percentage for a sentence: two significant digits, or all before the point."""
     value, sign = 100 * fraction, "+" if signed else ""
+    # From 99.5 on, .2g would write 1e+02.
     return f"{value:{sign}.0f}%" if 99.5 <= abs(value) < _HUGE else f"{value:{sign}.2g}%"
 
 
@@ -66,6 +68,7 @@ def bound_percent(low: float) -> str:
     digits = max(1 - math.floor(math.log10(abs(value))), 1)
     # Rounding may have raised the bound. So a bound at a step of the last digit goes one step down.
     rounded = math.floor(value * 10**digits * (1 - math.copysign(1e-12, value))) / 10**digits
+    # No latency is negative, so no boost is below -100 %; rounding down would write one.
     return f"{max(rounded, -100.0):+.{digits}f}%"
 
 
@@ -121,6 +124,7 @@ def p_value(p: float) -> str:
     """Return a p-value with two significant digits; ``<0.0001`` below that, never 0; ``-`` for NaN."""
     if math.isnan(p):
         return NOTHING
+    # The flag # keeps zeros at the end: 0.50 shows two digits, and 0.5 only one.
     return "<0.0001" if p < 0.0001 else f"{p:#.2g}"
 
 
@@ -155,6 +159,7 @@ def listed(words: Iterable[str]) -> str:
 
 def printable(text: str) -> str:
     """Replace what would move the cursor or break a table; names come from files of any origin."""
+    # Python calls the no-break space unprintable; it ties numbers to their units.
     return "".join(character if character.isprintable() or character == "\xa0" else "?" for character in text)
 
 
