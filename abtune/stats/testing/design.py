@@ -199,7 +199,7 @@ def seeds_needed(
 
 def fewest_seeds(*, alpha: float = 0.05, shapes: int = 1, paired: bool = False) -> int:
     """Return the smallest n for which n + n seeds, or n pairs, can pass a correction; 1,000,000 for none."""
-    # Beyond 30 seeds or pairs the test draws, and the smallest p no longer falls.
+    # Beyond 15 + 15 seeds, or 30 pairs, the test draws, and the smallest p no longer falls.
     for n in range(2, 40):
         if smallest_p(n, n, paired=paired) <= alpha / shapes:
             return n
