@@ -68,6 +68,7 @@ def noise_pools(side: Samples, shapes: Integers) -> list[Pool]:
     noise = side.noise[shapes]
     known = [row[~np.isnan(row)] for row in side.value[shapes]]
     scaled = [(row - row.mean()) / own for row, own in zip(known, noise, strict=True) if own > 0]
+    # The empty array stands for no shape that varies: an empty list cannot be concatenated.
     form, width = _smoothed(np.concatenate([np.zeros(0), *scaled]))
     spread = np.where(noise > 0, np.sqrt(moderated(noise**2, side.n[shapes] - 1)), 0.0)
     return [
@@ -116,6 +117,7 @@ class Simulation:
         interval = self.settings.interval.compute(samples, level=self.settings.level, rng=rng)
         tests = self._tests(samples, rng)
         confirmed = self.settings.difference_test.confirmed_by
+        # A test that none has to confirm confirms itself.
         confirming = tests.p_welch_adjusted if confirmed else tests.p_adjusted
         called = differs(interval.low, interval.high, tests.p_adjusted, confirming, self.settings.alpha)
         plain = tests.p_welch if confirmed else tests.p
@@ -123,6 +125,7 @@ class Simulation:
             covered=self._share((interval.low <= truth) & (truth <= interval.high)),
             alone=self._share(differs(interval.low, interval.high, tests.p, plain, self.settings.alpha)),
             called=self._share(called),
+            # The gates ask for a difference first, so a shape that is called different is not equivalent.
             equivalent=self._share(~called & (tests.p_equivalence_adjusted <= self.settings.alpha)),
             any_called=float(called.reshape(self.replications, -1).any(axis=1).mean()),
         )

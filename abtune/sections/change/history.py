@@ -264,6 +264,7 @@ def _moments(
         mean = (analyze(series[name], shapes=shapes, **how) if some else report).overall.these_shapes
         changed = step is not None and not step.low <= 0 <= step.high
         yield Moment(shape=OVERALL, dataset=name, changed=changed, **_numbers(series[name], mean, step))
+    # One family: a mark anywhere in the table is a claim.
     p = holm([row.p for change in steps for row in change.shapes]).reshape(len(steps), len(shapes))
     for number, shape in enumerate(shapes):
         for at, (name, report) in enumerate(reports.items()):

@@ -190,6 +190,7 @@ def _tests(samples: TwoSample, index: int, analysis: Analysis) -> Iterator[Metho
             yield row(confirming, tests, "p_welch", judged=tests is judging)
             if settings.rank_test:
                 yield row("Mann-Whitney", tests, "p_rank", judged=False)
+        # These belong to the report, whichever test is listed, so they stand once.
         if name == next(iter(made)):
             if judged.p_resampled is not None and judged.p_resampled_adjusted is not None:
                 p, adjusted = judged.p_resampled, judged.p_resampled_adjusted

@@ -97,6 +97,7 @@ def _set_up(axis: Axes, schedules: Sequence[Sequence[Floats]], found: SameSchedu
 
     boosts = [math.log1p(boost) for row in found.shapes for boost in (row.boost, row.best.boost)]
     known = [boost for boost in boosts if math.isfinite(boost)]
+    # With 5 % to either side, the axis has a width where all effects are alike.
     values = np.concatenate([*itertools.chain.from_iterable(schedules), known, [-0.05, 0.05]])
     low, high = np.quantile(values, [(1 - _FAR) / 2, (1 + _FAR) / 2])
     axis.set_xscale("log")

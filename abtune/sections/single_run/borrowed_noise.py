@@ -177,6 +177,7 @@ def _size(loans: tuple[Loan, Loan], limit: float) -> Iterator[Assumption]:
     """Yield whether the borrowed noise is small enough: it is a part of the spread of the boosts."""
     variance = np.concatenate([loan.lent.variance for loan in loans])
     if not (np.isnan(variance).any() or np.isnan(limit)):
+        # The limit is of the root mean square of both sides, and so is this.
         borrowed = float(np.sqrt(variance.mean()))
         detail = f"{percent(borrowed)} borrowed, at most {percent(limit)} by the spread of these boosts"
         yield _checked("size of the noise", detail, agrees=borrowed <= limit)

@@ -106,6 +106,7 @@ def _cells(dataset: xr.Dataset) -> Iterator[tuple[int, list[Timed]]]:
         for config in configs:
             known = logs[config][index]
             seeds = np.flatnonzero((~np.isnan(known)).any(axis=(1, 2)))
+            # Without a seed there are no rounds, so the zip below is not strict.
             first = known[seeds[0]] if len(seeds) else known[:0].reshape(0, 0)
             timed = (_timed(shape, config, *each) for each in zip(rounds, first, strict=False))
             yield len(seeds), [each for each in timed if len(each.logs)]

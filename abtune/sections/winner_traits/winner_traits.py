@@ -173,6 +173,7 @@ def _read(text: str) -> _Values:
 
 
 def _natural(value: str) -> tuple[bool, list[int], str]:
+    # Numbers within a text count by their size: 16 stands before 128.
     return value != NONE, [int(digits) for digits in re.findall(r"\d+", value)], value
 
 
