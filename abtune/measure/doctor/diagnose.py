@@ -34,6 +34,7 @@ from abtune.measure.store.store import Store
 # A trial takes seconds; minutes where all cores are busy.
 TRIAL_LIMIT = 300.0
 # The tasks that a trial runs, and their names in the finding.
+# One task at the device waits for its build, so both have one time.
 _STEPS = {"time_batch": "build and time"}
 
 

@@ -147,6 +147,7 @@ def check_host(cores: int) -> Iterator[Finding]:
     else:
         yield ok("cores", state)
     if sys.platform == "linux":
+        # The user's own LD_PRELOAD wins, as it does in the fork server.
         library = {**allocator(), **os.environ}.get("LD_PRELOAD")
         if library:
             yield ok("allocator", library)
@@ -203,6 +204,7 @@ def check_target(spec: str) -> tuple[TargetFacts | None, tuple[Finding, ...]]:
     findings = [ok("target", f"{facts.kind}: {names}")]
     if facts.kind == "cuda":
         findings += [_about_cuda(facts), _about_nvrtc(f"sm_{facts.arch}"), *_about_busy_gpus()]
+    # A user who asked for the CPU misses no GPU.
     elif spec == "auto":
         nvrtc.load_libraries()
         advice = "a sweep tunes this CPU; for a GPU, install the NVIDIA driver and abtune[cuda]"

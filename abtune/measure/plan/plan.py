@@ -99,6 +99,7 @@ def make_plan(
     runs: list[Run] = []
     for seed in seeds:
         cells = [Run(shape=shape, config=config, seed=seed) for shape in shapes for config in configs]
+        # Each seed has a generator of its own, so a plan with more seeds begins with the same runs.
         order = rng_for(settings.rng_seed, "order", seed).permutation(len(cells))
         runs.extend(cells[index] for index in order)
     return Plan(
@@ -113,6 +114,7 @@ def make_plan(
 
 def rng_for(root: int, *use: str | int) -> np.random.Generator:
     """Return the random generator for one use, independent of all others and of the order of use."""
+    # Not hash(), which differs between processes for texts. repr() keeps ("ab", "c") and ("a", "bc") apart.
     digest = hashlib.sha256(repr((root, use)).encode()).digest()
     return np.random.default_rng(int.from_bytes(digest[:16], "big"))
 

@@ -172,12 +172,16 @@ class History:
         if not settings.is_shared:
             return min(settings.trials_per_iteration, settings.trials - len(self.trials))
         exchanges = len(self.exchanged_at)
+        # An iteration that found too little leaves more for the next one.
         left = min((exchanges + 1) * settings.trials_per_iteration, settings.trials) - len(self.trials)
         return left if exchanges < self.iterations else max(left - settings.exchanged, 1)
 
     def offer(self, exchange: int) -> list[Trial]:
         """Return the trials that a search offers in an exchange, by its number: its own, fastest first."""
+        # The trials before that exchange. A search that is further by now offers what it had then. So its
+        # speed does not change what its partner finds.
         end = (*self.exchanged_at, len(self.trials))[exchange]
+        # What came from the partner is not offered back to it.
         own = (trial for trial in self.trials[:end] if not trial.candidate.carried_over)
         timed = (trial for trial in own if trial.status is TrialStatus.OK)
         return sorted(timed, key=lambda trial: trial.latency)

@@ -72,10 +72,12 @@ def read_json(path: Path, parse: Callable[[Any], T], advice: str = _REDO) -> T:
 
 def _content(path: Path) -> bytes:
     """Return what a file holds, unpacked, up to the limit."""
+    # A link may lead to a device, which could be read without end.
     if path.exists() and not path.is_file():
         raise ValueError("it is no regular file")
     limit, data = most_gib(_LIMIT), bytearray()
     with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+        # Piece by piece, because a small file may unpack to any size.
         while chunk := file.read(2**20):
             data += chunk
             if len(data) > limit * 2**30:
@@ -137,7 +139,7 @@ def record_from_json(content: dict[str, Any]) -> RunRecord:
     for moment in (record.started, record.finished):
         if not re.fullmatch(r"([\d-]+(T[\d:.]+)?|NaT)?", moment, re.ASCII):  # numpy warns of a time zone
             raise ValueError(f"{shortened(moment)} is no moment in UTC without a time zone")
-        np.datetime64(moment)
+        np.datetime64(moment)  # raises for a day that no month has
     trials = len(record.trial_status)
     if len(record.trial_latency) != trials:
         raise ValueError(f"it has {len(record.trial_latency)} latencies for {trials} trials")
@@ -199,6 +201,7 @@ def _require_number(name: str, value: object) -> None:
 def _require_time(name: str, value: object) -> None:
     """Refuse what is no number of seconds, which is NaN where nothing was timed."""
     _require_number(name, value)
+    # NaN passes, because it compares as false.
     if value <= 0 or value == math.inf:  # type: ignore[operator]
         raise ValueError(f"{name} is {value!r}, which is no time")
 

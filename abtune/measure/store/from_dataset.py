@@ -195,6 +195,7 @@ def _transfers(dataset: xr.Dataset, shape: str) -> Iterator[TransferTimes]:
     for place in np.ndindex(cells["transfer_status"].shape):
         config, origin, number = place
         status = TransferStatus(int(cells["transfer_status"].values[place]))
+        # These are made of the winners again, see ``to_dataset._all_times``.
         if config == origin or status is TransferStatus.MISSING:
             continue
         timed = status is TransferStatus.OK

@@ -151,6 +151,7 @@ def _seconds_left(
     began = _changed(store.description)
     done, before = sum(searches.values()), 0
     for record in records:
+        # Each session first writes the description, so older runs are of earlier sessions.
         if _changed(store.folder / "runs" / f"{record.key}.json") > began:
             done += len(record.trial_status)
         else:

@@ -147,6 +147,7 @@ class Store:
 
     def _adopt_dataset(self) -> None:
         """Write files for the runs in the dataset; without a description they do not count yet."""
+        # A kill from here on leaves the dataset as the source, until `_claim` writes the description again.
         self.description.unlink(missing_ok=True)
         dataset = open_dataset(self.dataset)
         for record in records_from_dataset(dataset):
@@ -209,6 +210,8 @@ class Store:
 
     def save_record(self, record: RunRecord) -> None:
         """Write a finished run, and remove the timings of an earlier winner."""
+        # In this order: after a kill in between, the run is done again. The other order would leave a new
+        # winner with the timings of the old one.
         self._forget_times(record)
         self.save_finished(record)
 

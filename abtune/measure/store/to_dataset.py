@@ -94,6 +94,7 @@ def _add_transfers(dataset: xr.Dataset, measured: Sequence[Rounds]) -> xr.Datase
     if not any(one.transfers for one in measured):
         return dataset
     sizes = dataset.sizes
+    # As TRANSFER: shape, configuration that built it, origin, seed.
     cells = (sizes["shape"], sizes["config"], sizes["config"], sizes["seed"])
     values: dict[str, npt.NDArray[Any]] = {
         "transfer_latency": np.full((*cells, sizes["round"], sizes["repeat"]), np.nan),
@@ -118,6 +119,7 @@ def _all_times(measured: Iterable[Rounds]) -> Iterator[tuple[str, TransferTimes]
         for winner in own.values():
             yield rounds.shape, _transfer(winner, winner.config, TransferStatus.OK)
         for times in rounds.transfers:
+            # The same kernel is not timed twice, so it has the rounds of its winner.
             same = times.status is TransferStatus.SAME_KERNEL and own.get((times.origin, times.seed))
             yield rounds.shape, _transfer(same, times.config, times.status) if same else times
 

@@ -68,6 +68,7 @@ def sweep(
         try:
             session = asyncio.run(_carry_out(plan, store, workplace, Clock(time_limit), progress))
             dataset = _write_dataset(plan, store)
+        # Also after Ctrl-C: finished runs become a dataset however the session ends.
         except BaseException:
             with contextlib.suppress(StoreError):  # the first error already tells of a full disk
                 _write_dataset(plan, store)

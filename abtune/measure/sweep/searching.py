@@ -130,6 +130,8 @@ class Search:
         run, iteration = self.run, self.history.iterations
         root = self.session.plan.settings.rng_seed
         rng = rng_for(root, run.shape.label, run.config.name, run.seed, iteration, attempt)
+        # TVM takes seeds modulo 2**31 - 1, and 0 as 1 (``random_engine.h``). So each of these is another
+        # seed.
         return int(rng.integers(1, 2**31 - 1))
 
     async def _try(self) -> History:
@@ -221,8 +223,10 @@ async def search_all(session: Session) -> None:
 
     async def search(group: Sequence[Run], priority: int) -> None:
         async with slots:
+            # Taken out, so that the history of a finished run is freed.
             found = [histories.pop(run.key) for run in group]
             await _search_together(session, group, found, priority, health)
+            # A finished run has one more winner to measure, so the other searches have to end earlier.
             if not limit.expired():
                 limit.reschedule(_deadline(session))
 
@@ -256,6 +260,7 @@ async def _search_together(
             if run.config.name not in finished:
                 search = Search(session, run, history, started or now(), priority, health, partners)
                 tasks.create_task(search.finish(PARTNER_GONE) if is_gone else search.carry_on())
+    # A partner that goes on in a later session still needs what a finished search offers.
     if partners.all_finished:
         for run in group:
             session.store.forget_search(run)

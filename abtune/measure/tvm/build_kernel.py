@@ -21,6 +21,7 @@ from abtune.traces import carry_over as carried_over
 def build(problem: Problem, record: list[Any]) -> bytes:
     """Return the content of the shared library of a candidate."""
     module = scheduled_module(problem, record)
+    # MetaSchedule's ``default_build`` does this, too, before it lowers a candidate.
     module = tvm.s_tir.transform.RemoveWeightLayoutRewriteBlock(skip_tensor_rewrite=True)(module)
     target = tvm_target(problem.target)
     with target, tvm.transform.PassContext(config=dict(problem.config.pass_config)):
@@ -70,6 +71,7 @@ def _fit(problem: Problem, trace: Trace) -> Any | None:
     except (tvm.error.TVMError, tvm.s_tir.ScheduleError):  # it asks for what this workload does not have
         return None
     schedule.enter_postproc()
+    # The stock postprocessors, with VerifyGPUCode: unlike a search, nothing else checks this schedule.
     generator = search_context(problem, rng_seed=1).space_generator
     if not all(postprocessor.apply(schedule) for postprocessor in generator.postprocs or ()):
         return None

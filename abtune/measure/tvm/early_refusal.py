@@ -46,6 +46,7 @@ class Loops:
             threads *= extent
         if STAGES in loop.annotations:
             stages = [int(stage) for stage in loop.annotations[STAGES]]
+            # The pipeline keeps what is copied at the first stage until the last one computes with it.
             versions = stages[-1] - stages[0] + 1
             can_lower = can_lower and extent > 1
         return Loops(threads=threads, versions=versions, innermost=extent, can_lower=can_lower)
@@ -71,6 +72,7 @@ def is_refused(module: Any, max_threads: int, max_shared_memory: int) -> bool:
             low, high = (int(block.annotations[key]) for key in THREADS)
             if not (loops.can_lower and low <= loops.threads <= min(high, max_threads)):
                 return True
+        # A copy fuses its loops, so the innermost extent is the number of items in the tile.
         shared_memory += _shared_item(block) * loops.innermost * loops.versions
     return shared_memory > max_shared_memory
 

@@ -26,6 +26,7 @@ def _import_tvm() -> Any:
     """
     nvrtc.load_libraries()
     sys.modules.setdefault(INTRINSICS, types.ModuleType(INTRINSICS))
+    # None makes ``import torch`` fail, until it is taken away below.
     is_hidden = sys.modules.setdefault("torch", None) is None  # type: ignore[arg-type]
     try:
         import tvm
@@ -49,6 +50,7 @@ from tvm.s_tir.meta_schedule.utils import shash2hex  # noqa: E402
 
 def load_tensor_intrinsics() -> None:
     """Load the real intrinsics in place of the empty module, for a design space that may need them."""
+    # Only the stand-in has no file.
     if not hasattr(sys.modules[INTRINSICS], "__file__"):
         del sys.modules[INTRINSICS]
         import tvm.s_tir.tensor_intrin  # noqa: F401

@@ -154,11 +154,13 @@ def _fresh(proposed: Sequence[Any], seen: Collection[str]) -> list[Any]:
 
 def learn(history: History, context: Any, workload: Any) -> Any:
     """Return the cost model after it has learned the trials that it has not seen, as MetaSchedule does."""
+    # Else XGBoost takes every physical core, though searches run side by side.
     model = ms.cost_model.XGBModel(num_tuning_cores=1)
     if history.cost_model:
         restore_model(model, history.cost_model, context)
     # Only failures at run time teach the model; a failed build does not.
     fresh = [trial for trial in history.trials[history.learned :] if trial.was_built]
+    # Random sampling (replay-trace) asks no model, so there is nothing to teach.
     if fresh and getattr(context.search_strategy, "eps_greedy", None) is not None:
         records = [ms.database.TuningRecord.from_json(trial.candidate.record, workload) for trial in fresh]
         candidates = [record.as_measure_candidate() for record in records]
@@ -191,6 +193,7 @@ def restore_model(model: Any, state: bytes, context: Any) -> None:
     from tvm.s_tir.meta_schedule.cost_model.xgb_model import FeatureGroup
     from xgboost import Booster
 
+    # NumPy refuses pickles by default. MetaSchedule's own ``load`` allows them, and they could run code.
     arrays = np.load(io.BytesIO(state))
     model.last_train_size = int(arrays["last_train_size"])
     if "rows" in arrays:

@@ -42,9 +42,12 @@ def time_kernel(kernel: Kernel, timing: Timing) -> list[float]:
     """Return the seconds of one call by device timers, one number per repeat, after a warm-up call."""
     tensors = arguments(kernel.shape, kernel.target)
     device = device_of(kernel.target)
+    # TVM raises the number of calls in a repeat until it takes ``min_repeat_ms``.
     timed = functools.partial(load_library(kernel.library).time_evaluator, "main", device, number=1)
     if timing.cache == "cold":
         flush = _FLUSH_BYTES["cuda" if is_cuda(kernel.target) else "llvm"]
+        # One call per repeat, because TVM empties the caches before a repeat and not before each of its
+        # calls.
         calls = timed(repeat=timing.repeats * COLD_CALLS, cache_flush_bytes=flush)(*tensors).results
         times = np.median(np.reshape(calls, (timing.repeats, COLD_CALLS)), axis=1)
     else:
@@ -57,6 +60,7 @@ def first_call(kernel: Kernel) -> float:
     """Return the seconds of one call by the clock of this process, without a warm-up call."""
     tensors, device = arguments(kernel.shape, kernel.target), device_of(kernel.target)
     call = load_library(kernel.library)["main"]
+    # A launch returns before its kernel has ended, so the clock waits for the device before and after.
     device.sync()
     started = time.perf_counter()
     call(*tensors)
@@ -67,6 +71,7 @@ def first_call(kernel: Kernel) -> float:
 def check_kernel(kernel: Kernel) -> float:
     """Return the relative error of a kernel's output against NumPy, after running it once."""
     tensors = arguments(kernel.shape, kernel.target)
+    # What the kernel does not write stays NaN, and so the error is NaN.
     tensors[-1].copyfrom(np.full(kernel.shape.output_shape, math.nan, dtype=np.float32))
     load_library(kernel.library)["main"](*tensors)
     device_of(kernel.target).sync()
@@ -76,6 +81,7 @@ def check_kernel(kernel: Kernel) -> float:
 @functools.lru_cache(maxsize=4)
 def arguments(shape: Shape, target: str) -> list[Any]:
     """Return device tensors for the inputs and the output."""
+    # Asked before these tensors take any.
     memory_before()
     output = np.full(shape.output_shape, math.nan, dtype=np.float32)
     return [tvm.runtime.tensor(array, device_of(target)) for array in (*inputs_of(shape), output)]
@@ -92,6 +98,7 @@ def inputs_of(shape: Shape) -> tuple[Array, ...]:
     return random_inputs(shape, np.random.default_rng(0))
 
 
+# The check, the first call and the timing of one kernel follow each other.
 @functools.lru_cache(maxsize=1)
 def load_library(library: bytes) -> Any:
     """Return the runtime module of a shared library, loaded where this process measures."""
@@ -138,6 +145,7 @@ def expected_output(shape: Shape, inputs: tuple[Array, ...]) -> Array:
 
 def relative_error(output: Array, expected: Array) -> float:
     """Return the norm of the error over the norm of the expected output; NaN if the output has a NaN."""
+    # Squares of float32 may overflow.
     difference = output.astype(np.float64) - expected
     return float(np.linalg.norm(difference) / np.linalg.norm(expected.astype(np.float64)))
 

@@ -168,4 +168,5 @@ def _devices() -> Any:
         ) from error
     if key not in known:  # a request for it would wait for ever
         raise TargetError(f"the RPC tracker at {address} has no device {key!r}; it has: {', '.join(known)}")
+    # A session of any length: others let the server end it in the middle of a sweep.
     return tracker.request(key, session_timeout=0)

@@ -55,6 +55,7 @@ class ChildProcess:
                 undo.pop_all()
         except OSError as error:  # no descriptors, no memory, no folder for temporary files
             raise ChildDied(f"a process cannot be started: {error.strerror or error}") from None
+        # Only the child may hold this end: then its death closes the connection.
         theirs.close()
         self._connection = Connection(ours.detach())
         self._begun = begun
@@ -76,6 +77,7 @@ class ChildProcess:
                 raise ChildDied(str(error)) from None
             self._ready = True
         # Only the last call's output counts; thousands of calls would fill a disk, or memory.
+        # The child shares the position in this file, so it goes back there, too.
         self._output.seek(0)
         self._output.truncate()
         try:
@@ -205,6 +207,7 @@ class Slot:
         self._closed = True
         child = self._child
         if child is not None:
+            # Before the lock is taken: a call in progress holds it until its process is gone.
             child.kill()
         with self._lock:
             for process in (self._child, *self._spares):

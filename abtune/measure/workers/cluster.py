@@ -202,6 +202,7 @@ class Cluster:
                 *args,
                 resources={resource: self._needs[resource]},
                 priority=priority + self._added_priority[resource],
+                # Else dask takes two calls with equal arguments for one, and keeps the first result.
                 pure=False,
                 retries=0,
             )

@@ -39,6 +39,7 @@ def require_tvm() -> None:
             "apache-tvm is not installed, and a sweep needs it; run: pip install 'abtune[sweep]'"
         )
     ffi = installed_version("apache-tvm-ffi")
+    # Numbers alone, so that a release candidate of 0.1.15 is refused as well.
     if [int(number) for number in re.findall(r"\d+", ffi)[:3]] >= [0, 1, 15]:
         raise TargetError(
             f"apache-tvm-ffi {ffi} crashes MetaSchedule; run: pip install 'apache-tvm-ffi<0.1.15'"

@@ -32,6 +32,7 @@ class _Server:
 
 def main(descriptor: int, module: str) -> None:
     """Run a fork server in this process, until its parent is gone."""
+    # An interrupt that reaches this process or a child ends nothing: the parent decides.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     channel = socket.socket(fileno=descriptor)
     _offer_forks(_Server(channel=channel, module=module, pid=os.getpid(), error=_import(module)))
@@ -57,6 +58,7 @@ def _offer_forks(server: _Server) -> None:
             return
         request = json.loads(message)
         answer = _exit_of(request, server) if "pid" in request else _fork(request, descriptors, server)
+        # The child has its own copies. One left open here would hide its death from the caller.
         for descriptor in descriptors:
             os.close(descriptor)
         server.channel.send(json.dumps(answer).encode())
@@ -79,6 +81,7 @@ def _fork(request: dict[str, Any], descriptors: Sequence[int], server: _Server) 
     except OSError as failure:
         return {"error": failure.strerror}
     if not pid:
+        # Held open by a child, it would hide the death of the server from the parent.
         server.channel.close()
         _become_child(request, descriptors, server)
     _own_group(pid)

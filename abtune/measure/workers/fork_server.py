@@ -124,6 +124,7 @@ class ForkServer:
         """Return the answer to a request; with the word ``error``, or none, if there is no process."""
         with self._lock:
             try:
+                # Only a fork starts a server: a new one knows nothing of the children of the old one.
                 if descriptors and not self._closed:
                     self._start_if_dead()
                 if self._channel is None:
@@ -142,6 +143,7 @@ class ForkServer:
         if self._process is not None and self._process.poll() is None:
             return
         self._discard()
+        # Packets keep their limits, so that each recv() gets one whole message.
         self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._channel.settimeout(START_TIMEOUT)
         with theirs:
@@ -153,6 +155,7 @@ class ForkServer:
                 stdin=subprocess.DEVNULL,
                 stdout=self._output,
                 stderr=self._output,
+                # The user's own LD_PRELOAD comes later and wins; the limits on threads come last.
                 env={**allocator(), **os.environ, **self._environment},
                 start_new_session=True,  # Ctrl-C in the terminal is for the parent to handle
             )
@@ -204,6 +207,7 @@ class Fork:
         """Wait for its end, at most `timeout` seconds; return the exit code, or None if it still runs."""
         end = time.monotonic() + timeout
         while self.exit_code() is None and time.monotonic() < end:
+            # It is a child of the fork server, and a process can wait for its own children only.
             time.sleep(0.002)
         return self._code
 

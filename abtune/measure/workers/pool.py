@@ -101,6 +101,8 @@ def _occupied(slots: queue.SimpleQueue[Slot]) -> Iterator[Slot]:
     """Yield a slot that nobody else uses meanwhile."""
     slot = slots.get()
     try:
+        # An interruption also kills idle processes. Without this the next call would fail, and blame its
+        # kernel.
         slot.resume()
         yield slot
     finally:
@@ -111,9 +113,11 @@ def _device_environment(facts: TargetFacts, index: int) -> dict[str, str]:
     if facts.remote:
         return {"CUDA_VISIBLE_DEVICES": "", REMOTE: facts.remote}
     if facts.kind != "cuda":
+        # Here the variable limits the kernel that is timed, so it differs from ONE_THREAD.
         return {"TVM_NUM_THREADS": str(facts.threads), "CUDA_VISIBLE_DEVICES": ""}
     listed = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
     visible = listed[index] if index < len(listed) else str(index)
+    # CUDA counts the fastest GPU first unless told otherwise, NVML always by bus. Both get the same number.
     return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": visible}
 
 

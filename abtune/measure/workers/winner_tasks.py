@@ -198,6 +198,7 @@ class _Bench:
             recover(self._pool, self._slot, failure)
             table.failure = f"the winner could not be run again: {failure}"
             return
+        # Not >=, which would let NaN pass.
         if not error < ERROR_LIMIT:
             table.failure = f"the winner computes a wrong result: relative error {error:.2g} against NumPy"
 
@@ -223,6 +224,7 @@ class _Bench:
 
     def _add_round(self, table: _Table) -> None:
         settings = self._settings
+        # A round of a slow kernel, or of cold calls, takes longer than one candidate may.
         expected = settings.round_seconds(table.built.latency)
         timeout = settings.run_timeout + WINNER_PATIENCE * expected
         try:

@@ -87,6 +87,7 @@ def compile_cubin(code: str, arch: str) -> bytes | None:
 
 def _program(nvrtc: Any, code: str) -> Any:
     names, contents = list(_HEADERS), list(_HEADERS.values())
+    # TVM takes INFINITY from libcu++, which is left out here. These are the bits of the same float.
     source = "#define INFINITY __int_as_float(0x7f800000)\n" + code
     _, program = nvrtc.nvrtcCreateProgram(source.encode(), b"tvm_kernels.cu", len(names), contents, names)
     return program
