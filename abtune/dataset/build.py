@@ -195,6 +195,7 @@ def _numbers(name: str, value: npt.ArrayLike) -> npt.NDArray[np.float64]:
         given: Any = np.ma.asarray(value)
         if given.dtype.kind == "m":
             given = _seconds(name, given)
+        # NumPy would take True for one second, and drop the imaginary part of a complex number.
         if given.dtype.kind in "bcM":
             raise InputError(f"{name} holds {given.dtype}, not numbers; {_what_to_give(name)}")
         masked: Any = given.astype(np.float64, copy=False)
@@ -221,9 +222,11 @@ def _what_to_give(name: str) -> str:
 
 def _whole_numbers(name: str, value: npt.ArrayLike) -> npt.NDArray[np.int64]:
     given = None if isinstance(value, np.ma.MaskedArray) else np.asarray(value)
+    # Not by way of floats: these are exact up to 2**53 only.
     if given is not None and given.dtype.kind in "iu" and np.can_cast(given.dtype, np.int64):
         return given.astype(np.int64)
     numbers = _numbers(name, value)
+    # Beyond 2**53 not every whole number is a float, so what was meant is lost. NaN fails both comparisons.
     wrong = numbers[~((np.abs(numbers) < 2**53) & (numbers == np.floor(numbers)))]
     if wrong.size:
         raise InputError(f"{name} must be whole numbers, and has {wrong[0]:g}")

@@ -65,6 +65,7 @@ def _padded(
             raise InputError(f"{name!r} is not a variable of single runs in the schema")
     labels = (axes.shapes, axes.configs, axes.seeds)
     size = tuple(map(len, labels))
+    # Both count the last axis fastest, so labels and places go together.
     index = dict(zip(itertools.product(*labels), np.ndindex(size), strict=True))
     lengths = {"round": 1, "repeat": 1, "trial": 0, **axes.lengths}
     values = []

@@ -179,6 +179,7 @@ def _validate_variable(name: str, variable: Variable, values: xr.DataArray) -> N
         added = set(values.dims) - set(variable.dims)
         hint = _OF_CONCAT if added and added <= set(COORDINATES) else _OF_DIMENSIONS
         raise DatasetError(f"variable {name!r} has dimensions {values.dims}, not {variable.dims}{hint}")
+    # Text is an array of objects, of fixed width (U), or of NumPy's StringDType (T).
     kinds = {"f": "fiu", "i": "iu", "U": "UOT", "M": "M"}[variable.kind]
     if values.dtype.kind not in kinds:
         hint = _OF_FLOATS if variable.flags and values.dtype.kind == "f" else ""

@@ -158,6 +158,7 @@ def left_out(named: Mapping[str, xr.Dataset]) -> list[str]:
 def _aligned(dataset: xr.Dataset, name: str, axes: Mapping[str, Sequence[Any]]) -> npt.NDArray[Any]:
     """Return a variable of single runs over the axes of the union, filled where there is no run."""
     part = dataset[name]
+    # By position, because files may lack these coordinates. reindex() needs some.
     part = part.assign_coords({dim: np.arange(part.sizes[dim]) for dim in _MORE if dim in part.dims})
     labels = {str(dim): list(axes[str(dim)]) for dim in part.dims}
     return part.reindex(labels, fill_value=VARIABLES[name].fill).values
@@ -205,6 +206,8 @@ def _merge_runs(
         if name in dataset:
             found = present[file]
             if "origin" in variable.dims:
+                # From (shape, origin, seed) to (shape, config, origin, seed): whatever built it, it is of its
+                # origin's run.
                 found = np.repeat(found[:, np.newaxis], len(axes["config"]), axis=1)
             merged[found] = _aligned(dataset, name, axes)[found]
     return merged

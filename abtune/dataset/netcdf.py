@@ -66,6 +66,7 @@ def open_dataset(path_or_name: str | os.PathLike[str]) -> xr.Dataset:
         raise DatasetError(f"{path}: not a netCDF file; for results of another tool: {_import_command(path)}")
     limit = most_gib(_MOST_GIB)
     try:
+        # Its size is known before its values are read.
         with uninterrupted(), xr.open_dataset(path, engine="netcdf4") as lazy:
             gib = lazy.nbytes / 2**30
             dataset = lazy.load() if gib <= limit else None
@@ -148,6 +149,7 @@ def bundled_path(name: str) -> Path:
         raise unknown_name("dataset", name, BUNDLED)
     package = Path(__file__).parent.parent
     installed = package / "data" / f"{name}.nc"
+    # A checkout has its data beside the package, an installed one within.
     return installed if installed.exists() else package.parent / "data" / f"{name}.nc"
 
 
@@ -188,6 +190,7 @@ def _encoding(dataset: xr.Dataset) -> dict[str, dict[str, Any]]:
             encoding[str(name)] = {
                 "units": variable.units if variable else "milliseconds since 1970-01-01",
                 "dtype": "int64",
+                # The integer by which NumPy stores NaT, so that gaps survive.
                 "_FillValue": np.iinfo(np.int64).min,
                 "zlib": True,
             }

@@ -110,6 +110,7 @@ class Variable:
         if self.kind != "M":  # xarray keeps the units of times in the encoding
             attrs["units"] = self.units
         if self.flags is not None:
+            # CF asks for the type of the variable, which add_variables() makes int8.
             attrs["flag_values"] = np.array([flag.value for flag in self.flags], dtype=np.int8)
             attrs["flag_meanings"] = " ".join(flag.name.lower() for flag in self.flags)
         return attrs
