@@ -30,6 +30,7 @@ from abtune.ingest.units import PER_SECOND
 from abtune.text import listed, shell_path, shortened, to_number
 
 # How files that cannot be used begin, as they are or without blanks, and what to do.
+# Bytes that are no UTF-8 stand here as U+FFFD, because the beginning is decoded with replacement.
 _NEARLY = {
     "\x1f\ufffd": "it is compressed; unpack it: gunzip -k FILE",
     "(\ufffd/\ufffd": "it is compressed; unpack it: unzstd FILE",

@@ -121,6 +121,7 @@ def _target(path: Path) -> Path:
 
 
 def _matches(pattern: str) -> list[Path]:
+    # A file may have brackets in its own name.
     if not glob.has_magic(pattern) or _target(Path(pattern)).exists():
         return [Path(pattern)]
     matches = sorted(glob.glob(pattern), key=_natural)  # noqa: PTH207 - the pattern may be absolute
@@ -210,7 +211,7 @@ def _as_expression(word: str, more: str) -> str:
     if word == "*":
         return f"[^/]*{more}"
     if word == "{seed}":
-        return rf"(?P<seed>\d{{1,18}}{more})"
+        return rf"(?P<seed>\d{{1,18}}{more})"  # 18 digits fit into an int64
     return f"(?P<{word[1:-1]}>[^/]+{more})" if _WORDS.fullmatch(word) else re.escape(word)
 
 
@@ -226,6 +227,7 @@ def _numbered(paths: list[str], words: list[str]) -> Iterator[Source]:
         if match is None or other is None:  # a seed that is no number
             continue
         fields = match.groupdict()
+        # A path that fits in several ways differs between the greedy match and the lazy one.
         if fields != other.groupdict():
             both = " and ".join(", ".join(map(" ".join, way.groupdict().items())) for way in (match, other))
             raise InputError(f"{path} matches --pattern in two ways, {both}; write more of the path out")

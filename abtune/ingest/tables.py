@@ -173,6 +173,7 @@ def check_columns(names: Sequence[str], lines: Iterable[Sequence[str]]) -> None:
         follow = _FORMULAS[formula]
         if not all(fits(cells[c], follow(numbers[a], numbers[b])) for cells, numbers in rows):
             continue
+        # Equal columns fit trivially, which shows nothing.
         if len({tuple(numbers[index] for _, numbers in rows) for index in (c, a, b)}) == 3:
             name, one, other = (shortened(names[index]) for index in (c, a, b))
             follows = f"is {formula} of {one!r} and {other!r} in every line"
@@ -191,5 +192,6 @@ def _numbers(cells: Sequence[str]) -> list[float]:
 def fits(printed: str, value: float) -> bool:
     """Return whether a number is printed as a value rounded to the printed digits."""
     stated, exponent = to_number(printed), Decimal(printed.strip()).as_tuple().exponent
+    # Half a unit of the last printed digit. The cap keeps the power a float, whatever exponent is printed.
     half = 0.51 * 10.0 ** min(exponent, 9) if isinstance(exponent, int) else 0.0
     return abs(stated - value) <= half + 1e-12 * (100 + abs(value))  # NaN is not

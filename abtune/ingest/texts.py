@@ -72,6 +72,7 @@ def reading(path: Path) -> Iterator[None]:
 def _decoded(path: Path) -> Iterator[str]:
     """Yield the text piece by piece, so that the first wrong byte ends it."""
     decoder: codecs.IncrementalDecoder | None = None
+    # The empty chunk ends the text: the decoder refuses a character that is cut off there.
     for chunk in itertools.chain(_chunks(path), [b""]):
         if decoder is None and chunk.startswith(_NETCDF):
             raise DatasetError(f"{path}: is netCDF, not a text; if it is a dataset: abtune analyze")
@@ -84,6 +85,7 @@ def _decoded(path: Path) -> Iterator[str]:
 
 def _encoding(beginning: bytes) -> str:
     """Return the encoding of a text: UTF-16 if it begins with its mark, as PowerShell writes; else UTF-8."""
+    # utf-8-sig drops the byte order mark that some editors write.
     return "utf-16" if beginning.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
 
 

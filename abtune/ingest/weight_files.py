@@ -65,6 +65,6 @@ def _number(value: object, where: str) -> float:
         number = to_number(value) if isinstance(value, str) else float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
         raise InputError(f"{where}: {shortened(value)!r} is not a number") from None
-    if isinstance(value, bool) or not (math.isfinite(number) and number >= 0):
+    if isinstance(value, bool) or not (math.isfinite(number) and number >= 0):  # Python counts True as 1
         raise InputError(f"{where}: {shortened(value)} is not a weight; give a number of calls")
     return number

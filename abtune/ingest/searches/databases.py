@@ -143,6 +143,8 @@ def _read_records(text: str, path: Path) -> list[_Record]:
         if line.strip():
             with naming(f"{path}: line {number}"):
                 records.append(_read_record(parse_json(line)))
+                # Failures may be alike. A timed record that is there again shows that the file was appended
+                # to itself.
                 if records[-1].trial[0] is TrialStatus.OK and timed.setdefault(line, number) != number:
                     raise DatasetError(f"is the same as line {timed[line]}; a search is there twice")
     return records

@@ -96,6 +96,7 @@ def read_tasks(lines: Sequence[Line]) -> dict[str, Task]:
     columns: list[str] | None = None
     current = ""  # number of the task whose module is printed, if that is known
     for index, line in enumerate(lines):
+        # Here another file begins, to which neither a table nor a module goes on.
         if line.number == 1:
             columns, current = None, ""
         if match := _TRIAL.search(line.text):
@@ -111,6 +112,7 @@ def read_tasks(lines: Sequence[Line]) -> dict[str, Task]:
             row = dict(zip(columns, cells, strict=True))
             with naming(line.where):
                 _add_state(_task(tasks, row["id"], row["name"]), row)
+        # Left out, this row would lose a shape without a word.
         elif columns and len(cells) > len(columns) // 2:
             broken = "is no row of the table above it; other output runs through the log"
             remedy = "give the logs in work_dir, or its database: abtune import databases"
@@ -169,6 +171,7 @@ def _add_trial(task: Task, match: re.Match[str], after: str) -> None:
     status, seconds = TrialStatus.OK, math.nan
     if not match["error"]:
         seconds = _positive(match["time"]) * _MICROSECOND[match["unit"]]
+    # TVM writes the reason of an error into the line below.
     elif "Timeout, killed after" in after:
         status = TrialStatus.TIMED_OUT
     else:
@@ -189,6 +192,7 @@ def _add_state(task: Task, row: dict[str, str]) -> None:
             "whole log, or import the database in its work_dir: abtune import databases"
         )
     seconds = math.nan if latency == "N/A" else _positive(latency) * 1e-6
+    # The length comes first, because int() refuses thousands of digits.
     if not (trials.isascii() and trials.isdigit()) or len(trials) > 9 or int(trials) > _MOST_TRIALS:
         raise DatasetError(f"{shortened(trials)!r} is not a number of trials")
     state = State(trials=int(trials), latency=seconds)
@@ -209,6 +213,7 @@ def _broken(task: Task, state: State, *, done: bool) -> str:
         return f"{state.trials} trials follow {last.trials}"
     if task.states and task.done and not done:
         return "it is not done, and was above"
+    # False for NaN as well: a time that was known cannot become unknown.
     if not (math.isnan(last.latency) or state.latency <= last.latency):
         shown = "N/A" if math.isnan(state.latency) else f"{1e6 * state.latency:.4f}"
         return f"latency {shown} follows {1e6 * last.latency:.4f}"

@@ -55,6 +55,7 @@ def _recognise(module: str, sizes: Sizes) -> Shape | None:
     try:
         recognise = by_ranks[tuple(map(len, sizes))]
         raw = base64.b64decode(module, validate=True)
+        # TVM writes eight bytes with the length before the JSON.
         shape = recognise(_Graph(json.loads(raw[raw.index(b"{") :])["nodes"]), sizes)
     except (binascii.Error, LookupError, TypeError, ValueError, RecursionError, InputError):
         return None  # other ranks, another TVM's JSON, or not affine
@@ -181,9 +182,11 @@ class _Graph:
         origin = self._evaluate(index, {})
         steps = {v: self._evaluate(index, {v: 1}) - origin for v in variables}
         far = {v: self._extents[v] - 1 for v in variables}
+        # Divisions and remainders look affine near the origin, and not at the far end.
         if self._evaluate(index, far) != origin + sum(steps[v] * far[v] for v in variables):
             raise ValueError("not affine")
         terms = {**steps, _CONSTANT: origin}
+        # Without zeros, so that equal indices are equal mappings.
         return {variable: terms[variable] for variable in sorted(terms) if terms[variable]}
 
     def _variables(self, index: int) -> list[int]:

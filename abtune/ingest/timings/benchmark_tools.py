@@ -39,6 +39,7 @@ def _asv(text: str, _path: Path) -> Iterator[FileCell]:
     for name, values in results.items():
         if not isinstance(values, list) or len(values) > len(columns):
             raise DatasetError(f"{name}: is no list of the result_columns; the file is damaged")
+        # asv leaves out what a row lacks at its end, so rows are shorter than the columns.
         row = dict(zip(map(str, columns), values, strict=False))
         if row.get("samples") is not None:
             yield from _asv_benchmark(name, row["samples"], row.get("params"))

@@ -235,6 +235,7 @@ def _read_row(row: Sequence[str], table: _Table, line: int) -> None:
                 raise DatasetError(f"the same cell, round and repeat as in line {first}; keep one")
         rounds.setdefault(round_, []).append(seconds)
         for column, kinds in table.kinds.items():
+            # More values show that the column dates or measures each line, and would only take memory.
             if len(kinds) <= _MOST_KINDS:
                 kinds.setdefault(row[column], set()).add((key, round_))
 
