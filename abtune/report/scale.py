@@ -74,8 +74,10 @@ def choose_scale(intervals: Sequence[Interval], *, margin: float, further: Itera
     most = max([_LIMITS * usual, *(size for size in sizes if size <= _BOOSTS * usual)])
     slow, fast = margin_ends(margin)
     low = min(slow, max(min(limits, default=0.0), -most))
+    # At least one percent wide, or share() would divide by zero.
     high = max(fast, min(max(limits, default=0.0), most), low + 0.01)
     air = _AIR * (high - low)
+    # No boost is below -100 %.
     return Scale(low=max(low - air, -1.0), high=high + air, margin=margin)
 
 
@@ -110,6 +112,7 @@ def round_numbers(low: float, high: float, most: int) -> tuple[float, ...]:
     power = 10.0 ** math.floor(math.log10(least))
     step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= least)
     multiples = range(math.ceil(low / step), math.floor(high / step) + 1)
+    # Without rounding, 3 * 0.1 is 0.30000000000000004.
     return tuple(round(multiple * step, 15) for multiple in multiples)
 
 

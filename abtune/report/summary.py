@@ -95,6 +95,7 @@ def _parts(analysis: Analysis, view: View) -> Iterator[Part]:
     origin = f"{origin_of(analysis)}. " if origin_of(analysis) else ""
     yield Prose(f"{source}{origin}{design(analysis)}", remark=True)
     counts = verdict_counts(analysis)
+    # A table with one run per cell would begin with `29 invalid`, which says nothing.
     if len(analysis.comparisons) == 1 or any(verdict is not Verdict.INVALID for verdict, _ in counts):
         cells = (Cell(text=f"{number} {verdict.words}", tone=verdict.value) for verdict, number in counts)
         yield Tally(cells=tuple(cells))

@@ -22,6 +22,7 @@ _ORDERS: dict[str, Callable[[Comparison], Any]] = {
     "boost": lambda row: _nan_last(-row.boost),
     "p": lambda row: _nan_last(row.p_adjusted),
     "verdict": lambda row: list(Verdict).index(row.verdict),
+    # NaN if either side is: max() would depend on their order.
     "noise": lambda row: _nan_last(-np.maximum(row.baseline.noise, row.candidate.noise)),
     "name": lambda row: row.shape,
 }

@@ -110,6 +110,7 @@ def decade_ticks(low: float, high: float) -> tuple[float, ...]:
 def _digits(ticks: Sequence[float]) -> Callable[[float], str]:
     """Return a function that writes ticks with just enough decimals to tell them apart."""
     step = min(two - one for one, two in itertools.pairwise(ticks))
+    # 0.011 - 0.01 is a little less than 0.001. Without the small term it would get a decimal too many.
     decimals = max(0, -math.floor(math.log10(step) + 1e-9))
     return lambda value: f"{value:,.{decimals}f}"
 
@@ -121,6 +122,7 @@ def save_figure(figure: Figure, path: Path) -> None:
     drawn, suffix = io.BytesIO(), path.suffix.lower()
     try:
         # Names may be in any script. A letter that the font lacks becomes a box, without a warning.
+        # Without a salt, matplotlib draws the ids within an SVG at random.
         with mpl.rc_context({"svg.hashsalt": "abtune"}), warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Glyph")
             figure.savefig(drawn, format=suffix[1:] or "none", dpi=150, metadata=_WITHOUT_DATE.get(suffix))

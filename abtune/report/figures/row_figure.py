@@ -91,7 +91,7 @@ def draw_arrows(axis: Axes, y: float, scale: Scale, *, below: bool, above: bool,
 def _set_up(axis: Axes, scale: Scale, rows: Sequence[Row]) -> None:
     axis.set_xscale(**BOOST_AXIS)
     axis.set_xlim(100 * scale.low, 100 * scale.high)
-    axis.set_ylim(rows[-1].y + 0.7, -0.7)
+    axis.set_ylim(rows[-1].y + 0.7, -0.7)  # the first row at the top
     numbers = _apart(scale)
     axis.set_xticks([100 * number for number in numbers], list(numbers.values()))
     axis.tick_params(axis="both", labelsize=LETTERS)

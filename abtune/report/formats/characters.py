@@ -24,6 +24,7 @@ def draw_interval(interval: Interval, scale: Scale, width: int, *, ascii_only: b
     def cell(value: float) -> int:
         return round(scale.share(value) * (width - 1))
 
+    # What comes later is written over what came before, so the estimate is always seen.
     for low, high, line in ((part.wide_low, part.wide_high, "-"), (part.low, part.high, "=")):
         if not (math.isnan(low) or math.isnan(high)):
             cells[cell(low) : cell(high) + 1] = line * (cell(high) - cell(low) + 1)

@@ -83,6 +83,7 @@ def _sentence(row: Mapping[str, Any]) -> str:
 def _escaped(text: str, further: str = "") -> str:
     """Return a text in which GitHub's runner finds no command; properties escape further characters."""
     text = printable(text)
+    # % comes first, else it would escape the escapes.
     for character in f"%{further}":
         text = text.replace(character, f"%{ord(character):02X}")
     return text

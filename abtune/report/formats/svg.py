@@ -154,7 +154,7 @@ def _ground(scale: Scale) -> Iterator[Stroke]:
 def _lines(part: Stretch, scale: Scale, tone: str) -> Iterator[Stroke]:
     """Draw the wider interval thin, and the interval with a cap at each end within the scale."""
     y = _number(_MIDDLE)
-    if part.wide_low <= part.wide_high:
+    if part.wide_low <= part.wide_high:  # False if both are NaN
         start, stop = (_number(position(end, scale)) for end in (part.wide_low, part.wide_high))
         yield Stroke(track=f"M{start} {y}H{stop}", kind="thin")
     if math.isnan(part.low) or tone == "overall":  # that marker is as wide as its interval
@@ -163,6 +163,7 @@ def _lines(part: Stretch, scale: Scale, tone: str) -> Iterator[Stroke]:
     caps = "".join(
         f"M{x} {_number(_MIDDLE - 4)}V{_number(_MIDDLE + 4)}"
         for x, beyond in ((start, part.below), (stop, part.above))
+        # An interval wholly beyond the scale is a point at its edge, and has an arrow alone.
         if not beyond and (part.low < part.high or part.below == part.above)
     )
     yield Stroke(track=f"M{start} {y}H{stop}{caps}", kind="line")
@@ -213,4 +214,4 @@ def _circle(x: float, y: float, radius: float) -> str:
 
 def _number(value: float) -> str:
     """Return a coordinate with one decimal, so that every machine writes the same."""
-    return f"{value:z.1f}"
+    return f"{value:z.1f}"  # z turns -0.0 into 0.0

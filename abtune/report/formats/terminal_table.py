@@ -83,6 +83,7 @@ def fit_tables(page: Page, console: Console) -> dict[int, Fit]:
     fits: dict[int, Fit] = {}
     for members in families.values():
         fit = _fit([grids[index] for index in members], console)
+        # Remarks stand below the last of these tables only.
         fits |= dict.fromkeys(members, replace(fit, remarks=())) | {members[-1]: fit}
     for index in reversed(grids):
         drawn = grids[index].drawn

@@ -130,6 +130,7 @@ def _break_alike(rows: Sequence[Sequence[str]], width: int) -> tuple[tuple[str, 
     for inner in range(fields):
         choices = ([0, *breaks, fields] for breaks in itertools.combinations(range(1, fields), inner))
         widest, breaks = min(
+            # Negative, so that min() prefers later breaks where widths are equal.
             (max(widths[span] for span in itertools.pairwise(choice)), [-position for position in choice])
             for choice in choices
         )
