@@ -224,6 +224,7 @@ def _sections(dataset: xr.Dataset, analysis: Analysis, wanted: Wanted, view: Vie
     if not wanted.alone:
         hidden = any(kind.replaces_report for kind in wanted.kinds)
         section = analysis_section(analysis, view)
+        # Without its page, its fields are still in JSON.
         yield dataclasses.replace(section, page=()) if hidden else section
     context = Context(dataset=dataset, analysis=analysis, values=wanted.values)
     for kind in wanted.kinds if view.brief else wanted.with_those_of(dataset):

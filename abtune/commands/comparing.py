@@ -108,5 +108,6 @@ def _opened(names: Iterable[str]) -> dict[str, xr.Dataset]:
 
 
 def _named(datasets: dict[str, xr.Dataset]) -> dict[str, xr.Dataset]:
+    # Short names fit a table, but only if they tell the datasets apart.
     short = [Path(name).stem if name.endswith(".nc") else name for name in datasets]
     return dict(zip(short, datasets.values(), strict=True)) if len(set(short)) == len(short) else datasets

@@ -89,6 +89,7 @@ def _tables(path: Path, needs: str = "") -> dict[str, Any]:
         if path.stat().st_size > _MOST_BYTES:
             raise ValueError("it has more than 1 MiB")
         text = path.read_text(encoding="utf-8")
+        # Without that text it is not parsed: what other tools write may be broken.
         return tomllib.loads(text) if needs in text else {}
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path} cannot be read: {error}") from None

@@ -25,6 +25,7 @@ def together(*options: Option) -> Option:
     """Make one option of several, which the help has in this order."""
 
     def added(command: Callable[..., Any]) -> Callable[..., Any]:
+        # click lists what was added last first, because decorators apply from below.
         for option in reversed(options):
             command = option(command)
         return command

@@ -46,6 +46,7 @@ class Destination:
         report = Report(sections=sections)
         if not self.files:
             emit(self.format.render(report, sys.stdout))
+        # All are rendered before one is written, so that an error leaves none behind.
         for text, path in [(form.render(report, None), path) for path, form in self.files]:
             write_text(text, path)
 

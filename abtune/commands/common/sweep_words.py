@@ -113,6 +113,7 @@ def power_words(plan: Plan, *, until_settled: bool) -> str:
         return "\n".join([*lines, "This design can succeed."])
     enough = fewest_seeds(alpha=looks[-1].alpha, shapes=family, paired=paired)
     most = most_exact(paired=paired)
+    # Beyond the largest exact test, p is the share of random splits, and has a floor.
     more = "or more" if needed >= 1 / (RESAMPLES + 1) else f"to {most}"
     remedy = f"--seeds {enough} {more}, or fewer shapes" if enough <= most else "fewer shapes"
     return "\n".join([*lines, f"This design cannot find any single difference: use {remedy}."])
