@@ -108,6 +108,7 @@ def _run(argv: Sequence[str] | None) -> int:
     try:
         arguments = None if argv is None else list(argv)
         code = cli.main(args=arguments, prog_name="abtune", standalone_mode=False)
+        # Here a full disk or a pipe without a reader is still an error. At exit, Python would print it.
         sys.stdout.flush()
     except SystemExit:  # so click answers a reader that has left
         abandon(sys.stdout)

@@ -84,6 +84,7 @@ class Configuration:
 
     def _require_kind(self, field_name: str, kind: type) -> None:
         value = getattr(self, field_name)
+        # True is an int in Python.
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is int):
             whose = "" if field_name == "name" else f" {self.name!r}"
             found, wanted = type(value).__name__, kind.__name__
@@ -106,6 +107,7 @@ class Configuration:
     def settings(self) -> dict[str, Any]:
         """Return everything that decides what is tuned: equal settings, equal searches."""
         settings = asdict(self)
+        # They change no search, so that runs with another summary or transfer may be in one dataset.
         del settings["summary"], settings["transfer"]
         return settings
 
@@ -172,6 +174,7 @@ def require_space(config: Configuration) -> None:
     try:
         if module_name in sys.modules:
             import_attribute(config.space)
+        # Its package alone: to look for a module within, find_spec() would import the package.
         elif not _is_there(module_name.partition(".")[0]):
             raise InputError(f"there is no module {module_name!r}")
     except InputError as error:
@@ -191,6 +194,7 @@ def import_attribute(reference: str, *, here: bool = True) -> Any:
     try:
         with _working_directory_first() if here else contextlib.nullcontext():
             module = importlib.import_module(module_name)
+    # A script that is imported may exit.
     except (Exception, SystemExit) as error:
         lines = str(error).splitlines() or [""]
         kind = "" if isinstance(error, ImportError) else f"{type(error).__name__}: "

@@ -52,6 +52,7 @@ def uninterrupted() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+        # One is enough: a second signal would interrupt the end that the first began.
         for number, frame in held[:1]:
             before[number](number, frame)
 

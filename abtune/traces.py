@@ -175,6 +175,7 @@ def with_pipeline(trace: Trace, stage: int) -> Trace | None:
     plain = without_pipeline(trace)
     steps = plain.instructions
     copies = [number for number, step in enumerate(steps) if step.annotation == COPY]
+    # Without copies to shared memory no split comes before, so there is nothing to pipeline.
     place = copies[-1] + 1 if copies else 0
     # MetaSchedule splits reductions in three. Splits behind the copies are those of postprocessors.
     splits = (step.outputs for step in steps[:place] if step.name == "Split")
