@@ -237,6 +237,7 @@ class Store:
             except (FileNotFoundError, StoreError):
                 if path.exists():  # otherwise the search is over
                     raise
+        # The file of a finished search stays until its partner is finished, too.
         return {key: number for key, number in trials.items() if not self._path("runs", key).exists()}
 
     def forget_search(self, run: Run) -> None:

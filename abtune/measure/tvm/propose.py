@@ -113,6 +113,7 @@ def _database(history: History, workload: Any) -> Any:
     database = ms.database.MemoryDatabase()
     for trial in history.trials:
         if trial.status is TrialStatus.OK:
+            # A record is written before its candidate is timed, so the time comes from the trial.
             trace, _, *rest = trial.candidate.record
             record = ms.database.TuningRecord.from_json([trace, [trial.latency], *rest], workload)
             database.commit_tuning_record(record)

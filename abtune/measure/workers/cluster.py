@@ -66,6 +66,7 @@ async def connected(scheduler: str) -> AsyncIterator[tuple[Client, Mapping[str, 
     """Yield the client of a cluster, and the offers of its workers by their address."""
     # dask's own messages about a lost connection are silenced: the error says it in one line.
     with dask.config.set(DASK_CONFIG), silence_logging_cmgr(logging.CRITICAL):
+        # Else dask takes even a client that could not connect as the default, and writing a dataset fails.
         client = Client(scheduler, asynchronous=True, timeout=CONNECT_TIMEOUT, set_as_default=False)
         try:
             await client
@@ -130,6 +131,7 @@ class Cluster:
         self._client = client
         self._pool = pool
         self._shares_cores = shares_cores
+        # As many tasks of a device as this leave the queue. Its pool lets one of them measure at a time.
         self._needs = {"search": 1.0, "device": 1 / device_threads}
         # Where they would wait in the queue, they must not come first.
         self._added_priority = {"search": 0.0, "device": DEVICE_FIRST if device_threads > 1 else 0.0}
