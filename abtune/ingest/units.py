@@ -68,6 +68,7 @@ def read_heading(cell: str, known: Sequence[str]) -> Heading:
         return Heading(name="time", unit=unit_named(cell))
     name, unit = _split(cell)
     words = [word.strip(".+-#&@") for word in _MARKS_BETWEEN.split(name.casefold()) if word]
+    # In a table of rates, a column of times without a unit would be read as GFLOPS.
     of_rates = not set(known) <= set(PER_SECOND)
     fits = unit in known if unit else _is_plain(name) and not (of_rates and _any(_OF_TIMES, words))
     if not any(words) or not fits or _any(_OTHER, words) or any(map(unit_named, words)):

@@ -228,6 +228,7 @@ def named_importer(
             with naming(source.path):
                 checked = _checked(read_cells(text, source.path))
             for cell in checked:
+                # Criterion has a file for each benchmark, so seeds are counted by its name, too.
                 known = (source.config, source.shape, cell.name)
                 cells.append(replace(cell, seed=None if source.seed_in_path else seeds[known]))
                 seeds[known] += 1

@@ -120,6 +120,7 @@ def _by_cell(readings: Mapping[Source, Reading], shape: str, order: Mapping[str,
                 raise DatasetError(f"{source.path}: {cell.where}: {again}; {remedy}")
             indices = [order[name] for name in cell.labels] or range(len(cell.rounds))
             rounds[key] = dict(zip(indices, cell.rounds, strict=True))
+        # As a set: a file counts once per configuration, however many cells it has.
         files.update({(config, source.shape) for _, config in named})
     return rounds
 
