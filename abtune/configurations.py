@@ -160,6 +160,7 @@ def find_configuration(name: str) -> Configuration:
     others = {entry.name: entry.value for entry in entry_points(group="abtune.configurations")}
     if ":" not in name and name not in others:
         raise unknown_name("configuration", name, [*CONFIGURATIONS, *others, "module:attribute"])
+    # An installed package is not looked for in the working directory, where a file may have its name.
     found = import_attribute(others.get(name, name), here=name not in others)
     if not isinstance(found, Configuration):
         raise InputError(f"{name} is a {type(found).__name__}, not an abtune.configurations.Configuration")

@@ -98,6 +98,7 @@ def _opened(names: Iterable[str]) -> dict[str, xr.Dataset]:
             remark(f"skipped: {name}: no file in it ends with .nc")
         for path in paths:
             try:
+                # Only files of folders are skipped. One that is named itself ends the command.
                 found[str(path)] = in_folders[str(path)] = abtune.open_dataset(path)
             except AbtuneError as error:
                 remark(f"skipped: {error}")

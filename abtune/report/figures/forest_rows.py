@@ -89,6 +89,7 @@ def _groups(analysis: Analysis) -> list[list[Row]]:
             for member, lines in zip(shown, labels.lines, strict=True)
         ]
         if rest := set(members) - set(shown):
+            # Between the largest boosts and the least.
             rows.insert(-(len(rows) // 2), _left_out([comparisons[at].verdict.words for at in sorted(rest)]))
         groups.append([Row(label=textwrap.fill(heading + shared, _LABEL)), *rows])
     return groups
