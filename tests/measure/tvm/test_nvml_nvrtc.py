@@ -160,6 +160,28 @@ def test_tvm_compiles_where_we_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
     assert nvrtc.compile_cubin("", "sm_90") is None
 
 
+def test_options_of_the_user_reach_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """TVM takes options of the compiler from its variables, and so does abtune."""
+    given: list[bytes] = []
+    compiler = types.SimpleNamespace(
+        nvrtcResult=types.SimpleNamespace(NVRTC_SUCCESS=0),
+        nvrtcCreateProgram=lambda *_: (0, None),
+        nvrtcCompileProgram=lambda _program, _count, options: given.extend(options) or (1,),
+        nvrtcDestroyProgram=lambda _: None,
+    )
+    monkeypatch.setitem(sys.modules, "cuda.bindings", types.SimpleNamespace(nvrtc=compiler))
+    monkeypatch.delenv("ABTUNE_TVM_NVRTC", raising=False)
+    monkeypatch.setenv("TVM_CUDA_PTXAS_REG_LEVEL", "5")
+    monkeypatch.setenv("TVM_CUDA_PTXAS_EXTRA_OPTS", "-O1 --def-load-cache=ca")
+    monkeypatch.setenv("TVM_CUDA_NVRTC_EXTRA_OPTS", "--ftz=false")
+    nvrtc.compile_cubin("", "sm_90")
+    assert given[-4:] == [
+        *(f"--ptxas-options={flag}".encode() for flag in ("--register-usage-level=5", "-O1")),
+        b"--ptxas-options=--def-load-cache=ca",
+        b"--ftz=false",
+    ]
+
+
 @pytest.mark.skipif(
     not (find_spec("nvidia") and find_spec("cuda")), reason="needs the packages of the cuda extra"
 )

@@ -9,6 +9,7 @@ machine code is the same. Source that uses a trait does not compile like this, a
 from __future__ import annotations
 
 import os
+import shlex
 from typing import Any
 
 _HEADERS = {
@@ -34,13 +35,8 @@ template <bool B, class A, class C> struct conditional;
 """,
 }
 
-# The options of TVM's own NVRTC call that change machine code.
-_OPTIONS = (
-    "-default-device",
-    "--device-int128",
-    "--use_fast_math",
-    "--ptxas-options=--register-usage-level=10",
-)
+# The options of TVM's own NVRTC call that change machine code, beside those in the environment.
+_OPTIONS = ("-default-device", "--device-int128", "--use_fast_math")
 
 
 def load_libraries() -> None:
@@ -78,11 +74,19 @@ def compile_cubin(code: str, arch: str) -> bytes | None:
     except ImportError:
         return None
     program = _program(nvrtc, code)
-    options = [option.encode() for option in (f"--gpu-architecture={arch}", *_OPTIONS)]
+    options = [option.encode() for option in (f"--gpu-architecture={arch}", *_OPTIONS, *_from_environment())]
     (status,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
     cubin = _read_cubin(nvrtc, program) if status == nvrtc.nvrtcResult.NVRTC_SUCCESS else None
     nvrtc.nvrtcDestroyProgram(program)
     return cubin
+
+
+def _from_environment() -> list[str]:
+    """Return the options that TVM takes from its variables, in TVM's order."""
+    level = os.environ.get("TVM_CUDA_PTXAS_REG_LEVEL", "10")
+    further = shlex.split(os.environ.get("TVM_CUDA_PTXAS_EXTRA_OPTS", ""))
+    ptxas = (f"--ptxas-options={flag}" for flag in (f"--register-usage-level={level}", *further))
+    return [*ptxas, *shlex.split(os.environ.get("TVM_CUDA_NVRTC_EXTRA_OPTS", ""))]
 
 
 def _program(nvrtc: Any, code: str) -> Any:
