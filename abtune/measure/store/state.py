@@ -57,6 +57,7 @@ class _Planned:
 
     configs: tuple[str, ...]  # baseline first
     trials: int  # candidates of a run
+    tried_before: int  # trials of searches in progress when the session began
     shapes: tuple[str, ...]  # labels
     seeds: tuple[int, ...]
 
@@ -88,7 +89,9 @@ def read_state(store: Store) -> SweepState:
         searching=len(searches),
         measured=len(store.rounds()),
         changed=changed,
-        seconds_left=_seconds_left(store, changed, planned * plan.trials, records, searches),
+        seconds_left=_seconds_left(
+            store, changed, planned * plan.trials, records, searches, plan.tried_before
+        ),
         boost=boost,
         compared=compared,
         shapes=tuple(_shape_state(shape, of_shape, winners, configs) for shape, of_shape in by_shape.items()),
@@ -115,6 +118,7 @@ def _planned(content: dict[str, Any]) -> _Planned:
     return _Planned(
         configs=(first, *others),
         trials=int(identity["settings"]["trials"]),
+        tried_before=int(content.get("tried_before", 0)),  # nothing was in progress, or it is not said yet
         shapes=tuple(map(str, runs["shapes"])),
         seeds=tuple(map(int, runs["seeds"])),
     )
@@ -145,11 +149,16 @@ def mean_boost(winners: LogLatencies, shapes: Iterable[str], configs: Sequence[s
 
 
 def _seconds_left(
-    store: Store, changed: float, planned: int, records: Sequence[RunRecord], searches: Mapping[str, int]
+    store: Store,
+    changed: float,
+    planned: int,
+    records: Sequence[RunRecord],
+    searches: Mapping[str, int],
+    tried_before: int,
 ) -> float:
     """Return the time for the trials that are left, at the speed since this session began."""
     began = _changed(store.description)
-    done, before = sum(searches.values()), 0
+    done, before = sum(searches.values()) - tried_before, tried_before
     for record in records:
         # Each session first writes the description, so older runs are of earlier sessions.
         if _changed(store.folder / "runs" / f"{record.key}.json") > began:
@@ -157,7 +166,7 @@ def _seconds_left(
         else:
             before += len(record.trial_status)
     elapsed = changed - began
-    if not done or elapsed <= 0:
+    if done <= 0 or elapsed <= 0:
         return math.nan
     return max(planned - before - done, 0) / done * elapsed
 

@@ -198,6 +198,10 @@ class Store:
         """Write the identity of the sweep, and the facts about it."""
         write_json(self.description, content)
 
+    def note_begun(self, trials: int) -> None:
+        """Note that searches begin now, and how many trials earlier sessions made in those in progress."""
+        self.save_about({**self.about(), "tried_before": trials})
+
     # Finished runs
 
     def is_finished(self, run: Run) -> bool:

@@ -67,6 +67,22 @@ def test_the_time_left_is_by_the_speed_so_far(store: Store) -> None:
     assert read_state(store).seconds_left == pytest.approx(left / trials * 100.0)
 
 
+def test_the_speed_leaves_out_what_earlier_sessions_tried(kept: Store, plan: Plan) -> None:
+    """A search that goes on counts with its new trials, also once it is over."""
+    run, trials = plan.runs[1], plan.settings.trials
+    with kept.opened(plan, ABOUT):
+        kept.note_begun(sum(kept.trials_in_progress().values()))
+    for path in [*kept.folder.rglob("*"), kept.folder]:
+        os.utime(path, (1000.0, 1000.0))
+    assert math.isnan(read_state(kept).seconds_left)
+    kept.save_history(run, make_history(1e-3, 2e-3, 3e-3), "2026-01-01T00:00:00.000")
+    for path in [kept.folder / "searches" / f"{run.key}.json.gz", kept.folder / "searches", kept.folder]:
+        os.utime(path, (1100.0, 1100.0))
+    finished = len(kept.records()[0].trial_status)
+    left = len(plan.runs) * trials - finished - 3
+    assert read_state(kept).seconds_left == pytest.approx(left * 100.0)
+
+
 def test_a_search_that_goes_on_is_counted_anew(kept: Store, plan: Plan) -> None:
     """Files are read again when they change, and a search whose run is over does not count."""
     before = kept.trials_in_progress()
