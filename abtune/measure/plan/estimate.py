@@ -62,7 +62,7 @@ def _typical_cost(run: Run, plan: Plan, facts: TargetFacts) -> float:
 
 def _measuring(plan: Plan, done: Sequence[RunRecord]) -> float:
     """Return the seconds that one device takes to measure all winners of the plan."""
-    # Before the first run a round counts as long as its timings have to be at least.
+    # Before the first run is over, a round counts as the least that its timings can take.
     latency = statistics.median([record.search_latency for record in done if record.winner] or [0.0])
     # Loading, checking and warming up take as long as the timing itself.
     return len(plan.runs) * 2 * plan.settings.rounds * plan.settings.round_seconds(latency)

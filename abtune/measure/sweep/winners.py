@@ -83,7 +83,7 @@ def _stale(session: Session, complete: Mapping[str, list[RunRecord]]) -> dict[st
     measured = {
         label: {(winner.config, winner.seed) for winner in rounds.winners}
         for label, rounds in session.store.rounds().items()
-        if rounds.transfers or not session.transfer  # else they lack what is asked for
+        if rounds.transfers or not session.transfer  # else transfers are missing
     }
     return {
         label: records

@@ -81,7 +81,7 @@ def check_kernel(kernel: Kernel) -> float:
 @functools.lru_cache(maxsize=4)
 def arguments(shape: Shape, target: str) -> list[Any]:
     """Return device tensors for the inputs and the output."""
-    # Asked before these tensors take any.
+    # Before these tensors take memory, because it is asked only once.
     memory_before()
     output = np.full(shape.output_shape, math.nan, dtype=np.float32)
     return [tvm.runtime.tensor(array, device_of(target)) for array in (*inputs_of(shape), output)]

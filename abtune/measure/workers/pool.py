@@ -117,7 +117,7 @@ def _device_environment(facts: TargetFacts, index: int) -> dict[str, str]:
         return {"TVM_NUM_THREADS": str(facts.threads), "CUDA_VISIBLE_DEVICES": ""}
     listed = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
     visible = listed[index] if index < len(listed) else str(index)
-    # CUDA counts the fastest GPU first unless told otherwise, NVML always by bus. Both get the same number.
+    # CUDA counts the fastest GPU first unless told otherwise, and NVML, which gets the same number, by bus.
     return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": visible}
 
 
