@@ -278,6 +278,7 @@ def _read_columns(cells: Sequence[str], unit: str) -> _Columns:
     is_boost = [heading.name.casefold().split()[-1:] == ["boost"] for heading in headings]
     named = [heading for heading, boost in zip(headings, is_boost, strict=True) if not boost]
     configs = tuple(heading.name for heading in named)
+    # Fewer than two names, or one name twice.
     few = len(set(configs)) < max(2, len(configs))
     if few and any(is_boost):
         raise DatasetError(ONLY_QUOTIENTS)
@@ -383,6 +384,7 @@ def _check_boost(cell: str, latency: Sequence[float], *, quotient: bool) -> None
     else:
         name, unit, values = "boost", "%", [100 * (ratio - 1) for ratio in ratios]
     printed = cell.removesuffix("%").rstrip(" xX\u00d7").replace("\u2212", "-")
+    # Only for its error: fits() would raise one without the cell.
     _read_number(printed)
     if not any(fits(printed, value) for value in values):
         computed = f"{values[0]:.6g}{unit}"
