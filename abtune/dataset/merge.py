@@ -206,8 +206,7 @@ def _merge_runs(
         if name in dataset:
             found = present[file]
             if "origin" in variable.dims:
-                # From (shape, origin, seed) to (shape, config, origin, seed): whatever built it, it is of its
-                # origin's run.
+                # From (shape, origin, seed) to (shape, config, origin, seed), the same for each config.
                 found = np.repeat(found[:, np.newaxis], len(axes["config"]), axis=1)
             merged[found] = _aligned(dataset, name, axes)[found]
     return merged

@@ -44,6 +44,7 @@ def text_for(stream: TextIO | None, draw: Callable[[Console], None]) -> str:
     if not terminal and (stream is None or not os.environ.get("COLUMNS", "").isdigit()):
         console.width = UNBOUNDED
     console.width = max(console.width, NARROWEST_CONSOLE)
+    # In Jupyter, rich displays what nobody captures, and the file stays empty.
     with console.capture() as capture:
         draw(console)
     text = capture.get()
