@@ -317,7 +317,7 @@ def report(dataset: xr.Dataset, reference: xr.Dataset, claims: dict[str, float])
         "# Longer searches on H200",
         "",
         f"Written by `python analysis/h200_deep.py` from the dataset `{NAME}`; `data/README.md` says how it",
-        f"was made. In the terminal: `abtune analyze {NAME} --curve`.",
+        f"was made. In the terminal: `abtune analyze {NAME} --section curve`.",
         "",
         f"The three published shapes with a negative boost and the two with the largest, "
         f"{seeds_in(dataset)} seeds per side of {dataset.sizes['trial']} trials,",

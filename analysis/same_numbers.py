@@ -27,23 +27,23 @@ ROOT = Path(__file__).parent.parent
 def commands() -> Iterator[str]:
     """Yield the commands whose JSON is compared."""
     for name in (*SWEEPS, TABLE):
-        yield f"analyze {name} --overall --weights resnet50"
+        yield f"analyze {name} --section report,overall --weights resnet50"
         for option in ("--rank-test", "--estimand median", "--correction bh", "--correction none"):
             yield f"analyze {name} {option}"
         yield f"analyze {name} --ci 90 --margin 5 --require-margin --rng-seed 3"
         for test in ("--test moderated", "--correction max-t", "--method welch", "--method bootstrap-t"):
             yield f"analyze {name} {test}"
     for name in SWEEPS:
-        yield f"analyze {name} --noise --curve"
+        yield f"analyze {name} --section report,noise,curve"
         yield f"analyze {name} --at-trials 64"
         yield f"analyze {name} --explain M=512_N=3072_K=768"
         yield f"power {name} --shapes 29"
-        yield f"analyze {name} --timings"
-    yield f"analyze {TABLE} --single-run"
-    yield f"analyze {TABLE} --single-run --noise-from h200-tvm14009"
+        yield f"analyze {name} --section report,timings"
+    yield f"analyze {TABLE} --section report,single-run"
+    yield f"analyze {TABLE} --section report,single-run --noise-from h200-tvm14009"
     yield "analyze h200-tvm14009 --explain N=1_H=14_W=14_C=1024_K=512_R=1_S=1_STR=2_PAD=0_DIL=1"
     yield "analyze h200-deep --explain M=512_N=3072_K=768 --test moderated"
-    yield "analyze torchvision.nc --timings"
+    yield "analyze torchvision.nc --section timings"
     yield "power --cv 10 --shapes 29"
     yield "calibrate h200-pilot --replications 200"
     yield "calibrate h200-pilot --replications 100 --test moderated"

@@ -56,9 +56,9 @@ ANALYSING = [
         for name in sorted({"noise", "overall", "winners"} & set(SECTIONS))
     ),
     ("analyze", PILOT, "--explain", "M=512_*"),
-    ("analyze", PILOT, "--curve"),
-    ("analyze", "h200-tvm14009", "--same-schedule"),
-    ("analyze", TABLE, "--single-run"),
+    ("analyze", PILOT, "--section", "report,curve"),
+    ("analyze", "h200-tvm14009", "--section", "report,same-schedule"),
+    ("analyze", TABLE, "--section", "report,single-run"),
     ("analyze", PILOT, "--output", "report.html"),
     ("power", PILOT, "--shapes", "29"),
     ("calibrate", PILOT, "--replications", "100"),
@@ -85,7 +85,7 @@ def test_what_was_imported_can_be_merged_and_judged(tmp_path: Path) -> None:
         assert abtune("import", "--run", source, "--out", f"{name}.nc", folder=tmp_path).returncode == 0
     assert abtune("merge", "old.nc", "new.nc", "--out", "abtune.nc", folder=tmp_path).returncode == 0
     assert abtune("analyze", folder=tmp_path).stdout.startswith("new against old\n")
-    timings = abtune("analyze", "--timings", folder=tmp_path)
+    timings = abtune("analyze", "--section", "report,timings", folder=tmp_path)
     assert (timings.returncode, timings.stderr) == (0, "")
 
 
@@ -98,7 +98,7 @@ def test_what_was_imported_can_be_merged_and_judged(tmp_path: Path) -> None:
         ("sweep", ("measure", PILOT, "--out", "o.nc")),
         ("plot", ("plot", PILOT, "--out", "o.png")),
         ("plot", ("power", "--cv", "5", "--figure", "o.png")),
-        ("plot", ("analyze", PILOT, "--curve", "--figure", "o.png")),
+        ("plot", ("analyze", PILOT, "--section", "report,curve", "--figure", "o.png")),
     ],
 )
 def test_a_missing_extra_is_one_line(extra: str, words: tuple[str, ...], tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from running import Outcome, Run
 import abtune
 from abtune.cli import COMMANDS
 from abtune.commands.analyze import analyze
-from abtune.commands.common.section_options import HEADINGS
+from abtune.commands.common.section_options import HEADINGS, section_names
 from abtune.dataset.netcdf import bundled_path
 
 pytestmark = pytest.mark.usefixtures("empty_folder", "plain_environment")
@@ -408,7 +408,6 @@ def test_unfit_datasets_are_one_line(run: Run, change: Callable[[xr.Dataset], xr
         (["--output", "bystander.dat"], "bystander.dat"),
         (["--output", "w.txt", "--weights", "w.txt"], "w.txt"),
         (["--output", "w.txt", "--weights", "sub/w.txt"], "w.txt"),
-        (["--curve", "--figure", "link.png"], "abtune.nc"),
     ],
 )
 def test_a_report_replaces_no_input_and_no_dataset(
@@ -564,7 +563,7 @@ def test_a_defect_is_no_gate(run: Run, sweep: str, monkeypatch: pytest.MonkeyPat
 
 
 def test_the_help_groups_every_option_once(run: Run) -> None:
-    """Each option stands in one of four groups; options of sections and methods follow their registries."""
+    """Each option stands in one of three groups; options of sections and methods follow their registries."""
     text = run("analyze", "--help").out
     places = [text.index(f"\n{heading}:\n") for heading in HEADINGS]
     assert places == sorted(places)
@@ -574,9 +573,10 @@ def test_the_help_groups_every_option_once(run: Run) -> None:
     options = [param.opts[-1] for param in analyze.get_params(context) if isinstance(param, click.Option)]
     assert sorted(itertools.chain(*listed)) == sorted(options)
     assert {"--ci", "--fail-on"} <= set(listed[0])
-    assert {"--format", "--sort"} <= set(listed[1])
-    assert {"--explain", "--noise-from", "--section"} <= set(listed[2])
-    assert {"--method", "--correction"} <= set(listed[3])
+    assert {"--format", "--sort", "--explain", "--noise-from", "--section"} <= set(listed[1])
+    assert {"--method", "--correction"} <= set(listed[2])
+    sections = text[text.index("\nSections:\n") : places[2]]
+    assert set(re.findall(r"^  ([a-z-]+) ", sections, flags=re.MULTILINE)) == {*section_names()} - {"explain"}
     assert text.count("[DATASET]") == 1  # the usage names it; it is no option
 
 

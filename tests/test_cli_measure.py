@@ -51,7 +51,7 @@ def test_winners_are_timed_again(run: Run, swept: Path) -> None:
     assert after.attrs["device"] == "another device"
     assert after.attrs["searched_on"] == hardware(before)
     day, earlier = (after.attrs[name][:10] for name in ("measured_again", "created"))
-    report = run("analyze", "later.nc", "--brief").out.replace("\n", " ")
+    report = run("analyze", "later.nc", "--section", "summary").out.replace("\n", " ")
     assert f"TVM 0.27, {day}, winners of {earlier}" in report
     assert abtune.compare_datasets(before, after).same_winners
 
@@ -88,7 +88,7 @@ def test_winners_of_two_sweeps_are_timed_together(run: Run, swept: Path) -> None
     ):
         np.testing.assert_array_equal(timed["winner"].values, origin["winner"].values)
         np.testing.assert_array_equal(timed["trial_latency"].values, origin["trial_latency"].values)
-    report = run("analyze", "all.nc", "--brief").out.replace("\n", " ")
+    report = run("analyze", "all.nc", "--section", "summary").out.replace("\n", " ")
     assert "winners of 2 datasets on a device, a third device" in report
     other = run("measure", str(swept), "--out", "all.nc")
     assert "all.nc has the winners of another dataset; give another --out" in other.err

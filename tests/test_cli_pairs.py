@@ -108,7 +108,7 @@ def test_what_makes_no_sense_for_independent_seeds_is_one_line(run: Run) -> None
     assert outcome.err.endswith("no sign-flip test of the geometric-mean; choose permutation, moderated\n")
     single = abtune.open_dataset("separate.nc").isel(seed=[0])
     abtune.save_dataset(single, "single.nc")
-    outcome = run("analyze", "single.nc", "--single-run", "--noise-from", "shared.nc")
+    outcome = run("analyze", "single.nc", "--section", "report,single-run", "--noise-from", "shared.nc")
     assert outcome.code == 2
     assert "shared.nc has pairs, whose noise is not that of independent searches" in outcome.err
 
@@ -216,7 +216,7 @@ def test_merge_keeps_designs_apart(run: Run) -> None:
 def test_trials_are_compared_in_pairs(run: Run) -> None:
     """By the curve and at some trials; before the first exchange a side knows its own schedules only."""
     note = "Until searches first exchange schedules, each side knows its own only."
-    curve = read(run, "analyze", "shared.nc", "--curve")["curve"]
+    curve = read(run, "analyze", "shared.nc", "--section", "report,curve")["curve"]
     points = [shape["points"][-1] for shape in curve["shapes"]]
     assert [point["n_candidate"] for point in points] == [10, 10, 9]
     assert note in curve["caveats"]
@@ -228,7 +228,7 @@ def test_trials_are_compared_in_pairs(run: Run) -> None:
 
 def test_all_shapes_together(run: Run) -> None:
     """Pairs won, in place of runs that win."""
-    text = words(run, "analyze", "shared.nc", "--overall")
+    text = words(run, "analyze", "shared.nc", "--section", "report,overall")
     assert "The candidate is faster in " in text
     assert "of the pairs, mean over these shapes" in text
 

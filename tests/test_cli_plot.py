@@ -215,7 +215,17 @@ def test_html_is_chosen_by_name_or_format(run: Run) -> None:
 def test_html_has_the_further_pages(run: Run) -> None:
     """One document holds the report and every page that was asked for."""
     outcome = run(
-        "analyze", PILOT, "--format", "html", "--noise", "--curve", "--weights", "resnet50", "--why"
+        "analyze",
+        PILOT,
+        "--format",
+        "html",
+        "--section",
+        "report,noise",
+        "--section",
+        "report,curve",
+        "--weights",
+        "resnet50",
+        "--why",
     )
     for title in ("noise", "all shapes together", "boost by number of trials"):
         assert f"<h2>{title}</h2>" in outcome.out

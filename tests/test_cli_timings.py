@@ -1,4 +1,4 @@
-"""``abtune analyze --timings``: raw timings of single processes on the command line."""
+"""``abtune analyze --section timings``: raw timings of single processes on the command line."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def single(dump: str) -> str:
 def test_the_page(dump: str, run: Run, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
     """The page of the published dump looks as its golden file shows, below the report."""
     monkeypatch.setenv("COLUMNS", str(width))
-    outcome = run("analyze", dump, "--timings")
+    outcome = run("analyze", dump, "--section", "report,timings")
     assert (outcome.code, outcome.err) == (0, "")
     report, page = outcome.out.split(f"\n{TITLE}\n")
     assert "1 invalid" in report
@@ -52,22 +52,22 @@ def test_what_was_imported_is_what_is_shown(dump: str, run: Run) -> None:
 
 def test_every_format_has_it(dump: str, run: Run) -> None:
     """Markdown and HTML have the same tables, JSON the numbers, and CSV refuses."""
-    text = run("analyze", dump, "--timings", "--format", "markdown").out
+    text = run("analyze", dump, "--section", "report,timings", "--format", "markdown").out
     assert f"\n## {TITLE}\n" in text
     assert "| tvm after scatter rewrite | 50 | 166,442 | 0.26 | 0.22 | 166,239 | +2.92 | 10 |" in text
-    page = run("analyze", dump, "--timings", "--format", "html").out
+    page = run("analyze", dump, "--section", "report,timings", "--format", "html").out
     assert "166,442" in page
-    document = json.loads(run("analyze", dump, "--timings", "--format", "json").out)
+    document = json.loads(run("analyze", dump, "--section", "report,timings", "--format", "json").out)
     assert len(document["timings"]["series"]) == 8
     assert document["timings"]["within"][0]["boost"] == pytest.approx(0.08268, abs=1e-5)
-    refused = run("analyze", dump, "--timings", "--format", "csv")
+    refused = run("analyze", dump, "--section", "report,timings", "--format", "csv")
     assert (refused.code, refused.out) == (2, "")
 
 
 @pytest.mark.parametrize("format_", ["table", "markdown", "html", "json"])
 def test_a_single_configuration_has_timings_too(single: str, run: Run, format_: str) -> None:
     """Without a second configuration there is no report, and the page stands alone."""
-    outcome = run("analyze", single, "--timings", "--format", format_)
+    outcome = run("analyze", single, "--section", "timings", "--format", format_)
     assert (outcome.code, outcome.err) == (0, "")
     assert "1 invalid" not in outcome.out
     assert "nan" not in outcome.out.partition("<script>")[0].lower()
@@ -77,10 +77,12 @@ def test_a_single_configuration_has_timings_too(single: str, run: Run, format_: 
         assert "180,261" in outcome.out
 
 
-@pytest.mark.parametrize("more", [["--noise"], ["--baseline", "x"], ["--fail-on", "invalid"], ["--curve"]])
+@pytest.mark.parametrize(
+    "more", [["--section", "noise"], ["--baseline", "x"], ["--fail-on", "invalid"], ["--section", "curve"]]
+)
 def test_what_compares_takes_two_configurations(single: str, run: Run, more: list[str]) -> None:
     """Whatever asks for a comparison as well is refused with one configuration."""
-    outcome = run("analyze", single, "--timings", *more)
+    outcome = run("analyze", single, "--section", "timings", *more)
     assert (outcome.code, outcome.out) == (2, "")
     assert "a comparison takes two configurations" in outcome.err
 
@@ -91,7 +93,7 @@ def test_shapes_are_grouped(empty_folder: Path, plain_environment: None, run: Ru
     latency = np.exp(rng.normal(-8, 0.01, (2, 2, 1, 1, 40)))
     latency[1, 1, 0, 0, 20:] *= 1.03
     abtune.save_dataset(abtune.make_dataset(latency, shapes=["x", "y"], configs=["old", "new"]), "two.nc")
-    text = run("analyze", "two.nc", "--timings").out
+    text = run("analyze", "two.nc", "--section", "report,timings").out
     page = text[text.index(TITLE) :]
     rows = [line.split() for line in page.split("\n\n")[1].splitlines()]
     assert [row[0] for row in rows] == ["shape", "x", "new", "y", "new"]
@@ -107,20 +109,20 @@ def test_a_worth_that_is_the_most_is_marked(empty_folder: Path, plain_environmen
     abtune.save_dataset(dataset, "turns.nc")
     for form in ("table", "markdown", "html"):
         text = (
-            run("analyze", "turns.nc", "--timings", "--format", form)
+            run("analyze", "turns.nc", "--section", "report,timings", "--format", form)
             .out.replace("&gt;", ">")
             .replace("\\", "")
         )
         assert re.search(r">85\b", text)
         assert "worth >: the most that this number of timings can show" in " ".join(text.split())
     abtune.save_dataset(dataset.isel(config=[0]), "old.nc")
-    text = run("analyze", "old.nc", "--timings").out
+    text = run("analyze", "old.nc", "--section", "timings").out
     assert ">" not in text[text.index("worth") :]
 
 
 def test_sweeps_have_nothing_to_show_and_say_so(run: Run) -> None:
     """A dataset of several seeds is left to the report, in one sentence."""
-    outcome = run("analyze", "h200-pilot", "--timings", "--format", "json")
+    outcome = run("analyze", "h200-pilot", "--section", "report,timings", "--format", "json")
     found = json.loads(outcome.out)["timings"]
     assert (found["series"], found["within"], found["repeated"]) == ([], [], [])
     assert found["caveats"][0].startswith("Left out: 6 cells of shape and configuration with several seeds.")

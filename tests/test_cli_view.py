@@ -1,4 +1,4 @@
-"""What of a report is shown: --brief, --show, --verdict, --sort; nothing of it changes a number."""
+"""What of a report is shown: --section summary, --show, --sort; nothing of it changes a number."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def labels(text: str) -> list[str]:
 
 
 def test_brief_leaves_out_the_table(run: Run) -> None:
-    whole, brief = run("analyze", PILOT).out, run("analyze", PILOT, "--brief").out
+    whole, brief = run("analyze", PILOT).out, run("analyze", PILOT, "--section", "summary").out
     assert labels(whole)
     assert not labels(brief)
     assert brief.splitlines()[:5] == whole.splitlines()[:5]
@@ -29,10 +29,10 @@ def test_brief_leaves_out_the_table(run: Run) -> None:
 def test_brief_draws_on_a_scale_of_its_own(run: Run) -> None:
     """Intervals of shapes that are not shown take no room."""
     assert "-25%" in run("analyze", "h200-tvm14009").out
-    assert "-25%" not in run("analyze", "h200-tvm14009", "--brief").out
+    assert "-25%" not in run("analyze", "h200-tvm14009", "--section", "summary").out
 
 
-@pytest.mark.parametrize("options", [["--show", "M=896*"], ["--verdict", "inconclusive"]])
+@pytest.mark.parametrize("options", [["--show", "M=896*"], ["--show", "inconclusive"]])
 def test_what_is_shown_is_judged_with_all(run: Run, options: list[str]) -> None:
     """One row of three, whose adjusted p is that of all three shapes; JSON keeps every shape."""
     shown = run("analyze", PILOT, *options).out
@@ -70,7 +70,7 @@ def test_names_that_are_shown_can_be_typed(run: Run, name: str) -> None:
 
 def test_every_report_says_what_it_is_of(run: Run) -> None:
     """The dataset, its origin, and how many of its shapes these are, also where only the result is shown."""
-    text = " ".join(run("analyze", PILOT, "--shapes", "gemm_nn", "--brief").out.split())
+    text = " ".join(run("analyze", PILOT, "--shapes", "gemm_nn", "--section", "summary").out.split())
     origin = "NVIDIA H200, TVM 0.27.0.post1, 2026-11-20, 192 trials a run"
     assert f"{PILOT}: {origin}. 2 of the dataset's 3 shapes, 10+10 seeds per shape" in text
     assert json.loads(run("analyze", PILOT, "--format", "json").out)["origin"] == origin
@@ -79,7 +79,7 @@ def test_every_report_says_what_it_is_of(run: Run) -> None:
 
 
 def test_unknown_names_are_one_line(run: Run) -> None:
-    for options in (["--verdict", "better"], ["--show", "absent"], ["--sort", "size"]):
+    for options in (["--show", "better"], ["--show", "absent"], ["--sort", "size"]):
         refused = run("analyze", PILOT, *options)
         assert (refused.code, refused.out) == (2, "")
         assert refused.err.startswith("abtune: ")

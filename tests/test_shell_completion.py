@@ -32,6 +32,7 @@ def completed(words: str) -> list[str]:
         ("abtune an", ["plain,analyze"]),
         ("abtune analyze --tol", ["plain,--tolerance"]),
         ("abtune analyze --format j", ["plain,json", "plain,junit"]),
+        ("abtune analyze --section report,no", ["plain,report,noise"]),
         ("abtune analyze h200-d", ["plain,h200-deep"]),
         ("abtune merge a.nc h200-p", ["plain,h200-pilot"]),
         ("abtune analyze mine", ["file,mine"]),

@@ -75,13 +75,12 @@ Examples:
   abtune analyze --format sentence            the result in one or two sentences
   abtune analyze --fail-on regressed          exit code 1 if a shape is shown to regress
   abtune analyze --fail-on slower-than:5%     exit code 1 unless no shape can be slower by more
-  abtune analyze --verdict regressed --why    only these shapes, and why
-  abtune analyze --noise --overall            more of the noise, and of all shapes together
+  abtune analyze --show regressed --why       only these shapes, and why
   abtune analyze --explain 'M=512_N=256*'     the whole story of one shape
-  abtune analyze --curve                      the boost by number of trials
-  abtune analyze --winners                    what the schedules of the winners use
-  abtune analyze table.nc --single-run        what one run per cell supports
-  abtune analyze dump.nc --timings            raw timings of one process for each configuration
+  abtune analyze --section noise              where the noise comes from
+  abtune analyze --section report,overall     the report, and more of all shapes together
+  abtune analyze table.nc --section single-run  what one run per cell supports
+  abtune analyze dump.nc --section timings    raw timings of one process for each configuration
 """,
 )
 @dataset_argument
@@ -95,10 +94,11 @@ Examples:
 @rng_seed_option("Seed of the resampling. The same seed gives the same report, byte for byte.")
 @report_options
 @click.option("--why", is_flag=True, help="Give the reason of each verdict below the table.")
-@click.option("--brief", is_flag=True, help="Only the result over all shapes, without the table.")
-@click.option("--show", metavar="LABEL,...", multiple=True, help="Show only these shapes; all are judged.")
 @click.option(
-    "--verdict", "verdicts", metavar="NAME", multiple=True, help="Show only shapes with this verdict."
+    "--show",
+    metavar="NAME,...",
+    multiple=True,
+    help="Show only shapes with these labels or verdicts; all are judged. Repeatable.",
 )
 @click.option("--sort", type=click.Choice(_ORDERS), help="The order of the shapes. [default: the dataset's]")
 @click.option(
@@ -152,8 +152,6 @@ def analyze(
         analyses = (abtune.analyze(judged, candidate=candidate, **how),)
     if trials is not None:
         analyses = tuple(relabelled(analysis, opened, trials) for analysis in analyses)
-    if len(analyses) > 1 and wanted.given("figure"):
-        raise InputError("--figure draws one candidate; choose it with --candidate")
     views = [_view(source, opened, analysis, wanted, options) for analysis in analyses]
     if len(analyses) == 1:
         destination.write(*_sections(judged, analyses[0], wanted, views[0]))
@@ -169,7 +167,7 @@ def _of_candidates(
     from abtune.report.several_candidates import below_candidates, candidates_section
 
     own = dataclasses.replace(wanted, kinds=tuple(kind for kind in wanted.kinds if not kind.of_all))
-    if own.kinds or not wanted.alone:
+    if own.kinds or wanted.main:
         reports = [
             tuple(_sections(dataset, analysis, own, view))
             for analysis, view in zip(analyses, views, strict=True)
@@ -177,22 +175,16 @@ def _of_candidates(
         yield candidates_section(analyses, reports)
         for analysis, sections in zip(analyses, reports, strict=True):
             yield from below_candidates(analysis, sections)
-    shared = dataclasses.replace(
-        wanted, kinds=tuple(kind for kind in wanted.kinds if kind.of_all), alone=True
-    )
+    of_all = tuple(kind for kind in wanted.kinds if kind.of_all)
+    shared = dataclasses.replace(wanted, kinds=of_all, main="")
     yield from _sections(dataset, analyses[0], shared, views[0])
 
 
 def _check(source: str, wanted: Wanted, destination: Destination, at_trials: int | None) -> None:
     """Refuse what cannot be done before anything is read."""
-    from abtune.report.report_files import check_place
-
     if "curve" in wanted.names and at_trials is not None:
-        raise InputError("--curve shows every number of trials; leave out --at-trials")
-    inputs = [source, *wanted.given("input")]
-    destination.check(inputs)
-    for figure in wanted.given("figure"):
-        check_place(figure, inputs)
+        raise InputError("--section curve shows every number of trials; leave out --at-trials")
+    destination.check([source, *wanted.inputs()])
 
 
 def _view(
@@ -206,28 +198,20 @@ def _view(
         why=options["why"],
         source=Path(source).name,
         hints=() if "single_run" in wanted.names else hints(analysis),
-        rows=chosen_rows(
-            analysis,
-            shapes=chosen_shapes(options["show"], dataset),
-            verdicts=options["verdicts"],
-            order=options["sort"],
-        ),
-        brief=options["brief"],
+        rows=chosen_rows(analysis, chosen_shapes(options["show"], dataset), order=options["sort"]),
+        brief=wanted.main == "summary",
     )
 
 
 def _sections(dataset: xr.Dataset, analysis: Analysis, wanted: Wanted, view: View) -> Iterator[Section]:
-    """Yield the main report, unless sections were asked for alone, and the sections."""
+    """Yield the main report if it is wanted, and the sections."""
     from abtune.report.summary import analysis_section
     from abtune.sections.section_registry import Context
 
-    if not wanted.alone:
-        hidden = any(kind.replaces_report for kind in wanted.kinds)
-        section = analysis_section(analysis, view)
-        # Without its page, its fields are still in JSON.
-        yield dataclasses.replace(section, page=()) if hidden else section
+    if wanted.main:
+        yield analysis_section(analysis, view)
     context = Context(dataset=dataset, analysis=analysis, values=wanted.values)
-    for kind in wanted.kinds if view.brief else wanted.with_those_of(dataset):
+    for kind in wanted.with_those_of(dataset):
         if kind in wanted.kinds:
             yield kind.section(context)
             continue
@@ -239,8 +223,8 @@ def _sections(dataset: xr.Dataset, analysis: Analysis, wanted: Wanted, view: Vie
 def _is_single(dataset: xr.Dataset, wanted: Wanted, options: dict[str, Any]) -> bool:
     """Return whether there is one configuration only, and nothing is asked for that takes two."""
     comparing = ("baseline", "candidate", "fail_on", "at_trials")
-    alone = wanted.names == {"timings"} and not any(options[name] for name in comparing)
-    return bool(alone and dataset.sizes["config"] == 1)
+    alone = not wanted.main and wanted.names == {"timings"}
+    return alone and dataset.sizes["config"] == 1 and not any(options[name] for name in comparing)
 
 
 def _timings_alone(dataset: xr.Dataset, shapes: Sequence[str] | None, level: float) -> Section:

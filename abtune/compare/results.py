@@ -369,7 +369,7 @@ class Analysis:
         Parameters
         ----------
         kind : str
-            forest, seeds, trials, same-schedule, power or agreement, as ``abtune plot --kind`` has them.
+            One of ``abtune plot --kind``: forest, seeds, trials, curve, same-schedule, power, agreement.
         beside : xarray.Dataset, optional
             Another dataset with some of the shapes: crosses in a forest; agreement needs it.
 

@@ -37,7 +37,7 @@ from abtune.report.scale import choose_scale
 from abtune.report.stories import stories
 from abtune.text import bound_percent, count, percent, plain_percent
 
-_SINGLE_RUNS = "One run per cell: --single-run says what such a table supports."
+_SINGLE_RUNS = "One run per cell: --section single-run says what such a table supports."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

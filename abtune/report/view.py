@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from abtune.compare.results import Analysis, Comparison, Verdict
-from abtune.errors import unknown_name
 from abtune.shapes import select_labels
 
 
@@ -29,23 +28,21 @@ _ORDERS: dict[str, Callable[[Comparison], Any]] = {
 
 
 def chosen_rows(
-    analysis: Analysis, *, shapes: Sequence[str] | None, verdicts: Sequence[str], order: str | None
+    analysis: Analysis, names: Sequence[str] | None, *, order: str | None
 ) -> tuple[int, ...] | None:
-    """Return the positions of the comparisons that are shown, in order; None for all as they are."""
-    if shapes is None and not verdicts and order is None:
+    """Return the positions of the comparisons that are shown, in order; None for all as they are.
+
+    Names are those of verdicts, labels of shapes, or globs over labels.
+    """
+    if names is None and order is None:
         return None
     rows = analysis.comparisons
-    known = [verdict.value for verdict in Verdict]
-    wanted = [name.strip().replace(" ", "-") for entry in verdicts for name in entry.split(",")]
-    for name in wanted:
-        if name not in known:
-            raise unknown_name("verdict", name, known)
-    labels = None if shapes is None else select_labels(shapes, [row.shape for row in rows])
-    kept = [
-        index
-        for index, row in enumerate(rows)
-        if (labels is None or row.shape in labels) and (not wanted or row.verdict.value in wanted)
-    ]
+    kept = list(range(len(rows)))
+    if names is not None:
+        verdicts = {verdict.words for verdict in Verdict} & {name.replace("-", " ") for name in names}
+        others = [name for name in names if name.replace("-", " ") not in verdicts]
+        labels = select_labels(others, [row.shape for row in rows]) if others else ()
+        kept = [at for at in kept if rows[at].shape in labels or rows[at].verdict.words in verdicts]
     if order is not None:
         kept.sort(key=lambda index: _ORDERS[order](rows[index]))
     return tuple(kept)

@@ -41,6 +41,11 @@ FIGURES = {
             judged=(),
         ),
         FigureKind(
+            name="curve",
+            words="the boost by number of trials",
+            draw=f"{_HOME}:draw_curve",
+        ),
+        FigureKind(
             name="same-schedule",
             words="each schedule under both configurations",
             draw="abtune.sections.same_schedule.same_schedule_figure:draw_same_schedule",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from abtune.errors import InputError, unknown_name
 from abtune.lazy import Function, load
@@ -27,32 +27,35 @@ class Context:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SectionOption:
-    """A further option of a section."""
+    """An option of a section; giving it asks for the section."""
 
     name: str  # `noise_from` becomes `--noise-from`
     metavar: str  # as the command line shows them
     help: str
-    kind: Literal["text", "input", "figure"]  # an input is read; a figure is a file to draw into
-    implies: bool = False  # whether giving it asks for the section
+    is_input: bool = False  # whether it names a file that is read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SectionKind:
     """One kind of section."""
 
-    name: str  # its field in JSON; `single_run` becomes `--single-run`
-    help: str  # of its option
+    name: str  # its field in JSON
+    help: str  # what it shows
     make: Function  # from a Context to a section
-    metavar: str = ""  # what its option takes; empty for a flag
+    metavar: str = ""  # what it is of: then it has an option of its own, and stands in place of the report
     options: tuple[SectionOption, ...] = ()  # further options
-    replaces_report: bool = False  # whether it stands in place of the main report
     of_all: bool = False  # whether it is about all configurations, so that several candidates share it
-    shown_with: str = ""  # a variable of datasets that have it without being asked; empty for none
+    shown_with: str = ""  # a variable of datasets whose report has it without being asked; empty for none
 
-    def is_asked(self, values: Mapping[str, Any]) -> bool:
-        """Return whether the values of the options ask for this section."""
-        implied = (option.name for option in self.options if option.implies)
-        return bool(values.get(self.name)) or any(values.get(name) is not None for name in implied)
+    @property
+    def option(self) -> str:
+        """Its name on the command line."""
+        return self.name.replace("_", "-")
+
+    def is_implied(self, values: Mapping[str, Any]) -> bool:
+        """Return whether an option of this section is given, by the values of the options."""
+        names = [*([self.name] if self.metavar else []), *(option.name for option in self.options)]
+        return any(values.get(name) is not None for name in names)
 
     def section(self, context: Context) -> Section:
         """Return the section."""
@@ -66,9 +69,8 @@ SECTIONS: dict[str, SectionKind] = {
         SectionKind(
             name="explain",
             metavar="SHAPE",
-            help="The whole story of a shape, or of up to 10: samples, methods, the gates of the verdict.",
+            help="In place of the report, the whole story of 1 to 10 shapes: samples, methods, gates.",
             make="abtune.sections.explain.explain_page:explain_section",
-            replaces_report=True,
         ),
         SectionKind(
             name="overall",
@@ -79,14 +81,13 @@ SECTIONS: dict[str, SectionKind] = {
                     name="weights",
                     metavar="FILE",
                     help="Time of a program: lines of label,weight, or JSON; or the built-in resnet50.",
-                    kind="input",
-                    implies=True,
+                    is_input=True,
                 ),
             ),
         ),
         SectionKind(
             name="same_schedule",
-            help="Winners built under both configurations: code or luck? Shown where the dataset has them.",
+            help="Winners built under both configurations: code or luck? Reports have it where data do.",
             make="abtune.sections.same_schedule.same_schedule_page:same_schedule_section",
             shown_with="transfer_latency",
         ),
@@ -110,14 +111,6 @@ SECTIONS: dict[str, SectionKind] = {
             name="curve",
             help="The boost by number of trials.",
             make="abtune.sections.curve.curve_page:curve_section",
-            options=(
-                SectionOption(
-                    name="figure",
-                    metavar="FILE",
-                    help="Draw the curve into this file (needs matplotlib).",
-                    kind="figure",
-                ),
-            ),
         ),
         SectionKind(
             name="single_run",
@@ -128,8 +121,7 @@ SECTIONS: dict[str, SectionKind] = {
                     name="noise_from",
                     metavar="DATASET",
                     help="A dataset with several seeds whose noise single runs are assumed to have.",
-                    kind="input",
-                    implies=True,
+                    is_input=True,
                 ),
             ),
         ),
@@ -169,7 +161,7 @@ def describe(analysis: Analysis, section: str, **options: Any) -> Any:
     if section not in SECTIONS:
         raise unknown_name("section", section, SECTIONS)
     kind = SECTIONS[section]
-    known = [kind.name, *(option.name for option in kind.options if option.kind != "figure")]
+    known = [kind.name, *(option.name for option in kind.options)]
     for name in options:
         if name not in known:
             raise unknown_name(f"option of {section}", name, known)

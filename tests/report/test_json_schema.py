@@ -83,11 +83,11 @@ def test_the_published_schema_is_that_of_the_code() -> None:
     "command",
     [
         "h200-tvm14009 --rank-test",
-        "h200-deep --overall --weights resnet50 --noise",
+        "h200-deep --section report,overall,noise --weights resnet50",
         "h200-pilot --estimand median",
         "tvm14009-rtx3080",
         "one.nc",
-        "three.nc --noise",
+        "three.nc --section report,noise",
         "lost.nc",
     ],
 )

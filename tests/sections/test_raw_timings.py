@@ -239,7 +239,7 @@ def test_p_values_are_corrected_over_the_series_shown() -> None:
 
 
 def test_several_seeds_are_left_to_the_report() -> None:
-    """A configuration with two seeds is left out and pointed to --noise; the other is shown."""
+    """A configuration with two seeds is left out and pointed to the section noise; the other is shown."""
     rng = np.random.default_rng(1)
     latency = np.exp(rng.normal(-8, 0.01, (1, 2, 2, 1, 30)))
     latency[0, 1, 1] = np.nan

@@ -382,20 +382,20 @@ def test_the_section_appears_where_the_dataset_has_it(run: Run, transferred: str
     """It is shown unasked below the report, not in one of some shapes, and in JSON by its name."""
     title = "the same schedules under both configurations"
     assert title in run("analyze", transferred).out
-    assert title not in run("analyze", transferred, "--brief").out
-    assert title not in run("analyze", transferred, "--verdict", "improved").out
-    assert title in run("analyze", transferred, "--brief", "--same-schedule").out
-    document = json.loads(run("analyze", transferred, "--format", "json").out)
-    assert document == json.loads(
-        run("analyze", transferred, "--verdict", "improved", "--format", "json").out
+    assert title not in run("analyze", transferred, "--section", "summary").out
+    assert title not in run("analyze", transferred, "--show", "improved").out
+    assert (
+        title in run("analyze", transferred, "--section", "summary", "--section", "report,same-schedule").out
     )
+    document = json.loads(run("analyze", transferred, "--format", "json").out)
+    assert document == json.loads(run("analyze", transferred, "--show", "improved", "--format", "json").out)
     assert [row["reading"] for row in document["same_schedule"]["shapes"]] == [
         "the code is faster",
         "not settled",
     ]
     abtune.save_dataset(sweep(), "plain.nc")
     assert title not in run("analyze", "plain.nc").out
-    refused = run("analyze", "plain.nc", "--same-schedule")
+    refused = run("analyze", "plain.nc", "--section", "report,same-schedule")
     assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1)
     assert "abtune measure DATASET --transfer" in refused.err
 

@@ -27,7 +27,8 @@ def test_values_are_those_of_json(
     analysis: Analysis, run: Run, section: str, options: dict[str, Any]
 ) -> None:
     """A section as a value has the fields of the same section in JSON."""
-    given = [f"--{section}", *options.values(), "--format", "json"]
+    wanted = [f"--{section}", *options.values()] if options else ["--section", section]
+    given = [*wanted, "--format", "json"]
     document = json.loads(run("analyze", "h200-pilot", *given).out)
     assert plain(abtune.describe(analysis, section, **options)) == document[section]
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from abtune.commands.common.options import FigurePath, Option, Registered, together
-from abtune.errors import InputError
+from abtune.commands.common.options import Option, Registered, split_commas, together
+from abtune.errors import InputError, unknown_name
 from abtune.sections.section_registry import SECTIONS, SectionKind
 from abtune.stats.estimand import Estimand, allowed_best_of
 from abtune.stats.intervals.interval_methods import method_names, methods_for
@@ -20,18 +20,25 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
+# What stands before the sections of the registry.
+MAIN = {
+    "report": "The result over all shapes, and their table.",
+    "summary": "Only the result over all shapes.",
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
     """The sections that a command line asks for."""
 
     values: Mapping[str, Any]  # values of the options of all sections, by name
     kinds: tuple[SectionKind, ...]  # the sections, in the order of the report
-    alone: bool  # whether they stand alone, without the main report
+    main: str  # what of the main report stands before them: report, summary, or empty for nothing
 
-    def given(self, kind: str) -> list[Any]:
-        """Return the values of all options of a kind: an input is read, a figure is drawn into."""
+    def inputs(self) -> list[str]:
+        """Return the files that options of sections name."""
         options = [option for section in SECTIONS.values() for option in section.options]
-        values = [self.values[option.name] for option in options if option.kind == kind]
+        values = [self.values[option.name] for option in options if option.is_input]
         return [value for value in values if value is not None]
 
     @property
@@ -40,8 +47,8 @@ class Wanted:
         return {kind.name for kind in self.kinds}
 
     def with_those_of(self, dataset: xr.Dataset) -> tuple[SectionKind, ...]:
-        """Return the sections, and those that a dataset shows without being asked."""
-        if self.alone or any(kind.replaces_report for kind in self.kinds):
+        """Return the sections, and those that the report of a dataset has without being asked."""
+        if self.main != "report":
             return self.kinds
         return tuple(
             kind for kind in SECTIONS.values() if kind in self.kinds or kind.shown_with in dataset.variables
@@ -49,12 +56,12 @@ class Wanted:
 
 
 # The groups of the help; what is named nowhere is a method, or the help itself.
-HEADINGS = ("What is judged", "What is shown", "Sections", "Methods and help")
-_JUDGED, _SHOWN, _SECTIONS, _METHODS = HEADINGS
+HEADINGS = ("What is judged", "What is shown", "Methods and help")
+_JUDGED, _SHOWN, _METHODS = HEADINGS
 _GROUPS = {
     **dict.fromkeys(("baseline", "candidate", "shapes", "level", "margin", "tolerance"), _JUDGED),
     **dict.fromkeys(("at_trials", "fail_on", "rng_seed"), _JUDGED),
-    **dict.fromkeys(("format_", "output", "why", "brief", "show", "verdicts", "sort"), _SHOWN),
+    **dict.fromkeys(("format_", "output", "why", "show", "sort", "section"), _SHOWN),
 }
 
 
@@ -62,13 +69,14 @@ class SectionCommand(click.Command):
     """A command with the options of all sections, which it receives together as ``wanted``."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options in groups."""
+        """Write the options in groups, and below them the sections."""
         groups: dict[str, list[tuple[str, str]]] = {heading: [] for heading in HEADINGS}
         sections = {param.name for param in _section_params()}
         for param in self.get_params(ctx):
             record, name = param.get_help_record(ctx), str(param.name)
             if record and isinstance(param, click.Option):  # from click 8.5 on, arguments have a record too
-                groups[_SECTIONS if name in sections else _GROUPS.get(name, _METHODS)].append(record)
+                groups[_SHOWN if name in sections else _GROUPS.get(name, _METHODS)].append(record)
+        groups = {_JUDGED: groups[_JUDGED], _SHOWN: groups[_SHOWN], "Sections": _section_words(), **groups}
         for heading, records in groups.items():
             with formatter.section(heading):
                 formatter.write_dl(records)
@@ -78,6 +86,18 @@ class SectionCommand(click.Command):
         *own, last = super().get_params(ctx)  # the last one is --help
         return [*own, *_section_params(), last]
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse a command line. A section given as an option, such as ``--noise``, gets a hint."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            name = error.option_name.lstrip("-")
+            if name not in section_names():
+                raise
+            raise InputError(
+                f"there is no option --{name}; use --section {name}, or --section report,{name} for both"
+            ) from None
+
     def invoke(self, ctx: click.Context) -> Any:
         """Hand the values of the sections' options on as one."""
         names = [param.name for param in _section_params() if param.name]
@@ -86,48 +106,58 @@ class SectionCommand(click.Command):
         return super().invoke(ctx)
 
 
+def section_names() -> list[str]:
+    """Return the names that ``--section`` knows."""
+    return [*MAIN, *(kind.option for kind in SECTIONS.values())]
+
+
+def _section_words() -> list[tuple[str, str]]:
+    """Return each section with what it shows, for the help."""
+    return [*MAIN.items(), *((kind.option, kind.help) for kind in SECTIONS.values() if not kind.metavar)]
+
+
 def _wanted(values: dict[str, Any]) -> Wanted:
-    alone = values.pop("section")
-    for name in alone:
-        kind = SECTIONS[name.replace("-", "_")]
-        if kind.metavar and not values[kind.name]:
-            raise InputError(f"the section {name} is of one {kind.metavar.lower()}; use {_flag(kind.name)}")
-        values[kind.name] = values[kind.name] or True
-    kinds = tuple(kind for kind in SECTIONS.values() if kind.is_asked(values))
+    """Return the sections. Without ``--section`` this is the report, unless an option stands in its place."""
+    asked = values.pop("section")
+    for name in asked:
+        if name not in section_names():
+            raise unknown_name("section", name, section_names())
     for kind in SECTIONS.values():
-        for option in kind.options:
-            if values[option.name] is not None and kind not in kinds:
-                raise InputError(f"{_flag(option.name)} belongs to {_flag(kind.name)}; add it")
-    return Wanted(values=values, kinds=kinds, alone=bool(alone))
+        if kind.metavar and kind.option in asked and not values[kind.name]:
+            raise InputError(
+                f"the section {kind.option} is of one {kind.metavar.lower()}; use --{kind.option}"
+            )
+    kinds = tuple(kind for kind in SECTIONS.values() if kind.option in asked or kind.is_implied(values))
+    main = next((name for name in MAIN if name in asked), "")
+    if not asked and not any(kind.metavar for kind in kinds):
+        main = "report"
+    return Wanted(values=values, kinds=kinds, main=main)
 
 
 def _section_params() -> list[click.Parameter]:
-    params: list[click.Parameter] = []
-    for kind in SECTIONS.values():
-        params.append(
-            click.Option(
-                [_flag(kind.name)], is_flag=not kind.metavar, metavar=kind.metavar or None, help=kind.help
-            )
-        )
-        for option in kind.options:
-            path = FigurePath() if option.kind == "figure" else None
-            flag = _flag(option.name)
-            params.append(click.Option([flag], metavar=option.metavar, help=option.help, type=path))
-    names = [name.replace("_", "-") for name in SECTIONS]
-    params.append(
+    params: list[click.Parameter] = [
         click.Option(
             ["--section"],
-            type=click.Choice(names),
             multiple=True,
-            metavar="NAME",
-            help=f"Only this section, without the report. Repeatable. [{'|'.join(names)}]",
+            metavar="NAME,...",
+            callback=split_commas,
+            shell_complete=_complete_section,
+            help="What the report has: names from the list below. Repeatable. [default: report]",
         )
-    )
+    ]
+    for kind in SECTIONS.values():
+        own = [(kind.option, kind.metavar, kind.help)] if kind.metavar else []
+        further = [(option.name.replace("_", "-"), option.metavar, option.help) for option in kind.options]
+        params += [
+            click.Option([f"--{name}"], metavar=metavar, help=words) for name, metavar, words in own + further
+        ]
     return params
 
 
-def _flag(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
+def _complete_section(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001 - as click calls it
+    """Return the sections that complete the last name of a list."""
+    before, comma, last = incomplete.rpartition(",")
+    return [f"{before}{comma}{name}" for name in section_names() if name.startswith(last)]
 
 
 def choice_options(command: Callable[..., Any]) -> Callable[..., Any]:

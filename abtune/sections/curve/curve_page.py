@@ -34,14 +34,8 @@ _AS_REPORTED = " Row again: the winners, measured again after the search, as in 
 
 
 def curve_section(context: Context) -> Section:
-    """Return the boost by number of trials, and draw it if a figure is asked for."""
+    """Return the boost by number of trials."""
     curve = boost_curve(context.dataset, context.analysis)
-    if context.values.get("figure") is not None:
-        # Imported here because only figures need these modules.
-        from abtune.report.figures.figure import save_figure
-        from abtune.sections.curve.curve_figures import draw_curve
-
-        save_figure(draw_curve(curve, context.analysis), context.values["figure"])
     return Section(name="curve", page=tuple(curve_page(curve, context.analysis)), result=curve)
 
 

@@ -17,7 +17,7 @@ from abtune.samples import extract_both
 from abtune.sections.change import agreement_figure
 from abtune.sections.change.change import compare_datasets
 from abtune.sections.curve import curve_figures
-from abtune.sections.curve.curve import searches_so_far
+from abtune.sections.curve.curve import boost_curve, searches_so_far
 from abtune.sections.power import power_page
 from abtune.sections.power.planning import power
 
@@ -55,6 +55,11 @@ def draw_power(dataset: xr.Dataset, analysis: Analysis) -> Figure:
     return power_page.draw_power(
         power(dataset, baseline=analysis.baseline, candidate=analysis.candidate, level=analysis.level)
     )
+
+
+def draw_curve(dataset: xr.Dataset, analysis: Analysis) -> Figure:
+    """Draw the boost by number of trials."""
+    return curve_figures.draw_curve(boost_curve(dataset, analysis), analysis)
 
 
 def draw_seeds(dataset: xr.Dataset, analysis: Analysis) -> Figure:

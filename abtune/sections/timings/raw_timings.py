@@ -186,7 +186,7 @@ def _about_what_is_left_out(several: int, short: int) -> Iterator[str]:
     if several:
         yield (
             f"Left out: {count(several, 'cell')} of shape and configuration with several seeds. The report "
-            "judges those, and --noise says where their noise comes from."
+            "judges those, and --section noise says where their noise comes from."
         )
     if short:
         yield f"Left out: {count(short, 'round')} of fewer than {FEWEST} timings, which say next to nothing."

@@ -239,7 +239,10 @@ def test_the_report_counts_failures_by_kind_and_configuration(store: Store, run:
     run_sweep(plan, store)
     said = run("analyze", str(store.dataset))
     assert "50% of faulty's trials failed (plain: none)" in " ".join(said.out.split())
-    counted = [line.split() for line in run("analyze", str(store.dataset), "--noise").out.splitlines()]
+    counted = [
+        line.split()
+        for line in run("analyze", str(store.dataset), "--section", "report,noise").out.splitlines()
+    ]
     assert ["configuration", "ok", "build", "failed", "run", "failed", "timed", "out", "lost", "%"] in counted
     assert ["plain", "8", "0", "0", "0", "0.00"] in counted
     assert ["faulty", "4", "0", "2", "2", "50.00"] in counted
