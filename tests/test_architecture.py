@@ -189,6 +189,10 @@ def test_slow_imports_stand_where_they_are_used(path: Path) -> None:
                 "statsmodels",
             },
         ),
+        (
+            "from abtune.cli import main; main(['analyze', 'h200-tvm14009'])",
+            {"dask.array", "scipy.stats", "statsmodels"},
+        ),
     ],
 )
 def test_nothing_is_loaded_before_it_is_needed(code: str, unwanted: set[str]) -> None:
