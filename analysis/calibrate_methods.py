@@ -41,7 +41,7 @@ from abtune.stats.intervals.interval_methods import methods_for
 from abtune.stats.two_sample import TwoSample
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-DOCUMENTS = DOCS / "statistics.md", DOCS / "single-runs.md"
+DOCUMENTS = DOCS / "statistics.md", DOCS / "statistics-tables.md", DOCS / "single-runs.md"
 LEVEL = 0.95
 DESIGNS = ((5, 5), (10, 10), (20, 20), (5, 15))
 # Sweeps that lend their noise: shapes, seeds, and whether the table has the same shapes.
