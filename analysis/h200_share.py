@@ -4,41 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from textwrap import wrap
 
 import numpy as np
 import xarray as xr
-from h200_tables import percent, seed_values, short
+from h200_tables import differences, percent, published_boosts, seed_values, seeds_a_side, short, span, spread
 from scipy import stats
 
 import abtune
-from abtune.compare.results import Comparison
+from abtune.dataset.schema import TrialOrigin, TrialStatus
 
 ROOT = Path(__file__).resolve().parent.parent
+SHARED, INDEPENDENT = "h100-shared-winners", "h200-tvm14009"
 # The design, and the dataset of its searches.
 DESIGNS: Mapping[str, str] = {
-    "independent": "h200-tvm14009",
+    "independent": INDEPENDENT,
     "one exchange": str(ROOT / "data" / "h200-share-once.nc"),
     "an exchange after each iteration": "h200-share",
 }
 COSTS = str(ROOT / "data" / "h200-share-alone.nc")
-# What the candidate of each control is, and the dataset of its searches.
-CONTROLS: Mapping[str, str] = {
-    "the same as mainline": "h200-share-again.nc",
-    "mainline without vectors": "h200-share-worse.nc",
-}
-
-
-def differences(dataset: xr.Dataset) -> xr.DataArray:
-    """Return the logarithms of the boosts of single pairs, by shape and seed."""
-    logs = np.log(seed_values(dataset))
-    return logs.isel(config=0) - logs.isel(config=1)
-
-
-def spread(dataset: xr.Dataset) -> xr.DataArray:
-    """Return the standard deviation of the difference of two searches, by shape."""
-    if dataset.attrs.get("design") == "shared":
-        return differences(dataset).std("seed", ddof=1)
-    return np.sqrt(np.log(seed_values(dataset)).var("seed", ddof=1).sum("config"))
+# The candidate of each control, and the dataset of its searches.
+CONTROLS: Mapping[str, str] = {"again": "h200-share-again.nc", "scalar": "h200-share-worse.nc"}
+WIDTH = 110
 
 
 def root_mean_square(values: xr.DataArray) -> float:
@@ -46,18 +33,137 @@ def root_mean_square(values: xr.DataArray) -> float:
     return float(np.sqrt((values**2).mean()))
 
 
-def spread_table(studies: Mapping[str, xr.Dataset]) -> Iterator[str]:
-    """Yield the spread of each shape under each design, and the correlation of its pairs."""
-    yield f"| shape | {' | '.join(studies)} | correlation of pairs |"
-    yield f"| --- |{' ---: |' * (len(studies) + 1)}"
-    spreads = [spread(dataset) for dataset in studies.values()]
-    last = list(studies.values())[-1]
-    logs = np.log(seed_values(last))
-    correlation = xr.corr(logs.sel(config="mainline"), logs.sel(config="async"), "seed")
-    for label in last["shape"].values.tolist():
-        cells = " | ".join(f"{float(each.sel(shape=label)):.3f}" for each in spreads)
-        yield f"| {short(label)} | {cells} | {float(correlation.sel(shape=label)):+.2f} |"
-    yield f"| root mean square | {' | '.join(f'{root_mean_square(each):.3f}' for each in spreads)} | |"
+def trials_a_shape(dataset: xr.Dataset) -> float:
+    """Return the trials of all searches of a shape, on average."""
+    return float((dataset["trial_status"] != TrialStatus.NOT_RUN).sum()) / dataset.sizes["shape"]
+
+
+def published_shapes(independent: xr.Dataset, shared: xr.Dataset) -> Iterator[str]:
+    """Yield the answer, from the 29 published shapes."""
+    alone, pairs = abtune.analyze(independent), abtune.analyze(shared)
+    yield from (pairs.sentence, "")
+    yield from wrap(
+        f"`abtune analyze {SHARED}` prints this. Each of the 29 published shapes has {seeds_a_side(pairs)} "
+        f"pairs of searches of 320 trials: {trials_a_shape(shared):,.0f} trials a shape. `{INDEPENDENT}` "
+        f"has independent searches of 192 trials: {trials_a_shape(independent):,.0f} a shape. Hosts with "
+        "H200 and H100 searched the pairs, and one with H100 timed all their winners together. [The same "
+        "kernels have the same boosts](compare.md) on both cards.",
+        WIDTH,
+    )
+    yield from ("", *claims_table(alone, pairs), "")
+    yield "No single shape is *improved*: the correction over 29 shapes takes 11 pairs. Twelve are planned."
+    yield from (
+        "",
+        *worth(independent, shared),
+        "",
+        "## Published boosts",
+        "",
+        *published_table(alone, pairs),
+        "",
+    )
+    yield from ("## What is carried over", "", *exchange_table(shared), "")
+
+
+def claims_table(*analyses: abtune.Analysis) -> Iterator[str]:
+    """Yield how many shapes are faster, or not much slower, at least, with independent searches and pairs."""
+    found = [
+        {(claim.claim, claim.beyond): claim for claim in analysis.claims if not claim.workload}
+        for analysis in analyses
+    ]
+    yield "| at least | independent | at equal knowledge |"
+    yield "| --- | ---: | ---: |"
+    for key, claim in found[-1].items():
+        beyond = f" by more than {100 * claim.beyond:.0f} %" if claim.beyond else ""
+        cells = " | ".join(f"{each[key].at_least} of {each[key].of}" for each in found)
+        yield f"| {claim.claim}{beyond} | {cells} |"
+    means = " | ".join(
+        f"{percent(mean.boost)} ({100 * mean.boost_low:+.1f} to {100 * mean.boost_high:+.1f})"
+        for mean in (analysis.overall.these_shapes for analysis in analyses)
+    )
+    yield f"| mean boost | {means} |"
+
+
+def published_table(alone: abtune.Analysis, pairs: abtune.Analysis) -> Iterator[str]:
+    """Yield what is known of each published boost, the least one first."""
+    claims = published_boosts()
+    others = {row.shape: row for row in alone.comparisons}
+    rows = sorted(pairs.comparisons, key=lambda row: claims[row.shape])
+    worse = [row for row in rows if claims[row.shape] < 0]
+    stand, refuted = ([row for row in worse if test(row)] for test in (_slower, _faster))
+    outside = [row for row in rows if not row.boost_low <= claims[row.shape] <= row.boost_high]
+    yield from wrap(
+        f"Of the {len(worse)} published regressions, {len(stand)} have an interval below zero at equal "
+        f"knowledge, and {len(refuted)} above. {len(outside)} of 29 published boosts lie outside their "
+        "intervals: each is one run on another GPU. Each interval is for its row alone.",
+        WIDTH,
+    )
+    yield from (
+        "",
+        "| shape | published, one run | independent | 95 % interval | at equal knowledge | 95 % interval |",
+        "| --- | ---: | ---: | ---: | ---: | ---: |",
+    )
+    for row in rows:
+        cells = " | ".join(f"{percent(each.boost)} | {span(each)}" for each in (others[row.shape], row))
+        yield f"| {short(row.shape)} | {percent(claims[row.shape])} | {cells} |"
+
+
+def _slower(row: abtune.Comparison) -> bool:
+    return row.boost_high < 0
+
+
+def _faster(row: abtune.Comparison) -> bool:
+    return row.boost_low > 0
+
+
+def worth(independent: xr.Dataset, shared: xr.Dataset) -> Iterator[str]:
+    """Yield how much less pairs scatter, what that is worth, and where it is least."""
+    wide = spread(independent)
+    narrow = spread(shared).sel(shape=wide["shape"])
+    of_pairs, alone = root_mean_square(narrow), root_mean_square(wide)
+    sides = root_mean_square(np.sqrt(np.log(seed_values(shared)).var("seed", ddof=1).sum("config")))
+    pairs = differences(shared).notnull().sum()
+    freedom = 2 * wide.size * (independent.sizes["seed"] - 1), int(pairs) - wide.size
+    trials = (
+        trials_a_shape(shared) * wide.size / int(pairs),
+        trials_a_shape(independent) / independent.sizes["seed"],
+    )
+    ratio = (alone / of_pairs) ** 2 * trials[1] / trials[0]
+    low, high = (ratio / stats.f.ppf(level, *freedom) for level in (0.975, 0.025))
+    ratios = (narrow / wide).values
+    order = np.argsort(-ratios)
+    least = [short(str(wide["shape"].values[at])) for at in order[:2]]
+    yield from wrap(
+        f"**A trial of a search that shares is worth {ratio:.1f} trials of an independent one (95 % "
+        f"interval {low:.1f} to {high:.1f}).** The difference of a pair has a standard deviation of "
+        f"{of_pairs:.3f}, that of two independent searches {alone:.3f} (root mean square over the shapes, "
+        "in logarithms). A part of it comes from longer searches that start from the best of both: the "
+        f"same runs, unpaired, would give {sides:.3f}. Pairs scatter less in {np.sum(ratios < 1)} of 29 "
+        f"shapes. Sharing helps least in {least[0]} and {least[1]}: {ratios[order[0]]:.2f} and "
+        f"{ratios[order[1]]:.2f} times the spread of independent searches.",
+        WIDTH,
+    )
+
+
+def exchange_table(shared: xr.Dataset) -> Iterator[str]:
+    """Yield what became of the schedules that were carried over."""
+    status, origin, latency = (shared[name] for name in ("trial_status", "trial_origin", "trial_latency"))
+    yield "| searches of | trials carried over | of these failed | winners carried over |"
+    yield "| --- | ---: | ---: | ---: |"
+    for config in shared["config"].values.tolist():
+        part = {"config": config}
+        carried = (origin.sel(part) == TrialOrigin.CARRIED_OVER).values
+        ran = (status.sel(part) != TrialStatus.NOT_RUN).values
+        failed = carried & ran & (status.sel(part) != TrialStatus.OK).values
+        times = latency.sel(part).transpose("shape", "seed", "trial").values
+        done = np.isfinite(times).any(axis=-1)
+        best = np.nanargmin(np.where(done[..., np.newaxis], times, 0.0), axis=-1)
+        order = origin.sel(part).transpose("shape", "seed", "trial").values
+        won = np.take_along_axis(order, best[..., np.newaxis], axis=-1)[..., 0][done]
+        yield (
+            f"| {config} | {100 * (carried & ran).sum() / ran.sum():.0f} % "
+            f"| {100 * failed.sum() / max(carried.sum(), 1):.1f} % "
+            f"| {100 * np.mean(won == TrialOrigin.CARRIED_OVER):.0f} % |"
+        )
 
 
 def design_table(studies: Mapping[str, xr.Dataset], alone: float) -> Iterator[str]:
@@ -82,119 +188,79 @@ def design_table(studies: Mapping[str, xr.Dataset], alone: float) -> Iterator[st
         )
 
 
-def boost_table(studies: Mapping[str, xr.Dataset]) -> Iterator[str]:
-    """Yield the boosts of independent and of shared searches."""
-    yield (
-        "| shape | independent, 10 + 10 searches | 95 % interval | at equal knowledge, 5 pairs "
-        "| 95 % interval |"
+def designs() -> Iterator[str]:
+    """Yield the section on when to exchange, from six shapes."""
+    shapes = abtune.open_dataset("h200-share")["shape"].values
+    studies = {name: abtune.open_dataset(path).sel(shape=shapes) for name, path in DESIGNS.items()}
+    cost = float(abtune.open_dataset(COSTS)["tuning_time"].mean())
+    yield from ("## When to exchange", "")
+    yield from wrap(
+        "`--share` makes an exchange after each iteration: 16 of 64 trials. Six noisy shapes were tuned "
+        "on an H200, with 192 trials a search, to choose it (`abtune analyze h200-share`). The single "
+        "exchange, after the last iteration, had 32 of 192 trials; its searches ran out of time.",
+        WIDTH,
     )
-    yield "| --- | ---: | ---: | ---: | ---: |"
-    found = [abtune.analyze(studies[name]) for name in ("independent", list(studies)[-1])]
-    rows = [{row.shape: row for row in analysis.comparisons} for analysis in found]
-    for label in rows[-1]:
-        cells = " | ".join(boost_and_interval(each[label]) for each in rows)
-        yield f"| {short(label)} | {cells} |"
-
-
-def control_table(name: str, analysis: abtune.Analysis) -> Iterator[str]:
-    """Yield what shared searches find of a control, shape by shape."""
-    yield f"| {name} | boost | 95 % interval | adjusted p | verdict |"
-    yield "| --- | ---: | ---: | ---: | --- |"
-    for row in analysis.comparisons:
-        interval = f"{percent(row.boost_low, 2)} to {percent(row.boost_high, 2)}"
-        yield (
-            f"| {short(row.shape)} | {percent(row.boost, 2)} | {interval} "
-            f"| {row.p_adjusted:.2g} | {row.verdict} |"
-        )
+    yield from ("", *design_table(studies, cost), "")
+    yield from wrap(
+        "*Variance*: of the difference of two log latencies, mean over the shapes. *Variance x cost*: "
+        "relative to independent searches. *Latency*: winners compared with those of independent "
+        "searches. Part of this gain is regression to the mean, because these shapes were chosen for "
+        "their noise.",
+        WIDTH,
+    )
+    yield ""
 
 
 def controls() -> Iterator[str]:
     """Yield the section on controls."""
-    yield from (
-        "## Controls",
-        "",
-        "Does sharing say what is true? Two candidates whose truth is known were tuned on an H200, with 8",
-        "pairs of 192 trials: mainline under another name, and mainline built without vectors",
+    yield from ("## Controls", "")
+    yield from wrap(
+        "Does sharing say what is true? Two candidates with a known truth were tuned on an H200, with 8 "
+        "pairs of 192 trials. One is mainline under another name. The other is mainline without vectors "
         "(`tirx.disable_vectorize`), which should be slower. Both can build every schedule of mainline.",
-        "",
+        WIDTH,
     )
-    datasets = {name: abtune.open_dataset(str(ROOT / "data" / file)) for name, file in CONTROLS.items()}
-    for name, dataset in datasets.items():
-        analysis = abtune.analyze(dataset)
-        yield from (analysis.sentence, "", *control_table(name, analysis), "")
-    again = datasets["the same as mainline"]
-    yield from (
-        "Of the same configuration, both sides end at the same kernel: the winners of one side vary by",
+    again, scalar = (abtune.open_dataset(str(ROOT / "data" / file)) for file in CONTROLS.values())
+    same, worse = abtune.analyze(again), abtune.analyze(scalar)
+    verdicts = {row.verdict.words for row in same.comparisons}
+    yield from ("", same.sentence, "")
+    yield from wrap(
+        f"The verdicts of all {len(same.comparisons)} shapes are *{' or '.join(sorted(verdicts))}*. Both "
+        "sides end at the same kernel: the winners of one side vary by "
         f"{100 * root_mean_square(np.log(seed_values(again)).std('seed', ddof=1)):.0f} % between seeds, "
         f"the differences of pairs by {100 * root_mean_square(spread(again)):.1f} %.",
-        "",
+        WIDTH,
     )
-
-
-def boost_and_interval(row: Comparison) -> str:
-    """Return two cells."""
-    return f"{percent(row.boost)} | {percent(row.boost_low)} to {percent(row.boost_high)}"
-
-
-def worth(studies: Mapping[str, xr.Dataset]) -> str:
-    """Return how many independent searches a pair is worth, with the interval of the F distribution."""
-    alone, shared = studies["independent"], list(studies.values())[-1]
-    ratio = root_mean_square(spread(alone)) ** 2 / root_mean_square(spread(shared)) ** 2
-    shapes = shared.sizes["shape"]
-    freedom = 2 * shapes * (alone.sizes["seed"] - 1), shapes * (shared.sizes["seed"] - 1)
-    low, high = (ratio / stats.f.ppf(level, *freedom) for level in (0.975, 0.025))
-    return f"{ratio:.1f} independent searches of each configuration (95 % interval {low:.1f} to {high:.1f})"
+    yield from (
+        "",
+        worse.sentence,
+        "",
+        "| mainline without vectors | boost | 95 % interval | adjusted p | of paired t | verdict |",
+        "| --- | ---: | ---: | ---: | ---: | --- |",
+    )
+    for row in worse.comparisons:
+        interval = f"{percent(row.boost_low, 2)} to {percent(row.boost_high, 2)}"
+        yield (
+            f"| {short(row.shape)} | {percent(row.boost, 2)} | {interval} "
+            f"| {row.p_adjusted:.2g} | {row.p_welch_adjusted:.2g} | {row.verdict.words} |"
+        )
 
 
 def report() -> str:
     """Compose the page."""
-    shared, every = abtune.open_dataset("h200-share"), abtune.open_dataset(DESIGNS["independent"])
-    shapes = shared["shape"].values
-    studies = {name: abtune.open_dataset(path).sel(shape=shapes) for name, path in DESIGNS.items()}
-    alone = float(abtune.open_dataset(COSTS)["tuning_time"].mean())
-    analyses = {name: abtune.analyze(dataset) for name, dataset in studies.items()}
+    independent, shared = abtune.open_dataset(INDEPENDENT), abtune.open_dataset(SHARED)
     parts = [
         "# Searches that share what they find",
         "",
-        "You want to know whether `abtune sweep --share` is worth it. Six of the published shapes were",
-        "tuned on an H200 with 192 trials a search, three times: independently, with one exchange after the",
-        "last iteration, and with an exchange after each iteration. Written by",
-        "`python analysis/h200_share.py`; in the terminal: `abtune analyze h200-share`.",
+        "Is `abtune sweep --share` worth it? Yes, if you ask what each configuration makes of the same",
+        "schedules. This *boost at equal knowledge* leaves out luck and effort of a search, which the",
+        "boost of independent searches includes. Written by `python analysis/h200_share.py`.",
         "",
-        "At the same cost, a pair that shares is worth",
-        f"**{worth(studies)}**.",
-        "The kernels are faster, too: each search starts its next iteration with the best of both.",
-        "",
-        *design_table(studies, alone),
-        "",
-        "*Variance*: of the difference of two log latencies, mean over the shapes. *Variance x cost*:",
-        "relative to independent searches. *Latency*: winners compared with those of independent searches.",
-        "`--share` makes an exchange after each iteration: 16 of 64 trials. The single exchange had 32 of",
-        "192 trials; its searches ran out of time, and that design was not kept.",
-        "",
-        "The six shapes are noisier than most, and were chosen for that. So part of the gain is regression",
-        f"to the mean: the typical spread of all 29 shapes is {root_mean_square(spread(every)):.3f}.",
-        "",
-        "## Spread, shape by shape",
-        "",
-        "Standard deviation of the difference of two log latencies:",
-        "",
-        *spread_table(studies),
-        "",
-        "## Boosts",
-        "",
-        f"Independent: {analyses['independent'].sentence}",
-        "",
-        f"Shared: {list(analyses.values())[-1].sentence}",
-        "",
-        *boost_table(studies),
-        "",
-        "The two columns answer different questions. Independent searches show the boost of tuning alone,",
-        "which includes the luck and the effort of a search. The boost at equal knowledge leaves both out.",
-        "",
+        *published_shapes(independent, shared),
+        *designs(),
         *controls(),
     ]
-    return "\n".join(parts)
+    return "\n".join(parts) + "\n"
 
 
 if __name__ == "__main__":

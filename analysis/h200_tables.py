@@ -20,6 +20,19 @@ def seed_values(dataset: xr.Dataset) -> xr.DataArray:
     return np.exp(np.log(dataset["latency"].median("repeat")).mean("round")) * 1e6
 
 
+def differences(dataset: xr.Dataset) -> xr.DataArray:
+    """Return the logarithms of the boosts of single pairs, by shape and seed."""
+    logs = np.log(seed_values(dataset))
+    return logs.isel(config=0) - logs.isel(config=1)
+
+
+def spread(dataset: xr.Dataset) -> xr.DataArray:
+    """Return the standard deviation of the difference of two searches, by shape."""
+    if dataset.attrs.get("design") == "shared":
+        return differences(dataset).std("seed", ddof=1)
+    return np.sqrt(np.log(seed_values(dataset)).var("seed", ddof=1).sum("config"))
+
+
 def noise_table(dataset: xr.Dataset) -> list[str]:
     """How much comes from the search, from the round, and from the single timing."""
     logs = np.log(dataset["latency"])
