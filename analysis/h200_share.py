@@ -116,7 +116,7 @@ def _faster(row: abtune.Comparison) -> bool:
 
 
 def worth(independent: xr.Dataset, shared: xr.Dataset) -> Iterator[str]:
-    """Yield how much less pairs scatter, what that is worth, and where it is least."""
+    """Yield how much less pairs vary, what that is worth, and where it is least."""
     wide = spread(independent)
     narrow = spread(shared).sel(shape=wide["shape"])
     of_pairs, alone = root_mean_square(narrow), root_mean_square(wide)
@@ -137,7 +137,7 @@ def worth(independent: xr.Dataset, shared: xr.Dataset) -> Iterator[str]:
         f"interval {low:.1f} to {high:.1f}).** The difference of a pair has a standard deviation of "
         f"{of_pairs:.3f}, that of two independent searches {alone:.3f} (root mean square over the shapes, "
         "in logarithms). A part of it comes from longer searches that start from the best of both: the "
-        f"same runs, unpaired, would give {sides:.3f}. Pairs scatter less in {np.sum(ratios < 1)} of 29 "
+        f"same runs, unpaired, would give {sides:.3f}. Pairs vary less in {np.sum(ratios < 1)} of 29 "
         f"shapes. Sharing helps least in {least[0]} and {least[1]}: {ratios[order[0]]:.2f} and "
         f"{ratios[order[1]]:.2f} times the spread of independent searches.",
         WIDTH,
