@@ -208,6 +208,15 @@ class Store:
         """Tell whether a run is on disk."""
         return self._path("runs", run.key).exists()
 
+    def record(self, run: Run) -> RunRecord:
+        """Return a finished run."""
+        return _read_record(self._path("runs", run.key))
+
+    def forget_run(self, run: Run) -> None:
+        """Remove a finished run, and the timings of its winner."""
+        self._forget_times(self.record(run))
+        self._path("runs", run.key).unlink()
+
     def save_finished(self, record: RunRecord) -> None:
         """Write a finished run, and nothing else."""
         write_json(self._path("runs", record.key), record)

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from distributed.scheduler import KilledWorker
 
 from abtune.dataset.schema import RunStatus, TrialOrigin, TrialStatus
-from abtune.measure.plan.plan import Run, rng_for
+from abtune.measure.plan.plan import Plan, Run, rng_for
 from abtune.measure.plan.problem import Problem
 from abtune.measure.plan.records import History, RunRecord, Step, Trial
+from abtune.measure.store.store import Store
 from abtune.measure.sweep.candidates import HealthCheck, cannot_take_over, try_candidates
 from abtune.measure.sweep.session import Session, first_error
 from abtune.measure.workers.fork_server import CallFailed, ChildError
@@ -24,9 +25,6 @@ from abtune.measure.workers.tasks import Adopted, Proposal, adopt, propose
 ATTEMPTS = 3
 # After this many failed trials in a row the machine may be at fault.
 SUSPICIOUS = 4
-
-# Why a run fails whose partner is finished, if nothing is left of what the partner found.
-PARTNER_GONE = "the search with which it shares what it finds is finished, and its files are gone"
 
 
 @dataclass(slots=True)
@@ -205,6 +203,8 @@ async def search_all(session: Session) -> None:
     plan, store = session.plan, session.store
     if not plan.runs:
         return
+    if plan.settings.is_shared:
+        _forget_half_pairs(plan, store)
     left = [run for run in plan.runs if not store.is_finished(run)]
     trials = plan.settings.trials
     groups = [
@@ -244,6 +244,19 @@ async def search_all(session: Session) -> None:
         raise first_error(group_error) from None
 
 
+def _forget_half_pairs(plan: Plan, store: Store) -> None:
+    """Forget each complete search whose partner is not finished, if nothing is left of what it found.
+
+    This is so where only the dataset of a sweep is left. The partner could exchange nothing with it, and
+    half a pair cannot be analysed, so both are made anew.
+    """
+    for pair in grouped(plan.runs, shared=True):
+        finished = [run for run in pair if store.is_finished(run)]
+        for run in finished if len(finished) < len(pair) else ():
+            if store.record(run).status is RunStatus.COMPLETE and not store.history(run)[0].trials:
+                store.forget_run(run)
+
+
 async def _search_together(
     session: Session,
     group: Sequence[Run],
@@ -255,12 +268,11 @@ async def _search_together(
     histories = {run.config.name: history for run, (history, _) in zip(group, found, strict=True)}
     finished = {run.config.name for run in group if session.store.is_finished(run)}
     partners = Partners(histories, finished)
-    is_gone = any(not histories[name].trials for name in finished)
     async with asyncio.TaskGroup() as tasks:
         for run, (history, started) in zip(group, found, strict=True):
             if run.config.name not in finished:
                 search = Search(session, run, history, started or now(), priority, health, partners)
-                tasks.create_task(search.finish(PARTNER_GONE) if is_gone else search.carry_on())
+                tasks.create_task(search.carry_on())
     # A partner that goes on in a later session still needs what a finished search offers.
     if partners.all_finished:
         for run in group:

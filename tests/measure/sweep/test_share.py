@@ -16,7 +16,6 @@ from abtune.errors import StoreError, TargetError
 from abtune.measure.plan.plan import Plan
 from abtune.measure.store.from_dataset import records_from_dataset
 from abtune.measure.store.store import Store
-from abtune.measure.sweep.searching import PARTNER_GONE
 
 pytestmark = pytest.mark.usefixtures("fake")
 
@@ -84,27 +83,37 @@ def test_a_sweep_that_stops_at_any_moment_ends_the_same(
     xr.testing.assert_identical(without_circumstances(outcome.dataset), without_circumstances(whole))
 
 
-def test_a_partner_that_failed_is_done_without(store: Store) -> None:
-    """A run whose partner fails goes on alone, with what the partner found before."""
+@pytest.mark.parametrize(("trials", "carried_over"), [(8, 2), (16, 3)])
+def test_a_partner_that_failed_is_done_without(store: Store, trials: int, carried_over: int) -> None:
+    """A run whose partner fails goes on alone, with what the partner found before, to the last exchange."""
     failing = config("new", propose_later="raise")
-    dataset = run_sweep(shared_plan(configs=(PLAIN, failing), seeds=1), store).dataset
+    dataset = run_sweep(shared_plan(configs=(PLAIN, failing), seeds=1, trials=trials), store).dataset
     assert (dataset["run_status"].sel(config="plain") == RunStatus.COMPLETE).all()
     assert (dataset["run_status"].sel(config="new") == RunStatus.FAILED).all()
     carried = (dataset["trial_origin"].sel(config="plain") == CARRIED).sum("trial")
-    assert (carried == 2).all()
+    assert (carried == carried_over).all()
 
 
-def test_a_partner_whose_files_are_gone_fails_a_run(store: Store) -> None:
-    """Where a finished run left nothing to exchange, its partner ends with the reason, and costs nothing."""
-    plan = shared_plan(seeds=1)
-    finished = plan.runs[0]
+def test_half_a_pair_without_files_is_made_anew(store: Store) -> None:
+    """Where a finished run left nothing to exchange, both runs of the pair are searched again."""
+    plan = shared_plan(seeds=2)
+    whole = run_sweep(plan, store).dataset
+    (store.folder / "runs" / f"{plan.runs[0].key}.json").unlink()
+    again = run_sweep(plan, store).dataset
+    xr.testing.assert_identical(without_circumstances(again), without_circumstances(whole))
+    assert not list((store.folder / "searches").iterdir())
+
+
+def test_a_failed_partner_without_files_is_done_without(store: Store) -> None:
+    """Where a failed run left nothing to exchange, its partner goes on alone."""
+    plan = shared_plan(configs=(PLAIN, config("new", propose_later="raise")), seeds=1)
     run_sweep(plan, store)
-    for path in (store.folder / "runs").glob(f"{finished.key}.json"):
-        path.unlink()
+    plain = next(run for run in plan.runs if run.config.name == "plain")
+    (store.folder / "runs" / f"{plain.key}.json").unlink()
     dataset = run_sweep(plan, store).dataset
-    record = next(each for each in store.records() if each.key == finished.key)
-    assert (record.status, record.failure) == (RunStatus.FAILED, PARTNER_GONE)
-    assert int((dataset["run_status"] == RunStatus.FAILED).sum()) == 1
+    assert (dataset["run_status"].sel(config="plain") == RunStatus.COMPLETE).all()
+    assert (dataset["run_status"].sel(config="new") == RunStatus.FAILED).all()
+    assert CARRIED not in dataset["trial_origin"].sel(config="plain", shape=plain.shape.label)
 
 
 def test_records_come_back_out_of_a_dataset(store: Store) -> None:
