@@ -15,7 +15,13 @@ import made_up_noise  # noqa: F401 (finds the modules beside the tests)
 import numpy as np
 from noise_kinds import ALIKE, Noise
 from simulated_best_of import best_of_coverage_table, best_of_reports_table
-from simulated_claims import claims_table, few_seeds_table, gates_table, pair_claims_table
+from simulated_claims import (
+    claims_table,
+    few_moderated_table,
+    few_seeds_table,
+    gates_table,
+    pair_claims_table,
+)
 from simulated_looks import looks_table, paired_looks_table
 from simulated_pairs import pair_coverage_table, pair_reports_table, pair_worth_table, pairs_table
 from simulated_reports import (
@@ -165,6 +171,7 @@ def main() -> None:
             "conservative": (conservative_table, [50 * analyses]),
             "claims": (claims_table, [analyses // 2]),
             "few seeds": (few_seeds_table, [analyses // 4]),
+            "few moderated": (few_moderated_table, [analyses]),
             "one side skewed": (skew_table, [analyses // 2]),
             "skewed pairs": (pair_skew_table, [analyses // 4]),
             "gates": (gates_table, [analyses // 2]),
