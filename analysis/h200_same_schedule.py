@@ -9,22 +9,21 @@ from __future__ import annotations
 import json
 import math
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import xarray as xr
-from h200_tables import percent, published_boosts, short
+from h200_tables import page, percent, short, table
 from large_shared_memory import effect_table as memory_effects
-from large_shared_memory import measured, same_tiles, shape_table
+from large_shared_memory import kind_table, measured, same_tiles
 
 import abtune
 from abtune.configurations import CONFIGURATIONS
 from abtune.measure.tvm.early_refusal import is_refused
 from abtune.measure.tvm.load_tvm import tensor_program, tvm
 from abtune.sections.change.change import ChangeVerdict
-from abtune.sections.change.change_page import change_counts
-from abtune.sections.same_schedule.same_schedule import SameSchedule, ShapeEffect, describe_same_schedule
-from abtune.sections.same_schedule.same_schedule_page import summarise
+from abtune.sections.same_schedule.same_schedule import Reading, SameSchedule, describe_same_schedule
 from abtune.shapes import parse_shape
 from abtune.traces import carry_over, read_trace, write_trace
 
@@ -35,20 +34,39 @@ LATER = "h100-tvm14009-winners"
 LIMITS = (48, 99, 227)
 
 
-def effect_table(found: SameSchedule, claims: dict[str, float]) -> Iterator[str]:
-    """Yield a line for each shape."""
-    yield (
-        "| shape | published, one run | by search | on mainline's schedules | fit | on async's schedules "
-        "| best known | reading |"
+def described(dataset: xr.Dataset) -> SameSchedule:
+    """Return what the same schedules say about a study."""
+    return describe_same_schedule(dataset, abtune.analyze(dataset))
+
+
+def shown(found: SameSchedule) -> str:
+    """Say in how many shapes the code gains or loses against the bias of the schedules."""
+    gain, loss = (f"at least {claim.at_least}" if claim.at_least else "none" for claim in found.claims)
+    none_fits = sum(not row.of_baseline.fitting for row in found.shapes)
+    return (
+        f"on schedules that mainline chose, a gain is shown in {gain} of {len(found.shapes)} shapes. "
+        f"On async's own schedules, a loss is shown in {loss}. "
+        f"In {none_fits} shapes no schedule of mainline fits."
     )
-    yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |"
-    for row in found.shapes:
-        mainline, other = row.of_baseline, row.of_candidate
-        yield (
-            f"| {short(row.shape)} | {percent(claims[row.shape])} | {percent(row.boost)} "
-            f"| {known(mainline.effect)} | {mainline.fitting} of {mainline.tried} "
-            f"| {known(other.effect)} | {known(row.best.boost)} | {row.reading} |"
+
+
+def effect_table(found: SameSchedule) -> str:
+    """Return a line for each shape."""
+    rows = (
+        (
+            short(row.shape),
+            percent(row.boost),
+            known(row.of_baseline.effect),
+            f"{row.of_baseline.fitting} of {row.of_baseline.tried}",
+            known(row.of_candidate.effect),
+            known(row.best.boost),
+            row.reading,
         )
+        for row in found.shapes
+    )
+    return table(
+        "shape|by search:|on mainline's schedules:|fit:|on async's schedules:|best known:|reading", rows
+    )
 
 
 def known(value: float) -> str:
@@ -56,112 +74,17 @@ def known(value: float) -> str:
     return "-" if math.isnan(value) else percent(value)
 
 
-def regressions(found: SameSchedule, claims: dict[str, float]) -> Iterator[str]:
-    """Yield what the same schedules say of each published or measured regression."""
-    for row in found.shapes:
-        if claims[row.shape] < 0 or row.boost < 0:
-            yield f"- {short(row.shape)}: published {percent(claims[row.shape])}; {story(row)}."
-
-
-def story(row: ShapeEffect) -> str:
-    """Say what searches and schedules show of a shape."""
-    parts = [f"{percent(row.boost)} by search"]
-    for name, side in (("mainline", row.of_baseline), ("async", row.of_candidate)):
-        if side.fitting:
-            parts.append(f"{percent(side.effect)} on {side.fitting} schedules of {name}")
-    return f"{', '.join(parts)}; best known kernels {known(row.best.boost)}"
-
-
-def memory_table(studies: Sequence[xr.Dataset]) -> Iterator[str]:
-    """Yield how many of mainline's winners have room for a pipeline, by the limit of shared memory."""
-    yield f"| dataset | winners of mainline | {' | '.join(f'{limit} KiB' for limit in LIMITS)} |"
-    yield f"| --- | ---: |{' ---: |' * len(LIMITS)}"
-    for name, dataset in zip(STUDIES, studies, strict=True):
-        rooms = [fitting(shape, record) for shape, record in winners(dataset)]
-        shares = " | ".join(
-            f"{100 * sum(room[place] for room in rooms) / len(rooms):.0f} %" for place in range(len(LIMITS))
-        )
-        yield f"| `{name}` | {len(rooms)} | {shares} |"
-
-
-def larger_memory() -> Iterator[str]:
-    """Say what a pipeline does to mainline's schedules where shared memory is no limit."""
-    memory = measured()
-    change, kernels = same_tiles(memory)
-    yield from (
-        "## What more shared memory would bring",
-        "",
-        "Dynamic shared memory has the larger limit, but these design spaces do not use it. So each",
-        "winner of mainline was built with a pipeline in dynamic shared memory (`async-dynamic`), and in",
-        "static memory that its tiles share (`async-merged`, `tirx.merge_static_smem`). All kernels of a",
-        "shape were timed together. The commands stand in `analysis/large_shared_memory.py`. Time was",
-        "over before the largest GEMM.",
-        "",
-        *memory_effects(memory),
-        "",
-        "- The limit is not what holds async back. With dynamic memory a pipeline fits nearly every",
-        "  schedule, and the mean effect is no gain. A likely reason, not measured: a block that takes",
-        "  more memory leaves room for fewer blocks on a multiprocessor.",
-        "- Some 1x1 convolutions are the exception. Those of 1,024 channels or more gain 10 to 32 %, their",
-        "  fastest kernels 21 to 31 %. One with 512 channels gains 14 %. No GEMM gains more than 3 %.",
-        "- Merging the tiles makes no further schedule fit. A likely reason: a pipeline uses them at the",
-        "  same time.",
-        f"- Dynamic memory has a price. {kernels} pipelines fit both kinds of memory; dynamic memory changes",
-        f"  their speed by {change:+.1f} %.",
-        "- 21 schedules have one iteration of the loop only, for which TVM cannot lower a pipeline.",
-        "",
-        "*Fastest kernel*: the best schedule with a pipeline against the best without.",
-        "",
-        *shape_table(memory),
-        "",
+def memory_table(studies: dict[str, xr.Dataset]) -> str:
+    """Return how many of mainline's winners have room for a pipeline, by the limit of shared memory."""
+    rooms = {
+        name: np.array([fitting(shape, record) for shape, record in winners(dataset)])
+        for name, dataset in studies.items()
+    }
+    rows = (
+        (f"`{name}`", len(room), *(f"{share:.0f} %" for share in 100 * room.mean(axis=0)))
+        for name, room in rooms.items()
     )
-
-
-def other_card(main: SameSchedule, sweep: xr.Dataset) -> Iterator[str]:
-    """Say which effects of the same kernels changed from an H200 to an H100."""
-    later = abtune.open_dataset(LATER)
-    there = describe_same_schedule(later, abtune.analyze(later))
-    boost = abtune.compare_datasets(sweep, later)
-    apart = abtune.compare_datasets(sweep.drop_vars("winner"), later.drop_vars("winner"))
-    latencies = [
-        abtune.compare_datasets(sweep, later, config=name) for name in (main.baseline, main.candidate)
-    ]
-    wider = statistics.median(
-        (alone.high - alone.low) / (row.high - row.low)
-        for row, alone in zip(boost.shapes, apart.shapes, strict=True)
-    )
-    names = ("latency of mainline", "latency of async", "boost of async")
-    yield from (
-        "## On another card",
-        "",
-        "The winners and their transfers were built and timed again on an NVIDIA H100, the same chip with",
-        "slower memory. Each kernel is compared with itself:",
-        f"`abtune compare {STUDIES[0]} {LATER}`.",
-        "",
-        "| from H200 to H100 | mean change | 95 % interval | shapes |",
-        "| --- | ---: | ---: | --- |",
-    )
-    for name, change in zip(names, [*latencies, boost], strict=True):
-        mean = change.overall
-        yield (
-            f"| {name} | {percent(mean.change)} | {percent(mean.low)} to {percent(mean.high)} "
-            f"| {', '.join(change_counts(change))} |"
-        )
-    unsettled = [row.shape for row in boost.shapes if row.verdict is ChangeVerdict.NOT_SETTLED]
-    times = [1e6 * row.a for row in latencies[1].shapes if row.shape in unsettled]
-    settled = sum(row.verdict is not ChangeVerdict.NOT_SETTLED for row in apart.shapes)
-    total, unchanged = len(boost.shapes), sum(row.verdict is ChangeVerdict.UNCHANGED for row in boost.shapes)
-    yield from (
-        "",
-        f"- The boosts carry over: {unchanged} of {total} are unchanged within 5 %. If the searches",
-        f"  are compared instead, {settled} are settled; intervals are {wider:.0f} times as wide (median).",
-        f"- {len(unsettled)} shapes are not settled: they take {min(times):.0f} to {max(times):.0f} us, and",
-        "  timings of such short kernels vary more.",
-        "- The code does the same on both cards: on mainline's schedules the mean effect is",
-        f"  {percent(there.of_baseline.effect)} ({percent(main.of_baseline.effect)} on H200), on async's "
-        f"{percent(there.of_candidate.effect)} ({percent(main.of_candidate.effect)}).",
-        "",
-    )
+    return table(f"dataset|winners of mainline:|{'|'.join(f'{limit} KiB:' for limit in LIMITS)}", rows)
 
 
 def winners(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
@@ -182,63 +105,123 @@ def fitting(label: str, record: str) -> list[bool]:
     return [any(not is_refused(module, 1024, 1024 * limit) for module in modules) for limit in LIMITS]
 
 
+def other_card(main: SameSchedule, sweep: xr.Dataset) -> str:
+    """Say which effects of the same kernels changed from an H200 to an H100."""
+    later = abtune.open_dataset(LATER)
+    there = described(later)
+    boost = abtune.compare_datasets(sweep, later)
+    apart = abtune.compare_datasets(sweep.drop_vars("winner"), later.drop_vars("winner"))
+    latency = abtune.compare_datasets(sweep, later, config=main.candidate)
+    wider = statistics.median(
+        (alone.high - alone.low) / (row.high - row.low)
+        for row, alone in zip(boost.shapes, apart.shapes, strict=True)
+    )
+    unsettled = [row.shape for row in boost.shapes if row.verdict is ChangeVerdict.NOT_SETTLED]
+    times = [1e6 * row.a for row in latency.shapes if row.shape in unsettled]
+    settled = sum(row.verdict is not ChangeVerdict.NOT_SETTLED for row in apart.shapes)
+    unchanged = sum(row.verdict is ChangeVerdict.UNCHANGED for row in boost.shapes)
+    mean = boost.overall
+    return f"""\
+The boosts carry over to an NVIDIA H100, the same chip with slower memory. The winners and their transfers
+were built and timed there again. Each kernel is compared with itself: `abtune compare {STUDIES[0]} {LATER}`.
+
+- {unchanged} of {len(boost.shapes)} boosts are unchanged within {100 * boost.tolerance:.0f} %. The mean
+change is {percent(mean.change)} (95 % interval {100 * mean.low:+.1f} to {percent(mean.high)}). If the
+searches are compared instead, {settled} are settled; intervals are {wider:.0f} times as wide (median).
+- {len(unsettled)} shapes are not settled. They take {min(times):.0f} to {max(times):.0f} us, and timings of
+such short kernels vary more.
+- On mainline's schedules the mean effect is {percent(there.of_baseline.effect)}
+({percent(main.of_baseline.effect)} on H200), on async's {percent(there.of_candidate.effect)}
+({percent(main.of_candidate.effect)})."""
+
+
+def larger_memory() -> str:
+    """Say what a pipeline does to mainline's schedules where shared memory is no limit."""
+    memory = measured()
+    change, kernels = same_tiles(memory)
+    return f"""\
+On average nothing: the limit is not what holds async back. Dynamic shared memory has the larger limit, but
+these design spaces do not use it. So each winner of mainline was built with a pipeline in dynamic shared
+memory (`async-dynamic`), and in static memory that its tiles share (`async-merged`,
+`tirx.merge_static_smem`). All kernels of a shape were timed together, without the largest GEMM.
+`python analysis/large_shared_memory.py table` prints these numbers.
+
+{memory_effects(memory)}
+
+With dynamic memory a pipeline fits nearly every schedule. TVM cannot lower one if the loop has only one
+iteration. But the mean effect is no gain. A likely reason, not measured: a block that takes more memory
+leaves room for fewer blocks on a multiprocessor. Some 1x1 convolutions are the exception:
+
+{kind_table(memory)}
+
+*Number*: shapes of both datasets. *Mean effect*: from the lowest to the highest shape, with dynamic memory.
+*Fastest kernel*: the best schedule with a pipeline against the best without.
+
+- Merging the tiles makes no further schedule fit. A likely reason: a pipeline uses them at the same time.
+- Dynamic memory has a price. {kernels} pipelines fit both kinds of memory; dynamic memory changes their speed
+by {change:+.1f} %."""
+
+
 def report() -> str:
     """Compose the page."""
-    studies = [abtune.open_dataset(name) for name in STUDIES]
-    found = [describe_same_schedule(dataset, abtune.analyze(dataset)) for dataset in studies]
-    claims = published_boosts()
-    main, deep = found
-    parts = [
-        "# What asynchronous copies do to code",
-        "",
-        "You want to know whether a boost or a regression of `async` comes from its code, or from the",
-        "luck of its searches. Each winner was built under both configurations, and both kernels were",
-        "timed together on an H200. Written by `python analysis/h200_same_schedule.py`; in the terminal:",
-        "`abtune analyze h200-tvm14009 --section same-schedule`.",
-        "",
-        "![Each schedule under both configurations](h200-same-schedule.png)",
-        "",
-        "## What the data say",
-        "",
-        f"- `{STUDIES[0]}` (192 trials a search). {summarise(main)}",
-        f"  On mainline's schedules the mean effect is {percent(main.of_baseline.effect)}, on async's "
-        f"{percent(main.of_candidate.effect)}.",
-        f"- `{STUDIES[1]}` (512 trials). {summarise(deep)}",
-        f"  On mainline's schedules the mean effect is {percent(deep.of_baseline.effect)}, on async's "
-        f"{percent(deep.of_candidate.effect)}.",
-        f"- {unfitting(main)} schedules of mainline have no room for a pipeline;",
-        f"  after longer searches {unfitting(deep)}.",
-        f"- {main.of_candidate.same} of {main.of_candidate.schedules} schedules of async have no pipeline,",
-        "  so that both configurations build the same kernel.",
-        "- Both directions are biased: mainline's schedules were chosen without a pipeline, async's mostly",
-        "  with one. The effect on a schedule that nobody selected lies between.",
-        "",
-        "## Shape by shape",
-        "",
-        f"`{STUDIES[0]}`. *Fit*: schedules of mainline that have room for a pipeline. *Best known*: the",
-        "fastest kernels of both, over all schedules.",
-        "",
-        *effect_table(main, claims),
-        "",
-        f"`{STUDIES[1]}`:",
-        "",
-        *effect_table(deep, claims),
-        "",
-        "## Published and measured regressions",
-        "",
-        *regressions(main, claims),
-        "",
-        *other_card(main, studies[0]),
-        "## What shared memory forbids",
-        "",
-        "A pipeline keeps several versions of each tile. TVM's copies use static shared memory, of which",
-        "CUDA gives 48 KiB. Mainline's winners that would have room for a pipeline of 4 or 5 stages:",
-        "",
-        *memory_table(studies),
-        "",
-        *larger_memory(),
-    ]
-    return "\n".join(parts)
+    studies = {name: abtune.open_dataset(name) for name in STUDIES}
+    main, deep = map(described, studies.values())
+    few, many = (dataset.sizes["trial"] for dataset in studies.values())
+    readings = [row.reading for row in main.shapes]
+    return page(f"""\
+# What asynchronous copies do to code
+
+Written by `python analysis/h200_same_schedule.py`; in the terminal:
+`abtune analyze {STUDIES[0]} --section same-schedule`.
+
+Does a boost or a regression of `async` come from its code, or from the luck of its searches? Each winner of
+`async` and of `mainline` was built under both configurations, and both kernels were timed together on an
+H200.
+
+![Each schedule under both configurations](h200-same-schedule.png)
+
+## What the data say
+
+- **After {few} trials a search** (`{STUDIES[0]}`): {shown(main)}
+- **After {many} trials** (`{STUDIES[1]}`): {shown(deep)}
+- **No shape is settled by itself.** In {readings.count(Reading.MIXED)} of {len(readings)} shapes the effect
+depends on the schedule; {readings.count(Reading.OPEN)} are not settled.
+- **The effect depends on who chose the schedule.** On mainline's schedules the mean is
+{percent(main.of_baseline.effect)} after {few} trials and {percent(deep.of_baseline.effect)} after {many}; on
+async's {percent(main.of_candidate.effect)} and {percent(deep.of_candidate.effect)}. Both are biased: mainline
+chose without a pipeline, async mostly with one. The effect on a schedule that nobody selected lies between.
+- **Most schedules of mainline have no room for a pipeline:** {unfitting(main)}, and after longer searches
+{unfitting(deep)}.
+- **Many schedules of async have no pipeline:** {main.of_candidate.same} of {main.of_candidate.schedules}.
+There both configurations build the same kernel.
+
+## Shape by shape
+
+`{STUDIES[0]}`. *Fit*: schedules of mainline that have room for a pipeline. *Best known*: the fastest kernels
+of both, over all schedules. *Depends on the schedule*: gains and losses beyond the noise of measuring.
+Published boosts [stand beside the searches](h200-tvm14009.md#shape-by-shape).
+
+{effect_table(main)}
+
+`{STUDIES[1]}`:
+
+{effect_table(deep)}
+
+## On another card
+
+{other_card(main, studies[STUDIES[0]])}
+
+## What shared memory forbids
+
+A pipeline keeps several versions of each tile. TVM's copies use static shared memory, and CUDA gives
+{LIMITS[0]} KiB. These shares of mainline's winners would have room for a pipeline of 4 or 5 stages:
+
+{memory_table(studies)}
+
+## What more shared memory would bring
+
+{larger_memory()}
+""")
 
 
 def unfitting(found: SameSchedule) -> str:

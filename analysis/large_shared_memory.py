@@ -16,13 +16,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import xarray as xr
+from h200_tables import table
 
 import abtune
 from abtune.configurations import ASYNC, MAINLINE, Configuration
@@ -104,10 +104,9 @@ def effects(dataset: xr.Dataset, config: str) -> xr.DataArray:
     return (own.median("repeat") - times.median("repeat")).mean("round")
 
 
-def effect_table(studies: dict[str, xr.Dataset]) -> Iterator[str]:
-    """Yield a line for each study and configuration: how many winners can be built, and the effect."""
-    yield "| winners of | built as | tried | timed | mean effect | faster |"
-    yield "| --- | --- | ---: | ---: | ---: | ---: |"
+def effect_table(studies: dict[str, xr.Dataset]) -> str:
+    """Return a line for each study and configuration: how many winners can be built, and the effect."""
+    rows = []
     for name, dataset in studies.items():
         for config in ("async", DYNAMIC.name, MERGED.name):
             status = dataset["transfer_status"].sel(origin="mainline", config=config)
@@ -115,23 +114,33 @@ def effect_table(studies: dict[str, xr.Dataset]) -> Iterator[str]:
             timed, tried = int(effect.notnull().sum()), int((status != TransferStatus.MISSING).sum())
             mean = 100 * np.expm1(float(effect.mean("seed").mean("shape")))
             faster = 100 * int((effect > 0).sum()) / timed
-            yield f"| `{name}` | `{config}` | {tried} | {timed} | {mean:+.1f} % | {faster:.0f} % |"
+            rows.append((f"`{name}`", f"`{config}`", tried, timed, f"{mean:+.1f} %", f"{faster:.0f} %"))
+    return table("winners of|built as|tried:|timed:|mean effect:|faster:", rows)
 
 
-def shape_table(studies: dict[str, xr.Dataset]) -> Iterator[str]:
-    """Yield a line for each shape: the effect with dynamic shared memory, mean and best."""
-    yield "| winners of | shape | timed | mean effect | fastest kernel |"
-    yield "| --- | --- | ---: | ---: | ---: |"
-    for name, dataset in studies.items():
+def kind_table(studies: dict[str, xr.Dataset]) -> str:
+    """Return a line for each kind of shape: the lowest and the highest effect with dynamic memory."""
+    kinds: dict[str, list[tuple[float, float]]] = {}
+    for dataset in studies.values():
         effect = effects(dataset, DYNAMIC.name)
         own = np.log(dataset["latency"].sel(config="mainline")).median("repeat").mean("round")
         fastest = own.min("seed") - (own - effect).min("seed")
-        for label in dataset["shape"].values.tolist():
-            rows = effect.sel(shape=label)
-            timed = int(rows.notnull().sum())
-            if timed:
-                mean, best = (100 * np.expm1(float(x)) for x in (rows.mean(), fastest.sel(shape=label)))
-                yield f"| `{name}` | `{label}` | {timed} | {mean:+.1f} % | {best:+.1f} % |"
+        for label in effect["shape"].values[effect.notnull().any("seed")]:
+            pair = effect.mean("seed").sel(shape=label), fastest.sel(shape=label)
+            kinds.setdefault(kind_of(label), []).append(tuple(100 * np.expm1(float(each)) for each in pair))
+    rows = (
+        (kind, len(found), *(f"{min(side):+.1f} to {max(side):+.1f} %" for side in zip(*found, strict=True)))
+        for kind, found in sorted(kinds.items())
+    )
+    return table("shapes|number:|mean effect:|fastest kernel:", rows)
+
+
+def kind_of(label: str) -> str:
+    """Return what tells shapes that gain from shapes that lose."""
+    sizes = dict(part.split("=") for part in label.split("_"))
+    if sizes.get("R") == "1":
+        return f"1x1 convolution, {'at least' if int(sizes['C']) >= 1024 else 'under'} 1,024 channels"
+    return "3x3 or 7x7 convolution" if "R" in sizes else "GEMM"
 
 
 def same_tiles(studies: dict[str, xr.Dataset]) -> tuple[float, int]:
@@ -153,4 +162,4 @@ if __name__ == "__main__":
     elif sys.argv[1] == "keep":
         keep(*sys.argv[2:])
     else:
-        print("\n".join([*effect_table(measured()), "", *shape_table(measured())]), same_tiles(measured()))
+        print(effect_table(measured()), kind_table(measured()), same_tiles(measured()), sep="\n\n")
