@@ -7,7 +7,8 @@ them. Iterations 1 and 3 are searched twice from the same seed: as stock, where 
 early, and as abtune does it. It needs no GPU: the target is the one that the dataset of the study records.
 
 One process for each core; all of it takes some 8 core hours. What is finished is kept in the file of --out,
-and the same command goes on from there. Prints the section of docs/same-search.md.
+and the same command goes on from there. Prints a section with a row for each search. docs/same-search.md
+has its numbers, and two of its rows.
 """
 
 from __future__ import annotations
@@ -234,7 +235,7 @@ def judged(rows: Sequence[Row]) -> int:
 
 
 def section(rows: Sequence[Row], population: int, command: str) -> str:
-    """Return the section of docs/same-search.md."""
+    """Return a section with all numbers, and a row for each search."""
     searches = {(row["shape"], row["config"]) for row in rows}
     same = sum(row["same"] for row in rows)
     early, stock = total(rows, "seconds_early"), total(rows, "seconds_stock")
