@@ -20,7 +20,7 @@ from bench_cluster import HELPERS, PretendForkServer, PretendSlot
 
 ITERATIONS, CANDIDATES = 2, 64
 # Seconds of one call on an H100 host whose 16 cores are all busy. A search of 32 candidates took 87 s of CPU
-# time (bench_sweep.py) and 2 s of the GPU (nvidia-smi). docs/sweep.md has the table that splits the CPU time.
+# time (bench_sweep.py) and 2 s of the GPU (nvidia-smi). bench_trial.py prints how the CPU time splits.
 SECONDS = {"propose": 25.0, "build": 1.9, "time_candidate": 0.062}
 
 
