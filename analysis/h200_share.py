@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from textwrap import wrap
 
 import numpy as np
 import xarray as xr
-from h200_tables import differences, percent, published_boosts, seed_values, seeds_a_side, short, span, spread
+from h200_tables import differences, page, percent, published_boosts, seed_values, short, span, spread
 from scipy import stats
 
 import abtune
@@ -25,12 +24,17 @@ DESIGNS: Mapping[str, str] = {
 COSTS = str(ROOT / "data" / "h200-share-alone.nc")
 # The candidate of each control, and the dataset of its searches.
 CONTROLS: Mapping[str, str] = {"again": "h200-share-again.nc", "scalar": "h200-share-worse.nc"}
-WIDTH = 110
 
 
 def root_mean_square(values: xr.DataArray) -> float:
     """Return the typical value of standard deviations."""
     return float(np.sqrt((values**2).mean()))
+
+
+def pairs_a_shape(shared: xr.Dataset) -> str:
+    """Return the fewest and the most pairs of a shape."""
+    pairs = differences(shared).notnull().sum("seed").values
+    return f"{pairs.min()} to {pairs.max()}" if pairs.min() < pairs.max() else str(pairs.max())
 
 
 def trials_a_shape(dataset: xr.Dataset) -> float:
@@ -42,13 +46,12 @@ def published_shapes(independent: xr.Dataset, shared: xr.Dataset) -> Iterator[st
     """Yield the answer, from the 29 published shapes."""
     alone, pairs = abtune.analyze(independent), abtune.analyze(shared)
     yield from (pairs.sentence, "")
-    yield from wrap(
-        f"`abtune analyze {SHARED}` prints this. Each of the 29 published shapes has {seeds_a_side(pairs)} "
+    yield (
+        f"`abtune analyze {SHARED}` prints this. Each of the 29 published shapes has {pairs_a_shape(shared)} "
         f"pairs of searches of 320 trials: {trials_a_shape(shared):,.0f} trials a shape. `{INDEPENDENT}` "
         f"has independent searches of 192 trials: {trials_a_shape(independent):,.0f} a shape. Hosts with "
         "H200 and H100 searched the pairs, and one with H100 timed all their winners together. [The same "
-        "kernels have the same boosts](compare.md) on both cards.",
-        WIDTH,
+        "kernels have the same boosts](compare.md) on both cards."
     )
     yield from ("", *claims_table(alone, pairs), "")
     yield "No single shape is *improved*: the correction over 29 shapes takes 11 pairs. Twelve are planned."
@@ -91,11 +94,10 @@ def published_table(alone: abtune.Analysis, pairs: abtune.Analysis) -> Iterator[
     worse = [row for row in rows if claims[row.shape] < 0]
     stand, refuted = ([row for row in worse if test(row)] for test in (_slower, _faster))
     outside = [row for row in rows if not row.boost_low <= claims[row.shape] <= row.boost_high]
-    yield from wrap(
+    yield (
         f"Of the {len(worse)} published regressions, {len(stand)} have an interval below zero at equal "
         f"knowledge, and {len(refuted)} above. {len(outside)} of 29 published boosts lie outside their "
-        "intervals: each is one run on another GPU. Each interval is for its row alone.",
-        WIDTH,
+        "intervals: each is one run on another GPU. Each interval is for its row alone."
     )
     yield from (
         "",
@@ -132,15 +134,14 @@ def worth(independent: xr.Dataset, shared: xr.Dataset) -> Iterator[str]:
     ratios = (narrow / wide).values
     order = np.argsort(-ratios)
     least = [short(str(wide["shape"].values[at])) for at in order[:2]]
-    yield from wrap(
+    yield (
         f"**A trial of a search that shares is worth {ratio:.1f} trials of an independent one (95 % "
         f"interval {low:.1f} to {high:.1f}).** The difference of a pair has a standard deviation of "
         f"{of_pairs:.3f}, that of two independent searches {alone:.3f} (root mean square over the shapes, "
         "in logarithms). A part of it comes from longer searches that start from the best of both: the "
         f"same runs, unpaired, would give {sides:.3f}. Pairs vary less in {np.sum(ratios < 1)} of 29 "
         f"shapes. Sharing helps least in {least[0]} and {least[1]}: {ratios[order[0]]:.2f} and "
-        f"{ratios[order[1]]:.2f} times the spread of independent searches.",
-        WIDTH,
+        f"{ratios[order[1]]:.2f} times the spread of independent searches."
     )
 
 
@@ -180,10 +181,9 @@ def design_table(studies: Mapping[str, xr.Dataset], alone: float) -> Iterator[st
         variance = root_mean_square(spread(dataset)) ** 2
         logs = [np.log(seed_values(each)).mean("seed") for each in (dataset, reference)]
         change = 100 * np.expm1((logs[0] - logs[1]).mean("shape"))
-        pairs = differences(dataset).notnull().sum("seed").values
-        number = f"{pairs.min()} to {pairs.max()}" if pairs.min() < pairs.max() else str(pairs.max())
         yield (
-            f"| {name} | {number} | {cost:.0f} | {variance:.4f} | {variance * cost / first:.2f} "
+            f"| {name} | {pairs_a_shape(dataset)} | {cost:.0f} | {variance:.4f} "
+            f"| {variance * cost / first:.2f} "
             f"| {float(change.sel(config='mainline')):+.1f} % | {float(change.sel(config='async')):+.1f} % |"
         )
 
@@ -194,19 +194,17 @@ def designs() -> Iterator[str]:
     studies = {name: abtune.open_dataset(path).sel(shape=shapes) for name, path in DESIGNS.items()}
     cost = float(abtune.open_dataset(COSTS)["tuning_time"].mean())
     yield from ("## When to exchange", "")
-    yield from wrap(
+    yield (
         "`--share` makes an exchange after each iteration: 16 of 64 trials. Six noisy shapes were tuned "
         "on an H200, with 192 trials a search, to choose it (`abtune analyze h200-share`). The single "
-        "exchange, after the last iteration, had 32 of 192 trials; its searches ran out of time.",
-        WIDTH,
+        "exchange, after the last iteration, had 32 of 192 trials; its searches ran out of time."
     )
     yield from ("", *design_table(studies, cost), "")
-    yield from wrap(
+    yield (
         "*Variance*: of the difference of two log latencies, mean over the shapes. *Variance x cost*: "
         "relative to independent searches. *Latency*: winners compared with those of independent "
         "searches. Part of this gain is regression to the mean, because these shapes were chosen for "
-        "their noise.",
-        WIDTH,
+        "their noise."
     )
     yield ""
 
@@ -214,22 +212,20 @@ def designs() -> Iterator[str]:
 def controls() -> Iterator[str]:
     """Yield the section on controls."""
     yield from ("## Controls", "")
-    yield from wrap(
+    yield (
         "Does sharing say what is true? Two candidates with a known truth were tuned on an H200, with 8 "
         "pairs of 192 trials. One is mainline under another name. The other is mainline without vectors "
-        "(`tirx.disable_vectorize`), which should be slower. Both can build every schedule of mainline.",
-        WIDTH,
+        "(`tirx.disable_vectorize`), which should be slower. Both can build every schedule of mainline."
     )
     again, scalar = (abtune.open_dataset(str(ROOT / "data" / file)) for file in CONTROLS.values())
     same, worse = abtune.analyze(again), abtune.analyze(scalar)
     verdicts = {row.verdict.words for row in same.comparisons}
     yield from ("", same.sentence, "")
-    yield from wrap(
+    yield (
         f"The verdicts of all {len(same.comparisons)} shapes are *{' or '.join(sorted(verdicts))}*. Both "
         "sides end at the same kernel: the winners of one side vary by "
         f"{100 * root_mean_square(np.log(seed_values(again)).std('seed', ddof=1)):.0f} % between seeds, "
-        f"the differences of pairs by {100 * root_mean_square(spread(again)):.1f} %.",
-        WIDTH,
+        f"the differences of pairs by {100 * root_mean_square(spread(again)):.1f} %."
     )
     yield from (
         "",
@@ -260,7 +256,7 @@ def report() -> str:
         *designs(),
         *controls(),
     ]
-    return "\n".join(parts) + "\n"
+    return page("\n".join(parts))
 
 
 if __name__ == "__main__":
