@@ -45,7 +45,7 @@ _FEWEST_FOR_OUTLIER = 3
 # Neighbouring seeds are called alike at this level, so 1 report in 50 of independent seeds has that caveat.
 _ALIKE = 0.02
 
-# Moderated tests let shapes share their variances. By seeds: the percentage of reports of 29 shapes that have a
+# Moderated tests let shapes share variances. By seeds: the percentage of reports of 29 shapes that have a
 # false difference with the worst kind of noise (docs/statistics-tables.md, `few moderated`).
 MODERATED_ERRS = {"moderated": {2: 55, 3: 56, 4: 15, 5: 12}, "paired-moderated": {3: 26, 4: 13}}
 
