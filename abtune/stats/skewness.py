@@ -16,8 +16,8 @@ from abtune.stats.variance import mean_of_known
 _FEWEST_SEEDS, _FEWEST_SHAPES = 5, 5
 # A gap counts from this size on, if it is this many standard errors away from zero.
 _GAP, _ERRORS = 0.3, 2.0
-# Fewer seeds than this over all shapes show a gap less clearly, so less evidence is asked for. If one side of
-# 10 shapes fails in 1 of 15 searches, false differences fall from 15.5 to 9 % of reports.
+# Fewer seeds than this over all shapes show a gap less clearly, so less evidence is asked for
+# (docs/statistics.md, `one side skewed`).
 _MANY, _GAP_OF_FEW, _ERRORS_OF_FEW = 200, 0.15, 1.5
 
 
