@@ -80,14 +80,14 @@ SECTIONS: dict[str, SectionKind] = {
                 SectionOption(
                     name="weights",
                     metavar="FILE",
-                    help="Time of a program: lines of label,weight, or JSON; or the built-in resnet50.",
+                    help="Add the time of a program: lines of label,weight, or JSON; or the built-in resnet50.",
                     is_input=True,
                 ),
             ),
         ),
         SectionKind(
             name="same_schedule",
-            help="Winners built under both configurations: code or luck? Reports have it where data do.",
+            help="Winners built under both configurations: code or luck? The report has it if data do.",
             make="abtune.sections.same_schedule.same_schedule_page:same_schedule_section",
             shown_with="transfer_latency",
         ),
@@ -120,7 +120,7 @@ SECTIONS: dict[str, SectionKind] = {
                 SectionOption(
                     name="noise_from",
                     metavar="DATASET",
-                    help="A dataset with several seeds whose noise single runs are assumed to have.",
+                    help="Add single-run with the noise of this dataset, which has several seeds.",
                     is_input=True,
                 ),
             ),
