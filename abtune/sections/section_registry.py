@@ -80,7 +80,7 @@ SECTIONS: dict[str, SectionKind] = {
                 SectionOption(
                     name="weights",
                     metavar="FILE",
-                    help="Add the time of a program: lines of label,weight, or JSON; or the built-in resnet50.",
+                    help="Add the time of a program: lines of label,weight, JSON, or the built-in resnet50.",
                     is_input=True,
                 ),
             ),
