@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from measure_builders import make_record, make_rounds, make_times, small_plan
+from measure_builders import make_failed_record, make_record, make_rounds, make_times, small_plan
 from running import Run
 from sweeping import ABOUT
 
@@ -81,6 +81,17 @@ def test_a_terminal_is_refreshed_until_the_sweep_is_done(
     assert text.count("runs done") == 2
     assert f"{len(plan.runs)} of {len(plan.runs)} runs done" in text
     assert "This is a look, not a result" in text
+
+
+def test_a_sweep_is_done_although_a_shape_has_no_winner(run: Run, plan: Plan, store: Store) -> None:
+    """Where all runs of a shape failed, nothing is left to measure."""
+    with store.opened(plan, ABOUT):
+        for one in plan.runs:
+            failed = one.shape == plan.shapes[0]
+            store.save_record(make_failed_record(one) if failed else make_record(one))
+        winners = [make_times(one, plan) for one in plan.runs if one.shape == plan.shapes[1]]
+        store.save_rounds(make_rounds(plan.shapes[1], *winners))
+    assert json.loads(run("watch", "--format", "json").out)["done"] is True
 
 
 @pytest.fixture

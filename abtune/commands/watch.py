@@ -81,8 +81,8 @@ def _section(dataset: Path) -> Section:
     from abtune.report.page import Section
 
     state = read_state(Store(dataset))
-    done = state.finished == state.planned and state.measured == len(state.shapes)
-    return Section(name="", page=tuple(_page(dataset.name, state)), result={"done": done, "state": state})
+    result = {"done": state.is_done, "state": state}
+    return Section(name="", page=tuple(_page(dataset.name, state)), result=result)
 
 
 def _page(name: str, state: SweepState) -> Iterator[Part]:

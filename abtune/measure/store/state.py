@@ -13,7 +13,7 @@ from typing import Any
 
 from abtune.dataset.schema import RunStatus
 from abtune.errors import StoreError
-from abtune.measure.plan.records import RunRecord, run_key
+from abtune.measure.plan.records import Rounds, RunRecord, run_key
 from abtune.measure.store.disk import read_json
 from abtune.measure.store.store import Store
 
@@ -32,6 +32,7 @@ class ShapeState:
     failed: int  # runs that failed
     best: tuple[float, ...]  # fastest winner, seconds, by configuration; NaN without one
     boost: float  # of the mean winners, a fraction; NaN without two of each configuration
+    waits: bool  # whether a winner was not measured again yet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,12 +44,17 @@ class SweepState:
     finished: int  # runs that are over, failed ones included
     failed: int
     searching: int  # runs that have begun and are not over
-    measured: int  # shapes whose winners were measured again
+    measured: int  # shapes of which all winners were measured again
     changed: float  # when a file was last written, seconds since 1970
     seconds_left: float  # for the searches, at the speed so far; NaN if unknown
     boost: float  # mean over shapes with two winners of each configuration, a fraction; NaN without one
     compared: int  # the number of these shapes
     shapes: tuple[ShapeState, ...]
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all runs that are planned are over, and all winners were measured again."""
+        return self.finished == self.planned and not any(shape.waits for shape in self.shapes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +82,8 @@ def read_state(store: Store) -> SweepState:
         by_shape[record.shape].append(record)
     winners = log_latencies(records)
     boost, compared = mean_boost(winners, by_shape, configs)
-    searches = store.trials_in_progress()
+    searches, rounds = store.trials_in_progress(), store.rounds()
+    shapes = tuple(_shape_state(shape, by_shape[shape], winners, configs, rounds) for shape in by_shape)
     # A look of a sequential design plans the shapes that go on; the runs of the others are over.
     keys = {run_key(*cell) for cell in itertools.product(plan.shapes, configs, plan.seeds)}
     planned = len(keys | {record.key for record in records})
@@ -87,20 +94,26 @@ def read_state(store: Store) -> SweepState:
         finished=len(records),
         failed=sum(record.status is RunStatus.FAILED for record in records),
         searching=len(searches),
-        measured=len(store.rounds()),
+        measured=sum(shape.shape in rounds and not shape.waits for shape in shapes),
         changed=changed,
-        seconds_left=_seconds_left(
-            store, changed, planned * plan.trials, records, searches, plan.tried_before
-        ),
+        seconds_left=_seconds_left(store, changed, planned, plan, records, searches),
         boost=boost,
         compared=compared,
-        shapes=tuple(_shape_state(shape, of_shape, winners, configs) for shape, of_shape in by_shape.items()),
+        shapes=shapes,
     )
 
 
 def _shape_state(
-    shape: str, records: Sequence[RunRecord], winners: LogLatencies, configs: Sequence[str]
+    shape: str,
+    records: Sequence[RunRecord],
+    winners: LogLatencies,
+    configs: Sequence[str],
+    rounds: Mapping[str, Rounds],
 ) -> ShapeState:
+    won = {(record.config, record.seed) for record in records if record.status is RunStatus.COMPLETE}
+    measured = (
+        {(winner.config, winner.seed) for winner in rounds[shape].winners} if shape in rounds else {*()}
+    )
     best = (min(winners.get((shape, config), ()), default=math.nan) for config in configs)
     return ShapeState(
         shape=shape,
@@ -108,6 +121,7 @@ def _shape_state(
         failed=sum(record.status is RunStatus.FAILED for record in records),
         best=tuple(map(math.exp, best)),
         boost=math.expm1(log_boost(winners, shape, configs)),
+        waits=not won <= measured,
     )
 
 
@@ -152,23 +166,23 @@ def _seconds_left(
     store: Store,
     changed: float,
     planned: int,
+    plan: _Planned,
     records: Sequence[RunRecord],
     searches: Mapping[str, int],
-    tried_before: int,
 ) -> float:
     """Return the time for the trials that are left, at the speed since this session began."""
     began = _changed(store.description)
-    done, before = sum(searches.values()) - tried_before, tried_before
+    in_progress = sum(searches.values())
+    done = in_progress - plan.tried_before
     for record in records:
         # Each session first writes the description, so older runs are of earlier sessions.
         if _changed(store.folder / "runs" / f"{record.key}.json") > began:
             done += len(record.trial_status)
-        else:
-            before += len(record.trial_status)
     elapsed = changed - began
     if done <= 0 or elapsed <= 0:
         return math.nan
-    return max(planned - before - done, 0) / done * elapsed
+    # A run that failed, or whose space was exhausted, is over before its trials are spent.
+    return max((planned - len(records)) * plan.trials - in_progress, 0) / done * elapsed
 
 
 def _changed(path: Path) -> float:

@@ -6,7 +6,14 @@ import math
 import os
 
 import pytest
-from measure_builders import make_failed_record, make_history, make_record, small_plan
+from measure_builders import (
+    make_failed_record,
+    make_history,
+    make_record,
+    make_rounds,
+    make_times,
+    small_plan,
+)
 from sweeping import ABOUT
 
 from abtune.errors import StoreError
@@ -78,8 +85,7 @@ def test_the_speed_leaves_out_what_earlier_sessions_tried(kept: Store, plan: Pla
     kept.save_history(run, make_history(1e-3, 2e-3, 3e-3), "2026-01-01T00:00:00.000")
     for path in [kept.folder / "searches" / f"{run.key}.json.gz", kept.folder / "searches", kept.folder]:
         os.utime(path, (1100.0, 1100.0))
-    finished = len(kept.records()[0].trial_status)
-    left = len(plan.runs) * trials - finished - 3
+    left = (len(plan.runs) - 1) * trials - 3
     assert read_state(kept).seconds_left == pytest.approx(left * 100.0)
 
 
@@ -148,3 +154,25 @@ def test_a_plan_that_no_memory_holds_is_refused(kept: Store) -> None:
     kept.save_about({**kept.about(), "planned": planned})
     with pytest.raises(StoreError, match="plans more than 1,000,000 runs"):
         read_state(kept)
+
+
+def test_a_shape_counts_as_measured_once_all_its_winners_are(kept: Store, plan: Plan) -> None:
+    """Timings of an earlier session do not count while a new winner waits for its own."""
+    first, other = (run for run in plan.runs if run.shape == plan.runs[0].shape and run.seed == 0)
+    kept.save_rounds(make_rounds(first.shape, make_times(plan.runs[0], plan)))
+    assert read_state(kept).measured == 1
+    kept.save_finished(make_record(other if plan.runs[0] == first else first))
+    assert read_state(kept).measured == 0
+
+
+def test_runs_that_ended_early_leave_no_trials(store: Store) -> None:
+    """The time left is that of the runs that are not over, also where a run failed at once."""
+    plan = small_plan(seeds=1)
+    trials = plan.settings.trials
+    first, failed, *left = plan.runs
+    with store.opened(plan, ABOUT):
+        store.save_record(make_failed_record(failed, trial_latency=[], trial_status=[]))
+        store.save_record(make_record(first, trial_latency=[1e-3] * trials, trial_status=[0] * trials))
+    for path in [*store.folder.rglob("*"), store.folder]:
+        os.utime(path, (1100.0, 1100.0) if path.parent.name == "runs" else (1000.0, 1000.0))
+    assert read_state(store).seconds_left == pytest.approx(len(left) * 100.0)
