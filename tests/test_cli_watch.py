@@ -20,6 +20,7 @@ from sweeping import ABOUT
 
 from abtune.measure.plan.plan import Plan
 from abtune.measure.store.store import Store
+from abtune.stats.testing.design import Look, looks_to_json
 
 pytestmark = pytest.mark.usefixtures("empty_folder", "plain_environment")
 
@@ -92,6 +93,16 @@ def test_a_sweep_is_done_although_a_shape_has_no_winner(run: Run, plan: Plan, st
         winners = [make_times(one, plan) for one in plan.runs if one.shape == plan.shapes[1]]
         store.save_rounds(make_rounds(plan.shapes[1], *winners))
     assert json.loads(run("watch", "--format", "json").out)["done"] is True
+
+
+def test_a_sweep_is_not_done_before_its_look(run: Run, plan: Plan, store: Store) -> None:
+    """A design with looks may go on after each of them, so the runs of a look alone end nothing."""
+    looks = (Look(seeds=2, alpha=0.02), Look(seeds=4, alpha=0.03))
+    for done in (0, 1):
+        with store.opened(plan, {**ABOUT, "looks": looks_to_json(looks, done=done)}):
+            for one in plan.runs:
+                store.save_record(make_failed_record(one))
+        assert json.loads(run("watch", "--format", "json").out)["done"] is bool(done)
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from abtune.errors import StoreError
 from abtune.measure.plan.records import Rounds, RunRecord, run_key
 from abtune.measure.store.disk import read_json
 from abtune.measure.store.store import Store
+from abtune.stats.testing.design import LOOKS, looks_from_json
 
 # No sweep has as many.
 _MOST_RUNS = 1_000_000
@@ -49,12 +50,14 @@ class SweepState:
     seconds_left: float  # for the searches, at the speed so far; NaN if unknown
     boost: float  # mean over shapes with two winners of each configuration, a fraction; NaN without one
     compared: int  # the number of these shapes
+    is_judged: bool  # whether no look at the data is due
     shapes: tuple[ShapeState, ...]
 
     @property
     def is_done(self) -> bool:
-        """Whether all runs that are planned are over, and all winners were measured again."""
-        return self.finished == self.planned and not any(shape.waits for shape in self.shapes)
+        """Whether all runs that are planned are over, their winners measured again and looked at."""
+        over = self.finished == self.planned and not any(shape.waits for shape in self.shapes)
+        return over and self.is_judged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +69,7 @@ class _Planned:
     tried_before: int  # trials of searches in progress when the session began
     shapes: tuple[str, ...]  # labels
     seeds: tuple[int, ...]
+    is_judged: bool  # whether there was a look at these seeds, if the sweep has looks at all
 
 
 def read_state(store: Store) -> SweepState:
@@ -99,6 +103,7 @@ def read_state(store: Store) -> SweepState:
         seconds_left=_seconds_left(store, changed, planned, plan, records, searches),
         boost=boost,
         compared=compared,
+        is_judged=plan.is_judged,
         shapes=shapes,
     )
 
@@ -111,9 +116,8 @@ def _shape_state(
     rounds: Mapping[str, Rounds],
 ) -> ShapeState:
     won = {(record.config, record.seed) for record in records if record.status is RunStatus.COMPLETE}
-    measured = (
-        {(winner.config, winner.seed) for winner in rounds[shape].winners} if shape in rounds else {*()}
-    )
+    timed = rounds[shape].winners if shape in rounds else ()
+    measured = {(winner.config, winner.seed) for winner in timed}
     best = (min(winners.get((shape, config), ()), default=math.nan) for config in configs)
     return ShapeState(
         shape=shape,
@@ -129,12 +133,14 @@ def _planned(content: dict[str, Any]) -> _Planned:
     identity = content["identity"]
     first, *others = (str(config["name"]) for config in identity["configs"])
     runs = content.get("planned", {"shapes": (), "seeds": ()})  # earlier versions do not say
+    looks, done = looks_from_json(content["about"].get(LOOKS, "[]"))
     return _Planned(
         configs=(first, *others),
         trials=int(identity["settings"]["trials"]),
         tried_before=int(content.get("tried_before", 0)),  # nothing was in progress, or it is not said yet
         shapes=tuple(map(str, runs["shapes"])),
         seeds=tuple(map(int, runs["seeds"])),
+        is_judged=not looks or any(look.seeds >= len(runs["seeds"]) for look in looks[:done]),
     )
 
 
