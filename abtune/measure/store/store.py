@@ -142,7 +142,9 @@ class Store:
         # So does where runs came from. Merged with one of its sources, they would count twice.
         origin = {name: recorded[name] for name in ("sources", MEASURED, SEARCHED_ON) if name in recorded}
         facts = {**origin, **about, **kept}
-        planned = {"shapes": [shape.label for shape in plan.shapes], "seeds": list(plan.seeds)}
+        # Where winners are only measured, nothing is planned beside the runs that are there.
+        shapes = [shape.label for shape in plan.shapes if plan.runs]
+        planned = {"shapes": shapes, "seeds": list(plan.seeds)}
         self.save_about({"identity": plan_identity(plan), "about": facts, "planned": planned})
 
     def _adopt_dataset(self) -> None:

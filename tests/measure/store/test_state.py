@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from dataclasses import replace
 
 import pytest
 from measure_builders import (
@@ -176,3 +177,11 @@ def test_runs_that_ended_early_leave_no_trials(store: Store) -> None:
     for path in [*store.folder.rglob("*"), store.folder]:
         os.utime(path, (1100.0, 1100.0) if path.parent.name == "runs" else (1000.0, 1000.0))
     assert read_state(store).seconds_left == pytest.approx(len(left) * 100.0)
+
+
+def test_winners_that_are_only_measured_are_all_that_is_planned(store: Store, plan: Plan) -> None:
+    """Where nothing is searched, runs that a dataset lacks are not planned."""
+    with store.opened(replace(plan, runs=()), ABOUT):
+        store.save_finished(make_record(plan.runs[0]))
+    state = read_state(store)
+    assert (state.finished, state.planned) == (1, 1)
