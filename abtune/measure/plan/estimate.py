@@ -18,7 +18,7 @@ class Cost:
     runs: int  # number of runs that are left
     core_seconds: float  # time that one core would need for all of them
     seconds: float  # time on all cores and devices, re-measuring included
-    from_runs: int  # number of finished runs behind the estimate; zero if typical numbers are behind it
+    from_runs: int  # number of complete runs behind the estimate; zero if typical numbers are behind it
 
 
 # Core seconds by kind of target: an iteration of evolutionary search, an iteration of random sampling, and
@@ -32,22 +32,23 @@ def estimate(plan: Plan, workplace: Workplace, done: Sequence[RunRecord]) -> Cos
     """Return the estimated cost of the runs that are left."""
     finished = {record.key for record in done}
     left = [run for run in plan.runs if run.key not in finished]
-    known = _known_costs(done)
+    complete = [record for record in done if record.winner]  # a search that failed may have taken no time
+    known = _known_costs(complete)
     costs = [known.get(run.config.name, _typical_cost(run, plan, workplace.facts)) for run in left]
     # A run is a chain of steps, so more cores than runs do not help.
     searching = max(sum(costs) / workplace.cores, *costs, 0.0)
     return Cost(
         runs=len(left),
         core_seconds=sum(costs),
-        seconds=searching + _measuring(plan, done) / len(workplace.facts.devices),
-        from_runs=len(done),
+        seconds=searching + _measuring(plan, complete) / len(workplace.facts.devices),
+        from_runs=len(complete),
     )
 
 
-def _known_costs(done: Sequence[RunRecord]) -> dict[str, float]:
-    """Return the mean core seconds of a finished run, by configuration."""
+def _known_costs(complete: Sequence[RunRecord]) -> dict[str, float]:
+    """Return the mean core seconds of a complete run, by configuration."""
     times: dict[str, list[float]] = {}
-    for record in done:
+    for record in complete:
         times.setdefault(record.config, []).append(record.tuning_time)
     return {config: statistics.mean(seconds) for config, seconds in times.items()}
 
@@ -60,9 +61,9 @@ def _typical_cost(run: Run, plan: Plan, facts: TargetFacts) -> float:
     return (plan.settings.iterations * search + plan.settings.trials * candidate) * slowness
 
 
-def _measuring(plan: Plan, done: Sequence[RunRecord]) -> float:
+def _measuring(plan: Plan, complete: Sequence[RunRecord]) -> float:
     """Return the seconds that one device takes to measure all winners of the plan."""
     # Before the first run is over, a round counts as the least that its timings can take.
-    latency = statistics.median([record.search_latency for record in done if record.winner] or [0.0])
+    latency = statistics.median([record.search_latency for record in complete] or [0.0])
     # Loading, checking and warming up take as long as the timing itself.
     return len(plan.runs) * 2 * plan.settings.rounds * plan.settings.round_seconds(latency)

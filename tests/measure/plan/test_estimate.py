@@ -5,7 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from measure_builders import NEW, PLAIN, SMALL, make_facts, make_record, make_workplace, small_plan
+from measure_builders import (
+    NEW,
+    PLAIN,
+    SMALL,
+    make_facts,
+    make_failed_record,
+    make_record,
+    make_workplace,
+    small_plan,
+)
 
 from abtune.measure.plan.estimate import Cost, estimate
 from abtune.measure.plan.plan import Plan
@@ -100,3 +109,12 @@ def test_more_cores_and_devices_take_less_time() -> None:
     assert slow.core_seconds == cores.core_seconds == devices.core_seconds
     assert slow.seconds - cores.seconds == pytest.approx(slow.core_seconds / 2)
     assert slow.seconds - devices.seconds == pytest.approx((slow.seconds - slow.core_seconds) / 2)
+
+
+def test_runs_that_failed_say_nothing_about_the_cost() -> None:
+    """A search that failed at once took no time, and those that are left will take some."""
+    plan = small_plan(SMALL, seeds=3)
+    done = [make_failed_record(run, tuning_time=0.0) for run in plan.runs if run.seed == 0]
+    cost = cost_of(plan, "llvm", 1, 1, done)
+    assert (cost.runs, cost.from_runs) == (4, 0)
+    assert cost.core_seconds == pytest.approx(4 * (2 * 4.0 + 4 * 0.2))
