@@ -14,7 +14,7 @@ from contextlib import closing
 from dataclasses import replace
 
 from abtune.errors import TargetError
-from abtune.measure.plan.workplace import ONE_THREAD, REMOTE, TVM_MODULE, TargetFacts
+from abtune.measure.plan.workplace import BUS_ORDER, ONE_THREAD, REMOTE, TVM_MODULE, TargetFacts
 from abtune.measure.workers.child import NICENESS, Slot
 from abtune.measure.workers.fork_server import ChildError, ForkServer
 
@@ -58,7 +58,8 @@ def find_target(spec: str, remote: str = "", cores: int = 0) -> TargetFacts:
     """Return the facts about a target on this machine; if `cores` is given, also how fast these search."""
     require_tvm()
     _require_tracker(remote)
-    with ForkServer(TVM_MODULE, ONE_THREAD) as server, closing(Slot(server, {REMOTE: remote})) as slot:
+    environment = {REMOTE: remote, **BUS_ORDER}
+    with ForkServer(TVM_MODULE, ONE_THREAD) as server, closing(Slot(server, environment)) as slot:
         try:
             facts: TargetFacts = slot.call("describe_target", spec, remote, timeout=120.0)
             rate = _rate(server, facts.target, cores) if cores else 0.0

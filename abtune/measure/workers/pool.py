@@ -19,7 +19,7 @@ from typing import Any
 
 from distributed import Worker, WorkerPlugin, get_worker
 
-from abtune.measure.plan.workplace import ONE_THREAD, REMOTE, TVM_MODULE, TargetFacts
+from abtune.measure.plan.workplace import BUS_ORDER, ONE_THREAD, REMOTE, TVM_MODULE, TargetFacts
 from abtune.measure.workers.child import NICENESS, Slot
 from abtune.measure.workers.fork_server import ForkServer
 
@@ -117,8 +117,7 @@ def _device_environment(facts: TargetFacts, index: int) -> dict[str, str]:
         return {"TVM_NUM_THREADS": str(facts.threads), "CUDA_VISIBLE_DEVICES": ""}
     listed = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
     visible = listed[index] if index < len(listed) else str(index)
-    # CUDA counts the fastest GPU first unless told otherwise, and NVML, which gets the same number, by bus.
-    return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": visible}
+    return {**BUS_ORDER, "CUDA_VISIBLE_DEVICES": visible}
 
 
 def with_pool(name: str, task: Callable[..., Any], *args: Any) -> Any:

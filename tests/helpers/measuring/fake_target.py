@@ -30,6 +30,6 @@ def describe_target(spec: str, remote: str) -> TargetFacts:
         arch=0,
         devices=(spec,),
         threads=1,
-        versions={"pid": str(os.getpid())},
+        versions={"pid": str(os.getpid()), "order": os.environ.get("CUDA_DEVICE_ORDER", "")},
         remote=remote,
     )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
+from dataclasses import replace
 
 import pytest
 
 from abtune.errors import TargetError
 from abtune.measure.workers.child import NICENESS
 from abtune.measure.workers.find_target import TRIAL, find_target, require_tvm
+from abtune.measure.workers.pool import _device_environment
 
 
 def install(monkeypatch: pytest.MonkeyPatch, **versions: str) -> None:
@@ -66,6 +68,14 @@ def test_a_target_is_found_in_another_process(monkeypatch: pytest.MonkeyPatch) -
     facts = find_target("anything")
     assert facts.devices == ("anything",)
     assert facts.versions["pid"] != str(os.getpid())
+
+
+def test_gpus_are_counted_as_where_they_measure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """CUDA counts by bus here as in the processes that measure, so a number names the same GPU."""
+    monkeypatch.setattr("abtune.measure.workers.find_target.TVM_MODULE", "fake_target")
+    facts = find_target("anything")
+    measuring = _device_environment(replace(facts, kind="cuda"), 0)
+    assert facts.versions["order"] == measuring["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"
 
 
 def test_cores_are_tried_as_searches_use_them(monkeypatch: pytest.MonkeyPatch) -> None:
