@@ -197,11 +197,8 @@ def check_target(spec: str) -> tuple[TargetFacts | None, tuple[Finding, ...]]:
         facts = find_target(spec)
     except AbtuneError as error:
         return None, (refused("target", error),)
-    names = ", ".join(
-        f"{facts.devices.count(name)} x {name}" if facts.devices.count(name) > 1 else name
-        for name in dict.fromkeys(facts.devices)
-    )
-    findings = [ok("target", f"{facts.kind}: {names}")]
+    several = f"{len(facts.devices)} x " if len(facts.devices) > 1 else ""
+    findings = [ok("target", f"{facts.kind}: {several}{facts.devices[0]}")]
     if facts.kind == "cuda":
         findings += [_about_cuda(facts), _about_nvrtc(f"sm_{facts.arch}"), *_about_busy_gpus()]
     # A user who asked for the CPU misses no GPU.

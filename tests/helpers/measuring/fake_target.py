@@ -28,7 +28,7 @@ def describe_target(spec: str, remote: str) -> TargetFacts:
         kind="llvm",
         target="{}",
         arch=0,
-        devices=(spec,),
+        devices=tuple(spec.split(" and ")),
         threads=1,
         versions={"pid": str(os.getpid()), "order": os.environ.get("CUDA_DEVICE_ORDER", "")},
         remote=remote,

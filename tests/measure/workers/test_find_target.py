@@ -78,6 +78,14 @@ def test_gpus_are_counted_as_where_they_measure(monkeypatch: pytest.MonkeyPatch)
     assert facts.versions["order"] == measuring["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"
 
 
+def test_devices_of_two_kinds_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Timings of different devices would be mixed; equal devices pass."""
+    monkeypatch.setattr("abtune.measure.workers.find_target.TVM_MODULE", "fake_target")
+    assert find_target("a GPU and a GPU").devices == ("a GPU", "a GPU")
+    with pytest.raises(TargetError, match="different devices: a GPU, another GPU; set CUDA_VISIBLE_DEVICES"):
+        find_target("a GPU and another GPU and a GPU")
+
+
 def test_cores_are_tried_as_searches_use_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """The trial of each core runs at the low priority of a search; without cores there is none."""
     monkeypatch.setattr("abtune.measure.workers.find_target.TVM_MODULE", "fake_target")
