@@ -236,10 +236,10 @@ def _about_nvrtc(arch: str) -> Finding:
 
 
 def _about_busy_gpus() -> Iterator[Finding]:
-    for index, share in enumerate(nvml.utilization()):
+    for name, share in nvml.utilization().items():
         if share > 5:
             yield warning(
                 "GPU load",
-                f"GPU {index} is {share:.0f}% busy",
+                f"GPU {name} is {share:.0f}% busy",
                 "end what runs there, or set CUDA_VISIBLE_DEVICES: timings beside it cannot be trusted",
             )

@@ -40,7 +40,7 @@ def test_gpus_are_named_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
         devices=("NVIDIA H200",) * 2,
         versions={"tvm": "0.27", "driver": "580", "cuda": "13.0"},
     )
-    monkeypatch.setattr("abtune.measure.tvm.cuda.nvml.utilization", lambda: [0.0, 97.0])
+    monkeypatch.setattr("abtune.measure.tvm.cuda.nvml.utilization", lambda: {"0": 0.0, "1": 97.0})
     found = by_name(machine_checks.check_target("auto")[1])
     assert found["target"].state == "cuda: 2 x NVIDIA H200"
     assert found["CUDA"].state == "driver 580, cuda 13.0, compute capability 9.0"

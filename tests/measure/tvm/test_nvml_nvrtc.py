@@ -75,6 +75,27 @@ def test_the_visible_card_is_read(
     assert calls == [asked]
 
 
+@pytest.mark.parametrize(
+    ("visible", "loads"),
+    [(None, {"0": 0, "1": 10, "2": 20}), ("2,0", {"2": 20, "0": 0}), ("GPU-abc", {"GPU-abc": 30})],
+)
+def test_the_load_is_that_of_the_visible_cards(
+    monkeypatch: pytest.MonkeyPatch, visible: str | None, loads: dict[str, float]
+) -> None:
+    """A card that no sweep here uses may be as busy as it likes."""
+    fake_nvml(
+        monkeypatch,
+        nvmlDeviceGetCount=lambda: 3,
+        nvmlDeviceGetHandleByIndex=lambda index: index,
+        nvmlDeviceGetHandleByUUID=lambda _: 3,
+        nvmlDeviceGetUtilizationRates=lambda handle: types.SimpleNamespace(gpu=10 * handle),
+    )
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    assert nvml.utilization() == loads
+
+
 @pytest.mark.parametrize("broken", ["nvmlInit", "nvmlDeviceGetHandleByIndex", "nvmlDeviceGetTemperature"])
 def test_without_a_driver_the_state_is_unknown(monkeypatch: pytest.MonkeyPatch, broken: str) -> None:
     """If NVML refuses a call the state is NaN, and nothing is raised."""

@@ -44,14 +44,15 @@ def memory_share() -> float:
     return _read(ask, math.nan)
 
 
-def utilization() -> list[float]:
-    """Return the load of each GPU in percent; nothing without NVML."""
+def utilization() -> dict[str, float]:
+    """Return the load of each visible GPU in percent, by number or name; nothing without NVML."""
 
-    def ask(pynvml: Any) -> list[float]:
-        gpus = map(pynvml.nvmlDeviceGetHandleByIndex, range(pynvml.nvmlDeviceGetCount()))
-        return [float(pynvml.nvmlDeviceGetUtilizationRates(gpu).gpu) for gpu in gpus]
+    def ask(pynvml: Any) -> dict[str, float]:
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+        names = visible.split(",") if visible else map(str, range(pynvml.nvmlDeviceGetCount()))
+        return {name: float(pynvml.nvmlDeviceGetUtilizationRates(_gpu(pynvml, name)).gpu) for name in names}
 
-    return _read(ask, [])
+    return _read(ask, {})
 
 
 def versions() -> dict[str, str]:
@@ -77,10 +78,14 @@ def _read(ask: Callable[[Any], T], unknown: T) -> T:
 
 
 def _visible_gpu(pynvml: Any) -> Any:
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
-    if visible.isdigit():
-        return pynvml.nvmlDeviceGetHandleByIndex(int(visible))
-    return pynvml.nvmlDeviceGetHandleByUUID(visible)
+    return _gpu(pynvml, os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0])
+
+
+def _gpu(pynvml: Any, name: str) -> Any:
+    """Return NVML's handle of the GPU that CUDA_VISIBLE_DEVICES calls so."""
+    if name.isdigit():
+        return pynvml.nvmlDeviceGetHandleByIndex(int(name))
+    return pynvml.nvmlDeviceGetHandleByUUID(name)
 
 
 def cpu_name() -> str:
