@@ -151,11 +151,19 @@ def time_batch(pool: ProcessPool, settings: Settings, batch: Batch) -> Timed:
 
 def _time(pool: ProcessPool, slot: Slot, settings: Settings, candidate: Candidate, kernel: Kernel) -> Trial:
     try:
-        times = slot.call("time_candidate", kernel, settings.search_timing, timeout=settings.run_timeout)
+        times = timings(slot, "time_candidate", kernel, settings.search_timing, timeout=settings.run_timeout)
     except ChildError as error:
         recover(pool, slot, error)
         return _failed(candidate, TrialStatus.RUN_FAILED, error)
     return Trial(candidate=candidate, status=TrialStatus.OK, latency=statistics.median(times), message="")
+
+
+def timings(slot: Slot, function: str, *args: Any, timeout: float) -> list[float]:
+    """Return the seconds that a call times; CallFailed where the device's clock is too coarse."""
+    times: list[float] = slot.call(function, *args, timeout=timeout)
+    if min(times) <= 0:  # no logarithm
+        raise CallFailed(f"{function}: a call took {min(times):g} s by the device's clock")
+    return times
 
 
 def recover(pool: ProcessPool, slot: Slot, error: ChildError) -> None:

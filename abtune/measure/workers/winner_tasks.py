@@ -22,7 +22,7 @@ from abtune.measure.tvm.cuda.nvml import DeviceState
 from abtune.measure.workers.child import Slot
 from abtune.measure.workers.fork_server import CallTimedOut, ChildDied, ChildError
 from abtune.measure.workers.pool import ProcessPool
-from abtune.measure.workers.tasks import build_kernel, recover, relieve
+from abtune.measure.workers.tasks import build_kernel, recover, relieve, timings
 
 # float32 sums of a few thousand terms differ by 1e-6 or so between orders of summation.
 ERROR_LIMIT = 1e-4
@@ -228,7 +228,8 @@ class _Bench:
         expected = settings.round_seconds(table.built.latency)
         timeout = settings.run_timeout + WINNER_PATIENCE * expected
         try:
-            latency = self._call("time_kernel", table.kernel, settings.round_timing, timeout=timeout)
+            timed = partial(timings, self._slot, "time_kernel", table.kernel, settings.round_timing)
+            latency = _insist(partial(timed, timeout=timeout))
             table.add(latency, self._call("device_state", timeout=settings.run_timeout))
         except ChildError as error:
             table.failure = f"the winner could not be measured again: {error}"

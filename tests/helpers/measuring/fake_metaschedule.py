@@ -9,6 +9,7 @@ A fault is an entry of the configuration's pass_config: ``{"build": "crash"}``. 
 that it is for; the value names what happens there, one of :data:`FAULTS`, perhaps with ``:n`` for the
 candidate at this place of each iteration only, or with ``:once:file`` or ``:once:file:n`` to happen a single
 time.
+``{"time_kernel": "zero"}`` makes a function return times of zero seconds.
 ``{"speed@label": "9"}`` is no fault: it makes the kernels of this shape nine times faster. And
 ``{"memory": "0.2"}`` makes a process that times a kernel keep a fifth of the memory of its device, and
 ``{"size": "9000"}`` makes candidates so large. ``{"variants": "2"}`` takes a schedule over as two others,
@@ -240,6 +241,8 @@ def _time(function: str, library: bytes, repeats: int) -> list[float]:
     _State.memory = float(kernel["faults"].get("memory", _State.memory))
     seed = hashlib.sha256(f"{function} {kernel['shape']} {kernel['trace']}".encode()).digest()
     rng = np.random.default_rng(int.from_bytes(seed[:8], "big"))
+    if kernel["faults"].get(function) == "zero":
+        return [0.0] * repeats
     speed = float(kernel["faults"].get(f"speed@{kernel['shape']}", 1.0))
     _log("timed", kernel["shape"], kernel["config"], _worker())
     return [float(value) / speed for value in rng.uniform(1e-4, 2e-4) * rng.uniform(1.0, 1.01, size=repeats)]

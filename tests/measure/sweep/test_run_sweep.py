@@ -547,3 +547,14 @@ def test_numbers_are_the_same_on_every_machine(store: Store) -> None:
     xr.testing.assert_identical(without_circumstances(one), without_circumstances(two))
     assert not np.isnan(one["latency"].values).any()
     assert math.isfinite(float(one["latency"].sum()))
+
+
+@pytest.mark.parametrize("function", ["time_candidate", "time_kernel"])
+def test_a_time_of_zero_seconds_is_a_failure(store: Store, function: str) -> None:
+    """Where a device's clock is too coarse, a kernel has no time; the next session can read the files."""
+    plan = small_plan(SMALL, configs=(PLAIN, config("new", **{function: "zero"})))
+    dataset = run_sweep(plan, store).dataset
+    assert (dataset["run_status"].sel(config="plain") == OK).all()
+    assert (dataset["run_status"].sel(config="new") == FAILED).all()
+    assert all("a call took 0 s by the device's clock" in reason for reason in failures(dataset, "new"))
+    assert run_sweep(plan, store).finished == len(plan.runs)
