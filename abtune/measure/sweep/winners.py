@@ -60,9 +60,7 @@ async def measure_all(session: Session) -> None:
                 left = {label: records for label, records in left.items() if label not in chosen}
                 chosen = _affordable(session, left)  # estimates are careful, so time may be left
     except TimeoutError:
-        session.out_of_time = True
         await session.cluster.interrupt()
-        return
     session.out_of_time = stopped or bool(left)
     if doubtful:  # each of these winners worked before; the check waits, because it builds
         await HealthCheck(session).rerun()

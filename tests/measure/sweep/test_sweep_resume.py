@@ -424,6 +424,21 @@ def test_without_time_for_all_some_shapes_are_measured(store: Store, monkeypatch
 
 
 @pytest.mark.usefixtures("fake")
+def test_a_winner_that_failed_is_kept_when_time_is_up(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A shape with a winner that fails is not measured anew in each session that another shape exceeds."""
+    monkeypatch.setattr("abtune.measure.sweep.winners.SLACK", 0.5)
+    faults = {f"check_kernel@{SMALL.label}": "raise", f"time_kernel@{OTHER.label}": "hang"}
+    plan = small_plan(SMALL, OTHER, seeds=1, configs=(config("bad", **faults), PLAIN), run_timeout=600.0)
+    with monkeypatch.context() as patch:
+        patch.setattr("abtune.measure.sweep.winners._stale", lambda *_: {})
+        run_sweep(plan, store)
+    monkeypatch.setattr(Session, "seconds_to_measure", lambda *_: 0.0)
+    outcome = run_sweep(plan, store, time_limit=4.0)
+    assert (outcome.stopped, outcome.finished) == ("the time limit", 4)
+    assert store.rounds().keys() == {SMALL.label}
+
+
+@pytest.mark.usefixtures("fake")
 def test_time_that_is_left_is_used(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Shapes that did not seem to fit are measured if the others took less time than expected."""
     plan = searched(store)
