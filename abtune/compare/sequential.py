@@ -44,7 +44,9 @@ def goes_on(rows: Sequence[Comparison]) -> dict[str, bool]:
     p = {row.shape: row.p_welch for row in rows if row.verdict.more_seeds_help}
     # If all are above the limit, the smallest p is the limit, so one shape goes on in any case.
     limit = max(PROMISING, min(p.values(), default=0.0))
-    return {shape: own <= limit for shape, own in p.items()}
+    # A shape that cannot be judged, because most of its runs failed, is neither settled nor worth seeds.
+    invalid = dict.fromkeys((row.shape for row in rows if row.verdict is Verdict.INVALID), False)
+    return {shape: own <= limit for shape, own in p.items()} | invalid
 
 
 def compare_at_looks(

@@ -11,6 +11,11 @@ UNBUILT = Configuration(name="unbuilt", pass_config={"build": "hang:once:hung"},
 WRONG = Configuration(name="wrong", pass_config={"check_kernel": "wrong"})
 EVEN = Configuration(name="even", space=SPACE)
 FASTER = Configuration(name="faster", pass_config={"speed@M=16_N=16_K=16": "9"}, space=SPACE)
+HALF = Configuration(
+    name="half",
+    pass_config={"speed@M=16_N=16_K=16": "9", "build@M=32_N=16_K=16": "raise"},
+    space=SPACE,
+)
 REPEATED = Configuration(name="repeated", pass_config={"propose": "repeat"})
 EMPTY = Configuration(name="empty", pass_config={"build": "raise"}, space=SPACE)
 

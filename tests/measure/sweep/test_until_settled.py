@@ -68,6 +68,17 @@ def test_a_shape_is_dropped_once_and_the_best_of_the_others_goes_on(sweep: objec
     assert runs(dataset) == [16, 10, 10, 24, 10]
 
 
+def test_a_shape_whose_runs_fail_is_dropped_and_not_settled(sweep: object) -> None:
+    """A shape that cannot be judged gets no more seeds, and does not pass for settled."""
+    words = ("--seeds", "8", "--candidate", "fake_configurations:HALF")
+    told = f"5 seeds: 1 of 2 shapes settled, 1 dropped: {SHAPES[1]}\n"
+    assert told in sweep(*words)
+    dataset = abtune.open_dataset("abtune.nc")
+    assert runs(dataset) == [10, 5]
+    assert [row.verdict.value for row in abtune.analyze(dataset).comparisons] == ["improved", "invalid"]
+    assert told in sweep(*words)
+
+
 def test_the_same_command_does_nothing_twice(sweep: object) -> None:
     """The same command finds the settled shapes, and changes nothing."""
     sweep("--seeds", "8")
