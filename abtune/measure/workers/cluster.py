@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import dask
@@ -214,9 +214,16 @@ class Cluster:
 async def open_cluster(workplace: Workplace) -> AsyncIterator[Cluster]:
     """Yield a connection to a cluster whose workers all have a pool."""
     cluster = _remote(workplace.facts, workplace.scheduler) if workplace.scheduler else _local(workplace)
-    try:
+    with naming_losses():
         async with cluster as opened:
             yield opened
+
+
+@contextlib.contextmanager
+def naming_losses() -> Iterator[None]:
+    """Turn the loss of a cluster into a line that says what to do."""
+    try:
+        yield
     except (FutureCancelledError, ClosedClientError, CommClosedError):
         raise TargetError(
             "the connection to the dask cluster was lost; give the same command again"

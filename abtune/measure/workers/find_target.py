@@ -109,13 +109,15 @@ def _rate(server: ForkServer, target: str, cores: int) -> float:
 
 def find_target_at(scheduler: str, spec: str, remote: str = "", cores: int = 0) -> TargetFacts:
     """Return the facts about a target where a cluster measures; this machine may have no such device."""
-    from abtune.measure.workers.cluster import connected  # dask takes a second to import
+    from abtune.measure.workers.cluster import connected, naming_losses  # dask takes a second to import
 
     async def ask() -> TargetFacts:
         async with connected(scheduler) as (client, offers):
+            # Any of them, because one that is gone would be waited for.
             measuring = [address for address, offer in offers.items() if offer.get("device")]
-            future = client.submit(find_target, spec, remote, cores, workers=measuring[:1], pure=False)
+            future = client.submit(find_target, spec, remote, cores, workers=measuring, pure=False)
             facts: TargetFacts = await future
             return facts
 
-    return asyncio.run(ask())
+    with naming_losses():
+        return asyncio.run(ask())

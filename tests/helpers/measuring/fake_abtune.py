@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+import time
+from pathlib import Path
 
 import abtune.measure.workers.find_target
 import abtune.measure.workers.pool
@@ -16,6 +20,12 @@ abtune.measure.workers.pool.TVM_MODULE = "fake_metaschedule"
 def find_target(spec: str, remote: str, cores: int) -> TargetFacts:
     if spec == "refuse":
         raise TargetError("no such device; use another")
+    if spec.startswith("kill "):
+        os.kill(int(spec.removeprefix("kill ")), signal.SIGKILL)
+        time.sleep(60.0)
+    if spec.startswith("die once ") and not (died := Path(spec.removeprefix("die once "))).exists():
+        died.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
     return TargetFacts(
         kind="llvm",
         target='{"kind": "fake"}',

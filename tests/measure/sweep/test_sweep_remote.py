@@ -115,6 +115,25 @@ def test_a_target_is_looked_for_where_it_is_measured(scheduler: str, worker: Sta
 
 
 @pytest.mark.kills
+def test_a_worker_that_dies_is_not_waited_for(scheduler: str, worker: Start, tmp_path: Path) -> None:
+    """Another worker that measures says what the target is."""
+    for number in (1, 2):
+        worker(number)
+    assert find_target_at(scheduler, f"die once {tmp_path / 'died'}").devices == ("a device",)
+    assert (tmp_path / "died").exists()
+
+
+@pytest.mark.kills
+def test_a_scheduler_that_dies_while_the_target_is_found_is_one_line(
+    scheduling: Forked, scheduler: str, worker: Start
+) -> None:
+    """The command that asked for the target ends with the line of a lost connection."""
+    worker(1)
+    with pytest.raises(TargetError, match="the connection to the dask cluster was lost"):
+        find_target_at(scheduler, f"kill {scheduling.pid}")
+
+
+@pytest.mark.kills
 def test_a_worker_that_dies_costs_nothing(scheduler: str, worker: Start, store: Store, log: Path) -> None:
     """Another worker does the tasks of a worker that is killed."""
     first, _ = worker(1), worker(2)
