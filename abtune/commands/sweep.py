@@ -115,7 +115,7 @@ def sweep(**options: Any) -> int:
     from abtune.commands.common.sweep_words import outcome_words, plan_words, power_words
     from abtune.measure.plan.plan import Request
     from abtune.measure.store.store import Store
-    from abtune.measure.sweep.run_sweep import recorded_looks, require_design
+    from abtune.measure.sweep.run_sweep import require_design
     from abtune.stats.testing.design import dropped_shapes
 
     end = time.monotonic() + (options["time_limit"] or math.inf)  # to find the target takes time, too
@@ -131,7 +131,7 @@ def sweep(**options: Any) -> int:
     store.check(plan)
     require_design(plan, store, until_settled=request.until_settled)
     _say_why_no_gpu(options["target"], workplace)
-    dropped = dropped_shapes(recorded_looks(store)[0]) if request.until_settled else ()
+    dropped = dropped_shapes(store.looks()[0]) if request.until_settled else ()
     emit(f"{plan_words(plan, workplace, store.records(), dropped)}\n")
     if options["dry_run"]:
         emit(f"{power_words(plan, until_settled=request.until_settled)}\n")

@@ -40,7 +40,7 @@ from abtune.measure.store.from_dataset import (
     rounds_from_dataset,
 )
 from abtune.shapes import parse_shape
-from abtune.stats.testing.design import LOOKS, looks_from_json
+from abtune.stats.testing.design import LOOKS, Look, looks_from_json
 
 # Of the files; a sweep of another format is refused.
 FORMAT = 2
@@ -137,7 +137,7 @@ class Store:
             self._adopt_dataset()
         # The date of creation stays, and the looks that were made. Looks that were only planned do not.
         kept = {name: recorded[name] for name in ("created", LOOKS) if name in recorded}
-        if LOOKS in about or (LOOKS in kept and not looks_from_json(kept[LOOKS])[1]):
+        if LOOKS in about or not self.looks()[1]:
             kept.pop(LOOKS, None)
         # So does where runs came from. Merged with one of its sources, they would count twice.
         origin = {name: recorded[name] for name in ("sources", MEASURED, SEARCHED_ON) if name in recorded}
@@ -173,6 +173,15 @@ class Store:
         if self._is_dataset_alone:
             return {str(name): value for name, value in open_dataset(self.dataset).attrs.items()}
         return self.about()["about"] if self.description.exists() and self.has_work else {}
+
+    def looks(self) -> tuple[tuple[Look, ...], int]:
+        """Return the looks at the data that are recorded, and how many of them were made."""
+        try:
+            return looks_from_json(self.recorded().get(LOOKS, "[]"))
+        except (KeyError, TypeError, ValueError) as error:
+            raise StoreError(
+                f"the looks that {self.dataset} records cannot be read ({error}); give another --out"
+            ) from None
 
     def amend(self, **facts: str) -> None:
         """Add facts to the ones that the sweep recorded about itself."""

@@ -38,7 +38,6 @@ from abtune.stats.testing.design import (
     LOOKS,
     Look,
     dropped_shapes,
-    looks_from_json,
     looks_to_json,
     schedule,
 )
@@ -235,7 +234,7 @@ def require_design(plan: Plan, store: Store, *, until_settled: bool) -> None:
     if until_settled:
         _looks_done(plan, store)
         return
-    earlier, done = recorded_looks(store)
+    earlier, done = store.looks()
     if not done:
         return
     finished = {record.key: record.shape for record in store.records()}
@@ -247,7 +246,7 @@ def require_design(plan: Plan, store: Store, *, until_settled: bool) -> None:
 def _looks_done(plan: Plan, store: Store) -> tuple[tuple[Look, ...], int]:
     """Return the looks of a plan, with what earlier sessions dropped, and how many of them were made."""
     looks = looks_of(plan)
-    earlier, done = recorded_looks(store)
+    earlier, done = store.looks()
     if not done:
         return looks, 0
     at_first_look = {run.key for run in plan.restricted(seeds=plan.seeds[: looks[0].seeds]).runs}
@@ -255,12 +254,6 @@ def _looks_done(plan: Plan, store: Store) -> tuple[tuple[Look, ...], int]:
     if not same or at_first_look - {record.key for record in store.records()}:
         raise _another_design(store, earlier, "")
     return earlier, done
-
-
-def recorded_looks(store: Store) -> tuple[tuple[Look, ...], int]:
-    """Return the looks that a store records, and how many of them were made."""
-    recorded = store.recorded().get(LOOKS)
-    return ((), 0) if recorded is None else looks_from_json(recorded)
 
 
 def _another_design(store: Store, earlier: tuple[Look, ...], options: str) -> StoreError:

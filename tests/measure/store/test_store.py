@@ -24,6 +24,7 @@ from abtune.measure.store import store as store_module
 from abtune.measure.store.disk import locked
 from abtune.measure.store.store import Store
 from abtune.measure.store.to_dataset import store_to_dataset
+from abtune.measure.sweep.run_sweep import require_design
 
 # One sweep at a time, and one kind
 
@@ -262,3 +263,11 @@ def test_moments_have_no_time_zone(kept: Store, plan: Plan, moment: str) -> None
     path.write_text(json.dumps({**content, "started": moment}), encoding="utf-8")
     with pytest.raises(StoreError, match="is no moment in UTC"):
         store_to_dataset(plan, kept)
+
+
+@pytest.mark.parametrize("looks", ["[{", "[{}]", "[7]", "7"])
+def test_damaged_looks_are_one_line(kept: Store, plan: Plan, looks: str) -> None:
+    """Looks that cannot be read are named before anything is searched."""
+    kept.amend(looks=looks)
+    with pytest.raises(StoreError, match=r"the looks that .*abtune\.nc records cannot be read \("):
+        require_design(plan, kept, until_settled=False)
