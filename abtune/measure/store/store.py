@@ -301,8 +301,8 @@ def _number_of_trials(path: Path, changed: int) -> int:  # noqa: ARG001 - a chan
 
 def _about(content: dict[str, Any]) -> dict[str, Any]:
     require_identity(content["identity"])
-    if not all(isinstance(fact, str | int | float) for fact in content["about"].values()):
-        raise TypeError("a fact about it is neither text nor number")
+    if not all(isinstance(fact, str | int | float | list) for fact in content["about"].values()):
+        raise TypeError("a fact about it is no text, number or list")
     return content
 
 

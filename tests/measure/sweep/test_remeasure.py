@@ -151,3 +151,13 @@ def test_a_damaged_dataset_is_refused(
     swept = run_sweep(small_plan(SMALL, seeds=1), store).dataset
     with pytest.raises(DatasetError, match=said):
         remeasured(spoil(swept))
+
+
+def test_attributes_of_the_user_stay(store: Store, tmp_path: Path) -> None:
+    """A dataset may have lists as attributes; a measurement keeps them, also when it goes on."""
+    swept = run_sweep(small_plan(SMALL, seeds=1), store).dataset.assign_attrs(cards=[0, 1], mine="note")
+    later = Store(tmp_path / "later.nc")
+    for _ in range(2):
+        new = remeasured_at(swept, later).dataset
+        assert (list(new.attrs["cards"]), new.attrs["mine"]) == ([0, 1], "note")
+    assert abtune.open_dataset(later.dataset).attrs["cards"].tolist() == [0, 1]
