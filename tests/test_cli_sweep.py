@@ -269,6 +269,15 @@ def test_failed_runs_are_counted(run: Run, fake: None, cpu: None) -> None:
     assert "2 of the failures: the winner computes a wrong result" in outcome.out
 
 
+def test_failures_of_other_runs_are_not_counted(run: Run, fake: None, cpu: None) -> None:
+    """A session counts the failures among its own runs, not those of other shapes in the dataset."""
+    words = ("--baseline", "fake_configurations:EVEN", "--candidate", "fake_configurations:HALF")
+    failing = run("--shapes", "M=32_N=16_K=16", *QUICK[2:], *words, "--seeds", "2")
+    assert "4 of 4 runs done, 2 failed" in failing.out
+    outcome = run(*QUICK, *words, "--seeds", "2")
+    assert outcome.out.endswith("abtune.nc: 4 of 4 runs done\n")
+
+
 def test_a_time_limit_is_said(run: Run, fake: None, cpu: None) -> None:
     """A sweep that ran out of time says so, and is no failure."""
     stuck = ("--baseline", "fake_configurations:EMPTY", "--candidate", "fake_configurations:STUCK")

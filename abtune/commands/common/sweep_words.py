@@ -123,11 +123,14 @@ def outcome_words(outcome: Outcome, plan: Plan, out: Path) -> str:
     """Return how many runs are done, how many failed and why, and why the session stopped."""
     from abtune.dataset.schema import RunStatus
 
-    failed = int((outcome.dataset["run_status"].values == RunStatus.FAILED).sum())
+    labels = [shape.label for shape in plan.shapes]
+    has = {"shape": outcome.dataset["shape"].isin(labels), "seed": outcome.dataset["seed"].isin(plan.seeds)}
+    own = outcome.dataset.isel({name: mask.values for name, mask in has.items()})
+    failed = int((own["run_status"].values == RunStatus.FAILED).sum())
     note = f", {failed} failed (see variable 'failure')" if failed else ""
     lines = [f"{out}: {outcome.finished} of {len(plan.runs)} runs done{note}"]
     if failed:
-        reasons = Counter(str(reason) for reason in outcome.dataset["failure"].values.ravel() if reason)
+        reasons = Counter(str(reason) for reason in own["failure"].values.ravel() if reason)
         reason, number = reasons.most_common(1)[0]
         lines.append(f"{number} of the failures: {reason}")
     if outcome.repeated:
