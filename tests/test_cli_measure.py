@@ -56,6 +56,20 @@ def test_winners_are_timed_again(run: Run, swept: Path) -> None:
     assert abtune.compare_datasets(before, after).same_winners
 
 
+def test_winners_that_fail_now_are_counted(run: Run, swept: Path) -> None:
+    """The command says how many winners failed, and why the first one did."""
+    dataset = abtune.open_dataset(swept)
+    wrong = [json.loads(text) for text in dataset["winner"].sel(config="new").values.ravel()]
+    for record in wrong:
+        record[1]["faults"] = {"check_kernel": "wrong"}
+    texts = np.reshape([json.dumps(record) for record in wrong], dataset["winner"].sel(config="new").shape)
+    dataset["winner"].loc[{"config": "new"}] = texts
+    abtune.save_dataset(dataset, "wrong.nc")
+    done = run("measure", "wrong.nc", "--out", "later.nc", "--cores", "2")
+    told = "4 winners failed; the first: the winner computes a wrong result: relative error 0.5 against NumPy"
+    assert told in done.out.splitlines()
+
+
 def test_rounds_are_those_of_the_sweep(run: Run, swept: Path) -> None:
     """Without options the new dataset has the sizes of the old one."""
     run("measure", str(swept), "--out", "later.nc", "--cores", "1")

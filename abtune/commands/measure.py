@@ -113,6 +113,9 @@ def _words(outcome: Outcome, store: Store, done: str, notes: Iterable[str]) -> I
     shapes = outcome.dataset.sizes["shape"]
     yield done if not outcome.stopped else f"{done}: {len(measured)} of {count(shapes, 'shape')}"
     yield from notes
+    lost = [winner.failure for rounds in measured.values() for winner in rounds.winners if winner.failure]
+    if lost:
+        yield f"{count(len(lost), 'winner')} failed; the first: {lost[0]}"
     transfers = [times for rounds in measured.values() for times in rounds.transfers]
     if transfers:
         counts = Counter(times.status.name for times in transfers)
