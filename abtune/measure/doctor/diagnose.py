@@ -65,8 +65,9 @@ def check_trial(plan: Plan, facts: TargetFacts, store: Store) -> Finding:
     """Return whether a few kernels can be proposed, built and timed, and how long each step took."""
     started = time.monotonic()
     try:
-        store.rounds()  # a sweep reads its files first, and ends where one is damaged
+        store.identity()  # a sweep reads its files first, and ends where one is damaged
         store.records()
+        store.rounds()
         seconds = asyncio.run(_try(plan, facts))
     except AbtuneError as error:
         return problem("trial", str(error), "mend this first: a sweep would end with the same line")

@@ -83,17 +83,9 @@ class Store:
     def check(self, plan: Plan) -> None:
         """Refuse a plan that cannot be carried out here, before anything slow begins; write nothing."""
         place_for(self.dataset)
-        if self._is_dataset_alone:
-            known = self._identity_of_dataset()
-        elif not self.has_work:  # nothing was done yet, so settings may still change
+        known = self.identity()
+        if known is None:  # nothing was done yet, so settings may still change
             return
-        elif self.description.exists():
-            known = self.about()["identity"]
-        else:
-            raise StoreError(
-                f"{self.folder} holds runs, but {self.description.name}, which says with which "
-                "settings they were made, is gone; remove the folder to begin anew, or give another --out"
-            )
         shared = bool(known["settings"].get("exchanged"))
         if shared != plan.settings.is_shared:
             has = "searches that share what they find" if shared else "independent searches"
@@ -107,6 +99,20 @@ class Store:
                 f"{self.dataset} was begun with other settings ({difference}); "
                 "repeat those to go on, or give another --out"
             )
+
+    def identity(self) -> dict[str, Any] | None:
+        """Return what a plan must agree with to be carried out here; None if nothing was done yet."""
+        if self._is_dataset_alone:
+            return self._identity_of_dataset()
+        if not self.has_work:
+            return None
+        if self.description.exists():
+            identity: dict[str, Any] = self.about()["identity"]
+            return identity
+        raise StoreError(
+            f"{self.folder} holds runs, but {self.description.name}, which says with which "
+            "settings they were made, is gone; remove the folder to begin anew, or give another --out"
+        )
 
     @contextlib.contextmanager
     def opened(self, plan: Plan, about: Mapping[str, Any]) -> Iterator[None]:

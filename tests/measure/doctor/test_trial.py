@@ -6,8 +6,11 @@ import re
 
 import pytest
 from measure_builders import make_facts, small_plan
+from sweeping import ABOUT
 
+import abtune
 from abtune.configurations import Configuration
+from abtune.errors import StoreError
 from abtune.measure.doctor.diagnose import check_trial
 from abtune.measure.doctor.machine_checks import Finding, Level
 from abtune.measure.store.store import Store
@@ -53,11 +56,20 @@ def test_a_trial_that_fails_says_why(store: Store, faults: dict[str, str], said:
 def test_what_a_sweep_would_go_on_with_has_to_be_readable(store: Store) -> None:
     """A damaged file of a finished run is named before anything is tried."""
     damaged = store.folder / "runs" / "x.json"
-    damaged.parent.mkdir(parents=True)
-    damaged.write_text("{")
+    with store.opened(small_plan(), ABOUT):
+        damaged.write_text("{")
     finding = trial(store)
     assert finding.level is Level.PROBLEM
     assert finding.state.startswith(f"{damaged} cannot be read")
+
+
+def test_a_dataset_of_another_origin_is_refused_as_a_sweep_does(store: Store) -> None:
+    """The line is the one with which a sweep would end."""
+    mine = abtune.make_dataset([[[1.0], [2.0]]], shapes=["a"], configs=["x", "y"])
+    abtune.save_dataset(mine, store.dataset)
+    with pytest.raises(StoreError) as refused:
+        store.check(small_plan())
+    assert trial(store).state == str(refused.value)
 
 
 @pytest.mark.usefixtures("fake")
