@@ -30,7 +30,7 @@ class ShapeState:
 
     shape: str
     finished: tuple[int, ...]  # runs that are over, by configuration
-    failed: int  # runs that failed
+    failed: int  # runs that failed, also when their winner was measured again
     best: tuple[float, ...]  # fastest winner, seconds, by configuration; NaN without one
     boost: float  # of the mean winners, a fraction; NaN without two of each configuration
     waits: bool  # whether a winner was not measured again yet
@@ -96,7 +96,7 @@ def read_state(store: Store) -> SweepState:
         configs=configs,
         planned=planned,
         finished=len(records),
-        failed=sum(record.status is RunStatus.FAILED for record in records),
+        failed=sum(shape.failed for shape in shapes),
         searching=len(searches),
         measured=sum(shape.shape in rounds and not shape.waits for shape in shapes),
         changed=changed,
@@ -118,11 +118,12 @@ def _shape_state(
     won = {(record.config, record.seed) for record in records if record.status is RunStatus.COMPLETE}
     timed = rounds[shape].winners if shape in rounds else ()
     measured = {(winner.config, winner.seed) for winner in timed}
+    lost = {(winner.config, winner.seed) for winner in timed if winner.failure}
     best = (min(winners.get((shape, config), ()), default=math.nan) for config in configs)
     return ShapeState(
         shape=shape,
         finished=tuple(sum(record.config == config for record in records) for config in configs),
-        failed=sum(record.status is RunStatus.FAILED for record in records),
+        failed=len(records) - len(won - lost),
         best=tuple(map(math.exp, best)),
         boost=math.expm1(log_boost(winners, shape, configs)),
         waits=not won <= measured,

@@ -10,6 +10,7 @@ import pytest
 from measure_builders import (
     make_failed_record,
     make_history,
+    make_lost,
     make_record,
     make_rounds,
     make_times,
@@ -185,3 +186,11 @@ def test_winners_that_are_only_measured_are_all_that_is_planned(store: Store, pl
         store.save_finished(make_record(plan.runs[0]))
     state = read_state(store)
     assert (state.finished, state.planned) == (1, 1)
+
+
+def test_a_winner_that_failed_when_it_was_measured_is_a_failed_run(kept: Store, plan: Plan) -> None:
+    """The dataset calls such a run failed, and so does the state."""
+    run = plan.runs[0]
+    kept.save_rounds(make_rounds(run.shape, make_lost(run, "the winner computes a wrong result")))
+    state = read_state(kept)
+    assert (state.failed, sum(shape.failed for shape in state.shapes)) == (1, 1)
