@@ -40,7 +40,7 @@ def estimate(plan: Plan, workplace: Workplace, done: Sequence[RunRecord]) -> Cos
     return Cost(
         runs=len(left),
         core_seconds=sum(costs),
-        seconds=searching + _measuring(plan, complete) / len(workplace.facts.devices),
+        seconds=searching + _measuring(plan, left, complete) / len(workplace.facts.devices),
         from_runs=len(complete),
     )
 
@@ -61,9 +61,11 @@ def _typical_cost(run: Run, plan: Plan, facts: TargetFacts) -> float:
     return (plan.settings.iterations * search + plan.settings.trials * candidate) * slowness
 
 
-def _measuring(plan: Plan, complete: Sequence[RunRecord]) -> float:
-    """Return the seconds that one device takes to measure all winners of the plan."""
+def _measuring(plan: Plan, left: Sequence[Run], complete: Sequence[RunRecord]) -> float:
+    """Return the seconds that one device takes to measure all winners of the shapes that have runs left."""
+    shapes = {run.shape for run in left}
+    winners = sum(run.shape in shapes for run in plan.runs)
     # Before the first run is over, a round counts as the least that its timings can take.
     latency = statistics.median([record.search_latency for record in complete] or [0.0])
     # Loading, checking and warming up take as long as the timing itself.
-    return len(plan.runs) * 2 * plan.settings.rounds * plan.settings.round_seconds(latency)
+    return winners * 2 * plan.settings.rounds * plan.settings.round_seconds(latency)

@@ -85,7 +85,15 @@ def test_nothing_left_costs_no_search() -> None:
     """When all runs are done, no search is left to pay for."""
     plan = small_plan(SMALL)
     cost = cost_of(plan, "llvm", 1, 1, [make_record(run) for run in plan.runs])
-    assert (cost.runs, cost.core_seconds) == (0, 0.0)
+    assert (cost.runs, cost.core_seconds, cost.seconds) == (0, 0.0, 0.0)
+
+
+def test_shapes_without_new_winners_are_not_measured_again() -> None:
+    """A further shape costs what it would cost alone."""
+    both = small_plan(repeat_ms=1000)
+    alone = both.restricted(shapes=both.shapes[1:])
+    first = [make_record(run) for run in both.runs if run.shape == both.shapes[0]]
+    assert cost_of(both, "llvm", 1, 1, first).seconds == cost_of(alone, "llvm", 1, 1, first).seconds
 
 
 def test_runs_of_other_plans_do_not_count() -> None:
