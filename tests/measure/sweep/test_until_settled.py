@@ -93,6 +93,17 @@ def test_the_same_command_does_nothing_twice(sweep: object) -> None:
     assert "5 seeds: " not in said
 
 
+def test_a_run_whose_file_was_removed_is_made_again(sweep: object) -> None:
+    """A run may be tried again after a look, as in any sweep."""
+    sweep("--seeds", "8")
+    looks = abtune.open_dataset("abtune.nc").attrs["looks"]
+    Path(f"abtune.nc.runs/runs/{SHAPES[0]}--even--0000.json").unlink()
+    assert "22 of 32 runs done" in sweep("--seeds", "8")
+    dataset = abtune.open_dataset("abtune.nc")
+    assert runs(dataset) == [12, 10]
+    assert dataset.attrs["looks"] == looks
+
+
 def test_a_session_that_stops_early_forgets_no_look(sweep: object, monkeypatch: pytest.MonkeyPatch) -> None:
     """Looks that were made stay recorded, also if the next session ends before it reaches them."""
     sweep("--seeds", "8")
