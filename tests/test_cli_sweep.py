@@ -257,7 +257,7 @@ def test_iterations_that_were_searched_twice_are_counted(run: Run, fake: None, c
     """A sweep says how often a schedule that cannot be lowered was not refused early."""
     twice = "fake_configurations:REPEATED"
     outcome = run(*QUICK, "--baseline", FAKES[1], "--candidate", twice, "--seeds", "2")
-    assert "2 iterations were searched twice" in outcome.out
+    assert "searched twice, because a schedule was not refused early: 2 iterations;" in outcome.out
     assert "searched twice" not in run(*QUICK, *FAKES, "--seeds", "2", "--out", "plain.nc").out
 
 

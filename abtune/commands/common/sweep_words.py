@@ -135,8 +135,8 @@ def outcome_words(outcome: Outcome, plan: Plan, out: Path) -> str:
         lines.append(f"{number} of the failures: {reason}")
     if outcome.repeated:
         lines.append(
-            f"{outcome.repeated} iterations were searched twice, because a schedule was not refused early; "
-            "please report this"
+            f"searched twice, because a schedule was not refused early: "
+            f"{count(outcome.repeated, 'iteration')}; please report this"
         )
     if outcome.stopped:
         lines.append(f"stopped by {outcome.stopped}; the same command goes on")
