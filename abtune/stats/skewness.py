@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from abtune.stats.two_sample import Floats, TwoSample, sizes
-from abtune.stats.variance import mean_of_known
+from abtune.stats.variance import mean_of_known, moments
 
 _FEWEST_SEEDS, _FEWEST_SHAPES = 5, 5
 # A gap counts from this size on, if it is this many standard errors away from zero.
@@ -28,7 +28,8 @@ def skewness(values: Floats) -> Floats:
     """
     residual = values - mean_of_known(values)[:, np.newaxis]
     square, cube = mean_of_known(residual**2), mean_of_known(residual**3)
-    known = (sizes(values) >= _FEWEST_SEEDS) & (square > 0)
+    # Of a constant row, the residuals may be the rounding of its mean; its variance is exactly zero.
+    known = (sizes(values) >= _FEWEST_SEEDS) & (moments(values).variance > 0)
     return np.where(known, cube / np.where(known, square, 1.0) ** 1.5, np.nan)
 
 

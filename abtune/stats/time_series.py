@@ -13,7 +13,7 @@ from scipy import fft
 
 from abtune.stats.estimates import StandardError, quantile
 from abtune.stats.two_sample import Floats, sizes
-from abtune.stats.variance import mean_of_known, residuals, welch_freedom
+from abtune.stats.variance import mean_of_known, moments, residuals, welch_freedom
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,9 +122,9 @@ class Neighbours:
 def compare_neighbours(values: Floats, rng: np.random.Generator) -> Neighbours:
     """Test whether neighbours in series, NaN where a seed is missing, are alike, against random orders."""
     kept = values[sizes(values) >= _FEWEST]
+    kept = kept[moments(kept).variance > 0]
     kept = kept - mean_of_known(kept)[:, np.newaxis]
-    spread = np.sqrt(mean_of_known(kept**2))
-    kept = kept[spread > 0] / spread[spread > 0, np.newaxis]
+    kept = kept / np.sqrt(mean_of_known(kept**2))[:, np.newaxis]
     if not len(kept):
         return Neighbours(correlation=np.nan, p=np.nan)
     observed = _correlation(kept)

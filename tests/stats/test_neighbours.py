@@ -29,6 +29,15 @@ def test_the_correlation_is_that_of_neighbours() -> None:
     assert zigzag.p > 0.97
 
 
+def test_constant_series_do_not_count() -> None:
+    """Seeds that agree exactly have no neighbours that are alike, whatever their mean is rounded to."""
+    rng = np.random.default_rng(0)
+    series = rng.normal(-9, 0.05, (3, 10))
+    constant = np.repeat(np.log(rng.uniform(1e-5, 1e-3, 20))[:, np.newaxis], 10, axis=1)
+    found = compare_neighbours(np.concatenate([constant, series]), np.random.default_rng(1))
+    assert found == compare_neighbours(series, np.random.default_rng(1))
+
+
 @pytest.mark.parametrize("common", [0.0, 1.0])
 def test_independent_seeds_are_rarely_called_alike(common: float) -> None:
     """Also where all shapes of a seed have something in common, which is no resemblance of neighbours."""

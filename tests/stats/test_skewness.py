@@ -22,6 +22,14 @@ def test_it_is_the_third_moment_of_each_row() -> None:
     assert np.isnan(found[2:]).all()
 
 
+def test_a_constant_row_has_none_whatever_its_mean_is_rounded_to() -> None:
+    """Ten equal logs may sum to ten times another number, and still have no skewness."""
+    logs = np.log(np.random.default_rng(0).uniform(1e-5, 1e-3, 20))
+    values = np.repeat(logs[:, np.newaxis], 10, axis=1)
+    assert (values.mean(axis=1) != logs).any()
+    assert np.isnan(skewness(values)).all()
+
+
 def drawn(skewed: bool, shapes: int, seed: int) -> np.ndarray:  # noqa: FBT001
     rng = np.random.default_rng(seed)
     return (rng.exponential if skewed else rng.normal)(1.0, size=(shapes, 10))
