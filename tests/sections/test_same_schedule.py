@@ -256,6 +256,13 @@ def test_best_known_kernels_are_over_the_schedules_of_both() -> None:
     assert row.boost == pytest.approx(math.expm1(0.48))
 
 
+def test_best_known_kernels_include_those_that_the_baseline_cannot_build() -> None:
+    """A kernel of the candidate's own searches counts, also if its schedule does not fit the baseline."""
+    row = described([[FIT, 0.001, FIT]], [[FIT, FAILED, 0.01]]).shapes[0].best
+    assert row.baseline == pytest.approx(math.exp(-8))
+    assert row.candidate == pytest.approx(math.exp(-8))
+
+
 def test_claims_never_exceed_the_shapes_that_show_it() -> None:
     """With sure gains everywhere all shapes are claimed, and those without schedules never are."""
     gain, loss = [0.20, 0.21, 0.19], [-0.20, -0.21, -0.19]

@@ -229,7 +229,7 @@ def _best(sides: Sequence[Transfers], index: int) -> BestKnown:
     plain = np.concatenate([side.baseline[index] for side in sides])
     changed = np.concatenate(
         # Schedules that give the same kernel under both count as the baseline's alone.
-        [side.candidate[index][side.status[index] == TransferStatus.OK] for side in sides]
+        [side.candidate[index][side.status[index] != TransferStatus.SAME_KERNEL] for side in sides]
     )
     # fmin leaves out NaN.
     baseline, candidate = (math.exp(np.fmin.reduce(logs, initial=np.nan)) for logs in (plain, changed))
