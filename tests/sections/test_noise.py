@@ -27,6 +27,13 @@ def nested(search: float, session: float, timing: float, shapes: int = 40) -> xr
     return abtune.make_dataset(np.exp(log), shapes=[f"s{at}" for at in range(shapes)], configs=["a", "b"])
 
 
+def test_an_interval_down_to_minus_100_percent_is_not_compared_with_that_of_timings() -> None:
+    """Two seeds at a high level have an interval without an end, and the section says all the rest."""
+    found = noise_of(make_sweep([0.0], n=2, rounds=2, noise=0.3, timing_noise=0.01), level=0.9999)
+    assert found.naive == ()
+    assert found.pooled[0].search > 0
+
+
 def test_the_sources_are_told_apart() -> None:
     """Search, session and timing noise come out as they were put in, over many shapes."""
     for source in noise_of(nested(0.06, 0.03, 0.02)).pooled:

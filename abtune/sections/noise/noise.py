@@ -159,8 +159,9 @@ def _naive(dataset: xr.Dataset, analysis: Analysis) -> Iterator[Naive]:
     flat = [side.reshape(len(side), -1) for side in sides]
     pooled = welch(TwoSample.without_floor(*flat), level=analysis.level)
     for row, low, high in zip(analysis.comparisons, pooled.low.tolist(), pooled.high.tolist(), strict=True):
-        # Timings that all agree have an interval without width, and nothing is narrower than that.
-        if not math.isnan(row.boost_low) and high > low:
+        # Timings that all agree have an interval without width, and nothing is narrower than that. An
+        # interval down to -100 % has no width on logs.
+        if row.boost_low > -1 and high > low:
             yield Naive(
                 shape=row.shape,
                 boost_low=row.boost_low,
