@@ -124,7 +124,8 @@ def _designs(change: Change) -> Iterator[str]:
     separate, shared = (mean_words(boosts[design]) for design in (SeedDesign.INDEPENDENT, SeedDesign.SHARED))
     rest = change.overall
     if change.designs[0] == SeedDesign.INDEPENDENT:  # the change is that from A to B
-        low, value, high = (1 / (1 + end) - 1 for end in (rest.high, rest.change, rest.low))
+        # A limit of -100 % has no inverse; this one is as large as the largest limit.
+        low, value, high = (1 / max(1 + end, 1e-304) - 1 for end in (rest.high, rest.change, rest.low))
         rest = replace(rest, low=low, change=value, high=high)
     yield (
         f"Mean boost of separate searches {separate}, at equal knowledge {shared}. At equal knowledge both "
