@@ -242,6 +242,30 @@ def test_a_seed_left_out_is_judged_by_the_bounds_of_all_shapes() -> None:
         assert abtune.analyze(without).comparisons[at].verdict is told.get(seed, row.verdict)
 
 
+def test_the_tests_of_a_dropped_shape_are_those_of_its_look() -> None:
+    """The tests that judge have the p-values of the report, which are of the look that decided."""
+    looks = [
+        {"seeds": 6, "alpha": 0.01, "done": True, "dropped": ["shape1"]},
+        {"seeds": 9, "alpha": 0.04, "done": True},
+    ]
+    dataset = make_sweep([0.03, 0.0, 0.02], n=9, noise=0.02, seed=3).assign_attrs(looks=json.dumps(looks))
+    found = story(dataset, "shape1")
+    row, tests = found.comparison, {row.test: row for row in found.tests}
+    assert row.baseline.n == 6
+    assert (tests["permutation"].p, tests["permutation"].p_adjusted) == (row.p, row.p_adjusted)
+    assert tests["Welch's t-test"].p_adjusted == row.p_welch_adjusted
+
+
+def test_a_boost_that_no_number_of_seeds_finds_is_not_promised() -> None:
+    """Where the estimate is next to nothing, the largest number that is tried is not enough."""
+    log = np.random.default_rng(0).normal(0, 0.05, (1, 2, 10))
+    log -= log.mean(axis=2, keepdims=True) + np.array([[[8.0], [8.0 + 1e-7]]])
+    found = story(abtune.make_dataset(np.exp(log), shapes=["shape0"], configs=["a", "b"]))
+    text = printed(explain_page(found), 100)
+    assert "about 1,000,000 seeds" not in text
+    assert "fewer than 1,000,000 seeds per side do not find it with 80% power" in " ".join(text.split())
+
+
 def test_a_seed_left_out_of_looks_is_left_out_of_all_of_them() -> None:
     """Where a verdict was reached look by look, one seed less is tried on the whole sweep."""
     looks = [{"seeds": 5, "alpha": 0.01, "done": True}, {"seeds": 9, "alpha": 0.04, "done": True}]

@@ -179,17 +179,20 @@ def _tests(samples: TwoSample, index: int, analysis: Analysis) -> Iterator[Metho
         for name in kinds
     }
 
-    def row(test: str, tests: Tests, name: str, *, judged: bool) -> MethodTest:
-        p, adjusted = (float(getattr(tests, kind)[index]) for kind in (name, f"{name}_adjusted"))
-        return MethodTest(test=test, p=p, p_adjusted=adjusted, judged=judged)
-
     judging, judged = made[settings.test], analysis.comparisons[index]
+
+    def row(test: str, tests: Tests, name: str, *, judges: bool) -> MethodTest:
+        p, adjusted = (float(getattr(tests, kind)[index]) for kind in (name, f"{name}_adjusted"))
+        if judges:  # of several looks, the row has the numbers of the one that decided
+            p, adjusted = getattr(judged, name), getattr(judged, f"{name}_adjusted")
+        return MethodTest(test=test, p=p, p_adjusted=adjusted, judged=judges)
+
     for name, tests in made.items():
-        yield row(name, tests, "p", judged=tests is judging)
+        yield row(name, tests, "p", judges=tests is judging)
         if confirming := kinds[name].confirmed_by:
-            yield row(confirming, tests, "p_welch", judged=tests is judging)
+            yield row(confirming, tests, "p_welch", judges=tests is judging)
             if settings.rank_test:
-                yield row("Mann-Whitney", tests, "p_rank", judged=False)
+                yield row("Mann-Whitney", tests, "p_rank", judges=False)
         # These belong to the report, whichever test is listed, so they stand once.
         if name == next(iter(made)):
             if judged.p_resampled is not None and judged.p_resampled_adjusted is not None:

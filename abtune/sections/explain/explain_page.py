@@ -12,6 +12,7 @@ from abtune.report.page import Bullets, Grid, Heading, Part, Prose, Section, col
 from abtune.report.stories import gate_sentences, sample_parts
 from abtune.sections.explain.explain import Explanation, MethodInterval, MethodTest, Sensitivity, explain_all
 from abtune.sections.section_registry import Context
+from abtune.stats.testing.design import MOST_SEEDS
 from abtune.text import boost_decimals, count, p_value, percent_cell, plain_percent, spread_percent
 
 
@@ -83,10 +84,12 @@ def _changes(story: Explanation) -> Iterator[str]:
         yield f"As the only shape, without correction: {same}."
     if row.verdict.more_seeds_help and found.seeds_for_estimate:
         decimals = boost_decimals([(row.boost_high - row.boost_low) / 2])
-        seeds = "pairs" if story.paired else "seeds per side"
+        seeds = f"{found.seeds_for_estimate:,} {'pairs' if story.paired else 'seeds per side'}"
+        found_by = found.seeds_for_estimate < MOST_SEEDS
+        find = f"about {seeds} find" if found_by else f"fewer than {seeds} do not find"
         yield (
-            f"If the true boost is {percent_cell(row.boost, decimals)}%, as estimated, about "
-            f"{found.seeds_for_estimate:,} {seeds} find it with 80% power."
+            f"If the true boost is {percent_cell(row.boost, decimals)}%, as estimated, {find} it with 80% "
+            "power."
         )
     if not math.isnan(found.margin_for_equivalence):
         unit = 10.0 ** (math.floor(math.log10(found.margin_for_equivalence)) - 1)
