@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -53,9 +53,26 @@ def make_claims(
     chosen: dict[str | None, Booleans] = {None: np.ones(len(rows), dtype=bool)}
     if len(kinds) > 1:
         chosen |= {kind: np.array([row.workload == kind for row in rows]) for kind in kinds}
-    return tuple(
-        claim for kind, which in chosen.items() for claim in _of_kind(tests, kind, which, rows, settings)
+    bounds = (
+        bound for kind, which in chosen.items() for bound in _of_kind(tests, kind, which, settings.tolerance)
     )
+    return with_verdicts(bounds, rows)
+
+
+def with_verdicts(claims: Iterable[Claim], rows: Sequence[Comparison]) -> tuple[Claim, ...]:
+    """Return claims that count at least the shapes of which their own rows show it."""
+    # Both procedures hold with the level's probability.
+    return tuple(replace(claim, at_least=max(claim.at_least, _by_rows(claim, rows))) for claim in claims)
+
+
+def _by_rows(claim: Claim, rows: Sequence[Comparison]) -> int:
+    judged = [row for row in rows if claim.workload in {None, row.workload}]
+    if claim.claim == NOT_SLOWER:
+        return sum(
+            row.verdict is not Verdict.INVALID and row.boost_at_least >= -claim.beyond for row in judged
+        )
+    verdict = Verdict.IMPROVED if claim.claim == FASTER else Verdict.REGRESSED
+    return sum(row.verdict is verdict for row in judged)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,24 +102,17 @@ class _Tests:
         return min(shared_covariance(standard).variance, 1.0)
 
 
-def _of_kind(
-    tests: _Tests, kind: str | None, which: Booleans, rows: Sequence[Comparison], settings: Settings
-) -> Iterator[Claim]:
-    """Yield the claims about all shapes, or about those of one kind."""
+def _of_kind(tests: _Tests, kind: str | None, which: Booleans, tolerance: float) -> Iterator[Claim]:
+    """Yield what the tests show of all shapes, or of those of one kind."""
     of = int(np.count_nonzero(which))
-    judged = [row for row, chosen in zip(rows, which, strict=True) if chosen]
 
-    def claim(name: str, beyond: float, bound: int, shown: int) -> Claim:
-        # What is shown of single shapes counts too: both procedures hold with the level's probability.
-        return Claim(claim=name, beyond=beyond, at_least=max(bound, shown), of=of, workload=kind)
+    def claim(name: str, beyond: float, bound: int) -> Claim:
+        return Claim(claim=name, beyond=beyond, at_least=bound, of=of, workload=kind)
 
-    verdicts = Counter(row.verdict for row in judged)
-    yield claim(FASTER, 0.0, tests.at_least(which, 0.0), verdicts[Verdict.IMPROVED])
-    for tolerance in sorted({*TOLERANCES, settings.tolerance}):
-        bound = tests.at_least(which, math.log1p(-tolerance))
-        shown = sum(row.verdict is not Verdict.INVALID and row.boost_at_least >= -tolerance for row in judged)
-        yield claim(NOT_SLOWER, tolerance, bound, shown)
-    yield claim(SLOWER, 0.0, tests.at_least(which, 0.0, swapped=True), verdicts[Verdict.REGRESSED])
+    yield claim(FASTER, 0.0, tests.at_least(which, 0.0))
+    for loss in sorted({*TOLERANCES, tolerance}):
+        yield claim(NOT_SLOWER, loss, tests.at_least(which, math.log1p(-loss)))
+    yield claim(SLOWER, 0.0, tests.at_least(which, 0.0, swapped=True))
 
 
 def find_worst(one_sided: OneSided | None, rows: Sequence[Comparison], settings: Settings) -> Worst | None:

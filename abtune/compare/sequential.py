@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 import xarray as xr
 
-from abtune.compare.claims import make_sentence
+from abtune.compare.claims import make_sentence, with_verdicts
 from abtune.compare.results import Analysis, Comparison, Verdict
 from abtune.compare.settings import Settings
 from abtune.dataset.schema import RunStatus
@@ -79,13 +79,16 @@ def compare_at_looks(
                 continue
             decided[index] = _at_look(row, look, dropped=index in dropped)
     rows = tuple(decided[index] for index in range(len(seeds)))
+    # The last look alone may no longer show what an earlier one settled.
+    claims = with_verdicts(analysis.claims, rows)
     return replace(
         analysis,
         settings=settings,
         comparisons=rows,
         # Where shapes have unequal seeds by their results, the mean over shapes would be too near to zero.
         overall=even,
-        sentence=make_sentence(even, rows, analysis.claims, settings, analysis.caveats),
+        claims=claims,
+        sentence=make_sentence(even, rows, claims, settings, analysis.caveats),
         caveats=(*analysis.caveats, *_about_looks(looks, list(dropped.values()), all_have)),
     )
 

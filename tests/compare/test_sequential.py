@@ -71,6 +71,22 @@ def test_what_a_look_settles_stays_settled() -> None:
     assert none.baseline.n == 20
 
 
+def test_claims_count_what_an_early_look_settled() -> None:
+    """Skewed runs of a later look take away what a shape showed; its verdict stays, and so the count."""
+    rng = np.random.default_rng(20)
+    log = rng.normal(0, 0.03, (8, 2, 14))
+    log[:, 1] -= rng.choice([0, 0.05, 0.08, -0.06], 8)[:, np.newaxis]
+    log[:, 1] += np.where(rng.random((8, 14)) < 0.1, 0.3, 0.0)
+    looks = [Look(seeds=7, alpha=0.02), Look(seeds=14, alpha=0.03)]
+    dataset = abtune.make_dataset(
+        np.exp(log - 8), shapes=[f"shape{at}" for at in range(8)], configs=["mainline", "async"]
+    )
+    found = abtune.analyze(dataset.assign_attrs(looks=looks_to_json(looks, done=2)))
+    improved = sum(row.verdict is Verdict.IMPROVED for row in found.comparisons)
+    assert improved == 2
+    assert found.claims[0].at_least >= improved
+
+
 def test_seeds_beyond_a_settling_look_change_nothing() -> None:
     """Also seeds that contradict it: the decision was made without them."""
     dataset = with_looks(make_sweep(np.array([0.5, 0.0]), n=20, noise=0.1, seed=1))
