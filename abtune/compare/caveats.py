@@ -105,14 +105,15 @@ def of_noise(name: str, side: Samples, shape: int) -> Iterator[str]:
         yield f"{name}: timing noise exceeds seed noise here, so the larger one is used."
 
 
-def of_methods(interval: Interval, welch: Interval, shape: int) -> Iterator[str]:
+def of_methods(interval: Interval, welch: Interval, shape: int, *, paired: bool) -> Iterator[str]:
     """Yield where the closed-form interval disagrees about zero."""
     # 1 above zero, -1 below it, 0 around it; NaN compares false and so gives 0.
     ours, closed = (int(bounds.low[shape] > 0) - int(bounds.high[shape] < 0) for bounds in (interval, welch))
     if ours != closed and not math.isnan(interval.low[shape]):
         low, high = (percent(from_log(end[shape]), signed=True) for end in (welch.low, welch.high))
         says = "includes" if closed == 0 else "excludes"
-        yield f"Welch's interval, {low} to {high}, {says} zero, unlike this one."
+        name = "The paired t interval" if paired else "Welch's interval"
+        yield f"{name}, {low} to {high}, {says} zero, unlike this one."
 
 
 def of_design(sides: tuple[Samples, Samples], rows: Sequence[Comparison], settings: Settings) -> list[str]:

@@ -307,7 +307,7 @@ def _row_caveats(sides: tuple[Samples, Samples], statistics: Statistics, index: 
         yield from caveats.of_side(side, index)
     if sides[0].paired:
         yield from caveats.of_noise("differences of pairs", what_varies(*sides)[0], index)
-    yield from caveats.of_methods(statistics.interval, statistics.welch, index)
+    yield from caveats.of_methods(statistics.interval, statistics.welch, index, paired=sides[0].paired)
 
 
 def _side(samples: Samples, index: int) -> Side:
