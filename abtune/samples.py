@@ -51,8 +51,9 @@ def extract_both(dataset: xr.Dataset, baseline: str, candidate: str) -> tuple[Sa
     status = np.stack([runs_of(dataset, "run_status", config) for config in (baseline, candidate)])
     lost = (status == RunStatus.FAILED).any(axis=0)
     if one.trials:  # of the first trials, a complete run without a value found nothing
-        complete = status == RunStatus.COMPLETE
-        lost |= (complete & np.isnan(np.stack([side.value for side in sides]))).any(axis=0)
+        searched = np.stack([_searched(dataset, config) for config in (baseline, candidate)])
+        nothing = (status == RunStatus.COMPLETE) & np.isnan(np.stack([side.value for side in sides]))
+        lost |= (nothing & searched).any(axis=0)
     return replace(one, failed_pairs=_count(lost)), replace(two, failed_pairs=_count(lost))
 
 
@@ -77,7 +78,7 @@ def extract(dataset: xr.Dataset, config: str) -> Samples:
     searched = np.zeros_like(untimed)
     if trials:
         # A complete run without a history may have found something that nobody recorded.
-        searched = (runs_of(dataset, "trial_status", config) != TrialStatus.NOT_RUN).any(axis=2)
+        searched = _searched(dataset, config)
     return Samples(
         config=config,
         value=seeds.value,
@@ -93,6 +94,14 @@ def extract(dataset: xr.Dataset, config: str) -> Samples:
         unpaired=np.zeros_like(values.n),
         failed_pairs=np.zeros_like(values.n),
     )
+
+
+def _searched(dataset: xr.Dataset, config: str) -> npt.NDArray[np.bool_]:
+    """Return which runs have a history of trials, shape (shapes, seeds)."""
+    made: npt.NDArray[np.bool_] = (runs_of(dataset, "trial_status", config) != TrialStatus.NOT_RUN).any(
+        axis=2
+    )
+    return made
 
 
 def _missing(made: npt.NDArray[np.bool_], own: npt.NDArray[np.bool_]) -> Integers:
