@@ -77,7 +77,7 @@ def compare_at_looks(
                 dropped[index] = look
             elif row.verdict.more_seeds_help and number < last:
                 continue
-            decided[index] = _at_look(row, look, dropped=index in dropped)
+            decided[index] = _at_look(row, look, choices.alpha, dropped=index in dropped)
     rows = tuple(decided[index] for index in range(len(seeds)))
     # The last look alone may no longer show what an earlier one settled.
     claims = with_verdicts(analysis.claims, rows)
@@ -124,7 +124,7 @@ def _with_seeds(dataset: xr.Dataset, seeds: np.ndarray) -> xr.Dataset:
     return part.assign({name: part[name].where(~beyond, other) for name, other in kept_as.items()})
 
 
-def _at_look(row: Comparison, look: Look, *, dropped: bool) -> Comparison:
+def _at_look(row: Comparison, look: Look, alpha: float, *, dropped: bool) -> Comparison:
     """Return a row whose reason says when it was decided, and whether for lack of promise."""
     if row.verdict is Verdict.INVALID:
         return row
@@ -133,4 +133,4 @@ def _at_look(row: Comparison, look: Look, *, dropped: bool) -> Comparison:
         known = not math.isnan(row.boost_at_least)
         bound = f" The boost is at least {bound_percent(row.boost_at_least)}." if known else ""
         reason = f"Not promising (p {p_value(row.p_welch)}), so it got no more seeds.{bound}"
-    return replace(row, reason=f"After {look.seeds} seeds, at a level of {percent(look.alpha)}: {reason}")
+    return replace(row, reason=f"After {look.seeds} seeds, at a level of {percent(alpha)}: {reason}")

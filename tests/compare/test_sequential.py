@@ -71,6 +71,13 @@ def test_what_a_look_settles_stays_settled() -> None:
     assert none.baseline.n == 20
 
 
+def test_the_level_of_a_look_is_that_of_the_candidate() -> None:
+    """Of two candidates, each has half of the level of a look, and the reason says that."""
+    dataset = with_looks(make_sweep([0.5], n=20, noise=0.1, seed=1))
+    (row,) = abtune.analyze(dataset, of_candidates=2).comparisons
+    assert row.reason.startswith("After 10 seeds, at a level of 0.75%: ")
+
+
 def test_claims_count_what_an_early_look_settled() -> None:
     """Skewed runs of a later look take away what a shape showed; its verdict stays, and so the count."""
     rng = np.random.default_rng(20)
