@@ -176,7 +176,7 @@ def _no_verdict(which: str, rows: Sequence[Comparison], *, some: bool = False) -
 
 def _to_expect(overall: Overall, settings: Settings) -> str:
     """Return what shapes without verdicts say of others like them; empty if they say nothing."""
-    kinds = {kind.workload: kind.shapes_like_these for kind in overall.by_kind}
+    kinds = {kind.words: kind.shapes_like_these for kind in overall.by_kind}
     known = kinds or {"": overall.shapes_like_these}
     found = [
         f"{name} {percent_cell(line.boost, 1)}% ({limit_cell(line.boost_low, 1)} to "

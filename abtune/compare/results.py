@@ -245,6 +245,11 @@ class OfKind:
     workload: str
     shapes_like_these: Aggregate
 
+    @property
+    def words(self) -> str:
+        """The kind as a reader sees it."""
+        return self.workload or "unnamed shapes"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overall:

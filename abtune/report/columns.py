@@ -50,7 +50,7 @@ def overall_lines(overall: Overall) -> dict[str, Aggregate]:
     lines = {f"{these} {count(shapes, 'shape')}": overall.these_shapes}
     # Shapes of one kind may have something in common. The interval of a few kinds is then too narrow.
     if kinds and len(kinds) < ENOUGH_KINDS:
-        return lines | {f"other {kind.workload}": kind.shapes_like_these for kind in kinds}
+        return lines | {f"other {kind.words}": kind.shapes_like_these for kind in kinds}
     if shapes < 2 and math.isnan(overall.shapes_like_these.boost_low):
         return lines  # one shape says nothing about others
     return lines | {"shapes like these": overall.shapes_like_these}

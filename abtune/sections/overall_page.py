@@ -59,7 +59,7 @@ def _boosts(analysis: Analysis) -> Grid:
         "shapes like these": overall_interval(overall.shapes_like_these),
     }
     for kind in overall.by_kind:
-        rows[f"other {kind.workload}"] = overall_interval(kind.shapes_like_these)
+        rows[f"other {kind.words}"] = overall_interval(kind.shapes_like_these)
     for k, line in enumerate(overall.best_of, start=2):
         rows[f"best of {k} searches"] = overall_interval(line)
     if overall.weighted is not None:

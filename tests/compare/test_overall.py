@@ -10,6 +10,9 @@ from scipy import stats
 import abtune
 from abtune.compare.results import Overall
 from abtune.report.columns import overall_lines
+from abtune.report.page import Grid
+from abtune.report.summary import analysis_section
+from abtune.sections.overall_page import overall_page
 
 
 def overall(dataset) -> Overall:
@@ -222,6 +225,18 @@ def test_each_kind_has_the_boost_of_its_shapes_alone() -> None:
     for kind, part in zip(found, (slice(0, 3), slice(3, 6)), strict=True):
         alone = overall(dataset.isel(shape=part)).shapes_like_these
         assert kind.shapes_like_these == alone
+
+
+def test_a_kind_without_a_name_is_named_in_tables_and_sentence() -> None:
+    """Shapes of no known kind have lines that say so, in the report, in its section and in its sentence."""
+    dataset = make_sweep([0.1, 0.2, 0.15, 0.0, -0.05, 0.02], n=8, noise=0.05)
+    dataset = dataset.assign(workload=("shape", ["gemm"] * 3 + [""] * 3))
+    analysis = abtune.analyze(dataset)
+    pages = analysis_section(analysis).page, overall_page(analysis)
+    labels = [label for page in pages for part in page if isinstance(part, Grid) for label in part.labels]
+    assert labels.count("other unnamed shapes") == 2
+    single = abtune.analyze(dataset.isel(seed=[0]))
+    assert " and unnamed shapes " in single.sentence
 
 
 def test_a_lone_shape_has_no_row_for_others() -> None:
