@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 import xarray as xr
+from compare_builders import make_sweep
 from example_sweep import swept
 from report_builders import NAN, make_analysis, make_comparison, typical_analysis
 
@@ -454,6 +455,15 @@ def test_lines_begin_where_something_is_found() -> None:
     figure.draw_without_rendering()
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_side_that_found_nothing_draws_without_a_warning() -> None:
+    """Where no search of the first side finds anything, the panel has the lines of the other."""
+    analysis = make_analysis(make_comparison("a"))
+    figure = draw_trials(analysis, np.full((1, 2, 4), math.inf), np.full((1, 2, 4), 1e-3))
+    assert sum(line.get_linewidth() == 0.4 for line in figure.axes[0].lines) == 2
+    figure.draw_without_rendering()
+
+
 # Files
 
 
@@ -511,3 +521,15 @@ def test_agreement_has_a_mark_for_each_common_shape() -> None:
     settled = [str(row.verdict) for row in change.shapes]
     legend = {text.get_text() for text in axis.get_legend().get_texts()}
     assert legend == {f"{settled.count(name)} {name}" for name in settled}
+
+
+@pytest.mark.filterwarnings("error")
+def test_agreement_draws_intervals_without_an_end_and_counts_what_it_draws() -> None:
+    """Limits of -100 % are infinitely far; a shape without a boost in one dataset is in no count."""
+    first, second = (make_sweep([0.1, 0.0], n=2, noise=0.3, seed=seed) for seed in (0, 1))
+    second["latency"][1, 0] = NAN
+    axis = abtune.analyze(first, level=0.9999).plot("agreement", beside=second).axes[0]
+    axis.figure.draw_without_rendering()
+    assert [text.get_text() for text in axis.get_legend().get_texts()] == ["1 not settled"]
+    ends = [float(line.get_xdata()[0]) for line in axis.lines if len(line.get_xdata()) == 2]
+    assert min(ends) > -100

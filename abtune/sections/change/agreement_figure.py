@@ -26,6 +26,7 @@ _LOOKS = {
     ChangeVerdict.NOT_SETTLED: ("#555555", "o"),
 }
 _SIZE = 4.6  # inch
+_SLOWEST = -0.99  # beyond every axis; -100 % would be infinitely far
 
 
 def draw_agreement(
@@ -37,7 +38,8 @@ def draw_agreement(
     pairs = [pair for pair in pairs if not any(math.isnan(row.boost) for row in pair)]
     if not pairs:
         raise InputError("no shape has a boost in both datasets, so there is nothing to draw")
-    verdicts = {} if change is None else {row.shape: row.verdict for row in change.shapes}
+    drawn = {row.shape for row, _ in pairs}
+    verdicts = {row.shape: row.verdict for row in change.shapes if row.shape in drawn} if change else {}
     figure, (axis,) = new_figure(1, _SIZE, _SIZE + (0.6 if verdicts else 0.35))
     if len(pairs) < len(first.comparisons):
         # `abtune plot` prints the label of a figure: how many of the shapes it has.
@@ -77,7 +79,7 @@ def _set_up(axis: Axes, scale: Scale) -> None:
 
 def _across(row: Comparison, other: Comparison) -> tuple[list[float], list[float]]:
     """Return the interval of one dataset at the boost of the other."""
-    return [100 * row.boost_low, 100 * row.boost_high], [100 * other.boost] * 2
+    return [100 * max(row.boost_low, _SLOWEST), 100 * row.boost_high], [100 * other.boost] * 2
 
 
 def _notes(analysis: Analysis, change: Change | None, shapes: int) -> list[str]:

@@ -181,6 +181,8 @@ def _draw_panel(axis: Axes, sides: Sequence[tuple[Floats, Floats, Floats]], made
         axis.text(0.5, 0.5, words, transform=axis.transAxes, **NOTE)
     trials = np.arange(1, sides[0][1].size + 1)
     for (lines, middle, band), colour, style in zip(sides, SIDE_COLOURS, _STYLES, strict=True):
+        if np.isnan(lines).all():  # matplotlib warns of a logarithmic axis without a number
+            continue
         steps: Any = {"color": colour, "drawstyle": "steps-post"}
         axis.fill_between(trials, band[0], band[1], color=colour, alpha=0.2, lw=0, step="post", zorder=1)
         axis.plot(trials, lines.T, alpha=0.25, lw=0.4, zorder=2, **steps)
