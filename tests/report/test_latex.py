@@ -48,6 +48,12 @@ def test_what_is_special_is_escaped() -> None:
     assert "{[}x] & $-$3.5 \\\\\n{*} & -- \\\\\nc & a-1 to $-$2 \\\\\n" in text
 
 
+def test_options_keep_their_hyphens() -> None:
+    """LaTeX makes a dash of two hyphens, and no option begins with a dash."""
+    text = latex.render(report_of((Prose(text="see --why, not a---b"),)))
+    assert "see -{}-why, not a-{}-{}-b" in text
+
+
 @pytest.mark.skipif(
     shutil.which("pdflatex") is None, reason="needs pdflatex: apt-get install texlive-latex-recommended"
 )

@@ -16,6 +16,7 @@ _SPECIAL = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textas
 _SPECIAL |= {character: f"\\{character}" for character in "&%$#_{}"}
 _SPECIAL |= {character: f"${character}$" for character in "<>|"} | {"\xa0": "~"}
 _SPECIAL |= {character: f"{{{character}}}" for character in "[*"}  # options of a line break
+_HYPHEN = re.compile(r"-(?=-)")  # of an option, which two hyphens would turn into a dash
 _MINUS = re.compile(r"(?<![\w-])-(?=\d)")
 
 
@@ -81,4 +82,4 @@ def _prose(text: str) -> str:
 def _escape(text: str) -> str:
     """Return a text as LaTeX prints it; a hyphen before a number is a minus."""
     words = "".join(_SPECIAL.get(character, character) for character in printable(text))
-    return _MINUS.sub("$-$", words)
+    return _HYPHEN.sub("-{}", _MINUS.sub("$-$", words))
