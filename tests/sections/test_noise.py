@@ -12,6 +12,8 @@ from scipy import stats
 
 import abtune
 from abtune.dataset.build import add_variables
+from abtune.dataset.schema import TrialStatus
+from abtune.sections.curve.curve import at_trials
 from abtune.sections.noise.noise import Noise, describe_noise
 
 
@@ -32,6 +34,16 @@ def test_an_interval_down_to_minus_100_percent_is_not_compared_with_that_of_timi
     found = noise_of(make_sweep([0.0], n=2, rounds=2, noise=0.3, timing_noise=0.01), level=0.9999)
     assert found.naive == ()
     assert found.pooled[0].search > 0
+
+
+def test_the_first_trials_are_the_searches_own_times() -> None:
+    """After some trials, the section does not say that the dataset lacks what the searches measured."""
+    status = np.full((1, 2, 5, 4), TrialStatus.OK)
+    times = np.random.default_rng(0).uniform(1e-3, 2e-3, status.shape)
+    dataset = add_variables(make_sweep([0.0], n=5), trial_status=status, trial_latency=times)
+    found = " ".join(noise_of(at_trials(dataset, 2)).caveats)
+    assert "does not say what the searches measured" not in found
+    assert "how optimistic their times are is not known" in found
 
 
 def test_the_sources_are_told_apart() -> None:

@@ -18,7 +18,7 @@ from scipy import special
 from abtune.compare.results import Analysis
 from abtune.dataset.provenance import of_searches
 from abtune.dataset.schema import labels_of, runs_of
-from abtune.samples import Samples, Trials, complete_timings, count_trials, extract
+from abtune.samples import AT_TRIALS, Samples, Trials, complete_timings, count_trials, extract
 from abtune.stats.estimates import from_log, welch
 from abtune.stats.spread import Components, components, pooled_spread, spread_intervals
 from abtune.stats.two_sample import Floats, Integers, TwoSample
@@ -188,10 +188,11 @@ def _about_dataset(dataset: xr.Dataset, analysis: Analysis) -> Iterator[str]:
             "times as large. Where one seed in five goes wrong, its interval covers 70 to 90% instead of "
             "95%."
         )
-    if "search_latency" not in dataset:
+    if of_searches(dataset) or AT_TRIALS in dataset.attrs:
+        which = "best of the first trials" if AT_TRIALS in dataset.attrs else "winners"
+        yield f"The {which} were not measured again: how optimistic their times are is not known."
+    elif "search_latency" not in dataset:
         yield "The dataset does not say what the searches measured themselves."
-    elif of_searches(dataset):
-        yield "The winners were not measured again: how optimistic their times are is not known."
 
 
 def _about_timing(by_shape: Sequence[Source]) -> Iterator[str]:
