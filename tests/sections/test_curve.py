@@ -166,6 +166,34 @@ def test_the_report_says_what_it_compares() -> None:
     assert found.comparisons == analysis.comparisons
 
 
+def test_searches_that_are_not_compared_did_not_end_early() -> None:
+    """The note counts neither searches of shapes that were left out nor runs that failed."""
+    dataset = with_histories()
+    dataset["trial_status"][0, 0, :2, 3:] = TrialStatus.NOT_RUN
+    dataset["trial_status"][1, 0, 0, 3:] = TrialStatus.NOT_RUN
+    dataset["run_status"][0, 0, 0] = RunStatus.FAILED
+    analysis = abtune.analyze(at_trials(dataset, 5), shapes=["shape0"])
+    assert relabelled(analysis, dataset, 5).caveats[1].startswith("1 search ended before 5 trials")
+
+
+def test_the_curve_ends_where_the_compared_searches_do() -> None:
+    """A third configuration with longer searches adds no row to the curve of the other two."""
+    long = with_histories(16)
+    dataset = abtune.make_dataset(
+        np.concatenate([long["latency"], long["latency"][:, :1]], axis=1),
+        shapes=["shape0", "shape1"],
+        configs=["mainline", "async", "third"],
+    )
+    histories = {
+        name: np.concatenate([long[name], long[name][:, :1]], axis=1)
+        for name in ("trial_latency", "trial_status")
+    }
+    histories["trial_status"][:, :2, :, 4:] = TrialStatus.NOT_RUN
+    dataset = add_variables(dataset, **histories)
+    curve = boost_curve(dataset, abtune.analyze(dataset))
+    assert [point.trials for point in curve.overall] == [1, 2, 4]
+
+
 def test_the_curve_ends_in_the_report_at_all_trials() -> None:
     """Each point has the numbers of the report at so many trials; a mean over shapes takes two seeds each."""
     dataset = with_histories()

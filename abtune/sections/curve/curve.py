@@ -19,7 +19,7 @@ from abtune.compare.results import Aggregate, Analysis
 from abtune.compare.settings import Settings
 from abtune.dataset.build import add_variables
 from abtune.dataset.provenance import of_searches
-from abtune.dataset.schema import RunStatus, TrialStatus, labels_of
+from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import InputError
 from abtune.samples import AT_TRIALS, extract_both
 from abtune.stats.estimates import from_log
@@ -87,8 +87,9 @@ def at_trials(dataset: xr.Dataset, trials: int) -> xr.Dataset:
 
 def relabelled(analysis: Analysis, dataset: xr.Dataset, trials: int) -> Analysis:
     """Return an analysis of :func:`at_trials` that says what its boost is and what weakens it."""
-    made = _tried(dataset.sel(config=[analysis.baseline, analysis.candidate]))
-    stopped = int(np.count_nonzero((made > 0) & (made < trials)))
+    part = _compared(dataset, analysis)
+    made, complete = _tried(part), part["run_status"].values == RunStatus.COMPLETE
+    stopped = int(np.count_nonzero(complete & (made > 0) & (made < trials)))
     knowledge = " at equal knowledge" if analysis.settings.paired else ""
     notes = [OPTIMISTIC, *([BEFORE_EXCHANGE] if knowledge else [])]
     kind = analysis.settings.quantity.words
@@ -107,7 +108,7 @@ def relabelled(analysis: Analysis, dataset: xr.Dataset, trials: int) -> Analysis
 
 def boost_curve(dataset: xr.Dataset, analysis: Analysis) -> Curve:
     """Return the boost after 1, 2, 4, ... trials, and after all, with an interval for each point alone."""
-    dataset = dataset.sel(shape=[row.shape for row in analysis.comparisons])
+    dataset = _compared(dataset, analysis)
     # The curve is of the typical search, whatever the report compares.
     settings = Settings(
         baseline=analysis.baseline,
@@ -116,8 +117,7 @@ def boost_curve(dataset: xr.Dataset, analysis: Analysis) -> Curve:
         paired=analysis.settings.paired,
     )
     best = np.log(best_so_far(dataset))
-    names = labels_of(dataset, "config")
-    sides = [best[:, names.index(name)] for name in (analysis.baseline, analysis.candidate)]
+    sides = [best[:, 0], best[:, 1]]
     if settings.paired:  # only whole pairs count
         # A NaN on either side reaches both, at each number of trials by itself.
         gaps = np.where(np.isnan(sides[0] + sides[1]), np.nan, 0.0)
@@ -144,6 +144,12 @@ def boost_curve(dataset: xr.Dataset, analysis: Analysis) -> Curve:
             *([BEFORE_EXCHANGE] if settings.paired else []),
         ),
     )
+
+
+def _compared(dataset: xr.Dataset, analysis: Analysis) -> xr.Dataset:
+    """Return the shapes and both configurations of an analysis, the baseline first."""
+    shapes = [row.shape for row in analysis.comparisons]
+    return dataset.sel(shape=shapes, config=[analysis.baseline, analysis.candidate])
 
 
 def _again(dataset: xr.Dataset, analysis: Analysis, used: Booleans, settings: Settings) -> Aggregate | None:
