@@ -32,7 +32,9 @@ def recorded_looks(dataset: xr.Dataset, *, level: float) -> tuple[Look, ...]:
         return ()
     try:
         looks, done = looks_from_json(text)
-    except (KeyError, TypeError, ValueError) as error:
+        if not all(look.seeds > 0 and 0 < look.alpha <= ALPHA for look in looks):
+            raise ValueError(f"a look has seeds, and a level above 0 and up to {ALPHA}")
+    except (KeyError, OverflowError, TypeError, ValueError) as error:
         raise DatasetError(f"attribute {LOOKS!r} cannot be read: {error}") from None
     # The dataset records levels for 95 % confidence; another confidence spends the same shares of its own.
     scale = (1 - level) / ALPHA

@@ -137,6 +137,17 @@ def test_a_look_that_cannot_be_read_is_an_error() -> None:
             abtune.analyze(dataset.assign_attrs(looks=text))
 
 
+@pytest.mark.parametrize(
+    ("seeds", "alpha"),
+    [("0", "0.05"), ("-1", "0.05"), ("1e400", "0.05"), ("5", "0"), ("5", "2"), ("5", "NaN")],
+)
+def test_a_look_that_cannot_be_is_an_error(seeds: str, alpha: str) -> None:
+    """A look has a seed at least, and a level above zero that is not beyond that of all looks."""
+    text = f'[{{"seeds": {seeds}, "alpha": {alpha}, "done": true}}]'
+    with pytest.raises(DatasetError, match="'looks' cannot be read"):
+        abtune.analyze(make_sweep([0.0], n=5).assign_attrs(looks=text))
+
+
 def test_a_dropped_shape_keeps_the_verdict_of_its_look() -> None:
     """It has the seeds of that look, misses no runs, and the reason says why it got no more."""
     dataset = make_sweep(np.array([0.5, 0.0]), n=20, noise=0.1, seed=1)
