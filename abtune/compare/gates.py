@@ -84,7 +84,7 @@ def close_call(row: Evidence, settings: Settings) -> str:
         return ""
     return (
         f"Close call: the {settings.test} test finds a difference, {confirming} just misses "
-        f"(adjusted p {p_value(row.p_welch_adjusted)}). Both are required, because "
+        f"(adjusted p {_against(row.p_welch_adjusted, settings.alpha)}). Both are required, because "
         f"{'differences may be skewed' if settings.paired else 'the variances may differ'}."
     )
 
@@ -166,7 +166,8 @@ def _for_difference(row: Evidence, settings: Settings) -> Iterator[Gate]:
 def _skewed(p: float, settings: Settings) -> str:
     """Return why the test that allows for skewness did not pass."""
     what = "the differences are skewed" if settings.paired else "one side is more skewed than the other"
-    return f"The noise may look like a difference: {what} (bootstrap-t: adjusted p {p_value(p)})."
+    missed = _against(p, settings.alpha)
+    return f"The noise may look like a difference: {what} (bootstrap-t: adjusted p {missed})."
 
 
 def _for_not_slower(row: Evidence, settings: Settings) -> Gate:
@@ -188,10 +189,16 @@ def _test_gate(rule: Rule, name: str, p: float, alpha: float, otherwise: str) ->
     return Gate(
         of=rule,
         asks=f"{name} has an adjusted p of at most {p_value(alpha)}",
-        found=_UNKNOWN if p_value(p) == NOTHING else p_value(p),
+        found=_UNKNOWN if p_value(p) == NOTHING else _against(p, alpha),
         passed=p <= alpha,
         otherwise=otherwise,
     )
+
+
+def _against(p: float, alpha: float) -> str:
+    """Return a p beside its level; one that only its digits make equal to the level is just above it."""
+    text = p_value(p)
+    return f"just above {text}" if p > alpha and text == p_value(alpha) else text
 
 
 def _margin_gate(row: Evidence, settings: Settings) -> Gate:
@@ -250,7 +257,8 @@ def _no_difference(row: Evidence, settings: Settings) -> str:
 def _short_of(p: float, name: str, settings: Settings) -> str:
     """Return a p that is too large, and the level that it misses if that is not the report's own."""
     shared = settings.alpha < alpha_of(settings.level)
-    return f"{name} {p_value(p)}{f', at a level of {plain_percent(settings.alpha)}' if shared else ''}"
+    level = f", at a level of {plain_percent(settings.alpha)}" if shared else ""
+    return f"{name} {_against(p, settings.alpha)}{level}"
 
 
 def _how_large(row: Evidence, settings: Settings) -> str:

@@ -105,8 +105,8 @@ def evidence(**numbers: Any) -> Evidence:
             {"p": 0.0501, "p_adjusted": 0.12},
             {},
             Verdict.INCONCLUSIVE,
-            "The interval excludes zero, but the test finds no difference (p 0.050). 10 + 10 seeds find a "
-            "boost of 4% or more (80% power).",
+            "The interval excludes zero, but the test finds no difference (p just above 0.050). 10 + 10 "
+            "seeds find a boost of 4% or more (80% power).",
         ),
         (
             {"p_welch_adjusted": 0.3},
@@ -301,3 +301,12 @@ def test_equal_noise_needs_no_further_test() -> None:
     few = failing(1 / 5, 10, seed=1).isel(shape=slice(4))
     for dataset in (alike, few):
         assert all(row.p_resampled is None for row in abtune.analyze(dataset).comparisons)
+
+
+def test_a_p_that_just_misses_its_level_is_not_shown_as_that_level() -> None:
+    """Two digits of 0.0503 are those of the level 0.050, so gate and reason say that it is above."""
+    (row,) = abtune.analyze(make_sweep([0.03], n=6, noise=0.03, seed=336)).comparisons
+    assert row.p_welch_adjusted == pytest.approx(0.0503, abs=5e-5)
+    (gate,) = [gate for gate in row.gates if gate.asks.startswith("Welch's t-test")]
+    assert (gate.passed, gate.found) == (False, "just above 0.050")
+    assert "just misses (adjusted p just above 0.050)" in row.reason
