@@ -186,8 +186,8 @@ def _check_seeds(analysis: Analysis) -> None:
     if asked.searches > 1 and most < asked.seeds:
         known = ", ".join(estimand for estimand in Estimand if estimand.seeds <= max(most, 2))
         raise InputError(
-            f"{asked} takes {asked.seeds} seeds per configuration; here no shape has more than {most}, which "
-            f"allows {known}"
+            f"{asked} takes {asked.seeds} seeds per configuration; no shape has more than {most} of both "
+            f"{analysis.baseline} and {analysis.candidate}, which allows {known}"
         )
 
 

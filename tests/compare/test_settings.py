@@ -219,7 +219,8 @@ def test_ranks_are_tested_when_asked() -> None:
         ({"estimand": "best-of:2", "rank_test": True}, "Mann-Whitney test compares single searches"),
         (
             {"estimand": "best-of:4"},
-            "best-of:4 takes 20 seeds .* more than 10, which allows .*median, best-of:2, best-of:3$",
+            "best-of:4 takes 20 seeds .* more than 10 of both mainline and async, which allows .*median, "
+            "best-of:2, best-of:3$",
         ),
         ({"test": "welch"}, "unknown test 'welch'; there are: permutation, moderated"),
         ({"correction": "bonferroni"}, "unknown correction 'bonferroni'; there are: holm, max-t, bh, none"),
