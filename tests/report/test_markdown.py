@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -9,9 +10,9 @@ from markdown_it import MarkdownIt
 from report_builders import make_analysis, make_comparison, report_of
 
 from abtune.report.formats.markdown import render
-from abtune.report.page import SHAPE, Dots, Drawn, Grid, Strip, column
+from abtune.report.page import SHAPE, Dots, Drawn, Grid, Report, Strip, column
 from abtune.report.scale import Interval, Scale
-from abtune.report.summary import analysis_report
+from abtune.report.summary import analysis_report, analysis_section
 
 ODD = ["c|d", "a`b", "`a``b|c", "ends`", "|", "``", "plain"]
 
@@ -54,6 +55,18 @@ def test_pages_keep_labels_in_their_cells(stub: str, label: str) -> None:
         [stub, "side|s", "-100%" + "\xa0" * 14 + "+100%"],
         [label, label, bar],
     ]
+
+
+def test_each_candidate_has_footnotes_of_its_own() -> None:
+    """Markdown numbers footnotes over the whole text, so no two reports may define the same one."""
+    analyses = [
+        make_analysis(make_comparison("a", caveats=(f"about {name}",)), make_comparison("b"), candidate=name)
+        for name in ("one", "two")
+    ]
+    text = render(Report(sections=tuple(map(analysis_section, analyses))))
+    defined = dict(re.findall(r"^\[\^([^]]+)\]: (.*)$", text, flags=re.MULTILINE))
+    used = re.findall(r"\[\^([^]]+)\](?!:)", text)
+    assert [defined[number] for number in used] == ["about one", "about two"]
 
 
 def test_backticks_do_not_end_a_drawing() -> None:

@@ -34,19 +34,24 @@ _PLOT, _DRAWING = 80, 24
 
 def render(report: Report) -> str:
     """Return a report as markdown; ends with a newline."""
-    blocks = [block for section in report.sections for block in _blocks(section.page)]
+    blocks: list[str] = []
+    noted = 0
+    for section in report.sections:
+        noted += any(isinstance(part, Bullets) and part.footnotes for part in section.page)
+        # Markdown has one list of footnotes for the whole text, so those of a second report are 2-1, 2-2, ...
+        blocks += _blocks(section.page, f"{noted}-" if noted > 1 else "")
     return "\n\n".join(blocks) + "\n"
 
 
-def _blocks(page: Page) -> Iterator[str]:
+def _blocks(page: Page, prefix: str) -> Iterator[str]:
     last = last_drawn(page)
     for part in page:
-        yield from filter(None, _part(part))
+        yield from filter(None, _part(part, prefix))
         if part is last and last is not None and last.drawn is not None:
             yield _escape(legend(last.drawn, ascii_only=False))
 
 
-def _part(part: Part) -> Iterator[str]:
+def _part(part: Part, prefix: str) -> Iterator[str]:
     match part:
         case Heading():
             yield f"{'###' if part.minor else '##'} {_escape(part.text)}"
@@ -57,9 +62,9 @@ def _part(part: Part) -> Iterator[str]:
         case Bullets():
             yield "\n".join(f"- {_escape(item)}" for item in part.items)
             numbered = enumerate(part.footnotes, start=1)
-            yield "\n".join(f"[^{number}]: {_escape(note)}" for number, note in numbered)
+            yield "\n".join(f"[^{prefix}{number}]: {_escape(note)}" for number, note in numbered)
         case Grid():
-            yield "\n".join(_table(part))
+            yield "\n".join(_table(part, prefix))
         case Dots():
             lines = "\n".join(draw_dots(part, _PLOT))
             fence = "`" * max(3, _longest_fence(lines) + 1)
@@ -67,14 +72,16 @@ def _part(part: Part) -> Iterator[str]:
         case Folded():
             opened = " open" if part.unfolded else ""
             yield f"<details{opened}><summary>{_escape(part.summary)}</summary>"
-            yield from _blocks(part.parts)
+            yield from _blocks(part.parts, prefix)
             yield "</details>"
 
 
-def _table(grid: Grid) -> Iterator[str]:
+def _table(grid: Grid, prefix: str) -> Iterator[str]:
     """Yield the lines of a table; a label stands in each of its rows."""
     labels = [_code(label) if grid.stub == SHAPE else _escape(label) for label in grid.labels]
-    columns = [_drawing(column) if isinstance(column, Drawn) else _cells(column) for column in grid.columns]
+    columns = [
+        _drawing(column) if isinstance(column, Drawn) else _cells(column, prefix) for column in grid.columns
+    ]
     yield from map(_row, zip([_escape(grid.stub), "---", *labels], *columns, strict=True))
 
 
@@ -90,15 +97,15 @@ def _drawing(column: Drawn) -> list[str]:
     return [axis, "---", *drawn]
 
 
-def _cells(column: Column) -> list[str]:
+def _cells(column: Column, prefix: str) -> list[str]:
     """Return the heading, the rule below it, and the cells."""
     rule = "--:" if column.kind == "number" else "---"
-    return [_escape(column.heading), rule, *map(_cell, column.cells)]
+    return [_escape(column.heading), rule, *(_cell(cell, prefix) for cell in column.cells)]
 
 
-def _cell(cell: Cell) -> str:
+def _cell(cell: Cell, prefix: str) -> str:
     text = _escape(" ".join(cell.text.split()))
-    marks = "".join(f"[^{number}]" for number in cell.notes)
+    marks = "".join(f"[^{prefix}{number}]" for number in cell.notes)
     return (f"**{text}**" if text and cell.tone in _STRONG else text) + marks
 
 
