@@ -16,9 +16,10 @@ from abtune.compare.results import Verdict
 from abtune.dataset.build import add_variables
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import InputError
-from abtune.report.page import Grid
+from abtune.report.page import Grid, Prose
 from abtune.sections.curve.curve import OPTIMISTIC, at_trials, boost_curve, relabelled, searches_so_far
-from abtune.sections.curve.curve_page import curve_page
+from abtune.sections.curve.curve_page import curve_page, curve_section
+from abtune.sections.section_registry import Context
 
 
 def with_histories(trials: int = 6, *, seeds: int = 5) -> xr.Dataset:
@@ -328,3 +329,18 @@ def test_the_pilot_at_all_its_trials_is_close_to_the_winners_measured_again() ->
     before = abtune.analyze(at_trials(dataset, 192))
     for one, two in zip(again.comparisons, before.comparisons, strict=True):
         assert one.boost == pytest.approx(two.boost, abs=0.01)
+
+
+@pytest.mark.parametrize("estimand", ["geometric-mean", "median", "best-of:3"])
+def test_the_winners_are_compared_as_the_trials_are(estimand: str) -> None:
+    """Whatever the report compares, each row is of geometric means, as its latencies show."""
+    dataset = abtune.open_dataset("h200-pilot")
+    context = Context(dataset=dataset, analysis=abtune.analyze(dataset, estimand=estimand), values={})
+    page = curve_section(context).page
+    grids = [part for part in page if isinstance(part, Grid) and part.labels[-1] == "again"][1:]
+    assert len(grids) == 3
+    for grid in grids:
+        first, second, boost = (float(column.cells[-1].text) for column in grid.columns[:3])
+        assert boost == pytest.approx(100 * (first / second - 1), abs=0.15)
+    (said,) = [part.text for part in page if isinstance(part, Prose) and "Row again" in part.text]
+    assert ("as in the report" in said) == (estimand == "geometric-mean")

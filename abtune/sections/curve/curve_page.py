@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
+from abtune.compare.compare import compare
 from abtune.compare.results import Aggregate, Analysis, Comparison
 from abtune.report.columns import boost_columns
 from abtune.report.page import (
@@ -24,25 +26,37 @@ from abtune.report.page import (
 from abtune.report.scale import Interval, choose_scale
 from abtune.sections.curve.curve import Curve, Point, boost_curve
 from abtune.sections.section_registry import Context
+from abtune.stats.estimand import Estimand
 from abtune.text import boost_decimals, microseconds, percent_cell
 
 _MEANING = (
     "Boost of the best candidate after each number of trials of a search. Each interval is for its row alone."
 )
 _LAST = 4  # numbers of trials in the row of a shape: the first few say little
-_AS_REPORTED = " Row again: the winners, measured again after the search, as in the report."
+_AGAIN = " Row again: the winners, measured again after the search, "
 
 
 def curve_section(context: Context) -> Section:
     """Return the boost by number of trials."""
-    curve = boost_curve(context.dataset, context.analysis)
-    return Section(name="curve", page=tuple(curve_page(curve, context.analysis)), result=curve)
+    curve, means = boost_curve(context.dataset, context.analysis), _of_means(context)
+    page = curve_page(curve, means, as_reported=means is context.analysis)
+    return Section(name="curve", page=tuple(page), result=curve)
 
 
-def curve_page(curve: Curve, analysis: Analysis) -> Iterator[Part]:
-    """Yield the parts of the page."""
+def _of_means(context: Context) -> Analysis:
+    """Return the analysis of geometric means, which the rows of the curve compare."""
+    analysis, mean = context.analysis, Estimand.GEOMETRIC_MEAN
+    if analysis.settings.estimand == mean:
+        return analysis
+    dataset = context.dataset.sel(shape=[row.shape for row in analysis.comparisons])
+    return compare(dataset, replace(analysis.settings, estimand=mean, method="", test="", weights=None))
+
+
+def curve_page(curve: Curve, analysis: Analysis, *, as_reported: bool = True) -> Iterator[Part]:
+    """Yield the parts of the page; the analysis is that of geometric means."""
     yield Heading("boost by number of trials")
-    yield Prose(_MEANING + (_AS_REPORTED if curve.measured_again else ""), remark=True)
+    again = _AGAIN + ("as in the report." if as_reported else "geometric means, unlike the report.")
+    yield Prose(_MEANING + (again if curve.measured_again else ""), remark=True)
     if len(curve.shapes) > 1:
         yield Heading("these shapes", minor=True)
         yield _grid(curve.overall, curve.again, analysis)
