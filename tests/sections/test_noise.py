@@ -46,6 +46,13 @@ def test_the_first_trials_are_the_searches_own_times() -> None:
     assert "how optimistic their times are is not known" in found
 
 
+@pytest.mark.parametrize(("estimand", "shapes"), [("geometric-mean", 1), ("median", 0), ("best-of:2", 0)])
+def test_timings_counted_as_seeds_are_compared_with_intervals_of_means(estimand: str, shapes: int) -> None:
+    """All timings give an interval of the mean, which says nothing of a median or a best of several."""
+    dataset = make_sweep([0.1], n=10, rounds=2, noise=0.05, timing_noise=0.01)
+    assert len(noise_of(dataset, estimand=estimand).naive) == shapes
+
+
 def test_the_sources_are_told_apart() -> None:
     """Search, session and timing noise come out as they were put in, over many shapes."""
     for source in noise_of(nested(0.06, 0.03, 0.02)).pooled:

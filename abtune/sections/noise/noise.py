@@ -19,6 +19,7 @@ from abtune.compare.results import Analysis
 from abtune.dataset.provenance import of_searches
 from abtune.dataset.schema import labels_of, runs_of
 from abtune.samples import AT_TRIALS, Samples, Trials, complete_timings, count_trials, extract
+from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import from_log, welch
 from abtune.stats.spread import Components, components, pooled_spread, spread_intervals
 from abtune.stats.two_sample import Floats, Integers, TwoSample
@@ -70,7 +71,7 @@ class Noise:
     level: float
     pooled: tuple[Source, ...]  # baseline and candidate, over all shapes
     by_shape: tuple[Source, ...]  # each shape under the baseline, then under the candidate
-    naive: tuple[Naive, ...]  # shapes with an interval and several timings per seed that differ
+    naive: tuple[Naive, ...]  # of means: shapes with an interval and several timings per seed that differ
     trials: tuple[Trials, ...]  # what became of the trials; empty without histories
     caveats: tuple[str, ...]
 
@@ -153,7 +154,8 @@ def _mean_and_half_width(value: Floats, level: float) -> tuple[float, float]:
 
 def _naive(dataset: xr.Dataset, analysis: Analysis) -> Iterator[Naive]:
     """Yield the intervals of all timings pooled, as if each were a tuning run of its own."""
-    if dataset.sizes["round"] * dataset.sizes["repeat"] < 2:
+    of_means = analysis.settings.estimand == Estimand.GEOMETRIC_MEAN  # as the interval of all timings is
+    if not of_means or dataset.sizes["round"] * dataset.sizes["repeat"] < 2:
         return
     sides = [np.log(complete_timings(dataset, name)) for name in (analysis.baseline, analysis.candidate)]
     flat = [side.reshape(len(side), -1) for side in sides]
