@@ -263,6 +263,13 @@ def test_best_known_kernels_include_those_that_the_baseline_cannot_build() -> No
     assert row.candidate == pytest.approx(math.exp(-8))
 
 
+def test_the_page_says_whose_the_same_kernels_are() -> None:
+    """Without that, a best known kernel of the baseline alone would read as a loss of the candidate."""
+    found = described([[FIT, 0.0, 0.5]], [[SAME, 0.3, 0.0]])
+    texts = [part.text for part in same_schedule_page(found) if isinstance(part, Prose)]
+    assert any("one that is the same under both counts for mainline alone" in text for text in texts)
+
+
 def test_claims_never_exceed_the_shapes_that_show_it() -> None:
     """With sure gains everywhere all shapes are claimed, and those without schedules never are."""
     gain, loss = [0.20, 0.21, 0.19], [-0.20, -0.21, -0.19]
