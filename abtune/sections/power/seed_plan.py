@@ -159,9 +159,12 @@ def _plan(sides: Sequence[SideNoise], goal: Goal, cost: RunCost | None = None) -
     needed = seeds_needed(goal.boosts, *noise, goal.requirement)
     caveats = []
     if goal.requirement.level < smallest:
+        seeds, test, split = (
+            ("pairs", "sign-flip", "flip") if goal.paired else ("seeds", "permutation", "split")
+        )
         caveats.append(
-            "With many seeds the permutation test samples random splits, which cannot resolve so strict a "
-            "level. Only designs with few enough seeds to count every split find anything."
+            f"With many {seeds} the {test} test samples random {split}s, which cannot resolve so strict a "
+            f"level. Only designs with few enough {seeds} to count every {split} find anything."
         )
 
     def hours(seeds: int) -> dict[str, float]:
