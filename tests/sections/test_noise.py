@@ -12,7 +12,7 @@ from scipy import stats
 
 import abtune
 from abtune.dataset.build import add_variables
-from abtune.dataset.schema import TrialStatus
+from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.sections.curve.curve import at_trials
 from abtune.sections.noise.noise import Noise, describe_noise
 
@@ -51,6 +51,14 @@ def test_timings_counted_as_seeds_are_compared_with_intervals_of_means(estimand:
     """All timings give an interval of the mean, which says nothing of a median or a best of several."""
     dataset = make_sweep([0.1], n=10, rounds=2, noise=0.05, timing_noise=0.01)
     assert len(noise_of(dataset, estimand=estimand).naive) == shapes
+
+
+def test_timings_of_a_run_without_its_partner_are_not_counted_as_seeds() -> None:
+    """Of pairs, only whole ones are compared, so a slow run whose partner failed changes no interval."""
+    dataset = make_sweep([0.05], n=6, rounds=2, noise=0.05, timing_noise=0.01, design="shared")
+    dataset["latency"][0, 0, 5] *= 5
+    dataset["run_status"][0, 1, 5] = RunStatus.FAILED
+    assert noise_of(dataset).naive == noise_of(dataset.isel(seed=slice(5))).naive
 
 
 def test_the_sources_are_told_apart() -> None:

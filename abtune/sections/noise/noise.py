@@ -18,7 +18,7 @@ from scipy import special
 from abtune.compare.results import Analysis
 from abtune.dataset.provenance import of_searches
 from abtune.dataset.schema import labels_of, runs_of
-from abtune.samples import AT_TRIALS, Samples, Trials, complete_timings, count_trials, extract
+from abtune.samples import AT_TRIALS, Samples, Trials, complete_timings, count_trials, extract, extract_both
 from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import from_log, welch
 from abtune.stats.spread import Components, components, pooled_spread, spread_intervals
@@ -157,8 +157,7 @@ def _naive(dataset: xr.Dataset, analysis: Analysis) -> Iterator[Naive]:
     of_means = analysis.settings.estimand == Estimand.GEOMETRIC_MEAN  # as the interval of all timings is
     if not of_means or dataset.sizes["round"] * dataset.sizes["repeat"] < 2:
         return
-    sides = [np.log(complete_timings(dataset, name)) for name in (analysis.baseline, analysis.candidate)]
-    flat = [side.reshape(len(side), -1) for side in sides]
+    flat = [_timings(dataset, side) for side in extract_both(dataset, analysis.baseline, analysis.candidate)]
     pooled = welch(TwoSample.without_floor(*flat), level=analysis.level)
     for row, low, high in zip(analysis.comparisons, pooled.low.tolist(), pooled.high.tolist(), strict=True):
         # Timings that all agree have an interval without width, and nothing is narrower than that. An
@@ -172,6 +171,13 @@ def _naive(dataset: xr.Dataset, analysis: Analysis) -> Iterator[Naive]:
                 naive_high=from_log(high),
                 narrower=(math.log1p(row.boost_high) - math.log1p(row.boost_low)) / (high - low),
             )
+
+
+def _timings(dataset: xr.Dataset, side: Samples) -> Floats:
+    """Return all log timings of the seeds that are compared, shape (shapes, timings); of whole pairs only."""
+    logs = np.log(complete_timings(dataset, side.config)).reshape(*side.value.shape, -1)
+    kept: Floats = np.where(np.isnan(side.value)[..., np.newaxis], np.nan, logs)
+    return kept.reshape(len(kept), -1)
 
 
 def _about_dataset(dataset: xr.Dataset, analysis: Analysis) -> Iterator[str]:
