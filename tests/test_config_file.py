@@ -34,13 +34,15 @@ def test_a_file_sets_defaults_and_the_command_line_wins(run: Run, name: str, tab
 
 
 def test_flags_lists_and_options_of_sections_are_set(run: Run) -> None:
-    text = '[analyze]\nbrief = true\nfail-on = ["inconclusive", "slower-than:50%"]\nrank-test = false\n'
+    text = (
+        '[analyze]\nsection = "summary"\nfail-on = ["inconclusive", "slower-than:50%"]\nrank-test = false\n'
+    )
     Path("abtune.toml").write_text(text, encoding="utf-8")
     outcome = run("analyze", "h200-pilot")
     assert outcome.code == 1
     assert "--fail-on inconclusive" in outcome.err
     assert "verdict" not in outcome.out
-    Path("abtune.toml").write_text("[analyze]\nnoise = true\n", encoding="utf-8")
+    Path("abtune.toml").write_text('[analyze]\nsection = ["report", "noise"]\n', encoding="utf-8")
     assert "noise" in settings_of(run)
     Path("abtune.toml").write_text("[analyze]\nfail-on = []\n", encoding="utf-8")  # a list may be empty
     assert run("analyze", "h200-pilot").code == 0
@@ -65,7 +67,7 @@ def test_a_project_without_abtune_changes_nothing(run: Run, text: str) -> None:
     [
         ("[analyze]\ntolerence = 1", "unknown option of analyze in abtune.toml 'tolerence'; did you mean"),
         ("[analyze]\nhelp = true", "unknown option of analyze in abtune.toml 'help'"),
-        ('[analyze]\nbrief = "yes"', "abtune.toml: brief of analyze is true or false"),
+        ('[analyze]\nwhy = "yes"', "abtune.toml: why of analyze is true or false"),
         ("[analyze]\nci = true", "abtune.toml: ci of analyze is a text, a number or a list of them"),
         ("[analyze]\nci = [90]", "abtune.toml: ci of analyze is one value, not a list"),
         ("[analyze]\nci = 195", "Invalid value for '--ci': 195 is not between 50 and 100"),
