@@ -98,7 +98,7 @@ def test_what_was_imported_can_be_merged_and_judged(tmp_path: Path) -> None:
         ("sweep", ("measure", PILOT, "--out", "o.nc")),
         ("plot", ("plot", PILOT, "--out", "o.png")),
         ("plot", ("power", "--cv", "5", "--figure", "o.png")),
-        ("plot", ("analyze", PILOT, "--section", "report,curve", "--figure", "o.png")),
+        ("plot", ("plot", PILOT, "--kind", "curve", "--out", "o.png")),
     ],
 )
 def test_a_missing_extra_is_one_line(extra: str, words: tuple[str, ...], tmp_path: Path) -> None:
