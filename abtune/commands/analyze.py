@@ -79,7 +79,7 @@ Examples:
   abtune analyze --explain 'M=512_N=256*'     the whole story of one shape
   abtune analyze --section noise              where the noise comes from
   abtune analyze --section report,overall     the report, and more of all shapes together
-  abtune analyze table.nc --section single-run  what one run per cell supports
+  abtune analyze t.nc --section single-run    what one run per cell supports
   abtune analyze dump.nc --section timings    raw timings of one process for each configuration
 """,
 )

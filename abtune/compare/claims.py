@@ -60,7 +60,7 @@ def make_claims(
 
 
 def with_verdicts(claims: Iterable[Claim], rows: Sequence[Comparison]) -> tuple[Claim, ...]:
-    """Return claims that count at least the shapes of which their own rows show it."""
+    """Return claims that count no fewer shapes than the rows show one by one."""
     # Both procedures hold with the level's probability.
     return tuple(replace(claim, at_least=max(claim.at_least, _by_rows(claim, rows))) for claim in claims)
 

@@ -346,7 +346,7 @@ class Analysis:
 
     def _repr_html_(self) -> str:
         """Return the report for a notebook, in a frame of its own."""
-        # In a frame, the style and the script of the report cannot meet those of the notebook.
+        # The frame keeps the report's style and script apart from those of the notebook.
         return f'<iframe srcdoc="{html.escape(self.report("html"))}" width="100%" height="600"></iframe>'
 
     def report(self, form: str = "table") -> str:
@@ -408,7 +408,7 @@ class Analysis:
         configurations, level, margin and tolerance are attributes.
         """
         frame = self.to_dataframe().drop(columns=["baseline", "candidate"])
-        # netCDF holds plain text: neither members of an enumeration nor tuples.
+        # netCDF holds plain text, so enumerations and tuples become text.
         frame = frame.assign(verdict=frame["verdict"].astype(str), caveats=frame["caveats"].map("; ".join))
         # Tests that were not made are columns of None, which would be objects; as floats they are NaN.
         optional = [name for name in frame if str(name).startswith(("p_rank", "p_resampled"))]

@@ -46,7 +46,7 @@ def goes_on(rows: Sequence[Comparison]) -> dict[str, bool]:
     p = {row.shape: row.p_welch for row in rows if row.verdict.more_seeds_help}
     # If all are above the limit, the smallest p is the limit, so one shape goes on in any case.
     limit = max(PROMISING, min(p.values(), default=0.0))
-    # A shape that cannot be judged, because most of its runs failed, is neither settled nor worth seeds.
+    # Most runs of an invalid shape failed. It is not settled, and more seeds would not help.
     invalid = dict.fromkeys((row.shape for row in rows if row.verdict is Verdict.INVALID), False)
     return {shape: own <= limit for shape, own in p.items()} | invalid
 

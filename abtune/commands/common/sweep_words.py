@@ -135,7 +135,7 @@ def outcome_words(outcome: Outcome, plan: Plan, out: Path) -> str:
         lines.append(f"{number} of the failures: {reason}")
     if outcome.repeated:
         lines.append(
-            f"searched twice, because a schedule was not refused early: "
+            "searched twice, because a schedule was not refused early: "
             f"{count(outcome.repeated, 'iteration')}; please report this"
         )
     if outcome.stopped:

@@ -96,7 +96,7 @@ def read_tasks(lines: Sequence[Line]) -> dict[str, Task]:
     columns: list[str] | None = None
     current = ""  # number of the task whose module is printed, if that is known
     for index, line in enumerate(lines):
-        # Here another file begins, to which neither a table nor a module goes on.
+        # Another file begins here. Tables and modules end with their file.
         if line.number == 1:
             columns, current = None, ""
         if match := _TRIAL.search(line.text):

@@ -45,7 +45,7 @@ class SweepState:
     finished: int  # runs that are over, failed ones included
     failed: int
     searching: int  # runs that have begun and are not over
-    measured: int  # shapes of which all winners were measured again
+    measured: int  # shapes whose winners were all measured again
     changed: float  # when a file was last written, seconds since 1970
     seconds_left: float  # for the searches, at the speed so far; NaN if unknown
     boost: float  # mean over shapes with two winners of each configuration, a fraction; NaN without one

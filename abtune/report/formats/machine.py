@@ -67,7 +67,7 @@ def render_sentence(report: Report) -> str:
     """Return the result of a report in one or two sentences."""
     sentences = [section.sentence for section in report.sections if section.sentence]
     if not sentences:
-        raise InputError(f"{report.title} has no sentence; take another --format")
+        raise InputError("these sections have no sentence; add --section report, or take another --format")
     return "".join(f"{printable(sentence)}\n" for sentence in sentences)
 
 
