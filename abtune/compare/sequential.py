@@ -79,7 +79,7 @@ def compare_at_looks(
                 dropped[index] = look
             elif row.verdict.more_seeds_help and number < last:
                 continue
-            decided[index] = _at_look(row, look, choices.alpha, dropped=index in dropped)
+            decided[index] = _at_look(row, look, choices, dropped=index in dropped)
     rows = tuple(decided[index] for index in range(len(seeds)))
     # The last look alone may no longer show what an earlier one settled.
     claims = with_verdicts(analysis.claims, rows)
@@ -91,15 +91,23 @@ def compare_at_looks(
         overall=even,
         claims=claims,
         sentence=make_sentence(even, rows, claims, settings, analysis.caveats),
-        caveats=(*analysis.caveats, *_about_looks(looks, list(dropped.values()), all_have)),
+        caveats=(*analysis.caveats, *_about_looks(looks, list(dropped.values()), all_have, settings)),
     )
 
 
-def _about_looks(looks: Sequence[Look], dropped: Sequence[Look], all_have: int) -> Iterator[str]:
+def _unit(settings: Settings) -> str:
+    return "pairs" if settings.paired else "seeds"
+
+
+def _about_looks(
+    looks: Sequence[Look], dropped: Sequence[Look], all_have: int, settings: Settings
+) -> Iterator[str]:
     """Yield how the design chose the seeds of each shape, and what that does to the boosts."""
+    unit = _unit(settings)
     yield (
-        f"Seeds were added until a shape was settled. Looks at {listed(str(look.seeds) for look in looks)} "
-        f"seeds spend {listed(percent(look.alpha) for look in looks)} of false alarms. The boost of a shape "
+        f"{unit.capitalize()} were added until a shape was settled. "
+        f"Looks at {listed(str(look.seeds) for look in looks)} {unit} "
+        f"spend {listed(percent(look.alpha) for look in looks)} of false alarms. The boost of a shape "
         "that an early look settled is slightly optimistic."
     )
     if dropped:
@@ -107,12 +115,12 @@ def _about_looks(looks: Sequence[Look], dropped: Sequence[Look], all_have: int) 
             f"{count(dropped.count(look), 'shape')} after {look.seeds}" for look in looks if look in dropped
         ]
         yield (
-            f"Shapes without promise got no more seeds: {listed(when)} (--why names them). This selects, so "
+            f"Shapes without promise got no more {unit}: {listed(when)} (--why names them). This selects, so "
             "boosts of the others are slightly optimistic, by about 1%, and 92% instead of 95% of their "
             "intervals hold (simulated, docs/statistics.md)."
         )
     if all_have < looks[-1].seeds:
-        yield f"The overall boosts rest on the first {all_have} seeds of every shape, before any was chosen."
+        yield f"The overall boosts rest on the first {all_have} {unit} of every shape, before any was chosen."
 
 
 def _with_seeds(dataset: xr.Dataset, seeds: np.ndarray) -> xr.Dataset:
@@ -126,7 +134,7 @@ def _with_seeds(dataset: xr.Dataset, seeds: np.ndarray) -> xr.Dataset:
     return part.assign({name: part[name].where(~beyond, other) for name, other in kept_as.items()})
 
 
-def _at_look(row: Comparison, look: Look, alpha: float, *, dropped: bool) -> Comparison:
+def _at_look(row: Comparison, look: Look, settings: Settings, *, dropped: bool) -> Comparison:
     """Return a row whose reason says when it was decided, and whether for lack of promise."""
     if row.verdict is Verdict.INVALID:
         return row
@@ -134,5 +142,6 @@ def _at_look(row: Comparison, look: Look, alpha: float, *, dropped: bool) -> Com
     if dropped:
         known = not math.isnan(row.boost_at_least)
         bound = f" The boost is at least {bound_percent(row.boost_at_least)}." if known else ""
-        reason = f"Not promising (p {p_value(row.p_welch)}), so it got no more seeds.{bound}"
-    return replace(row, reason=f"After {look.seeds} seeds, at a level of {percent(alpha)}: {reason}")
+        reason = f"Not promising (p {p_value(row.p_welch)}), so it got no more {_unit(settings)}.{bound}"
+    when = f"After {look.seeds} {_unit(settings)}, at a level of {percent(settings.alpha)}"
+    return replace(row, reason=f"{when}: {reason}")

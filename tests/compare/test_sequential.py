@@ -78,6 +78,16 @@ def test_the_level_of_a_look_is_that_of_the_candidate() -> None:
     assert row.reason.startswith("After 10 seeds, at a level of 0.75%: ")
 
 
+def test_looks_at_pairs_speak_of_pairs() -> None:
+    """A design of shared searches adds pairs, and its reasons and caveats say so."""
+    pairs = make_sweep(np.array([0.5, 0.0]), n=20, noise=0.1, seed=1).assign_attrs(design="shared")
+    found = abtune.analyze(with_looks(pairs, ["shape1"]))
+    assert [row.reason.split(",")[0] for row in found.comparisons] == ["After 10 pairs", "After 5 pairs"]
+    told = [caveat for caveat in found.caveats if " look" in caveat or "promise" in caveat]
+    assert told[0].startswith("Pairs were added until a shape was settled. Looks at 5, 10 and 20 pairs ")
+    assert told[1].startswith("Shapes without promise got no more pairs: 1 shape after 5 ")
+
+
 def test_claims_count_what_an_early_look_settled() -> None:
     """Skewed runs of a later look take away what a shape showed; its verdict stays, and so the count."""
     rng = np.random.default_rng(20)

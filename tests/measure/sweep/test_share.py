@@ -148,6 +148,13 @@ def test_configurations_without_a_common_schedule_are_refused(store: Store) -> N
     assert not store.dataset.exists()
 
 
+def test_a_giver_that_proposes_nothing_is_named(store: Store) -> None:
+    """The fault is then not that the other configuration cannot take schedules over."""
+    nothing = config("plain", propose="nothing")
+    with pytest.raises(TargetError, match=r"^the search of 'plain' proposed nothing for .*; it cannot share$"):
+        run_sweep(shared_plan(configs=(nothing, NEW)), store)
+
+
 def test_a_function_that_fails_ends_it_in_one_line(store: Store, tmp_path: Path) -> None:
     """A configuration that fails to take schedules over is named, and the same command goes on."""
     plan = shared_plan(configs=(PLAIN, config("new", adopt=f"raise:once:{tmp_path / 'fault'}")))
