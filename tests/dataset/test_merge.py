@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import abtune
@@ -31,6 +31,7 @@ def made(shapes: str, configs: str, seeds: list[int], *, start: float = 1.0, **a
     return make_dataset(latency, shapes=list(shapes), configs=list(configs), seeds=seeds, attrs=attrs)
 
 
+@settings(max_examples=30)  # each merges 30 variables
 @given(data=st.data())
 def test_parts_give_the_dataset_back(data: st.DataObject) -> None:
     """However the runs are shared out, every value of every variable is where it was."""
