@@ -30,6 +30,20 @@ def dataset(empty_folder: object) -> xr.Dataset:
     return made
 
 
+def test_plans_share_the_level_as_the_report_does(run: Run) -> None:
+    """Unless one candidate is named, a plan and a calibration are for all of them."""
+    shared, alone = run("power").out, run("power", "--candidate", "tiled").out
+    assert "Level 2.5% for each of 2 candidates, Holm over 4 shapes." in shared
+    assert "Level 5%, Holm over 4 shapes." in alone
+    plan = abtune.power(abtune.open_dataset("abtune.nc"), of_candidates=2)
+    assert plan.goal.requirement.level == pytest.approx(0.05 / 2 / 4)
+    with pytest.raises(InputError, match="of_candidates is a whole number from 1 on, not 0"):
+        abtune.power(cv=0.1, of_candidates=0)
+    few = "--replications", "100", "--boost", "20"
+    assert "tests at 2.5% for each of 2 candidates" in run("calibrate", *few).out
+    assert "candidates" not in run("calibrate", *few, "--candidate", "cached").out.partition("\n\n")[0]
+
+
 def test_every_candidate_has_a_row_and_a_report(run: Run) -> None:
     """The table of candidates comes first; each candidate's own report follows."""
     text = run("analyze").out

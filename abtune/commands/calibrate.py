@@ -55,11 +55,13 @@ def calibrate(
     configuration are compared with each other, where there is nothing to find.
     """
     import abtune
+    from abtune.compare.settings import candidates_judged
     from abtune.report.page import Section
     from abtune.sections.calibration.calibration import BOOSTS, calibration_page
 
     source = dataset or default_dataset()
     destination.check([source])
     opened = abtune.open_dataset(source)
+    how["of_candidates"] = candidates_judged(opened, choices["candidate"])
     found = abtune.calibrate(opened, boosts=boosts or BOOSTS, replications=replications, **choices, **how)
     destination.write(Section(name="", page=calibration_page(found), result=found))

@@ -81,6 +81,7 @@ def power(dataset: str | None, *, figure: Path | None, destination: Destination,
     its shapes, or is given with --cv. Without either, abtune.nc in this folder is read.
     """
     import abtune
+    from abtune.compare.settings import candidates_judged
     from abtune.report.page import Section
     from abtune.sections.power.planning import BOOSTS, SEEDS
     from abtune.sections.power.power_page import power_page
@@ -91,6 +92,8 @@ def power(dataset: str | None, *, figure: Path | None, destination: Destination,
     destination.check([dataset or DEFAULT_DATASET])
     name = dataset or (default_dataset() if goal["cv"] is None else "")
     pilot = abtune.open_dataset(name) if name else None
+    if pilot is not None:
+        goal["of_candidates"] = candidates_judged(pilot, goal["candidate"])
     goal |= {"boosts": goal["boosts"] or BOOSTS, "seeds": goal["seeds"] or SEEDS}
     plan = abtune.power(pilot, **goal)
     source = "as given" if pilot is None else _source(pilot, configs, name)

@@ -137,6 +137,11 @@ class Settings:
         return self.procedure.family_wise
 
 
+def candidates_judged(dataset: xr.Dataset, candidate: str | None) -> int:
+    """Return how many candidates of a dataset share the level: all, unless one is named."""
+    return 1 if candidate is not None else max(dataset.sizes["config"] - 1, 1)
+
+
 def alpha_of(level: float) -> float:
     """Return the level of the tests that go with intervals of a confidence level, both fractions."""
     return round(1 - level, 12)  # a level of 0.9 means 0.1, not a rounding error less

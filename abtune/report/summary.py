@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from abtune.compare.results import Analysis, Claim, Comparison, Verdict, Worst
+from abtune.compare.settings import Settings
 from abtune.report.columns import (
     OVERALL,
     analysis_scale,
@@ -194,13 +195,12 @@ def design(analysis: Analysis) -> str:
     return (
         f"{shapes}, {seeds_per_shape(analysis)}; "
         f"{plain_percent(analysis.level)} confidence, margin {plain_percent(analysis.margin)}, tolerance "
-        f"{plain_percent(analysis.settings.tolerance)}{_shared_level(analysis)}."
+        f"{plain_percent(analysis.settings.tolerance)}{shared_level(analysis.settings)}."
     )
 
 
-def _shared_level(analysis: Analysis) -> str:
+def shared_level(settings: Settings) -> str:
     """Return at which level the tests are made if candidates share it."""
-    settings = analysis.settings
     if settings.of_candidates == 1 or not settings.family_wise:
         return ""
     return f", tests at {percent(settings.alpha)} for each of {settings.of_candidates} candidates"

@@ -162,7 +162,9 @@ async def _try_exchange(plan: Plan, cluster: Cluster, giver: Configuration, take
     except ChildError as error:
         raise TargetError(f"this machine cannot tune {taker.name!r}: {error}") from None
     if not texts:
-        raise TargetError(f"the search of {giver.name!r} proposed nothing for {given.shape.label}; it cannot share")
+        raise TargetError(
+            f"the search of {giver.name!r} proposed nothing for {given.shape.label}; it cannot share"
+        )
     if not adopted.candidates:
         raise TargetError(
             f"{taker.name!r} can take over none of {len(texts)} schedules of {giver.name!r}; "

@@ -18,6 +18,7 @@ from abtune.dataset.check import validate
 from abtune.dataset.schema import labels_of
 from abtune.errors import InputError
 from abtune.report.page import SHAPE, Bullets, Grid, Heading, Part, Prose, column, table
+from abtune.report.summary import shared_level
 from abtune.samples import Samples, extract_both, keep_best, two_sample, what_varies
 from abtune.sections.calibration.simulation import Simulation, noise_pools
 from abtune.stats.two_sample import Integers, TwoSample
@@ -279,9 +280,9 @@ def _setting(found: Calibration) -> str:
     settings = found.settings
     return (
         f"{settings.candidate} against {settings.baseline}; {plain_percent(settings.level)} confidence, "
-        f"margin {plain_percent(settings.margin)}; {found.replications:,} simulated sweeps for each column, "
-        f"resampling seed {settings.rng_seed}. Interval: {found.interval_method}. Test: {found.test_method}. "
-        f"Adjusted p: {found.correction}."
+        f"margin {plain_percent(settings.margin)}{shared_level(settings)}; "
+        f"{found.replications:,} simulated sweeps for each column, resampling seed {settings.rng_seed}. "
+        f"Interval: {found.interval_method}. Test: {found.test_method}. Adjusted p: {found.correction}."
     )
 
 

@@ -29,6 +29,7 @@ def power(
     seeds: Sequence[int] = SEEDS,
     target: float = 0.8,
     level: float = 0.95,
+    of_candidates: int = 1,
 ) -> SeedPlan:
     """Plan a sweep: how many seeds find a boost, what they cost, and what a number of seeds finds.
 
@@ -52,6 +53,8 @@ def power(
         Wanted chance to find a boost that is there, a fraction.
     level : float
         Confidence level of the analysis; its tests are at 1 - ``level``.
+    of_candidates : int
+        Candidates that the analysis judges against the same baseline, which share the level of its tests.
 
     Returns
     -------
@@ -94,8 +97,11 @@ def power(
         raise InputError(f"shapes is a whole number from 1 on, not {shapes}")
     if not all(isinstance(n, int | np.integer) and 2 <= n <= MOST for n in seeds):
         raise InputError(f"seeds are whole numbers from 2 to {MOST:,}, not {list(seeds)}")
+    if not isinstance(of_candidates, int | np.integer) or of_candidates < 1:
+        raise InputError(f"of_candidates is a whole number from 1 on, not {of_candidates}")
     goal = Goal(
-        alpha=alpha_of(level),
+        alpha=alpha_of(level) / of_candidates,
+        of_candidates=of_candidates,
         target=target,
         shapes=shapes or (1 if dataset is None else dataset.sizes["shape"]),
         boosts=tuple(sorted(set(boosts))),

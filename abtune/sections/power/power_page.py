@@ -42,11 +42,13 @@ def _each(plan: SeedPlan) -> str:
 def _setting(plan: SeedPlan, source: str) -> str:
     goal = plan.goal
     correction = f"Holm over {goal.shapes} shapes" if goal.shapes > 1 else "one shape, no correction"
+    shared = f" for each of {goal.of_candidates} candidates" if goal.of_candidates > 1 else ""
     noise = _noise(plan.baseline)
     noise = noise if goal.paired else f"{noise}, {_noise(plan.candidate)}"
     return (
         f"Noise of log latency over seeds, {source}: {noise}. "
-        f"Level {plain_percent(goal.alpha)}, {correction}. A slowdown by the same ratio has the same power."
+        f"Level {plain_percent(goal.alpha)}{shared}, {correction}. "
+        "A slowdown by the same ratio has the same power."
     )
 
 

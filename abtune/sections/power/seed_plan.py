@@ -57,13 +57,14 @@ class SideNoise:
 class Goal:
     """What is asked of a design."""
 
-    alpha: float  # family-wise level
+    alpha: float  # family-wise level of a candidate
     target: float  # wanted power
     shapes: int  # that the correction covers
     boosts: tuple[float, ...]  # true boosts to plan for, fractions
     seeds: tuple[int, ...]  # numbers per side to look at
     paired: bool = False  # seeds are pairs, as they are in a dataset of pairs and with a correlation
     correlation: float | None = None  # of the runs of a pair, to plan pairs with the noise of separate runs
+    of_candidates: int = 1  # candidates that share the level
 
     @property
     def requirement(self) -> Requirement:

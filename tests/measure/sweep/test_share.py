@@ -151,7 +151,9 @@ def test_configurations_without_a_common_schedule_are_refused(store: Store) -> N
 def test_a_giver_that_proposes_nothing_is_named(store: Store) -> None:
     """The fault is then not that the other configuration cannot take schedules over."""
     nothing = config("plain", propose="nothing")
-    with pytest.raises(TargetError, match=r"^the search of 'plain' proposed nothing for .*; it cannot share$"):
+    with pytest.raises(
+        TargetError, match=r"^the search of 'plain' proposed nothing for .*; it cannot share$"
+    ):
         run_sweep(shared_plan(configs=(nothing, NEW)), store)
 
 
