@@ -20,6 +20,7 @@ from simulated_claims import (
     few_moderated_table,
     few_seeds_table,
     gates_table,
+    not_slower_table,
     pair_claims_table,
 )
 from simulated_looks import looks_table, paired_looks_table
@@ -175,6 +176,7 @@ def main() -> None:
             "one side skewed": (skew_table, [analyses // 2]),
             "skewed pairs": (pair_skew_table, [analyses // 4]),
             "gates": (gates_table, [analyses // 2]),
+            "not slower": (not_slower_table, [analyses // 2]),
             "unseen": (unseen_table, [2 * analyses]),
             "both kinds": (both_kinds_table, [3 * analyses // 2]),
             "sessions": (sessions_table, [replications]),

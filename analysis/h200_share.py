@@ -12,6 +12,8 @@ from scipy import stats
 
 import abtune
 from abtune.dataset.schema import TrialOrigin, TrialStatus
+from abtune.report.summary import verdict_counts
+from abtune.text import listed
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED, INDEPENDENT = "h100-shared-winners", "h200-tvm14009"
@@ -55,7 +57,8 @@ def published_shapes(independent: xr.Dataset, shared: xr.Dataset) -> Iterator[st
     )
     yield from ("", *claims_table(alone, pairs), "")
     few = next(caveat for caveat in pairs.caveats if caveat.startswith("No difference can be shown"))
-    yield f"Shape by shape, n{few[1:]} Twelve pairs are planned."
+    counts = listed(f"{number} *{verdict.words}*" for verdict, number in verdict_counts(pairs))
+    yield f"Verdicts: {counts}. {few} Twelve pairs are planned."
     yield from (
         "",
         *worth(independent, shared),

@@ -136,6 +136,33 @@ def _gates(pair: tuple[Noise, Noise], n: int, rng: np.random.Generator) -> list[
     ]
 
 
+def not_slower_table(reports: int) -> str:
+    """Lay out how often a verdict *not slower* is false: some shapes lose 5 %, the others gain 10 %."""
+    counts, rows = (1, 3, 10), []
+    for name in ("normal 10 %", "spreads 4:1", "one in five is 10 % slower", *OF_PAIRS[1:]):
+        row = [name]
+        for n in (5, 10, 20):
+            rng = np.random.default_rng([43, n])
+            wrong = np.zeros(len(counts))
+            for _ in range(reports):
+                wrong += [_calls_slower(PAIRS[name], n, rng, some, name) for some in counts]
+            row.append(" / ".join(f"{100 * share / reports:.1f}" for share in wrong))
+        rows.append(row)
+    return table(["noise", *(f"{n}+{n}" for n in (5, 10, 20))], rows)
+
+
+def _calls_slower(
+    pair: tuple[Noise, Noise], n: int, rng: np.random.Generator, slower: int, name: str
+) -> bool:
+    logs = np.stack([noise(rng, (SHAPES, n)) for noise in pair], axis=1)
+    if name.startswith("sessions"):
+        logs = logs + rng.normal(0, 0.07, (1, 2, n))
+    logs[:slower, 1] -= np.log1p(-TOLERANCE)
+    logs[slower:, 1] -= np.log(1.1)
+    rows = _analysis(logs, "independent").comparisons[:slower]
+    return any(row.verdict is Verdict.NOT_SLOWER for row in rows)
+
+
 def _independent(p: Array, *, correlation: float, alpha: float) -> int:  # noqa: ARG001 - it is ignored
     return at_least(p, correlation=0.0, alpha=alpha)
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from abtune.compare.gates import is_valid
 from abtune.compare.overall import FEWEST_OF_KIND
-from abtune.compare.results import Aggregate, Claim, Comparison, Overall, Verdict, Worst
+from abtune.compare.results import Aggregate, Claim, Comparison, Evidence, Overall, Verdict, Worst
 from abtune.compare.settings import Settings
 from abtune.stats.across_shapes import at_least
 from abtune.stats.estimates import from_log
@@ -40,7 +41,11 @@ DEPENDENT = "Runs with neighbouring seed numbers are alike"
 
 
 def make_claims(
-    samples: TwoSample, one_sided: OneSided | None, rows: Sequence[Comparison], settings: Settings
+    samples: TwoSample,
+    one_sided: OneSided | None,
+    rows: Sequence[Comparison],
+    worst: Worst | None,
+    settings: Settings,
 ) -> tuple[Claim, ...]:
     """Return what the data show of all shapes and each workload; an invalid shape counts against claims."""
     if one_sided is None:
@@ -56,18 +61,24 @@ def make_claims(
     bounds = (
         bound for kind, which in chosen.items() for bound in _of_kind(tests, kind, which, settings.tolerance)
     )
-    return with_verdicts(bounds, rows)
+    return with_verdicts(bounds, rows, worst)
 
 
-def with_verdicts(claims: Iterable[Claim], rows: Sequence[Comparison]) -> tuple[Claim, ...]:
-    """Return claims that count no fewer shapes than the rows show one by one."""
-    # Both procedures hold with the level's probability.
-    return tuple(replace(claim, at_least=max(claim.at_least, _by_rows(claim, rows))) for claim in claims)
+def with_verdicts(
+    claims: Iterable[Claim], rows: Sequence[Comparison], worst: Worst | None
+) -> tuple[Claim, ...]:
+    """Return claims that count no fewer shapes than the rows, or the worst shape, show one by one."""
+    # Each procedure holds with the level's probability.
+    return tuple(
+        replace(claim, at_least=max(claim.at_least, _by_rows(claim, rows, worst))) for claim in claims
+    )
 
 
-def _by_rows(claim: Claim, rows: Sequence[Comparison]) -> int:
+def _by_rows(claim: Claim, rows: Sequence[Comparison], worst: Worst | None) -> int:
     judged = [row for row in rows if claim.workload in {None, row.workload}]
     if claim.claim == NOT_SLOWER:
+        if worst is not None and worst.boost_low >= -claim.beyond:
+            return len(judged)
         return sum(
             row.verdict is not Verdict.INVALID and row.boost_at_least >= -claim.beyond for row in judged
         )
@@ -115,9 +126,9 @@ def _of_kind(tests: _Tests, kind: str | None, which: Booleans, tolerance: float)
     yield claim(SLOWER, 0.0, tests.at_least(which, 0.0, swapped=True))
 
 
-def find_worst(one_sided: OneSided | None, rows: Sequence[Comparison], settings: Settings) -> Worst | None:
-    """Return how slow any shape can be; None unless every shape has a verdict and a bound."""
-    if one_sided is None or any(row.verdict is Verdict.INVALID for row in rows):
+def find_worst(one_sided: OneSided | None, rows: Sequence[Evidence], settings: Settings) -> Worst | None:
+    """Return how slow any shape can be; None unless every shape can have a verdict, and has a bound."""
+    if one_sided is None or not all(is_valid(row, settings) for row in rows):
         return None
     # Not divided by the number of shapes: the claim needs every bound, and fails with one (Berger 1982).
     low: Floats = one_sided.lower(settings.alpha)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from itertools import permutations
 from typing import Any
@@ -205,16 +205,17 @@ def _compare_once(dataset: xr.Dataset, settings: Settings) -> Analysis:
     names = settings.baseline, settings.candidate
     statistics = compute(*sides, settings)
     plan = design_power(*sides, settings, tests=statistics.tests.count)
-    shapes = range(dataset.sizes["shape"])
+    evidence = tuple(_evidence(dataset, runs, statistics, plan))
+    worst = find_worst(statistics.one_sided, evidence, settings)
     rows = tuple(
         # Caveats are about single runs, whatever the estimand makes of them.
-        judge(row, settings, _row_caveats(runs, statistics, index))
-        for index, row in enumerate(_evidence(dataset, runs, statistics, plan, shapes))
+        judge(row, settings, worst, _row_caveats(runs, statistics, index))
+        for index, row in enumerate(evidence)
     )
     # The runs, not the pseudo-values of the best of k: parts of the summary are of single searches.
     all_shapes, weaknesses = overall(runs, {row.shape: row.workload for row in rows}, settings)
     told = caveats.of_design(sides, rows, settings)
-    claims = make_claims(two_sample(*sides), statistics.one_sided, rows, settings)
+    claims = make_claims(two_sample(*sides), statistics.one_sided, rows, worst, settings)
     return Analysis(
         settings=settings,
         interval_method=settings.interval.words,
@@ -224,7 +225,7 @@ def _compare_once(dataset: xr.Dataset, settings: Settings) -> Analysis:
         comparisons=rows,
         overall=all_shapes,
         claims=claims,
-        worst=find_worst(statistics.one_sided, rows, settings),
+        worst=worst,
         sentence=make_sentence(all_shapes, rows, claims, settings, told),
         caveats=(
             *told,
@@ -244,8 +245,9 @@ def verdict_of(dataset: xr.Dataset, settings: Settings, index: int, known: Tails
     """
     runs = extract_both(dataset, settings.baseline, settings.candidate)
     statistics = compute(*keep_best(runs, settings.quantity), settings, known=known)
-    (row,) = _evidence(dataset, runs, statistics, None, [index])  # no verdict depends on the plan
-    return judge(row, settings).verdict
+    evidence = tuple(_evidence(dataset, runs, statistics, None))  # no verdict depends on the plan
+    worst = find_worst(statistics.one_sided, evidence, settings)
+    return judge(evidence[index], settings, worst).verdict
 
 
 def _definition(settings: Settings, dataset: xr.Dataset) -> str:
@@ -277,12 +279,11 @@ def _evidence(
     sides: tuple[Samples, Samples],
     statistics: Statistics,
     plan: DesignPower | None,
-    shapes: Iterable[int],
 ) -> Iterator[Evidence]:
     labels, workloads = (labels_of(dataset, name) for name in ("shape", "workload"))
     interval, wide = statistics.interval, statistics.simultaneous
     tests = {field.name: getattr(statistics.tests, field.name) for field in fields(statistics.tests)}
-    for index in shapes:
+    for index in range(len(labels)):
         baseline, candidate = (_side(side, index) for side in sides)
         p: Any = {name: None if every is None else float(every[index]) for name, every in tests.items()}
         yield Evidence(

@@ -17,7 +17,7 @@ from dataclasses import fields
 import numpy as np
 import numpy.typing as npt
 
-from abtune.compare.results import Comparison, Evidence, Gate, Rule, Side, Verdict, first_failed
+from abtune.compare.results import Comparison, Evidence, Gate, Rule, Side, Verdict, Worst, first_failed
 from abtune.compare.settings import Settings, alpha_of
 from abtune.stats.estimand import Estimand
 from abtune.text import NOTHING, bound_percent, count, p_value, percent, plain_percent
@@ -27,14 +27,19 @@ ONE_PAIR = "One pair supports no verdict."
 _UNKNOWN = "unknown"
 
 
-def judge(row: Evidence, settings: Settings, caveats: Iterable[str] = ()) -> Comparison:
-    """Return the evidence with what it supports, and caveats: the first rule whose gates pass decides."""
+def judge(
+    row: Evidence, settings: Settings, worst: Worst | None = None, caveats: Iterable[str] = ()
+) -> Comparison:
+    """Return the evidence with what it supports, and caveats: the first rule whose gates pass decides.
+
+    ``worst`` says how slow any shape of the analysis can be.
+    """
     equivalence = f"the test of a difference beyond {percent(settings.margin)}"
     gates = (
-        *(_for_pairs(row) if settings.paired else _for_any(row, settings.quantity)),
+        *_for_any(row, settings),
         *_for_difference(row, settings),
         _test_gate(Rule.EQUIVALENCE, equivalence, row.p_equivalence_adjusted, settings.alpha, ""),
-        _for_not_slower(row, settings),
+        (bound := _for_not_slower(row, settings, worst)),
     )
     # In the order of the members of Rule; None where all gates of a rule passed.
     invalid, same, apart, slower = (first_failed(gates, rule) for rule in Rule)
@@ -54,7 +59,7 @@ def judge(row: Evidence, settings: Settings, caveats: Iterable[str] = ()) -> Com
         # An interval above zero already says faster; then the test that failed is what is unclear.
         excludes_zero = same.otherwise if row.boost_low > 0 else ""
         unclear = _hopeless(row, settings) or excludes_zero or "Whether it is faster is not settled."
-        reason = f"{_at_least(row)} {unclear}"
+        reason = f"{bound.otherwise} {unclear}"
     else:
         verdict = Verdict.INCONCLUSIVE
         reason = " ".join(filter(None, [same.otherwise, slower.otherwise, *_power(row, settings)]))
@@ -89,7 +94,16 @@ def close_call(row: Evidence, settings: Settings) -> str:
     )
 
 
-def _for_any(row: Evidence, quantity: Estimand) -> Iterator[Gate]:
+def is_valid(row: Evidence, settings: Settings) -> bool:
+    """Return whether a shape has enough runs for a verdict."""
+    return all(gate.passed for gate in _for_any(row, settings))
+
+
+def _for_any(row: Evidence, settings: Settings) -> Iterator[Gate]:
+    return _for_pairs(row) if settings.paired else _for_sides(row, settings.quantity)
+
+
+def _for_sides(row: Evidence, quantity: Estimand) -> Iterator[Gate]:
     fewest = quantity.seeds
     lone = row.baseline.n == row.candidate.n == 1
     for side in row.sides:
@@ -170,19 +184,27 @@ def _skewed(p: float, settings: Settings) -> str:
     return f"The noise may look like a difference: {what} (bootstrap-t: adjusted p {missed})."
 
 
-def _for_not_slower(row: Evidence, settings: Settings) -> Gate:
-    known = not math.isnan(row.boost_at_least)
+def _for_not_slower(row: Evidence, settings: Settings, worst: Worst | None) -> Gate:
+    """Return the gate, whose ``otherwise`` is the bound in words, whether it passed or not."""
+    own, limit = row.boost_at_least, -settings.tolerance
+    found, bound = _UNKNOWN, ""
+    if not math.isnan(own):
+        found = f"at least {bound_percent(own)}"
+        bound = f"The boost is at least {bound_percent(own)}."
+    # If every shape passes by itself, no correction is needed: a false verdict then takes a false rejection
+    # of every shape that loses more (Hochberg 1988, DOI 10.1093/biomet/75.4.800).
+    if worst is not None and own < limit <= worst.boost_low:
+        least = bound_percent(worst.boost_low)
+        found = f"every shape at least {least}"
+        bound = f"No shape is slower by more than {least.lstrip('-')}."
+        own = worst.boost_low
     return Gate(
         of=Rule.NOT_SLOWER,
         asks=f"it is shown to lose at most {percent(settings.tolerance)}",
-        found=f"at least {bound_percent(row.boost_at_least)}" if known else _UNKNOWN,
-        passed=row.boost_at_least >= -settings.tolerance,
-        otherwise=_at_least(row) if known else "",
+        found=found,
+        passed=own >= limit,
+        otherwise=bound,
     )
-
-
-def _at_least(row: Evidence) -> str:
-    return f"The boost is at least {bound_percent(row.boost_at_least)}."
 
 
 def _test_gate(rule: Rule, name: str, p: float, alpha: float, otherwise: str) -> Gate:

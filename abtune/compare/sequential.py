@@ -9,7 +9,6 @@ of that look.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
@@ -17,12 +16,12 @@ import numpy as np
 import xarray as xr
 
 from abtune.compare.claims import make_sentence, with_verdicts
-from abtune.compare.results import Analysis, Comparison, Verdict
+from abtune.compare.results import Analysis, Comparison, Rule, Verdict
 from abtune.compare.settings import Settings
 from abtune.dataset.schema import RunStatus
 from abtune.errors import DatasetError
 from abtune.stats.testing.design import ALPHA, LOOKS, PROMISING, Look, looks_from_json
-from abtune.text import bound_percent, count, listed, p_value, percent
+from abtune.text import count, listed, p_value, percent
 
 
 def recorded_looks(dataset: xr.Dataset, *, level: float) -> tuple[Look, ...]:
@@ -82,7 +81,7 @@ def compare_at_looks(
             decided[index] = _at_look(row, look, choices, dropped=index in dropped)
     rows = tuple(decided[index] for index in range(len(seeds)))
     # The last look alone may no longer show what an earlier one settled.
-    claims = with_verdicts(analysis.claims, rows)
+    claims = with_verdicts(analysis.claims, rows, analysis.worst)
     return replace(
         analysis,
         settings=settings,
@@ -140,8 +139,7 @@ def _at_look(row: Comparison, look: Look, settings: Settings, *, dropped: bool) 
         return row
     reason = row.reason
     if dropped:
-        known = not math.isnan(row.boost_at_least)
-        bound = f" The boost is at least {bound_percent(row.boost_at_least)}." if known else ""
-        reason = f"Not promising (p {p_value(row.p_welch)}), so it got no more {_unit(settings)}.{bound}"
+        bound = next(gate.otherwise for gate in row.gates if gate.of is Rule.NOT_SLOWER)
+        reason = f"Not promising (p {p_value(row.p_welch)}), so it got no more {_unit(settings)}. {bound}"
     when = f"After {look.seeds} {_unit(settings)}, at a level of {percent(settings.alpha)}"
-    return replace(row, reason=f"{when}: {reason}")
+    return replace(row, reason=f"{when}: {reason.rstrip()}")

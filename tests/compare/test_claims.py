@@ -13,6 +13,7 @@ from scipy import stats
 
 import abtune
 from abtune.compare.results import Analysis, Verdict
+from abtune.dataset.schema import RunStatus
 from abtune.errors import InputError
 from abtune.stats.across_shapes import at_least
 from abtune.text import bound_percent
@@ -115,12 +116,45 @@ def test_the_worst_shape_has_the_lowest_bound() -> None:
 
 def test_not_slower_follows_the_tolerance() -> None:
     """The verdict turns where the tolerance passes the bound; a difference comes first."""
-    dataset = make_sweep([0.0, 0.3], n=8, noise=0.05, seed=2)
+    dataset = make_sweep([0.0, 0.3, -0.3], n=8, noise=0.05, seed=2)
     bound = -abtune.analyze(dataset).comparisons[0].boost_at_least
     assert 0 < bound < 0.2
     for tolerance, verdict in ((1.01 * bound, Verdict.NOT_SLOWER), (0.99 * bound, Verdict.INCONCLUSIVE)):
         rows = abtune.analyze(dataset, tolerance=tolerance).comparisons
-        assert [row.verdict for row in rows] == [verdict, Verdict.IMPROVED]
+        assert [row.verdict for row in rows] == [verdict, Verdict.IMPROVED, Verdict.REGRESSED]
+
+
+def test_shapes_that_all_pass_by_themselves_are_not_slower() -> None:
+    """Where no shape loses more than the tolerance, each has the verdict; some corrected bounds miss it."""
+    dataset = make_sweep([0.0] * 6, n=8, noise=0.05, seed=2)
+    found = abtune.analyze(dataset, tolerance=0.07)
+    assert found.worst is not None
+    assert found.worst.boost_low == pytest.approx(-0.0677, abs=1e-4)
+    assert {row.verdict for row in found.comparisons} == {Verdict.NOT_SLOWER}
+    assert claimed(found, "not slower", 0.07) == 6
+    bound = bound_percent(found.worst.boost_low)
+    missed = [row for row in found.comparisons if row.boost_at_least < -0.07]
+    assert missed
+    for row in missed:
+        assert row.reason.startswith(f"No shape is slower by more than {bound[1:]}. Whether it is faster ")
+        assert row.gates[-1].found == f"every shape at least {bound}"
+    stricter = abtune.analyze(dataset, tolerance=0.067).comparisons
+    assert Verdict.INCONCLUSIVE in {row.verdict for row in stricter}
+    dataset["run_status"][0, 0, 1:] = RunStatus.FAILED  # so that no bound holds for every shape
+    verdicts = {row.shape: row.verdict for row in abtune.analyze(dataset, tolerance=0.07).comparisons}
+    assert {verdicts[row.shape] for row in missed} <= {Verdict.INVALID, Verdict.INCONCLUSIVE}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("slower", [1, 2, 6])
+def test_a_shape_that_is_slower_is_rarely_called_not_slower(slower: int) -> None:
+    """One report of twenty at most calls any shape *not slower* that loses more than the tolerance."""
+    reports, boosts = 150, np.repeat([-0.0501, 0.1], [slower, 6 - slower])
+    wrong = sum(
+        any(row.verdict is Verdict.NOT_SLOWER for row in abtune.analyze(dataset).comparisons[:slower])
+        for dataset in (make_sweep(boosts, n=8, noise=0.05, seed=seed) for seed in range(reports))
+    )
+    assert wrong / reports <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / reports)
 
 
 @pytest.mark.parametrize("tolerance", [0.0, -1.0, 1.0, math.nan, "5", True])

@@ -63,7 +63,7 @@ def test_looks_spend_no_more_than_there_is(
 def test_what_a_look_settles_stays_settled() -> None:
     """A large difference is settled by ten seeds, and the reason says at which look and level."""
     dataset = with_looks(make_sweep(np.array([0.5, 0.0]), n=20, noise=0.1, seed=1))
-    large, none = abtune.analyze(dataset).comparisons
+    large, none = abtune.analyze(dataset, tolerance=0.01).comparisons
     assert large.verdict is Verdict.IMPROVED
     assert large.reason.startswith("After 10 seeds, at a level of 1.5%: Faster")
     assert (large.baseline.n, large.candidate.n) == (10, 10)
