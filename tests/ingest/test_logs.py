@@ -189,10 +189,10 @@ def test_one_name_for_two_shapes_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_log_that_was_cut_is_refused(tmp_path: Path) -> None:
-    """MetaSchedule ends with a table in which every task is done."""
+    """MetaSchedule ends with a line for each task that has finished."""
     text = (TUNED / "async-0" / "logs" / CONSOLE).read_text(encoding="utf-8")
     with pytest.raises(DatasetError, match="main was not done; the log was cut short"):
-        read(write(tmp_path, text[: text.rindex("ID | Name")]))
+        read(write(tmp_path, text[: text.rindex("has finished")]))
 
 
 def test_colours_are_left_out(tmp_path: Path) -> None:
@@ -228,6 +228,25 @@ def test_a_row_that_other_output_broke_is_not_dropped(tmp_path: Path, change: tu
     text = state("0 dense 100 10 4 Y", "1 relu 10 7 4 Y").replace(*change)
     with pytest.raises(DatasetError, match=r"line \d: is no row of the table above it; other output runs"):
         read(write(tmp_path, text))
+
+
+def test_a_table_below_the_log_is_none_of_its_rows(tmp_path: Path) -> None:
+    """A script may print its own results, or nvidia-smi, after the last table of tasks."""
+    other = "| model | base | tuned | loss | note |\n|   0  N/A  N/A | 1234 | C | python | 1MiB |\n"
+    dataset = read(write(tmp_path, state("0 main 65536 10 4 Y") + other))
+    assert dataset["latency"].item() == pytest.approx(10e-6)
+
+
+def test_a_line_may_say_that_a_search_ended(tmp_path: Path) -> None:
+    """TVM 0.9 prints no table after this line, and other dates than later versions."""
+    tables = state("0 main 65536 N/A 0", last="Terminated") + state("0 main 65536 10 4", last="Terminated")
+    log = f"2022-08-27 13:29:42.021 INFO Initializing Task #0: \"main\"\n{tables}"
+    end = "2022-08-27 13:30:13.579 INFO Task #0 has finished. Remaining task(s): 0\n"
+    dataset = read(write(tmp_path, log + end))
+    assert dataset["latency"].item() == pytest.approx(10e-6)
+    assert dataset["tuning_time"].item() == 31
+    with pytest.raises(DatasetError, match="main was not done"):
+        read(write(tmp_path, log + end.replace("#0", "#1")))
 
 
 def test_paths_may_name_the_shape(tmp_path: Path) -> None:

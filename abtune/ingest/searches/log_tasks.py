@@ -22,6 +22,8 @@ _TRIAL = re.compile(
     re.ASCII,
 )
 _INITIALIZING = re.compile(r"Initializing Task #(?P<id>\d{1,9}): ", re.ASCII)
+# Versions before 0.10 print no table after this line.
+_FINISHED = re.compile(r"Task #(?P<id>\d{1,9}) has finished\. Remaining task", re.ASCII)
 _BUFFER = re.compile(r"T\.Buffer[\[(]\((?P<size>[\d, ]+)\)", re.ASCII)
 _HEADING = ("id", "name", "flop", "weight")
 _ONE_RUN = "one log holds one run: split it where the second run begins, or give the right file"
@@ -99,6 +101,8 @@ def read_tasks(lines: Sequence[Line]) -> dict[str, Task]:
         # Another file begins here. Tables and modules end with their file.
         if line.number == 1:
             columns, current = None, ""
+        if line.text.startswith("Total trials:"):  # below the last row of a table
+            columns = None
         if match := _TRIAL.search(line.text):
             current = match["id"]
             after = lines[index + 1].text if index + 1 < len(lines) else ""
@@ -119,6 +123,8 @@ def read_tasks(lines: Sequence[Line]) -> dict[str, Task]:
             raise DatasetError(f"{line.where}: {broken}; {remedy}")
         elif match := _INITIALIZING.search(line.text):
             current = match["id"]
+        elif (match := _FINISHED.search(line.text)) and match["id"] in tasks:
+            tasks[match["id"]].done = True
         elif signature := _signature(line.text):
             sizes.setdefault((current, signature[0]), signature[1])
     return _with_sizes(tasks, sizes)

@@ -20,7 +20,7 @@ from abtune.ingest.searches.searches import Search, fastest, import_searches
 from abtune.ingest.sources import Source, check_new, label_told
 from abtune.ingest.texts import naming, read_text, reading
 
-_STAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(?= \[)")
+_STAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(?= \[|\.[0-9]{3} [A-Z])")
 
 
 def _read(sources: Sequence[Source], values: Values) -> Imported:
