@@ -240,7 +240,7 @@ def test_a_table_below_the_log_is_none_of_its_rows(tmp_path: Path) -> None:
 def test_a_line_may_say_that_a_search_ended(tmp_path: Path) -> None:
     """TVM 0.9 prints no table after this line, and other dates than later versions."""
     tables = state("0 main 65536 N/A 0", last="Terminated") + state("0 main 65536 10 4", last="Terminated")
-    log = f"2022-08-27 13:29:42.021 INFO Initializing Task #0: \"main\"\n{tables}"
+    log = f'2022-08-27 13:29:42.021 INFO Initializing Task #0: "main"\n{tables}'
     end = "2022-08-27 13:30:13.579 INFO Task #0 has finished. Remaining task(s): 0\n"
     dataset = read(write(tmp_path, log + end))
     assert dataset["latency"].item() == pytest.approx(10e-6)

@@ -43,6 +43,21 @@ def test_go_repeats_are_of_one_process() -> None:
     assert latency.sel(shape="Sum-2")[0, 0].values.tolist() == [time / 1e9 for time in printed]
 
 
+def test_go_benchmarks_that_failed_are_said(tmp_path: Path) -> None:
+    """Where a benchmark has a time elsewhere, it is a failed run."""
+    lines = ["BenchmarkA-2  9  5 ns/op", "BenchmarkB-2\t--- FAIL: BenchmarkB-2", "    b_test.go:3: boom"]
+    (tmp_path / "a").write_text("\n".join([*lines, "--- FAIL: BenchmarkC"]), encoding="utf-8")
+    (tmp_path / "b").write_text("\n".join([*lines, "BenchmarkB-2  9  7 ns/op"]), encoding="utf-8")
+    imported = read("go-bench", f"old={tmp_path / 'a'}", f"new={tmp_path / 'b'}")
+    assert imported.dataset["shape"].values.tolist() == ["A-2", "B-2"]
+    assert imported.dataset["run_status"].values.squeeze(-1).tolist() == [[0, 0], [1, 0]]
+    assert imported.notes[1:] == (
+        f"{tmp_path / 'a'}: B-2 failed, which counts",
+        f"{tmp_path / 'a'}: C failed and has no time, so it is left out",
+        f"{tmp_path / 'b'}: some repetitions of B-2 failed; its other times are counted",
+    )
+
+
 def test_criterion_has_the_time_of_an_iteration() -> None:
     """Each benchmark has a file of its own, so files of several benchmarks count their seeds apart."""
     runs = [f"new={SAMPLES}/criterion/run-*/{depth}/new/sample.json" for depth in ("*", "*/*/*")]
@@ -153,6 +168,11 @@ MEAN = {"tag": "nv/cold/time/gpu/mean", "data": [{"name": "value", "value": "1e-
         ),
         ("asv", '{"result_columns": [], "results": {}, "version": 1}', "JSON, but not of asv"),
         ("go-bench", "BenchmarkA 1 5 MB/s 3 ns/op\nBenchmarkB 1 5 MB/s\n", "line 2: BenchmarkB has no ns/op"),
+        (
+            "go-bench",
+            "BenchmarkA-2  1 5 ns/op\nBenchmarkB-2\tprinted\n     9\t   5.1 ns/op\t 0 B/op\n",
+            "line 3: has a time and no name; join it with its name above",
+        ),
         ("go-bench", "BenchmarkA 1 x ns/op\n", "line 1: 'x' is not a number"),
         (
             "go-bench",

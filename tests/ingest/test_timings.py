@@ -616,7 +616,7 @@ def test_a_benchmark_that_ended_with_an_error_is_a_failed_run(tmp_path: Path) ->
     assert imported.dataset["run_status"].sel(shape="f").values.tolist() == [[0, 1, 1]]
     first, second, third = (tmp_path / f"{number}.json" for number in range(3))
     assert imported.notes[1:] == (
-        f"{first} and 2 more files: g failed everywhere, and is left out",
+        f"{first} and 2 more files: g failed and has no time, so it is left out",
         f"{second} and 1 more file: f failed, which counts",
     )
     third.write_text(json.dumps({"context": {}, "benchmarks": [{"name": "g", **failed}]}), "utf-8")

@@ -24,6 +24,9 @@ from abtune.text import shortened
 
 _CRITERION = re.compile(r'\s*\{\s*"(sampling_mode"\s*:\s*"\w{1,20}"\s*,\s*"iters|iters)"\s*:\s*\[')
 _GO_LINE = re.compile(r"^Benchmark\S*[ \t]+\d+[ \t]", re.M)
+# What is left of a line if the benchmark printed something before its time.
+_GO_BROKEN = re.compile(r"[ \t]*\d+[ \t]+[\d.e+-]+ ns/op")
+_GO_FAILED = re.compile(r"--- FAIL: (Benchmark\S*)")
 _NVBENCH = re.compile(r'"nvbench"\s*:\s*\{')
 _NVBENCH_MEAN, _NVBENCH_SAMPLES = "nv/cold/time/gpu/mean", "nv/json/bin:nv/cold/sample_times"
 _PYPERF = re.compile(r'\s*\{\s*"benchmarks"\s*:\s*\[\s*\{\s*"(metadata|runs)"')
@@ -88,14 +91,25 @@ def _criterion(text: str, path: Path) -> Iterator[FileCell]:
 
 
 def _go_bench(text: str, _path: Path) -> Iterator[FileCell]:
-    """Yield a cell for each name; the lines of ``-count`` are repeats, because one process made them."""
+    """Yield a cell for each name; the lines of ``-count`` are repeats, because one process made them.
+
+    A benchmark that failed and has no time is a failed run.
+    """
     timings: dict[str, list[float]] = {}
     first: dict[str, tuple[int, str]] = {}  # line and package
+    failed: set[str] = set()
     package = ""
     for number, line in enumerate(text.splitlines(), start=1):
         where = f"line {number}"
         if line.startswith("pkg: "):
             package = line.removeprefix("pkg: ").strip()
+        if _GO_BROKEN.match(line):
+            remedy = "join it with its name above, or let the benchmark print nothing"
+            raise DatasetError(f"{where}: has a time and no name; {remedy}")
+        if match := _GO_FAILED.search(line):
+            failed.add(match[1])
+            first.setdefault(match[1], (number, package))
+            timings.setdefault(match[1], [])
         if not _GO_LINE.match(line):
             continue
         name, _, *measured = line.split()
@@ -109,7 +123,9 @@ def _go_bench(text: str, _path: Path) -> Iterator[FileCell]:
         timings.setdefault(name, []).append(to_seconds(by_unit["ns/op"], "ns", where))
     for name, times in timings.items():
         label = name.removeprefix("Benchmark") or name
-        yield FileCell(where=f"line {first[name][0]}", name=label, rounds=(tuple(times),))
+        rounds = (tuple(times),) if times else ()
+        note = f"some repetitions of {label} failed; its other times are counted" if name in failed else ""
+        yield FileCell(where=f"line {first[name][0]}", name=label, rounds=rounds, note=note if times else "")
 
 
 def _nvbench(text: str, path: Path) -> Iterator[FileCell]:

@@ -8,7 +8,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -57,6 +57,7 @@ def import_readings(
     readings: Mapping[Source, Reading], *, shape: str, each_a_seed: bool = False, seed: str = ""
 ) -> Imported:
     """Return the dataset of the files' timings; ``shape`` is the label of the only shape, if it is told."""
+    readings = _without_unknown(readings)
     cells = [cell for reading in readings.values() for cell in reading.cells]
     for column, have in (
         ("seed", {cell.seed is not None for cell in cells}),
@@ -81,6 +82,19 @@ def import_readings(
     )
     notes = (f"{_files(list(paths))}: {note}" for note, paths in said.items())
     return Imported(dataset=_assemble(rounds, list(readings)), notes=(about, *notes))
+
+
+def _without_unknown(readings: Mapping[Source, Reading]) -> dict[Source, Reading]:
+    """Return the readings with notes on failed runs, and without names that no file has a time of."""
+    timed = {cell.name for reading in readings.values() for cell in reading.cells if cell.rounds}
+    known = {}
+    for source, reading in readings.items():
+        lost = [cell for cell in reading.cells if cell.name is not None and not cell.rounds]
+        counted = {True: "failed, which counts", False: "failed and has no time, so it is left out"}
+        notes = [f"{cell.name} {counted[cell.name in timed]}" for cell in lost]
+        kept = tuple(cell for cell in reading.cells if cell not in lost or cell.name in timed)
+        known[source] = replace(reading, cells=kept, notes=(*reading.notes, *notes))
+    return known
 
 
 def _files(paths: Sequence[Path]) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from abtune.errors import InputError, unknown_name
@@ -32,25 +31,9 @@ def _read(sources: Sequence[Source], values: Values) -> Imported:
     for source, text in read_once(sources):
         with naming(source.path):
             readings[source] = _read_file(text, source.path, columns, values)
-    readings = _without_unknown(readings)
     in_column = any(cell.seed is not None for cell in readings[sources[0]].cells)
     seed = "timing" if each_a_seed else "number in the column seed" if in_column else ""
     return import_readings(readings, shape=values["shape"], each_a_seed=each_a_seed, seed=seed)
-
-
-def _without_unknown(readings: Mapping[Source, Reading]) -> dict[Source, Reading]:
-    """Return the readings with notes on failed runs, and without names that no file has a time of."""
-    timed = {cell.name for reading in readings.values() for cell in reading.cells if cell.rounds}
-    known = {}
-    for source, reading in readings.items():
-        lost = [cell for cell in reading.cells if cell.name is not None and not cell.rounds]
-        notes = [
-            f"{cell.name} failed{', which counts' if cell.name in timed else ' everywhere, and is left out'}"
-            for cell in lost
-        ]
-        kept = tuple(cell for cell in reading.cells if cell not in lost or cell.name in timed)
-        known[source] = replace(reading, cells=kept, notes=(*reading.notes, *notes))
-    return known
 
 
 def _read_file(text: str, path: Path, columns: Mapping[str, str], values: Values) -> Reading:
