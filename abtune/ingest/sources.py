@@ -13,13 +13,13 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from abtune.errors import DatasetError, InputError, unknown_name
 from abtune.files import followed
-from abtune.ingest.tables import listed_columns
+from abtune.ingest.tables import check_names, listed_columns
 from abtune.ingest.texts import read_text
 from abtune.text import dataset_option, shell_path
 
@@ -65,9 +65,10 @@ def import_command(path: Path, options: str) -> str:
     return f"abtune import {shell_path(path)}{options and ' '}{options} {dataset_option(path)}"
 
 
-def no_unit(configs: Iterable[str], path: Path) -> InputError:
+def no_unit(configs: Sequence[str], path: Path) -> InputError:
     """Return the error for headings without a unit; it names all, because some may be no configurations."""
-    names, command = listed_columns(tuple(configs)), import_command(path, "--unit ms")
+    check_names(configs)
+    names, command = listed_columns(configs), import_command(path, "--unit ms")
     return InputError(f"nothing says what the numbers of {names} are; if all are milliseconds: {command}")
 
 

@@ -46,7 +46,9 @@ def csv_rows(text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _filled_rows(text: str) -> Iterator[tuple[int, list[str]]]:
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter_of(first_line(text)), strict=True)
+    delimiter = delimiter_of(first_line(text))
+    lines = io.StringIO(text, newline="")
+    reader = csv.reader(lines, delimiter=delimiter, strict=True, skipinitialspace=True)
     begun = False
     try:
         for cells in reader:

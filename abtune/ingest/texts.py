@@ -36,7 +36,11 @@ def read_text(path: Path) -> str:
 def load_text(path: Path) -> str:
     """Return the whole text of a file; only the ends of its lines are made alike."""
     with reading(path):
-        text = "".join(_decoded(path))
+        return _with_newlines("".join(_decoded(path)))
+
+
+def _with_newlines(text: str) -> str:
+    """Return a text whose lines end as on Linux; Excel may end them with a carriage return alone."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -47,7 +51,7 @@ def read_beginning(path: Path) -> str:
             return ""
         with path.open("rb") as file:
             beginning = file.read(_CHUNK)
-            return _COLOUR.sub("", beginning.decode(_encoding(beginning), "replace"))
+            return _COLOUR.sub("", _with_newlines(beginning.decode(_encoding(beginning), "replace")))
     except (OSError, ValueError):
         return ""
 

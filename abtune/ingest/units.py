@@ -124,7 +124,7 @@ def to_seconds(value: Any, unit: str, where: str, failed: str = "leave out what 
         remedy = plain if set(text) & set(",0123456789") else failed
         raise DatasetError(f"{where}: {shortened(text)!r} is not a number; {remedy}") from None
     seconds = number / PER_SECOND[unit]
-    if not 0 < seconds < math.inf:
+    if not 1e-30 <= seconds < math.inf:
         raise DatasetError(f"{where}: a time must be positive, not {value}; {failed}")
     if seconds >= _MARKS_FAILURE:
         raise DatasetError(f"{where}: {value} {unit} is no time but marks a failure; {failed}")

@@ -61,6 +61,12 @@ def test_files_are_known_by_their_content(path: Path, name: str) -> None:
     assert recognise(sources(path)).name == name
 
 
+def test_lines_may_end_with_a_carriage_return(tmp_path: Path) -> None:
+    """Excel on a Mac writes none of the line ends of Linux."""
+    (tmp_path / "f").write_bytes(CSV.replace("\n", "\r").encode())
+    assert recognise(sources(tmp_path / "f")).name == "timings"
+
+
 def test_a_folder_with_both_is_asked_about() -> None:
     """A work_dir with a database and logs may be meant as either."""
     with pytest.raises(InputError) as raised:

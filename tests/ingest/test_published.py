@@ -322,7 +322,8 @@ def test_a_column_that_may_be_no_configuration_is_named(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     for heading, said in (
         ("shape,batch,a_ms,b_ms", f"{path}: column 'batch' has no unit .*, or take it out if it is no conf"),
-        ("shape,batch,a,b", f"{path}: nothing says what the numbers of batch, a, b are; if all are millisec"),
+        ("shape,batch,a,b", f"{path}: column 'batch' is no configuration by its name; take it out, write"),
+        ("shape,depth,a,b", f"{path}: nothing says what the numbers of depth, a, b are; if all are millisec"),
     ):
         path.write_text(f"{heading}\nx,8,1,2\n", encoding="utf-8")
         with pytest.raises(AbtuneError, match=said):

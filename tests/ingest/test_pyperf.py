@@ -10,7 +10,7 @@ import pytest
 from import_samples import SAMPLES
 
 from abtune.errors import AbtuneError
-from abtune.ingest.importers import Imported, importer_named, run_importer
+from abtune.ingest.importers import Imported, importer_named, recognise, run_importer
 from abtune.ingest.sources import find_files, find_matching
 
 
@@ -60,6 +60,13 @@ def test_what_is_not_of_pyperf_is_refused(tmp_path: Path, change: dict[str, Any]
     with pytest.raises(AbtuneError, match=said) as raised:
         read(f"a={path}")
     assert str(raised.value).startswith(f"{path}: ")
+
+
+def test_the_order_of_keys_is_free(tmp_path: Path) -> None:
+    """Other programs that write such a file need not sort it, as pyperf does."""
+    document = json.loads((SAMPLES / "pyperf-1.json").read_text(encoding="utf-8"))
+    (tmp_path / "f").write_text(json.dumps(dict(reversed(document.items())), indent=4), encoding="utf-8")
+    assert recognise(find_files([], [f"a={tmp_path / 'f'}"])).name == "pyperf"
 
 
 def test_seeds_in_paths_are_refused() -> None:

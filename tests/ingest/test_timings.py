@@ -291,11 +291,14 @@ def test_a_column_of_units_takes_any_micro_sign(tmp_path: Path, unit: str) -> No
         "shape;config;time_us;note, free\nx;a;2;y\n",
         "shape,config,time (us)\nx,a,2\n",
         "shape\tconfig\tlatency [µs]\nx\ta\t2\n",
+        'shape, config, "time (us)", note\n"x", "a", "2", "b, c"\n',
     ],
 )
 def test_headings_of_other_programs(tmp_path: Path, text: str) -> None:
-    """Comments above the heading, commas within it, units in brackets."""
-    assert read_text(tmp_path, text)["latency"].values.ravel().tolist() == [2e-6]
+    """Comments above the heading, commas within it, units in brackets, blanks behind commas."""
+    dataset = read_text(tmp_path, text)
+    assert dataset["latency"].values.ravel().tolist() == [2e-6]
+    assert (dataset["shape"].item(), dataset["config"].item()) == ("x", "a")
 
 
 def test_a_file_may_hold_nothing_but_times() -> None:

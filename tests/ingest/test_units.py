@@ -211,6 +211,7 @@ def test_other_texts_are_no_numbers(text: str) -> None:
         (None, "x: None is not a time"),
         (-1, "a time must be positive, not -1"),
         (math.nan, "a time must be positive, not nan"),
+        ("1e-320", "x: a time must be positive, not 1e-320"),
         (10**400, "is not a number"),
     ],
 )

@@ -29,7 +29,7 @@ _GO_BROKEN = re.compile(r"[ \t]*\d+[ \t]+[\d.e+-]+ ns/op")
 _GO_FAILED = re.compile(r"--- FAIL: (Benchmark\S*)")
 _NVBENCH = re.compile(r'"nvbench"\s*:\s*\{')
 _NVBENCH_MEAN, _NVBENCH_SAMPLES = "nv/cold/time/gpu/mean", "nv/json/bin:nv/cold/sample_times"
-_PYPERF = re.compile(r'\s*\{\s*"benchmarks"\s*:\s*\[\s*\{\s*"(metadata|runs)"')
+_PYPERF = re.compile(r'"benchmarks"\s*:\s*\[\s*\{\s*"(metadata|runs)"')
 
 
 def _asv(text: str, _path: Path) -> Iterator[FileCell]:
@@ -330,7 +330,7 @@ PYPERF = named_importer(
     "pyperf",
     "a file of pyperf",
     _pyperf,
-    lambda text: _PYPERF.match(text) is not None,
+    lambda text: text.lstrip().startswith("{") and _PYPERF.search(text) is not None,
     summary="""Read the JSON of pyperf, whose processes are seeds.
 
     pyperf runs a benchmark in several fresh processes. Each of them is a seed, also over several files, and
