@@ -45,6 +45,8 @@ _NEARLY = {
     "command,mean,": "it has no single timings; write them: hyperfine --export-json FILE",
     "| Command | Mean": "it has no single timings; write them: hyperfine --export-json FILE",
     '{"device_name":': "if it is a cache of Kernel Tuner, write T4: store_output_file(FILE, ...)",
+    "name,min,max,mean,": "it has no single timings; write them: pytest --benchmark-json FILE",
+    "group,function,value,": "give the files of criterion beside it: */new/sample.json",
     "nameoldtime/op": "it has no single timings; give the outputs of go test -bench that benchstat compared",
     "name,iterations,real_time,": "write JSON: --benchmark_out=FILE --benchmark_out_format=json",
 }

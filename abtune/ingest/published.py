@@ -51,6 +51,7 @@ from abtune.text import shortened, to_number
 
 _ASSUMED_UNIT = "gflops"
 _RULE = re.compile(r":?-+:?")
+_BAR = re.compile(r"(?<!\\)\|")  # a bar behind a backslash is part of its cell
 _DRAWN_RULE = re.compile(r"\+[-=+:]{1,4096}\+")  # between the lines of a table as psql and tabulate draw it
 _LABELS = "M=512_N=256_K=640 or N=1_H=56_W=56_C=64_K=64_R=3_S=3_STR=1_PAD=1_DIL=1"
 # What may stand in the column of shapes and is no shape: words of statistics, also with the words beside them
@@ -201,14 +202,17 @@ def _rows_of_csv(text: str) -> Iterator[tuple[int, list[str]]]:
 
 def _rows_of_markdown(text: str) -> Iterator[tuple[int, list[str]]]:
     """Yield each line as its number and cells; prose has no cell, and a drawn rule one empty cell."""
-    for number, line in enumerate(map(str.strip, text.splitlines()), start=1):
-        cells = line.removeprefix("|").removesuffix("|").split("|") if "|" in line else []
-        yield number, [""] if _DRAWN_RULE.fullmatch(line) else list(map(_bare, cells))
+    for number, line in enumerate(map(str.strip, text.split("\n")), start=1):
+        cells = _BAR.split(line.removeprefix("|").removesuffix("|")) if "|" in line else []
+        yield (
+            number,
+            [""] if _DRAWN_RULE.fullmatch(line) else [_bare(cell.replace("\\|", "|")) for cell in cells],
+        )
 
 
 def _check_prose(text: str) -> None:
     """Refuse to take numbers for GFLOPS where a line around the tables speaks of times or other units."""
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
         said = None if "|" in line or "gflop" in line.casefold() else _NO_GFLOPS.search(line[:LONGEST_CELL])
         if said:
             unit = f"says {said[0]!r}, but no heading names a unit"

@@ -147,6 +147,8 @@ def test_a_folder_that_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytes
         (bz2.compress(b"{}"), "bunzip2 -k"),
         (bytes.fromhex("28b52ffd0402 1100 007b7d"), "unzstd"),
         (b'{\n"device_name": "A100",\n"cache": {', "if it is a cache of Kernel Tuner, write T4"),
+        (b"name,min,max,mean,stddev,median\nt,1,2,1.5,0,1\n", "pytest --benchmark-json FILE"),
+        (b"group,function,value,sample_time_nanos,iteration_count\ng,f,1,9,9\n", "new/sample.json"),
         (b"name old time/op new time/op delta\nF-8 1us 2us 50%\n", "give the outputs of go test -bench"),
         (b"\x89HDF\r\n\x1a\n\0", "if it is a dataset: abtune analyze FILE"),
         (b"CDF\1\0\0\0\0", "if it is a dataset: abtune analyze FILE"),

@@ -152,6 +152,14 @@ def test_faults_are_named_with_their_line(text: str, message: str) -> None:
         parse_published(text)
 
 
+def test_a_bar_behind_a_backslash_is_part_of_its_cell() -> None:
+    """Markdown writes a label with a bar so."""
+    table = "| Kernel | a (ms) | b (ms) |\n|---|---|---|\n| x\\|y | 1 | 2 |\n"
+    dataset = parse_published(table)
+    assert dataset["shape"].item() == "x|y"
+    assert dataset["latency"].values.ravel().tolist() == [1e-3, 2e-3]
+
+
 def test_a_drawn_table_is_a_table() -> None:
     """The rules that psql and tabulate draw between lines do not end it."""
     rule = "+-------+----------+==========+"

@@ -746,6 +746,14 @@ def test_wrapped_numbers_are_joined(tmp_path: Path) -> None:
     assert dataset["latency"].values.squeeze().tolist() == [[0.1, 0.2], [0.1, 0.3]]
 
 
+def test_a_printed_list_of_results_has_the_title_above_it(tmp_path: Path) -> None:
+    """Brackets and commas between results say nothing, and the results are rounds."""
+    results = [f"ProfileResult(mean={mean}, results=({mean},))" for mean in (0.1, 0.2)]
+    dataset = read_text(tmp_path, f"old:\n[{', '.join(results)}]\n", shape="x")
+    assert dataset["config"].item() == "old"
+    assert dataset["latency"].values.ravel().tolist() == [0.1, 0.2]
+
+
 def test_results_under_one_title_are_rounds(tmp_path: Path) -> None:
     """Two calls of one process are no seeds; what stands between results and is none is said."""
     old, more, new = profile("1", "3", mean=2), profile("5", mean=5), profile("7", mean=7)

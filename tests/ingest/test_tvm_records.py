@@ -12,7 +12,7 @@ from import_samples import SAMPLES
 
 from abtune.dataset.schema import TrialStatus
 from abtune.errors import AbtuneError
-from abtune.ingest.importers import Imported, importer_named, run_importer
+from abtune.ingest.importers import Imported, importer_named, recognise, run_importer
 from abtune.ingest.sources import find_files
 
 RECORDS = SAMPLES / "tvm_records"
@@ -53,6 +53,25 @@ def test_records_of_the_real_tuner() -> None:
     assert dataset["shape"].values.tolist() == ['["matmul_add", 1024, 1024, 1024, "float32"]']
     assert dataset["latency"].item() == 0.0044742
     assert read(f"new={RECORDS}/ansor-3.json").dataset.sizes["shape"] == 2
+
+
+def test_the_first_format_of_autotvm(tmp_path: Path) -> None:
+    """Before TVM 0.7 a key had one letter, as those of Ansor have."""
+    config = {"i": 1, "t": "direct", "c": None, "e": []}
+    record = {"i": ["cuda", "dense", [["TENSOR", [1, 3], "float32"]], {}, None, config], "v": 0.1}
+    lines = [json.dumps({**record, "r": [[cost], code, 2.0, 1e9]}) for cost, code in ((1e9, 4), (2e-3, 0))]
+    (tmp_path / "f").write_text("\n".join(lines), encoding="utf-8")
+    assert recognise(find_files((), [f"a={tmp_path / 'f'}"])).name == "tvm-records"
+    dataset = read(f"a={tmp_path / 'f'}").dataset
+    assert dataset["shape"].item() == 'dense[["TENSOR",[1,3],"float32"]]'
+    assert dataset["latency"].item() == 2e-3
+    assert dataset["trial_status"].values.ravel().tolist() == [TrialStatus.RUN_FAILED, TrialStatus.OK]
+
+
+def test_marks_within_a_text_end_no_line(tmp_path: Path) -> None:
+    """JSON allows marks in a text which Unicode counts as ends of lines."""
+    (tmp_path / "f").write_text(OK.replace('"k"', '"a\u2028b"') + "\n", encoding="utf-8")
+    assert read(f"a={tmp_path / 'f'}").dataset["shape"].item() == "a\u2028b"
 
 
 def test_a_file_may_hold_several_tasks(tmp_path: Path) -> None:

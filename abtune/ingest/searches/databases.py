@@ -139,7 +139,7 @@ def _searches(folder: Path, records: Sequence[_Record]) -> list[Search]:
 def _read_records(text: str, path: Path) -> list[_Record]:
     records: list[_Record] = []
     timed: dict[str, int] = {}
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             with naming(f"{path}: line {number}"):
                 records.append(_read_record(parse_json(line)))
@@ -174,7 +174,7 @@ def _is_time(value: Any) -> bool:
 
 def _read_workloads(path: Path) -> list[tuple[str, str]]:
     workloads = []
-    for number, line in enumerate(read_text(path).rstrip().splitlines(), start=1):
+    for number, line in enumerate(read_text(path).rstrip().split("\n"), start=1):
         with naming(f"{path}: line {number}"):
             match parse_json(line):
                 case [str(hash_text), str(module)]:

@@ -44,7 +44,7 @@ def _read(sources: Sequence[Source], values: Values) -> Imported:
 
 def _recognises(path: Path, text: str) -> bool:
     if text:
-        return any(map(is_of_a_log, text.splitlines()))
+        return any(map(is_of_a_log, text.split("\n")))
     try:
         return path.is_dir() and has_logs(path)
     except OSError:  # no permission to look
@@ -91,7 +91,7 @@ def _log_lines(path: Path) -> list[Line]:
     return [
         Line(file=file, number=number, text=text)
         for file in files
-        for number, text in enumerate(read_text(file).splitlines(), start=1)
+        for number, text in enumerate(read_text(file).split("\n"), start=1)
     ]
 
 

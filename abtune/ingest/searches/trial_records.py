@@ -29,7 +29,7 @@ _T4_STATUS: Mapping[str, TrialStatus] = {
     "timeout": TrialStatus.TIMED_OUT,
     "constraints": TrialStatus.NOT_RUN,
 }
-_TVM = re.compile(r'(?:#[^\n]*\n)*\s*\{\s*("input"\s*:\s*\[\s*"|"i"\s*:\s*\[\s*\[\s*")')
+_TVM = re.compile(r'(?:#[^\n]*\n)*\s*\{\s*("input"\s*:\s*\[\s*"|"i"\s*:\s*\[\s*(?:\[\s*)?")')
 # MeasureErrorNo, which both tools share: instantiation, compilation, run, answer, time limits, unknown.
 _TVM_STATUS = (
     TrialStatus.OK,
@@ -91,7 +91,7 @@ def _t4_trial(result: Any, where: str) -> Trial:
 
 def _tvm_records(text: str) -> dict[str, list[Trial]]:
     tasks: dict[str, list[Trial]] = {}
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
         if line.strip() and not line.startswith("#"):  # TVM's readers skip comments too
             where = f"line {number}"
             with naming(where):
@@ -104,7 +104,11 @@ def _tvm_records(text: str) -> dict[str, list[Trial]]:
 def _tvm_record(record: Any, where: str) -> tuple[str, Trial]:
     """Return the task of a record, and its outcome with the mean of its times."""
     match record:
-        case {"input": [_, str(name), list(arguments), *_], "result": [list(costs), int(code), *_]}:
+        # AutoTVM, whose keys have one letter before TVM 0.7.
+        case {"input": [_, str(name), list(arguments), *_], "result": [list(costs), int(code), *_]} | {
+            "i": [_, str(name), list(arguments), *_],
+            "r": [list(costs), int(code), *_],
+        }:
             task = name + json.dumps(arguments, separators=(",", ":"))
         case {"i": [[str(task), *_], *_], "r": [list(costs), int(code), *_]}:
             pass

@@ -99,7 +99,7 @@ def _go_bench(text: str, _path: Path) -> Iterator[FileCell]:
     first: dict[str, tuple[int, str]] = {}  # line and package
     failed: set[str] = set()
     package = ""
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
         where = f"line {number}"
         if line.startswith("pkg: "):
             package = line.removeprefix("pkg: ").strip()

@@ -54,7 +54,7 @@ def read_printed(text: str) -> Reading:
         where = f"line {number}"
         above = lines.between(end, start.start())
         leave_out(above[:-1])
-        own = above[-1][1].rstrip(":= ") if above else ""
+        own = above[-1][1].rstrip(":= [") if above else ""
         if own in rounds:
             raise DatasetError(f"{where}: {own!r} was in line {first[own]} already; give each its own title")
         title = own or title
@@ -90,10 +90,10 @@ class _Lines:
         return bisect_left(self._ends, position) + 1
 
     def between(self, start: int, end: int) -> list[tuple[int, str]]:
-        """Return the lines of text between two positions that are not empty, each with its number."""
+        """Return the lines with words between two positions, each with its number."""
         first = self.number(start)
         lines = enumerate(self._text[start:end].split("\n"), start=first)
-        return [(number, line.strip()) for number, line in lines if line.strip()]
+        return [(number, line.strip()) for number, line in lines if any(map(str.isalnum, line))]
 
 
 def _read_result(text: str, start: int, where: str) -> tuple[tuple[float, ...], int]:
