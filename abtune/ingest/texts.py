@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import contextlib
-import itertools
 import json
 import re
 from collections import Counter
@@ -18,9 +17,7 @@ from abtune.text import shortened
 
 # The most GiB that is read of one file. An endless file, such as a device, would fill the memory.
 _LIMIT = 1.0
-_CHUNK = 2**20
 _NETCDF = (b"\x89HDF", b"CDF")
-_NO_TEXT = "not a text in UTF-8; convert it, or give the right file"
 # What a terminal does not show: colours, and the codes by which TVM clears the screen before a table.
 _COLOUR = re.compile(r"\x1b(?:\[[0-9;?]{0,40}[A-Za-z]|c)")
 
@@ -35,8 +32,16 @@ def read_text(path: Path) -> str:
 
 def load_text(path: Path) -> str:
     """Return the whole text of a file; only the ends of its lines are made alike."""
-    with reading(path):
-        return _with_newlines("".join(_decoded(path)))
+    content = load_bytes(path)
+    if content.startswith(_NETCDF):
+        raise DatasetError(f"{path}: is netCDF, not a text; if it is a dataset: abtune analyze")
+    try:
+        text = content.decode(_encoding(content))
+    except UnicodeDecodeError:
+        text = "\0"
+    if "\0" in text:
+        raise DatasetError(f"{path}: not a text in UTF-8; convert it, or give the right file")
+    return _with_newlines(text)
 
 
 def _with_newlines(text: str) -> str:
@@ -50,16 +55,21 @@ def read_beginning(path: Path) -> str:
         if not path.is_file():
             return ""
         with path.open("rb") as file:
-            beginning = file.read(_CHUNK)
+            beginning = file.read(2**20)
             return _COLOUR.sub("", _with_newlines(beginning.decode(_encoding(beginning), "replace")))
     except (OSError, ValueError):
         return ""
 
 
 def load_bytes(path: Path) -> bytes:
-    """Return what a file holds."""
-    with reading(path):
-        return b"".join(_chunks(path))
+    """Return what a file holds, up to the limit."""
+    limit = most_gib(_LIMIT)
+    with reading(path), path.open("rb") as file:
+        content = file.read(int(limit * 2**30) + 1)
+    if len(content) > limit * 2**30:
+        remedy = f"give a smaller file, or set {LIMIT_VARIABLE}"
+        raise DatasetError(f"{path}: has more than {limit:g} GiB, the most that is read; {remedy}")
+    return content
 
 
 @contextlib.contextmanager
@@ -67,42 +77,14 @@ def reading(path: Path) -> Iterator[None]:
     """Name the path that cannot be read, and say why."""
     try:
         yield
-    except UnicodeDecodeError:
-        raise DatasetError(f"{path}: {_NO_TEXT}") from None
     except OSError as error:
         raise DatasetError(f"cannot read {path}: {error.strerror or error}") from None
-
-
-def _decoded(path: Path) -> Iterator[str]:
-    """Yield the text piece by piece, so that the first wrong byte ends it."""
-    decoder: codecs.IncrementalDecoder | None = None
-    # The empty chunk ends the text: the decoder refuses a character that is cut off there.
-    for chunk in itertools.chain(_chunks(path), [b""]):
-        if decoder is None and chunk.startswith(_NETCDF):
-            raise DatasetError(f"{path}: is netCDF, not a text; if it is a dataset: abtune analyze")
-        decoder = decoder or codecs.getincrementaldecoder(_encoding(chunk))()
-        text = decoder.decode(chunk, final=not chunk)
-        if "\0" in text:
-            raise DatasetError(f"{path}: {_NO_TEXT}")
-        yield text
 
 
 def _encoding(beginning: bytes) -> str:
     """Return the encoding of a text: UTF-16 if it begins with its mark, as PowerShell writes; else UTF-8."""
     # utf-8-sig drops the byte order mark that some editors write.
     return "utf-16" if beginning.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
-
-
-def _chunks(path: Path) -> Iterator[bytes]:
-    """Yield what a file holds piece by piece, up to the limit."""
-    limit, size = most_gib(_LIMIT), 0
-    with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            size += len(chunk)
-            if size > limit * 2**30:
-                remedy = f"give a smaller file, or set {LIMIT_VARIABLE}"
-                raise DatasetError(f"{path}: has more than {limit:g} GiB, the most that is read; {remedy}")
-            yield chunk
 
 
 @contextlib.contextmanager
