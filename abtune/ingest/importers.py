@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -75,22 +75,18 @@ def others() -> Mapping[str, Importer]:
     found: dict[str, Importer] = {}
     for entry in entry_points(group=_GROUP):
         try:
-            found[entry.name] = _load(entry)
+            if entry.name in IMPORTERS:
+                raise InputError("abtune has one of this name")
+            importer = entry.load()
+            if not isinstance(importer, Importer) or importer.name != entry.name:
+                raise InputError(f"{entry.value} is no Importer called {entry.name!r}")
+            found[entry.name] = importer
         except Exception as error:  # noqa: BLE001 - whatever a stranger's module raises
             package = entry.dist.name if entry.dist else "a package"
             reason = " ".join(str(error).split()) or type(error).__name__
             line = f"abtune: importer {entry.name} of {package} is left out: {reason}"
             logging.getLogger("abtune").warning("%s", printable(line))
     return found
-
-
-def _load(entry: EntryPoint) -> Importer:
-    if entry.name in IMPORTERS:
-        raise InputError("abtune has one of this name")
-    importer = entry.load()
-    if not isinstance(importer, Importer) or importer.name != entry.name:
-        raise InputError(f"{entry.value} is no Importer called {entry.name!r}")
-    return importer
 
 
 def recognise(sources: Sequence[Source]) -> Importer:
@@ -101,9 +97,7 @@ def recognise(sources: Sequence[Source]) -> Importer:
         readers = _readers(source.path)
         left = tuple(importer for importer in able if importer in readers)
         if not left:
-            also = (
-                "" if len(able) == len(importer_names()) else f", unlike the files before ({_listed(able)})"
-            )
+            also = "" if source is sources[0] else f", unlike the files before ({_listed(able)})"
             known = f"there are {_listed(all_importers())}; name one, or {AS_CSV}"
             hint = hint_of(source.path, lambda path: bool(_readers(path))) or known
             raise InputError(f"{source.path}: no importer knows this content{also}; {hint}")
@@ -160,15 +154,14 @@ def about_names(configs: Sequence[str]) -> Iterator[str]:
 
 def _numbered_alike(configs: Sequence[str]) -> dict[str, list[str]]:
     """Return the names by stems if all are numbered alike: old_0, old_1, new_0, new_1; or run1, run2."""
-    matches = [_NUMBERED.fullmatch(name) for name in configs]
-    stems: dict[str, list[str]] = {}
-    numbers: dict[str, set[str]] = {}
-    for match in filter(None, matches):
+    stems: dict[str, dict[str, str]] = {}  # of each stem, the names by their numbers
+    for match in map(_NUMBERED.fullmatch, configs):
+        if match is None:
+            return {}
         stem = "" if re.fullmatch(f"|round|{_RUN}", match[1], re.IGNORECASE) else match[1]
-        stems.setdefault(stem, []).append(match[0])
-        numbers.setdefault(stem, set()).add(match[2])
-    alike = all(matches) and len(set(map(frozenset, numbers.values()))) == 1
-    return stems if alike and (len(stems) > 1 or "" in stems) else {}
+        stems.setdefault(stem, {})[match[2]] = match[0]
+    alike = len(set(map(frozenset, stems.values()))) == 1 and (len(stems) > 1 or "" in stems)
+    return {stem: list(names.values()) for stem, names in stems.items()} if alike else {}
 
 
 def _readers(path: Path) -> list[Importer]:

@@ -26,18 +26,7 @@ from abtune.text import dataset_option, shell_path
 # What a pattern may read from paths.
 _FIELDS = ("config", "shape", "seed")
 # Words in names of configurations that the others are compared with.
-_BASELINES = {
-    "base",
-    "baseline",
-    "mainline",
-    "main",
-    "master",
-    "before",
-    "old",
-    "ref",
-    "reference",
-    "control",
-}
+_BASELINES = re.compile("base(line)?|main(line)?|master|before|old|ref(erence)?|control")
 _WORDS = re.compile(r"(\{\w*\}|\*|\?)", re.ASCII)
 
 
@@ -163,9 +152,10 @@ def check_new(text: str, path: Path, seen: dict[bytes, Path]) -> None:
 def find_matching(pattern: str) -> tuple[Source, ...]:
     """Return the sources whose paths match a pattern; the baseline comes first."""
     words = _WORDS.split(pattern)
-    fields = [word[1:-1] for word in words if word.startswith("{") and _WORDS.fullmatch(word)]
-    _check_fields(pattern, fields)
-    wildcards = (_as_wildcard(word) for word in words)
+    _check_fields(pattern, [word[1:-1] for word in words[1::2] if word.startswith("{")])
+    wildcards = (
+        word if word == "?" else "*" if _WORDS.fullmatch(word) else glob.escape(word) for word in words
+    )
     paths = sorted(glob.glob("".join(wildcards)), key=_natural)  # noqa: PTH207 - the pattern may be absolute
     sources = tuple(_numbered(paths, words))
     if not sources:
@@ -185,7 +175,7 @@ def baseline_first(configs: Iterable[str]) -> list[str]:
 def _words_beside_baseline(name: str) -> float:
     """Return the number of words of a name that has a word for baseline; infinite without such a word."""
     words = set(re.findall(r"[^\W\d_]+", name.casefold()))
-    return math.inf if words.isdisjoint(_BASELINES) else len(words)
+    return len(words) if any(map(_BASELINES.fullmatch, words)) else math.inf
 
 
 def _check_fields(pattern: str, fields: list[str]) -> None:
@@ -199,21 +189,12 @@ def _check_fields(pattern: str, fields: list[str]) -> None:
         raise InputError(f"--pattern {pattern!r} has no field; {remedy}")
 
 
-def _as_wildcard(word: str) -> str:
-    if word in {"*", "?"}:
-        return word
-    return "*" if _WORDS.fullmatch(word) else glob.escape(word)
-
-
 def _as_expression(word: str, more: str) -> str:
     """Return the regular expression of a word; with ``more`` as ``?`` it matches as little as possible."""
-    if word == "?":
-        return "[^/]"
-    if word == "*":
-        return f"[^/]*{more}"
-    if word == "{seed}":
-        return rf"(?P<seed>\d{{1,18}}{more})"  # 18 digits fit into an int64
-    return f"(?P<{word[1:-1]}>[^/]+{more})" if _WORDS.fullmatch(word) else re.escape(word)
+    seed = rf"(?P<seed>\d{{1,18}}{more})"  # 18 digits fit into an int64
+    known = {"?": "[^/]", "*": f"[^/]*{more}", "{seed}": seed}
+    named = f"(?P<{word[1:-1]}>[^/]+{more})" if _WORDS.fullmatch(word) else re.escape(word)
+    return known.get(word, named)
 
 
 def _numbered(paths: list[str], words: list[str]) -> Iterator[Source]:
