@@ -116,7 +116,16 @@ def test_nvbench_samples_are_read_where_they_lie_beside(tmp_path: Path) -> None:
             read("nvbench", f"a={tmp_path / 'f'}")
 
 
-@pytest.mark.parametrize("name", ["/etc/passwd", "../f-bin/0.bin", "..-bin/../0.bin", "f-bin/\0.bin", 7])
+@pytest.mark.parametrize("name", ["out/f-bin/0.bin", "/out/f-bin/0.bin", "..\\f-bin\\0.bin"])
+def test_nvbench_samples_of_older_versions_lie_beside(tmp_path: Path, name: str) -> None:
+    """Versions before 2026 wrote the path of the JSON as it was given, and the folder lies beside it."""
+    (tmp_path / "f").write_text(nvbench(with_samples(name)), encoding="utf-8")
+    (tmp_path / "f-bin").mkdir()
+    np.array([0.9e-6, 1.1e-6], "<f4").tofile(tmp_path / "f-bin" / "0.bin")
+    assert read("nvbench", f"a={tmp_path / 'f'}").dataset.sizes["repeat"] == 2
+
+
+@pytest.mark.parametrize("name", ["/etc/passwd", "..-bin/../0.bin", "f-bin/\0.bin", 7])
 def test_nvbench_samples_lie_nowhere_else(tmp_path: Path, name: Any) -> None:
     """A stranger's JSON cannot name a file of the reader's machine."""
     (tmp_path / "f").write_text(nvbench(with_samples(name)), encoding="utf-8")

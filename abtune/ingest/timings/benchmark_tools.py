@@ -29,6 +29,7 @@ _GO_BROKEN = re.compile(r"[ \t]*\d+[ \t]+[\d.e+-]+ ns/op")
 _GO_FAILED = re.compile(r"--- FAIL: (Benchmark\S*)")
 _NVBENCH = re.compile(r'"nvbench"\s*:\s*\{')
 _NVBENCH_MEAN, _NVBENCH_SAMPLES = "nv/cold/time/gpu/mean", "nv/json/bin:nv/cold/sample_times"
+_NVBENCH_FILE = re.compile(r"(?:.*[/\\])?(?P<folder>[^/\\\0]+-bin)[/\\](?P<file>[0-9]+\.bin)", re.DOTALL)
 _PYPERF = re.compile(r'"benchmarks"\s*:\s*\[\s*\{\s*"(metadata|runs)"')
 
 
@@ -164,20 +165,17 @@ def _nvbench_state(benchmark: str, state: Any, where: str, path: Path) -> Iterat
     name, note = f"{benchmark} {name}".strip(), ""
     times: tuple[float, ...] = (mean,)
     if "filename" in (samples := named.get(_NVBENCH_SAMPLES, {})):
-        place = _beside(path, samples["filename"], where)
+        # Its folder lies beside the JSON. Older versions write the path as it was given on the command line.
+        parts = _NVBENCH_FILE.fullmatch(str(samples["filename"]))
+        if parts is None:
+            shown = shortened(repr(samples["filename"]))
+            raise DatasetError(f"{where}: {shown} is no file of samples beside the JSON")
+        place = path.parent / parts["folder"] / parts["file"]
         if place.is_file():
             times = _nvbench_samples(place, mean, where)
         else:
             note = f"the samples in {place.parent.name} are not beside it, so states have their mean alone"
     yield FileCell(where=where, name=name, rounds=(times,), note=note)
-
-
-def _beside(path: Path, name: Any, where: str) -> Path:
-    """Return the file of samples in the folder beside the JSON; a name that leads elsewhere is refused."""
-    parts = re.fullmatch(r"([^/\\\0]+-bin)[/\\]([0-9]+\.bin)", name) if isinstance(name, str) else None
-    if parts is None:
-        raise DatasetError(f"{where}: {shortened(repr(name))} is no file of samples beside the JSON")
-    return path.parent / parts[1] / parts[2]
 
 
 def _nvbench_samples(place: Path, mean: float, where: str) -> tuple[float, ...]:

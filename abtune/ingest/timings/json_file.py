@@ -79,17 +79,18 @@ def _google_benchmark(entries: _Entries) -> _Read:
     A benchmark whose repetitions all ended with an error is a failed run.
     """
     timings: dict[str, list[float]] = {}
-    first: dict[str, tuple[str, Any]] = {}
+    first: dict[str, tuple[str, Any]] = {}  # place and label
     failed: dict[str, str] = {}
     notes = []
     computed = _computed(entries)
     for number, entry in enumerate(entries):
         if computed[number]:
             continue
-        where = f"benchmarks[{number}]"
+        where, label = f"benchmarks[{number}]", entry.get("label", "")
         name = _name(entry, "run_name" if "run_name" in entry else "name", where)
         if entry.get("error_occurred"):
             failed.setdefault(name, where)
+            timings.setdefault(name, [])
             continue
         if entry.get("skipped"):
             notes.append(f"{name} was skipped, and is left out")
@@ -101,7 +102,6 @@ def _google_benchmark(entries: _Entries) -> _Read:
         if "real_time" not in entry:
             raise DatasetError(f"{where}: {name} has no real_time; the file is damaged")
         timings.setdefault(name, []).append(to_seconds(entry["real_time"], unit, f"{where}.real_time"))
-        label = entry.get("label", "")
         earlier, above = first.setdefault(name, (where, label))
         if above != label:
             remedy = "repeats are of one thing: put the label into the name, or take it out of the file"
@@ -110,15 +110,14 @@ def _google_benchmark(entries: _Entries) -> _Read:
             )
     if not timings and any(computed):
         raise DatasetError("has aggregates only; run without --benchmark_report_aggregates_only")
-    for name in failed.keys() & timings.keys():
-        notes.append(f"some repetitions of {name} failed; its other times are counted")
-    timed = (
-        FileCell(where=first[name][0], name=name, rounds=(tuple(times),)) for name, times in timings.items()
-    )
-    lost = (
-        FileCell(where=where, name=name, rounds=()) for name, where in failed.items() if name not in timings
-    )
-    return [*timed, *lost], notes
+    lost = "some repetitions of {} failed; its other times are counted"
+    notes += [lost.format(name) for name, times in timings.items() if times and name in failed]
+    return [
+        FileCell(where=first[name][0], name=name, rounds=(tuple(times),))
+        if times
+        else FileCell(where=failed[name], name=name, rounds=())
+        for name, times in timings.items()
+    ], notes
 
 
 def _computed(entries: _Entries) -> list[bool]:
