@@ -121,7 +121,6 @@ class _Graph:
         self._visits = 0
         (function,) = self._of_type(".PrimFunc")
         self.inputs: list[int] = nodes[nodes[function]["data"]["params"]]["data"]
-        self._extents = dict(map(self._extent, self._of_type(".IterVar")))
         bodies = [nodes[index]["data"]["body"] for index in self._of_type(".SBlock")]
         self.blocks = [self._block(body) for body in bodies if nodes[body]["type"].endswith(".BufferStore")]
         if len(self.blocks) + 1 != len(bodies):
@@ -171,49 +170,23 @@ class _Graph:
     def _access(self, buffer: int, indices: int) -> _Access:
         return _Access(buffer=buffer, indices=tuple(map(self._affine, self._nodes[indices]["data"])))
 
-    def _extent(self, index: int) -> tuple[int, int]:
-        data = self._nodes[index]["data"]
-        extent = self._nodes[self._nodes[data["dom"]]["data"]["extent"]]
-        return data["var"], self._nodes[extent["data"]["value"]]["data"]
-
     def _affine(self, index: int) -> _Index:
-        """Find the coefficients of an index by its values at the origin, next to it, and at the far end."""
-        variables = self._variables(index)
-        origin = self._evaluate(index, {})
-        steps = {v: self._evaluate(index, {v: 1}) - origin for v in variables}
-        far = {v: self._extents[v] - 1 for v in variables}
-        # Divisions and remainders look affine near the origin, and not at the far end.
-        if self._evaluate(index, far) != origin + sum(steps[v] * far[v] for v in variables):
-            raise ValueError("not affine")
-        terms = {**steps, _CONSTANT: origin}
-        # Without zeros, so that equal indices are equal mappings.
-        return {variable: terms[variable] for variable in sorted(terms) if terms[variable]}
-
-    def _variables(self, index: int) -> list[int]:
+        """Return the coefficients of an index, without zeros, so that equal indices are equal mappings."""
         kind, data = self._node(index)
         if kind.endswith(".Var"):
-            return [index]
+            return {index: 1}
         if kind.endswith("IntImm"):
-            return []
-        return sorted({*self._variables(data["a"]), *self._variables(data["b"])})
-
-    def _evaluate(self, index: int, values: Mapping[int, int]) -> int:
-        kind, data = self._node(index)
-        if kind.endswith(".Var"):
-            return values.get(index, 0)
-        if kind.endswith("IntImm"):
-            return int(self._nodes[data["value"]]["data"])
-        operation = _OPERATIONS[kind.rpartition(".")[2]]
-        value = operation(self._evaluate(data["a"], values), self._evaluate(data["b"], values))
-        if abs(value) > 2**63:
-            raise ValueError("an index that no tensor has")
-        return value
-
-
-_OPERATIONS: Mapping[str, Callable[[int, int], int]] = {
-    "Add": lambda a, b: a + b,
-    "Sub": lambda a, b: a - b,
-    "Mul": lambda a, b: a * b,
-    "FloorDiv": lambda a, b: a // b,
-    "FloorMod": lambda a, b: a % b,
-}
+            value = int(self._nodes[data["value"]]["data"])
+            return {_CONSTANT: value} if value else {}
+        a, b = self._affine(data["a"]), self._affine(data["b"])
+        if kind.endswith(".Mul"):
+            scaled, scale = (a, b) if b.keys() <= {_CONSTANT} else (b, a)
+            if not scale.keys() <= {_CONSTANT}:
+                raise ValueError("not affine")
+            sums = {variable: factor * scale.get(_CONSTANT, 0) for variable, factor in scaled.items()}
+        else:
+            sign = {"Add": 1, "Sub": -1}[kind.rpartition(".")[2]]
+            sums = {
+                variable: a.get(variable, 0) + sign * b.get(variable, 0) for variable in a.keys() | b.keys()
+            }
+        return {variable: sums[variable] for variable in sorted(sums) if sums[variable]}
