@@ -20,7 +20,7 @@ from abtune.errors import DatasetError
 from abtune.ingest.importers import Imported, Importer, Inputs, Values
 from abtune.ingest.searches.logs import has_logs
 from abtune.ingest.searches.searches import Search, Trial, import_searches
-from abtune.ingest.searches.workloads import Sizes, label_of
+from abtune.ingest.searches.workloads import label_of
 from abtune.ingest.sources import Source, check_new
 from abtune.ingest.texts import naming, parse_json, read_text, reading
 from abtune.shapes import shape_named
@@ -95,7 +95,7 @@ def _folder(path: Path) -> Path:
     """Return a path if it is the folder of a database; else say what it is."""
     with reading(path):
         exists, is_folder = path.exists(), path.is_dir()
-        missing = [name for name in (WORKLOADS, RECORDS) if not (path / name).is_file()] if is_folder else []
+        missing = [name for name in (WORKLOADS, RECORDS) if not (path / name).is_file()]
     if not exists:
         raise DatasetError(f"cannot read {path}: there is no such folder")
     if not is_folder:
@@ -130,10 +130,8 @@ def _searches(folder: Path, records: Sequence[_Record]) -> list[Search]:
             differ = f"record {number} is of workload {record.workload}, but {WORKLOADS} has {len(workloads)}"
             raise DatasetError(f"{folder / RECORDS}: {differ}; the files are not of one run")
         by_workload.setdefault(record.workload, []).append(record)
-    return [
-        _search(workloads[workload], tried, folder / RECORDS)
-        for workload, tried in sorted(by_workload.items())
-    ]
+    with naming(folder / RECORDS):
+        return [_search(*workloads[workload], tried) for workload, tried in sorted(by_workload.items())]
 
 
 def _read_records(text: str, path: Path) -> list[_Record]:
@@ -173,6 +171,7 @@ def _is_time(value: Any) -> bool:
 
 
 def _read_workloads(path: Path) -> list[tuple[str, str]]:
+    """Return the hash and the module of each workload."""
     workloads = []
     for number, line in enumerate(read_text(path).rstrip().split("\n"), start=1):
         with naming(f"{path}: line {number}"):
@@ -184,26 +183,21 @@ def _read_workloads(path: Path) -> list[tuple[str, str]]:
     return workloads
 
 
-def _search(workload: tuple[str, str], records: Sequence[_Record], path: Path) -> Search:
-    hash_text, module = workload
-    sizes, dtypes = _arguments(records[0], path)
-    timed = [record for record in records if record.trial[0] is TrialStatus.OK]
-    best = min(timed, key=lambda record: record.trial[1], default=None)
-    return Search(
-        label=label_of(module, hash_text, sizes, dtypes),
-        trials=[record.trial for record in records],
-        winner=json.dumps(best.content) if best else "",
-    )
-
-
-def _arguments(record: _Record, path: Path) -> tuple[Sizes, list[str]]:
+def _search(hash_text: str, module: str, records: Sequence[_Record]) -> Search:
     sizes, dtypes = [], []
-    for argument in record.content[3]:
+    for argument in records[0].content[3]:
         match argument:
             case ["TENSOR", str(dtype), list(size)] if all(isinstance(extent, int) for extent in size):
                 sizes.append(tuple(size))
                 dtypes.append(dtype)
             case _:
-                shown = shortened(json.dumps(argument))
-                raise DatasetError(f"{path}: argument {shown} is not a tensor of fixed sizes")
-    return tuple(sizes), dtypes
+                raise DatasetError(
+                    f"argument {shortened(json.dumps(argument))} is not a tensor of fixed sizes"
+                )
+    timed = [record for record in records if record.trial[0] is TrialStatus.OK]
+    best = min(timed, key=lambda record: record.trial[1], default=None)
+    return Search(
+        label=label_of(module, hash_text, tuple(sizes), dtypes),
+        trials=[record.trial for record in records],
+        winner=json.dumps(best.content) if best else "",
+    )
