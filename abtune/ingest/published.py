@@ -149,12 +149,11 @@ def parse_published(text: str, *, unit: str = "", attrs: dict[str, Any] | None =
     columns, rows = _read_tables(_rows_of_csv(text) if _is_csv(text) else _rows_of_markdown(text), unit)
     if columns.assumed:
         _check_prose(text)
-    seen: dict[str, int] = {}
+    lines: dict[str, int] = {}
     for row in rows:
-        if (first := seen.setdefault(row.label, row.line)) != row.line:
-            remedy = "several timings of a shape in CSV: abtune import timings FILE"
+        if (first := lines.setdefault(row.label, row.line)) != row.line:
             again = f"line {row.line}: shape {shortened(row.label, 100)} is already in line {first}"
-            raise DatasetError(f"{again}; {remedy}")
+            raise DatasetError(f"{again}; several timings of a shape in CSV: abtune import timings FILE")
     latency = np.array([row.latency for row in rows])
     if np.isnan(latency).all():
         raise DatasetError(
@@ -185,13 +184,10 @@ def _is_csv(text: str) -> bool:
 
 def _is_each_shape_once(text: str) -> bool:
     """Return whether each shape has one line of CSV, else they are timings; a text may be cut off."""
-    seen: set[str] = set()
+    shapes: list[str] = []
     with contextlib.suppress(DatasetError):
-        for _, row in csv_rows(text):
-            if row[0] in seen:
-                return False
-            seen.add(row[0])
-    return True
+        shapes.extend(row[0] for _, row in csv_rows(text))
+    return len(set(shapes)) == len(shapes)
 
 
 def _rows_of_csv(text: str) -> Iterator[tuple[int, list[str]]]:
@@ -286,7 +282,7 @@ def _read_columns(cells: Sequence[str], unit: str) -> _Columns:
     few = len(set(configs)) < max(2, len(configs))
     if few and any(is_boost):
         raise DatasetError(ONLY_QUOTIENTS)
-    if few or sum(is_boost) > 1 or len(headings) < len(cells) - 1:
+    if few or sum(is_boost) > 1 or len(columns) < len(cells) - 1:
         needs = "Shape, a name of its own for each of two or more configurations, and at most one boost"
         raise DatasetError(f"a heading needs {needs}")
     for heading, boost in zip(headings, is_boost, strict=True):
@@ -331,8 +327,8 @@ def _read_row(cells: Sequence[str], columns: _Columns, line: int) -> _Row:
     )
     if columns.boost is not None:
         by_name = dict(zip(columns.configs, latency, strict=True))
-        baseline_before = [by_name[name] for name in baseline_first(columns.configs)]
-        _check_boost(cells[columns.boost], baseline_before, quotient=columns.quotient)
+        in_order = [by_name[name] for name in baseline_first(columns.configs)]
+        _check_boost(cells[columns.boost], in_order, quotient=columns.quotient)
     return _Row(line=line, label=cells[0], shape=shape, latency=latency)
 
 
@@ -342,12 +338,11 @@ def _read_label(label: str, columns: _Columns) -> Shape | None:
         return parse_shape(label)
     except InputError as error:
         near = str(error).partition("; there are")[0]  # any sizes will do, not only the known ones
-    for name, unit in zip(columns.configs, columns.units, strict=True):
-        if unit not in PER_SECOND:
-            raise DatasetError(
-                f"{near}; labels are such as {_LABELS}, from which operations of a throughput are counted; "
-                f"if these are times, for which any label will do: '{shortened(name)} (ms)', or --unit ms"
-            )
+    if rates := [name for name, unit in zip(columns.configs, columns.units, strict=True) if unit in FLOPS]:
+        raise DatasetError(
+            f"{near}; labels are such as {_LABELS}, from which operations of a throughput are counted; "
+            f"if these are times, for which any label will do: '{shortened(rates[0])} (ms)', or --unit ms"
+        )
     if not label or _is_summary(label):
         raise DatasetError(f"{shortened(label)!r} is not the label of a shape; take the line out")
     return None
@@ -366,13 +361,13 @@ def _read_latency(cell: str, unit: str, shape: Shape | None) -> float:
     """Return a throughput or a time in seconds, NaN where there is none; a throughput has a shape."""
     if cell.casefold() in MISSING:
         return math.nan
-    is_percent, boost = cell.endswith("%"), "if its column holds boosts, call it boost (%) or take it out"
+    boost = "if its column holds boosts, call it boost (%) or take it out"
     plain = "write it with a decimal point and nothing else, or - if there is none"
-    number = _read_number(cell, f"; {boost if is_percent else plain}")
+    number = _read_number(cell, f"; {boost if cell.endswith('%') else plain}")
     if not 1e-30 < number < math.inf:
         what = "time" if unit in PER_SECOND else "throughput"
-        remedy = f"; {boost}" if number < 0 else ""
-        raise DatasetError(f"a {what} must be positive, not {shortened(cell)}{remedy}")
+        remedy = boost if number < 0 else "write - if there is none"
+        raise DatasetError(f"a {what} must be positive, not {shortened(cell)}; {remedy}")
     if shape is None or unit in PER_SECOND:
         return number / PER_SECOND[unit]
     return published_flop(shape) / (number * FLOPS[unit])

@@ -171,13 +171,11 @@ def _read_heading(row: Sequence[str], names: Mapping[str, str], unit: str) -> _T
 
 def _read_wide_heading(row: Sequence[str], columns: Mapping[str, int], unit: str) -> _Table:
     """Return the heading of a table whose further columns are configurations, or quotients, left out."""
-    left = [
-        index
+    configs = {
+        index: read_heading(row[index], tuple(PER_SECOND)).name
         for index, quotient in enumerate(quotients(row))
         if not quotient and index not in columns.values()
-    ]
-    headings = {index: read_heading(row[index], tuple(PER_SECOND)) for index in left}
-    configs = {index: heading.name for index, heading in headings.items()}
+    }
     if len(set(configs.values())) < max(2, len(configs)):
         needs = "a column for each configuration, two or more of different names"
         raise DatasetError(f"has no column of times; it needs one, or {needs}, among {listed_columns(row)}")
@@ -207,12 +205,11 @@ def _read_row(row: Sequence[str], table: _Table, line: int) -> None:
     values = {name: row[index] for name, index in table.columns.items()}
     is_untimed = "time" in values and values["time"].casefold() in MISSING
     for name, value in values.items():
-        may_be_empty = is_untimed and name in {"time", "unit"}
-        if not (value or may_be_empty) or len(value) > LONGEST_CELL:
-            wrong = (
-                f"has {len(value):,} characters, and the most is {LONGEST_CELL:,}" if value else "is empty"
-            )
-            raise DatasetError(f"column {table.names[table.columns[name]]} {wrong}")
+        if not value and not (is_untimed and name in {"time", "unit"}):
+            raise DatasetError(f"column {table.names[table.columns[name]]} is empty")
+        if len(value) > LONGEST_CELL:
+            most = f"has {len(value):,} characters, and the most is {LONGEST_CELL:,}"
+            raise DatasetError(f"column {table.names[table.columns[name]]} {most}")
     seed = _number_label(values["seed"]) if "seed" in values else None
     if seed is not None and not re.fullmatch(r"\d{1,18}", seed, flags=re.ASCII):
         raise DatasetError(f"seed {shortened(seed)!r} is not a whole number of up to 18 digits")
