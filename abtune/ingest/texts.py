@@ -111,6 +111,14 @@ def parse_json(text: str) -> Any:
         raise DatasetError(f"not JSON: {error}") from None
 
 
+def fields(value: Any, said: str, **types: type) -> list[Any]:
+    """Return the values of keys of an object of JSON; if one is of another type, raise what is ``said``."""
+    found = [value.get(key) if isinstance(value, dict) else None for key in types]
+    if not all(map(isinstance, found, types.values())):
+        raise DatasetError(said)
+    return found
+
+
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object of JSON; one key twice is refused, because Python would keep the last value."""
     entries = dict(pairs)

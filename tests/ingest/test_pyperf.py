@@ -43,6 +43,8 @@ def test_names_may_be_configurations() -> None:
     ("change", "said"),
     [
         ({"benchmarks": [{"runs": [{"values": [1]}]}]}, r"benchmarks\[0\]: has no name or no runs"),
+        ({"metadata": 7}, r"benchmarks\[0\]: has no name or no runs"),
+        ({"benchmarks": [{"runs": []}]}, r"benchmarks\[0\]: has no name or no runs"),
         ({"metadata": {"name": "x", "unit": "byte"}}, "x is in 'byte', which is no time"),
         ({"benchmarks": [{"runs": [{"values": [0]}]}]}, "a time must be positive, not 0"),
         ({"benchmarks": [{"runs": [{"values": 1}]}]}, r"runs\[0\].values: is not a list of times"),

@@ -17,7 +17,7 @@ import numpy as np
 from abtune.errors import DatasetError, InputError
 from abtune.ingest.importers import Imported, Importer, Option, Values
 from abtune.ingest.sources import Source, read_once
-from abtune.ingest.texts import load_bytes, load_text, naming, parse_json
+from abtune.ingest.texts import fields, load_bytes, load_text, naming, parse_json
 from abtune.ingest.timings.timing_cells import FileCell, Reading, import_readings
 from abtune.ingest.units import to_seconds
 from abtune.text import shortened
@@ -35,11 +35,10 @@ _PYPERF = re.compile(r'"benchmarks"\s*:\s*\[\s*\{\s*"(metadata|runs)"')
 
 def _asv(text: str, _path: Path) -> Iterator[FileCell]:
     """Yield the benchmarks that have samples: only times have, in seconds."""
-    match parse_json(text):
-        case {"result_columns": [*columns], "results": dict(results), "version": 2}:
-            pass
-        case _:
-            raise DatasetError("JSON, but not of asv: result_columns and results in version 2")
+    said = "JSON, but not of asv: result_columns and results in version 2"
+    columns, results, version = fields(parse_json(text), said, result_columns=list, results=dict, version=int)
+    if version != 2:
+        raise DatasetError(said)
     for name, values in results.items():
         if not isinstance(values, list) or len(values) > len(columns):
             raise DatasetError(f"{name}: is no list of the result_columns; the file is damaged")
@@ -70,11 +69,10 @@ def _asv_benchmark(name: str, samples: Any, axes: Any) -> Iterator[FileCell]:
 
 def _criterion(text: str, path: Path) -> Iterator[FileCell]:
     """Yield the one benchmark: a sample is the mean of its iterations, by the wall clock in nanoseconds."""
-    match parse_json(text):
-        case {"iters": [*iterations], "times": [*times]} if len(iterations) == len(times) > 0:
-            pass
-        case _:
-            raise DatasetError("JSON, but not of criterion: as many iters as times")
+    said = "JSON, but not of criterion: as many iters as times"
+    iterations, times = fields(parse_json(text), said, iters=list, times=list)
+    if not len(iterations) == len(times) > 0:
+        raise DatasetError(said)
     seconds = []
     for number, (count, time) in enumerate(zip(iterations, times, strict=True)):
         where = f"times[{number}]"
@@ -84,11 +82,9 @@ def _criterion(text: str, path: Path) -> Iterator[FileCell]:
     beside = path.with_name("benchmark.json")
     named = load_text(beside)
     with naming(beside):
-        match parse_json(named):
-            case {"full_id": str(name)} if name:
-                yield FileCell(where="the file", name=name, rounds=(tuple(seconds),))
-            case _:
-                raise DatasetError("has no full_id, the name of the benchmark; copy criterion's folder whole")
+        said = "has no full_id, the name of the benchmark; copy criterion's folder whole"
+        (name,) = fields(parse_json(named), said, full_id=str)
+    yield FileCell(where="the file", name=name, rounds=(tuple(seconds),))
 
 
 def _go_bench(text: str, _path: Path) -> Iterator[FileCell]:
@@ -131,28 +127,19 @@ def _go_bench(text: str, _path: Path) -> Iterator[FileCell]:
 
 def _nvbench(text: str, path: Path) -> Iterator[FileCell]:
     """Yield the states that were measured, each with its isolated GPU times, or their mean."""
-    match parse_json(text):
-        case {"meta": dict(), "benchmarks": [*benchmarks]}:
-            pass
-        case _:
-            raise DatasetError("JSON, but not of nvbench: meta and benchmarks")
+    said = "JSON, but not of nvbench: meta and benchmarks"
+    _, benchmarks = fields(parse_json(text), said, meta=dict, benchmarks=list)
     for number, benchmark in enumerate(benchmarks):
-        match benchmark:
-            case {"name": str(name), "states": [*states]}:
-                for index, state in enumerate(states):
-                    yield from _nvbench_state(name, state, f"benchmarks[{number}].states[{index}]", path)
-            case _:
-                raise DatasetError(f"benchmarks[{number}]: has no name or no states; it is damaged")
+        said = f"benchmarks[{number}]: has no name or no states; it is damaged"
+        name, states = fields(benchmark, said, name=str, states=list)
+        for index, state in enumerate(states):
+            if not isinstance(state, dict) or not state.get("is_skipped"):
+                yield _nvbench_state(name, state, f"benchmarks[{number}].states[{index}]", path)
 
 
-def _nvbench_state(benchmark: str, state: Any, where: str, path: Path) -> Iterator[FileCell]:
-    match state:
-        case {"is_skipped": True}:
-            return
-        case {"name": str(name), "summaries": [*summaries]}:
-            pass
-        case _:
-            raise DatasetError(f"{where}: has no name or no summaries; the file is damaged")
+def _nvbench_state(benchmark: str, state: Any, where: str, path: Path) -> FileCell:
+    said = f"{where}: has no name or no summaries; the file is damaged"
+    name, summaries = fields(state, said, name=str, summaries=list)
     named: dict[str, dict[str, Any]] = {}
     for summary in summaries:
         match summary:
@@ -175,7 +162,7 @@ def _nvbench_state(benchmark: str, state: Any, where: str, path: Path) -> Iterat
             times = _nvbench_samples(place, mean, where)
         else:
             note = f"the samples in {place.parent.name} are not beside it, so states have their mean alone"
-    yield FileCell(where=where, name=name, rounds=(times,), note=note)
+    return FileCell(where=where, name=name, rounds=(times,), note=note)
 
 
 def _nvbench_samples(place: Path, mean: float, where: str) -> tuple[float, ...]:
@@ -191,17 +178,18 @@ def _nvbench_samples(place: Path, mean: float, where: str) -> tuple[float, ...]:
 def _pyperf(text: str, _path: Path) -> Iterator[FileCell]:
     """Yield a cell for each process of each benchmark; those that only calibrated have no values."""
     document = parse_json(text)
-    match document:
-        case {"benchmarks": [*benchmarks], "version": str()}:
-            pass
-        case _:
-            raise DatasetError("JSON, but not of pyperf: an object with benchmarks and version")
+    said = "JSON, but not of pyperf: an object with benchmarks and version"
+    benchmarks, _ = fields(document, said, benchmarks=list, version=str)
     for number, benchmark in enumerate(benchmarks):
         where = f"benchmarks[{number}]"
-        metadata = {**_below(document, "metadata", {}), **_below(benchmark, "metadata", {})}
-        name, unit, runs = metadata.get("name"), metadata.get("unit", "second"), _below(benchmark, "runs", [])
-        if not isinstance(name, str) or not name or not runs:
-            raise DatasetError(f"{where}: has no name or no runs; the file is damaged")
+        said = f"{where}: has no name or no runs; the file is damaged"
+        (runs,) = fields(benchmark, said, runs=list)
+        # What all benchmarks share stands in the metadata of the file.
+        shared, own = document.get("metadata", {}), benchmark.get("metadata", {})
+        if not (runs and isinstance(shared, dict) and isinstance(own, dict)):
+            raise DatasetError(said)
+        metadata = {**shared, **own}
+        (name,), unit = fields(metadata, said, name=str), metadata.get("unit", "second")
         if unit != "second":
             raise DatasetError(f"{where}: {name} is in {shortened(repr(unit))}, which is no time")
         for index, run in enumerate(runs):
@@ -212,12 +200,6 @@ def _pyperf(text: str, _path: Path) -> Iterator[FileCell]:
             if values:
                 seconds = tuple(to_seconds(value, "s", place) for value in values)
                 yield FileCell(where=where, name=name, rounds=(seconds,))
-
-
-def _below(value: Any, key: str, default: Any) -> Any:
-    """Return the value of a key; the default if the value has another type."""
-    found = value.get(key) if isinstance(value, dict) else None
-    return found if isinstance(found, type(default)) else default
 
 
 def named_importer(
