@@ -122,31 +122,21 @@ def _hint_of_columns(path: Path, columns: Sequence[str], row: Sequence[str]) -> 
     if named and len(timed) > 1 and others:
         more = f"take out {listed(map(shortened, others))}, or write it into the first column"
         return f"if {listed(map(shortened, timed))} are configurations, {more}"
-    options = [] if named else [f"--columns {shlex.quote(f'shape={columns[0]}')}"]
-    are_numbers = len(row) > 2 and all(map(_is_number, row[1:]))
-    if len(columns) > 2 and (have_units(columns[1:], times) or (are_numbers and not timed)):
-        what = "" if timed else f" and {listed_columns(columns[1:])} are times"
-        command = import_command(path, " ".join(options if timed else [*options, "--unit ms"]))
-        return f"if its first column says what was timed{what}: {_timings(command)}"
-    command = import_command(path, "--columns shape=NAME,config=NAME,time=NAME --unit ms")
-    each = f"if it has a line for each timing: {_timings(command)}, where each NAME is one of"
-    return _hint_of_capitals(columns) or f"{each} {listed_columns(columns)}"
-
-
-def _timings(command: str) -> str:
-    return command.replace("import", "import timings", 1)
-
-
-def _is_number(text: str) -> bool:
-    with contextlib.suppress(ValueError):
-        return math.isfinite(to_number(text))
-    return False
-
-
-def _hint_of_capitals(columns: Sequence[str]) -> str:
-    """Return how to rename a column such as Time_MS or Time (MS); empty if none has its unit in capitals."""
+    if len(columns) > 2 and (have_units(columns[1:], times) or (_are_numbers(row[1:]) and not timed)):
+        shape = "" if named else f"--columns {shlex.quote(f'shape={columns[0]}')}"
+        unit, what = ("", "") if timed else (" --unit ms", f" and {listed_columns(columns[1:])} are times")
+        command = import_command(path, f"{shape}{unit}".strip(), "timings")
+        return f"if its first column says what was timed{what}: {command}"
     for column in columns:
         name, _, unit = column.rstrip(")").replace("(", "_").rpartition("_")
         if name and unit not in PER_SECOND and unit.casefold() in PER_SECOND:
             return f"if {column} is in {unit.casefold()}, rename the column {name.strip()}_{unit.casefold()}"
-    return ""
+    command = import_command(path, "--columns shape=NAME,config=NAME,time=NAME --unit ms", "timings")
+    each = f"if it has a line for each timing: {command}, where each NAME is one of"
+    return f"{each} {listed_columns(columns)}"
+
+
+def _are_numbers(cells: Sequence[str]) -> bool:
+    with contextlib.suppress(ValueError):
+        return len(cells) > 1 and all(math.isfinite(to_number(cell)) for cell in cells)
+    return False

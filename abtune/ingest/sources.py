@@ -49,9 +49,10 @@ def recorded_path(path: Path) -> str:
         return path.as_posix()
 
 
-def import_command(path: Path, options: str) -> str:
+def import_command(path: Path, options: str, importer: str = "") -> str:
     """Return the command that imports a file with these options, for a shell."""
-    return f"abtune import {shell_path(path)}{options and ' '}{options} {dataset_option(path)}"
+    words = ("abtune import", importer, shell_path(path), options, dataset_option(path))
+    return " ".join(filter(None, words))
 
 
 def no_unit(configs: Sequence[str], path: Path) -> InputError:

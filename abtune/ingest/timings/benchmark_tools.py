@@ -220,16 +220,14 @@ def named_importer(
         for source, text in read_once(sources):
             if source.seed_in_path and seed != "file":
                 raise InputError(f"each {seed} in {kind} is a seed; write * in place of {{seed}}")
-            cells = []
             with naming(source.path):
-                checked = _checked(read_cells(text, source.path))
-            for cell in checked:
+                cells = _checked(read_cells(text, source.path))
+            for index, cell in enumerate(cells):
                 # Criterion has a file for each benchmark, so seeds are counted by its name, too.
                 known = (source.config, source.shape, cell.name)
-                cells.append(replace(cell, seed=None if source.seed_in_path else seeds[known]))
+                cells[index] = replace(cell, seed=None if source.seed_in_path else seeds[known])
                 seeds[known] += 1
-            notes = tuple(cell.note for cell in cells if cell.note)
-            readings[source] = Reading(cells=tuple(cells), notes=notes)
+            readings[source] = Reading(cells=tuple(cells))
         return import_readings(readings, shape=values["shape"], seed=seed)
 
     return Importer(

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from abtune.errors import DatasetError
+from abtune.ingest.texts import fields
 from abtune.ingest.timings.timing_cells import FileCell, Reading
 from abtune.ingest.units import PER_SECOND, to_seconds
 from abtune.text import shortened
@@ -46,12 +47,11 @@ def _pytest_benchmark(entries: _Entries) -> _Read:
     for number, entry in enumerate(entries):
         where = f"benchmarks[{number}]"
         name = _name(entry, "fullname", where)
-        if not isinstance(entry.get("stats"), dict):
-            raise DatasetError(f"{where}: has no stats; the file is damaged")
-        if not entry["stats"].get("data"):
+        (stats,) = fields(entry, f"{where}: has no stats; the file is damaged", stats=dict)
+        if not stats.get("data"):
             remedy = "write it with --benchmark-json, or with --benchmark-save-data"
             raise DatasetError(f"{where}: {name} has no stats.data; {remedy}")
-        times = _times(entry["stats"]["data"], f"{where}.stats.data")
+        times = _times(stats["data"], f"{where}.stats.data")
         cells.append(FileCell(where=where, name=name, rounds=(times,)))
     return cells, []
 

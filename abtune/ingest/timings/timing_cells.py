@@ -73,7 +73,7 @@ def import_readings(
         rounds = _split(rounds)
     said: dict[str, dict[Path, None]] = {}
     for source, reading in readings.items():
-        for note in reading.notes:
+        for note in (*reading.notes, *(cell.note for cell in reading.cells if cell.note)):
             said.setdefault(note, {})[source.path] = None
     about = _about_seeds(
         rounds,
@@ -92,7 +92,7 @@ def _without_unknown(readings: Mapping[Source, Reading]) -> dict[Source, Reading
         lost = [cell for cell in reading.cells if cell.name is not None and not cell.rounds]
         counted = {True: "failed, which counts", False: "failed and has no time, so it is left out"}
         notes = [f"{cell.name} {counted[cell.name in timed]}" for cell in lost]
-        kept = tuple(cell for cell in reading.cells if cell not in lost or cell.name in timed)
+        kept = tuple(cell for cell in reading.cells if cell.rounds or cell.name in timed or cell.name is None)
         known[source] = replace(reading, cells=kept, notes=(*reading.notes, *notes))
     return known
 
