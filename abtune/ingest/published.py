@@ -271,36 +271,37 @@ def _read_columns(cells: Sequence[str], unit: str) -> _Columns:
     """Return the columns of a heading. A column without a unit of its own has ``unit``."""
     columns = [cell for cell in cells[1:] if cell]
     is_quotient = quotients(columns)
-    headings = [
-        Heading(name="boost", unit="") if quotient else read_heading(cell, (*UNITS, "%"))
-        for cell, quotient in zip(columns, is_quotient, strict=True)
-    ]
-    is_boost = [heading.name.casefold().split()[-1:] == ["boost"] for heading in headings]
-    named = [heading for heading, boost in zip(headings, is_boost, strict=True) if not boost]
-    configs = tuple(heading.name for heading in named)
-    # Fewer than two names, or one name twice.
-    few = len(set(configs)) < max(2, len(configs))
-    if few and any(is_boost):
-        raise DatasetError(ONLY_QUOTIENTS)
-    if few or sum(is_boost) > 1 or len(columns) < len(cells) - 1:
-        needs = "Shape, a name of its own for each of two or more configurations, and at most one boost"
-        raise DatasetError(f"a heading needs {needs}")
-    for heading, boost in zip(headings, is_boost, strict=True):
-        if heading.unit and boost is not (heading.unit == "%"):
+    named: dict[int, Heading] = {}
+    boosts: list[int] = []
+    for index, (cell, quotient) in enumerate(zip(columns, is_quotient, strict=True), start=1):
+        heading = Heading(name="boost", unit="") if quotient else read_heading(cell, (*UNITS, "%"))
+        is_boost = heading.name.casefold().split()[-1:] == ["boost"]
+        if heading.unit and is_boost is not (heading.unit == "%"):
             column = f"column {shortened(heading.name)!r} is in {heading.unit}"
             raise DatasetError(f"{column}; a boost is in %, and nothing else is; take the column out")
-    units = tuple(heading.unit or unit for heading in named)
-    bare = [config for config, own in zip(configs, units, strict=True) if not own]
+        if is_boost:
+            boosts.append(index)
+        else:
+            named[index] = heading
+    configs = tuple(heading.name for heading in named.values())
+    # Fewer than two names, or one name twice.
+    few = len(set(configs)) < max(2, len(configs))
+    if few and boosts:
+        raise DatasetError(ONLY_QUOTIENTS)
+    if few or len(boosts) > 1 or len(columns) < len(cells) - 1:
+        needs = "Shape, a name of its own for each of two or more configurations, and at most one boost"
+        raise DatasetError(f"a heading needs {needs}")
+    units = tuple(heading.unit or unit for heading in named.values())
+    bare = [shortened(config) for config, own in zip(configs, units, strict=True) if not own]
     if bare and len(bare) < len(configs):
-        name = shortened(bare[0])
-        remedy = f"name it '{name} (ms)' or '{name} (GFLOPS)', or take it out if it is no configuration"
-        raise DatasetError(f"column {name!r} has no unit beside one that has; {remedy}")
+        remedy = f"name it '{bare[0]} (ms)' or '{bare[0]} (GFLOPS)', or take it out if it is no configuration"
+        raise DatasetError(f"column {bare[0]!r} has no unit beside one that has; {remedy}")
     return _Columns(
         configs=configs,
         units=tuple(own or _ASSUMED_UNIT for own in units),
         assumed=not all(units),
-        numbers=tuple(index for index, boost in enumerate(is_boost, start=1) if not boost),
-        boost=is_boost.index(True) + 1 if any(is_boost) else None,
+        numbers=tuple(named),
+        boost=boosts[0] if boosts else None,
         quotient=any(is_quotient),
         width=len(cells),
     )
