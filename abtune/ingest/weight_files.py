@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from abtune.errors import DatasetError, InputError
+from abtune.ingest.tables import csv_rows
 from abtune.ingest.texts import load_text, naming, parse_json
 from abtune.text import shortened, to_number
 
@@ -39,17 +38,12 @@ def _unique(entries: Iterable[tuple[str, str, object]]) -> Mapping[str, float]:
 
 
 def _from_csv(text: str) -> Iterator[tuple[str, str, object]]:
-    reader = csv.reader(io.StringIO(text, newline=""), skipinitialspace=True)
-    try:
-        for row in reader:
-            cells = [cell.strip() for cell in row]
-            if not any(cells) or (reader.line_num == 1 and cells[0].lower() in _HEADER):
-                continue
-            if len(cells) != 2 or not cells[0]:
-                raise InputError(f"line {reader.line_num} is not label,weight")
-            yield f"line {reader.line_num}", cells[0], cells[1]
-    except csv.Error as error:
-        raise InputError(f"line {reader.line_num}: {error}") from None
+    for number, (line, cells) in enumerate(csv_rows(text)):
+        if number == 0 and cells[0].lower() in _HEADER:
+            continue
+        if len(cells) != 2 or not cells[0]:
+            raise InputError(f"line {line} is not label,weight")
+        yield f"line {line}", cells[0], cells[1]
 
 
 def _from_json(text: str) -> Iterator[tuple[str, str, object]]:

@@ -9,8 +9,7 @@ from __future__ import annotations
 import math
 import re
 import statistics
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 from abtune.errors import DatasetError
 from abtune.ingest.timings.timing_cells import FileCell, Reading
@@ -37,23 +36,18 @@ def has_results(text: str) -> bool:
 
 def read_printed(text: str) -> Reading:
     """Return all results of a text, each under the last line of text above it."""
-    lines = _Lines(text)
     if _SUMMARY in text:
-        number = lines.number(text.index(_SUMMARY))
+        number = 1 + text.count("\n", 0, text.index(_SUMMARY))
         raise DatasetError(f"line {number}: a summary has no single timings; print repr(result), not str")
     rounds: dict[str, list[tuple[float, ...]]] = {}
     first: dict[str, int] = {}
     notes: list[str] = []
-
-    def leave_out(unused: Iterable[tuple[int, str]]) -> None:
-        notes.extend(f"line {number} left out: {line[:60]!r}" for number, line in unused)
-
-    title, end = "", 0
+    title, number, end = "", 1, 0  # ``number`` is that of the line at ``end``
     for start in _RESULT.finditer(text):
-        number = lines.number(start.start())
+        above = _lines(text[end : start.start()], number)
+        number += text.count("\n", end, start.start())
         where = f"line {number}"
-        above = lines.between(end, start.start())
-        leave_out(above[:-1])
+        notes += map(_left_out, above[:-1])
         own = above[-1][1].rstrip(":= [") if above else ""
         if own in rounds:
             raise DatasetError(f"{where}: {own!r} was in line {first[own]} already; give each its own title")
@@ -65,7 +59,8 @@ def read_printed(text: str) -> Reading:
         rounds.setdefault(title, []).append(timings)
         if "mean=" not in text[start.end() : end]:
             notes.append(f"{where}: prints no mean, so nothing shows whether its timings are complete")
-    leave_out(lines.between(end, len(text)))
+        number += text.count("\n", start.start(), end)
+    notes += map(_left_out, _lines(text[end:], number))
     notes += [
         f"{len(timings)} results under {name!r} are rounds of one seed"
         for name, timings in rounds.items()
@@ -78,22 +73,14 @@ def read_printed(text: str) -> Reading:
     return Reading(cells=tuple(cells), notes=tuple(notes))
 
 
-class _Lines:
-    """The lines of a text by position; to count from the beginning each time would be quadratic."""
+def _lines(text: str, first: int) -> list[tuple[int, str]]:
+    """Return the lines with words, each with its number; the first line has the number ``first``."""
+    lines = enumerate(map(str.strip, text.split("\n")), start=first)
+    return [(number, line) for number, line in lines if any(map(str.isalnum, line))]
 
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._ends = [match.start() for match in re.finditer("\n", text)]
 
-    def number(self, position: int) -> int:
-        """Return the number of the line at a position."""
-        return bisect_left(self._ends, position) + 1
-
-    def between(self, start: int, end: int) -> list[tuple[int, str]]:
-        """Return the lines with words between two positions, each with its number."""
-        first = self.number(start)
-        lines = enumerate(self._text[start:end].split("\n"), start=first)
-        return [(number, line.strip()) for number, line in lines if any(map(str.isalnum, line))]
+def _left_out(line: tuple[int, str]) -> str:
+    return f"line {line[0]} left out: {line[1][:60]!r}"
 
 
 def _read_result(text: str, start: int, where: str) -> tuple[tuple[float, ...], int]:
