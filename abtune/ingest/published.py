@@ -44,6 +44,7 @@ from abtune.ingest.units import (
     UNITS,
     Heading,
     read_heading,
+    read_number,
     unit_named,
 )
 from abtune.shapes import Shape, parse_shape, shape_values
@@ -364,7 +365,7 @@ def _read_latency(cell: str, unit: str, shape: Shape | None) -> float:
         return math.nan
     boost = "if its column holds boosts, call it boost (%) or take it out"
     plain = "write it with a decimal point and nothing else, or - if there is none"
-    number = _read_number(cell, f"; {boost if cell.endswith('%') else plain}")
+    number = read_number(cell, f"; {boost if cell.endswith('%') else plain}")
     if not 1e-30 < number < math.inf:
         what = "time" if unit in PER_SECOND else "throughput"
         remedy = boost if number < 0 else "write - if there is none"
@@ -385,17 +386,10 @@ def _check_boost(cell: str, latency: Sequence[float], *, quotient: bool) -> None
         name, unit, values = "boost", "%", [100 * (ratio - 1) for ratio in ratios]
     printed = cell.removesuffix("%").rstrip(" xX\u00d7").replace("\u2212", "-")
     # Only for its error: fits() would raise one without the cell.
-    _read_number(printed)
+    read_number(printed)
     if not any(fits(printed, value) for value in values):
         computed = f"{values[0]:.6g}{unit}"
         raise DatasetError(f"the {name} is printed as {shortened(cell)}, but the row gives {computed}")
-
-
-def _read_number(text: str, hint: str = "") -> float:
-    try:
-        return to_number(text)
-    except ValueError:
-        raise DatasetError(f"{shortened(text)!r} is not a number{hint}") from None
 
 
 def published_flop(shape: Shape) -> int:

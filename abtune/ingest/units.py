@@ -112,6 +112,14 @@ def _rule(known: Iterable[str]) -> str:
     )
 
 
+def read_number(text: str, remedy: str = "") -> float:
+    """Return the number that a text writes in decimal digits; else raise an error that ends in ``remedy``."""
+    try:
+        return to_number(text)
+    except ValueError:
+        raise DatasetError(f"{shortened(text)!r} is not a number{remedy}") from None
+
+
 def to_seconds(value: Any, unit: str, where: str, failed: str = "leave out what was not timed") -> float:
     """Return a time in seconds, given as a number or as text; ``failed`` says what to write for a failure."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):

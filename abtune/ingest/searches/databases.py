@@ -18,7 +18,7 @@ from typing import Any
 from abtune.dataset.schema import TrialStatus
 from abtune.errors import DatasetError
 from abtune.ingest.importers import Imported, Importer, Inputs, Values
-from abtune.ingest.searches.logs import has_logs
+from abtune.ingest.searches.logs import logs_in
 from abtune.ingest.searches.searches import Search, Trial, import_searches
 from abtune.ingest.searches.workloads import label_of
 from abtune.ingest.sources import Source, check_new
@@ -102,7 +102,7 @@ def _folder(path: Path) -> Path:
         hint = f"; give its folder, {path.parent}" if path.name in (WORKLOADS, RECORDS) else ""
         raise DatasetError(f"{path}: a database is a folder with {WORKLOADS} and {RECORDS}{hint}")
     if missing:
-        hint = "there are logs: abtune import logs" if has_logs(path) else "give the work_dir of the tuning"
+        hint = "there are logs: abtune import logs" if logs_in(path) else "give the work_dir of the tuning"
         raise DatasetError(f"{path}: has no {missing[0]}; {hint}")
     return path
 

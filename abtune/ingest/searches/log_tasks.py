@@ -13,7 +13,8 @@ from abtune.dataset.schema import TrialStatus
 from abtune.errors import DatasetError
 from abtune.ingest.searches.searches import Trial
 from abtune.ingest.texts import naming
-from abtune.text import shortened, to_number
+from abtune.ingest.units import read_number
+from abtune.text import shortened
 
 # Every repetition has a limit, so that the search takes time linear in the length of a line.
 _TRIAL = re.compile(
@@ -229,10 +230,7 @@ def _broken(task: Task, state: State, *, done: bool) -> str:
 
 
 def _positive(text: str) -> float:
-    try:
-        number = to_number(text)
-    except ValueError:
-        raise DatasetError(f"{shortened(text)!r} is not a number") from None
+    number = read_number(text)
     if not 0 < number < math.inf:
         raise DatasetError(f"{text} is not a positive number")
     return number

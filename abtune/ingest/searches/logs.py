@@ -46,17 +46,13 @@ def _recognises(path: Path, text: str) -> bool:
     if text:
         return any(map(is_of_a_log, text.split("\n")))
     try:
-        return path.is_dir() and has_logs(path)
+        return path.is_dir() and len(logs_in(path)) > 0
     except OSError:  # no permission to look
         return False
 
 
-def has_logs(folder: Path) -> bool:
-    """Return whether a folder, or its folder ``logs``, has logs."""
-    return len(_logs_in(folder)) > 0
-
-
-def _logs_in(folder: Path) -> list[Path]:
+def logs_in(folder: Path) -> list[Path]:
+    """Return the logs in a folder, else those in its folder ``logs``."""
     return sorted(folder.glob("*.log")) or sorted(folder.glob("logs/*.log"))
 
 
@@ -85,7 +81,7 @@ LOGS = Importer(
 
 def _log_lines(path: Path) -> list[Line]:
     with reading(path):
-        files = _logs_in(path) if path.is_dir() else [path]
+        files = logs_in(path) if path.is_dir() else [path]
     if not files:
         raise DatasetError(f"{path}: has no *.log, and neither has its folder logs")
     return [

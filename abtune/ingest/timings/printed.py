@@ -17,9 +17,10 @@ from abtune.ingest.units import to_seconds
 from abtune.text import shortened
 
 _RESULT = re.compile(r"\b(?:Profile|Benchmark)Result\(")
-_RESULTS = "results="
+_INSIDE = re.compile(
+    r"(?P<printed>[^()\[\]]*)results=(?:\((?P<tuple>[^()\[\]]*)\)|\[(?P<list>[^()\[\]]*)\])\s*\)"
+)
 _SUMMARY = "Execution time summary:"
-_CLOSING = {"(": ")", "[": "]"}
 # What is printed beside the timings, and how it follows from them.
 _STATISTICS: Mapping[str, Callable[[tuple[float, ...]], float]] = {
     "mean": statistics.fmean,
@@ -84,26 +85,19 @@ def _left_out(line: tuple[int, str]) -> str:
 
 
 def _read_result(text: str, start: int, where: str) -> tuple[tuple[float, ...], int]:
-    cut = DatasetError(f"{where}: the result is cut short; it ends with '))'")
-    opening = text.find(_RESULTS, start) + len(_RESULTS)
-    printed = text[start : opening - len(_RESULTS)]
-    bracket = text[opening : opening + 1]
-    if opening < start + len(_RESULTS) or bracket not in _CLOSING or set(printed) & set("()[]"):
-        raise cut
-    closing = text.find(_CLOSING[bracket], opening)
-    numbers = text[opening + 1 : closing]
-    end = text.find(")", closing + 1)
-    if closing < 0 or end < 0 or set(numbers) & set("()[]") or text[closing + 1 : end].strip():
-        raise cut
+    """Return the timings of a result that begins there, and its end."""
+    match = _INSIDE.match(text, start)
+    if match is None:
+        raise DatasetError(f"{where}: the result is cut short; it ends with '))'")
     timings = tuple(
         to_seconds("".join(number.split()), "s", f"{where}: results")  # a line may break within a number
-        for number in numbers.split(",")
+        for number in (match["tuple"] or match["list"] or "").split(",")
         if number.strip()
     )
     if not timings:
         raise DatasetError(f"{where}: the result has no timings")
-    _check(printed, timings, where)
-    return timings, end + 1
+    _check(match["printed"], timings, where)
+    return timings, match.end()
 
 
 def _check(printed: str, timings: tuple[float, ...], where: str) -> None:
