@@ -66,17 +66,12 @@ def _recognise(module: str, sizes: Sizes) -> Shape | None:
 def _gemm(graph: _Graph, sizes: Sizes) -> Shape | None:
     """Recognise C[i, j] += A[i, k] * B[k, j] in a module with no other block."""
     (block,) = graph.blocks
-    if len(block.loads) != 2 or block.store.buffer in {load.buffer for load in block.loads}:
-        return None
-    i, j = block.store.indices
-    a, b = block.loads
-    k = a.indices[1]
-    expected = (graph.inputs[0], (i, k)), (graph.inputs[1], (k, j))
-    if {(a.buffer, str(a.indices)), (b.buffer, str(b.indices))} != {(n, str(x)) for n, x in expected}:
-        return None
-    single = all(_is_variable(index) for index in (i, j, k)) and len({str(i), str(j), str(k)}) == 3
-    (m, _), (inner, n) = sizes[0], sizes[1]
-    return Gemm(m=m, n=n, k=inner) if single else None
+    loads = {load.buffer: load.indices for load in block.loads}
+    (i, j), (row, k), (inner, column) = block.store.indices, *(loads[buffer] for buffer in graph.inputs[:2])
+    fits = len(block.loads) == 2 and block.store.buffer not in loads and (row, inner, column) == (i, k, j)
+    single = all(map(_is_variable, (i, j, k))) and i != j != k != i
+    (m, _), (depth, n) = sizes[0], sizes[1]
+    return Gemm(m=m, n=n, k=depth) if fits and single else None
 
 
 def _conv2d(graph: _Graph, sizes: Sizes) -> Shape | None:

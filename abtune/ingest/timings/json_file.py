@@ -11,7 +11,7 @@ from abtune.errors import DatasetError
 from abtune.ingest.texts import fields
 from abtune.ingest.timings.timing_cells import FileCell, Reading
 from abtune.ingest.units import PER_SECOND, to_seconds
-from abtune.text import shortened
+from abtune.text import count, shortened
 
 # How Google Benchmark before 1.5, which writes no run_type, names what it computed from repetitions.
 _COMPUTED = re.compile(r"_(mean|median|stddev|cv|BigO|RMS)$")
@@ -21,28 +21,26 @@ def read_json(document: Any) -> Reading:
     """Return the timings in the file of any of the three."""
     match document:
         case {"benchmarks": list(entries), "machine_info": _}:
-            read, each_a_process = _pytest_benchmark, False
+            read = _pytest_benchmark
         case {"benchmarks": list(entries), "context": _}:
-            read, each_a_process = _google_benchmark, False
+            read = _google_benchmark
         # Results of Kernel Tuner, for one, have no commands.
         case {"results": list(entries)} if all("command" in e for e in entries if isinstance(e, dict)):
-            read, each_a_process = _hyperfine, True
+            read = _hyperfine
         case _:
             known = "pytest-benchmark, Google Benchmark or hyperfine"
             raise DatasetError(f"JSON, but not of {known}; write the timings as CSV")
     if not all(isinstance(entry, dict) for entry in entries):
         raise DatasetError("an entry of the list of results is no object; the file is damaged")
-    cells, notes = read(entries)
-    if not cells:
+    if not (reading := read(entries)).cells:
         raise DatasetError("has no timings")
-    return Reading(cells=tuple(cells), each_a_process=each_a_process, notes=tuple(notes))
+    return reading
 
 
 _Entries = Sequence[Mapping[str, Any]]
-_Read = tuple[list[FileCell], list[str]]
 
 
-def _pytest_benchmark(entries: _Entries) -> _Read:
+def _pytest_benchmark(entries: _Entries) -> Reading:
     cells = []
     for number, entry in enumerate(entries):
         where = f"benchmarks[{number}]"
@@ -53,11 +51,11 @@ def _pytest_benchmark(entries: _Entries) -> _Read:
             raise DatasetError(f"{where}: {name} has no stats.data; {remedy}")
         times = _times(stats["data"], f"{where}.stats.data")
         cells.append(FileCell(where=where, name=name, rounds=(times,)))
-    return cells, []
+    return Reading(cells=tuple(cells))
 
 
-def _hyperfine(entries: _Entries) -> _Read:
-    cells, notes = [], []
+def _hyperfine(entries: _Entries) -> Reading:
+    cells = []
     for number, entry in enumerate(entries):
         where = f"results[{number}]"
         name = _name(entry, "command", where)
@@ -65,15 +63,14 @@ def _hyperfine(entries: _Entries) -> _Read:
             raise DatasetError(f"{where}: {name} has no times; write it with hyperfine --export-json")
         codes = entry.get("exit_codes")
         failed = sum(1 for code in codes if code != 0) if isinstance(codes, list) else 0
-        if failed:
-            runs, are = ("run", "its time is") if failed == 1 else ("runs", "their times are")
-            notes.append(f"{failed} {runs} of {name!r} ended with an error; {are} counted")
+        are = "its time is" if failed == 1 else "their times are"
+        note = f"{count(failed, 'run')} of {name!r} ended with an error; {are} counted" if failed else ""
         times = _times(entry["times"], f"{where}.times")
-        cells.append(FileCell(where=where, name=name, rounds=(times,)))
-    return cells, notes
+        cells.append(FileCell(where=where, name=name, rounds=(times,), note=note))
+    return Reading(cells=tuple(cells), each_a_process=True)
 
 
-def _google_benchmark(entries: _Entries) -> _Read:
+def _google_benchmark(entries: _Entries) -> Reading:
     """Return ``real_time``; repetitions of one name are repeats, means and the like are left out.
 
     A benchmark whose repetitions all ended with an error is a failed run.
@@ -112,12 +109,13 @@ def _google_benchmark(entries: _Entries) -> _Read:
         raise DatasetError("has aggregates only; run without --benchmark_report_aggregates_only")
     lost = "some repetitions of {} failed; its other times are counted"
     notes += [lost.format(name) for name, times in timings.items() if times and name in failed]
-    return [
+    cells = (
         FileCell(where=first[name][0], name=name, rounds=(tuple(times),))
         if times
         else FileCell(where=failed[name], name=name, rounds=())
         for name, times in timings.items()
-    ], notes
+    )
+    return Reading(cells=tuple(cells), notes=tuple(notes))
 
 
 def _computed(entries: _Entries) -> list[bool]:
