@@ -86,8 +86,11 @@ def _read(sources: Sequence[Source], values: Values) -> Imported:
                 raise no_unit(columns.configs, path)
         attrs = {"sources": json.dumps([recorded_path(path)])}
         dataset = parse_published(text, unit=unit, attrs=attrs)
-    note = "numbers without a unit are read as GFLOPS (more is better); for times, give --unit ms"
-    return Imported(dataset=dataset, notes=(note,) if "assumed_unit" in dataset.attrs else ())
+    rule = "its heading does not begin with Shape, or a column has no unit"
+    notes = [f"the table in line {line} is left out: {rule}" for line in _other_tables(text)]
+    if "assumed_unit" in dataset.attrs:
+        notes.append("numbers without a unit are read as GFLOPS (more is better); for times, give --unit ms")
+    return Imported(dataset=dataset, notes=tuple(notes))
 
 
 def _recognises(_: Path, text: str) -> bool:
@@ -205,6 +208,16 @@ def _rows_of_markdown(text: str) -> Iterator[tuple[int, list[str]]]:
             number,
             [""] if _DRAWN_RULE.fullmatch(line) else [_bare(cell.replace("\\|", "|")) for cell in cells],
         )
+
+
+def _other_tables(text: str) -> list[int]:
+    """Return the lines where markdown has a table, by the rule below its heading, that is none of results."""
+    rows = [(0, []), *_rows_of_markdown(text)]
+    return [
+        number
+        for (_, above), (number, heading), (_, rule) in zip(rows, rows[1:], rows[2:], strict=False)
+        if not above and len(rule) > 1 and all(map(_RULE.fullmatch, rule)) and not _is_heading(heading)
+    ]
 
 
 def _check_prose(text: str) -> None:

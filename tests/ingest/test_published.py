@@ -102,6 +102,19 @@ def test_text_around_and_between_tables_is_ignored() -> None:
     assert math.isnan(dataset["latency"].values.ravel()[-1])
 
 
+def test_tables_that_are_left_out_are_said(tmp_path: Path) -> None:
+    """A table whose heading is none of results may hold some all the same."""
+    first = "| Layer | a (ms) | b (ms) |\n|---|--:|--:|\n| x | 1 | 2 |\n"
+    path = tmp_path / "t.md"
+    path.write_text(f"{first}\nWithout units:\n\n{first.replace(' (ms)', '')}", encoding="utf-8")
+    imported = PUBLISHED.read([Source(path=path)], {"unit": ""})
+    assert imported.dataset.sizes["shape"] == 1
+    said = "the table in line 7 is left out: its heading does not begin with Shape, or a column has no unit"
+    assert imported.notes == (said,)
+    path.write_text(first, encoding="utf-8")
+    assert PUBLISHED.read([Source(path=path)], {"unit": ""}).notes == ()
+
+
 def test_beside_times_any_label_is_a_shape() -> None:
     """Only a throughput needs operations; what a label says of them is kept where it does."""
     heading = "|Shape|old (ms)|new (us)|boost|"
