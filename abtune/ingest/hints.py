@@ -122,7 +122,8 @@ def _hint_of_columns(path: Path, columns: Sequence[str], row: Sequence[str]) -> 
     if named and len(timed) > 1 and others:
         more = f"take out {listed(map(shortened, others))}, or write it into the first column"
         return f"if {listed(map(shortened, timed))} are configurations, {more}"
-    if len(columns) > 2 and (have_units(columns[1:], times) or (_are_numbers(row[1:]) and not timed)):
+    is_wide = len(columns) > 2 and "config" not in map(str.casefold, columns)
+    if is_wide and (have_units(columns[1:], times) or (_are_numbers(row[1:]) and not timed)):
         shape = "" if named else f"--columns {shlex.quote(f'shape={columns[0]}')}"
         unit, what = ("", "") if timed else (" --unit ms", f" and {listed_columns(columns[1:])} are times")
         command = import_command(path, f"{shape}{unit}".strip(), "timings")

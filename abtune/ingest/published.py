@@ -334,7 +334,10 @@ def _check_same(columns: _Columns, first: _Columns) -> None:
 
 def _read_row(cells: Sequence[str], columns: _Columns, line: int) -> _Row:
     if len(cells) != columns.width:
-        raise DatasetError(f"{len(cells)} cells under a heading of {columns.width}")
+        remedy = (
+            "complete the line or take it out; a bar within a cell needs a backslash, a comma in CSV quotes"
+        )
+        raise DatasetError(f"{len(cells)} cells under a heading of {columns.width}; {remedy}")
     shape = _read_label(cells[0], columns)
     latency = tuple(
         _read_latency(cells[index], unit, shape)

@@ -95,6 +95,10 @@ def test_a_folder_with_both_is_asked_about() -> None:
             "if old_ms and new_ms are configurations, take out dtype, or write it into the first column",
         ),
         (
+            "shape,config,seed,wall_time_ms\nx,a,0,1\n",
+            "line for each timing: abtune import timings file.txt --columns shape=NAME,config=NAME,time=NAME",
+        ),
+        (
             ",N,Triton,Torch\n0,256.0,4.1,4.2\n",
             "and Triton, Torch are times: abtune import timings file.txt --columns shape=N --unit ms --out",
         ),

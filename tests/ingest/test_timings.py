@@ -395,7 +395,7 @@ def test_a_quotient_tells_no_lines_apart(tmp_path: Path) -> None:
         (HEADING + "x,a,0,nan\nx,b,0,\n", {}, "has no timings"),
         (HEADING + "x,a,0,inf\n", {}, "line 2: column time_us: a time must be positive, not inf"),
         (HEADING + "x,,0,1\n", {}, "line 2: column config is empty"),
-        (HEADING + "x,a,0\n", {}, "line 2: 3 cells under a heading of 4"),
+        (HEADING + "x,a,0\n", {}, "line 2: 3 cells under a heading of 4; complete the line or take"),
         (HEADING + "x,a,1.5,1\n", {}, "line 2: seed '1.5' is not a whole number"),
         (HEADING + "x,a,-1,1\n", {}, "line 2: seed '-1' is not a whole number of up to 18 digits"),
         (HEADING + 'x,a,0,"1\n', {}, "line 2: unexpected end of data"),

@@ -201,7 +201,8 @@ def _unit_of(row: Sequence[str], columns: Mapping[str, int], unit: str) -> str:
 
 def _read_row(row: Sequence[str], table: _Table, line: int) -> None:
     if len(row) != len(table.names):
-        raise DatasetError(f"{len(row)} cells under a heading of {len(table.names)}")
+        remedy = "complete the line or take it out; a cell with the mark between columns needs quotes"
+        raise DatasetError(f"{len(row)} cells under a heading of {len(table.names)}; {remedy}")
     values = {name: row[index] for name, index in table.columns.items()}
     is_untimed = "time" in values and values["time"].casefold() in MISSING
     for name, value in values.items():
