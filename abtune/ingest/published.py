@@ -141,7 +141,6 @@ class _Row:
     """One line of a table."""
 
     line: int
-    label: str
     shape: Shape | None  # None where the label does not name its sizes
     latency: tuple[float, ...]  # seconds; NaN where there is none
 
@@ -153,20 +152,13 @@ def parse_published(text: str, *, unit: str = "", attrs: dict[str, Any] | None =
     columns, rows = _read_tables(_rows_of_csv(text) if _is_csv(text) else _rows_of_markdown(text), unit)
     if columns.assumed:
         _check_prose(text)
-    lines: dict[str, int] = {}
-    for row in rows:
-        if (first := lines.setdefault(row.label, row.line)) != row.line:
-            again = f"line {row.line}: shape {shortened(row.label, 100)} is already in line {first}"
-            raise DatasetError(f"{again}; several timings of a shape in CSV: abtune import timings FILE")
-    latency = np.array([row.latency for row in rows])
+    latency = np.array([row.latency for row in rows.values()])
     if np.isnan(latency).all():
-        raise DatasetError(
-            f"line {rows[0].line}: no number in this row or any other; put in what was measured"
-        )
-    values = shape_values([row.shape for row in rows])
+        raise DatasetError("no number in any row; put in what was measured")
+    values = shape_values([row.shape for row in rows.values()])
     dataset = make_dataset(
         latency[:, :, np.newaxis],
-        shapes=[row.label for row in rows],
+        shapes=list(rows),
         configs=columns.configs,
         workloads=values.pop("workload"),
         attrs={**(attrs or {}), **({"assumed_unit": _ASSUMED_UNIT} if columns.assumed else {})},
@@ -229,8 +221,9 @@ def _check_prose(text: str) -> None:
             raise InputError(f"line {number} {unit}; give --unit, one of {', '.join(UNITS)}")
 
 
-def _read_tables(lines: Iterable[tuple[int, list[str]]], unit: str) -> tuple[_Columns, list[_Row]]:
-    rows: list[_Row] = []
+def _read_tables(lines: Iterable[tuple[int, list[str]]], unit: str) -> tuple[_Columns, dict[str, _Row]]:
+    """Return the columns of the first table, and the rows of all by the labels of their shapes."""
+    rows: dict[str, _Row] = {}
     first: _Columns | None = None
     columns: _Columns | None = None
     printed: list[list[str]] = []
@@ -240,23 +233,24 @@ def _read_tables(lines: Iterable[tuple[int, list[str]]], unit: str) -> tuple[_Co
             continue  # a rule of a drawn table: +-----+-----+
         if not cells:
             columns = None  # the table has ended
-        elif is_heading or columns is not None:
-            try:
-                longest = max(map(len, cells))
-                if longest > LONGEST_CELL:
-                    most = f"and the most is {LONGEST_CELL:,}; take the line out"
-                    raise DatasetError(f"a cell has {longest:,} characters, {most}")
-                if is_heading:
-                    columns = _read_columns(cells, unit)
-                    if first is None:
-                        check_names(columns.configs)
-                        first = columns
-                    _check_same(columns, first)
-                elif columns is not None and not all(map(_RULE.fullmatch, cells)):
-                    rows.append(_read_row(cells, columns, number))
-                    printed.append([cells[index] for index in columns.numbers])
-            except (DatasetError, InputError) as error:
-                raise DatasetError(f"line {number}: {error}") from None
+        with naming(f"line {number}"):
+            if (is_heading or columns) and (longest := max(map(len, cells), default=0)) > LONGEST_CELL:
+                most = f"and the most is {LONGEST_CELL:,}; take the line out"
+                raise DatasetError(f"a cell has {longest:,} characters, {most}")
+            if is_heading:
+                columns = _read_columns(cells, unit)
+                if first is None:
+                    check_names(columns.configs)
+                    first = columns
+                _check_same(columns, first)
+            elif columns is not None and not all(map(_RULE.fullmatch, cells)):
+                row = _read_row(cells, columns, number)
+                if (above := rows.setdefault(cells[0], row)) is not row:
+                    again = f"shape {shortened(cells[0], 100)} is already in line {above.line}"
+                    raise DatasetError(
+                        f"{again}; several timings of a shape in CSV: abtune import timings FILE"
+                    )
+                printed.append([cells[index] for index in columns.numbers])
     if first is None or not rows:
         raise DatasetError("no table here; its heading would start with | Shape |, and rows would follow")
     check_columns(first.configs, printed)
@@ -334,9 +328,7 @@ def _check_same(columns: _Columns, first: _Columns) -> None:
 
 def _read_row(cells: Sequence[str], columns: _Columns, line: int) -> _Row:
     if len(cells) != columns.width:
-        remedy = (
-            "complete the line or take it out; a bar within a cell needs a backslash, a comma in CSV quotes"
-        )
+        remedy = "complete the line or take it out; a bar within a cell needs a backslash, a comma quotes"
         raise DatasetError(f"{len(cells)} cells under a heading of {columns.width}; {remedy}")
     shape = _read_label(cells[0], columns)
     latency = tuple(
@@ -347,7 +339,7 @@ def _read_row(cells: Sequence[str], columns: _Columns, line: int) -> _Row:
         by_name = dict(zip(columns.configs, latency, strict=True))
         in_order = [by_name[name] for name in baseline_first(columns.configs)]
         _check_boost(cells[columns.boost], in_order, quotient=columns.quotient)
-    return _Row(line=line, label=cells[0], shape=shape, latency=latency)
+    return _Row(line=line, shape=shape, latency=latency)
 
 
 def _read_label(label: str, columns: _Columns) -> Shape | None:
