@@ -135,9 +135,19 @@ def test_a_run_without_a_time_has_failed(tmp_path: Path) -> None:
     status = {config: dataset["run_status"].sel(config=config).values[0].tolist() for config in ("a", "b")}
     assert status == {name: [RunStatus.COMPLETE, RunStatus.FAILED] for name in ("a", "b")}
     assert np.nansum(dataset["latency"].values) == pytest.approx(3e-6)
-    failed = "4 lines without a time, the first is line 3; a run without any time counts as failed"
+    failed = "4 lines without a time, the first in line 3; a run without any time counts as failed"
     assert notes[-1] == f"{path}: {failed}"
     assert "2 seeds per cell, 1 timing per seed" in notes[0]
+
+
+def test_a_cell_without_a_time_is_said(tmp_path: Path) -> None:
+    """Beside several configurations it is missing, because a table with a column for each has all cells."""
+    path = tmp_path / "dump.csv"
+    path.write_text("shape,seed,a_ms,b_ms\nx,0,1,\nx,1,1,2\ny,0,,n/a\n", encoding="utf-8")
+    imported = read(path)
+    assert imported.dataset["run_status"].values.tolist() == [[[0, 0], [RunStatus.MISSING, 0]]]
+    said = "3 cells without a time, the first in line 2; a run without any time is missing"
+    assert imported.notes[-1] == f"{path}: {said}"
 
 
 @pytest.mark.parametrize("line", ["x,a,1,,", "x,a,1,nan,", "x,a,1,,us"])

@@ -51,7 +51,7 @@ class _Table:
     first_lines: dict[_Key, int] = field(default_factory=dict)
     numbered: dict[tuple[_Key, str, str], int] = field(default_factory=dict)
     unit_above: str = ""
-    untimed: list[int] = field(default_factory=list)  # the lines of runs without a time
+    untimed: list[int] = field(default_factory=list)  # the lines of runs and cells without a time
     kinds: dict[int, _Kinds] = field(default_factory=dict)  # of each column that is left out
 
 
@@ -103,8 +103,9 @@ def _notes(table: _Table) -> Iterator[str]:
         lines = f"lines that differ in {listed(mixed)} count as repeats of one timing"
         yield f"{lines}; if they are not, write it into the labels of the shapes"
     if table.untimed:
-        lines = f"{count(len(table.untimed), 'line')} without a time, the first is line {table.untimed[0]}"
-        yield f"{lines}; a run without any time counts as failed"
+        what, then = ("cell", "is missing") if table.configs else ("line", "counts as failed")
+        cells = f"{count(len(table.untimed), what)} without a time, the first in line {table.untimed[0]}"
+        yield f"{cells}; a run without any time {then}"
 
 
 def _are_mixed(kinds: _Kinds) -> bool:
@@ -217,6 +218,7 @@ def _read_row(row: Sequence[str], table: _Table, line: int) -> None:
     round_ = _number_label(values.get("round", ""))
     for index, unit in table.units.items():
         if table.configs and row[index].casefold() in MISSING:
+            table.untimed.append(line)
             continue
         config = table.configs.get(index, values.get("config"))
         key = values.get("shape"), config, None if seed is None else int(seed)
