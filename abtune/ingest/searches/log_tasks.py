@@ -47,49 +47,23 @@ class Line:
         return f"{self.file}: line {self.number}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class State:
-    """One row of the table of tasks: the trials so far and their best time in seconds, NaN if none ran."""
-
-    trials: int
-    latency: float
-
-
 @dataclass(slots=True)
 class Task:
     """What a log says of one task, as it is read."""
 
     name: str
-    flop: float = math.nan
+    flop: float = math.nan  # NaN before the first row of the table
     done: bool = True
-    states: list[State] = field(default_factory=list)
-    trials: list[Trial] = field(default_factory=list)
+    trials: list[Trial] = field(default_factory=list)  # of which a line tells
+    # By the table, which tells only the best time after each batch: the last trial of the batch has it.
+    told: list[Trial] = field(default_factory=list)
+    best: float = math.nan  # seconds, by the last row of the table
     sizes: str = ""
 
     @property
     def label(self) -> str:
         """Its name and, if they are known, the sizes of its arguments."""
         return f"{self.name}({self.sizes})" if self.sizes else self.name
-
-    @property
-    def last(self) -> State:
-        """The last row of the table."""
-        return self.states[-1] if self.states else State(trials=0, latency=math.nan)
-
-    def history(self) -> list[Trial]:
-        """Return what the log says of every trial, in order.
-
-        A table tells only the best time after each batch. Here the last trial of the batch has this time.
-        """
-        if self.trials:
-            return self.trials
-        history: list[Trial] = [(TrialStatus.UNKNOWN, math.nan)] * self.last.trials
-        best = math.inf
-        for state in self.states:
-            if state.latency < best:
-                best = state.latency
-                history[state.trials - 1] = (TrialStatus.OK, best)
-        return history
 
 
 def read_tasks(lines: Sequence[Line]) -> dict[str, Task]:
@@ -149,9 +123,7 @@ def _task(tasks: dict[str, Task], number: str, name: str) -> Task:
 
 def _with_sizes(tasks: Mapping[str, Task], sizes: Mapping[tuple[str, str], str]) -> dict[str, Task]:
     """Return the tasks that have a result, each with the sizes of its arguments if they are known."""
-    known = {
-        number: task for number, task in tasks.items() if task.trials or task.last.trials or task.flop > 0
-    }
+    known = {number: task for number, task in tasks.items() if task.trials or task.told or task.flop > 0}
     names = Counter(task.name for task in known.values())
     for number, task in known.items():
         alone = sizes.get(("", task.name), "") if names[task.name] == 1 else ""
@@ -202,31 +174,30 @@ def _add_state(task: Task, row: dict[str, str]) -> None:
     # The length comes first, because int() refuses thousands of digits.
     if not (trials.isascii() and trials.isdigit()) or len(trials) > 9 or int(trials) > _MOST_TRIALS:
         raise DatasetError(f"{shortened(trials)!r} is not a number of trials")
-    state = State(trials=int(trials), latency=seconds)
     operations, done = _positive(flop), ended == "Y"
-    broken = _broken(task, state, done=done)
-    if task.states and operations != task.flop:
-        broken = broken or f"{flop} operations follow {task.flop:.0f}"
-    if broken:
+    if broken := _broken(task, int(trials), seconds, operations, done=done):
         raise DatasetError(f"task {task.name}: {broken}; {_ONE_RUN}")
     task.done, task.flop = done, operations
-    task.states.append(state)
+    task.told += [(TrialStatus.UNKNOWN, math.nan)] * (int(trials) - len(task.told))
+    if not (math.isnan(seconds) or seconds >= task.best):
+        task.told[-1] = TrialStatus.OK, seconds
+    task.best = seconds
 
 
-def _broken(task: Task, state: State, *, done: bool) -> str:
-    """Return why a state does not follow from the one before it; empty if it does."""
-    last = task.last
-    if state.trials < last.trials:
-        return f"{state.trials} trials follow {last.trials}"
-    if task.states and task.done and not done:
+def _broken(task: Task, trials: int, latency: float, flop: float, *, done: bool) -> str:
+    """Return why a row does not follow from the one before it; empty if it does."""
+    is_first = math.isnan(task.flop)
+    if trials < len(task.told):
+        return f"{trials} trials follow {len(task.told)}"
+    if not is_first and task.done and not done:
         return "it is not done, and was above"
     # False for NaN as well: a time that was known cannot become unknown.
-    if not (math.isnan(last.latency) or state.latency <= last.latency):
-        shown = "N/A" if math.isnan(state.latency) else f"{1e6 * state.latency:.4f}"
-        return f"latency {shown} follows {1e6 * last.latency:.4f}"
-    if not state.trials and not math.isnan(state.latency):
+    if not (math.isnan(task.best) or latency <= task.best):
+        shown = "N/A" if math.isnan(latency) else f"{1e6 * latency:.4f}"
+        return f"latency {shown} follows {1e6 * task.best:.4f}"
+    if not trials and not math.isnan(latency):
         return "it has a latency before its first trial"
-    return ""
+    return "" if is_first or flop == task.flop else f"{flop:.0f} operations follow {task.flop:.0f}"
 
 
 def _positive(text: str) -> float:

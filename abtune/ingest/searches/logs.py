@@ -113,7 +113,7 @@ def _searches(tasks: Mapping[str, Task], stamps: Sequence[datetime], shape: str)
     return [
         Search(
             label=shape or task.label,
-            trials=task.history(),
+            trials=task.trials or task.told,
             flop=task.flop,
             started=started,
             finished=finished,
@@ -143,8 +143,8 @@ def _check_task(task: Task) -> None:
             f"the last table says that {task.label} was not done; the log was cut short, or the "
             "search was interrupted; import the database in its work_dir, or the log of a search that ended"
         )
-    best, listed = fastest(task.trials), task.last.latency
-    both = task.trials and task.last.trials and not (math.isnan(best) and math.isnan(listed))
+    best, listed = fastest(task.trials), task.best
+    both = task.trials and task.told and not (math.isnan(best) and math.isnan(listed))
     # The table rounds to 0.1 ns, as the lines do.
     if both and not math.isclose(best, listed, rel_tol=1e-4, abs_tol=2e-10):
         differ = f"{task.label} took {1e6 * best:.4f} us, but the table says {1e6 * listed:.4f}"
