@@ -335,6 +335,14 @@ def test_contents_lead_to_every_heading() -> None:
     assert "</details>\n<p>Last.</p>" in written((*page().page, Prose(text="Last.", remark=False)))
 
 
+def test_a_second_title_of_a_page_folds_what_is_below_it() -> None:
+    """Each of several explained shapes has a title of its own, which no block of the shape above hides."""
+    titles = [Heading("one"), Heading("samples", minor=True), Heading("two"), Heading("samples", minor=True)]
+    text = html.render(report_of(tuple(part for title in titles for part in (title, Prose("words")))))
+    assert re.findall(r"<h(\d)>(\w+)", text) == [("1", "one"), ("2", "samples"), ("2", "two"), ("3", "samples")]
+    assert re.findall('<a href="#([^"]+)">', text) == ["part-1-2", "part-2"]
+
+
 def test_long_tables_of_further_sections_are_folded() -> None:
     """A dozen rows are shown from the start, and everything of the first page."""
 
@@ -423,6 +431,13 @@ def test_interval_is_drawn_where_it_is() -> None:
     assert left + 4 == pytest.approx(position(0.2, SCALE), abs=0.051)
     assert tracks(drawing, "zero")[0].startswith(f"M{position(0, SCALE):.1f} ")
     assert not tracks(drawing, "arrow")
+
+
+def test_a_narrow_interval_leaves_its_marker_as_it_is() -> None:
+    """Caps on the marker would make a crown of a triangle."""
+    for bounds, caps in (((0.19, 0.2, 0.21), 0), ((0.19, 0.2, 0.6), 1), ((-0.1, 0.2, 0.6), 2)):
+        (line,) = tracks(drawn(*bounds), "line")
+        assert line.count("V") == caps
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from abtune.compare.results import Analysis
 from abtune.report.formats import html
 from abtune.report.formats.html import _resource
 from abtune.report.page import Report
-from abtune.report.summary import analysis_report
+from abtune.report.summary import View, analysis_report
 from abtune.sections.change.change_page import change_section
 
 # Labels of the rows that are shown, and cells of a column, in the table of a kind.
@@ -127,6 +127,18 @@ def test_shapes_are_filtered_by_verdict_and_by_text(file: Path, analysis: Analys
         assert await page.run(SHAPES % 2) == sorted(await shown())
 
     seen(file, act)
+
+
+@needs_chromium
+def test_without_a_table_of_shapes_there_is_no_filter(analysis: Analysis, tmp_path: Path) -> None:
+    """A summary has nothing to filter; the filter told `0 of 0 shapes`."""
+    path = tmp_path / "summary.html"
+    path.write_text(html.render(analysis_report(analysis, view=View(brief=True))), encoding="utf-8")
+
+    async def act(page: Page) -> None:
+        assert not await page.run("document.querySelector('.tools').checkVisibility()")
+
+    seen(path, act)
 
 
 @needs_chromium

@@ -85,7 +85,7 @@ def render(report: Report) -> str:
     }
     template = environment.get_template("report.html.j2")
     style, script = (Markup(_resource(f"report.{kind}")) for kind in ("css", "js"))  # noqa: S704 - our own
-    pages = [section.page for section in report.sections if section.page]
+    pages = [page for section in report.sections for page in titled(section.page)]
     return template.render(
         title=report.title,
         sections=outlined(pages),
@@ -95,6 +95,12 @@ def render(report: Report) -> str:
         policy=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         version=__version__,
     )
+
+
+def titled(page: Page) -> list[Page]:
+    """Return a page in pieces: each further title that it has begins one of its own."""
+    titles = [at for at, part in enumerate(page) if isinstance(part, Heading) and not part.minor and at]
+    return [page[start:stop] for start, stop in itertools.pairwise([0, *titles, len(page)]) if start < stop]
 
 
 def outlined(pages: Sequence[Page]) -> list[tuple[Element, ...]]:

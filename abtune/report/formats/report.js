@@ -41,7 +41,8 @@
       }
     }
     const shapes = (groups) => new Set(groups.map(label)).size;
-    const groups = all(".shapes > tbody", tools.closest("section")).filter((group) => label(group) !== "overall");
+    const groups = all(".shapes > tbody").filter((group) => label(group) !== "overall");
+    tools.hidden = groups.length === 0;
     tools.lastElementChild.value = `${shapes(groups.filter((group) => !group.hidden))} of ${shapes(groups)} shapes`;
   }
 
@@ -102,7 +103,6 @@
       });
     }
     search.addEventListener("input", filter);
-    tools.hidden = false;
     filter();
   }
   document.body.classList.add("scripted");

@@ -25,6 +25,7 @@ _MIDDLE = HEIGHT / 2
 _EDGE = 8
 _LETTER = 10  # the width of a letter of an axis
 _NAME = 8  # the width of a letter of a name
+_NEAR = 7  # an end of an interval that is so near to the middle of its marker has no cap
 _LANE, _LINE = 44, 18
 _DOTS_WIDTH = 640
 Corners: TypeAlias = Sequence[tuple[float, float]]
@@ -159,14 +160,16 @@ def _lines(part: Stretch, scale: Scale, tone: str) -> Iterator[Stroke]:
         yield Stroke(track=f"M{start} {y}H{stop}", kind="thin")
     if math.isnan(part.low) or tone == "overall":  # that marker is as wide as its interval
         return
-    start, stop = (_number(position(end, scale)) for end in (part.low, part.high))
+    start, stop = (position(end, scale) for end in (part.low, part.high))
+    marker = position(part.value, scale)
     caps = "".join(
-        f"M{x} {_number(_MIDDLE - 4)}V{_number(_MIDDLE + 4)}"
+        f"M{_number(x)} {_number(_MIDDLE - 4)}V{_number(_MIDDLE + 4)}"
         for x, beyond in ((start, part.below), (stop, part.above))
-        # An interval wholly beyond the scale is a point at its edge, and has an arrow alone.
-        if not beyond and (part.low < part.high or part.below == part.above)
+        # An interval wholly beyond the scale is a point at its edge, and has an arrow alone. A cap on the
+        # marker would change its shape. (NaN is near nothing.)
+        if not beyond and (part.low < part.high or part.below == part.above) and not abs(x - marker) < _NEAR
     )
-    yield Stroke(track=f"M{start} {y}H{stop}{caps}", kind="line")
+    yield Stroke(track=f"M{_number(start)} {y}H{_number(stop)}{caps}", kind="line")
 
 
 def _arrows(part: Stretch, scale: Scale) -> Iterator[Stroke]:
