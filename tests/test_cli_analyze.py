@@ -172,8 +172,17 @@ def test_the_format_wins_over_the_name(run: Run, sweep: str) -> None:
 @pytest.mark.parametrize("path", ["absent/r.md", ".", "a" * 300, "abtune.nc/r.md"])
 def test_output_that_cannot_be_written_is_refused(run: Run, sweep: str, path: str) -> None:
     """A missing folder, a folder, an impossible name: one line, and nothing is left behind."""
-    assert "cannot write" in refused(run("analyze", "--output", path))
+    assert re.search("cannot (write|use)", refused(run("analyze", "--output", path)))
     assert os.listdir() == ["abtune.nc"]  # noqa: PTH208 (names are wanted)
+
+
+@pytest.mark.parametrize("path", ["absent/r.md", ".", "-"])
+def test_an_impossible_output_is_refused_before_anything_is_computed(
+    run: Run, sweep: str, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A simulation of an hour is not lost to a folder that is not there; `-` made a file of that name."""
+    monkeypatch.delattr("abtune.compare.compare.compare")
+    refused(run("analyze", "--output", path))
 
 
 def test_a_full_disk_keeps_the_old_report(sweep: str) -> None:
@@ -337,6 +346,7 @@ def test_a_gate_that_is_not_hit_is_silent(run: Run, sweep: str) -> None:
         ),
         (["--shapes", "resnet"], "unknown shape 'resnet'"),
         (["--shapes", "M=*,,N=*"], "there is an empty name in the list"),
+        (["--show", ""], "abtune: there is an empty name in the list of shapes"),
         (["--frmat", "json"], "--frmat"),
         (["a.nc", "b.nc"], "abtune compare a.nc b.nc; to put their runs into one: abtune merge a.nc b.nc"),
         (["a.nc", "b", "c"], "for what changed between them: abtune history a.nc b c; to put their"),

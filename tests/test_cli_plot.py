@@ -140,7 +140,7 @@ def test_poor_datasets_are_drawn(run: Run) -> None:
         ([PILOT, "--out", "f.png", "--kind", "violin"], "'violin' is not one of 'forest', 'seeds', 'trials'"),
         ([PILOT, "--out", "f.jpg"], "--out takes a name that ends in .png, .svg, .pdf, not 'f.jpg'"),
         ([PILOT, "--out", "figure"], "--out takes a name that ends in .png, .svg, .pdf, not 'figure'"),
-        ([PILOT, "--out", "absent/f.png"], "cannot write absent/f.png: No such file or directory"),
+        ([PILOT, "--out", "absent/f.png"], "cannot write absent/f.png: there is no folder absent"),
         (["--out", "f.png"], "no dataset named and no abtune.nc here"),
         (["absent.nc", "--out", "f.png"], "absent.nc: no such file"),
         ([PILOT, "--out", "f.png", "--candidate", "asink"], "unknown configuration 'asink'; did you mean"),
@@ -244,4 +244,4 @@ def test_html_tells_the_story_of_one_shape(run: Run) -> None:
 def test_html_without_a_place_is_one_line(run: Run) -> None:
     """A file that cannot be written is refused in one line."""
     said = refused(run("analyze", PILOT, "--output", "absent/report.html"))
-    assert "cannot write absent/report.html: No such file or directory" in said
+    assert "cannot write absent/report.html: there is no folder absent" in said

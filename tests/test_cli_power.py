@@ -67,7 +67,7 @@ def test_the_figure_is_drawn(run: Run) -> None:
         (["--cv", "3", "--power", "100"], "100 is not between 0 and 100"),
         (["--cv", "3", "--figure", "absent/p.png"], "cannot write absent/p.png"),
         (["h200-pilot", "--candidate", "asink"], "unknown configuration 'asink'; did you mean: async"),
-        (["tvm14009-rtx3080"], "no shape has two seeds of mainline, so its noise is unknown; give --cv"),
+        (["tvm14009-rtx3080"], "two seeds of mainline, so its noise is unknown; use abtune power --cv"),
         (["tvm14009"], "unknown dataset 'tvm14009'; did you mean: h200-tvm14009, tvm14009-rtx3080"),
     ],
 )

@@ -48,6 +48,15 @@ def test_flags_lists_and_options_of_sections_are_set(run: Run) -> None:
     assert run("analyze", "h200-pilot").code == 0
 
 
+@pytest.mark.parametrize("text", ["tool = 3  # [tool.abtune", "[tool]\nabtune = 3  # [tool.abtune"])
+def test_a_project_whose_table_is_none_is_one_line(run: Run, text: str) -> None:
+    """A comment alone makes such a file one that is parsed; it was called a defect of abtune."""
+    Path("pyproject.toml").write_text(text, encoding="utf-8")
+    outcome = run("analyze", "h200-pilot")
+    assert outcome.code == 2
+    assert "is a table, such as [tool.abtune.analyze]" in outcome.err
+
+
 def test_abtune_toml_comes_before_pyproject(run: Run) -> None:
     Path("abtune.toml").write_text("[analyze]\nci = 90\n", encoding="utf-8")
     Path("pyproject.toml").write_text("[tool.abtune.analyze]\nci = 80\n", encoding="utf-8")

@@ -83,6 +83,7 @@ def power(dataset: str | None, *, figure: Path | None, destination: Destination,
     import abtune
     from abtune.compare.settings import candidates_judged
     from abtune.report.page import Section
+    from abtune.report.report_files import check_place
     from abtune.sections.power.planning import BOOSTS, SEEDS
     from abtune.sections.power.power_page import power_page
 
@@ -90,6 +91,8 @@ def power(dataset: str | None, *, figure: Path | None, destination: Destination,
     if goal["cv"] is not None and (dataset or any(configs)):
         raise InputError("--cv is instead of a dataset; give one of them")
     destination.check([dataset or DEFAULT_DATASET])
+    if figure is not None:
+        check_place(figure)
     name = dataset or (default_dataset() if goal["cv"] is None else "")
     pilot = abtune.open_dataset(name) if name else None
     if pilot is not None:

@@ -134,9 +134,9 @@ def intervals(bounds: Sequence[tuple[float, float]], decimals: int) -> tuple[str
 
 
 def _empty(column: Column | Drawn) -> bool:
-    if isinstance(column, Drawn) or not column.gives_way:
-        return False
-    return {cell.text for cell in column.cells} <= _EMPTY
+    if isinstance(column, Drawn):
+        return all(math.isnan(row.value) for row in column.intervals)
+    return bool(column.gives_way) and {cell.text for cell in column.cells} <= _EMPTY
 
 
 def _seeds(analysis: Analysis) -> Column:

@@ -62,7 +62,7 @@ class Drawn:
     @property
     def wide(self) -> bool:
         """Whether a row has a wider interval."""
-        return any(row.wide_low <= row.wide_high for row in self.intervals)  # False if both are NaN
+        return any(row.wide for row in self.intervals)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from abtune.files import followed, is_netcdf, replacing, same_file
 
 
 def check_place(path: Path, inputs: Iterable[str | Path] = ()) -> None:
-    """Refuse a path where a report or figure would replace one of its inputs, or any dataset: StoreError."""
+    """Refuse a path where no file can be, one of the inputs, and any dataset: StoreError."""
     for name in inputs:
         if same_file(path, Path(name)):
             raise StoreError(f"cannot write {path}: that is {name}, which is read; give another name")
@@ -18,6 +18,10 @@ def check_place(path: Path, inputs: Iterable[str | Path] = ()) -> None:
         raise StoreError(f"cannot write {path}: a netCDF file is there; give another name")
     if path.suffix.lower() == ".nc":
         raise StoreError(f"cannot write {path}: that is a name for datasets; give another")
+    if path.is_dir():
+        raise StoreError(f"cannot write {path}: that is a folder; name a file in it")
+    if not path.parent.is_dir():
+        raise StoreError(f"cannot write {path}: there is no folder {path.parent}")
 
 
 def write_text(text: str, path: Path) -> None:

@@ -30,6 +30,11 @@ class Interval:
     wide_high: float = NAN
     tone: str = ""  # a verdict, overall, or empty: the colour and the shape of the marker
 
+    @property
+    def wide(self) -> bool:
+        """Whether there is a wider interval."""
+        return self.wide_low <= self.wide_high  # False if both are NaN
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:

@@ -52,13 +52,13 @@ def _table(analyses: Sequence[Analysis]) -> Grid:
         [analysis.candidate for analysis in analyses],
         *boost_columns(drawn, level=first.level, decimals=max(map(overall_decimals, analyses))),
         Drawn(intervals=tuple(drawn), scale=choose_scale(drawn, margin=first.margin), gives_way=2),
-        column("faster, at least", [_at_least(analysis, FASTER) for analysis in analyses], gives_way=3),
+        column("faster (at least)", [_at_least(analysis, FASTER) for analysis in analyses], gives_way=3),
         column(
-            f"lose at most {tolerance}, at least",
+            f"lose at most {tolerance} (at least)",
             [_at_least(analysis, NOT_SLOWER, first.settings.tolerance) for analysis in analyses],
             gives_way=5,
         ),
-        column("slower, at least", [_at_least(analysis, SLOWER) for analysis in analyses], gives_way=4),
+        column("slower (at least)", [_at_least(analysis, SLOWER) for analysis in analyses], gives_way=4),
     )
 
 

@@ -36,7 +36,7 @@ from abtune.report.page import (
 )
 from abtune.report.scale import choose_scale
 from abtune.report.stories import stories
-from abtune.text import bound_percent, count, percent, plain_percent
+from abtune.text import bound_percent, count, listed, percent, plain_percent
 
 _SINGLE_RUNS = "One run per cell: --section single-run says what such a table supports."
 
@@ -100,9 +100,10 @@ def _parts(analysis: Analysis, view: View) -> Iterator[Part]:
     if len(analysis.comparisons) == 1 or any(verdict is not Verdict.INVALID for verdict, _ in counts):
         cells = (Cell(text=f"{number} {verdict.words}", tone=verdict.value) for verdict, number in counts)
         yield Tally(cells=tuple(cells))
-    yield _overall(analysis, view)
-    if analysis.overall.unmatched:
-        yield Prose(f"Left out: {', '.join(analysis.overall.unmatched)}")
+    if analysis.overall.these_shapes.shapes:
+        yield _overall(analysis, view)
+        if analysis.overall.unmatched:
+            yield Prose(f"Boosts over shapes leave out {listed(analysis.overall.unmatched)}.")
     if any(claim.at_least for claim in analysis.claims):
         yield _claims(analysis)
     if analysis.worst and len(analysis.comparisons) > 1:
@@ -155,7 +156,7 @@ def _worst(worst: Worst) -> str:
     if worst.boost_low >= 0:
         return f"No shape is slower. The least certain one is {worst.shape}."
     limit = bound_percent(worst.boost_low).lstrip("-")
-    return f"No shape is slower by more than {limit}. The least certain one is {worst.shape}."
+    return f"No shape is slower by more than {limit}. The slowest may be {worst.shape}."
 
 
 def _claim_words(claim: Claim) -> str:

@@ -162,9 +162,9 @@ def test_markdown_keeps_labels_whole_and_marks_matched() -> None:
 
 def test_markdown_escapes_names() -> None:
     """A name with the characters of a table or of emphasis stays a name."""
-    text = render_markdown(make_analysis(make_comparison(workload="a|b*c*"), candidate="<b>"))
+    text = render_markdown(make_analysis(make_comparison(workload="a|b*c*"), candidate="<b>&lt;$x$~~"))
     assert "### a\\|b\\*c\\*" in text
-    assert "\\<b\\> against mainline" in text
+    assert r"\<b\>\&lt;\$x\$\~\~ against mainline" in text
 
 
 def test_notes_that_hold_everywhere_carry_no_mark() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 
+import numpy as np
 import pytest
 from golden_files import assert_golden
 from report_builders import (
@@ -196,3 +197,19 @@ def test_a_notebook_gets_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
     usual = typical_analysis().report()
     monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
     assert typical_analysis().report() == usual
+
+
+def test_nothing_is_drawn_where_nothing_is_known() -> None:
+    """If all runs of the candidate failed, there is no boost over `0 shapes` and no empty drawing."""
+    times = np.full((2, 2, 5), 1e-3)
+    times[:, 1] = NAN
+    dataset = abtune.make_dataset(times, shapes=["a", "b"], configs=["mainline", "async"])
+    text = render(abtune.analyze(dataset), 100)
+    assert "There is no timing of async." in text
+    assert not re.search("0 shapes|Drawing|[│●]", text)
+
+
+def test_the_slowest_shape_is_named_as_such() -> None:
+    """A shape that is shown slower is not the least certain one."""
+    text = render(typical_analysis(), 140)
+    assert "No shape is slower by more than 12.1%. The slowest may be" in text

@@ -130,7 +130,7 @@ def test_unknown_noise_is_refused() -> None:
     dataset = make_sweep(0.1, n=3)
     dataset["latency"][0, 1, 1:] = NAN
     with pytest.raises(
-        InputError, match="no shape has two seeds of async, so its noise is unknown; give --cv"
+        InputError, match="no shape has two seeds of async, so its noise is unknown; use abtune power --cv"
     ):
         plan_from_dataset(dataset, CONFIGS, GOAL, level=0.95)
 

@@ -78,7 +78,11 @@ def _read() -> tuple[Path, Mapping[str, Any]]:
     if path.is_file():
         return path, _tables(path)
     path = Path("pyproject.toml")
-    tables = _tables(path, "[tool.abtune").get("tool", {}).get("abtune", {}) if path.is_file() else {}
+    tables: Any = _tables(path, "[tool.abtune") if path.is_file() else {}
+    for name in ("tool", "abtune"):
+        tables = tables.get(name, {})
+        if not isinstance(tables, Mapping):
+            raise InputError(f"{path}: {name} is a table, such as [tool.abtune.analyze]")
     return path, tables
 
 

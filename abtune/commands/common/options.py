@@ -187,7 +187,7 @@ def _split_at_commas(value: str, labels: Set[str]) -> Iterator[str]:
         end = next(whole, 1)
         name = ",".join(parts[:end]).strip()
         if not name:
-            raise InputError("--shapes: there is an empty name in the list")
+            raise InputError("there is an empty name in the list of shapes")
         yield name
         del parts[:end]
 

@@ -57,8 +57,11 @@ def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(command)  # options added so far travel along
     def gathered(*arguments: Any, format_: str | None, output: tuple[Path, ...], **options: Any) -> Any:
         for path in output:
+            if str(path) == "-":
+                raise InputError("--output takes a file; without it, the report is printed")
             if path.suffix.lower() in FigurePath.suffixes and not format_:
-                raise InputError(f"--output writes text; to draw: abtune plot --out {shell_path(path)}")
+                draw = "--figure" if "figure" in options else "abtune plot --out"
+                raise InputError(f"--output writes text; to draw: {draw} {shell_path(path)}")
         files = tuple((path, FORMATS[format_] if format_ else format_of(path)) for path in output)
         form = FORMATS[format_] if format_ else format_of(None)
         destination = Destination(format=form, files=files)

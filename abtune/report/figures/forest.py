@@ -34,7 +34,8 @@ def draw_forest(analysis: Analysis, beside: Mapping[str, float] | None = None, s
     scale = drawable(analysis_scale(analysis, crosses.values()))
     knowledge = " at equal knowledge" if analysis.settings.paired else ""
     words = f"boost{knowledge} of {analysis.candidate} over {analysis.baseline} (%)"
-    notes = [f"{words}; dotted: margin of {plain_percent(analysis.margin)}", "thin: all shapes at once"]
+    notes = [f"{words}; dotted: margin of {plain_percent(analysis.margin)}"]
+    notes += ["thin: all shapes at once"] * any(row.drawn and row.drawn.wide for row in rows)
     notes += [f"crosses: {source}"] * (beside is not None)
     cells = headed_cells(analysis, rows)
     figure, axis = row_figure(analysis, rows, cells, scale, row_height=_ROW, notes=notes)

@@ -52,7 +52,8 @@ def forest_rows(analysis: Analysis, *, with_overall: bool = True) -> list[Row]:
     """Return the rows from top to bottom: the overall boosts, then groups below their headings."""
     rows: list[Row] = []
     top = 0.0
-    for group in [*([_overall(analysis)] if with_overall else []), *_groups(analysis)]:
+    has_overall = with_overall and analysis.overall.these_shapes.shapes
+    for group in [*([_overall(analysis)] if has_overall else []), *_groups(analysis)]:
         for row in group:
             rows.append(replace(row, y=top + (row.height - 1) / 2))
             top += row.height

@@ -111,7 +111,7 @@ def _cell(cell: Cell, prefix: str) -> str:
 
 def _escape(text: str) -> str:
     """Return text from names and messages that does not act as markdown."""
-    return re.sub(r"([\\`*_|\[\]<>#])", r"\\\1", printable(text))
+    return re.sub(r"([\\`*_|\[\]<>#&$~])", r"\\\1", printable(text))
 
 
 def _code(text: str) -> str:

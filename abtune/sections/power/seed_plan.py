@@ -136,7 +136,7 @@ def plan_from_dataset(dataset: xr.Dataset, configs: tuple[str, str], goal: Goal,
         pooled = pooled_spread(side.value, level=level)
         if math.isnan(pooled.spread):
             what = "whole pairs" if has_pairs else f"seeds of {side.config}"
-            raise InputError(f"no shape has two {what}, so its noise is unknown; give --cv")
+            raise InputError(f"no shape has two {what}, so its noise is unknown; use abtune power --cv")
         noise.append(SideNoise(config=side.config, spread=pooled.spread, low=pooled.low, high=pooled.high))
         if agree := int(np.count_nonzero(side.noise == 0)):
             caveats.append(
