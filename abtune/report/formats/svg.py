@@ -154,22 +154,22 @@ def _ground(scale: Scale) -> Iterator[Stroke]:
 
 def _lines(part: Stretch, scale: Scale, tone: str) -> Iterator[Stroke]:
     """Draw the wider interval thin, and the interval with a cap at each end within the scale."""
-    y = _number(_MIDDLE)
     if part.wide_low <= part.wide_high:  # False if both are NaN
-        start, stop = (_number(position(end, scale)) for end in (part.wide_low, part.wide_high))
-        yield Stroke(track=f"M{start} {y}H{stop}", kind="thin")
+        yield Stroke(track=_across(part.wide_low, part.wide_high, scale), kind="thin")
     if math.isnan(part.low) or tone == "overall":  # that marker is as wide as its interval
         return
-    start, stop = (position(end, scale) for end in (part.low, part.high))
-    marker = position(part.value, scale)
-    caps = "".join(
-        f"M{_number(x)} {_number(_MIDDLE - 4)}V{_number(_MIDDLE + 4)}"
-        for x, beyond in ((start, part.below), (stop, part.above))
+    track = _across(part.low, part.high, scale)
+    for end, beyond in ((part.low, part.below), (part.high, part.above)):
         # An interval wholly beyond the scale is a point at its edge, and has an arrow alone. A cap on the
-        # marker would change its shape. (NaN is near nothing.)
-        if not beyond and (part.low < part.high or part.below == part.above) and not abs(x - marker) < _NEAR
-    )
-    yield Stroke(track=f"M{_number(start)} {y}H{_number(stop)}{caps}", kind="line")
+        # marker would change its shape.
+        gone = beyond or (part.low == part.high and part.below != part.above)
+        if not gone and not abs(position(end, scale) - position(part.value, scale)) < _NEAR:  # NaN is far
+            track += f"M{_number(position(end, scale))} {_number(_MIDDLE - 4)}V{_number(_MIDDLE + 4)}"
+    yield Stroke(track=track, kind="line")
+
+
+def _across(low: float, high: float, scale: Scale) -> str:
+    return f"M{_number(position(low, scale))} {_number(_MIDDLE)}H{_number(position(high, scale))}"
 
 
 def _arrows(part: Stretch, scale: Scale) -> Iterator[Stroke]:
