@@ -76,7 +76,7 @@ def plot(
     need matplotlib.
     """
     import abtune
-    from abtune.commands.common.output import emit
+    from abtune.commands.common.output import emit, remark
     from abtune.commands.common.pages import default_dataset
     from abtune.report.figures.figure import require_matplotlib, save_figure
     from abtune.report.report_files import check_place
@@ -94,8 +94,10 @@ def plot(
     analysis = abtune.analyze(opened, shapes=chosen_shapes(shapes, opened), **choices, **how)
     other = None if beside is None else abtune.open_dataset(beside)
     figure = analysis.plot(kind, beside=other)
-    save_figure(figure, out)
+    lost = save_figure(figure, out)
     emit(f"{out}: {figure.get_label() or count(len(analysis.comparisons), 'shape')}\n")
+    if lost:
+        remark(f"abtune: {lost}")
 
 
 def _check(kind: FigureKind) -> None:

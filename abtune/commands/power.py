@@ -104,7 +104,7 @@ def power(dataset: str | None, *, figure: Path | None, destination: Destination,
         from abtune.report.figures.figure import save_figure
         from abtune.sections.power.power_page import draw_power
 
-        save_figure(draw_power(plan), figure)
+        save_figure(draw_power(plan), figure)  # which has letters of ASCII alone
     destination.write(Section(name="", page=power_page(plan, source), result=plan))
 
 

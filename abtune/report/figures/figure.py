@@ -5,9 +5,11 @@ Only these modules and the figures of sections use matplotlib, which not every u
 
 from __future__ import annotations
 
+import functools
 import importlib
 import io
 import itertools
+import logging
 import math
 import warnings
 from collections.abc import Callable, Sequence
@@ -37,6 +39,12 @@ _WITHOUT_DATE: Any = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
 COLUMNS = 3  # panels in a row
 TITLE = 34  # letters in a line of a title
 MOST = 40  # shapes that a page holds
+# Fonts of Linux, Windows and macOS with letters that matplotlib's own font lacks.
+_FONTS = (
+    *("Noto Sans CJK SC", "Noto Sans CJK JP", "WenQuanYi Zen Hei", "Droid Sans Fallback", "Noto Emoji"),
+    *("Microsoft YaHei", "Yu Gothic", "Malgun Gothic", "Segoe UI Emoji"),
+    *("PingFang SC", "Hiragino Sans GB", "Apple SD Gothic Neo", "Arial Unicode MS"),
+)
 
 
 def require_matplotlib() -> None:
@@ -115,20 +123,40 @@ def _digits(ticks: Sequence[float]) -> Callable[[float], str]:
     return lambda value: f"{value:,.{decimals}f}"
 
 
-def save_figure(figure: Figure, path: Path) -> None:
-    """Write a figure, whole or not at all; the suffix of the file chooses the format."""
+def save_figure(figure: Figure, path: Path) -> str:
+    """Write a figure, whole or not at all; return which letters are boxes, and what helps, or nothing.
+
+    The suffix of the file chooses the format.
+    """
     import matplotlib as mpl
+    from matplotlib.text import Text
 
     drawn, suffix = io.BytesIO(), path.suffix.lower()
+    for text in figure.findobj(Text):
+        text.set_fontfamily(_fonts())
     try:
-        # Names may be in any script. A letter that the font lacks becomes a box, without a warning.
         # Without a salt, matplotlib draws the ids within an SVG at random.
-        with mpl.rc_context({"svg.hashsalt": "abtune"}), warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="Glyph")
+        how: Any = {"svg.hashsalt": "abtune", "font.family": _fonts()}
+        with mpl.rc_context(how), warnings.catch_warnings(record=True) as told:
+            warnings.filterwarnings("always", message="Glyph")
             figure.savefig(drawn, format=suffix[1:] or "none", dpi=150, metadata=_WITHOUT_DATE.get(suffix))
     except ValueError as error:
         raise StoreError(f"cannot write {path}: {str(error).splitlines()[0]}") from None
     write_bytes(drawn.getvalue(), path)
+    lost = sorted({chr(int(words[1])) for one in told if (words := str(one.message).split())[0] == "Glyph"})
+    if not lost:
+        return ""
+    remedy = "install one, such as Noto Sans CJK or Noto Emoji, and remove matplotlib's list of fonts in"
+    return f"no font has {' '.join(lost[:5])}; {remedy} {mpl.get_cachedir()}"
+
+
+@functools.cache
+def _fonts() -> list[str]:
+    """Return matplotlib's own font, and behind it those that have what it lacks, if there are any."""
+    from matplotlib.font_manager import get_font_names
+
+    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # these fonts may lack bold letters
+    return ["sans-serif", *(name for name in _FONTS if name in get_font_names())]
 
 
 def plain(text: str) -> str:
@@ -142,6 +170,6 @@ def text_width(text: str, size: float, *, bold: bool = False) -> float:
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import TextPath
 
-    font = FontProperties(weight="bold" if bold else "normal")
+    font = FontProperties(family=_fonts(), weight="bold" if bold else "normal")
     lines = [line for line in plain(text).split("\n") if line.strip()]
     return max((TextPath((0, 0), line, size=size, prop=font).get_extents().x1 for line in lines), default=0.0)
