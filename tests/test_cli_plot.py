@@ -138,8 +138,8 @@ def test_poor_datasets_are_drawn(run: Run) -> None:
     [
         ([PILOT], "Missing option '--out'"),
         ([PILOT, "--out", "f.png", "--kind", "violin"], "'violin' is not one of 'forest', 'seeds', 'trials'"),
-        ([PILOT, "--out", "f.jpg"], "--out takes a name that ends in .png, .svg, .pdf, not 'f.jpg'"),
-        ([PILOT, "--out", "figure"], "--out takes a name that ends in .png, .svg, .pdf, not 'figure'"),
+        ([PILOT, "--out", "f.jpg"], "for '--out': 'f.jpg' does not end in .png, .svg, .pdf"),
+        ([PILOT, "--out", "figure"], "for '--out': 'figure' does not end in .png, .svg, .pdf"),
         ([PILOT, "--out", "absent/f.png"], "cannot write absent/f.png: there is no folder absent"),
         (["--out", "f.png"], "no dataset named and no abtune.nc here"),
         (["absent.nc", "--out", "f.png"], "absent.nc: no such file"),
@@ -186,7 +186,7 @@ def test_figures_are_written_whole_or_not_at_all(run: Run, monkeypatch: pytest.M
 def test_figures_of_other_commands_need_a_known_format(run: Run, name: str) -> None:
     """A name without a format once got one, and so another file than the one named."""
     pytest.importorskip("matplotlib")
-    assert f"--figure takes a name that ends in .png, .svg, .pdf, not {name!r}" in refused(
+    assert f"for '--figure': {name!r} does not end in .png, .svg, .pdf" in refused(
         run("power", "--cv", "5", "--figure", name)
     )
     assert not list(Path().iterdir())

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from abtune.commands.common.options import (
-    Percentage,
     chosen_shapes,
     ci_option,
     configuration_options,
     dataset_argument,
     percent_option,
+    percentage,
     read_weights_option,
     rng_seed_option,
     shapes_option,
@@ -40,28 +40,17 @@ _SLOWER_THAN = "slower-than:"
 _ORDERS = ("boost", "p", "verdict", "noise", "name")
 
 
-class Gate(click.ParamType):  # type: ignore[type-arg]  # generic only from click 8.2 on
-    """Verdicts, or ``slower-than:5%``, with commas between; the command receives verdicts and fractions."""
+def gates(value: str) -> tuple[str | float, ...]:
+    """Return the verdicts of a list with commas, and the slowdowns that have to be excluded, as fractions."""
+    return tuple(_gate(word.strip()) for word in value.split(","))
 
-    name = "gate"
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str | float, ...]:
-        """Return the verdicts, and the slowdowns that have to be excluded."""
-        return tuple(self._gate(word.strip(), param, ctx) for word in str(value).split(","))
-
-    def _gate(self, word: str, param: click.Parameter | None, ctx: click.Context | None) -> str | float:
-        if word in _VERDICTS:
-            return word
-        if not word.startswith(_SLOWER_THAN):
-            self.fail(f"{word!r} is none of {', '.join(_VERDICTS)}, {_SLOWER_THAN}5%.", param, ctx)
-        kind = Percentage(0, 100, example=f"{_SLOWER_THAN}5%")
-        return kind.convert(word.removeprefix(_SLOWER_THAN), param, ctx)
-
-    def get_metavar(self, *arguments: Any, **options: Any) -> str:  # noqa: ARG002 - as click calls it
-        """Return the values for the help."""
-        return f"[{'|'.join(_VERDICTS)}|{_SLOWER_THAN}PERCENT]"
+def _gate(word: str) -> str | float:
+    if word in _VERDICTS:
+        return word
+    if not word.startswith(_SLOWER_THAN):
+        raise click.BadParameter(f"{word!r} is none of {', '.join(_VERDICTS)}, {_SLOWER_THAN}5%.")
+    return percentage(0, 100, example=f"{_SLOWER_THAN}5%")(word.removeprefix(_SLOWER_THAN))
 
 
 @click.command(
@@ -103,7 +92,8 @@ Examples:
 @click.option("--sort", type=click.Choice(_ORDERS), help="The order of the shapes. [default: the dataset's]")
 @click.option(
     "--fail-on",
-    type=Gate(),
+    type=gates,
+    metavar=f"[{'|'.join(_VERDICTS)}|{_SLOWER_THAN}PERCENT]",
     multiple=True,
     help="Exit with 1 if a shape has this verdict, or unless no shape is shown to be slower by more than "
     "PERCENT. Repeatable.",
@@ -157,7 +147,7 @@ def analyze(
         destination.write(*_sections(judged, analyses[0], wanted, views[0]))
     else:
         destination.write(*_of_candidates(judged, analyses, wanted, views))
-    return _gate(analyses, tuple(gate for gates in options["fail_on"] for gate in gates))
+    return _exit_code(analyses, [gate for some in options["fail_on"] for gate in some])
 
 
 def _of_candidates(
@@ -235,7 +225,7 @@ def _timings_alone(dataset: xr.Dataset, shapes: Sequence[str] | None, level: flo
     return section_of_timings(part, baseline=only, level=level)
 
 
-def _gate(analyses: Sequence[Analysis], fail_on: tuple[str | float, ...]) -> int:
+def _exit_code(analyses: Sequence[Analysis], fail_on: Sequence[str | float]) -> int:
     """Return the exit code, and say on the standard error which gate is hit, and why."""
     hits = [
         (analysis.candidate, line)

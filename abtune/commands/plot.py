@@ -9,11 +9,11 @@ import click
 from click.core import ParameterSource
 
 from abtune.commands.common.options import (
-    FigurePath,
     chosen_shapes,
     ci_option,
     configuration_options,
     dataset_argument,
+    figure_file,
     percent_option,
     rng_seed_option,
     shapes_option,
@@ -37,7 +37,7 @@ Examples:
 @click.option(
     "--out",
     metavar="FILE",
-    type=FigurePath(),
+    type=figure_file,
     required=True,
     help="Where to draw; a name that ends in .png, .svg or .pdf says how.",
 )

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from abtune.commands.common.options import (
-    FigurePath,
-    Percentage,
     boosts_option,
     ci_option,
     configuration_options,
     dataset_argument,
+    figure_file,
+    percentage,
 )
 from abtune.commands.common.pages import DEFAULT_DATASET, Destination, default_dataset, report_options
 from abtune.errors import InputError
@@ -34,7 +34,7 @@ Examples:
 @dataset_argument
 @click.option(
     "--cv",
-    type=Percentage(0, 200, example="10"),
+    type=percentage(0, 200, example="10"),
     help="Plan with this noise between seeds instead of a dataset's: coefficient of variation in percent.",
 )
 @click.option(
@@ -61,7 +61,7 @@ Examples:
 @click.option(
     "--power",
     "target",
-    type=Percentage(0, 100, example="80"),
+    type=percentage(0, 100, example="80"),
     default="80",
     show_default=True,
     help="Chance to find a boost that is there.",
@@ -70,7 +70,7 @@ Examples:
 @click.option(
     "--figure",
     metavar="FILE",
-    type=FigurePath(),
+    type=figure_file,
     help="Draw the power curves into this file (needs matplotlib).",
 )
 @report_options

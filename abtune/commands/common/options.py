@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -31,27 +31,6 @@ def together(*options: Option) -> Option:
         return command
 
     return added
-
-
-class Registered(click.Choice):  # type: ignore[type-arg]  # generic only from click 8.2 on
-    """A choice among the names of a registry, which is read when an option is parsed."""
-
-    def __init__(self, names: Callable[[], Iterable[str]], remark: str = "") -> None:
-        self._names, self._remark, self.case_sensitive = names, remark, True
-
-    @property
-    def choices(self) -> tuple[str, ...]:  # type: ignore[override]  # click only reads it
-        """The names that there are."""
-        return tuple(self._names())
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return a known name. Fail with the known names, and a remark on them, if it is unknown."""
-        try:
-            name: str = super().convert(value, param, ctx)
-        except click.BadParameter as error:
-            remark = f"; {self._remark}" if self._remark else ""
-            self.fail(f"{error.message.rstrip('.')}{remark}.", param, ctx)
-        return name
 
 
 class DatasetSource(click.ParamType):  # type: ignore[type-arg]  # generic only from click 8.2 on
@@ -101,42 +80,31 @@ dataset_argument = click.argument(
 )
 
 
-class FigurePath(click.ParamType):  # type: ignore[type-arg]  # generic only from click 8.2 on
-    """A file to draw into. Its name says the format, which is checked before anything is computed."""
-
-    name = "file"
-    suffixes = (".png", ".svg", ".pdf")
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:  # noqa: ARG002
-        """Turn the text into a path, or say which names are possible."""
-        path = Path(value)
-        if path.suffix.lower() not in self.suffixes:
-            option = param.opts[0] if param else "the figure"
-            raise InputError(
-                f"{option} takes a name that ends in {', '.join(self.suffixes)}, not {str(path)!r}"
-            )
-        return path
+FIGURE_SUFFIXES = (".png", ".svg", ".pdf")
 
 
-class Percentage(click.ParamType):  # type: ignore[type-arg]  # generic only from click 8.2 on
-    """A percentage between two bounds, both excluded; the command receives the fraction."""
+def figure_file(value: str) -> Path:
+    """Return the path of a file to draw into; its name says the format."""
+    path = Path(value)
+    if path.suffix.lower() not in FIGURE_SUFFIXES:
+        raise click.BadParameter(f"{value!r} does not end in {', '.join(FIGURE_SUFFIXES)}")
+    return path
 
-    name = "percent"
 
-    def __init__(self, low: int, high: int, *, example: str) -> None:
-        self._low = low
-        self._high = high
-        self._hint = f"give a percentage, such as {example}"
+def percentage(low: int, high: int, *, example: str) -> Callable[[Any], float]:
+    """Return a type of options: a percentage between two bounds, both excluded, which becomes a fraction."""
+    hint = f"give a percentage, such as {example}"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Turn the text into a fraction, or fail with a line that says what to give."""
+    def percent(value: Any) -> float:
         try:
             fraction = to_fraction(str(value))
         except InputError as error:
-            self.fail(f"{error}; {self._hint}", param, ctx)
-        if not self._low < round(100 * fraction, 10) < self._high:  # what rounds to a bound is one
-            self.fail(f"{value} is not between {self._low} and {self._high}; {self._hint}", param, ctx)
+            raise click.BadParameter(f"{error}; {hint}") from None
+        if not low < round(100 * fraction, 10) < high:  # what rounds to a bound is one
+            raise click.BadParameter(f"{value} is not between {low} and {high}; {hint}")
         return fraction
+
+    return percent
 
 
 def split_commas(
@@ -194,20 +162,20 @@ def _split_at_commas(value: str, labels: Set[str]) -> Iterator[str]:
 
 def ci_option(meaning: str = "Confidence of the intervals; tests use level 1 - confidence.") -> Option:
     """Make the option ``--ci``, whose fraction arrives as ``level``."""
-    kind = Percentage(50, 100, example="95")
+    kind = percentage(50, 100, example="95")
     return click.option("--ci", "level", type=kind, default="95", show_default=True, help=meaning)
 
 
 def percent_option(name: str, default: str, meaning: str) -> Option:
     """Make an option such as ``--margin``, whose percentage arrives as a fraction."""
-    kind = Percentage(0, 100, example=default)
+    kind = percentage(0, 100, example=default)
     return click.option(name, type=kind, default=default, show_default=True, help=meaning)
 
 
 def boosts_option(meaning: str) -> Option:
     """Make the option ``--boost``, whose values arrive as the fractions ``boosts``."""
     return click.option(
-        "--boost", "boosts", type=Percentage(0, 1000, example="5"), multiple=True, help=meaning
+        "--boost", "boosts", type=percentage(0, 1000, example="5"), multiple=True, help=meaning
     )
 
 

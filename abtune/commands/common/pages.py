@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from abtune.commands.common.options import FigurePath, Registered
+from abtune.commands.common.options import FIGURE_SUFFIXES
 from abtune.commands.common.output import emit
 from abtune.errors import DatasetError, InputError
 from abtune.report.formats.format_registry import FORMATS, Format, format_of
@@ -59,7 +59,7 @@ def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
         for path in output:
             if str(path) == "-":
                 raise InputError("--output takes a file; without it, the report is printed")
-            if path.suffix.lower() in FigurePath.suffixes and not format_:
+            if path.suffix.lower() in FIGURE_SUFFIXES and not format_:
                 draw = "--figure" if "figure" in options else "abtune plot --out"
                 raise InputError(f"--output writes text; to draw: {draw} {shell_path(path)}")
         files = tuple((path, FORMATS[format_] if format_ else format_of(path)) for path in output)
@@ -77,7 +77,7 @@ def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
     by_name = click.option(
         "--format",
         "format_",
-        type=Registered(lambda: FORMATS),
+        type=click.Choice(list(FORMATS)),
         help="How to write the report. [default: by the name of the --output file, else table]",
     )
     return by_name(to_file(gathered))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from abtune.commands.common.options import Option, Registered, split_commas, together
+from abtune.commands.common.options import Option, split_commas, together
 from abtune.errors import InputError, unknown_name
 from abtune.sections.section_registry import SECTIONS, SectionKind
 from abtune.stats.estimand import Estimand, allowed_best_of
@@ -195,7 +195,7 @@ def _defaults(registry: Callable[..., Mapping[str, object]]) -> str:
 _CHOICES: Mapping[str, Option] = {
     "estimand": click.option(
         "--estimand",
-        type=Registered(lambda: [estimand.value for estimand in Estimand], allowed_best_of()),
+        type=click.Choice([estimand.value for estimand in Estimand]),
         default=next(iter(Estimand)).value,
         show_default=True,
         help="Whose ratio the boost of a shape is. best-of:K is for who tunes K times and keeps the best; "
@@ -203,18 +203,18 @@ _CHOICES: Mapping[str, Option] = {
     ),
     "method": click.option(
         "--method",
-        type=Registered(method_names),
+        type=click.Choice(method_names()),
         help=f"The interval. {_defaults(methods_for)}",
     ),
     "test": click.option(
         "--test",
-        type=Registered(difference_test_names),
+        type=click.Choice(difference_test_names()),
         help=f"Test of a difference; {_hints((test.name, test.hint) for test in TESTS.values())}. "
         f"{_defaults(tests_for)}",
     ),
     "correction": click.option(
         "--correction",
-        type=Registered(lambda: CORRECTIONS),
+        type=click.Choice(list(CORRECTIONS)),
         default=next(iter(CORRECTIONS)),
         show_default=True,
         help=f"For the many shapes: {_hints((name, each.hint) for name, each in CORRECTIONS.items())}.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,23 +19,17 @@ if TYPE_CHECKING:
 NAMES = ("cores", "scheduler", "rpc_tracker", "rpc_key")
 
 
-class Duration(click.ParamType):  # type: ignore[type-arg]  # generic only from click 8.2 on
-    """A time span such as ``90s``, ``15m`` or ``2h``; the command receives seconds."""
-
-    name = "duration"
-    _UNITS: ClassVar[dict[str, int]] = {"": 1, "s": 1, "m": 60, "h": 3600}
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return the seconds that a text means."""
-        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", str(value).strip())
-        seconds = float(match[1]) * self._UNITS[match[2]] if match else 0.0
-        if seconds <= 0:
-            self.fail(f"{value!r} is no time span; give one such as 90s, 15m or 2h", param, ctx)
-        return seconds
+def duration(value: str) -> float:
+    """Return the seconds of a time span such as ``90s``, ``15m`` or ``2h``."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", value.strip())
+    seconds = float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]] if match else 0.0
+    if seconds <= 0:
+        raise click.BadParameter(f"{value!r} is no time span; give one such as 90s, 15m or 2h")
+    return seconds
 
 
 time_limit_option = click.option(
-    "--time-limit", type=Duration(), help="Stop in time and keep what is done: 90s, 15m, 2h."
+    "--time-limit", type=duration, help="Stop in time and keep what is done: 90s, 15m, 2h."
 )
 target_option = click.option(
     "--target", default=defaults.TARGET, show_default=True, help="auto, cuda, cpu, or a TVM target."
