@@ -38,6 +38,11 @@ if TYPE_CHECKING:
 _VERDICTS = ("regressed", "inconclusive", "invalid")
 _SLOWER_THAN = "slower-than:"
 _ORDERS = ("boost", "p", "verdict", "noise", "name")
+# The options that say how shapes are judged.
+_JUDGING = (
+    *("baseline", "level", "margin", "tolerance", "rng_seed", "estimand", "method", "test", "correction"),
+    *("rank_test", "require_margin"),
+)
 
 
 def gates(value: str) -> tuple[str | float, ...]:
@@ -105,9 +110,7 @@ Examples:
     help="Judge the best that each search had measured after N trials, not the re-measured winners.",
 )
 @method_options
-def analyze(
-    dataset: str | None, *, how: dict[str, Any], wanted: Wanted, destination: Destination, **options: Any
-) -> int:
+def analyze(dataset: str | None, *, wanted: Wanted, destination: Destination, **options: Any) -> int:
     """Say of each shape whether the candidate is faster than the baseline.
 
     DATASET is a netCDF file or the name of a bundled dataset (see abtune datasets); without it, abtune.nc
@@ -130,16 +133,14 @@ def analyze(
     if _is_single(opened, wanted, options):
         destination.write(_timings_alone(opened, shapes, options["level"]))
         return 0
-    judged, trials = opened, options["at_trials"]
-    if trials is not None:
-        judged = at_trials(opened, trials)
-    how |= {name: options[name] for name in ("baseline", "level", "margin", "tolerance", "rng_seed")}
-    how |= {"shapes": shapes, "weights": read_weights_option(wanted.values["weights"])}
-    candidate = options["candidate"]
-    if candidate is None:
+    how = {name: options[name] for name in _JUDGING} | {"shapes": shapes}
+    how["weights"] = read_weights_option(wanted.values["weights"])
+    trials = options["at_trials"]
+    judged = opened if trials is None else at_trials(opened, trials)
+    if options["candidate"] is None:
         analyses = abtune.analyze_all(judged, **how)
     else:
-        analyses = (abtune.analyze(judged, candidate=candidate, **how),)
+        analyses = (abtune.analyze(judged, candidate=options["candidate"], **how),)
     if trials is not None:
         analyses = tuple(relabelled(analysis, opened, trials) for analysis in analyses)
     views = [_view(source, opened, analysis, wanted, options) for analysis in analyses]

@@ -44,9 +44,8 @@ def calibrate(
     *,
     boosts: tuple[float, ...],
     replications: int | None,
-    how: dict[str, Any],
     destination: Destination,
-    **choices: Any,
+    **how: Any,
 ) -> None:
     """Measure false alarms, coverage and power on data like these.
 
@@ -62,6 +61,6 @@ def calibrate(
     source = dataset or default_dataset()
     destination.check([source])
     opened = abtune.open_dataset(source)
-    how["of_candidates"] = candidates_judged(opened, choices["candidate"])
-    found = abtune.calibrate(opened, boosts=boosts or BOOSTS, replications=replications, **choices, **how)
+    how["of_candidates"] = candidates_judged(opened, how["candidate"])
+    found = abtune.calibrate(opened, boosts=boosts or BOOSTS, replications=replications, **how)
     destination.write(Section(name="", page=calibration_page(found), result=found))

@@ -66,8 +66,7 @@ def plot(
     kind: str,
     shapes: tuple[str, ...],
     beside: str | None,
-    how: dict[str, Any],
-    **choices: Any,
+    **how: Any,
 ) -> None:
     """Draw the boosts of a dataset, its seeds, or its searches.
 
@@ -89,9 +88,9 @@ def plot(
     source = dataset or default_dataset()
     check_place(out, filter(None, [source, beside]))
     opened = abtune.open_dataset(source)
-    if choices["candidate"] is None:  # one of all candidates, and judged as such
-        choices["of_candidates"] = max(opened.sizes["config"] - 1, 1)
-    analysis = abtune.analyze(opened, shapes=chosen_shapes(shapes, opened), **choices, **how)
+    if how["candidate"] is None:  # one of all candidates, and judged as such
+        how["of_candidates"] = max(opened.sizes["config"] - 1, 1)
+    analysis = abtune.analyze(opened, shapes=chosen_shapes(shapes, opened), **how)
     other = None if beside is None else abtune.open_dataset(beside)
     figure = analysis.plot(kind, beside=other)
     lost = save_figure(figure, out)

@@ -9,41 +9,38 @@ from abtune.compare.results import Analysis, Comparison
 from abtune.dataset.provenance import summary
 from abtune.dataset.schema import SeedDesign
 
+_SIDES = "baseline", "candidate"
+
+
+def _same(names: str, path: str = "{}") -> dict[str, str]:
+    """Return the attribute of each field whose name it has."""
+    return {name: path.format(name) for name in names.split()}
+
+
+def _of_sides(field: str, name: str) -> dict[str, str]:
+    """Return the attribute of a field of each side."""
+    return {field.format(side): f"{side}.{name}" for side in _SIDES}
+
+
 # By field, the attribute of an analysis.
 ANALYSIS = {
-    **{
-        name: f"settings.{name}"
-        for name in (
-            *("baseline", "candidate", "level", "margin", "tolerance", "require_margin", "rng_seed"),
-            *("estimand", "method", "test"),
-        )
-    },
+    **_same("baseline candidate level margin tolerance require_margin rng_seed", "settings.{}"),
+    **_same("estimand method test", "settings.{}"),
     "correction_method": "settings.correction",
-    **{
-        name: name
-        for name in (
-            *("interval_method", "test_method", "correction", "definition", "sentence", "shapes_in_dataset"),
-            *("caveats", "overall", "claims", "worst"),
-        )
-    },
+    **_same("interval_method test_method correction definition sentence shapes_in_dataset caveats overall"),
+    **_same("claims worst"),
 }
-_SIDES = "baseline", "candidate"
 # By field, the attribute of a comparison; also the order of the columns of CSV.
 COMPARISON = {
-    "shape": "shape",
-    "workload": "workload",
-    **{side: f"{side}.config" for side in _SIDES},
-    **{f"n_{side}": f"{side}.n" for side in _SIDES},
-    **{
-        name: name
-        for name in (
-            *("boost", "boost_low", "boost_high", "p", "p_adjusted", "verdict", "reason"),
-            *("p_equivalence", "p_equivalence_adjusted", "p_welch", "p_welch_adjusted"),
-            *("p_resampled", "p_resampled_adjusted", "p_rank", "p_rank_adjusted"),
-            *("boost_low_simultaneous", "boost_high_simultaneous", "boost_at_least"),
-        )
-    },
-    **{f"{name}_{side}": f"{side}.{name}" for name in ("latency", "noise", "failed") for side in _SIDES},
+    **_same("shape workload"),
+    **_of_sides("{}", "config"),
+    **_of_sides("n_{}", "n"),
+    **_same("boost boost_low boost_high p p_adjusted verdict reason p_equivalence p_equivalence_adjusted"),
+    **_same("p_welch p_welch_adjusted p_resampled p_resampled_adjusted p_rank p_rank_adjusted"),
+    **_same("boost_low_simultaneous boost_high_simultaneous boost_at_least"),
+    **_of_sides("latency_{}", "latency"),
+    **_of_sides("noise_{}", "noise"),
+    **_of_sides("failed_{}", "failed"),
     "caveats": "caveats",
 }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,18 +10,13 @@ import numpy as np
 from abtune.compare.results import Analysis, Comparison, Verdict
 from abtune.shapes import select_labels
 
-
-def _nan_last(value: float) -> float:
-    return math.inf if math.isnan(value) else value
-
-
-# What `--sort` sorts by.
+# What `--sort` sorts by, NaN last.
 _ORDERS: dict[str, Callable[[Comparison], Any]] = {
-    "boost": lambda row: _nan_last(-row.boost),
-    "p": lambda row: _nan_last(row.p_adjusted),
+    "boost": lambda row: np.nan_to_num(-row.boost, nan=np.inf),
+    "p": lambda row: np.nan_to_num(row.p_adjusted, nan=np.inf),
     "verdict": lambda row: list(Verdict).index(row.verdict),
     # NaN if either side is: max() would depend on their order.
-    "noise": lambda row: _nan_last(-np.maximum(row.baseline.noise, row.candidate.noise)),
+    "noise": lambda row: np.nan_to_num(-np.maximum(row.baseline.noise, row.candidate.noise), nan=np.inf),
     "name": lambda row: row.shape,
 }
 

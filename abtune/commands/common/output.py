@@ -76,23 +76,20 @@ class Bar:
     """A bar with the time left, by the steps of this session alone; each phase shows its own."""
 
     def __init__(self, progress: Progress) -> None:
-        self._progress = progress
+        self._progress, self._task = progress, progress.add_task("", visible=False, news="")
 
     def begin(self, phase: str, total: int, done: int) -> None:
         """Show a new phase in place of the last."""
-        for task in self._progress.task_ids:
-            self._progress.remove_task(task)
-        self._progress.add_task(phase, total=total, completed=done, news="")
+        self._progress.remove_task(self._task)
+        self._task = self._progress.add_task(phase, total=total, completed=done, news="")
 
     def advance(self, steps: int) -> None:
         """Count steps done."""
-        for task in self._progress.task_ids:
-            self._progress.advance(task, steps)
+        self._progress.advance(self._task, steps)
 
     def tell(self, news: str) -> None:
         """Show news beside the bar."""
-        for task in self._progress.task_ids:
-            self._progress.update(task, news=news)
+        self._progress.update(self._task, news=news)
 
 
 @contextlib.contextmanager

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from abtune.commands.common.options import Option, split_commas, together
+from abtune.commands.common.options import split_commas, together
 from abtune.errors import InputError, unknown_name
 from abtune.sections.section_registry import SECTIONS, SectionKind
 from abtune.stats.estimand import Estimand, allowed_best_of
@@ -160,25 +159,6 @@ def _complete_section(ctx: click.Context, param: click.Parameter, incomplete: st
     return [f"{before}{comma}{name}" for name in section_names() if name.startswith(last)]
 
 
-def choice_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of estimand, interval, test and correction, received as the mapping ``how``."""
-    return _gathering(command, _CHOICES)
-
-
-def method_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of :func:`choice_options`, ``--rank-test`` and ``--require-margin``."""
-    return _gathering(command, {**_CHOICES, "rank_test": _RANK_TEST, "require_margin": _REQUIRE_MARGIN})
-
-
-def _gathering(command: Callable[..., Any], options: Mapping[str, Option]) -> Callable[..., Any]:
-    @functools.wraps(command)  # options added so far travel along
-    def gathered(*arguments: Any, **given: Any) -> Any:
-        how = {name: given.pop(name) for name in options}
-        return command(*arguments, how=how, **given)
-
-    return together(*options.values())(gathered)
-
-
 def _hints(hints: Iterable[tuple[str, str]]) -> str:
     """Return what distinguishes each record from the default, for the help of an option."""
     return ", ".join(f"{name} {hint}" for name, hint in hints if hint)
@@ -192,8 +172,8 @@ def _defaults(registry: Callable[..., Mapping[str, object]]) -> str:
     return f"[default: {names[0]}{medians}; of best-of {names[-1]}; of pairs {pairs}]"
 
 
-_CHOICES: Mapping[str, Option] = {
-    "estimand": click.option(
+choice_options = together(
+    click.option(
         "--estimand",
         type=click.Choice([estimand.value for estimand in Estimand]),
         default=next(iter(Estimand)).value,
@@ -201,30 +181,31 @@ _CHOICES: Mapping[str, Option] = {
         help="Whose ratio the boost of a shape is. best-of:K is for who tunes K times and keeps the best; "
         f"{allowed_best_of()}.",
     ),
-    "method": click.option(
-        "--method",
-        type=click.Choice(method_names()),
-        help=f"The interval. {_defaults(methods_for)}",
+    click.option(
+        "--method", type=click.Choice(method_names()), help=f"The interval. {_defaults(methods_for)}"
     ),
-    "test": click.option(
+    click.option(
         "--test",
         type=click.Choice(difference_test_names()),
         help=f"Test of a difference; {_hints((test.name, test.hint) for test in TESTS.values())}. "
         f"{_defaults(tests_for)}",
     ),
-    "correction": click.option(
+    click.option(
         "--correction",
         type=click.Choice(list(CORRECTIONS)),
         default=next(iter(CORRECTIONS)),
         show_default=True,
         help=f"For the many shapes: {_hints((name, each.hint) for name, each in CORRECTIONS.items())}.",
     ),
-}
-_RANK_TEST = click.option(
-    "--rank-test", is_flag=True, help="Add the Mann-Whitney test of whether the typical run is faster."
 )
-_REQUIRE_MARGIN = click.option(
-    "--require-margin",
-    is_flag=True,
-    help="Call a difference one only if its interval lies beyond the margin.",
+method_options = together(
+    choice_options,
+    click.option(
+        "--rank-test", is_flag=True, help="Add the Mann-Whitney test of whether the typical run is faster."
+    ),
+    click.option(
+        "--require-margin",
+        is_flag=True,
+        help="Call a difference one only if its interval lies beyond the margin.",
+    ),
 )
