@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from abtune.ingest.importers import Importer, Option
     from abtune.ingest.sources import Source
 
-# The hidden subcommand that finds an importer by content; no file can have this name.
-_BY_CONTENT = "\0"
+# What a context keeps about the importer that was found by content.
+_FOUND = "abtune.found"
 
 
 class _Importers(click.Group):
-    """A group whose subcommands are the importers, and one that finds the importer by content."""
+    """A group whose subcommands are the importers; without the name of one, it is found by content."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's signature)
         from abtune.ingest.importers import importer_names
@@ -31,14 +31,13 @@ class _Importers(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         from abtune.ingest.importers import importer_named
 
-        return _finder() if cmd_name == _BY_CONTENT else _command(importer_named(cmd_name))
+        return _command(importer_named(cmd_name))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         names = self.list_commands(ctx)
-        if args and args[0] not in names:
+        if args and args[0] not in names and not ctx.resilient_parsing:
             _check_name(args[0], names)
-            ctx.obj = args  # for the importer that is found
-            args = ["--help"] if {"-h", "--help"} & set(args) else [_BY_CONTENT, *args]
+            args = ["--help"] if {"-h", "--help"} & set(args) else [_find(ctx, args), *args]
         return super().parse_args(ctx, args)
 
 
@@ -147,7 +146,7 @@ def _import(importer: Importer, out: Path, *, overwrite: bool, **given: Any) -> 
     values = {option.name: given[_destination(option)] or "" for option in importer.options}
     values |= {name: ",".join(value) for name, value in values.items() if isinstance(value, tuple)}
     imported = run_importer(importer, sources, values)
-    noted = click.get_current_context().meta.get(_BY_CONTENT, ())
+    noted = click.get_current_context().meta.get(_FOUND, ())
     save_new(imported.dataset, out, overwrite=overwrite, notes=[*noted, *imported.notes])
 
 
@@ -162,26 +161,15 @@ def _sources(files: Sequence[str], runs: Sequence[str], pattern: str) -> tuple[S
     return find_files(files, runs)
 
 
-def _finder() -> click.Command:
-    """Return the command that knows the options of all importers and finds the one to run."""
-    from abtune.ingest.importers import all_importers
+def _find(ctx: click.Context, args: Sequence[str]) -> str:
+    """Return the name of the importer that knows the content of the files among these arguments."""
+    from abtune.ingest.importers import all_importers, recognise
 
     options = {option.name: option for importer in all_importers() for option in importer.options}
     anything = [click.Option([f"--{name}", _destination(option)]) for name, option in options.items()]
     files = click.Argument(["files"], nargs=-1)
-    return click.Command(
-        _BY_CONTENT,
-        params=[files, *_by_name("A file"), *anything, *output_options()],
-        callback=_find_and_import,
-    )
-
-
-def _find_and_import(files: Sequence[str], runs: Sequence[str], pattern: str, **_: Any) -> None:
-    """Find the importer by content, and run its command with the same arguments."""
-    from abtune.ingest.importers import recognise
-
-    context = click.get_current_context()
-    importer = recognise(_sources(files, runs, pattern))
-    context.meta[_BY_CONTENT] = (f"read as {importer.kind}: abtune import {importer.name}",)
-    with _command(importer).make_context(importer.name, list(context.obj), parent=context.parent) as inner:
-        inner.command.invoke(inner)
+    command = click.Command("import", params=[files, *_by_name("A file"), *anything, *output_options()])
+    with command.make_context("import", list(args), parent=ctx.parent) as inner:
+        importer = recognise(_sources(*(inner.params[name] for name in ("files", "runs", "pattern"))))
+    ctx.meta[_FOUND] = (f"read as {importer.kind}: abtune import {importer.name}",)
+    return importer.name

@@ -60,13 +60,7 @@ Examples:
 )
 @choice_options
 def plot(
-    dataset: str | None,
-    *,
-    out: Path,
-    kind: str,
-    shapes: tuple[str, ...],
-    beside: str | None,
-    **how: Any,
+    dataset: str | None, *, out: Path, kind: str, shapes: tuple[str, ...], beside: str | None, **how: Any
 ) -> None:
     """Draw the boosts of a dataset, its seeds, or its searches.
 

@@ -17,10 +17,7 @@ from abtune.text import NOTHING, count, percent, plain_percent
 def candidates_section(analyses: Sequence[Analysis], sections: Sequence[Sequence[Section]]) -> Section:
     """Return a table with a row for each candidate; JSON has a report of each, with its sections."""
     return Section(
-        name="candidates",
-        page=tuple(_parts(analyses)),
-        result=tuple(map(fields_of, sections)),
-        unasked=True,
+        name="candidates", page=tuple(_parts(analyses)), result=tuple(map(fields_of, sections)), unasked=True
     )
 
 

@@ -80,14 +80,7 @@ def power_words(plan: Plan, *, until_settled: bool) -> str:
     """Return the shapes of a plan, and whether its design can find any single difference."""
     from abtune.measure.sweep.run_sweep import looks_of
     from abtune.stats.resampling.splits import RESAMPLES
-    from abtune.stats.testing.design import (
-        ALPHA,
-        PROMISING,
-        Look,
-        fewest_seeds,
-        most_exact,
-        smallest_p,
-    )
+    from abtune.stats.testing.design import ALPHA, PROMISING, Look, fewest_seeds, most_exact, smallest_p
 
     seeds, family, paired = len(plan.seeds), len(plan.shapes), plan.settings.is_shared
     looks = looks_of(plan) if until_settled else (Look(seeds=seeds, alpha=ALPHA),)
