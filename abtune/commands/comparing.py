@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from abtune.commands.common.options import DatasetSource, ci_option, configuration_options, percent_option
+from abtune.commands.common.options import ci_option, configuration_options, dataset_names, percent_option
 from abtune.commands.common.output import remark
 from abtune.commands.common.pages import Destination, report_options
 from abtune.errors import AbtuneError, InputError
@@ -25,8 +25,8 @@ Examples:
   abtune compare may.nc june.nc --config mainline   latencies of one configuration
 """
 )
-@click.argument("first", metavar="A", type=DatasetSource())
-@click.argument("second", metavar="B", type=DatasetSource())
+@click.argument("first", metavar="A", shell_complete=dataset_names)
+@click.argument("second", metavar="B", shell_complete=dataset_names)
 @configuration_options()
 @click.option("--config", metavar="NAME", help="Compare the latencies of this configuration instead.")
 @percent_option("--tolerance", "5", "The largest change that still counts as unchanged.")
@@ -63,7 +63,9 @@ Examples:
   abtune history h200-tvm14009 h200-pilot h200-deep --format html --output history.html
 """
 )
-@click.argument("datasets", metavar="FILE-OR-FOLDER...", nargs=-1, required=True, type=DatasetSource())
+@click.argument(
+    "datasets", metavar="FILE-OR-FOLDER...", nargs=-1, required=True, shell_complete=dataset_names
+)
 @configuration_options()
 @percent_option("--tolerance", "5", "The largest change from first to last that still counts as unchanged.")
 @ci_option()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from abtune.commands.common.options import DatasetSource, open_several
+from abtune.commands.common.options import dataset_names, open_several
 from abtune.commands.common.output import emit, output_options, save_new
 
 
@@ -26,7 +26,11 @@ def datasets() -> None:
 @click.command(
     params=[
         click.Argument(
-            ["datasets"], nargs=-1, required=True, metavar="DATASET DATASET...", type=DatasetSource()
+            ["datasets"],
+            nargs=-1,
+            required=True,
+            metavar="DATASET DATASET...",
+            shell_complete=dataset_names,
         ),
         *output_options(),
     ],

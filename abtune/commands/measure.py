@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from abtune.commands.common.options import DatasetSource, count_option, open_several
+from abtune.commands.common.options import count_option, dataset_names, open_several
 from abtune.commands.common.output import emit, interrupted
 from abtune.commands.common.workplace_options import (
     target_option,
@@ -40,7 +40,7 @@ Examples:
   abtune measure one.nc two.nc --out all.nc            winners of two sweeps, timed together
 """
 )
-@click.argument("datasets", nargs=-1, required=True, metavar="DATASET...", type=DatasetSource())
+@click.argument("datasets", nargs=-1, required=True, metavar="DATASET...", shell_complete=dataset_names)
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="The new dataset.")
 @click.option(
     "--transfer", is_flag=True, help="Rebuild each winner under the other configuration, too: code or luck?"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence, Set
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -23,32 +24,16 @@ Option: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 def together(*options: Option) -> Option:
     """Make one option of several, which the help has in this order."""
-
-    def added(command: Callable[..., Any]) -> Callable[..., Any]:
-        # click lists what was added last first, because decorators apply from below.
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return added
+    # click lists what was added last first, because decorators apply from below.
+    return lambda command: functools.reduce(lambda added, option: option(added), reversed(options), command)
 
 
-class DatasetSource(click.ParamType):  # type: ignore[type-arg]  # generic only from click 8.2 on
-    """A file, or the name of a bundled dataset; shells complete both."""
+def dataset_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001 - as click calls it
+    """Return the bundled datasets whose names begin so, or have the shell look for files."""
+    from abtune.dataset.netcdf import BUNDLED
 
-    name = "dataset"
-
-    def shell_complete(
-        self,
-        ctx: click.Context,  # noqa: ARG002 - as click calls it
-        param: click.Parameter,  # noqa: ARG002
-        incomplete: str,
-    ) -> list[CompletionItem]:
-        """Return the bundled datasets whose names begin so, or have the shell look for files."""
-        from abtune.dataset.netcdf import BUNDLED
-
-        names = [CompletionItem(name) for name in BUNDLED if incomplete and name.startswith(incomplete)]
-        return names or [CompletionItem(incomplete, type="file")]
+    names = [CompletionItem(name) for name in BUNDLED if incomplete and name.startswith(incomplete)]
+    return names or [CompletionItem(incomplete, type="file")]
 
 
 def _only_one(ctx: click.Context, _: click.Parameter, names: Sequence[str]) -> str | None:
@@ -76,7 +61,7 @@ def open_several(datasets: Sequence[str]) -> dict[str, xr.Dataset]:
 
 
 dataset_argument = click.argument(
-    "dataset", nargs=-1, metavar="[DATASET]", type=DatasetSource(), callback=_only_one
+    "dataset", nargs=-1, metavar="[DATASET]", shell_complete=dataset_names, callback=_only_one
 )
 
 
@@ -150,13 +135,11 @@ def _split_at_commas(value: str, labels: Set[str]) -> Iterator[str]:
     """Yield the names of a list. Labels may have commas, so a name is the longest label that fits."""
     parts = value.split(",")
     while parts:
-        ends = range(len(parts), 1, -1)
-        whole = (end for end in ends if ",".join(parts[:end]).strip() in labels)
-        end = next(whole, 1)
-        name = ",".join(parts[:end]).strip()
-        if not name:
+        starts = {end: ",".join(parts[:end]).strip() for end in range(len(parts), 0, -1)}
+        end = next((end for end, name in starts.items() if name in labels), 1)
+        if not starts[end]:
             raise InputError("there is an empty name in the list of shapes")
-        yield name
+        yield starts[end]
         del parts[:end]
 
 

@@ -30,36 +30,33 @@ def plan_words(plan: Plan, workplace: Workplace, done: Sequence[RunRecord], drop
     left = plan.restricted(shapes=[shape for shape in plan.shapes if shape.label not in dropped])
     cost = estimate(left, workplace, done)
     devices = f"{len(facts.devices)} x {facts.devices[0]}" if len(facts.devices) > 1 else facts.devices[0]
-    basis = f"from {count(cost.from_runs, 'finished run')}" if cost.from_runs else "a rough guess"
-    if facts.rate and not cost.from_runs:
-        basis = "from a short trial of this machine"
+    basis = "from a short trial of this machine" if facts.rate else "a rough guess"
+    if cost.from_runs:
+        basis = f"from {count(cost.from_runs, 'finished run')}"
+    searchers, time = count(workplace.cores, "core"), span(cost.seconds)
     if workplace.scheduler:
         searchers, time = f"the workers of {workplace.scheduler}", f"{span(cost.core_seconds)} of one core"
-    else:
-        searchers, time = count(workplace.cores, "core"), span(cost.seconds)
-    shared = (
-        f"share     {settings.exchanged} of {settings.trials_per_iteration} trials try schedules of the "
-        "partner, which is the search of the same seed"
-    )
-    lines = [
-        f"target    {facts.kind}: {devices}, searched by {searchers}",
-        f"compare   {plan.configs[1].name} (candidate) with {plan.configs[0].name} (baseline)",
-        f"runs      {count(len(plan.shapes), 'shape')} x 2 configurations x {count(len(plan.seeds), 'seed')}"
+    lines = {
+        "target": f"{facts.kind}: {devices}, searched by {searchers}",
+        "compare": f"{plan.configs[1].name} (candidate) with {plan.configs[0].name} (baseline)",
+        "runs": f"{count(len(plan.shapes), 'shape')} x 2 configurations x {count(len(plan.seeds), 'seed')}"
         f" = {len(plan.runs)}, {cost.runs} left",
-        f"a run     {settings.trials} trials in iterations of {settings.trials_per_iteration}{_guided(plan)}",
-        *([shared] if settings.is_shared else []),
-        *([f"dropped   {count(len(dropped), 'shape')}: {', '.join(dropped)}"] if dropped else []),
-        f"cost      about {time} ({basis})",
-        *([_busy(workplace)] if workplace.is_busy else []),
-    ]
-    return "\n".join(lines)
+        "a run": f"{settings.trials} trials in iterations of {settings.trials_per_iteration}{_guided(plan)}",
+        "share": f"{settings.exchanged} of {settings.trials_per_iteration} trials try schedules of the "
+        "partner, which is the search of the same seed",
+        "dropped": f"{count(len(dropped), 'shape')}: {', '.join(dropped)}",
+        "cost": f"about {time} ({basis})",
+        "busy": _busy(workplace),
+    }
+    said = {"share": settings.is_shared, "dropped": bool(dropped), "busy": workplace.is_busy}
+    return "\n".join(f"{name:<10}{words}" for name, words in lines.items() if said.get(name, True))
 
 
 def _busy(workplace: Workplace) -> str:
     """Return that other programs slow the sweep down."""
     noisy = "; timings of this CPU will be noisy" if workplace.facts.shares_cores else ""
     return (
-        f"busy      in the last minute {workplace.load:.1f} processes wanted these "
+        f"in the last minute {workplace.load:.1f} processes wanted these "
         f"{count(workplace.cores, 'core')}; searches give way to them{noisy}"
     )
 
@@ -160,11 +157,7 @@ def _command(options: Mapping[str, Any]) -> str:
     # Where an earlier session had other shapes or fewer seeds, this command alone does not make the dataset.
     words = ["abtune", "sweep"]
     for name, value in options.items():
-        if name in _CIRCUMSTANCES or value in (None, (), False, ""):
-            continue
-        option = f"--{name.replace('_', '-')}"
-        if value is True:
-            words.append(option)
-        else:
-            words.append(f"{option}={','.join(value) if isinstance(value, tuple) else value}")
+        if name not in _CIRCUMSTANCES and value not in (None, (), False, ""):
+            text = ",".join(value) if isinstance(value, tuple) else value
+            words.append(f"--{name.replace('_', '-')}" + ("" if value is True else f"={text}"))
     return shlex.join(words)
