@@ -127,7 +127,9 @@ def analyze(dataset: str | None, *, wanted: Wanted, destination: Destination, **
     from abtune.sections.curve.curve import at_trials, relabelled
 
     source = dataset or default_dataset()
-    _check(source, wanted, destination, options["at_trials"])
+    if "curve" in wanted.names and options["at_trials"] is not None:
+        raise InputError("--section curve shows every number of trials; leave out --at-trials")
+    destination.check([source, *wanted.inputs()])
     opened = abtune.open_dataset(source)
     shapes = chosen_shapes(options["shapes"], opened)
     if _is_single(opened, wanted, options):
@@ -169,13 +171,6 @@ def _of_candidates(
     of_all = tuple(kind for kind in wanted.kinds if kind.of_all)
     shared = dataclasses.replace(wanted, kinds=of_all, main="")
     yield from _sections(dataset, analyses[0], shared, views[0])
-
-
-def _check(source: str, wanted: Wanted, destination: Destination, at_trials: int | None) -> None:
-    """Refuse what cannot be done before anything is read."""
-    if "curve" in wanted.names and at_trials is not None:
-        raise InputError("--section curve shows every number of trials; leave out --at-trials")
-    destination.check([source, *wanted.inputs()])
 
 
 def _view(

@@ -81,7 +81,10 @@ def history(datasets: tuple[str, ...], *, destination: Destination, **how: Any) 
 
     opened = _opened(datasets)
     destination.check(opened)
-    destination.write(history_section(abtune.history(_named(opened), **how)))
+    # Short names fit a table, but only if they tell the datasets apart.
+    short = [Path(name).stem if name.endswith(".nc") else name for name in opened]
+    named = dict(zip(short, opened.values(), strict=True)) if len(set(short)) == len(short) else opened
+    destination.write(history_section(abtune.history(named, **how)))
 
 
 def _opened(names: Iterable[str]) -> dict[str, xr.Dataset]:
@@ -108,9 +111,3 @@ def _opened(names: Iterable[str]) -> dict[str, xr.Dataset]:
     for name, reason in reasons.items():
         remark(f"skipped: {name}: {reason}")
     return {name: dataset for name, dataset in found.items() if name not in reasons}
-
-
-def _named(datasets: dict[str, xr.Dataset]) -> dict[str, xr.Dataset]:
-    # Short names fit a table, but only if they tell the datasets apart.
-    short = [Path(name).stem if name.endswith(".nc") else name for name in datasets]
-    return dict(zip(short, datasets.values(), strict=True)) if len(set(short)) == len(short) else datasets

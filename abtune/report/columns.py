@@ -101,6 +101,13 @@ def shape_columns(analysis: Analysis, notes: Sequence[tuple[int, ...]]) -> tuple
         Cell(text=row.verdict.words, tone=row.verdict.value, notes=marks)
         for row, marks in zip(rows, notes, strict=True)
     ]
+    at_least = [
+        NOTHING if math.isnan(row.boost_at_least) else bound_percent(row.boost_at_least).rstrip("%")
+        for row in rows
+    ]
+    noise = ["/".join(spread_percent(side.noise) for side in row.sides) for row in rows]
+    paired = analysis.settings.paired
+    seeds = [f"{row.baseline.n}" if paired else f"{row.baseline.n}+{row.candidate.n}" for row in rows]
     boost, interval = boost_columns(drawn, level=analysis.level, decimals=report_decimals(analysis))
     columns = (
         boost,
@@ -108,11 +115,11 @@ def shape_columns(analysis: Analysis, notes: Sequence[tuple[int, ...]]) -> tuple
         Drawn(intervals=drawn, scale=analysis_scale(analysis), gives_way=2),
         column("p", [p_value(row.p) for row in rows], gives_way=5),
         column("adj. p", [p_value(row.p_adjusted) for row in rows], gives_way=3),
-        column("at least %", [_bound(row) for row in rows], gives_way=5),
+        column("at least %", at_least, gives_way=5),
         column("rank p", list(map(p_value, ranks)), gives_way=4),
         column("verdict", verdicts, kind="word"),
-        column("noise %", list(map(_noise, rows)), gives_way=6),
-        _seeds(analysis),
+        column("noise %", noise, gives_way=6),
+        column("pairs" if paired else "seeds", seeds, gives_way=4),
         column("failed", [f"{row.baseline.failed}+{row.candidate.failed}" for row in rows], gives_way=7),
     )
     # Where no shape has a verdict, all for the same reason, a general note says so.
@@ -137,17 +144,3 @@ def _empty(column: Column | Drawn) -> bool:
     if isinstance(column, Drawn):
         return all(math.isnan(row.value) for row in column.intervals)
     return bool(column.gives_way) and {cell.text for cell in column.cells} <= _EMPTY
-
-
-def _seeds(analysis: Analysis) -> Column:
-    rows, paired = analysis.comparisons, analysis.settings.paired
-    seeds = [f"{row.baseline.n}" if paired else f"{row.baseline.n}+{row.candidate.n}" for row in rows]
-    return column("pairs" if paired else "seeds", seeds, gives_way=4)
-
-
-def _bound(row: Comparison) -> str:
-    return NOTHING if math.isnan(row.boost_at_least) else bound_percent(row.boost_at_least).rstrip("%")
-
-
-def _noise(row: Comparison) -> str:
-    return "/".join(spread_percent(side.noise) for side in (row.baseline, row.candidate))

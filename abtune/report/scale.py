@@ -74,7 +74,8 @@ def choose_scale(intervals: Sequence[Interval], *, margin: float, further: Itera
     """Return a scale for intervals and further boosts, all fractions; wider intervals may go on beyond it."""
     boosts = _finite([*(row.value for row in intervals), *further])
     limits = _finite([limit for row in intervals for limit in (row.low, row.high)]) + boosts
-    usual = _three_quarters(limits)
+    far = sorted(map(abs, limits))
+    usual = far[math.ceil(0.75 * len(far)) - 1] if far else 0.0  # what three quarters of the limits need
     sizes = (_AROUND * abs(boost) for boost in boosts)
     most = max([_LIMITS * usual, *(size for size in sizes if size <= _BOOSTS * usual)])
     slow, fast = margin_ends(margin)
@@ -123,9 +124,3 @@ def round_numbers(low: float, high: float, most: int) -> tuple[float, ...]:
 
 def _finite(values: Sequence[float]) -> list[float]:
     return [value for value in values if math.isfinite(value)]
-
-
-def _three_quarters(limits: Sequence[float]) -> float:
-    """Return how far from zero the nearer three quarters of the limits go."""
-    sizes = sorted(map(abs, limits))
-    return sizes[math.ceil(0.75 * len(sizes)) - 1] if sizes else 0.0

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from abtune.compare.results import Analysis, Claim, Comparison, Verdict, Worst
+from abtune.compare.results import Analysis, Comparison, Verdict
 from abtune.compare.settings import Settings
 from abtune.report.columns import (
     OVERALL,
@@ -106,8 +106,11 @@ def _parts(analysis: Analysis, view: View) -> Iterator[Part]:
             yield Prose(f"Boosts over shapes leave out {listed(analysis.overall.unmatched)}.")
     if any(claim.at_least for claim in analysis.claims):
         yield _claims(analysis)
-    if analysis.worst and len(analysis.comparisons) > 1:
-        yield Prose(_worst(analysis.worst))
+    if (worst := analysis.worst) and len(analysis.comparisons) > 1:
+        limit = bound_percent(worst.boost_low).lstrip("-")
+        slowest = f"No shape is slower by more than {limit}. The slowest may be {worst.shape}."
+        least = f"No shape is slower. The least certain one is {worst.shape}."
+        yield Prose(slowest if worst.boost_low < 0 else least)
     if not view.brief:
         yield from _shapes(analysis, notes, view.rows)
         yield Bullets((*notes.general, *view.hints), footnotes=notes.numbered)
@@ -148,19 +151,12 @@ def _claims(analysis: Analysis) -> Grid:
         )
         for number, kind in enumerate(kinds)
     )
-    labels = [_claim_words(claim) for claim in analysis.claims if claim.workload is None]
+    labels = [
+        f"{claim.claim} by more than {plain_percent(claim.beyond)}" if claim.beyond else claim.claim
+        for claim in analysis.claims
+        if claim.workload is None
+    ]
     return table(f"at least, {plain_percent(analysis.level)} each", labels, *columns)
-
-
-def _worst(worst: Worst) -> str:
-    if worst.boost_low >= 0:
-        return f"No shape is slower. The least certain one is {worst.shape}."
-    limit = bound_percent(worst.boost_low).lstrip("-")
-    return f"No shape is slower by more than {limit}. The slowest may be {worst.shape}."
-
-
-def _claim_words(claim: Claim) -> str:
-    return f"{claim.claim} by more than {plain_percent(claim.beyond)}" if claim.beyond else claim.claim
 
 
 def collect_notes(analysis: Analysis, shown: Sequence[int]) -> Notes:

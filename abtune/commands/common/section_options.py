@@ -75,7 +75,8 @@ class SectionCommand(click.Command):
             record, name = param.get_help_record(ctx), str(param.name)
             if record and isinstance(param, click.Option):  # from click 8.5 on, arguments have a record too
                 groups[_SHOWN if name in sections else _GROUPS.get(name, _METHODS)].append(record)
-        groups = {_JUDGED: groups[_JUDGED], _SHOWN: groups[_SHOWN], "Sections": _section_words(), **groups}
+        words = [*MAIN.items(), *((kind.option, kind.help) for kind in SECTIONS.values() if not kind.metavar)]
+        groups = {_JUDGED: groups[_JUDGED], _SHOWN: groups[_SHOWN], "Sections": words, **groups}
         for heading, records in groups.items():
             with formatter.section(heading):
                 formatter.write_dl(records)
@@ -108,11 +109,6 @@ class SectionCommand(click.Command):
 def section_names() -> list[str]:
     """Return the names that ``--section`` knows."""
     return [*MAIN, *(kind.option for kind in SECTIONS.values())]
-
-
-def _section_words() -> list[tuple[str, str]]:
-    """Return each section with what it shows, for the help."""
-    return [*MAIN.items(), *((kind.option, kind.help) for kind in SECTIONS.values() if not kind.metavar)]
 
 
 def _wanted(values: dict[str, Any]) -> Wanted:

@@ -42,7 +42,11 @@ def draw_forest(analysis: Analysis, beside: Mapping[str, float] | None = None, s
     for row in rows:
         if row.drawn is not None:
             draw_row(axis, row, scale)
-        _draw_cross(axis, crosses.get(row.shape, math.nan), row.y, scale)
+        cross = crosses.get(row.shape, math.nan)
+        if scale.holds(cross):
+            axis.plot(100 * cross, row.y, "x", color=INK, ms=5, mew=1.1, zorder=5)
+        beyond = {"below": cross < scale.low, "above": cross > scale.high}
+        draw_arrows(axis, row.y, scale, **beyond, color=INK, ms=4, zorder=5)
     return figure
 
 
@@ -82,11 +86,3 @@ def _diamond(axis: Axes, part: Stretch, row: Row) -> None:
         return
     across = [100 * value for value in (part.low, part.value, part.high, part.value)]
     axis.fill(across, [row.y, row.y - 0.32, row.y, row.y + 0.32], color=INK, lw=0.8, zorder=3)
-
-
-def _draw_cross(axis: Axes, boost: float, y: float, scale: Scale) -> None:
-    """Draw the boost of another dataset, or an arrow if it is beyond the scale."""
-    if scale.holds(boost):
-        axis.plot(100 * boost, y, "x", color=INK, ms=5, mew=1.1, zorder=5)
-    below, above = boost < scale.low, boost > scale.high
-    draw_arrows(axis, y, scale, below=below, above=above, color=INK, ms=4, zorder=5)

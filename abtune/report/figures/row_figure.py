@@ -76,7 +76,9 @@ def row_figure(
     _set_up(axis, scale, rows)
     _write_labels(axis, rows, left)
     _write_cells(axis, rows, cells, widths)
-    _write_notes(axis, analysis, notes)
+    texts = [*notes, ", ".join(filter(None, [origin_of(analysis), seeds_per_shape(analysis)]))]
+    lines = (textwrap.wrap(printable(text), _WIDEST, break_on_hyphens=False) for text in texts)
+    axis.set_xlabel(plain("\n".join(itertools.chain.from_iterable(lines))), fontsize=LETTERS)
     figure.set_label(drawn_of(sum(bool(row.shape) for row in rows), len(analysis.comparisons)))
     return figure, axis
 
@@ -171,10 +173,3 @@ def _write_cells(
                     color=VERDICT_COLOURS[verdict] if last and verdict else INK,
                     annotation_clip=False,
                 )
-
-
-def _write_notes(axis: Axes, analysis: Analysis, notes: Sequence[str]) -> None:
-    """Write the notes, and where the numbers come from."""
-    texts = [*notes, ", ".join(filter(None, [origin_of(analysis), seeds_per_shape(analysis)]))]
-    lines = (textwrap.wrap(printable(text), _WIDEST, break_on_hyphens=False) for text in texts)
-    axis.set_xlabel(plain("\n".join(itertools.chain.from_iterable(lines))), fontsize=LETTERS)

@@ -78,13 +78,10 @@ def draw_dots(dots: Dots, width: int) -> list[str]:
             counts[cell(value)] += 1
         lines += wrap(name, width) if above else []
         beside = set_cell_size("" if above else name, margin)
-        lines.append(f"{beside}{''.join(map(_dot, counts))}".rstrip())
+        dots_ = "".join(" o23456789"[count] if count < 10 else "#" for count in counts)
+        lines.append(f"{beside}{dots_}".rstrip())
         lines.append(f"{'':{margin}}{_pointer(cell(strip.marked), printable(strip.mark), cells)}")
     return lines
-
-
-def _dot(count: int) -> str:
-    return " " if count == 0 else "o" if count == 1 else str(count) if count < 10 else "#"
 
 
 def _pointer(cell: int, text: str, cells: int) -> str:

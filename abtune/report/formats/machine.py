@@ -41,26 +41,23 @@ def render_csv(report: Report) -> str:
 def rows_of(report: Report, form: str, *, needs: str = "shape") -> list[Mapping[str, Any]]:
     """Return the rows of a report; refuse a section without rows, or whose rows lack the needed field."""
     sections = [section for section in report.sections if not section.unasked]
-    rows = [list(section.rows or ()) for section in sections]
     without = [
         section.name or report.title
-        for section, records in zip(sections, rows, strict=True)
-        if section.rows is None or any(needs not in record for record in records)
+        for section in sections
+        if section.rows is None or any(needs not in record for record in section.rows)
     ]
     if without:
         raise InputError(
             f"{form} has the comparisons only, not {listed(dict.fromkeys(without))}; take --format json"
         )
-    tables = {
-        tuple(records[0]): section.name for section, records in zip(sections, rows, strict=True) if records
-    }
+    tables = {tuple(section.rows[0]): section.name for section in sections if section.rows}
     if len(tables) > 1:
         other = list(tables.values())[1].replace("_", "-")
         raise InputError(
             f"{form} has one table, and {other} has other columns; take --section {other} for it alone, or "
             "--format json"
         )
-    return [record for records in rows for record in records]
+    return [record for section in sections for record in section.rows or ()]
 
 
 def render_sentence(report: Report) -> str:

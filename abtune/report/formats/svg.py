@@ -124,7 +124,11 @@ def draw_samples(dots: Dots) -> Drawing:
             for value, tip in zip(strip.values, strip.tips or [""] * len(strip.values), strict=True)
         ]
         strokes.append(Stroke(track=_polygon(_POINTER, across(strip.marked), top + 18), kind="pointer"))
-        words.append(_pointed(strip.mark, across(strip.marked), top + 30))
+        # Beside the pointer, on the side that has room.
+        x = across(strip.marked)
+        before = x > _DOTS_WIDTH - 120
+        side = -8 if before else 8
+        words.append(_words(strip.mark, x + side, top + 30, anchor="end" if before else "start"))
         top += _LANE
     names = ", ".join(f"{strip.name}: {len(strip.values)}, {strip.mark}" for strip in dots.strips)
     label = f"from {dots.low} to {dots.high}; {names}"
@@ -196,12 +200,6 @@ def _marker(part: Stretch, scale: Scale, tone: str) -> Iterator[Stroke]:
 
 def _words(text: str, x: float, y: float, *, anchor: str = "start") -> Words:
     return Words(text=text, x=_number(x), y=_number(y), anchor=anchor)
-
-
-def _pointed(text: str, x: float, y: float) -> Words:
-    """Write a text beside a pointer, on the side that has room."""
-    before = x > _DOTS_WIDTH - 120
-    return _words(text, x - 8 if before else x + 8, y, anchor="end" if before else "start")
 
 
 def _polygon(corners: Corners, x: float, y: float, *, way: int = 1) -> str:
