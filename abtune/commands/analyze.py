@@ -124,7 +124,9 @@ def analyze(dataset: str | None, *, wanted: Wanted, destination: Destination, **
     of cases (docs/statistics.md).
     """
     import abtune
+    from abtune.compare.settings import restrict
     from abtune.sections.curve.curve import at_trials, relabelled
+    from abtune.sections.timings.raw_timings import section_of_timings
 
     source = dataset or default_dataset()
     if "curve" in wanted.names and options["at_trials"] is not None:
@@ -133,7 +135,9 @@ def analyze(dataset: str | None, *, wanted: Wanted, destination: Destination, **
     opened = abtune.open_dataset(source)
     shapes = chosen_shapes(options["shapes"], opened)
     if _is_single(opened, wanted, options):
-        destination.write(_timings_alone(opened, shapes, options["level"]))
+        only = str(opened["config"].values[0])
+        timings = section_of_timings(restrict(opened, shapes), baseline=only, level=options["level"])
+        destination.write(timings)
         return 0
     how = {name: options[name] for name in _JUDGING} | {"shapes": shapes}
     how["weights"] = read_weights_option(wanted.values["weights"])
@@ -211,14 +215,6 @@ def _is_single(dataset: xr.Dataset, wanted: Wanted, options: dict[str, Any]) -> 
     comparing = ("baseline", "candidate", "fail_on", "at_trials")
     alone = not wanted.main and wanted.names == {"timings"}
     return alone and dataset.sizes["config"] == 1 and not any(options[name] for name in comparing)
-
-
-def _timings_alone(dataset: xr.Dataset, shapes: Sequence[str] | None, level: float) -> Section:
-    from abtune.compare.settings import restrict
-    from abtune.sections.timings.raw_timings import section_of_timings
-
-    part, only = restrict(dataset, shapes), str(dataset["config"].values[0])
-    return section_of_timings(part, baseline=only, level=level)
 
 
 def _exit_code(analyses: Sequence[Analysis], fail_on: Sequence[str | float]) -> int:

@@ -38,8 +38,6 @@ from abtune.report.scale import choose_scale
 from abtune.report.stories import stories
 from abtune.text import bound_percent, count, listed, percent, plain_percent
 
-_SINGLE_RUNS = "One run per cell: --section single-run says what such a table supports."
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
@@ -84,7 +82,7 @@ def analysis_section(analysis: Analysis, view: View = View()) -> Section:
 def hints(analysis: Analysis) -> tuple[str, ...]:
     """Return a sentence about the section for tables with one run per cell, where it would help."""
     single = all(row.baseline.n == row.candidate.n == 1 for row in analysis.comparisons)
-    return (_SINGLE_RUNS,) if single else ()
+    return ("One run per cell: --section single-run says what such a table supports.",) if single else ()
 
 
 def _parts(analysis: Analysis, view: View) -> Iterator[Part]:
@@ -95,11 +93,11 @@ def _parts(analysis: Analysis, view: View) -> Iterator[Part]:
     source = f"{view.source}: " if view.source else ""
     origin = f"{origin_of(analysis)}. " if origin_of(analysis) else ""
     yield Prose(f"{source}{origin}{design(analysis)}", remark=True)
-    counts = verdict_counts(analysis)
+    counts = Counter(row.verdict for row in analysis.comparisons)
     # A table with one run per cell would begin with `29 invalid`, which says nothing.
-    if len(analysis.comparisons) == 1 or any(verdict is not Verdict.INVALID for verdict, _ in counts):
-        cells = (Cell(text=f"{number} {verdict.words}", tone=verdict.value) for verdict, number in counts)
-        yield Tally(cells=tuple(cells))
+    if len(analysis.comparisons) == 1 or set(counts) != {Verdict.INVALID}:
+        found = [verdict for verdict in Verdict if counts[verdict]]  # from good to bad
+        yield Tally(cells=tuple(Cell(text=f"{counts[one]} {one.words}", tone=one.value) for one in found))
     if analysis.overall.these_shapes.shapes:
         yield _overall(analysis, view)
         if analysis.overall.unmatched:
@@ -116,7 +114,11 @@ def _parts(analysis: Analysis, view: View) -> Iterator[Part]:
         yield Bullets((*notes.general, *view.hints), footnotes=notes.numbered)
         reasons = (_reasons(analysis, shown),)
         yield Folded(summary="Why, shape by shape", option="--why", unfolded=view.why, parts=reasons)
-        yield Prose(f"{analysis.definition} {methods(analysis)}", remark=True)
+        methods = (
+            f"Interval: {analysis.interval_method}. Test: {analysis.test_method}. "
+            f"Adjusted p: {analysis.correction}. Resampling seed: {analysis.rng_seed}."
+        )
+        yield Prose(f"{analysis.definition} {methods}", remark=True)
 
 
 def _shapes(analysis: Analysis, notes: Notes, shown: tuple[int, ...] | None) -> Iterator[Part]:
@@ -201,20 +203,6 @@ def shared_level(settings: Settings) -> str:
     if settings.of_candidates == 1 or not settings.family_wise:
         return ""
     return f", tests at {percent(settings.alpha)} for each of {settings.of_candidates} candidates"
-
-
-def verdict_counts(analysis: Analysis) -> tuple[tuple[Verdict, int], ...]:
-    """Return how often each verdict occurs, from good to bad, without those that do not."""
-    verdicts = Counter(comparison.verdict for comparison in analysis.comparisons)
-    return tuple((verdict, verdicts[verdict]) for verdict in Verdict if verdicts[verdict])
-
-
-def methods(analysis: Analysis) -> str:
-    """Return the names of the methods."""
-    return (
-        f"Interval: {analysis.interval_method}. Test: {analysis.test_method}. "
-        f"Adjusted p: {analysis.correction}. Resampling seed: {analysis.rng_seed}."
-    )
 
 
 def group_by_workload(comparisons: Sequence[Comparison]) -> dict[str, list[int]]:

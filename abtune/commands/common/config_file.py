@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +17,7 @@ COMMANDS_WITH_DEFAULTS = ("sweep", "analyze", "plot", "power", "compare", "histo
 CONFIG_FILE, WRITE_CONFIG = "abtune.toml", "write-config"
 # A file that came with a folder may not choose what is overwritten, or which host runs code here.
 _TYPED = {"out", "output", "figure", "scheduler", "rpc-tracker", "rpc-key"}
+_json = functools.partial(json.dumps, ensure_ascii=False, default=str)  # which is TOML, too
 _OF_NO_FILE = {"help", WRITE_CONFIG}  # they do nothing but print or write
 _MOST_BYTES = 2**20
 
@@ -54,22 +56,14 @@ def write_options(ctx: click.Context, path: Path) -> None:
         value = ctx.params[str(option.name)]
         if source is None or source.name != "DEFAULT":
             typed = name in _TYPED or _imports(f"{name} of {ctx.info_name}", str(value))
-            given.append(f"# has to be typed: --{name} {value}" if typed else f"{name} = {_toml(value)}")
+            given.append(f"# has to be typed: --{name} {value}" if typed else f"{name} = {_json(value)}")
         elif name not in _TYPED:
-            default = "" if value in (None, (), "") else f" = {_toml(value)}"
+            default = "" if value in (None, (), "") else f" = {_json(value)}"
             others.append(f"# {name}{default}  # {option.help}")
     try:
         write_text("\n".join([*given, *others, ""]), path)
     except UnicodeEncodeError:
         raise StoreError(f"cannot write {path}: an option holds what is not valid Unicode") from None
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, tuple):
-        return f"[{', '.join(map(_toml, value))}]"
-    if isinstance(value, bool | int | float):
-        return str(value).lower()
-    return json.dumps(str(value), ensure_ascii=False)
 
 
 def _read() -> tuple[Path, Mapping[str, Any]]:
