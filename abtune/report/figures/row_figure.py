@@ -105,13 +105,9 @@ def _set_up(axis: Axes, scale: Scale, rows: Sequence[Row]) -> None:
     for words, side, away in (("slower", "right", -1), ("faster", "left", 1)):
         if away > 0 and _points(scale.high, scale) - _points(0, scale) < text_width(words, LETTERS):
             continue  # it would stand in the heading of the numbers
-        place: Any = {
-            "xytext": (6 * away, 0),
-            "textcoords": "offset points",
-            "ha": side,
-            "va": "center_baseline",
-        }
-        axis.annotate(words, (0, -1.0), color=_QUIET, fontsize=LETTERS, annotation_clip=False, **place)
+        place: Any = {"xytext": (6 * away, 0), "textcoords": "offset points", "annotation_clip": False}
+        look: Any = {"color": _QUIET, "fontsize": LETTERS, "ha": side, "va": "center_baseline"}
+        axis.annotate(words, (0, -1.0), **place, **look)
 
 
 def _points(boost: float, scale: Scale) -> float:

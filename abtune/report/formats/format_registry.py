@@ -54,6 +54,5 @@ FORMATS = {
 
 def format_of(path: Path | None) -> Format:
     """Return the format that the name of a file chooses, or the default."""
-    suffix = path.suffix.lower() if path else ""
-    forms = list(FORMATS.values())
-    return next((form for form in forms if suffix in form.suffixes), forms[0])
+    suffix = path.suffix.lower() if path else ".txt"
+    return next((form for form in FORMATS.values() if suffix in form.suffixes), FORMATS["table"])

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from rich.cells import cell_len
 
@@ -42,8 +41,7 @@ _ARROW: Corners = ((6, 0), (-2, -5), (-2, 5))
 _POINTER: Corners = ((0, 0), (5, 9), (-5, 9))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stroke:
+class Stroke(NamedTuple):
     """A path: its data, its class in the style sheet, and what is said when one points at it."""
 
     track: str
@@ -51,8 +49,7 @@ class Stroke:
     tip: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Words:
+class Words(NamedTuple):
     """A text on a base line; the anchor says which end of it is at ``x``."""
 
     text: str
@@ -61,8 +58,7 @@ class Words:
     anchor: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Drawing:
+class Drawing(NamedTuple):
     """A drawing of a size: what it shows in words, its class, and its strokes from back to front."""
 
     width: float
@@ -136,15 +132,13 @@ def draw_samples(dots: Dots) -> Drawing:
 
 
 def _in_words(interval: Interval) -> str:
-    value, low, high = (
+    value, low, high, wide_low, wide_high = (
         percent_cell(interval.value, 1),
-        limit_cell(interval.low, 1),
-        limit_cell(interval.high, 1),
+        *(limit_cell(end, 1) for end in (interval.low, interval.high, interval.wide_low, interval.wide_high)),
     )
     if value == NOTHING:
         return "no boost"
-    wide = [limit_cell(end, 1) for end in (interval.wide_low, interval.wide_high)]
-    all_shapes = "" if NOTHING in wide else f"; for all shapes at once {' to '.join(wide)}"
+    all_shapes = f"; for all shapes at once {wide_low} to {wide_high}" if interval.wide else ""
     bounds = f"interval {low} to {high}{all_shapes}" if low != NOTHING else "no interval"
     return f"boost {value} percent, {bounds}"
 
