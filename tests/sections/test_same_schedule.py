@@ -439,3 +439,12 @@ def test_the_figure_is_written(run: Run, transferred: str) -> None:
     abtune.save_dataset(sweep(), "plain.nc")
     refused = run("plot", "plain.nc", "--kind", "same-schedule", "--out", "g.png")
     assert (refused.code, refused.err.count("\n"), Path("g.png").exists()) == (2, 1, False)
+
+
+def test_an_interval_that_leaves_the_figure_has_an_arrow() -> None:
+    """An interval that ends at the edge of the axis looked as if it ended there."""
+    pytest.importorskip("matplotlib")
+    figure = abtune.analyze(abtune.open_dataset("h200-tvm14009")).plot("same-schedule")
+    (axis,) = figure.axes
+    arrows = [line for line in axis.lines if line.get_marker() in {"<", ">"} and line.get_color() == "black"]
+    assert {line.get_xdata()[0] for line in arrows} == {axis.get_xlim()[0]}

@@ -127,6 +127,9 @@ def _draw_row(axis: Axes, y: float, row: ShapeEffect, schedules: Sequence[Floats
     if not math.isnan(row.boost_low):
         ends = np.clip([1 + row.boost_low, 1 + row.boost_high], first, last)
         axis.plot(ends, [y, y], **_INTERVAL)
+        for end, edge, shape in ((1 + row.boost_low, first, "<"), (1 + row.boost_high, last, ">")):
+            if not first <= end <= last:  # as in other figures, the interval goes on
+                axis.plot(edge, y, shape, color="black", ms=4, mew=0, clip_on=False)
     for boost, mark in ((row.boost, _BOOST), (row.best.boost, _BEST)):
         if not math.isnan(boost):
             axis.plot(np.clip(1 + boost, first, last), y, **mark)
