@@ -7,10 +7,12 @@
   const label = (group) => text(group.rows[0].cells[0]);
   const lines = (group) => [...group.rows].filter((row) => !row.classList.contains("story"));
 
-  // A number by its first digits, "<0.0001" just below 0.0001, a verdict by its place among the counts.
+  // A number by its first digits, "<0.0001" just below 0.0001, ">99" just above 99, a verdict by its place
+  // among the counts.
   function key(cell, ranks) {
     const words = text(cell);
-    if (cell.matches(".number")) return parseFloat(words.replace(/[<,]/g, "")) - (words[0] === "<" ? 1e-9 : 0);
+    const beyond = { "<": -1e-9, ">": 1e-9 }[words[0]] ?? 0;
+    if (cell.matches(".number")) return parseFloat(words.replace(/[<>,]/g, "")) + beyond;
     return ranks.includes(words) ? ranks.indexOf(words) : words;
   }
 
