@@ -140,6 +140,7 @@ def test_a_folder_without_datasets_is_named(run: Run) -> None:
     [
         ([], "Missing argument"),
         (["runs/sweep1.nc"], "a history takes two datasets or more"),
+        (["runs/sweep1.nc", "./runs/sweep1.nc"], "runs/sweep1.nc is given twice"),
         (["runs/sweep1.nc", "runs/broken.nc"], "broken.nc"),
         (["runs/sweep1.nc", "absent.nc"], "absent.nc"),
         (["runs/sweep1.nc", "h200-deep"], "no shape in common"),

@@ -77,8 +77,10 @@ def history(datasets: tuple[str, ...], *, destination: Destination, **how: Any) 
     The datasets stand in the order of their dates. Marks show where a boost or a verdict changed.
     """
     import abtune
+    from abtune.ingest.sources import check_once
     from abtune.sections.change.history_page import history_section
 
+    check_once(map(Path, datasets))
     opened = _opened(datasets)
     destination.check(opened)
     # Short names fit a table, but only if they tell the datasets apart.
