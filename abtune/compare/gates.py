@@ -191,8 +191,8 @@ def _for_not_slower(row: Evidence, settings: Settings, worst: Worst | None) -> G
     if not math.isnan(own):
         found = f"at least {bound_percent(own)}"
         bound = f"The boost is at least {bound_percent(own)}."
-    # If every shape passes by itself, no correction is needed: a false verdict then takes a false rejection
-    # of every shape that loses more (Hochberg 1988, DOI 10.1093/biomet/75.4.800).
+    # No correction is needed if every shape passes without it. A false verdict then takes a false rejection
+    # in every shape that loses more (Hochberg 1988, DOI 10.1093/biomet/75.4.800).
     if worst is not None and own < limit <= worst.boost_low:
         least = bound_percent(worst.boost_low)
         found = f"every shape at least {least}"
