@@ -51,16 +51,6 @@ _REACH = 8.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Oriented:
-    """Residuals of both sides in an order that the data fix; ``turn`` is from :func:`orientation`."""
-
-    first: Floats
-    second: Floats
-    smear: Floats
-    turn: Floats
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Smoothing:
     """A smoothed bootstrap of one side: it allows for a measurement variance above the seeds' own."""
 
@@ -87,36 +77,27 @@ def error_quantiles(group: Group, tails: Floats) -> tuple[Floats, Floats]:
     ``tails``, shape (members, 2), is the probability below the lower and above the upper one. A finer
     grid moves the bounds by 0.01 % of the interval's width, or by 0.4 % with heavy ties.
     """
-    sides = _orient(group)
-    tails = np.where((sides.turn > 0)[:, np.newaxis], tails[:, ::-1], tails)
-    cells = _cells(sides.first.shape[1] + sides.second.shape[1])
-    step = max(1, _ELEMENTS // cells)  # a block of shapes that stays in the cache
-    blocks = (slice(start, start + step) for start in range(0, len(tails), step))
-    low, high = np.concatenate([_ends(sides, rows, tails[rows], cells) for rows in blocks], axis=1)
-    return oriented_ends(low, high, sides.turn)
-
-
-def _orient(group: Group) -> _Oriented:
     first, second = residuals(group.first), residuals(group.second)
-    smears = [side.smear for side in both_smoothings(group)]
     turn = orientation(first, second)
     first, second = exchanged(first, second, turn > 0)
+    tails = np.where((turn > 0)[:, np.newaxis], tails[:, ::-1], tails)
+    smears = [side.smear for side in both_smoothings(group)]
     # The smaller one first, so that swapped sides have the same bits.
-    total = np.hypot(np.minimum(*smears), np.maximum(*smears))
-    return _Oriented(first=first, second=second, smear=total, turn=turn)
+    smear = np.hypot(np.minimum(*smears), np.maximum(*smears))
+    # A power of two in proportion to the seeds.
+    cells = max(_CELLS, 1 << (_CELLS_PER_SEED * (first.shape[1] + second.shape[1]) - 1).bit_length())
+    step = max(1, _ELEMENTS // cells)  # a block of shapes that stays in the cache
+    blocks = (slice(start, start + step) for start in range(0, len(tails), step))
+    ends = [_ends(first[rows], second[rows], smear[rows], tails[rows], cells) for rows in blocks]
+    low, high = np.concatenate(ends, axis=1)
+    return oriented_ends(low, high, turn)
 
 
-def _cells(seeds: int) -> int:
-    """Return a number of cells, a power of two, that grows in proportion to the seeds."""
-    return max(_CELLS, 1 << (_CELLS_PER_SEED * seeds - 1).bit_length())
-
-
-def _ends(sides: _Oriented, rows: slice, tails: Floats, cells: int) -> Floats:
+def _ends(first: Floats, second: Floats, smear: Floats, tails: Floats, cells: int) -> Floats:
     """Return both quantiles of some shapes, shape (2, shapes), from their distributions on a grid.
 
     Its transform is that of both samples, to the powers of their sizes, multiplied.
     """
-    first, second, smear = sides.first[rows], sides.second[rows], sides.smear[rows]
     seeds = first.shape[1] + second.shape[1]
     origin = first[:, 0] - second[:, -1] - _REACH * smear
     support = np.ptp(first, axis=1) + np.ptp(second, axis=1) + 2 * _REACH * smear

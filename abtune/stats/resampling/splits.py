@@ -108,8 +108,6 @@ class _ExtremeRule:
     errors, reads a S^2 - b Q >= c, also for constant samples.
     """
 
-    __slots__ = ("a", "b", "c")
-
     def __init__(self, pooled: Floats, small: int) -> None:
         large = pooled.shape[1] - small
         per_small, per_large = 1 / (small * (small - 1)), 1 / (large * (large - 1))
