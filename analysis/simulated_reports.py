@@ -16,7 +16,7 @@ from abtune.compare.settings import Settings
 from abtune.compare.statistics import run_tests
 from abtune.stats.estimates import Interval, conservative_welch, standard_error, t_interval
 from abtune.stats.intervals.bootstrap_t import resample_tails, simultaneous
-from abtune.stats.testing.design import Design, Requirement, detectable_boost
+from abtune.stats.testing.design import Requirement, detectable_boost
 from abtune.stats.testing.significance import difference_p, permutation_test, split_share
 from abtune.stats.testing.step_procedures import holm
 from abtune.stats.two_sample import TwoSample
@@ -128,8 +128,8 @@ def conservative_table(reports: int) -> str:
 def _half_found(pair: tuple[Noise, Noise], n: int) -> float:
     """Return a log boost that about every second sweep finds."""
     spread = [float(noise(np.random.default_rng(0), (200_000,)).std()) for noise in pair]
-    design = Design(n_first=n, n_second=n, noise_first=spread[0], noise_second=spread[1])
-    return float(np.log1p(detectable_boost(design, Requirement(level=ALPHA / SHAPES, target=0.5))))
+    half = Requirement(level=ALPHA / SHAPES, target=0.5)
+    return float(np.log1p(detectable_boost((n, n), (spread[0], spread[1]), half)))
 
 
 def _either(pair: tuple[Noise, Noise], n: int, shift: float, reports: int) -> tuple[float, float]:
@@ -204,8 +204,7 @@ def plan_table(replications: int) -> str:
 
 def _found(n: int, spread: float, shapes: int, replications: int) -> float | None:
     """Return how often the detectable boost passes both tests at the first step of Holm, if there is one."""
-    design = Design(n_first=n, n_second=n, noise_first=0.02 * spread, noise_second=0.02)
-    shift = np.log1p(detectable_boost(design, Requirement(level=ALPHA / shapes)))
+    shift = np.log1p(detectable_boost((n, n), (0.02 * spread, 0.02), Requirement(level=ALPHA / shapes)))
     if np.isinf(shift):
         return None
     rng = np.random.default_rng([7, n, int(spread)])

@@ -301,12 +301,11 @@ def _about_neighbours(sides: tuple[Samples, Samples], settings: Settings) -> Ite
     """Yield a caveat if runs with neighbouring seed numbers are alike, as in one session or batch."""
     # Of pairs, the differences: what both runs of a pair share cancels.
     series = np.concatenate([side.value for side in what_varies(*sides)])
-    found = compare_neighbours(series, np.random.default_rng(settings.rng_seed))
-    if found.p <= _ALIKE:
+    correlation, p = compare_neighbours(series, np.random.default_rng(settings.rng_seed))
+    if p <= _ALIKE:
         yield (
-            f"{DEPENDENT} (correlation {found.correlation:.2f}, "
-            f"p {p_value(found.p)}). Seeds that share a session, a machine or a batch are not independent. "
-            "Then intervals are too narrow, and verdicts too sure."
+            f"{DEPENDENT} (correlation {correlation:.2f}, p {p_value(p)}). Seeds that share a session, a "
+            "machine or a batch are not independent. Then intervals are too narrow, and verdicts too sure."
         )
 
 

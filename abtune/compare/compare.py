@@ -17,7 +17,7 @@ from abtune.compare.overall import overall
 from abtune.compare.results import Analysis, Evidence, Side, Verdict
 from abtune.compare.sequential import compare_at_looks, recorded_looks
 from abtune.compare.settings import Settings, Weights, configurations, make_settings, restrict
-from abtune.compare.statistics import DesignPower, Statistics, compute, design_power
+from abtune.compare.statistics import Statistics, compute, design_power
 from abtune.dataset.check import validate
 from abtune.dataset.provenance import contains_space, of_searches
 from abtune.dataset.schema import labels_of
@@ -34,6 +34,7 @@ from abtune.samples import (
 from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import from_log
 from abtune.stats.intervals.bootstrap_t import Tails
+from abtune.stats.two_sample import Floats
 
 
 def analyze(
@@ -278,7 +279,7 @@ def _evidence(
     dataset: xr.Dataset,
     sides: tuple[Samples, Samples],
     statistics: Statistics,
-    plan: DesignPower | None,
+    plan: tuple[Floats, int] | None,
 ) -> Iterator[Evidence]:
     labels, workloads = (labels_of(dataset, name) for name in ("shape", "workload"))
     interval, wide = statistics.interval, statistics.simultaneous
@@ -298,8 +299,8 @@ def _evidence(
             boost_high_simultaneous=from_log(wide.high[index]),
             boost_at_least=_or_nan(statistics.at_least[index]),
             **p,
-            detectable=math.nan if plan is None else float(plan.detectable[index]),
-            fewest_seeds=0 if plan is None else plan.fewest,
+            detectable=math.nan if plan is None else float(plan[0][index]),
+            fewest_seeds=0 if plan is None else plan[1],
         )
 
 

@@ -13,22 +13,13 @@ from abtune.samples import Samples, two_sample, what_varies
 from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import Interval, conservative_welch, median_error, t_interval, welch
 from abtune.stats.intervals.bootstrap_t import Tails, resample_tails, simultaneous
-from abtune.stats.moderated import moderated
+from abtune.stats.moderated import moderate
 from abtune.stats.skewness import skewness_gap
-from abtune.stats.testing.design import Design, Requirement, detectable_boost, fewest_seeds, seeds_needed
+from abtune.stats.testing.design import Requirement, detectable_boost, fewest_seeds, seeds_needed
 from abtune.stats.testing.sign_flips import mann_whitney_test
 from abtune.stats.testing.significance import OneSided, difference_p, split_share
 from abtune.stats.two_sample import Floats, Integers, TwoSample
 from abtune.stats.variance import floored
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DesignPower:
-    """What the design can show."""
-
-    # Boost that is detected with 80 % power, correction included; infinite if none can be, NaN if unknown.
-    detectable: Floats
-    fewest: int  # seeds per configuration below which no p-value passes the correction by itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,15 +93,22 @@ def _joint(samples: TwoSample, tails: Tails | None, *, level: float) -> tuple[In
     return t_interval(estimate, level=1 - (1 - level) / shapes), None
 
 
-def design_power(baseline: Samples, candidate: Samples, settings: Settings, *, tests: int) -> DesignPower:
-    """Return what this design can show, from noise that is shrunk towards the level of all shapes."""
+def design_power(
+    baseline: Samples, candidate: Samples, settings: Settings, *, tests: int
+) -> tuple[Floats, int]:
+    """Return the boosts that this design detects, and the fewest seeds with which any can be.
+
+    The boosts are detected with 80 % power, correction included; infinite if none can be, NaN if unknown.
+    With fewer seeds per configuration no p-value passes the correction by itself. The noise is that of
+    :func:`lent_noise`.
+    """
     first, second = map(lent_noise, what_varies(baseline, candidate))
-    design = Design(n_first=baseline.n, n_second=candidate.n, noise_first=first, noise_second=second)
-    detectable = detectable_boost(design, _requirement(settings, tests))
+    requirement = _requirement(settings, tests)
+    detectable = detectable_boost((baseline.n, candidate.n), (first, second), requirement)
     fewest = fewest_seeds(alpha=resolution(settings, tests), paired=settings.paired)
     if settings.quantity.searches > 1:  # the plans are those of a t-test, which finds more
         detectable = np.full_like(detectable, np.nan)
-    return DesignPower(detectable=detectable, fewest=max(fewest, settings.quantity.seeds))
+    return detectable, max(fewest, settings.quantity.seeds)
 
 
 def seeds_to_find(
@@ -118,13 +116,13 @@ def seeds_to_find(
 ) -> Integers:
     """Return the seeds per configuration that find a boost with 80 % power; 0 where the noise is unknown."""
     first, second = map(lent_noise, what_varies(baseline, candidate))
-    return seeds_needed(boost, first, second, _requirement(settings, tests))
+    return seeds_needed(boost, (first, second), _requirement(settings, tests))
 
 
 def lent_noise(side: Samples) -> Floats:
     """Return each shape's noise for planning: moderated over shapes, and no less than the timing noise."""
-    noise: Floats = np.sqrt(moderated(floored(side.noise**2, side.floor), side.n - 1))
-    return noise
+    variance, _ = moderate(floored(side.noise**2, side.floor), side.n - 1, widening=0.0)
+    return np.sqrt(variance)
 
 
 def _requirement(settings: Settings, tests: int) -> Requirement:

@@ -42,9 +42,6 @@ def at_least(p: Floats, *, correlation: float, alpha: float) -> int:
     return len(known) - (int(kept[-1]) + 1 if len(kept) else 0)
 
 
-_ITERATIONS = 100
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heterogeneity:
     """The spread of true effects around their mean."""
@@ -94,7 +91,7 @@ def _between(effect: Floats, variance: Floats) -> float:
     low, high = 0.0, float(np.ptp(effect)) ** 2
     if _q(effect, variance) <= len(effect) - 1:
         return 0.0
-    for _ in range(_ITERATIONS):
+    for _ in range(100):
         middle = (low + high) / 2
         above = _q(effect, variance + middle) > len(effect) - 1
         low, high = (middle, high) if above else (low, middle)
@@ -123,15 +120,6 @@ class Estimate:
     low: float
     high: float
     p: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoiseBound:
-    """The search noise that the spread of log ratios allows."""
-
-    spread: float  # standard deviation of the log ratios
-    noise: float  # upper bound of the root mean square of both sides' noise
-    limit: float  # its one-sided upper limit
 
 
 def without_rounding(log_ratio: npt.ArrayLike) -> Floats:
@@ -198,19 +186,19 @@ def sign(log_ratio: npt.ArrayLike, *, level: float) -> Estimate:
     return Estimate(value=above / either, low=float(share.low), high=float(share.high), p=float(test.pvalue))
 
 
-def noise_bound(log_ratio: npt.ArrayLike, *, level: float) -> NoiseBound:
-    """Return the largest search noise that the spread of the log ratios allows; NaN without a spread.
+def noise_bound(log_ratio: npt.ArrayLike, *, level: float) -> tuple[float, float, float]:
+    """Return the spread of log ratios, the most search noise that it allows, and the upper limit of that.
 
     The root mean square of both runs' noise is at most SD/sqrt(2). The one-sided limit assumes normal
-    ratios.
+    ratios. All are NaN without a spread.
     """
     values = np.asarray(log_ratio, dtype=np.float64)
     if len(values) < 2 or np.ptp(values) <= _TIE:
-        return NoiseBound(spread=math.nan, noise=math.nan, limit=math.nan)
+        return math.nan, math.nan, math.nan
     freedom, spread = len(values) - 1, float(values.std(ddof=1))
     # chdtri takes an upper tail, so this is the lower quantile, which gives an upper limit.
     widest = math.sqrt(freedom / float(special.chdtri(freedom, level)))
-    return NoiseBound(spread=spread, noise=spread / math.sqrt(2), limit=spread * widest / math.sqrt(2))
+    return spread, spread / math.sqrt(2), spread * widest / math.sqrt(2)
 
 
 def _unknown(value: float) -> Estimate:

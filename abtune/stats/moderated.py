@@ -13,18 +13,10 @@ from scipy import special
 
 from abtune.stats.estimates import Interval, StandardError, conservative_freedom, t_interval
 from abtune.stats.two_sample import Floats, Integers, TwoSample
-from abtune.stats.variance import floored, moments
+from abtune.stats.variance import floored_moments
 
 # Standard errors; without them the moderated test makes more false claims, as :func:`moderated_error` says.
 _WIDENING = 1.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Moderation:
-    """Posterior variances and their degrees of freedom, shape (shapes,)."""
-
-    variance: Floats
-    freedom: Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,26 +51,21 @@ def fit_prior(variance: Floats, freedom: npt.ArrayLike, *, widening: float) -> P
     return Prior(variance=level, freedom=2 * prior)
 
 
-def moderate(variance: Floats, freedom: npt.ArrayLike, *, widening: float) -> Moderation:
-    """Return the posterior variances (d0 s0^2 + d s^2)/(d0 + d) with d0 + d degrees of freedom.
+def moderate(variance: Floats, freedom: npt.ArrayLike, *, widening: float) -> tuple[Floats, Floats]:
+    """Return the posterior variances (d0 s0^2 + d s^2)/(d0 + d), and their d0 + d degrees of freedom.
 
     No more than all positive variances have in sum. Unchanged if fewer than three are positive.
     """
     own = np.asarray(freedom, dtype=np.float64)
     prior = fit_prior(variance, own, widening=widening)
     if prior.freedom == 0:
-        return Moderation(variance=variance, freedom=own)
+        return variance, own
     total = own[(variance > 0) & (own > 0)].sum()  # the common level itself is known no better
     if np.isinf(prior.freedom):
         common = np.where(np.isnan(variance), np.nan, prior.variance)
-        return Moderation(variance=common, freedom=np.full(common.shape, total))
+        return common, np.full(common.shape, total)
     posterior = (prior.freedom * prior.variance + own * variance) / (prior.freedom + own)
-    return Moderation(variance=posterior, freedom=np.minimum(own + prior.freedom, total))
-
-
-def moderated(variance: Floats, freedom: npt.ArrayLike) -> Floats:
-    """Return the posterior variances alone, for planning."""
-    return moderate(variance, freedom, widening=0.0).variance
+    return posterior, np.minimum(own + prior.freedom, total)
 
 
 def moderated_error(samples: TwoSample) -> StandardError:
@@ -87,17 +74,14 @@ def moderated_error(samples: TwoSample) -> StandardError:
     Their spread is widened by one standard error: to overestimate how far they agree makes false alarms.
     The result of a shape depends on the other shapes.
     """
-    one, two = moments(samples.first), moments(samples.second)
-    known = [
-        moderate(floored(side.variance, floor), side.n - 1, widening=_WIDENING)
-        for side, floor in zip((one, two), samples.floor.T, strict=True)
-    ]
-    variances = known[0].variance / np.maximum(one.n, 1), known[1].variance / np.maximum(two.n, 1)
-    own = known[0].freedom, known[1].freedom
+    one, two = floored_moments(samples)
+    first, first_freedom = moderate(one.variance, one.n - 1, widening=_WIDENING)
+    second, second_freedom = moderate(two.variance, two.n - 1, widening=_WIDENING)
+    variances = first / np.maximum(one.n, 1), second / np.maximum(two.n, 1)
     return StandardError(
         difference=one.mean - two.mean,
         error=np.sqrt(variances[0] + variances[1]),
-        freedom=conservative_freedom(variances, own, one.n - two.n),
+        freedom=conservative_freedom(variances, (first_freedom, second_freedom), one.n - two.n),
     )
 
 
@@ -128,12 +112,15 @@ def lend_variance(variance: Floats, freedom: npt.ArrayLike, position: Integers) 
     have in sum. A variance of zero says nothing and becomes NaN.
     """
     own = np.where(np.isnan(variance), 0.0, np.maximum(np.asarray(freedom, dtype=np.float64), 0.0))
-    prior = _prior(variance, own)
-    known = moderate(variance, own, widening=0.0)
+    prior, known = fit_prior(variance, own, widening=0.0), own > 0
+    if prior.freedom == 0 and known.any():  # too few variances to fit: their mean
+        mean = float(np.average(variance[known], weights=own[known]))
+        prior = Prior(variance=mean, freedom=float(own[known].min()))
+    posterior, posterior_freedom = moderate(variance, own, widening=0.0)
     # A position of -1 would pick the last row; `has` leaves it out here and below.
     has = (position >= 0) & (own[position] > 0)
-    lent = np.where(has, known.variance[position], prior.variance)
-    freedoms = np.minimum(np.where(has, known.freedom[position], prior.freedom), own.sum())
+    lent = np.where(has, posterior[position], prior.variance)
+    freedoms = np.minimum(np.where(has, posterior_freedom[position], prior.freedom), own.sum())
     usable = lent > 0
     return LentVariance(
         variance=np.where(usable, lent, np.nan), freedom=np.where(usable, freedoms, np.nan), prior=prior
@@ -162,13 +149,3 @@ def tipping_point(log_ratio: npt.ArrayLike, *, level: float) -> Floats:
     """
     z = float(special.ndtri(0.5 + level / 2))
     return np.abs(np.asarray(log_ratio, dtype=np.float64)) / (z * np.sqrt(2))
-
-
-def _prior(variance: Floats, freedom: Floats) -> Prior:
-    """Return the fitted prior, or the mean of the variances if they are too few."""
-    prior = fit_prior(variance, freedom, widening=0.0)
-    known = freedom > 0
-    if prior.freedom > 0 or not known.any():
-        return prior
-    mean = float(np.average(variance[known], weights=freedom[known]))
-    return Prior(variance=mean, freedom=float(freedom[known].min()))

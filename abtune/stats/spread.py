@@ -9,19 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from abtune.stats.estimates import LARGEST_LOG
 from abtune.stats.two_sample import Floats, Integers, ascending, sizes
 from abtune.stats.variance import moments
-
-# exp() of more than 709 overflows a float.
-_LARGEST_LOG = 700.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SpreadIntervals:
-    """Intervals of standard deviations, shape (samples,); NaN below two values, high may be infinite."""
-
-    low: Floats
-    high: Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,13 +23,13 @@ class PooledSpread:
     high: float
 
 
-def spread_intervals(values: npt.ArrayLike, *, level: float) -> SpreadIntervals:
-    """Return intervals of the standard deviations of samples that may be skewed but share their kurtosis.
+def spread_intervals(values: npt.ArrayLike, *, level: float) -> tuple[Floats, Floats]:
+    """Return limits of the standard deviations of samples that may be skewed but share their kurtosis.
 
-    They are the hull of the chi-square interval and Bonett's (DOI 10.1016/j.csda.2004.10.003). Bonett's
-    standard error of the log variance is c sqrt((g - (n - 3)/n)/(n - 1)), with c = n/(n - z) and the mean
-    kurtosis g. Of nominal 95 % with six samples of 10 seeds it covers .976 for normal noise, .955 for
-    gamma(2), .936 for exponential.
+    Both have shape (samples,): NaN below two values, and the upper one may be infinite. They are the hull of
+    the chi-square interval and Bonett's (DOI 10.1016/j.csda.2004.10.003). Bonett's standard error of the log
+    variance is c sqrt((g - (n - 3)/n)/(n - 1)), with c = n/(n - z) and the mean kurtosis g. Of nominal 95 %
+    with six samples of 10 seeds it covers .976 for normal noise, .955 for gamma(2), .936 for exponential.
     """
     samples = ascending(values)
     n = sizes(samples)
@@ -52,13 +42,11 @@ def spread_intervals(values: npt.ArrayLike, *, level: float) -> SpreadIntervals:
     # chdtri takes an upper tail, so the sign -1 gives the lower end.
     normal = [freedom / special.chdtri(freedom, 0.5 + sign * level / 2) for sign in (-1, 1)]
     bounded = np.isfinite(factor)
-    centre, reach = np.log(np.where(bounded, factor, 1.0)), np.where(bounded, reach, _LARGEST_LOG)
-    low = np.minimum(normal[0], np.exp(np.maximum(centre - reach, -_LARGEST_LOG)))
-    high = np.maximum(normal[1], np.exp(np.minimum(centre + reach, _LARGEST_LOG)))
-    return SpreadIntervals(
-        low=np.sqrt(variance * np.where(bounded, low, 0.0)),
-        high=np.where(bounded | np.isnan(variance), np.sqrt(variance * high), np.inf),
-    )
+    centre, reach = np.log(np.where(bounded, factor, 1.0)), np.where(bounded, reach, LARGEST_LOG)
+    low = np.minimum(normal[0], np.exp(np.maximum(centre - reach, -LARGEST_LOG)))
+    high = np.maximum(normal[1], np.exp(np.minimum(centre + reach, LARGEST_LOG)))
+    lower = np.sqrt(variance * np.where(bounded, low, 0.0))
+    return lower, np.where(bounded | np.isnan(variance), np.sqrt(variance * high), np.inf)
 
 
 def pooled_spread(values: npt.ArrayLike, *, level: float) -> PooledSpread:
@@ -71,8 +59,7 @@ def pooled_spread(values: npt.ArrayLike, *, level: float) -> PooledSpread:
     weight = (n - 1) / (n - 1).sum()
     pooled = float(weight @ variance)
     if len(samples) == 1 or pooled == 0:
-        own = spread_intervals(samples, level=level)
-        low, high = float(own.low[0]), float(own.high[0])
+        low, high = (float(limit[0]) for limit in spread_intervals(samples, level=level))
         return PooledSpread(spread=math.sqrt(pooled), low=low, high=high)
     share = weight * variance / pooled
     z = float(special.ndtri(0.5 + level / 2))
@@ -80,7 +67,7 @@ def pooled_spread(values: npt.ArrayLike, *, level: float) -> PooledSpread:
     factor = n / np.maximum(n - z, 0.5)
     error = math.sqrt(float(((share * factor * _relative_error(samples, n)) ** 2).sum()))
     # Half of it, for a standard deviation instead of a variance.
-    reach = min(z * error, _LARGEST_LOG) / 2
+    reach = min(z * error, LARGEST_LOG) / 2
     spread = math.sqrt(pooled)
     return PooledSpread(spread=spread, low=spread * math.exp(-reach), high=spread * math.exp(reach))
 
@@ -129,7 +116,10 @@ def components(log_latency: npt.ArrayLike) -> Components:
     10.2307/3001853). A negative estimate becomes zero.
     """
     timings = np.asarray(log_latency, dtype=np.float64)
-    timings = timings - _grand_mean(timings)
+    every = (-1, -2, -3)
+    count = np.count_nonzero(~np.isnan(timings), axis=every, keepdims=True)
+    # Of logs near -9 themselves, sums of squares would lose digits.
+    timings = timings - _ratio(np.nansum(timings, axis=every, keepdims=True), count)
     in_round = np.count_nonzero(~np.isnan(timings), axis=-1)
     in_seed = in_round.sum(axis=-1)
     total = in_seed.sum(axis=-1)
@@ -138,7 +128,7 @@ def components(log_latency: npt.ArrayLike) -> Components:
     by_seed = _ratio(sums.sum(axis=-1) ** 2, in_seed).sum(axis=-1)
     overall = _ratio(sums.sum(axis=(-1, -2)) ** 2, total)
     rounds, seeds = np.count_nonzero(in_round, axis=(-1, -2)), np.count_nonzero(in_seed, axis=-1)
-    timing = _component(np.nansum(timings**2, axis=(-1, -2, -3)) - by_round, total - rounds, total - rounds)
+    timing = _component(np.nansum(timings**2, axis=every) - by_round, total - rounds, total - rounds)
     # An unknown component cannot be subtracted, so it stays a part of the next one.
     own_timing = np.nan_to_num(timing)
     shared = _ratio((in_round**2).sum(axis=-1), in_seed).sum(axis=-1)  # sum over seeds of sum n_ij^2/n_i
@@ -161,10 +151,3 @@ def _component(rest: Floats, freedom: npt.NDArray[np.int64], factor: Floats) -> 
 def _ratio(numerator: npt.ArrayLike, count: npt.ArrayLike) -> Floats:
     """Return a quotient, with 0 for 0/0."""
     return np.asarray(numerator, dtype=np.float64) / np.maximum(count, 1)
-
-
-def _grand_mean(timings: Floats) -> Floats:
-    """Return the mean of each sample. Without it, sums of squares of logs near -9 would lose digits."""
-    axes = (-1, -2, -3)
-    count = np.count_nonzero(~np.isnan(timings), axis=axes, keepdims=True)
-    return _ratio(np.nansum(timings, axis=axes, keepdims=True), count)

@@ -111,22 +111,17 @@ _FEWEST = 4
 _RESAMPLES = 299
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Neighbours:
-    """The mean correlation of neighbours, and its one-sided p-value; both NaN if no series is long enough."""
+def compare_neighbours(values: Floats, rng: np.random.Generator) -> tuple[float, float]:
+    """Return the mean correlation of neighbours in series, and one-sided p against random orders.
 
-    correlation: float
-    p: float
-
-
-def compare_neighbours(values: Floats, rng: np.random.Generator) -> Neighbours:
-    """Test whether neighbours in series, NaN where a seed is missing, are alike, against random orders."""
+    NaN stands for a missing seed, and is returned if no series is long enough.
+    """
     kept = values[sizes(values) >= _FEWEST]
     kept = kept[moments(kept).variance > 0]
     kept = kept - mean_of_known(kept)[:, np.newaxis]
     kept = kept / np.sqrt(mean_of_known(kept**2))[:, np.newaxis]
     if not len(kept):
-        return Neighbours(correlation=np.nan, p=np.nan)
+        return math.nan, math.nan
     observed = _correlation(kept)
     # One order for all series: what the runs of a seed share must not look like a resemblance of neighbours.
     orders = (rng.permutation(kept.shape[1]) for _ in range(_RESAMPLES))
@@ -134,7 +129,7 @@ def compare_neighbours(values: Floats, rng: np.random.Generator) -> Neighbours:
     # Orders with the same neighbours, such as the observed one backwards, differ by rounding.
     at_least = int(np.count_nonzero(by_chance >= observed - 1e-12))
     # Values about their own mean have a correlation of -1/(n - 1) by chance, which is taken off.
-    return Neighbours(correlation=observed - float(by_chance.mean()), p=(at_least + 1) / (_RESAMPLES + 1))
+    return observed - float(by_chance.mean()), (at_least + 1) / (_RESAMPLES + 1)
 
 
 def _correlation(series: Floats) -> float:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,11 @@ class Moments:
     n: Integers
     mean: Floats  # NaN for an empty sample
     variance: Floats  # with n - 1 in the denominator; NaN below two values
+
+    @property
+    def of_mean(self) -> Floats:
+        """Variance of the mean."""
+        return self.variance / np.maximum(self.n, 1)
 
 
 def seed_values(log_latency: npt.ArrayLike) -> SeedValues:
@@ -72,6 +77,16 @@ def moments(values: npt.ArrayLike) -> Moments:
 def floored(variance: Floats, floor: Floats) -> Floats:
     """Return variances of seed values raised to their measurement variance. NaN stands for no floor."""
     return np.where(np.isnan(floor), variance, np.maximum(variance, floor))
+
+
+def floored_moments(samples: TwoSample) -> tuple[Moments, Moments]:
+    """Return the moments of both sides, with variances of at least the floor."""
+    sides = moments(samples.first), moments(samples.second)
+    one, two = (
+        replace(side, variance=floored(side.variance, floor))
+        for side, floor in zip(sides, samples.floor.T, strict=True)
+    )
+    return one, two
 
 
 def welch_freedom(
@@ -164,7 +179,7 @@ def shared_covariance(samples: TwoSample) -> ClusteredVariance:
     single, joint, freedom = 0.0, 0.0, math.inf
     for side in (samples.first, samples.second):
         own, of_mean = moments(side), clustered_variance(side, np.full(shapes, 1 / shapes))
-        single += float(np.mean(own.variance / np.maximum(own.n, 1)))
+        single += float(np.mean(own.of_mean))
         joint += of_mean.variance
         freedom = min(freedom, of_mean.freedom)
     # The mean over m shapes has the variance (single + (m - 1) covariance)/m.

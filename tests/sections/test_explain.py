@@ -29,7 +29,7 @@ from abtune.sections.explain.explain import Explanation, explain, explain_all
 from abtune.sections.explain.explain_page import explain_page
 from abtune.stats.intervals.bootstrap_t import Resampled, resampled
 from abtune.stats.intervals.interval_methods import methods_for
-from abtune.stats.testing.design import Design, Requirement, detectable_boost
+from abtune.stats.testing.design import Requirement, detectable_boost
 from abtune.stats.two_sample import TwoSample
 
 
@@ -376,14 +376,10 @@ def test_the_seeds_that_find_the_estimate_are_the_fewest_that_do(options: dict[s
     settings = abtune.analyze(dataset, **options).settings  # type: ignore[arg-type]
     noise = [float(lent_noise(extract(dataset, name))[0]) for name in ("mainline", "async")]
     seeds = found.sensitivity.seeds_for_estimate
-    design = Design(
-        n_first=np.array([seeds - 1, seeds]),
-        n_second=np.array([seeds - 1, seeds]),
-        noise_first=np.full(2, noise[0]),
-        noise_second=np.full(2, noise[1]),
-    )
+    numbers = np.array([seeds - 1, seeds])
     level = settings.alpha / (1 if settings.correction == "none" else 3)
-    few, enough = detectable_boost(design, Requirement(level=level, resolution=resolution(settings, 3)))
+    wanted = Requirement(level=level, resolution=resolution(settings, 3))
+    few, enough = detectable_boost((numbers, numbers), (noise[0], noise[1]), wanted)
     assert enough <= found.comparison.boost < few
 
 

@@ -316,7 +316,7 @@ def test_the_coverage_that_is_stated_is_that_of_the_simulation() -> None:
 def test_borrowed_noise_is_held_against_the_limit_of_the_spread(times: float, expected: Standing) -> None:
     """Noise that is more than the boosts' own spread allows, even by a tenth, differs."""
     boosts = [0.1, 0.2]
-    limit = noise_bound(np.log1p(boosts), level=0.95).limit
+    _, _, limit = noise_bound(np.log1p(boosts), level=0.95)
     apart = math.sqrt(2) * times * limit  # of two seeds with this standard deviation
     lender = abtune.make_dataset(
         1e-4 * np.exp(np.tile([0.0, apart], (2, 2, 1))),

@@ -12,7 +12,6 @@ from abtune.stats.intervals.interval_methods import methods_for
 from abtune.stats.intervals.percentile import expanded_percentile
 from abtune.stats.moderated import fit_prior, moderated_error
 from abtune.stats.testing.design import (
-    Design,
     Requirement,
     detectable_boost,
     fewest_seeds,
@@ -151,18 +150,15 @@ def test_power_is_that_of_the_paired_t_test(n: int) -> None:
     level = math.floor(0.05 / smallest_p(n, n, paired=True)) * smallest_p(n, n, paired=True)
     critical, effect = stats.t.ppf(1 - level / 2, n - 1), math.log1p(0.1) * math.sqrt(n) / 0.1
     oracle = stats.nct.sf(critical, n - 1, effect) + stats.nct.cdf(-critical, n - 1, effect)
-    design = Design(n_first=n, n_second=n, noise_first=0.1, noise_second=0.0)
-    assert float(power(0.1, design, level=0.05, paired=True)) == pytest.approx(oracle, abs=2e-3)
+    assert float(power(0.1, (n, n), (0.1, 0.0), level=0.05, paired=True)) == pytest.approx(oracle, abs=2e-3)
 
 
 def test_seeds_needed_are_pairs() -> None:
     """At least the fewest that pass the correction, and as many as their own detectable boost takes."""
     wanted = Requirement(level=0.05 / 29, paired=True)
-    assert int(seeds_needed(3.0, 0.01, 0.0, wanted)) == 11
-    n = int(seeds_needed(0.1, 0.1, 0.0, wanted))
+    assert int(seeds_needed(3.0, (0.01, 0.0), wanted)) == 11
+    n = int(seeds_needed(0.1, (0.1, 0.0), wanted))
     for pairs, enough in ((n - 1, False), (n, True)):
-        design = Design(n_first=pairs, n_second=pairs, noise_first=0.1, noise_second=0.0)
-        assert (float(detectable_boost(design, wanted)) <= 0.1) is enough
-    none = Design(n_first=10, n_second=10, noise_first=0.1, noise_second=0.0)
-    assert math.isinf(detectable_boost(none, wanted))
-    assert int(seeds_needed(1e-4, 0.1, 0.0, Requirement(level=1e-7, paired=True))) == 1_000_000
+        assert (float(detectable_boost((pairs, pairs), (0.1, 0.0), wanted)) <= 0.1) is enough
+    assert math.isinf(detectable_boost((10, 10), (0.1, 0.0), wanted))
+    assert int(seeds_needed(1e-4, (0.1, 0.0), Requirement(level=1e-7, paired=True))) == 1_000_000

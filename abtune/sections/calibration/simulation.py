@@ -20,7 +20,7 @@ from abtune.compare.settings import Settings
 from abtune.compare.statistics import Tests, run_tests
 from abtune.samples import Samples
 from abtune.stats.estimand import Estimand
-from abtune.stats.moderated import moderated
+from abtune.stats.moderated import moderate
 from abtune.stats.two_sample import Floats, Integers, TwoSample
 from abtune.stats.variance import best_of
 
@@ -70,7 +70,8 @@ def noise_pools(side: Samples, shapes: Integers) -> list[Pool]:
     scaled = [(row - row.mean()) / own for row, own in zip(known, noise, strict=True) if own > 0]
     # The empty array stands for no shape that varies: an empty list cannot be concatenated.
     form, width = _smoothed(np.concatenate([np.zeros(0), *scaled]))
-    spread = np.where(noise > 0, np.sqrt(moderated(noise**2, side.n[shapes] - 1)), 0.0)
+    variance, _ = moderate(noise**2, side.n[shapes] - 1, widening=0.0)
+    spread = np.where(noise > 0, np.sqrt(variance), 0.0)
     return [
         Pool(residuals=form * scale, width=width * scale, n=len(row))
         for row, scale in zip(known, spread.tolist(), strict=True)

@@ -21,7 +21,6 @@ from abtune.samples import Samples, extract_both, what_varies
 from abtune.stats.spread import pooled_spread
 from abtune.stats.testing.design import (
     MOST_SEEDS,
-    Design,
     Requirement,
     detectable_boost,
     fewest_seeds,
@@ -157,7 +156,7 @@ def _plan(sides: Sequence[SideNoise], goal: Goal, cost: RunCost | None = None) -
     noise = sides[0].spread, 0.0 if goal.paired else sides[1].spread
     # Of many seeds: they draw random splits, whose number bounds p.
     smallest = smallest_p(MOST_SEEDS, MOST_SEEDS, paired=goal.paired)
-    needed = seeds_needed(goal.boosts, *noise, goal.requirement)
+    needed = seeds_needed(goal.boosts, noise, goal.requirement)
     caveats = []
     if goal.requirement.level < smallest:
         seeds, test, split = (
@@ -174,13 +173,11 @@ def _plan(sides: Sequence[SideNoise], goal: Goal, cost: RunCost | None = None) -
         return {"core_hours": core * runs / 3600, "gpu_hours": gpu * runs / 3600}
 
     def reach(n: int) -> Reach:
-        design = Design(n_first=n, n_second=n, noise_first=noise[0], noise_second=noise[1])
+        found = power(goal.boosts, (n, n), noise, level=goal.requirement.level, paired=goal.paired)
         return Reach(
             seeds=n,
-            detectable=float(detectable_boost(design, goal.requirement)),
-            power=tuple(
-                power(goal.boosts, design, level=goal.requirement.level, paired=goal.paired).tolist()
-            ),
+            detectable=float(detectable_boost((n, n), noise, goal.requirement)),
+            power=tuple(found.tolist()),
             **hours(n),
         )
 
@@ -211,7 +208,7 @@ def _by_shape(sides: Sequence[Samples], labels: Sequence[str], goal: Goal) -> It
     if goal.correlation is not None:
         first, second = _of_differences(first, second, goal.correlation), 0 * second
     boosts = np.array(goal.boosts)[np.newaxis]
-    needed = seeds_needed(boosts, first[:, np.newaxis], second[:, np.newaxis], goal.requirement)
+    needed = seeds_needed(boosts, (first[:, np.newaxis], second[:, np.newaxis]), goal.requirement)
     for label, baseline, candidate, seeds in zip(
         labels, first.tolist(), second.tolist(), needed.tolist(), strict=True
     ):

@@ -187,7 +187,8 @@ def _together(workloads: Sequence[str], logs: Floats, level: float) -> Iterator[
     groups = {kind or "others": [one == kind for one in workloads] for kind in dict.fromkeys(workloads)}
     parts = {name: logs[chosen] for name, chosen in groups.items()} if len(groups) > 1 else {}
     for name, part in (*parts.items(), (ALL, logs)):
-        bound, signed = noise_bound(part, level=level), without_rounding(part)
+        spread, noise, limit = noise_bound(part, level=level)
+        signed = without_rounding(part)
         yield Together(
             name=name,
             shapes=len(part),
@@ -196,9 +197,9 @@ def _together(workloads: Sequence[str], logs: Floats, level: float) -> Iterator[
             mean=_as_boost(student(part, level=level)),
             typical=_as_boost(signed_rank(part, level=level)),
             share=sign(part, level=level),
-            spread=bound.spread,
-            noise=bound.noise,
-            noise_limit=bound.limit,
+            spread=spread,
+            noise=noise,
+            noise_limit=limit,
         )
 
 

@@ -82,8 +82,6 @@ def resampled(samples: TwoSample, *, rng: np.random.Generator) -> Iterator[Resam
 class _Draws:
     """Resamples for two given sample sizes, the same for every shape."""
 
-    __slots__ = ("counts", "normal")
-
     def __init__(self, rng: np.random.Generator, small: int, large: int) -> None:
         self.counts = [
             rng.multinomial(n, np.full(n, 1 / n), size=RESAMPLES).astype(np.float64) for n in (small, large)

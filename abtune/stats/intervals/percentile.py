@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from scipy import special
@@ -97,25 +96,19 @@ def median_percentile(samples: TwoSample, *, level: float) -> Interval:
     return Interval(difference=closed.difference, low=low, high=high)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Atoms:
-    """Values that a resampled median can take: means of two order statistics, with their probabilities."""
-
-    low: Integers
-    high: Integers
-    share: Floats
-
-
 @functools.lru_cache(maxsize=64)
-def _atoms(n: int) -> _Atoms:
-    """Return the bootstrap distribution of the median of n values, without negligible probabilities."""
+def _atoms(n: int) -> tuple[Integers, Integers, Floats]:
+    """Return the bootstrap distribution of the median of n values, without negligible probabilities.
+
+    It takes means of two order statistics: the positions of both, and the probability of their mean.
+    """
     rank = np.arange(n + 1) / n
     half = n // 2
     cumulated = special.bdtrc((n - 1) // 2, n, rank)  # the lower of the middle two is at most this value
     single = np.diff(cumulated)
     if n % 2:
-        low = high = np.flatnonzero(single > _NEGLIGIBLE)
-        return _Atoms(low=low, high=high, share=single[low] / single[low].sum())
+        middle = np.flatnonzero(single > _NEGLIGIBLE)
+        return middle, middle, single[middle] / single[middle].sum()
     # C(n, n/2) times the differences of rank^(n/2), in logs: from 1,030 values on either overflows.
     ways = special.gammaln(n + 1) - 2 * special.gammaln(half + 1)
     with np.errstate(divide="ignore"):  # rank 0, whose power is 0
@@ -126,16 +119,16 @@ def _atoms(n: int) -> _Atoms:
     joint += np.diag(np.diff(special.bdtrc(half - 1, n, rank)) - joint.sum(axis=1))
     low, high = np.nonzero(joint > _NEGLIGIBLE)
     share = joint[low, high]
-    return _Atoms(low=low, high=high, share=share / share.sum())
+    return low, high, share / share.sum()
 
 
 def _lower(first: Floats, second: Floats, level: float) -> Floats:
     """Return the value at which the cumulated probability of resampled differences passes the lower tail."""
-    one, two = _atoms(first.shape[1]), _atoms(second.shape[1])
-    share = np.outer(one.share, two.share).ravel()
+    (a, b, first_share), (c, d, second_share) = _atoms(first.shape[1]), _atoms(second.shape[1])
+    share = np.outer(first_share, second_share).ravel()
     bound = np.empty(len(first))
     for row, (x, y) in enumerate(zip(first, second, strict=True)):
-        values = np.subtract.outer((x[one.low] + x[one.high]) / 2, (y[two.low] + y[two.high]) / 2).ravel()
+        values = np.subtract.outer((x[a] + x[b]) / 2, (y[c] + y[d]) / 2).ravel()
         order = np.argsort(values, kind="stable")
         passed = np.cumsum(share[order]) >= (1 - level) / 2 - _TIE
         bound[row] = values[order[np.argmax(passed)]]

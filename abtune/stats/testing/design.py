@@ -14,23 +14,26 @@ import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from abtune.stats.estimates import conservative_freedom
+from abtune.stats.estimates import LARGEST_LOG, conservative_freedom
 from abtune.stats.resampling.splits import LARGEST_HALF, RESAMPLES, is_exact
 from abtune.stats.testing.sign_flips import MOST_COUNTED
 from abtune.stats.two_sample import Booleans, Floats, Integers
 
 MOST_SEEDS = 1_000_000
-# exp() of more than 709 overflows a float.
-_LARGEST_LOG = 700.0
 # Nodes for the share and the size of the variance. The weights of each sum to 2 on [-1, 1], so 4 divides.
 _SHARES, _SHARE_WEIGHTS = np.polynomial.legendre.leggauss(12)
 _SIZES, _SIZE_WEIGHTS = np.polynomial.legendre.leggauss(20)
 _WEIGHTS = np.outer(_SHARE_WEIGHTS, _SIZE_WEIGHTS) / 4
+
+
+# The numbers of seeds of both sides, or their noise: the standard deviation of log latency. All broadcast.
+Sides: TypeAlias = tuple[npt.ArrayLike, npt.ArrayLike]
 
 
 class WelchPower:
@@ -42,11 +45,7 @@ class WelchPower:
     over b and x is right to 1e-3.
     """
 
-    __slots__ = ("_reach", "critical", "error")
-
-    def __init__(
-        self, seeds: tuple[Floats, Floats], noise: tuple[Floats, Floats], level: npt.ArrayLike
-    ) -> None:
+    def __init__(self, seeds: Sequence[Floats], noise: Sequence[Floats], level: npt.ArrayLike) -> None:
         n = np.stack(seeds)[..., np.newaxis]
         own = n - 1
         true = np.stack(noise)[..., np.newaxis] ** 2 / n
@@ -91,21 +90,6 @@ def _quantiles(n_first: Floats, n_second: Floats) -> tuple[Floats, Floats]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Design:
-    """Numbers of seeds and the noise of both sides (standard deviation of log latency); all broadcast."""
-
-    n_first: npt.ArrayLike
-    n_second: npt.ArrayLike
-    noise_first: npt.ArrayLike
-    noise_second: npt.ArrayLike
-
-    def sides(self) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
-        """Return the seeds of both sides, and their noise, as arrays of one shape."""
-        arrays = _broadcast(self.n_first, self.n_second, self.noise_first, self.noise_second)
-        return (arrays[0], arrays[1]), (arrays[2], arrays[3])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Requirement:
     """What a design has to achieve."""
 
@@ -146,23 +130,23 @@ def attainable_level(n_first: int, n_second: int, alpha: float, *, paired: bool 
     return math.floor(alpha / step * (1 + 1e-12)) * step
 
 
-def power(boost: npt.ArrayLike, design: Design, *, level: float, paired: bool = False) -> Floats:
+def power(boost: npt.ArrayLike, seeds: Sides, noise: Sides, *, level: float, paired: bool = False) -> Floats:
     """Return the probability that a true boost is called different, for normal noise.
 
     It is the power of Welch's test at the largest level of the permutation test; the power of both is
     within three points of it (docs/statistics.md). 0 where no p-value of these seeds reaches the level.
     """
-    seeds, noise = design.sides()
-    attained = _levels(*seeds, level, paired=paired)
-    test = WelchPower(seeds, noise, np.where(attained > 0, attained, level))
+    n_first, n_second, *noises = _broadcast(*seeds, *noise)
+    attained = _levels(n_first, n_second, level, paired=paired)
+    test = WelchPower((n_first, n_second), noises, np.where(attained > 0, attained, level))
     return np.where(attained > 0, test.power(np.log1p(np.asarray(boost, dtype=np.float64))), 0.0)
 
 
-def detectable_boost(design: Design, requirement: Requirement) -> Floats:
+def detectable_boost(seeds: Sides, noise: Sides, requirement: Requirement) -> Floats:
     """Return the smallest true boost that a design detects; infinite where no p passes, NaN without noise."""
-    seeds, noise = design.sides()
-    level, reachable = _attained(*seeds, requirement)
-    test = WelchPower((np.maximum(seeds[0], 2), np.maximum(seeds[1], 2)), noise, level)
+    n_first, n_second, *noises = _broadcast(*seeds, *noise)
+    level, reachable = _attained(n_first, n_second, requirement)
+    test = WelchPower((np.maximum(n_first, 2), np.maximum(n_second, 2)), noises, level)
     # In standard errors; the power is over one half where the effect exceeds the critical value.
     low, high = np.zeros(test.error.shape), 20 + 20 * test.critical.max(axis=-1)
     for _ in range(40):
@@ -170,31 +154,29 @@ def detectable_boost(design: Design, requirement: Requirement) -> Floats:
         enough = test.power(middle * test.error) >= requirement.target
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)
     error = np.where(test.error > 0, test.error, 0.0)
-    boost = np.expm1(np.minimum(high * error, _LARGEST_LOG))
+    boost = np.expm1(np.minimum(high * error, LARGEST_LOG))
     return np.where(np.isnan(test.error), np.nan, np.where(reachable, boost, np.inf))
 
 
-def seeds_needed(
-    boost: npt.ArrayLike, noise_first: npt.ArrayLike, noise_second: npt.ArrayLike, requirement: Requirement
-) -> Integers:
+def seeds_needed(boost: npt.ArrayLike, noise: Sides, requirement: Requirement) -> Integers:
     """Return the smallest number of seeds per side that detects a boost with the wanted power.
 
     At most 1,000,000, which also stands for none: sampled splits cannot resolve a level that is too
     strict. 0 where the noise is NaN.
     """
-    size, noise_one, noise_two = _broadcast(boost, noise_first, noise_second)
+    size, *noises = _broadcast(boost, *noise)
     effect = np.log1p(size)
     fewest = fewest_seeds(alpha=requirement.smallest_p, paired=requirement.paired)
     low, high = np.full(size.shape, fewest - 1), np.full(size.shape, MOST_SEEDS)
     while (high - low > 1).any():
         middle = np.maximum((low + high) // 2, fewest)
         level, _ = _attained(middle, middle, requirement)
-        test = WelchPower((middle, middle), (noise_one, noise_two), level)
+        test = WelchPower((middle, middle), noises, level)
         enough = test.power(effect) >= requirement.target
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)
     if requirement.smallest_p < 1 / (RESAMPLES + 1):
         high = np.where(high > most_exact(paired=requirement.paired), MOST_SEEDS, high)
-    return np.where(np.isnan(noise_one + noise_two), 0, high).astype(np.int64)
+    return np.where(np.isnan(sum(noises)), 0, high).astype(np.int64)
 
 
 def fewest_seeds(*, alpha: float = 0.05, shapes: int = 1, paired: bool = False) -> int:

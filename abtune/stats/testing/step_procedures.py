@@ -88,8 +88,6 @@ def max_t(samples: TwoSample, *, rng: np.random.Generator) -> Floats:
 class _Statistic:
     """Welch's t of every shape for splits of the columns, by sums and sums of squares."""
 
-    __slots__ = ("_floor", "_known", "_small", "_sums", "_values")
-
     def __init__(self, samples: TwoSample) -> None:
         pair = sorted((_columns(samples.first), _columns(samples.second)), key=lambda side: side.shape[1])
         self._small = pair[0].shape[1]
@@ -133,8 +131,6 @@ class _Statistic:
 
 class _PairedStatistic:
     """The paired t of every shape for flips of the columns; sums of squares do not change."""
-
-    __slots__ = ("_floor", "_n", "_squares", "_values")
 
     def __init__(self, samples: TwoSample) -> None:
         differences = _columns(samples.first - samples.second)

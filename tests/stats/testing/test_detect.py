@@ -9,8 +9,8 @@ from statsmodels.stats.power import TTestIndPower
 from abtune.stats.estimates import conservative_welch
 from abtune.stats.testing.design import (
     MOST_SEEDS,
-    Design,
     Requirement,
+    Sides,
     attainable_level,
     detectable_boost,
     fewest_seeds,
@@ -24,8 +24,8 @@ from abtune.stats.two_sample import TwoSample
 ALONE, OF_29, OF_A_MILLION = (Requirement(level=0.05 / shapes) for shapes in (1, 29, 1_000_000))
 
 
-def design(n: int, m: int | None = None, noise: tuple[float, float] = (0.03, 0.03)) -> Design:
-    return Design(n_first=n, n_second=m or n, noise_first=noise[0], noise_second=noise[1])
+def design(n: int, m: int | None = None, noise: Sides = (0.03, 0.03)) -> tuple[Sides, Sides]:
+    return (n, m or n), noise
 
 
 @pytest.mark.parametrize(
@@ -54,14 +54,14 @@ def test_smallest_p_of_the_usual_designs() -> None:
 def test_power_agrees_with_statsmodels(n: int, effect: float) -> None:
     """With many seeds of equal variance power is the power of Student's t test."""
     oracle = TTestIndPower().power(effect, n, 0.05)
-    ours = power(np.expm1(0.03 * effect), design(n), level=0.05)
+    ours = power(np.expm1(0.03 * effect), *design(n), level=0.05)
     assert ours == pytest.approx(oracle, abs=2e-3)
 
 
 def test_power_at_large_noncentrality_is_a_number() -> None:
     """Where scipy's noncentral t is NaN, the power is as good as one."""
-    assert power(10.0, design(7), level=0.05 / 29) == pytest.approx(1.0)
-    assert power(10.0, design(5), level=0.05 / 29) == 0
+    assert power(10.0, *design(7), level=0.05 / 29) == pytest.approx(1.0)
+    assert power(10.0, *design(5), level=0.05 / 29) == 0
 
 
 def test_few_seeds_can_reject_at_certain_levels_only() -> None:
@@ -87,7 +87,7 @@ def test_few_seeds_can_reject_at_certain_levels_only() -> None:
 def test_power_is_that_of_the_rule(n: int, m: int, shapes: int, spread: float) -> None:
     """A plan for 80 % gets 77 to 83 % from both tests of a difference together, few seeds or many."""
     rows, alpha, rng = 3_000, 0.05 / shapes, np.random.default_rng([n, m])
-    boost = detectable_boost(design(n, m, (0.02 * spread, 0.02)), Requirement(level=alpha))
+    boost = detectable_boost(*design(n, m, (0.02 * spread, 0.02)), Requirement(level=alpha))
     first = rng.normal(np.log1p(boost), 0.02 * spread, (rows, n))
     second = rng.normal(0, 0.02, (rows, m))
     samples = TwoSample.without_floor(first, second)
@@ -99,38 +99,38 @@ def test_power_is_that_of_the_rule(n: int, m: int, shapes: int, spread: float) -
 def test_detectable_boost_and_seeds_needed_are_inverse() -> None:
     """The boost that n seeds detect takes n seeds to detect."""
     for n in (7, 10, 25):
-        boost = detectable_boost(design(n), OF_29)
-        assert seeds_needed(boost * 1.0001, 0.03, 0.03, OF_29) == n
-        assert power(boost, design(n), level=OF_29.level) == pytest.approx(0.8, abs=1e-4)
+        boost = detectable_boost(*design(n), OF_29)
+        assert seeds_needed(boost * 1.0001, (0.03, 0.03), OF_29) == n
+        assert power(boost, *design(n), level=OF_29.level) == pytest.approx(0.8, abs=1e-4)
 
 
 def test_a_resolution_of_its_own_binds_the_seeds_and_not_the_level() -> None:
     """Where many shapes share the splits, five seeds are enough, at the level of the correction."""
     shared = Requirement(level=0.05 / 29, resolution=0.05)
-    assert math.isinf(detectable_boost(design(5), OF_29))
-    boost = detectable_boost(design(5), shared)
+    assert math.isinf(detectable_boost(*design(5), OF_29))
+    boost = detectable_boost(*design(5), shared)
     assert np.isfinite(boost)
-    assert seeds_needed(boost * 1.0001, 0.03, 0.03, shared) == 5
-    assert detectable_boost(design(25), shared) == pytest.approx(
-        detectable_boost(design(25), OF_29), rel=1e-3
+    assert seeds_needed(boost * 1.0001, (0.03, 0.03), shared) == 5
+    assert detectable_boost(*design(25), shared) == pytest.approx(
+        detectable_boost(*design(25), OF_29), rel=1e-3
     )
 
 
 def test_known_sample_sizes() -> None:
     """Seeds for 80 % power at 3 % noise, alone and over 29 shapes, as tabulated elsewhere."""
     boosts = [0.01, 0.02, 0.03, 0.05]
-    assert seeds_needed(boosts, 0.03, 0.03, ALONE).tolist() == [144, 38, 18, 8]
-    assert seeds_needed(boosts, 0.03, 0.03, OF_29).tolist() == [290, 76, 36, 15]
+    assert seeds_needed(boosts, (0.03, 0.03), ALONE).tolist() == [144, 38, 18, 8]
+    assert seeds_needed(boosts, (0.03, 0.03), OF_29).tolist() == [290, 76, 36, 15]
 
 
 def test_hopeless_and_noiseless_designs() -> None:
     """No boost is large enough where the correction is out of reach; without noise every one is."""
-    assert math.isinf(detectable_boost(design(5), OF_29))
-    assert detectable_boost(design(7, noise=(0, 0)), OF_29) == 0
-    assert seeds_needed(0.02, 0, 0, OF_29) == 7
-    assert np.isnan(detectable_boost(design(5, noise=(np.nan, 0.1)), ALONE))
-    assert seeds_needed(0.02, np.nan, 0.1, ALONE) == 0
-    assert seeds_needed(1e-9, 0.03, 0.03, ALONE) == MOST_SEEDS
+    assert math.isinf(detectable_boost(*design(5), OF_29))
+    assert detectable_boost(*design(7, noise=(0, 0)), OF_29) == 0
+    assert seeds_needed(0.02, (0, 0), OF_29) == 7
+    assert np.isnan(detectable_boost(*design(5, noise=(np.nan, 0.1)), ALONE))
+    assert seeds_needed(0.02, (np.nan, 0.1), ALONE) == 0
+    assert seeds_needed(1e-9, (0.03, 0.03), ALONE) == MOST_SEEDS
     # Beyond 15 + 15 seeds splits are sampled, which never pass a correction over a million shapes.
-    assert seeds_needed(0.5, 0.03, 0.03, OF_A_MILLION) == fewest_seeds(shapes=1_000_000) < 15
-    assert seeds_needed(0.01, 0.03, 0.03, OF_A_MILLION) == MOST_SEEDS
+    assert seeds_needed(0.5, (0.03, 0.03), OF_A_MILLION) == fewest_seeds(shapes=1_000_000) < 15
+    assert seeds_needed(0.01, (0.03, 0.03), OF_A_MILLION) == MOST_SEEDS
