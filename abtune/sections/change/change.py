@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from os.path import commonprefix
+from typing import TypeAlias
 
 import numpy as np
 import xarray as xr
@@ -22,7 +23,7 @@ from abtune.dataset.provenance import configurations_of
 from abtune.dataset.schema import design_of, labels_of
 from abtune.errors import InputError, unknown_name
 from abtune.samples import AT_TRIALS, Samples, change_of, extract, extract_both, two_sample
-from abtune.sections.change.common_runs import CommonRuns, common_runs, keep
+from abtune.sections.change.common_runs import common_runs, keep
 from abtune.stats.estimates import (
     StandardError,
     conservative_freedom,
@@ -40,6 +41,9 @@ from abtune.text import count, listed, shortened
 # Settings that are compared under another name, or whose values mean nothing across sweeps.
 _ELSEWHERE = {"target", "trials", "rng_seed"}
 Names = tuple[str, ...]
+# The log changes of all shapes, the share of one split of the seeds of each, and two variances, whose sum is
+# the variance of the mean change.
+_LogChange: TypeAlias = tuple[StandardError, Floats, Sequence[ClusteredVariance]]
 
 
 class ChangeVerdict(StrEnum):
@@ -135,15 +139,6 @@ class Change:
     caveats: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _LogChange:
-    """The log changes of all shapes, and what their tests need."""
-
-    estimate: StandardError
-    one_split: Floats  # share of one split of the seeds, shape (shapes,)
-    variances: Sequence[ClusteredVariance]  # two, whose sum is the variance of the mean change
-
-
 def compare_datasets(
     a: xr.Dataset,
     b: xr.Dataset,
@@ -203,10 +198,13 @@ def compare_datasets(
     if not common:
         raise InputError("the datasets have no shape in common, so there is nothing to compare")
     parts = [dataset.sel(shape=common) for dataset in (a, b)]
-    runs = common_runs(parts, configs)
-    if runs.timed_again is not None:
-        parts = [keep(part, names, runs.timed_again) for part, names in zip(parts, configs, strict=True)]
-    sides = [_sides(part, names) for part, names in zip(parts, configs, strict=True)]
+    shared, timed_again = common_runs(parts, configs)
+    if same_winners := timed_again is not None:
+        parts = [keep(part, names, timed_again) for part, names in zip(parts, configs, strict=True)]
+    sides: list[Sequence[Samples]] = [
+        extract_both(part, *names) if len(names) == 2 else [extract(part, *names)]
+        for part, names in zip(parts, configs, strict=True)
+    ]
     # Each of the samples needs a variance of its own.
     usable = np.min([side.n for pair in sides for side in pair], axis=0) >= 2
     if not usable.any():
@@ -215,17 +213,16 @@ def compare_datasets(
             "from search noise without repeated seeds"
         )
     weight = usable / np.count_nonzero(usable)
-    found = _log_change(sides, weight, same_winners=runs.timed_again is not None)
-    known = [dict(_conditions(*pair)) for pair in zip((a, b), configs, strict=True)]
+    log, one_split, variances = _log_change(sides, weight, same_winners=same_winners)
     return Change(
         quantity="boost" if len(configs[0]) == 2 else "latency",
         configs_a=configs[0],
         configs_b=configs[1],
         level=level,
         tolerance=tolerance,
-        shapes=tuple(_shape_changes(found, sides, common, settings)),
-        overall=_mean(found.estimate.difference, found.variances, usable, level),
-        same_winners=runs.timed_again is not None,
+        shapes=tuple(_shape_changes(log, one_split, sides, common, settings)),
+        overall=_mean(log.difference, variances, usable, level),
+        same_winners=same_winners,
         designs=(design_of(a.attrs), design_of(b.attrs)),
         boosts=tuple(
             _mean(standard_error(pair).difference, both_variances(pair, weight), usable, level)
@@ -233,13 +230,9 @@ def compare_datasets(
         ),
         only_a=tuple(label for label in labels[0] if label not in common),
         only_b=tuple(label for label in labels[1] if label not in common),
-        mismatches=tuple(_mismatches(*known)),
-        caveats=(*_about_common(runs), *_lost(sides, usable)),
+        mismatches=tuple(_mismatches(_conditions(a, configs[0]), _conditions(b, configs[1]))),
+        caveats=tuple(_caveats(0 if same_winners else shared, sides, usable)),
     )
-
-
-def _sides(dataset: xr.Dataset, names: Names) -> Sequence[Samples]:
-    return extract_both(dataset, *names) if len(names) == 2 else [extract(dataset, names[0])]
 
 
 def _chosen(a: xr.Dataset, b: xr.Dataset, *roles: str | None) -> tuple[Names, Names]:
@@ -267,12 +260,16 @@ def _chosen(a: xr.Dataset, b: xr.Dataset, *roles: str | None) -> tuple[Names, Na
 
 
 def _shape_changes(
-    log: _LogChange, sides: Sequence[Sequence[Samples]], labels: Sequence[str], settings: Settings
+    log: StandardError,
+    one_split: Floats,
+    sides: Sequence[Sequence[Samples]],
+    labels: Sequence[str],
+    settings: Settings,
 ) -> Iterator[ShapeChange]:
-    found = t_interval(log.estimate, level=settings.level)
-    p = difference_p(log.estimate, log.one_split)
+    found = t_interval(log, level=settings.level)
+    p = difference_p(log, one_split)
     p_adjusted = holm(p)
-    p_unchanged = holm(equivalence_p(log.estimate, log.one_split, margin=math.log1p(settings.tolerance)))
+    p_unchanged = holm(equivalence_p(log, one_split, margin=math.log1p(settings.tolerance)))
     for at, label in enumerate(labels):
         a, b = (_value([float(side.latency[at]) for side in pair]) for pair in sides)
         verdict = ChangeVerdict.NOT_SETTLED
@@ -312,11 +309,7 @@ def _log_change(sides: Sequence[Sequence[Samples]], weight: Floats, *, same_winn
         samples = TwoSample.of_pairs(two[0].value, one[0].value, floor)
     else:
         samples = two_sample(two[0], one[0])
-    return _LogChange(
-        estimate=conservative_welch(samples),
-        one_split=split_share(samples),
-        variances=both_variances(samples, weight),
-    )
+    return conservative_welch(samples), split_share(samples), both_variances(samples, weight)
 
 
 def _between_boosts(pairs: Sequence[TwoSample], weight: Floats) -> _LogChange:
@@ -333,12 +326,9 @@ def _between_boosts(pairs: Sequence[TwoSample], weight: Floats) -> _LogChange:
         # With the degrees of freedom of both boosts, Welch's formula is that of four terms.
         freedom=conservative_freedom(squares, (a.freedom, b.freedom), equally_many),
     )
-    return _LogChange(
-        estimate=estimate,
-        # The larger share is the careful one: where nothing varies, it bounds p from below.
-        one_split=np.maximum(*map(split_share, pairs)),
-        variances=[variance_of_both(*both_variances(pair, weight)) for pair in pairs],
-    )
+    # The larger share is the careful one: where nothing varies, it bounds p from below.
+    one_split = np.maximum(*map(split_share, pairs))
+    return estimate, one_split, [variance_of_both(*both_variances(pair, weight)) for pair in pairs]
 
 
 def _mean(log: Floats, variances: Sequence[ClusteredVariance], usable: Booleans, level: float) -> MeanChange:
@@ -348,7 +338,7 @@ def _mean(log: Floats, variances: Sequence[ClusteredVariance], usable: Booleans,
     return MeanChange(change=change, low=low, high=high, shapes=int(np.count_nonzero(usable)))
 
 
-def _conditions(dataset: xr.Dataset, configs: Names) -> Iterator[tuple[str, str]]:
+def _conditions(dataset: xr.Dataset, configs: Names) -> dict[str, str]:
     attrs, meanings = dataset.attrs, configurations_of(dataset.attrs)
     known: dict[str, object] = {
         "device": provenance.hardware(dataset),
@@ -367,7 +357,7 @@ def _conditions(dataset: xr.Dataset, configs: Names) -> Iterator[tuple[str, str]
         known |= {
             f"{role} {key}": repr(value) for key, value in meanings.get(name, {}).items() if key != "name"
         }
-    yield from ((what.replace("_", " "), str(value)) for what, value in known.items())
+    return {what.replace("_", " "): str(value) for what, value in known.items()}
 
 
 def _mismatches(a: Mapping[str, str], b: Mapping[str, str]) -> Iterator[Mismatch]:
@@ -380,17 +370,13 @@ def _mismatches(a: Mapping[str, str], b: Mapping[str, str]) -> Iterator[Mismatch
             yield Mismatch(what=what, a=shortened(one[start:]), b=shortened(two[start:]))
 
 
-def _about_common(runs: CommonRuns) -> Iterator[str]:
-    """Yield a caveat if the datasets share some runs, but not all."""
-    if runs.count and runs.timed_again is None:
+def _caveats(shared: int, sides: Sequence[Sequence[Samples]], usable: Booleans) -> Iterator[str]:
+    """Yield what weakens the comparison; ``shared`` is the number of runs of B that are runs of A."""
+    if shared:
         yield (
-            f"{count(runs.count, 'run')} of B {'has' if runs.count == 1 else 'have'} the timings or the "
-            "winner of a run of A. The datasets may depend on each other, and the intervals are then too "
-            "wide."
+            f"{count(shared, 'run')} of B {'has' if shared == 1 else 'have'} the timings or the winner of a "
+            "run of A. The datasets may depend on each other, and the intervals are then too wide."
         )
-
-
-def _lost(sides: Sequence[Sequence[Samples]], usable: Booleans) -> Iterator[str]:
     if single := int(np.count_nonzero(~usable)):
         yield f"{count(single, 'common shape')} without two seeds in every sample: no interval, no test."
     failed = sum(int(side.failed.sum()) for pair in sides for side in pair)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,29 +15,25 @@ from abtune.errors import InputError
 from abtune.stats.two_sample import Booleans
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommonRuns:
-    """What two datasets have in common."""
+def common_runs(parts: Sequence[xr.Dataset], configs: Sequence[Sequence[str]]) -> tuple[int, Booleans | None]:
+    """Return what the chosen configurations have in common; refuse a dataset with itself.
 
-    count: int  # runs of the second dataset that have the timings or the winner of a run of the first
-    # shape (shapes, configurations, seeds): the winners that both datasets time, if these are the same in all
-    # such runs; else None
-    timed_again: Booleans | None
-
-
-def common_runs(parts: Sequence[xr.Dataset], configs: Sequence[Sequence[str]]) -> CommonRuns:
-    """Return what the chosen configurations have in common; refuse a dataset with itself."""
+    First the number of runs of the second dataset that have the timings or the winner of a run of the first.
+    Then the winners that both datasets time, shape (shapes, configurations, seeds); None unless they are the
+    same in all such runs.
+    """
     # By position: a configuration may have another name in the other dataset.
     a, b = (part.sel(config=list(names)) for part, names in zip(parts, configs, strict=True))
     # Counters intersect as multisets, so a repeated run counts as often as both datasets have it.
-    found, chosen = (_in_common(name, a, b) for name in ("latency", "winner"))
+    found, chosen = (
+        _runs(a[name]) & _runs(b[name]) if name in a and name in b else Counter()
+        for name in ("latency", "winner")
+    )
     if found and found.total() == _runs(a["latency"]).total() == _runs(b["latency"]).total():
         raise InputError("both datasets have the same timings of every common shape; name two others")
     timings, winners = sum(found[run] for run in found if _tells(run)), chosen.total()
     # A run may share timings and winner; the sum of both would count it twice.
-    return CommonRuns(
-        count=max(timings, winners), timed_again=_timed_again(a, b) if winners and not timings else None
-    )
+    return max(timings, winners), _timed_again(a, b) if winners and not timings else None
 
 
 def keep(part: xr.Dataset, names: Sequence[str], runs: Booleans) -> xr.Dataset:
@@ -57,10 +52,6 @@ def _timed_again(a: xr.Dataset, b: xr.Dataset) -> Booleans | None:
     return both if both.any() and same[both].all() else None
 
 
-def _in_common(name: str, a: xr.Dataset, b: xr.Dataset) -> Counter[tuple[Any, ...]]:
-    return _runs(a[name]) & _runs(b[name]) if name in a and name in b else Counter()
-
-
 def _tells(run: tuple[Any, ...]) -> bool:
     """Return whether timings tell a run from others: a lone rounded one is that of many."""
     return len(set(run[2:])) > 1 or not math.isclose(float(f"{run[2]:.6g}"), run[2])
@@ -69,9 +60,9 @@ def _tells(run: tuple[Any, ...]) -> bool:
 def _runs(variable: xr.DataArray) -> Counter[tuple[Any, ...]]:
     """Count what the runs have, by shape and position of the configuration."""
     values = variable.values.reshape(*variable.shape[:3], -1)
-    runs = ((*index[:2], *filter(_known, values[index].tolist())) for index in np.ndindex(*values.shape[:3]))
+    runs = (
+        # NaN is not itself, and no winner is an empty text.
+        (*index[:2], *(value for value in values[index].tolist() if value == value and value != ""))  # noqa: PLR0124
+        for index in np.ndindex(*values.shape[:3])
+    )
     return Counter(run for run in runs if len(run) > 2)
-
-
-def _known(value: object) -> bool:
-    return value == value and value != ""  # noqa: PLR0124 - NaN is not itself
