@@ -15,7 +15,7 @@ from compare_builders import NAN, make_sweep
 import abtune
 from abtune.dataset.schema import RunStatus
 from abtune.errors import InputError
-from abtune.sections.single_run.borrowed_noise import Outside, Standing
+from abtune.sections.single_run.borrowed_noise import Standing
 from abtune.sections.single_run.single_run import SingleRun, Together, describe_single_runs
 from abtune.stats.across_shapes import noise_bound
 
@@ -31,7 +31,7 @@ def table(boosts: list[float], **fields: Any) -> xr.Dataset:
 
 def describe(dataset: xr.Dataset, outside: xr.Dataset | None = None, **options: Any) -> SingleRun:
     analysis = abtune.analyze(dataset, **options)
-    lender = None if outside is None else Outside(name="sweep.nc", dataset=outside)
+    lender = None if outside is None else ("sweep.nc", outside)
     return describe_single_runs(dataset, analysis, lender)
 
 

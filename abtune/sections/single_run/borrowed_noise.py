@@ -37,14 +37,6 @@ class Assumption:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outside:
-    """Another dataset, with its name for reports."""
-
-    name: str
-    dataset: xr.Dataset
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class OutsideSide:
     """What another dataset knows of the noise of one side."""
 
@@ -75,28 +67,28 @@ class Loan:
     known: tuple[bool, ...]
 
 
-def borrow(outside: Outside, config: str, shapes: Sequence[str]) -> Loan:
+def borrow(name: str, dataset: xr.Dataset, config: str, shapes: Sequence[str]) -> Loan:
     """Return the noise of a configuration there, or of all configurations if it lacks two seeds."""
-    if is_paired(outside.dataset):
+    if is_paired(dataset):
         raise InputError(
-            f"{outside.name} has pairs, whose noise is not that of independent searches; give another dataset"
+            f"{name} has pairs, whose noise is not that of independent searches; give another dataset"
         )
-    every = tuple(labels_of(outside.dataset, "config"))
+    every = tuple(labels_of(dataset, "config"))
     # The configuration itself first; the loop ends in its else if not even all together have two seeds.
     for sources in ((config,), every) if config in every else (every,):
-        sides = [extract(outside.dataset, source) for source in sources]
+        sides = [extract(dataset, source) for source in sources]
         freedom = np.sum([np.maximum(side.n - 1, 0) for side in sides], axis=0)
         if (freedom > 0).any():
             break
     else:
         raise InputError(
-            f"{outside.name} has no shape with two seeds of one configuration, so it says nothing of noise; "
+            f"{name} has no shape with two seeds of one configuration, so it says nothing of noise; "
             "give a dataset with several seeds"
         )
     # Several configurations pool their variances by degrees of freedom, each about its own mean.
     squares = np.nansum([(side.n - 1) * floored(side.noise**2, side.floor) for side in sides], axis=0)
     variance = np.where(freedom > 0, squares / np.maximum(freedom, 1), np.nan)
-    labels = labels_of(outside.dataset, "shape")
+    labels = labels_of(dataset, "shape")
     positions = {label: row for row, label in enumerate(labels) if freedom[row] > 0}
     position = np.array([positions.get(shape, -1) for shape in shapes], dtype=np.int64)
     lent = lend_variance(variance, freedom, position)
@@ -111,21 +103,11 @@ def borrow(outside: Outside, config: str, shapes: Sequence[str]) -> Loan:
     return Loan(side=side, lent=lent, known=tuple((position >= 0).tolist()))
 
 
-def outside_noise(
-    table: xr.Dataset, outside: Outside, loans: tuple[Loan, Loan], *, limit: float
-) -> OutsideNoise:
-    """Return where borrowed noise comes from, and what it assumes; ``limit`` is the table's most noise."""
-    return OutsideNoise(
-        dataset=outside.name,
-        baseline=loans[0].side,
-        candidate=loans[1].side,
-        assumptions=(
-            _configurations(loans),
-            _shapes(loans),
-            *_origin(table, outside.dataset),
-            *_size(loans, limit),
-        ),
-    )
+def assumptions(
+    table: xr.Dataset, lender: xr.Dataset, loans: tuple[Loan, Loan], *, limit: float
+) -> tuple[Assumption, ...]:
+    """Return what borrowed noise assumes; ``limit`` is the table's most noise."""
+    return (_configurations(loans), _shapes(loans), *_origin(table, lender), *_size(loans, limit))
 
 
 def _checked(what: str, detail: str, *, agrees: bool) -> Assumption:

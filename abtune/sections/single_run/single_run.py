@@ -11,7 +11,7 @@ import xarray as xr
 
 from abtune.compare.results import Analysis, Comparison
 from abtune.errors import InputError
-from abtune.sections.single_run.borrowed_noise import Loan, Outside, OutsideNoise, borrow, outside_noise
+from abtune.sections.single_run.borrowed_noise import Loan, OutsideNoise, assumptions, borrow
 from abtune.stats.across_shapes import Estimate, noise_bound, sign, signed_rank, student, without_rounding
 from abtune.stats.estimates import from_log
 from abtune.stats.moderated import predictive_interval, tipping_point
@@ -102,9 +102,9 @@ class SingleRun:
 
 
 def describe_single_runs(
-    dataset: xr.Dataset, analysis: Analysis, outside: Outside | None = None
+    dataset: xr.Dataset, analysis: Analysis, outside: tuple[str, xr.Dataset] | None = None
 ) -> SingleRun:
-    """Return what the shapes with one run per side support, with the noise of another dataset or without."""
+    """Return what the shapes with one run per side support; ``outside`` lends noise: a name and a dataset."""
     names, level = (analysis.baseline, analysis.candidate), analysis.level
     rows = [row for row in analysis.comparisons if row.baseline.n == row.candidate.n == 1]
     if not rows:
@@ -114,8 +114,13 @@ def describe_single_runs(
     labels = [row.shape for row in rows]
     loans = borrowed = None
     if outside is not None:
-        loans = borrow(outside, names[0], labels), borrow(outside, names[1], labels)
-        borrowed = outside_noise(dataset, outside, loans, limit=together[-1].noise_limit)
+        loans = borrow(*outside, names[0], labels), borrow(*outside, names[1], labels)
+        borrowed = OutsideNoise(
+            dataset=outside[0],
+            baseline=loans[0].side,
+            candidate=loans[1].side,
+            assumptions=assumptions(dataset, outside[1], loans, limit=together[-1].noise_limit),
+        )
     pairs = tuple(_pairs(rows, logs, loans, level))
     return SingleRun(
         baseline=names[0],

@@ -22,7 +22,7 @@ from abtune.report.page import (
 )
 from abtune.report.scale import Interval, Scale
 from abtune.sections.section_registry import Context
-from abtune.sections.single_run.borrowed_noise import Outside, OutsideNoise, Standing
+from abtune.sections.single_run.borrowed_noise import OutsideNoise, Standing
 from abtune.sections.single_run.single_run import (
     Predicted,
     SingleRun,
@@ -73,9 +73,8 @@ _LARGEST = 100
 
 def single_run_section(context: Context) -> Section:
     """Return what single runs support, with the noise of another dataset if one is named."""
-    name, outside = context.values.get("noise_from"), None
-    if name is not None:
-        outside = Outside(name=name, dataset=open_dataset(name))
+    name = context.values.get("noise_from")
+    outside = None if name is None else (name, open_dataset(name))
     found = describe_single_runs(context.dataset, context.analysis, outside)
     return Section(name="single_run", page=tuple(_parts(found)), result=found)
 
