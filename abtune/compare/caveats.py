@@ -124,15 +124,12 @@ def of_design(sides: tuple[Samples, Samples], rows: Sequence[Comparison], settin
         return [ONE_PAIR if settings.paired else ONE_RUN] if single else []
     fewest = min(min(row.baseline.n, row.candidate.n) for row in judged)
     return [
-        *_about_interval(settings, fewest),
-        *_about_correction(settings, len(judged)),
-        *_about_test(settings, fewest),
+        *_about_methods(settings, fewest, len(judged)),
         *_about_counts(rows, settings),
         *_about_estimand(settings),
         *_about_resolution(judged, rows, settings),
         *_about_few_against_many(judged),
-        *_about_few_for_counts(rows, fewest, settings),
-        *_about_rare(settings, fewest),
+        *_about_few(fewest, len(rows), settings),
         *_about_skew(sides, settings),
         *_about_neighbours(sides, settings),
         *_about_measurement(sides),
@@ -163,20 +160,30 @@ def of_search_times(dataset: xr.Dataset) -> Iterator[str]:
         )
 
 
-def _about_interval(settings: Settings, fewest: int) -> Iterator[str]:
+def _about_methods(settings: Settings, fewest: int, shapes: int) -> Iterator[str]:
+    """Yield what the interval, the correction and the test are known not to do."""
     if not settings.interval.keeps_its_promise:
         seeds, coverage = settings.interval.coverage_at(fewest)
         yield (
             f"The {settings.method} interval is too narrow for few seeds. A nominal 95% interval covers the "
             f"true boost in {100 * coverage:.1f}% of cases at {seeds} seeds (simulated, docs/statistics.md)."
         )
-
-
-def _about_correction(settings: Settings, shapes: int) -> Iterator[str]:
     if shapes > 1 and settings.procedure.caveat:
         any_false = percent(1 - (1 - settings.alpha) ** shapes)
         words = {"alpha": percent(settings.alpha), "shapes": count(shapes, "shape"), "any": any_false}
         yield settings.procedure.caveat.format(**words)
+    test = settings.difference_test
+    if not test.across_shapes or test.resamples:
+        return
+    yield (
+        f"The {settings.test} test assumes that the shapes have similar noise. A shape that is noisier than "
+        "the others looks more certain than it is."
+    )
+    if percentage := MODERATED_ERRS.get(settings.test, {}).get(fewest):
+        yield (
+            f"At {fewest} seeds it finds a false difference in up to {percentage}% of reports of 29 shapes, "
+            "as where searches end at one of two schedules (simulated, docs/statistics-tables.md)."
+        )
 
 
 def _about_skew(sides: tuple[Samples, Samples], settings: Settings) -> Iterator[str]:
@@ -193,21 +200,6 @@ def _about_skew(sides: tuple[Samples, Samples], settings: Settings) -> Iterator[
         f"{pairs if settings.paired else runs} {asked}Up to 10% of such reports overstate how many shapes "
         f"are {claims} (simulated, docs/statistics.md)."
     )
-
-
-def _about_test(settings: Settings, fewest: int) -> Iterator[str]:
-    test = settings.difference_test
-    if not test.across_shapes or test.resamples:
-        return
-    yield (
-        f"The {settings.test} test assumes that the shapes have similar noise. A shape that is noisier than "
-        "the others looks more certain than it is."
-    )
-    if percentage := MODERATED_ERRS.get(settings.test, {}).get(fewest):
-        yield (
-            f"At {fewest} seeds it finds a false difference in up to {percentage}% of reports of 29 shapes, "
-            "as where searches end at one of two schedules (simulated, docs/statistics-tables.md)."
-        )
 
 
 def _about_counts(rows: Sequence[Comparison], settings: Settings) -> Iterator[str]:
@@ -277,16 +269,13 @@ def _about_few_against_many(judged: Sequence[Comparison]) -> Iterator[str]:
         )
 
 
-def _about_few_for_counts(rows: Sequence[Comparison], fewest: int, settings: Settings) -> Iterator[str]:
-    """Yield that counts of shapes rest on what so few seeds cannot show."""
-    if fewest < FEWEST_PAIRS and len(rows) > 1 and not settings.paired:
+def _about_few(fewest: int, shapes: int, settings: Settings) -> Iterator[str]:
+    """Yield what so few seeds cannot show."""
+    if fewest < FEWEST_PAIRS and shapes > 1 and not settings.paired:
         yield (
             f"{fewest} seeds do not show whether noise has two modes or neighbouring seeds are alike. If so, "
             "far more than 5% of reports count too many shapes as faster, slower or not slower."
         )
-
-
-def _about_rare(settings: Settings, fewest: int) -> Iterator[str]:
     unseen = (1 - _RARE) ** fewest
     if unseen >= _RARE_IS_SEEN:
         many = settings.quantity.searches > 1
@@ -315,10 +304,12 @@ def _about_measurement(sides: tuple[Samples, Samples]) -> Iterator[str]:
 
 
 def _about_splits(judged: Sequence[Comparison], settings: Settings) -> Iterator[str]:
-    if settings.paired:
-        if settings.difference_test.counts_splits and any(row.baseline.n > MOST_COUNTED for row in judged):
-            yield "Some shapes have too many pairs to count every flip; 99,999 random flips were drawn."
+    if not settings.difference_test.counts_splits or settings.estimand == Estimand.MEDIAN:
         return
-    counted = all(is_exact(row.baseline.n, row.candidate.n) for row in judged)
-    if settings.difference_test.counts_splits and settings.estimand != Estimand.MEDIAN and not counted:
-        yield "Some shapes have too many seeds to count every split; 99,999 random splits were drawn."
+    if settings.paired:
+        seeds, split, counted = "pairs", "flip", all(row.baseline.n <= MOST_COUNTED for row in judged)
+    else:
+        seeds, split = "seeds", "split"
+        counted = all(is_exact(row.baseline.n, row.candidate.n) for row in judged)
+    if not counted:
+        yield f"Some shapes have too many {seeds} to count every {split}; 99,999 random {split}s were drawn."

@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 
@@ -58,10 +59,8 @@ def make_claims(
     chosen: dict[str | None, Booleans] = {None: np.ones(len(rows), dtype=bool)}
     if len(kinds) > 1:
         chosen |= {kind: np.array([row.workload == kind for row in rows]) for kind in kinds}
-    bounds = (
-        bound for kind, which in chosen.items() for bound in _of_kind(tests, kind, which, settings.tolerance)
-    )
-    return with_verdicts(bounds, rows, worst)
+    found = (_of_kind(tests, kind, which, settings.tolerance) for kind, which in chosen.items())
+    return with_verdicts(chain.from_iterable(found), rows, worst)
 
 
 def with_verdicts(
@@ -153,17 +152,12 @@ def make_sentence(
     if not judged:
         which = rows[0].shape if len(rows) == 1 else f"any of {count(len(rows), 'shape')}"
         return f"{_to_expect(overall, settings)}{_no_verdict(which, rows)}"
-    counts = [*_counts(rows, claims, settings), *_without(rows), *_about_dependence(told)]
-    return " ".join([_over_all(overall.these_shapes, rows, settings), *counts])
-
-
-def _about_dependence(told: Iterable[str]) -> Iterator[str]:
-    """Yield what a sentence must say if one of the caveats is that runs depend on each other.
-
-    Then most counts of shapes are false (docs/statistics.md, "neighbours alike").
-    """
+    mean = _over_all(overall.these_shapes, rows, settings)
+    parts = [mean, *_counts(rows, claims, settings), *_without(rows)]
+    # Then most counts of shapes are false (docs/statistics.md, "neighbours alike").
     if any(caveat.startswith(DEPENDENT) for caveat in told):
-        yield f"But {DEPENDENT[0].lower()}{DEPENDENT[1:]}, so these intervals are too narrow."
+        parts.append(f"But {DEPENDENT[0].lower()}{DEPENDENT[1:]}, so these intervals are too narrow.")
+    return " ".join(parts)
 
 
 def _without(rows: Sequence[Comparison]) -> Iterator[str]:
@@ -225,14 +219,8 @@ def _over_all(overall: Aggregate, rows: Sequence[Comparison], settings: Settings
     else:
         start = f"{names[0]} and {names[1]} are not shown to differ {where}"
     kept = settings.quantity.searches
-    what = (
-        "At equal knowledge, "
-        if settings.paired
-        else f"With the best of {kept} searches, "
-        if kept > 1
-        else ""
-    )
-    return f"{what}{start}: {numbers}."
+    what = f"With the best of {kept} searches, " if kept > 1 else ""
+    return f"{'At equal knowledge, ' if settings.paired else what}{start}: {numbers}."
 
 
 def _bound(rows: Sequence[Comparison], low: float, settings: Settings) -> str:

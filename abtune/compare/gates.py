@@ -149,7 +149,7 @@ def _for_pairs(row: Evidence) -> Iterator[Gate]:
 
 
 def _fates(row: Evidence) -> str:
-    told = [f"{side.config}: {fate}" for side in row.sides if (fate := _fate(side).removeprefix(": "))]
+    told = [f"{side.config}{fate}" for side in row.sides if (fate := _fate(side))]
     return f" ({'; '.join(told)})" if told else ""
 
 
@@ -166,12 +166,10 @@ def _for_difference(row: Evidence, settings: Settings) -> Iterator[Gate]:
     )
     name = f"the {settings.test} test"
     yield _test_gate(Rule.DIFFERENCE, name, row.p_adjusted, settings.alpha, _no_difference(row, settings))
-    confirming = settings.difference_test.confirmed_by
-    if confirming:
+    if confirming := settings.difference_test.confirmed_by:
         close = close_call(row, settings)
         yield _test_gate(Rule.DIFFERENCE, confirming, row.p_welch_adjusted, settings.alpha, close)
-    if row.p_resampled_adjusted is not None:
-        p = row.p_resampled_adjusted
+    if (p := row.p_resampled_adjusted) is not None:
         yield _test_gate(Rule.DIFFERENCE, "the bootstrap-t test", p, settings.alpha, _skewed(p, settings))
     if settings.require_margin:
         yield _margin_gate(row, settings)
@@ -286,13 +284,13 @@ def _short_of(p: float, name: str, settings: Settings) -> str:
 def _how_large(row: Evidence, settings: Settings) -> str:
     """Return that a shape is faster or slower, and how that compares with the margin."""
     low, high = family_interval(row, settings)
-    margin = percent(settings.margin)
-    start = f"{'Faster' if row.boost > 0 else 'Slower'} (adjusted p {p_value(row.p_adjusted)})"
+    how = "but maybe by less"
     if _beyond(low, high, settings.margin):
-        return f"{start}, by more than the {margin} margin."
-    if _slowdown(settings.margin) < low and high < settings.margin:
-        return f"{start}, but by less than the {margin} margin."
-    return f"{start}, but maybe by less than the {margin} margin."
+        how = "by more"
+    elif _slowdown(settings.margin) < low and high < settings.margin:
+        how = "but by less"
+    start = f"{'Faster' if row.boost > 0 else 'Slower'} (adjusted p {p_value(row.p_adjusted)})"
+    return f"{start}, {how} than the {percent(settings.margin)} margin."
 
 
 def _power(row: Evidence, settings: Settings) -> Iterator[str]:

@@ -18,9 +18,9 @@ from abtune.compare.results import Aggregate, Improvement, LeaveOneOut, OfKind, 
 from abtune.compare.settings import Settings, Weights
 from abtune.errors import InputError, unknown_name
 from abtune.samples import Samples, keep_best, two_sample
-from abtune.stats.across_shapes import Heterogeneity, heterogeneity, placements
+from abtune.stats.across_shapes import heterogeneity, placements
 from abtune.stats.estimand import Estimand
-from abtune.stats.estimates import StandardError, from_log, standard_error
+from abtune.stats.estimates import from_log, standard_error
 from abtune.stats.two_sample import Booleans, Floats, TwoSample
 from abtune.stats.variance import (
     ClusteredVariance,
@@ -54,6 +54,7 @@ def overall(
     replicated = matched & (samples.sizes.min(axis=1) >= 2)
     # Without repeated seeds the mean boost is known all the same; it just has no interval.
     used = replicated if replicated.any() else matched
+    known = replicated & (estimate.error > 0)
 
     def boost_over(chosen: Booleans, half: float, meaning: str) -> Aggregate:
         return _aggregate(estimate.difference[chosen], half, meaning)
@@ -72,7 +73,9 @@ def overall(
         leave_one_out=_leave_one_out(shapes, np.where(used, estimate.difference, np.nan)),
         # Of single runs, also where the boosts are of the best of k.
         improvement=_improvement(*runs, used, level),
-        heterogeneity=_heterogeneity(estimate, replicated),
+        heterogeneity=heterogeneity(
+            estimate.difference[known], estimate.error[known], estimate.freedom[known]
+        ),
         weighted=_program_time(sides, shapes, settings.weights, level) if settings.weights else None,
         best_of=tuple(_best_of(runs, replicated, level)),
         by_kind=tuple(
@@ -181,12 +184,6 @@ def _improvement(baseline: Samples, candidate: Samples, used: Booleans, level: f
         shapes=int(np.count_nonzero(used)),
         meaning=WINS_OF_PAIRS if samples.paired else WINS,
     )
-
-
-def _heterogeneity(estimate: StandardError, replicated: Booleans) -> Heterogeneity:
-    """Spread of the shapes' boosts beyond their errors, of shapes whose error is known."""
-    known = replicated & (estimate.error > 0)
-    return heterogeneity(estimate.difference[known], estimate.error[known], estimate.freedom[known])
 
 
 def _even(used: Booleans) -> Floats:

@@ -62,9 +62,7 @@ def compare_at_looks(
     decided: dict[int, Comparison] = {}
     dropped: dict[int, Look] = {}
     for number, look in enumerate(looks):
-        for index in range(len(seeds)):
-            if index not in decided:
-                seeds[index] = look.seeds
+        seeds[[index for index in range(len(seeds)) if index not in decided]] = look.seeds
         # A shape that an earlier look dropped has p = 1; one that is settled keeps its seeds and its p.
         choices = replace(settings, look_alpha=look.alpha, dropped=tuple(dropped))
         analysis = compare_once(_with_seeds(dataset, seeds), choices)
@@ -94,15 +92,11 @@ def compare_at_looks(
     )
 
 
-def _unit(settings: Settings) -> str:
-    return "pairs" if settings.paired else "seeds"
-
-
 def _about_looks(
     looks: Sequence[Look], dropped: Sequence[Look], all_have: int, settings: Settings
 ) -> Iterator[str]:
     """Yield how the design chose the seeds of each shape, and what that does to the boosts."""
-    unit = _unit(settings)
+    unit = "pairs" if settings.paired else "seeds"
     yield (
         f"{unit.capitalize()} were added until a shape was settled. "
         f"Looks at {listed(str(look.seeds) for look in looks)} {unit} "
@@ -137,9 +131,9 @@ def _at_look(row: Comparison, look: Look, settings: Settings, *, dropped: bool) 
     """Return a row whose reason says when it was decided, and whether for lack of promise."""
     if row.verdict is Verdict.INVALID:
         return row
-    reason = row.reason
+    reason, unit = row.reason, "pairs" if settings.paired else "seeds"
     if dropped:
         bound = next(gate.otherwise for gate in row.gates if gate.of is Rule.NOT_SLOWER)
-        reason = f"Not promising (p {p_value(row.p_welch)}), so it got no more {_unit(settings)}. {bound}"
-    when = f"After {look.seeds} {_unit(settings)}, at a level of {percent(settings.alpha)}"
+        reason = f"Not promising (p {p_value(row.p_welch)}), so it got no more {unit}. {bound}"
+    when = f"After {look.seeds} {unit}, at a level of {percent(settings.alpha)}"
     return replace(row, reason=f"{when}: {reason.rstrip()}")

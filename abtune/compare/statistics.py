@@ -51,12 +51,17 @@ def compute(
     # Medians have no Welch interval to be held against theirs.
     closed = interval if estimand is Estimand.MEDIAN else welch(samples, level=settings.level)
     share = settings.procedure.planning_level(settings.alpha, tests.count)
-    tails = None
-    if estimand is not Estimand.MEDIAN:
+    one_sided = tails = None
+    if estimand is Estimand.MEDIAN:  # its resamples have no standard error
+        wide = _simultaneous_medians(samples, level=1 - settings.alpha)
+    else:
         tails = resample_tails(samples, level=1 - settings.alpha, rng=rng, known=known)
-    wide, one_sided = _joint(samples, tails, level=1 - settings.alpha)
-    if one_sided is not None and needs_resamples(settings) and skewness_gap(samples):
-        tests = _with_resamples(tests, one_sided, settings)
+        wide = simultaneous(samples, tails, level=1 - settings.alpha)
+        one_sided = OneSided(
+            estimate=conservative_welch(samples), pool=tails.pool, one_split=split_share(samples)
+        )
+        if needs_resamples(settings) and skewness_gap(samples):
+            tests = _with_resamples(tests, one_sided, settings)
     return Statistics(
         interval=interval,
         welch=closed,
@@ -81,16 +86,11 @@ def resolution(settings: Settings, shapes: int) -> float:
     return settings.procedure.resolution(settings.alpha, shapes)
 
 
-def _joint(samples: TwoSample, tails: Tails | None, *, level: float) -> tuple[Interval, OneSided | None]:
-    """Judge means by resamples; medians, whose resamples have no standard error, get normal intervals."""
-    if tails is not None:
-        estimate = conservative_welch(samples)
-        one_sided = OneSided(estimate=estimate, pool=tails.pool, one_split=split_share(samples))
-        return simultaneous(samples, tails, level=level), one_sided
+def _simultaneous_medians(samples: TwoSample, *, level: float) -> Interval:
+    """Return normal intervals with Bonferroni's correction over the shapes that have an error."""
     estimate = median_error(samples)
-    # Bonferroni over the shapes that have an error.
     shapes = max(int(np.count_nonzero(~np.isnan(estimate.error))), 1)
-    return t_interval(estimate, level=1 - (1 - level) / shapes), None
+    return t_interval(estimate, level=1 - (1 - level) / shapes)
 
 
 def design_power(
