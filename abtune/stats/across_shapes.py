@@ -116,10 +116,10 @@ _MOST_EXACT = 100
 class Estimate:
     """An estimate with its interval and the two-sided p of no effect; NaN where there is none."""
 
-    value: float
-    low: float
-    high: float
-    p: float
+    value: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    p: float = math.nan
 
 
 def without_rounding(log_ratio: npt.ArrayLike) -> Floats:
@@ -139,10 +139,10 @@ def student(log_ratio: npt.ArrayLike, *, level: float) -> Estimate:
     """Return an estimate of the mean log ratio of a population of shapes, with Student's t."""
     values = np.asarray(log_ratio, dtype=np.float64)
     if not len(values):
-        return _unknown(math.nan)
+        return Estimate()
     mean = float(values.mean())
     if np.ptp(values) <= _TIE:
-        return _unknown(mean)
+        return Estimate(value=mean)
     error, freedom = float(values.std(ddof=1)) / math.sqrt(len(values)), len(values) - 1
     half = t_quantile(freedom, level) * error
     p = 2 * float(special.stdtr(freedom, -abs(mean) / error))
@@ -159,7 +159,7 @@ def signed_rank(log_ratio: npt.ArrayLike, *, level: float) -> Estimate:
 
     values = np.asarray(log_ratio, dtype=np.float64)
     if not len(values):
-        return _unknown(math.nan)
+        return Estimate()
     rows, columns = np.triu_indices(len(values))
     means = np.sort((values[rows] + values[columns]) / 2)
     # The interval inverts the test: its ends are ordered means of pairs.
@@ -180,7 +180,7 @@ def sign(log_ratio: npt.ArrayLike, *, level: float) -> Estimate:
     values = without_rounding(log_ratio)
     above, either = int(np.count_nonzero(values > 0)), int(np.count_nonzero(values))
     if not either:
-        return _unknown(math.nan)
+        return Estimate()
     test = stats.binomtest(above, either)
     share = test.proportion_ci(level, method="exact")
     return Estimate(value=above / either, low=float(share.low), high=float(share.high), p=float(test.pvalue))
@@ -199,10 +199,6 @@ def noise_bound(log_ratio: npt.ArrayLike, *, level: float) -> tuple[float, float
     # chdtri takes an upper tail, so this is the lower quantile, which gives an upper limit.
     widest = math.sqrt(freedom / float(special.chdtri(freedom, level)))
     return spread, spread / math.sqrt(2), spread * widest / math.sqrt(2)
-
-
-def _unknown(value: float) -> Estimate:
-    return Estimate(value=value, low=math.nan, high=math.nan, p=math.nan)
 
 
 def _outside(n: int, level: float) -> int:

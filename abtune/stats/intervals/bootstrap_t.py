@@ -187,7 +187,7 @@ def resample_tails(
     index, largest, pool = [known.index], [known.largest], known.pool
     for shapes in resampled(samples.rows(rest), rng=rng):
         index.append(rest[shapes.index])
-        largest.append(_largest(shapes.t, kept))
+        largest.append(np.partition(np.abs(shapes.t), RESAMPLES - kept, axis=0)[RESAMPLES - kept :])
         # In the orientation of the sides as given, because claims are one-sided.
         pool = pool.with_values(np.where(shapes.turn > 0, -shapes.t, shapes.t))
     return Tails(index=np.concatenate(index), largest=np.concatenate(largest, axis=1), pool=pool)
@@ -224,9 +224,3 @@ def critical_value(tails: Floats, *, level: float) -> float:
 
     # The largest value stands if no lesser one is enough.
     return float(values[bisect.bisect_left(values[:-1], math.log(level), key=log_share_below)])
-
-
-def _largest(t: Floats, kept: int) -> Floats:
-    """Return the largest absolute values of each column."""
-    size = np.abs(t)
-    return np.partition(size, len(size) - kept, axis=0)[len(size) - kept :]

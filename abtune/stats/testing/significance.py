@@ -14,7 +14,7 @@ from abtune.stats.estimates import StandardError, conservative_welch
 from abtune.stats.intervals.bootstrap_t import PooledT, resample_tails
 from abtune.stats.moderated import moderated_error
 from abtune.stats.resampling.splits import centred, counted_in_blocks, counted_in_halves, is_exact, sampled
-from abtune.stats.two_sample import Booleans, Floats, Group, TwoSample
+from abtune.stats.two_sample import Floats, TwoSample
 
 
 def permutation_test(samples: TwoSample, *, rng: np.random.Generator) -> Floats:
@@ -30,14 +30,15 @@ def permutation_test(samples: TwoSample, *, rng: np.random.Generator) -> Floats:
     for group in samples.groups(at_least=2):
         sides = group.by_size
         small, large = sides[0].shape[1], sides[1].shape[1]
-        pooled = centred(np.concatenate(sides, axis=1))
+        values = np.concatenate(sides, axis=1)
+        pooled = centred(values)
         if not is_exact(small, large):
             p[group.index] = sampled(pooled, small, np.random.default_rng([root, small, large]))
         elif small == large:
             p[group.index] = counted_in_halves(pooled)
         else:
             p[group.index] = counted_in_blocks(pooled, small)
-        p[group.index[_all_equal(group)]] = 1.0
+        p[group.index[np.ptp(values, axis=1) == 0]] = 1.0
     return p
 
 
@@ -84,11 +85,6 @@ def split_share(samples: TwoSample) -> Floats:
 def _never_zero(p: Floats, error: Floats) -> Floats:
     """Return p-values that do not underflow to zero; NaN where there is no standard error."""
     return np.where(np.isnan(error), np.nan, np.maximum(p, np.finfo(np.float64).tiny))
-
-
-def _all_equal(group: Group) -> Booleans:
-    low = np.minimum(group.first[:, 0], group.second[:, 0])
-    return low == np.maximum(group.first[:, -1], group.second[:, -1])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -8,6 +8,7 @@ From 4 + 4 seeds on it can show something; Holm's correction over 29 shapes take
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -28,13 +29,7 @@ def holm(p: npt.ArrayLike) -> Floats:
     max over j <= i of min(1, (m - j + 1) p_(j)), for the i-th smallest of m
     (https://www.jstor.org/stable/4615733).
     """
-    raw = np.asarray(p, dtype=np.float64)
-    adjusted = np.full(raw.shape, np.nan)
-    # NaN are last in the order, and the slice leaves them out.
-    order = np.argsort(raw, kind="stable")[: np.count_nonzero(~np.isnan(raw))]
-    factors = len(order) - np.arange(len(order))
-    adjusted[order] = np.minimum(np.maximum.accumulate(factors * raw[order]), 1.0)
-    return adjusted
+    return _ascending(p, lambda tests: np.maximum.accumulate(np.arange(len(tests), 0, -1) * tests))
 
 
 def benjamini_hochberg(p: npt.ArrayLike) -> Floats:
@@ -43,11 +38,21 @@ def benjamini_hochberg(p: npt.ArrayLike) -> Floats:
     min over j >= i of min(1, m p_(j)/j), for the i-th smallest of m (DOI
     10.1111/j.2517-6161.1995.tb02031.x).
     """
+
+    def step_up(tests: Floats) -> Floats:
+        scaled = tests * len(tests) / np.arange(1, len(tests) + 1)
+        return np.minimum.accumulate(scaled[::-1])[::-1]
+
+    return _ascending(p, step_up)
+
+
+def _ascending(p: npt.ArrayLike, adjust: Callable[[Floats], Floats]) -> Floats:
+    """Return p-values as a function of all that are known adjusts them in ascending order, at most 1."""
     raw = np.asarray(p, dtype=np.float64)
     adjusted = np.full(raw.shape, np.nan)
+    # NaN are last in the order, and the slice leaves them out.
     order = np.argsort(raw, kind="stable")[: np.count_nonzero(~np.isnan(raw))]
-    scaled = raw[order] * len(order) / np.arange(1, len(order) + 1)
-    adjusted[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
+    adjusted[order] = np.minimum(adjust(raw[order]), 1.0)
     return adjusted
 
 
