@@ -35,16 +35,9 @@ FIGURES = {
         ),
         FigureKind(name="seeds", words="every seed", draw=f"{_HOME}:draw_seeds"),
         FigureKind(
-            name="trials",
-            words="the best so far by number of trials",
-            draw=f"{_HOME}:draw_trials",
-            judged=(),
+            name="trials", words="the best so far by number of trials", draw=f"{_HOME}:draw_trials", judged=()
         ),
-        FigureKind(
-            name="curve",
-            words="the boost by number of trials",
-            draw=f"{_HOME}:draw_curve",
-        ),
+        FigureKind(name="curve", words="the boost by number of trials", draw=f"{_HOME}:draw_curve"),
         FigureKind(
             name="same-schedule",
             words="each schedule under both configurations",

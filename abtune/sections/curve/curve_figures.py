@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from abtune.compare.results import Analysis
 from abtune.report.figures.figure import (
@@ -98,7 +97,7 @@ def draw_trials(analysis: Analysis, baseline: Floats, candidate: Floats) -> Figu
         axes, rows, titles, speeds, zip(baseline, candidate, strict=True), strict=True
     ):
         axis.set_title(title, fontsize=8, color=VERDICT_COLOURS[row.verdict])
-        _draw_panel(axis, sides, any(_made(side).any() for side in found), first)
+        _draw_panel(axis, sides, any(len(_searches(side)) for side in found), first)
         axis.set_ylim(bottom, top)
         label_ticks(axis.yaxis)
     for name, colour, style in zip(names, SIDE_COLOURS, _STYLES, strict=True):
@@ -139,27 +138,25 @@ def _known(side: Floats) -> Floats:
 
 def median_so_far(best: Floats) -> Floats:
     """Return the median over searches after each trial; NaN while half of them have found nothing."""
-    made = best[_made(best)]
-    if not len(made):
-        return np.full(best.shape[1], np.nan)
-    # A search that found nothing yet counts as slowest; without it, early medians would be too fast.
-    middle = np.median(np.where(np.isnan(made), np.inf, made), axis=0)
-    return np.where(np.isfinite(middle), middle, np.nan)
+    made = _searches(best)
+    middle = np.median(made, axis=0) if len(made) else np.full(best.shape[1], np.nan)
+    return _known(middle)
 
 
 def _middle_half(best: Floats) -> Floats:
     """Return the upper and the lower quartile over searches after each trial, each of one search."""
-    made = best[_made(best)]
+    made = _searches(best)
     if not len(made):
         return np.full((2, best.shape[1]), np.nan)
     # inverted_cdf takes the value of a search. Interpolation between a time and infinity would give NaN.
-    return np.quantile(np.where(np.isnan(made), np.inf, made), (0.75, 0.25), axis=0, method="inverted_cdf")
+    return np.quantile(made, (0.75, 0.25), axis=0, method="inverted_cdf")
 
 
-def _made(best: Floats) -> npt.NDArray[np.bool_]:
-    """Return which rows are of searches, whether they found something or not."""
-    made: npt.NDArray[np.bool_] = np.count_nonzero(~np.isnan(best), axis=1) > 0
-    return made
+def _searches(best: Floats) -> Floats:
+    """Return the rows of searches, whether they found something or not; infinity stands for nothing yet."""
+    # Counted as slowest; without such searches, early medians would be too fast.
+    made = best[~np.isnan(best).all(axis=1)]
+    return np.where(np.isnan(made), np.inf, made)
 
 
 def _ends(speeds: Sequence[Sequence[tuple[Floats, Floats, Floats]]], first: int) -> tuple[float, float]:

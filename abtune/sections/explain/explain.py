@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -105,7 +105,16 @@ class Explanation:
 
 def explain_all(dataset: xr.Dataset, analysis: Analysis, shapes: str) -> tuple[Explanation, ...]:
     """Return the whole story of every shape of the analysis that a label, glob or kind names."""
-    return tuple(explain(dataset, analysis, shape) for shape in _found(analysis, shapes))
+    labels = [row.shape for row in analysis.comparisons]
+    of_kind = [row.shape for row in analysis.comparisons if fnmatchcase(row.workload, shapes)]
+    # A label comes first: it may look like a glob or like a kind.
+    found = [shapes] if shapes in labels else of_kind or select_labels([shapes], labels)
+    if len(found) > _MOST:
+        raise InputError(
+            f"at most {_MOST} shapes are explained at a time; "
+            f"{shapes!r} matches {len(found)}: {', '.join(found)}"
+        )
+    return tuple(explain(dataset, analysis, shape) for shape in found)
 
 
 def explain(dataset: xr.Dataset, analysis: Analysis, shape: str) -> Explanation:
@@ -131,19 +140,6 @@ def explain(dataset: xr.Dataset, analysis: Analysis, shape: str) -> Explanation:
         gates=row.gates,
         sensitivity=_Changes(dataset, analysis, sides, index).sensitivity(),
     )
-
-
-def _found(analysis: Analysis, shapes: str) -> Sequence[str]:
-    labels = [row.shape for row in analysis.comparisons]
-    of_kind = [row.shape for row in analysis.comparisons if fnmatchcase(row.workload, shapes)]
-    # A label comes first: it may look like a glob or like a kind.
-    found = [shapes] if shapes in labels else of_kind or select_labels([shapes], labels)
-    if len(found) > _MOST:
-        raise InputError(
-            f"at most {_MOST} shapes are explained at a time; "
-            f"{shapes!r} matches {len(found)}: {', '.join(found)}"
-        )
-    return found
 
 
 def _pairs(sides: tuple[Samples, Samples], index: int, seeds: Integers) -> Iterator[PairBoost]:

@@ -12,15 +12,7 @@ import numpy as np
 import xarray as xr
 
 from abtune.compare.results import Analysis
-from abtune.report.figures.figure import (
-    GREY,
-    SIDE_COLOURS,
-    drawn_of,
-    extremes,
-    new_figure,
-    plain,
-    text_width,
-)
+from abtune.report.figures.figure import GREY, SIDE_COLOURS, drawn_of, extremes, new_figure, plain, text_width
 from abtune.report.text.labels import fit_labels
 from abtune.samples import extract_transfers
 from abtune.sections.same_schedule.same_schedule import (
