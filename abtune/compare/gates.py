@@ -132,12 +132,13 @@ def _for_sides(row: Evidence, quantity: Estimand) -> Iterator[Gate]:
 
 def _for_pairs(row: Evidence) -> Iterator[Gate]:
     n, failed = row.baseline.n, row.baseline.failed_pairs
+    fates = "; ".join(f"{side.config}{fate}" for side in row.sides if (fate := _fate(side)))
     yield Gate(
         of=Rule.ANY,
         asks="two whole pairs",
         found=f"{n}",
         passed=n >= 2,
-        otherwise=ONE_PAIR if n else f"There is no whole pair{_fates(row)}.",
+        otherwise=ONE_PAIR if n else f"There is no whole pair{fates and f' ({fates})'}.",
     )
     yield Gate(
         of=Rule.ANY,
@@ -146,11 +147,6 @@ def _for_pairs(row: Evidence) -> Iterator[Gate]:
         passed=failed <= n,
         otherwise=f"Most pairs failed: {failed} of {n + failed}.",
     )
-
-
-def _fates(row: Evidence) -> str:
-    told = [f"{side.config}{fate}" for side in row.sides if (fate := _fate(side))]
-    return f" ({'; '.join(told)})" if told else ""
 
 
 def _for_difference(row: Evidence, settings: Settings) -> Iterator[Gate]:
@@ -170,16 +166,12 @@ def _for_difference(row: Evidence, settings: Settings) -> Iterator[Gate]:
         close = close_call(row, settings)
         yield _test_gate(Rule.DIFFERENCE, confirming, row.p_welch_adjusted, settings.alpha, close)
     if (p := row.p_resampled_adjusted) is not None:
-        yield _test_gate(Rule.DIFFERENCE, "the bootstrap-t test", p, settings.alpha, _skewed(p, settings))
+        what = "the differences are skewed" if settings.paired else "one side is more skewed than the other"
+        missed = f"bootstrap-t: adjusted p {_against(p, settings.alpha)}"
+        skewed = f"The noise may look like a difference: {what} ({missed})."
+        yield _test_gate(Rule.DIFFERENCE, "the bootstrap-t test", p, settings.alpha, skewed)
     if settings.require_margin:
         yield _margin_gate(row, settings)
-
-
-def _skewed(p: float, settings: Settings) -> str:
-    """Return why the test that allows for skewness did not pass."""
-    what = "the differences are skewed" if settings.paired else "one side is more skewed than the other"
-    missed = _against(p, settings.alpha)
-    return f"The noise may look like a difference: {what} (bootstrap-t: adjusted p {missed})."
 
 
 def _for_not_slower(row: Evidence, settings: Settings, worst: Worst | None) -> Gate:

@@ -55,6 +55,9 @@ def overall(
     # Without repeated seeds the mean boost is known all the same; it just has no interval.
     used = replicated if replicated.any() else matched
     known = replicated & (estimate.error > 0)
+    these = THESE_PAIRS if settings.paired else THESE
+    if settings.quantity.searches > 1:
+        these = _kept(settings.quantity)
 
     def boost_over(chosen: Booleans, half: float, meaning: str) -> Aggregate:
         return _aggregate(estimate.difference[chosen], half, meaning)
@@ -67,7 +70,7 @@ def overall(
         return boost_over(chosen, half, LIKE_THESE)
 
     summary = Overall(
-        these_shapes=boost_over(used, _half_over_seeds(samples, used, level), _these(settings)),
+        these_shapes=boost_over(used, _half_over_seeds(samples, used, level), these),
         shapes_like_these=of_others(matched),
         unmatched=tuple(label for label, both in zip(shapes, matched, strict=True) if not both),
         leave_one_out=_leave_one_out(shapes, np.where(used, estimate.difference, np.nan)),
@@ -123,12 +126,6 @@ def _best_of(runs: tuple[Samples, Samples], used: Booleans, level: float) -> Ite
         kept = two_sample(*keep_best(runs, best))
         log_boost = standard_error(kept).difference[used]
         yield _aggregate(log_boost, _half_over_seeds(kept, used, level), _kept(best))
-
-
-def _these(settings: Settings) -> str:
-    if settings.quantity.searches > 1:
-        return _kept(settings.quantity)
-    return THESE_PAIRS if settings.paired else THESE
 
 
 def _kept(best: Estimand) -> str:

@@ -138,8 +138,8 @@ class Tests:
     p_adjusted: Floats
     p_welch: Floats  # the closed-form one that confirms a permutation test
     p_welch_adjusted: Floats
-    p_resampled: Floats | None  # bootstrap-t pooled over shapes; None unless one side is more skewed
-    p_resampled_adjusted: Floats | None
+    p_resampled: Floats | None = None  # bootstrap-t pooled over shapes; None unless one side is more skewed
+    p_resampled_adjusted: Floats | None = None
     p_rank: Floats | None  # Mann-Whitney; None unless asked for
     p_rank_adjusted: Floats | None
     p_equivalence: Floats  # of a difference beyond the margin; also by bootstrap-t if that is made
@@ -193,8 +193,6 @@ def run_tests(samples: TwoSample, settings: Settings, rng: np.random.Generator) 
         p_adjusted=p_adjusted,
         p_welch=p_welch,
         p_welch_adjusted=correction.adjust(p_welch),
-        p_resampled=None,
-        p_resampled_adjusted=None,
         p_rank=p_rank,
         p_rank_adjusted=None if p_rank is None else correction.adjust(p_rank),
         p_equivalence=p_equivalence,

@@ -37,11 +37,7 @@ def overall_section(context: Context) -> Section:
 def overall_page(analysis: Analysis) -> tuple[Part, ...]:
     """Compose the page."""
     overall = analysis.overall
-    items = [
-        _chance(overall.improvement, paired=analysis.settings.paired),
-        *_spread(overall),
-        *_kinds(overall),
-    ]
+    items = [_chance(overall.improvement, paired=analysis.settings.paired), *_spread(overall)]
     if overall.weighted is not None:
         items += _program(overall.weighted)
     return (
@@ -93,18 +89,15 @@ def _chance(wins: Improvement, *, paired: bool) -> str:
 
 
 def _spread(overall: Overall) -> Iterator[str]:
+    """Yield how the shapes differ, and what the interval of all takes for granted if their kinds are few."""
     found = overall.heterogeneity
-    if math.isnan(found.q):
-        return
-    tau, share = (percent_cell(part, 0, signed=False) for part in (found.between, found.share))
-    yield (
-        f"Do the shapes differ? Q {found.q:.1f}, p {p_value(found.p)} (Welch's F). Their true boosts spread "
-        f"by about {tau}% (tau); {share}% of the spread of the estimates is more than their error (I2)."
-    )
-
-
-def _kinds(overall: Overall) -> Iterator[str]:
-    """Yield what the pooled interval takes for granted where there are kinds, but too few to be a sample."""
+    if not math.isnan(found.q):
+        tau, share = (percent_cell(part, 0, signed=False) for part in (found.between, found.share))
+        yield (
+            f"Do the shapes differ? Q {found.q:.1f}, p {p_value(found.p)} (Welch's F). Their true boosts "
+            f"spread by about {tau}% (tau); {share}% of the spread of the estimates is more than their error "
+            "(I2)."
+        )
     if 1 < len(overall.by_kind) < ENOUGH_KINDS:
         yield (
             f"The shapes are of {len(overall.by_kind)} kinds. If shapes of one kind have something in "

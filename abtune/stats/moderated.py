@@ -135,10 +135,11 @@ def predictive_interval(
     t has the degrees of freedom of the side with fewer. Welch's would be too many: a shape with unusual
     noise has it on both sides (analysis/degrees_of_freedom.py).
     """
-    freedom = np.fmin(first.freedom, second.freedom)
-    error = np.sqrt(first.variance + second.variance)
-    ratio = np.asarray(log_ratio, dtype=np.float64)
-    estimate = StandardError(difference=ratio, error=error, freedom=freedom)
+    estimate = StandardError(
+        difference=np.asarray(log_ratio, dtype=np.float64),
+        error=np.sqrt(first.variance + second.variance),
+        freedom=np.fmin(first.freedom, second.freedom),
+    )
     return t_interval(estimate, level=level)
 
 

@@ -119,12 +119,6 @@ class Group:
             return self.second, self.first
         return self.first, self.second
 
-    @property
-    def floor_variance(self) -> Floats:
-        """Variance of the difference of means if seeds varied by their measurement alone."""
-        sizes = [self.first.shape[1], self.second.shape[1]]
-        return np.nansum(self.floor / sizes, axis=1)
-
     def blocks(self, most: int) -> Iterator[Group]:
         """Yield the members, at most ``most`` at a time."""
         for start in range(0, len(self.index), most):

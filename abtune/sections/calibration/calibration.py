@@ -287,21 +287,17 @@ def _setting(found: Calibration) -> str:
 
 
 def _simulated(found: Calibration) -> Grid:
-    rows = found.simulated
+    rows, many = found.simulated, len(found.boosts)
+    seeds = [f"{row.n_baseline}+{row.n_candidate}" for row in rows]
+    if found.settings.paired:
+        seeds = [f"{row.n_baseline}" for row in rows]
     return table(
         SHAPE,
         [row.shape for row in rows],
-        column(
-            "pairs" if found.settings.paired else "seeds",
-            [
-                f"{row.n_baseline}" if found.settings.paired else f"{row.n_baseline}+{row.n_candidate}"
-                for row in rows
-            ],
-            gives_way=len(found.boosts) + 2,
-        ),
+        column("pairs" if found.settings.paired else "seeds", seeds, gives_way=many + 2),
         column("coverage", [_share(row.coverage) for row in rows]),
         column("false alarm", [_share(row.false_alarm) for row in rows]),
-        column("equivalent", [_share(row.equivalent) for row in rows], gives_way=len(found.boosts) + 1),
+        column("equivalent", [_share(row.equivalent) for row in rows], gives_way=many + 1),
         *(
             column(plain_percent(boost), [_share(row.power[at]) for row in rows], gives_way=at + 1)
             for at, boost in enumerate(found.boosts)

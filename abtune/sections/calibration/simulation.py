@@ -48,9 +48,8 @@ class Pool:
             # Each residual is spread over 100 equally likely points of its kernel.
             steps = special.ndtri((np.arange(_STEPS) + 0.5) / _STEPS)
             values = np.sort(np.add.outer(self.residuals, self.width * steps).ravel())
-            above = (
-                np.linspace(1, 0, len(values) + 1) ** k
-            )  # the chance that all k lie above this number of values
+            # The chance that all k lie above this number of values.
+            above = np.linspace(1, 0, len(values) + 1) ** k
             return float(-np.diff(above) @ values)
         low, high = self.residuals.min(), self.residuals.max()
         # 60 halvings reach the precision of floats; the median of this mixture has no closed form.
@@ -150,19 +149,20 @@ class Simulation:
             starts = range(0, len(samples), shapes)
             found = [run_tests(samples.rows(slice(start, start + shapes)), settings, rng) for start in starts]
             made = [field.name for field in fields(Tests) if getattr(found[0], field.name) is not None]
-            joined: dict[str, Any] = {
-                name: np.concatenate([getattr(part, name) for part in found]) for name in made
-            }
+            joined: Any = {name: np.concatenate([getattr(part, name) for part in found]) for name in made}
             return replace(found[0], **joined)
         # Here the rows are of many reports, so the correction goes through them one report at a time.
         plain = run_tests(samples, replace(settings, correction="none"), rng)
-        adjusted: dict[str, Any] = {
-            f"{name}_adjusted": np.concatenate(
-                [settings.procedure.adjust(row) for row in getattr(plain, name).reshape(-1, shapes)]
-            )
-            for name in ("p", "p_welch", "p_equivalence")
-        }
-        return replace(plain, **adjusted)
+
+        def adjusted(p: Floats) -> Floats:
+            return np.concatenate([settings.procedure.adjust(report) for report in p.reshape(-1, shapes)])
+
+        return replace(
+            plain,
+            p_adjusted=adjusted(plain.p),
+            p_welch_adjusted=adjusted(plain.p_welch),
+            p_equivalence_adjusted=adjusted(plain.p_equivalence),
+        )
 
     def _share(self, which: npt.NDArray[np.bool_]) -> Floats:
         share: Floats = which.reshape(self.replications, -1).mean(axis=0)

@@ -271,7 +271,8 @@ def _shape_changes(
     p_adjusted = holm(p)
     p_unchanged = holm(equivalence_p(log, one_split, margin=math.log1p(settings.tolerance)))
     for at, label in enumerate(labels):
-        a, b = (_value([float(side.latency[at]) for side in pair]) for pair in sides)
+        latencies = ([float(side.latency[at]) for side in pair] for pair in sides)
+        a, b = (pair[0] / pair[1] - 1 if len(pair) == 2 else pair[0] for pair in latencies)
         verdict = ChangeVerdict.NOT_SETTLED
         # A change may be shown, and be shown to be small. It is *changed* then; the page counts those.
         if p_adjusted[at] <= settings.alpha:
@@ -291,10 +292,6 @@ def _shape_changes(
             p_unchanged=float(p_unchanged[at]),
             verdict=verdict,
         )
-
-
-def _value(latencies: Sequence[float]) -> float:
-    return latencies[0] / latencies[1] - 1 if len(latencies) == 2 else latencies[0]
 
 
 def _log_change(sides: Sequence[Sequence[Samples]], weight: Floats, *, same_winners: bool) -> _LogChange:

@@ -35,19 +35,13 @@ VERDICTS = {
 def change_section(change: Change, sources: tuple[str, str]) -> Section:
     """Return the report; ``sources`` say in words where the numbers of A and B come from."""
     rows = tuple(
-        {
-            **asdict(row),
-            "quantity": change.quantity,
-            "seeds": _seeds(row, change),
-            "verdict": row.verdict.value,
-        }
+        asdict(row) | {"quantity": change.quantity, "seeds": _seeds(row, change), "verdict": str(row.verdict)}
         for row in change.shapes
     )
-    page = _page(change, sources)
     differing = listed([row.what for row in _mismatches(change)[0]] or [""])
     conditions = f" Not the same in both datasets: {differing}." if differing else ""
     sentence = f"{_result(change)}{conditions}"
-    return Section(name="", page=page, result=change, rows=rows, sentence=sentence)
+    return Section(name="", page=_page(change, sources), result=change, rows=rows, sentence=sentence)
 
 
 def _page(change: Change, sources: tuple[str, str]) -> tuple[Part, ...]:
@@ -106,14 +100,10 @@ def change_counts(change: Change) -> list[str]:
     """Return the number of shapes with each verdict, in words."""
     numbers = Counter(row.verdict for row in change.shapes)
     changed, *others = (f"{numbers[kind]} {kind.value}" for kind in ChangeVerdict)
-    small = sum(
-        row.verdict is ChangeVerdict.CHANGED and row.p_unchanged <= alpha_of(change.level)
-        for row in change.shapes
-    )
-    return [
-        f"{changed} ({small} by less than {plain_percent(change.tolerance)})" if small else changed,
-        *others,
-    ]
+    changes = [row for row in change.shapes if row.verdict is ChangeVerdict.CHANGED]
+    if small := sum(row.p_unchanged <= alpha_of(change.level) for row in changes):
+        changed += f" ({small} by less than {plain_percent(change.tolerance)})"
+    return [changed, *others]
 
 
 def _designs(change: Change) -> Iterator[str]:

@@ -39,11 +39,8 @@ def history_section(history: History) -> Section:
 
 
 def _page(history: History) -> Iterator[Part]:
-    lines = [
-        f"{name} ({source})."
-        for name, source in zip(history.datasets, history.sources, strict=True)
-        if source
-    ]
+    sources = zip(history.datasets, history.sources, strict=True)
+    lines = [f"{name} ({source})." for name, source in sources if source]
     marked = {mark for row, before in _neighbours(history) for mark in _marks(row, before)}
     footnotes = {mark: text for mark, text in _footnotes(history).items() if mark in marked}
     yield Heading("history")
@@ -86,11 +83,10 @@ def _table(history: History, marks: Sequence[str]) -> Grid:
     columns: list[Column] = []
     for at, name in enumerate(history.datasets):
         rows, age = moments[at::many], many - 1 - at
+        texts = [percent_cell(row.boost, decimals) for row in rows]
         boosts = [
-            Cell(
-                text=percent_cell(row.boost, decimals), tone=row.verdict or OVERALL, notes=notes.get(row, ())
-            )
-            for row in rows
+            Cell(text=text, tone=row.verdict or OVERALL, notes=notes.get(row, ()))
+            for row, text in zip(rows, texts, strict=True)
         ]
         bounds = [(row.boost_low, row.boost_high) for row in rows]
         # The oldest in between go first, and every interval before any boost.

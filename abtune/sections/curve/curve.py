@@ -122,7 +122,9 @@ def boost_curve(dataset: xr.Dataset, analysis: Analysis) -> Curve:
         # A NaN on either side reaches both, at each number of trials by itself.
         gaps = np.where(np.isnan(sides[0] + sides[1]), np.nan, 0.0)
         sides = [side + gaps for side in sides]
-    steps = {step: [side[..., step - 1] for side in sides] for step in _steps(best.shape[-1])}
+    powers_of_two = [1 << power for power in range(best.shape[-1].bit_length())]
+    numbers = sorted({*powers_of_two, best.shape[-1]})  # and the longest history
+    steps = {step: [side[..., step - 1] for side in sides] for step in numbers}
     # The shapes of the last row make all rows: a shape that joined later would make the best so far slower.
     used = _counts([side[..., -1] for side in sides]).min(axis=0) >= 2
     points = [_points(pair, step, settings) for step, pair in steps.items()]
@@ -194,12 +196,6 @@ def _caveats(
         )
     if lacks_again:
         yield "These shapes: no row for the winners measured again, because some shapes lack two per side."
-
-
-def _steps(most: int) -> list[int]:
-    """Return powers of two, and the longest history."""
-    steps = [1 << power for power in range(most.bit_length())]
-    return steps if steps[-1] == most else [*steps, most]
 
 
 def _counts(sides: Sequence[Floats]) -> Integers:

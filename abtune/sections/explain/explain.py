@@ -124,6 +124,7 @@ def explain(dataset: xr.Dataset, analysis: Analysis, shape: str) -> Explanation:
     sides = extract_both(dataset, analysis.baseline, analysis.candidate)
     samples = two_sample(*keep_best(sides, analysis.settings.quantity))
     row, seeds = analysis.comparisons[index], dataset["seed"].values
+    changes = _Changes(dataset, analysis, sides, index)
     return Explanation(
         comparison=row,
         shapes=len(analysis.comparisons),
@@ -138,7 +139,12 @@ def explain(dataset: xr.Dataset, analysis: Analysis, shape: str) -> Explanation:
         intervals=tuple(_intervals(samples.rows(slice(index, index + 1)), analysis)),
         tests=tuple(_tests(samples, index, analysis)),
         gates=row.gates,
-        sensitivity=_Changes(dataset, analysis, sides, index).sensitivity(),
+        sensitivity=Sensitivity(
+            without_seed=changes.without_each(),
+            alone=changes.alone(),
+            seeds_for_estimate=changes.seeds(),
+            margin_for_equivalence=changes.margin(),
+        ),
     )
 
 
@@ -152,15 +158,14 @@ def _pairs(sides: tuple[Samples, Samples], index: int, seeds: Integers) -> Itera
 def _intervals(samples: TwoSample, analysis: Analysis) -> Iterator[MethodInterval]:
     settings = analysis.settings
     for name, method in methods_for(settings.estimand, paired=settings.paired).items():
-        found = method.compute(
-            samples, level=analysis.level, rng=np.random.default_rng(analysis.settings.rng_seed)
-        )
+        rng = np.random.default_rng(settings.rng_seed)
+        found = method.compute(samples, level=settings.level, rng=rng)
         yield MethodInterval(
             method=name,
             boost=from_log(found.difference[0]),
             boost_low=from_log(found.low[0]),
             boost_high=from_log(found.high[0]),
-            judged=name == analysis.settings.method,
+            judged=name == settings.method,
         )
 
 
@@ -178,9 +183,11 @@ def _tests(samples: TwoSample, index: int, analysis: Analysis) -> Iterator[Metho
     judging, judged = made[settings.test], analysis.comparisons[index]
 
     def row(test: str, tests: Tests, name: str, *, judges: bool) -> MethodTest:
-        p, adjusted = (float(getattr(tests, kind)[index]) for kind in (name, f"{name}_adjusted"))
+        both = name, f"{name}_adjusted"
         if judges:  # of several looks, the row has the numbers of the one that decided
-            p, adjusted = getattr(judged, name), getattr(judged, f"{name}_adjusted")
+            p, adjusted = (getattr(judged, kind) for kind in both)
+        else:
+            p, adjusted = (float(getattr(tests, kind)[index]) for kind in both)
         return MethodTest(test=test, p=p, p_adjusted=adjusted, judged=judges)
 
     for name, tests in made.items():
@@ -191,11 +198,9 @@ def _tests(samples: TwoSample, index: int, analysis: Analysis) -> Iterator[Metho
                 yield row("Mann-Whitney", tests, "p_rank", judges=False)
         # These belong to the report, whichever test is listed, so they stand once.
         if name == next(iter(made)):
-            if judged.p_resampled is not None and judged.p_resampled_adjusted is not None:
-                p, adjusted = judged.p_resampled, judged.p_resampled_adjusted
-                yield MethodTest(test="bootstrap-t", p=p, p_adjusted=adjusted, judged=True)
-            p, adjusted = judged.p_equivalence, judged.p_equivalence_adjusted
-            yield MethodTest(test="equivalence", p=p, p_adjusted=adjusted, judged=True)
+            if judged.p_resampled is not None:
+                yield row("bootstrap-t", tests, "p_resampled", judges=True)
+            yield row("equivalence", tests, "p_equivalence", judges=True)
 
 
 class _Changes:
@@ -209,18 +214,13 @@ class _Changes:
         # Weights name shapes that a part of the dataset may lack, and no verdict depends on them.
         self.settings = replace(analysis.settings, weights=None)
 
-    def sensitivity(self) -> Sensitivity:
-        """Return what would change the verdict."""
+    def alone(self) -> Verdict:
+        """Return the verdict without the other shapes."""
         # The correction over one shape changes nothing, so it stays as it is.
-        alone = compare(self.dataset.isel(shape=[self.index]), self.settings).comparisons[0]
-        return Sensitivity(
-            without_seed=self._without_each(),
-            alone=alone.verdict,
-            seeds_for_estimate=self._seeds(),
-            margin_for_equivalence=self._margin(),
-        )
+        return compare(self.dataset.isel(shape=[self.index]), self.settings).comparisons[0].verdict
 
-    def _without_each(self) -> tuple[WithoutSeed, ...] | None:
+    def without_each(self) -> tuple[WithoutSeed, ...] | None:
+        """Return the seeds whose absence changes the verdict; None where that is not tried."""
         row, dataset = self.row, self.dataset
         if row.verdict is Verdict.INVALID or max(row.baseline.n, row.candidate.n) > _MOST_SEEDS:
             return None
@@ -256,7 +256,8 @@ class _Changes:
         sides = extract_both(self._without(), self.settings.baseline, self.settings.candidate)
         return compute(*keep_best(sides, self.settings.quantity), self.settings).tails
 
-    def _seeds(self) -> int:
+    def seeds(self) -> int:
+        """Return the seeds per side that find the estimated boost; 0 if unknown."""
         boost, settings = self.row.boost, self.settings
         if self.row.verdict is Verdict.INVALID or not boost or math.isnan(self.row.detectable):
             return 0
@@ -269,7 +270,7 @@ class _Changes:
         tests = max(self.analysis.tested, 1)
         return int(seeds_to_find(boost, *self.sides, settings, tests=tests)[self.index])
 
-    def _margin(self) -> float:
+    def margin(self) -> float:
         """Return the smallest margin at which an undecided shape becomes equivalent; NaN if none."""
         if not self.row.verdict.more_seeds_help:
             return math.nan

@@ -159,9 +159,9 @@ def _plan(sides: Sequence[SideNoise], goal: Goal, cost: RunCost | None = None) -
     needed = seeds_needed(goal.boosts, noise, goal.requirement)
     caveats = []
     if goal.requirement.level < smallest:
-        seeds, test, split = (
-            ("pairs", "sign-flip", "flip") if goal.paired else ("seeds", "permutation", "split")
-        )
+        seeds, test, split = "seeds", "permutation", "split"
+        if goal.paired:
+            seeds, test, split = "pairs", "sign-flip", "flip"
         caveats.append(
             f"With many {seeds} the {test} test samples random {split}s, which cannot resolve so strict a "
             f"level. Only designs with few enough {seeds} to count every {split} find anything."

@@ -169,8 +169,9 @@ def _readings(
             readings.append(Reading.FASTER)
         elif slower[index] <= alpha:
             readings.append(Reading.SLOWER)
-        elif one.fitting + two.fitting == 0:
-            readings.append(_unfitting(one, two))
+        elif one.fitting + two.fitting == 0:  # no schedule gives two different kernels
+            same = Reading.SAME_KERNEL if one.same + two.same else Reading.OPEN
+            readings.append(Reading.NOTHING_FITS if one.does_not_fit + two.does_not_fit else same)
         elif one.within(tolerance) and two.within(tolerance):
             readings.append(Reading.SAME)
         elif (clear > _CLEAR).any() and (clear < -_CLEAR).any():
@@ -178,13 +179,6 @@ def _readings(
         else:
             readings.append(Reading.OPEN)
     return readings
-
-
-def _unfitting(one: Direction, two: Direction) -> Reading:
-    """Return the reading of a shape where no schedule gives two different kernels."""
-    if one.does_not_fit + two.does_not_fit:
-        return Reading.NOTHING_FITS
-    return Reading.SAME_KERNEL if one.same + two.same else Reading.OPEN
 
 
 def _claims(directions: Sequence[Sequence[Direction]], alpha: float) -> Iterator[Claim]:

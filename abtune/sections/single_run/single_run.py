@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -157,9 +157,7 @@ def _pairs(
 ) -> Iterator[SingleRunPair]:
     levels = level, 1 - (1 - level) / len(rows)  # of one shape, and of all by Bonferroni
     tipping = [tipping_point(logs, level=one) for one in levels]
-    predicted: Iterable[Predicted | None] = [None] * len(rows)
-    if loans is not None:
-        predicted = _predicted(logs, loans, levels)
+    predicted = [None] * len(rows) if loans is None else _predicted(logs, loans, levels)
     for row, alone, corrected, interval in zip(rows, *tipping, predicted, strict=True):
         yield SingleRunPair(
             shape=row.shape,

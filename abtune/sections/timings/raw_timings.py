@@ -22,7 +22,6 @@ from abtune.sections.section_registry import Context
 from abtune.sections.timings.series import Pattern, Series, Timed, describe_series
 from abtune.stats.estimates import from_log, t_interval
 from abtune.stats.time_series import cosine_mean, mean_difference
-from abtune.stats.two_sample import Floats
 from abtune.text import (
     NOTHING,
     boost_decimals,
@@ -81,7 +80,6 @@ def describe_timings(dataset: xr.Dataset, *, baseline: str, level: float) -> Tim
     timed = [each for each in rounds if len(each.logs) >= FEWEST]
     series = describe_series(timed, level=level)
     within, repeated = tuple(_within(timed, baseline, level)), tuple(_repeated(series))
-    several = sum(seeds > 1 for seeds, _ in cells)
     return Timings(
         baseline=baseline,
         level=level,
@@ -91,8 +89,7 @@ def describe_timings(dataset: xr.Dataset, *, baseline: str, level: float) -> Tim
         caveats=(
             *_about_processes(series, repeated),
             *_about_boosts(within, baseline),
-            *_about_what_is_left_out(several, len(rounds) - len(timed)),
-            *(() if any(seeds for seeds, _ in cells) else ("There are no timings.",)),
+            *_about_what_is_left_out([seeds for seeds, _ in cells], len(rounds) - len(timed)),
         ),
     )
 
@@ -106,17 +103,13 @@ def _cells(dataset: xr.Dataset) -> Iterator[tuple[int, list[Timed]]]:
         for config in configs:
             known = logs[config][index]
             seeds = np.flatnonzero((~np.isnan(known)).any(axis=(1, 2)))
-            # Without a seed there are no rounds, so the zip below is not strict.
-            first = known[seeds[0]] if len(seeds) else known[:0].reshape(0, 0)
-            timed = (_timed(shape, config, *each) for each in zip(rounds, first, strict=False))
-            yield len(seeds), [each for each in timed if len(each.logs)]
-
-
-def _timed(shape: str, config: str, number: int, values: Floats) -> Timed:
-    """Return the timings of a round, whose row is filled up with NaN."""
-    known = np.flatnonzero(~np.isnan(values))
-    gaps = int(known[-1]) + 1 - len(known) if len(known) else 0
-    return Timed(shape=shape, config=config, round=number, logs=values[known], gaps=gaps)
+            timed = []
+            for number, values in zip(rounds, known[seeds[0]], strict=True) if len(seeds) else ():
+                # The row of a round is filled up with NaN.
+                if len(at := np.flatnonzero(~np.isnan(values))):
+                    gaps = int(at[-1]) + 1 - len(at)
+                    timed.append(Timed(shape=shape, config=config, round=number, logs=values[at], gaps=gaps))
+            yield len(seeds), timed
 
 
 def _within(timed: Sequence[Timed], baseline: str, level: float) -> Iterator[Within]:
@@ -182,14 +175,16 @@ def _about_boosts(within: Sequence[Within], baseline: str) -> Iterator[str]:
         )
 
 
-def _about_what_is_left_out(several: int, short: int) -> Iterator[str]:
-    if several:
+def _about_what_is_left_out(seeds: Sequence[int], short: int) -> Iterator[str]:
+    if several := sum(number > 1 for number in seeds):
         yield (
             f"Left out: {count(several, 'cell')} of shape and configuration with several seeds. The report "
             "judges those, and --section noise says where their noise comes from."
         )
     if short:
         yield f"Left out: {count(short, 'round')} of fewer than {FEWEST} timings, which say next to nothing."
+    if not any(seeds):
+        yield "There are no timings."
 
 
 _WHAT = (

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,46 +74,36 @@ def resampled(samples: TwoSample, *, rng: np.random.Generator) -> Iterator[Resam
     for group in samples.groups(at_least=FEWEST_FOR_BOOTSTRAP):
         # Seeded by the numbers of seeds: a shape has the same draws alone, among others, and swapped.
         n = sorted((group.first.shape[1], group.second.shape[1]))
-        draws = _Draws(np.random.default_rng([root, *n]), *n)
+        draws = np.random.default_rng([root, *n])
+        counts = [draws.multinomial(m, np.full(m, 1 / m), size=RESAMPLES).astype(np.float64) for m in n]
+        normal = draws.standard_normal(RESAMPLES)[:, np.newaxis]
         for block in group.blocks(_BLOCK):
-            yield draws.resample(block)
+            yield _resample(block, counts, normal)
 
 
-class _Draws:
-    """Resamples for two given sample sizes, the same for every shape."""
-
-    def __init__(self, rng: np.random.Generator, small: int, large: int) -> None:
-        self.counts = [
-            rng.multinomial(n, np.full(n, 1 / n), size=RESAMPLES).astype(np.float64) for n in (small, large)
-        ]
-        self.normal = rng.standard_normal(RESAMPLES)[:, np.newaxis]
-
-    def resample(self, group: Group) -> Resampled:
-        """Return t of every resample and shape."""
-        first, second, floor = group.first, group.second, group.floor
-        turn = orientation(residuals(first), residuals(second))
-        known = np.nan_to_num(floor, nan=-1.0)
-        # Sides that are alike may have different floors, which then fix the order.
-        exchange = (turn > 0) | (turn == 0) & (known[:, 0] > known[:, 1])
-        one, two = exchanged(first, second, exchange)
-        t = self._t(one, two, np.where(exchange[:, np.newaxis], floor[:, ::-1], floor))
-        return Resampled(index=group.index, t=t, turn=turn)
-
-    def _t(self, one: Floats, two: Floats, floor: Floats) -> Floats:
-        """Return the error of each resample over its own standard error, shape (RESAMPLES, members)."""
-        errors, squares, smears = [], [], []
-        for counts, side, least in zip(self.counts, (one, two), floor.T, strict=True):
-            n, rest = side.shape[1], residuals(side)
-            mean = blocked_product(counts, rest.T) / n
-            squared = blocked_product(counts, (rest**2).T) / n
-            variance = np.maximum(squared - mean**2, 0.0) * n / (n - 1)
-            errors.append(mean)
-            squares.append(np.maximum(variance, floored(_LEAST_SHARE * moments(side).variance, least)) / n)
-            # Residuals lack what measurement adds above the seeds' own spread; a normal error replaces it.
-            smears.append(smoothing(side, least).smear)
-        error = errors[0] - errors[1] + np.hypot(*smears) * self.normal
-        scale = np.sqrt(squares[0] + squares[1])
-        return np.where(scale > 0, error / np.where(scale > 0, scale, 1.0), 0.0)
+def _resample(group: Group, counts: Sequence[Floats], normal: Floats) -> Resampled:
+    """Return t of every resample and shape; ``counts`` of the seeds, the side with fewer first."""
+    first, second, floor = group.first, group.second, group.floor
+    turn = orientation(residuals(first), residuals(second))
+    known = np.nan_to_num(floor, nan=-1.0)
+    # Sides that are alike may have different floors, which then fix the order.
+    exchange = (turn > 0) | (turn == 0) & (known[:, 0] > known[:, 1])
+    sides = exchanged(first, second, exchange)
+    floor = np.where(exchange[:, np.newaxis], floor[:, ::-1], floor)
+    errors, squares, smears = [], [], []
+    for drawn, side, least in zip(counts, sides, floor.T, strict=True):
+        n, rest = side.shape[1], residuals(side)
+        mean = blocked_product(drawn, rest.T) / n
+        squared = blocked_product(drawn, (rest**2).T) / n
+        variance = np.maximum(squared - mean**2, 0.0) * n / (n - 1)
+        errors.append(mean)
+        squares.append(np.maximum(variance, floored(_LEAST_SHARE * moments(side).variance, least)) / n)
+        # Residuals lack what measurement adds above the seeds' own spread; a normal error replaces it.
+        smears.append(smoothing(side, least).smear)
+    error = errors[0] - errors[1] + np.hypot(*smears) * normal
+    scale = np.sqrt(squares[0] + squares[1])
+    t = np.where(scale > 0, error / np.where(scale > 0, scale, 1.0), 0.0)
+    return Resampled(index=group.index, t=t, turn=turn)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

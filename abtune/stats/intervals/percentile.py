@@ -88,7 +88,8 @@ def median_percentile(samples: TwoSample, *, level: float) -> Interval:
     z = float(special.ndtri(0.5 + level / 2))
     for group in samples.groups(at_least=FEWEST_FOR_BOOTSTRAP):
         # A median of normal values has about pi/2 times the variance of their mean.
-        index, least = group.index, z * np.sqrt(np.pi / 2 * group.floor_variance)
+        floor = np.pi / 2 * np.nansum(group.floor / (group.first.shape[1], group.second.shape[1]), axis=1)
+        index, least = group.index, z * np.sqrt(floor)
         # The upper end is the lower one of the swapped sides, so swapping mirrors every bit.
         ends = _lower(group.first, group.second, level), _lower(group.second, group.first, level)
         low[index] = np.minimum(ends[0], closed.difference[index] - least)
