@@ -141,7 +141,6 @@ def analyze(
     of_all = f" Judged: {some} of the dataset's {every} shapes." if some < every else ""
     return replace(
         analysis,
-        dataset=part,
         sentence=analysis.sentence + of_all,
         shapes_in_dataset=every,
         caveats=(*left_out, *analysis.caveats),
@@ -196,7 +195,7 @@ def compare(dataset: xr.Dataset, settings: Settings) -> Analysis:
     """Return the analysis of all shapes of a valid dataset; one that grew by looks is judged look by look."""
     looks = recorded_looks(dataset, level=settings.level)
     if looks:
-        return compare_at_looks(dataset, looks, settings, _compare_once)
+        return replace(compare_at_looks(dataset, looks, settings, _compare_once), dataset=dataset)
     return _compare_once(dataset, settings)
 
 
@@ -236,6 +235,7 @@ def _compare_once(dataset: xr.Dataset, settings: Settings) -> Analysis:
             *weaknesses,
         ),
         shapes_in_dataset=len(rows),
+        dataset=dataset,
     )
 
 

@@ -1,6 +1,7 @@
 """From a dataset to an analysis."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import abtune
+from abtune.compare.compare import compare
 from abtune.compare.results import Verdict
 from abtune.dataset.build import make_dataset
 from abtune.dataset.schema import RunStatus
@@ -31,6 +33,15 @@ def test_large_boosts_and_equal_sides_get_their_verdicts() -> None:
         Verdict.EQUIVALENT,
     ]
     assert analysis.comparisons[0].boost == pytest.approx(0.2, abs=0.01)
+
+
+def test_an_analysis_that_is_judged_again_keeps_its_dataset() -> None:
+    """With another margin, an analysis still has what its sections and figures are made of."""
+    analysis = abtune.analyze(make_sweep([0.1], n=5))
+    assert analysis.dataset is not None
+    again = compare(analysis.dataset, replace(analysis.settings, margin=0.05))
+    assert again.dataset is analysis.dataset
+    assert abtune.describe(again, "noise").pooled[0].search > 0
 
 
 def test_configurations_default_to_the_first_two_and_may_be_named() -> None:
