@@ -50,12 +50,10 @@ class Direction:
     def over_shapes(cls, rows: Sequence[Direction], *, level: float) -> Direction:
         """Return the mean over shapes of their mean effects, with its error from the spread over shapes."""
         means = np.array([math.log1p(row.effect) for row in rows if not math.isnan(row.effect)])
-        numbers: dict[str, Any] = {
-            name: sum(getattr(row, name) for row in rows)
-            for name in ("schedules", "fitting", "does_not_fit", "failed", "same")
-        }
-        numbers |= _student(means, level=level)
-        return cls(origin=rows[0].origin, **numbers)
+        counts = ("schedules", "fitting", "does_not_fit", "failed", "same")
+        sums: Any = {name: sum(getattr(row, name) for row in rows) for name in counts}
+        sums |= _student(means, level=level)
+        return cls(origin=rows[0].origin, **sums)
 
 
 def describe_direction(side: Transfers, index: int, effects: Floats, *, level: float) -> Direction:

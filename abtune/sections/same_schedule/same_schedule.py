@@ -126,9 +126,21 @@ def describe_same_schedule(dataset: xr.Dataset, analysis: Analysis) -> SameSched
 def _shape_effects(
     analysis: Analysis, sides: Sequence[Transfers], directions: Sequence[Sequence[Direction]]
 ) -> Iterator[ShapeEffect]:
-    readings = _readings(directions, sides, analysis)
-    rows = zip(analysis.comparisons, *directions, readings, strict=True)
-    for index, (row, of_baseline, of_candidate, reading) in enumerate(rows):
+    # Each counts against the bias only: a gain on the baseline's schedules, a loss on the candidate's. The
+    # chance of any false *faster* is at most alpha, and so is that of *slower*.
+    faster = holm([row.p_faster for row in directions[0]]) <= analysis.settings.alpha
+    slower = holm([row.p_slower for row in directions[1]]) <= analysis.settings.alpha
+    for index, (row, of_baseline, of_candidate) in enumerate(
+        zip(analysis.comparisons, *directions, strict=True)
+    ):
+        errors = [side.error[index] for side in sides]
+        # In standard errors of measuring; without a second timing these are unknown.
+        logs = [effects(side, index) / error for side, error in zip(sides, errors, strict=True) if error > 0]
+        clear = np.concatenate([*logs, np.zeros(0)])
+        if faster[index] or slower[index]:
+            reading = Reading.FASTER if faster[index] else Reading.SLOWER
+        else:
+            reading = _unclear(of_baseline, of_candidate, clear, analysis.settings.tolerance)
         yield ShapeEffect(
             shape=row.shape,
             workload=row.workload,
@@ -151,34 +163,15 @@ def effects(side: Transfers, index: int) -> Floats:
     return each
 
 
-def _readings(
-    directions: Sequence[Sequence[Direction]], sides: Sequence[Transfers], analysis: Analysis
-) -> list[Reading]:
-    """Return a reading for each shape; any false *faster* has a chance of at most alpha, so has *slower*."""
-    alpha, tolerance = analysis.settings.alpha, analysis.settings.tolerance
-    # Each counts against the bias only: a gain on the baseline's schedules, a loss on the candidate's.
-    faster = holm([row.p_faster for row in directions[0]])
-    slower = holm([row.p_slower for row in directions[1]])
-    readings = []
-    for index, (one, two) in enumerate(zip(*directions, strict=True)):
-        errors = [side.error[index] for side in sides]
-        # In standard errors of measuring; without a second timing these are unknown.
-        logs = [effects(side, index) / error for side, error in zip(sides, errors, strict=True) if error > 0]
-        clear = np.concatenate([*logs, np.zeros(0)])
-        if faster[index] <= alpha:
-            readings.append(Reading.FASTER)
-        elif slower[index] <= alpha:
-            readings.append(Reading.SLOWER)
-        elif one.fitting + two.fitting == 0:  # no schedule gives two different kernels
-            same = Reading.SAME_KERNEL if one.same + two.same else Reading.OPEN
-            readings.append(Reading.NOTHING_FITS if one.does_not_fit + two.does_not_fit else same)
-        elif one.within(tolerance) and two.within(tolerance):
-            readings.append(Reading.SAME)
-        elif (clear > _CLEAR).any() and (clear < -_CLEAR).any():
-            readings.append(Reading.MIXED)
-        else:
-            readings.append(Reading.OPEN)
-    return readings
+def _unclear(one: Direction, two: Direction, effect: Floats, tolerance: float) -> Reading:
+    """Return the reading of a shape that is not faster or slower; effects are in errors of measuring."""
+    if one.fitting + two.fitting == 0:  # no schedule gives two different kernels
+        if one.does_not_fit + two.does_not_fit:
+            return Reading.NOTHING_FITS
+        return Reading.SAME_KERNEL if one.same + two.same else Reading.OPEN
+    if one.within(tolerance) and two.within(tolerance):
+        return Reading.SAME
+    return Reading.MIXED if (effect > _CLEAR).any() and (effect < -_CLEAR).any() else Reading.OPEN
 
 
 def _claims(directions: Sequence[Sequence[Direction]], alpha: float) -> Iterator[Claim]:
