@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 import xarray as xr
@@ -87,8 +88,7 @@ def describe_timings(dataset: xr.Dataset, *, baseline: str, level: float) -> Tim
         within=within,
         repeated=repeated,
         caveats=(
-            *_about_processes(series, repeated),
-            *_about_boosts(within, baseline),
+            *_about_processes(series, repeated, within, baseline),
             *_about_what_is_left_out([seeds for seeds, _ in cells], len(rounds) - len(timed)),
         ),
     )
@@ -133,11 +133,8 @@ def _within(timed: Sequence[Timed], baseline: str, level: float) -> Iterator[Wit
 
 
 def _repeated(series: Sequence[Series]) -> Iterator[Repeated]:
-    groups: dict[tuple[str, str], list[Series]] = {}
-    for row in series:
-        groups.setdefault((row.shape, row.config), []).append(row)
-    for (shape, config), rows in groups.items():
-        if len(rows) > 1:
+    for (shape, config), group in groupby(series, lambda row: (row.shape, row.config)):
+        if len(rows := list(group)) > 1:
             means = [row.mean for row in rows]
             yield Repeated(
                 shape=shape,
@@ -148,7 +145,9 @@ def _repeated(series: Sequence[Series]) -> Iterator[Repeated]:
             )
 
 
-def _about_processes(series: Sequence[Series], repeated: Sequence[Repeated]) -> Iterator[str]:
+def _about_processes(
+    series: Sequence[Series], repeated: Sequence[Repeated], within: Sequence[Within], baseline: str
+) -> Iterator[str]:
     if series:
         yield (
             "No verdict follows from one process of each: these timings do not show how much two processes "
@@ -165,9 +164,6 @@ def _about_processes(series: Sequence[Series], repeated: Sequence[Repeated]) -> 
             f"{percent(worst.gap)} apart{others}. Half of an interval within a round is {percent(reach)}, "
             f"{times}."
         )
-
-
-def _about_boosts(within: Sequence[Within], baseline: str) -> Iterator[str]:
     if {baseline} < {row.config for row in within}:
         yield (
             f"Boosts here are against the first round of {baseline}. Another round would change them by the "
