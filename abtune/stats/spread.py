@@ -14,15 +14,6 @@ from abtune.stats.two_sample import Floats, Integers, ascending, sizes
 from abtune.stats.variance import moments
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PooledSpread:
-    """Root mean square of standard deviations, weighted by degrees of freedom, with its interval."""
-
-    spread: float
-    low: float
-    high: float
-
-
 def spread_intervals(values: npt.ArrayLike, *, level: float) -> tuple[Floats, Floats]:
     """Return limits of the standard deviations of samples that may be skewed but share their kurtosis.
 
@@ -49,18 +40,21 @@ def spread_intervals(values: npt.ArrayLike, *, level: float) -> tuple[Floats, Fl
     return lower, np.where(bounded | np.isnan(variance), np.sqrt(variance * high), np.inf)
 
 
-def pooled_spread(values: npt.ArrayLike, *, level: float) -> PooledSpread:
-    """Return the pooled standard deviation of samples, with an interval for exactly these samples."""
+def pooled_spread(values: npt.ArrayLike, *, level: float) -> tuple[float, float, float]:
+    """Return the pooled standard deviation of samples, and the limits of it for exactly these samples.
+
+    It is the root mean square, weighted by degrees of freedom.
+    """
     samples = ascending(values)
     samples = samples[sizes(samples) >= 2]
     if not len(samples):
-        return PooledSpread(spread=math.nan, low=math.nan, high=math.nan)
+        return math.nan, math.nan, math.nan
     n, variance = sizes(samples), moments(samples).variance
     weight = (n - 1) / (n - 1).sum()
     pooled = float(weight @ variance)
     if len(samples) == 1 or pooled == 0:
         low, high = (float(limit[0]) for limit in spread_intervals(samples, level=level))
-        return PooledSpread(spread=math.sqrt(pooled), low=low, high=high)
+        return math.sqrt(pooled), low, high
     share = weight * variance / pooled
     z = float(special.ndtri(0.5 + level / 2))
     # Two values are near the pole of the factor at n = z. They would swamp samples with more.
@@ -69,7 +63,7 @@ def pooled_spread(values: npt.ArrayLike, *, level: float) -> PooledSpread:
     # Half of it, for a standard deviation instead of a variance.
     reach = min(z * error, LARGEST_LOG) / 2
     spread = math.sqrt(pooled)
-    return PooledSpread(spread=spread, low=spread * math.exp(-reach), high=spread * math.exp(reach))
+    return spread, spread * math.exp(-reach), spread * math.exp(reach)
 
 
 def _relative_error(samples: Floats, n: Integers) -> Floats:

@@ -82,12 +82,7 @@ class TwoSample:
         for n_first, n_second in np.unique(counts, axis=0).tolist():
             if min(n_first, n_second) >= at_least:
                 index = np.flatnonzero((counts == (n_first, n_second)).all(axis=1))
-                yield Group(
-                    index=index,
-                    first=first[index, :n_first],
-                    second=second[index, :n_second],
-                    floor=samples.floor[index],
-                )
+                yield Group(index, first[index, :n_first], second[index, :n_second], samples.floor[index])
 
     def _turned(self) -> TwoSample:
         """Return pairs whose zeros are on the side with the smaller mean, whichever side is called first."""
@@ -103,7 +98,7 @@ class TwoSample:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Group:
     """Shapes with the same numbers of seeds."""
 
@@ -123,12 +118,7 @@ class Group:
         """Yield the members, at most ``most`` at a time."""
         for start in range(0, len(self.index), most):
             rows = slice(start, start + most)
-            yield Group(
-                index=self.index[rows],
-                first=self.first[rows],
-                second=self.second[rows],
-                floor=self.floor[rows],
-            )
+            yield Group(self.index[rows], self.first[rows], self.second[rows], self.floor[rows])
 
 
 def ascending(values: npt.ArrayLike) -> Floats:

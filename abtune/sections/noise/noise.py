@@ -128,10 +128,9 @@ def _sources(dataset: xr.Dataset, config: str, level: float) -> tuple[tuple[Sour
             optimism_high=from_log(mean + half),
         )
 
-    pooled = pooled_spread(samples.value, level=level)
     spreads = np.stack([samples.noise, *spread_intervals(samples.value, level=level)], axis=1).tolist()
     by_shape = tuple(source(np.array([index]), spread) for index, spread in enumerate(spreads))
-    return by_shape, source(np.arange(len(labels)), (pooled.spread, pooled.low, pooled.high))
+    return by_shape, source(np.arange(len(labels)), pooled_spread(samples.value, level=level))
 
 
 def _optimism(dataset: xr.Dataset, config: str, samples: Samples) -> Floats:

@@ -101,7 +101,6 @@ def _overview(noise: Noise) -> Grid:
 
 
 def _of_both(baseline: str, candidate: str) -> str:
-    """Return the numbers of both configurations as one text."""
     return NOTHING if baseline == candidate == NOTHING else f"{baseline}/{candidate}"
 
 

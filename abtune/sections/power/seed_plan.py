@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 import xarray as xr
 
 from abtune.compare.statistics import lent_noise
@@ -132,11 +131,11 @@ def plan_from_dataset(dataset: xr.Dataset, configs: tuple[str, str], goal: Goal,
         goal = replace(goal, paired=True)
         sides = replace(sides[0], config=DIFFERENCES), sides[1]
     for side in sides[:1] if has_pairs else sides:
-        pooled = pooled_spread(side.value, level=level)
-        if math.isnan(pooled.spread):
+        spread, low, high = pooled_spread(side.value, level=level)
+        if math.isnan(spread):
             what = "whole pairs" if has_pairs else f"seeds of {side.config}"
             raise InputError(f"no shape has two {what}, so its noise is unknown; use abtune power --cv")
-        noise.append(SideNoise(config=side.config, spread=pooled.spread, low=pooled.low, high=pooled.high))
+        noise.append(SideNoise(config=side.config, spread=spread, low=low, high=high))
         if agree := int(np.count_nonzero(side.noise == 0)):
             caveats.append(
                 f"{side.config}: all seeds agree exactly in {agree} of "
@@ -150,7 +149,8 @@ def plan_from_dataset(dataset: xr.Dataset, configs: tuple[str, str], goal: Goal,
 
 def _plan(sides: Sequence[SideNoise], goal: Goal, cost: RunCost | None = None) -> SeedPlan:
     if goal.correlation is not None:
-        spread = float(_of_differences(sides[0].spread, sides[1].spread, goal.correlation))
+        both = [np.array(side.spread) for side in sides]
+        spread = float(_of_differences(both[0], both[1], goal.correlation))
         sides = [SideNoise(config=DIFFERENCES, spread=spread)]
     # Pairs are planned as their differences against zeros, which have no noise.
     noise = sides[0].spread, 0.0 if goal.paired else sides[1].spread
@@ -197,10 +197,9 @@ def _plan(sides: Sequence[SideNoise], goal: Goal, cost: RunCost | None = None) -
     )
 
 
-def _of_differences(first: npt.ArrayLike, second: npt.ArrayLike, correlation: float) -> Floats:
+def _of_differences(first: Floats, second: Floats, correlation: float) -> Floats:
     """Return the noise of the differences of pairs, whose runs have these noises and this correlation."""
-    one, two = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
-    return np.sqrt(one**2 + two**2 - 2 * correlation * one * two)
+    return np.sqrt(first**2 + second**2 - 2 * correlation * first * second)
 
 
 def _by_shape(sides: Sequence[Samples], labels: Sequence[str], goal: Goal) -> Iterator[ShapeNeed]:

@@ -99,7 +99,7 @@ def _resample(group: Group, counts: Sequence[Floats], normal: Floats) -> Resampl
         errors.append(mean)
         squares.append(np.maximum(variance, floored(_LEAST_SHARE * moments(side).variance, least)) / n)
         # Residuals lack what measurement adds above the seeds' own spread; a normal error replaces it.
-        smears.append(smoothing(side, least).smear)
+        smears.append(smoothing(side, least)[1])
     error = errors[0] - errors[1] + np.hypot(*smears) * normal
     scale = np.sqrt(squares[0] + squares[1])
     t = np.where(scale > 0, error / np.where(scale > 0, scale, 1.0), 0.0)
@@ -111,10 +111,6 @@ class PooledT:
     """The distribution of t over the resamples of all shapes; empty if no shape could be resampled."""
 
     counts: Integers  # of the values nearest to each step of the grid
-
-    def with_values(self, values: Floats) -> PooledT:
-        """Return the distribution with further values, an array of any shape."""
-        return PooledT(counts=self.counts + np.bincount(_step(values).ravel(), minlength=len(self.counts)))
 
     @property
     def size(self) -> int:
@@ -174,12 +170,14 @@ def resample_tails(
         nothing = PooledT(counts=np.zeros(2 * _STEPS + 1, dtype=np.int64))
         known = Tails(index=np.zeros(0, np.int64), largest=np.zeros((kept, 0)), pool=nothing)
     rest = np.setdiff1d(np.arange(len(samples)), known.index)
-    index, largest, pool = [known.index], [known.largest], known.pool
+    index, largest, counts = [known.index], [known.largest], known.pool.counts
     for shapes in resampled(samples.rows(rest), rng=rng):
         index.append(rest[shapes.index])
         largest.append(np.partition(np.abs(shapes.t), RESAMPLES - kept, axis=0)[RESAMPLES - kept :])
         # In the orientation of the sides as given, because claims are one-sided.
-        pool = pool.with_values(np.where(shapes.turn > 0, -shapes.t, shapes.t))
+        steps = _step(np.where(shapes.turn > 0, -shapes.t, shapes.t))
+        counts = counts + np.bincount(steps.ravel(), minlength=len(counts))
+    pool = PooledT(counts=counts)
     return Tails(index=np.concatenate(index), largest=np.concatenate(largest, axis=1), pool=pool)
 
 

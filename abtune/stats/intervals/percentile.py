@@ -37,8 +37,8 @@ def expanded_percentile(samples: TwoSample, *, level: float) -> Interval:
     estimate = standard_error(samples)
 
     def tails(group: Group) -> Floats:
-        index, (first, second) = group.index, both_smoothings(group)
-        own = np.sqrt(first.variance + second.variance)
+        index, (variances, _) = group.index, both_smoothings(group)
+        own = np.sqrt(variances.sum(axis=0))
         expansion = np.where(own > 0, estimate.error[index] / np.where(own > 0, own, 1.0), 1.0)
         tail = special.ndtr(-expansion * quantile(estimate.freedom[index], level))
         return np.stack([tail, tail], axis=1)
@@ -49,11 +49,7 @@ def expanded_percentile(samples: TwoSample, *, level: float) -> Interval:
 
 def percentile(samples: TwoSample, *, level: float) -> Interval:
     """Return the percentile bootstrap interval, too narrow by sqrt((n-1)/n) z/t; Welch's below five seeds."""
-
-    def tails(group: Group) -> Floats:
-        return np.full((len(group.index), 2), (1 - level) / 2)
-
-    return _bootstrap(samples, tails, level=level)
+    return _bootstrap(samples, lambda group: np.full((len(group.index), 2), (1 - level) / 2), level=level)
 
 
 def _bootstrap(

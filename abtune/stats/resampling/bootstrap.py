@@ -6,8 +6,6 @@ Fourier transform gives. There is no resampling noise.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy import fft
 
@@ -50,25 +48,23 @@ _ELEMENTS = 1 << 19
 _REACH = 8.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Smoothing:
-    """A smoothed bootstrap of one side: it allows for a measurement variance above the seeds' own."""
+def smoothing(samples: Floats, floor: Floats) -> tuple[Floats, Floats]:
+    """Return the variance of the bootstrap mean of one side, and the smear that is part of it.
 
-    variance: Floats  # of the bootstrap mean
-    smear: Floats  # standard deviation of the normal error that is added; 0 for the plain bootstrap
-
-
-def smoothing(samples: Floats, floor: Floats) -> Smoothing:
-    """Return how the bootstrap of one side is smoothed."""
+    The smear is the standard deviation of a normal error, which allows for a measurement variance above the
+    seeds' own. It is 0 for the plain bootstrap.
+    """
     n = samples.shape[1]
     variance = moments(samples).variance
     lacking = floored(variance, floor) - variance
-    return Smoothing(variance=(variance * (n - 1) / n + lacking) / n, smear=np.sqrt(lacking / n))
+    return (variance * (n - 1) / n + lacking) / n, np.sqrt(lacking / n)
 
 
-def both_smoothings(group: Group) -> tuple[Smoothing, Smoothing]:
-    """Return how the bootstraps of both sides of a group are smoothed."""
-    return smoothing(group.first, group.floor[:, 0]), smoothing(group.second, group.floor[:, 1])
+def both_smoothings(group: Group) -> tuple[Floats, Floats]:
+    """Return the variances and the smears of both sides of a group, each of shape (2, members)."""
+    sides = smoothing(group.first, group.floor[:, 0]), smoothing(group.second, group.floor[:, 1])
+    variances, smears = np.stack(sides, axis=1)
+    return variances, smears
 
 
 def error_quantiles(group: Group, tails: Floats) -> tuple[Floats, Floats]:
@@ -81,7 +77,7 @@ def error_quantiles(group: Group, tails: Floats) -> tuple[Floats, Floats]:
     turn = orientation(first, second)
     first, second = exchanged(first, second, turn > 0)
     tails = np.where((turn > 0)[:, np.newaxis], tails[:, ::-1], tails)
-    smears = [side.smear for side in both_smoothings(group)]
+    _, smears = both_smoothings(group)
     # The smaller one first, so that swapped sides have the same bits.
     smear = np.hypot(np.minimum(*smears), np.maximum(*smears))
     # A power of two in proportion to the seeds.
@@ -105,8 +101,9 @@ def _ends(first: Floats, second: Floats, smear: Floats, tails: Floats, cells: in
     step = np.where(support > 0, support, 1.0) / (cells - 2 * seeds)
     spectrum = _power(_transform(first - first[:, :1], step, cells), first.shape[1])
     spectrum *= _power(_transform(second[:, -1:] - second, step, cells), second.shape[1])
-    if smear.any():
-        spectrum *= _smearing(smear / step, cells)
+    if smear.any():  # the transform of a normal distribution around _REACH standard deviations
+        phase = np.outer(smear / step, 2 * np.pi / cells * np.arange(cells // 2 + 1))
+        spectrum *= np.exp(-0.5 * phase**2 - 1j * _REACH * phase)
     # Rounding leaves tiny negative masses, with which the cumulated mass would not ascend.
     mass = np.maximum(fft.irfft(spectrum, cells, axis=1), 0.0)
     # Each tail is summed from its own end: small sums round less, and mirrored samples get mirrored bounds.
@@ -139,13 +136,6 @@ def _power(values: Floats, exponent: int) -> Floats:
             values = values * values
     assert result is not None  # noqa: S101  # samples are never empty
     return result
-
-
-def _smearing(width: Floats, cells: int) -> Floats:
-    """Return the transform of a normal distribution around _REACH standard deviations; widths in cells."""
-    frequency = 2 * np.pi / cells * np.arange(cells // 2 + 1)
-    phase = np.outer(width, frequency)
-    return np.exp(-0.5 * phase**2 - 1j * _REACH * phase)
 
 
 def _cell(mass: Floats, tail: Floats) -> Floats:

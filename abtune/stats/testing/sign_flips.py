@@ -33,9 +33,8 @@ def sign_flip_test(samples: TwoSample, *, rng: np.random.Generator) -> Floats:
     root = int(rng.integers(2**62))
     for group in samples.groups(at_least=2):
         differences = group.first + group.second  # one of them is zero, and p does not depend on the sign
-        n = differences.shape[1]
-        exact = n <= MOST_COUNTED
-        p[group.index] = _counted(differences) if exact else _sampled(differences, root)
+        few = differences.shape[1] <= MOST_COUNTED
+        p[group.index] = _counted(differences) if few else _sampled(differences, root)
     return p
 
 
