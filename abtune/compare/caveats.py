@@ -54,9 +54,7 @@ def of_side(side: Samples, shape: int) -> Iterator[str]:
     """Yield caveats about one configuration of one shape: runs that are lost, seeds that agree too well."""
     name, n = side.config, int(side.n[shape])
     failed, nothing = int(side.failed[shape]), int(side.found_nothing[shape])
-    missing, untimed, unpaired = (
-        int(counts[shape]) for counts in (side.missing, side.untimed, side.unpaired)
-    )
+    missing, untimed, unpaired = (int(runs[shape]) for runs in (side.missing, side.untimed, side.unpaired))
     rest = f" The other{' pairs' if side.paired else 's'} are compared." if n else ""
     runs = count(n + failed + nothing + unpaired, "run")
     if failed:

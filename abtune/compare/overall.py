@@ -59,18 +59,15 @@ def overall(
     if settings.quantity.searches > 1:
         these = _kept(settings.quantity)
 
-    def boost_over(chosen: Booleans, half: float, meaning: str) -> Aggregate:
-        return _aggregate(estimate.difference[chosen], half, meaning)
-
     def of_others(chosen: Booleans) -> Aggregate:
         of_shapes = _half_over_shapes(samples.rows(replicated & chosen), estimate.difference[chosen], level)
         of_seeds = _half_over_seeds(samples, used & chosen, level)
         # A few shapes may agree by chance, so the error from the seeds is the least.
         half = of_shapes if math.isnan(of_seeds) else np.maximum(of_shapes, of_seeds)
-        return boost_over(chosen, half, LIKE_THESE)
+        return _aggregate(estimate.difference[chosen], half, LIKE_THESE)
 
     summary = Overall(
-        these_shapes=boost_over(used, _half_over_seeds(samples, used, level), these),
+        these_shapes=_aggregate(estimate.difference[used], _half_over_seeds(samples, used, level), these),
         shapes_like_these=of_others(matched),
         unmatched=tuple(label for label, both in zip(shapes, matched, strict=True) if not both),
         leave_one_out=_leave_one_out(shapes, np.where(used, estimate.difference, np.nan)),

@@ -288,13 +288,12 @@ def _setting(found: Calibration) -> str:
 
 def _simulated(found: Calibration) -> Grid:
     rows, many = found.simulated, len(found.boosts)
-    seeds = [f"{row.n_baseline}+{row.n_candidate}" for row in rows]
-    if found.settings.paired:
-        seeds = [f"{row.n_baseline}" for row in rows]
+    paired = found.settings.paired
+    seeds = [f"{row.n_baseline}" if paired else f"{row.n_baseline}+{row.n_candidate}" for row in rows]
     return table(
         SHAPE,
         [row.shape for row in rows],
-        column("pairs" if found.settings.paired else "seeds", seeds, gives_way=many + 2),
+        column("pairs" if paired else "seeds", seeds, gives_way=many + 2),
         column("coverage", [_share(row.coverage) for row in rows]),
         column("false alarm", [_share(row.false_alarm) for row in rows]),
         column("equivalent", [_share(row.equivalent) for row in rows], gives_way=many + 1),

@@ -55,7 +55,11 @@ def draw_agreement(
         axis.plot(*reversed(_across(b, a)), color=colour, lw=0.7, alpha=0.6, zorder=2)
         axis.plot(100 * a.boost, 100 * b.boost, marker, color=colour, mfc="white", ms=5, zorder=3)
     words = f"boost of {first.candidate} over {first.baseline} (%)"
-    axis.set_xlabel(plain("\n".join([f"{names[0]}: {words}", *_notes(first, change, len(pairs))])))
+    lines = f"lines: {plain_percent(first.level)} intervals; dashed: the same boost"
+    notes = [f"{names[0]}: {words}", f"{count(len(pairs), 'shape')}; {lines}"]
+    if change is not None and not math.isnan(change.overall.low):
+        notes.append(f"mean change {mean_words(change.overall)}")
+    axis.set_xlabel(plain("\n".join(notes)))
     axis.set_ylabel(plain(f"{names[1]}: {words}"))
     _explain(axis, verdicts)
     return figure
@@ -80,15 +84,6 @@ def _set_up(axis: Axes, scale: Scale) -> None:
 def _across(row: Comparison, other: Comparison) -> tuple[list[float], list[float]]:
     """Return the interval of one dataset at the boost of the other."""
     return [100 * max(row.boost_low, _SLOWEST), 100 * row.boost_high], [100 * other.boost] * 2
-
-
-def _notes(analysis: Analysis, change: Change | None, shapes: int) -> list[str]:
-    notes = [
-        f"{count(shapes, 'shape')}; lines: {plain_percent(analysis.level)} intervals; dashed: the same boost"
-    ]
-    if change is not None and not math.isnan(change.overall.low):
-        notes.append(f"mean change {mean_words(change.overall)}")
-    return notes
 
 
 def _explain(axis: Axes, verdicts: Mapping[str, ChangeVerdict]) -> None:

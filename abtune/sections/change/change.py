@@ -201,10 +201,7 @@ def compare_datasets(
     shared, timed_again = common_runs(parts, configs)
     if same_winners := timed_again is not None:
         parts = [keep(part, names, timed_again) for part, names in zip(parts, configs, strict=True)]
-    sides: list[Sequence[Samples]] = [
-        extract_both(part, *names) if len(names) == 2 else [extract(part, *names)]
-        for part, names in zip(parts, configs, strict=True)
-    ]
+    sides = [_sides(part, names) for part, names in zip(parts, configs, strict=True)]
     # Each of the samples needs a variance of its own.
     usable = np.min([side.n for pair in sides for side in pair], axis=0) >= 2
     if not usable.any():
@@ -233,6 +230,10 @@ def compare_datasets(
         mismatches=tuple(_mismatches(_conditions(a, configs[0]), _conditions(b, configs[1]))),
         caveats=tuple(_caveats(0 if same_winners else shared, sides, usable)),
     )
+
+
+def _sides(dataset: xr.Dataset, names: Names) -> Sequence[Samples]:
+    return extract_both(dataset, *names) if len(names) == 2 else [extract(dataset, *names)]
 
 
 def _chosen(a: xr.Dataset, b: xr.Dataset, *roles: str | None) -> tuple[Names, Names]:

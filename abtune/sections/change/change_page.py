@@ -25,11 +25,8 @@ from abtune.text import (
 
 _FEW = 3
 # As they are shown; colours are those of similar verdicts of abtune analyze.
-VERDICTS = {
-    ChangeVerdict.CHANGED: Cell(text="changed", tone=OVERALL),
-    ChangeVerdict.UNCHANGED: Cell(text="unchanged", tone="equivalent"),
-    ChangeVerdict.NOT_SETTLED: Cell(text="not settled", tone="inconclusive"),
-}
+_TONES = (OVERALL, "equivalent", "inconclusive")
+VERDICTS = {kind: Cell(text=kind.value, tone=tone) for kind, tone in zip(ChangeVerdict, _TONES, strict=True)}
 
 
 def change_section(change: Change, sources: tuple[str, str]) -> Section:

@@ -63,15 +63,12 @@ def curve_page(curve: Curve, analysis: Analysis, *, as_reported: bool = True) ->
     if len(curve.shapes) > FEW_SHAPES:
         yield Heading("boost % of each shape", minor=True)
         yield _overview(curve, analysis)
-    yield from shape_by_shape(_each(curve, analysis), len(curve.shapes))
-    yield Bullets(curve.caveats)
-
-
-def _each(curve: Curve, analysis: Analysis) -> Iterator[Part]:
-    """Yield a table for each shape."""
+    each: list[Part] = []
     for shape, row in zip(curve.shapes, analysis.comparisons, strict=True):
-        yield Heading(shape.shape, minor=True)
-        yield _grid(shape.points, row if curve.measured_again else None, analysis)
+        each.append(Heading(shape.shape, minor=True))
+        each.append(_grid(shape.points, row if curve.measured_again else None, analysis))
+    yield from shape_by_shape(each, len(curve.shapes))
+    yield Bullets(curve.caveats)
 
 
 def _overview(curve: Curve, analysis: Analysis) -> Grid:

@@ -179,7 +179,6 @@ def _tests(samples: TwoSample, index: int, analysis: Analysis) -> Iterator[Metho
         name: run_tests(samples, replace(settings, test=name), np.random.default_rng(settings.rng_seed))
         for name in kinds
     }
-
     judging, judged = made[settings.test], analysis.comparisons[index]
 
     def row(test: str, tests: Tests, name: str, *, judges: bool) -> MethodTest:

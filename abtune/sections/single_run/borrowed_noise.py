@@ -107,30 +107,28 @@ def assumptions(
     table: xr.Dataset, lender: xr.Dataset, loans: tuple[Loan, Loan], *, limit: float
 ) -> tuple[Assumption, ...]:
     """Return what borrowed noise assumes; ``limit`` is the table's most noise."""
-    return (_configurations(loans), _shapes(loans), *_origin(table, lender), *_size(loans, limit))
+    return (*_matches(loans), *_origin(table, lender), *_size(loans, limit))
 
 
 def _checked(what: str, detail: str, *, agrees: bool) -> Assumption:
     return Assumption(standing=Standing.AGREES if agrees else Standing.DIFFERS, what=what, detail=detail)
 
 
-def _configurations(loans: tuple[Loan, Loan]) -> Assumption:
+def _matches(loans: tuple[Loan, Loan]) -> Iterator[Assumption]:
+    """Yield whether the lender has seeds of these configurations, and of these shapes."""
     sides = [loan.side for loan in loans]
     strange = [side for side in sides if side.sources != (side.config,)]
     detail = f"{sides[0].config} and {sides[1].config}, by their names"
     if strange:
         names, pooled = " or ".join(side.config for side in strange), ", ".join(strange[0].sources)
         detail = f"no shape there has two seeds of {names}, so the noise of {pooled} is pooled"
-    return _checked("configurations", detail, agrees=not strange)
-
-
-def _shapes(loans: tuple[Loan, Loan]) -> Assumption:
+    yield _checked("configurations", detail, agrees=not strange)
     both = [all(pair) for pair in zip(*(loan.known for loan in loans), strict=True)]
     lacking = len(both) - sum(both)
     detail = f"{count(len(both), 'shape')}, with seeds there"
     if lacking:
         detail = f"{lacking} of {len(both)} have no seeds there and get the usual noise of its shapes"
-    return _checked("shapes", detail, agrees=not lacking)
+    yield _checked("shapes", detail, agrees=not lacking)
 
 
 def _origin(table: xr.Dataset, other: xr.Dataset) -> Iterator[Assumption]:
