@@ -8,6 +8,7 @@ from dataclasses import fields, replace
 from itertools import permutations
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
 from abtune.compare import caveats
@@ -283,6 +284,7 @@ def _evidence(
 ) -> Iterator[Evidence]:
     labels, workloads = (labels_of(dataset, name) for name in ("shape", "workload"))
     interval, wide = statistics.interval, statistics.simultaneous
+    detectable, fewest_seeds = plan or (np.full(len(labels), np.nan), 0)
     tests = {field.name: getattr(statistics.tests, field.name) for field in fields(statistics.tests)}
     for index in range(len(labels)):
         baseline, candidate = (_side(side, index) for side in sides)
@@ -299,8 +301,8 @@ def _evidence(
             boost_high_simultaneous=from_log(wide.high[index]),
             boost_at_least=_or_nan(statistics.at_least[index]),
             **p,
-            detectable=math.nan if plan is None else float(plan[0][index]),
-            fewest_seeds=0 if plan is None else plan[1],
+            detectable=float(detectable[index]),
+            fewest_seeds=fewest_seeds,
         )
 
 

@@ -114,12 +114,13 @@ def describe_single_runs(
     labels = [row.shape for row in rows]
     loans = borrowed = None
     if outside is not None:
-        loans = borrow(*outside, names[0], labels), borrow(*outside, names[1], labels)
+        lender, lent = outside
+        loans = borrow(lender, lent, names[0], labels), borrow(lender, lent, names[1], labels)
         borrowed = OutsideNoise(
-            dataset=outside[0],
+            dataset=lender,
             baseline=loans[0].side,
             candidate=loans[1].side,
-            assumptions=assumptions(dataset, outside[1], loans, limit=together[-1].noise_limit),
+            assumptions=assumptions(dataset, lent, loans, limit=together[-1].noise_limit),
         )
     pairs = tuple(_pairs(rows, logs, loans, level))
     return SingleRun(
