@@ -21,7 +21,7 @@ from typing import Any
 
 from abtune.measure.plan.problem import Problem
 from abtune.measure.tvm.load_tvm import ms, tvm
-from abtune.measure.tvm.tvm_devices import tvm_target
+from abtune.measure.tvm.tvm_devices import is_cuda
 
 # Set to 1 to search with MetaSchedule's own postprocessors only.
 STOCK = "ABTUNE_STOCK_SEARCH"
@@ -54,8 +54,7 @@ class Loops:
 
 def is_enabled(problem: Problem) -> bool:
     """Return whether the search of a problem may refuse early: for CUDA, with a design space of abtune."""
-    is_cuda = str(tvm_target(problem.target).kind.name) == "cuda"
-    return is_cuda and not problem.config.space and os.environ.get(STOCK) != "1"
+    return is_cuda(problem.target) and not problem.config.space and os.environ.get(STOCK) != "1"
 
 
 def is_tiled(module: Any) -> bool:

@@ -1,8 +1,9 @@
 """The functions that a child process is asked for by name; importing this module imports TVM.
 
 Each function takes and returns plain data, keeps no state that matters, and may crash its process. A new
-function for a child is written in a module beside this one and listed here.
+function for a child is written in a module beside this one and imported here.
 """
+# ruff: noqa: F401 - they are called by name
 
 from __future__ import annotations
 
@@ -11,19 +12,3 @@ from abtune.measure.tvm.cuda.nvml import device_state
 from abtune.measure.tvm.propose import check, propose, sampling_rate
 from abtune.measure.tvm.time_kernel import check_kernel, memory_grown, time_candidate, time_kernel
 from abtune.measure.tvm.tvm_devices import describe_target, device_name
-
-__all__ = [
-    "adopt",
-    "build",
-    "carry_over",
-    "check",
-    "check_kernel",
-    "describe_target",
-    "device_name",
-    "device_state",
-    "memory_grown",
-    "propose",
-    "sampling_rate",
-    "time_candidate",
-    "time_kernel",
-]

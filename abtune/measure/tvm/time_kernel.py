@@ -20,8 +20,6 @@ from abtune.shapes import Conv2d, Gemm, Shape
 
 # This many bytes through the caches leave them cold; an H200 has 60 MB of L2.
 _FLUSH_BYTES = {"cuda": 256 << 20, "llvm": 64 << 20}
-
-
 # A candidate whose first call takes more seconds is not called again: what a first call does besides takes
 # milliseconds.
 _SLOW_CALL = 0.2
@@ -84,18 +82,13 @@ def arguments(shape: Shape, target: str) -> list[Any]:
     # Before these tensors take memory, because it is asked only once.
     memory_before()
     output = np.full(shape.output_shape, math.nan, dtype=np.float32)
-    return [tvm.runtime.tensor(array, device_of(target)) for array in (*inputs_of(shape), output)]
+    return [tvm.runtime.tensor(array, device_of(target)) for array in (*random_inputs(shape), output)]
 
 
 @functools.lru_cache(maxsize=1)  # the winners of a shape are checked one after the other
 def expectation(shape: Shape) -> Array:
     """Return the output of a workload for the inputs that all its kernels get."""
-    return expected_output(shape, inputs_of(shape))
-
-
-def inputs_of(shape: Shape) -> tuple[Array, ...]:
-    """Return the inputs that all kernels of a workload get."""
-    return random_inputs(shape, np.random.default_rng(0))
+    return expected_output(shape, random_inputs(shape))
 
 
 # The check, the first call and the timing of one kernel follow each other.
@@ -129,18 +122,15 @@ def memory_grown() -> float:
 Array = npt.NDArray[np.float32]
 
 
-def random_inputs(shape: Shape, rng: np.random.Generator) -> tuple[Array, ...]:
+def random_inputs(shape: Shape, rng_seed: int = 0) -> tuple[Array, ...]:
     """Return standard normal inputs: with both signs, errors do not hide in large sums."""
+    rng = np.random.default_rng(rng_seed)
     return tuple(rng.standard_normal(size, dtype=np.float32) for size in shape.input_shapes)
 
 
 def expected_output(shape: Shape, inputs: tuple[Array, ...]) -> Array:
     """Return the output of a workload."""
-    match shape:
-        case Gemm():
-            return np.matmul(*inputs)
-        case Conv2d():
-            return _conv2d(shape, *inputs)
+    return np.matmul(*inputs) if isinstance(shape, Gemm) else _conv2d(shape, *inputs)
 
 
 def relative_error(output: Array, expected: Array) -> float:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import shlex
-from typing import Any
 
 _HEADERS = {
     b"cuda/std/cstdint": b"""
@@ -73,12 +72,19 @@ def compile_cubin(code: str, arch: str) -> bytes | None:
         from cuda.bindings import nvrtc
     except ImportError:
         return None
-    program = _program(nvrtc, code)
+    names, contents = list(_HEADERS), list(_HEADERS.values())
+    # TVM takes INFINITY from libcu++, which is left out here. These are the bits of the same float.
+    source = "#define INFINITY __int_as_float(0x7f800000)\n" + code
+    _, program = nvrtc.nvrtcCreateProgram(source.encode(), b"tvm_kernels.cu", len(names), contents, names)
     options = [option.encode() for option in (f"--gpu-architecture={arch}", *_OPTIONS, *_from_environment())]
     (status,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
-    cubin = _read_cubin(nvrtc, program) if status == nvrtc.nvrtcResult.NVRTC_SUCCESS else None
+    cubin = None
+    if status == nvrtc.nvrtcResult.NVRTC_SUCCESS:
+        _, size = nvrtc.nvrtcGetCUBINSize(program)
+        cubin = bytearray(size)
+        nvrtc.nvrtcGetCUBIN(program, cubin)
     nvrtc.nvrtcDestroyProgram(program)
-    return cubin
+    return None if cubin is None else bytes(cubin)
 
 
 def _from_environment() -> list[str]:
@@ -87,18 +93,3 @@ def _from_environment() -> list[str]:
     further = shlex.split(os.environ.get("TVM_CUDA_PTXAS_EXTRA_OPTS", ""))
     ptxas = (f"--ptxas-options={flag}" for flag in (f"--register-usage-level={level}", *further))
     return [*ptxas, *shlex.split(os.environ.get("TVM_CUDA_NVRTC_EXTRA_OPTS", ""))]
-
-
-def _program(nvrtc: Any, code: str) -> Any:
-    names, contents = list(_HEADERS), list(_HEADERS.values())
-    # TVM takes INFINITY from libcu++, which is left out here. These are the bits of the same float.
-    source = "#define INFINITY __int_as_float(0x7f800000)\n" + code
-    _, program = nvrtc.nvrtcCreateProgram(source.encode(), b"tvm_kernels.cu", len(names), contents, names)
-    return program
-
-
-def _read_cubin(nvrtc: Any, program: Any) -> bytes:
-    _, size = nvrtc.nvrtcGetCUBINSize(program)
-    buffer = bytearray(size)
-    nvrtc.nvrtcGetCUBIN(program, buffer)
-    return bytes(buffer)
