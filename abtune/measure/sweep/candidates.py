@@ -22,16 +22,7 @@ from abtune.measure.plan.records import Candidate, History
 from abtune.measure.sweep.session import Clock, Session
 from abtune.measure.workers.cluster import Cluster, Task
 from abtune.measure.workers.fork_server import CallFailed, ChildDied, ChildError
-from abtune.measure.workers.tasks import (
-    Adopted,
-    Proposal,
-    Timed,
-    adopt,
-    build_batch,
-    check,
-    propose,
-    time_batch,
-)
+from abtune.measure.workers.tasks import Proposal, Timed, adopt, build_batch, check, propose, time_batch
 from abtune.shapes import Gemm
 
 # Candidates that are built one after the other. Smaller chunks spread a batch better over cores.
@@ -156,7 +147,7 @@ async def _try_exchange(plan: Plan, cluster: Cluster, giver: Configuration, take
     texts = [candidate.text for candidate in candidates]
     try:
         taken = replace(given, config=taker)
-        adopted: Adopted = await _searched(cluster, adopt, taken, texts, frozenset(), 1)
+        adopted, _ = await _searched(cluster, adopt, taken, texts, frozenset(), 1)
     except CallFailed as error:
         raise cannot_take_over(taker, error) from None
     except ChildError as error:
@@ -165,7 +156,7 @@ async def _try_exchange(plan: Plan, cluster: Cluster, giver: Configuration, take
         raise TargetError(
             f"the search of {giver.name!r} proposed nothing for {given.shape.label}; it cannot share"
         )
-    if not adopted.candidates:
+    if not adopted:
         raise TargetError(
             f"{taker.name!r} can take over none of {len(texts)} schedules of {giver.name!r}; "
             "sweep without --share"

@@ -19,7 +19,7 @@ from abtune.measure.store.store import Store
 from abtune.measure.sweep.candidates import HealthCheck, cannot_take_over, try_candidates
 from abtune.measure.sweep.session import Session, first_error
 from abtune.measure.workers.fork_server import CallFailed, ChildError
-from abtune.measure.workers.tasks import Adopted, Proposal, adopt, propose
+from abtune.measure.workers.tasks import Proposal, adopt, propose
 
 # A step of a search that dies is tried again. To propose again takes other random numbers.
 ATTEMPTS = 3
@@ -112,13 +112,13 @@ class Search:
         known = frozenset(trial.candidate.module_hash for trial in history.trials)
         texts = [trial.candidate.text for trial in offer]
         try:
-            adopted: Adopted = await self.session.cluster.search(
+            candidates, seconds = await self.session.cluster.search(
                 adopt, self._problem, texts, known, count, priority=self.priority
             )
         except CallFailed as error:
             raise cannot_take_over(self.run.config, error) from None
-        self.session.clock.note(f"exchange {config}", adopted.seconds)
-        return history.exchanged(adopted.candidates, seconds=adopted.seconds)
+        self.session.clock.note(f"exchange {config}", seconds)
+        return history.exchanged(candidates, seconds=seconds)
 
     @property
     def _problem(self) -> Problem:

@@ -82,23 +82,15 @@ def propose(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Adopted:
-    """Schedules of the partner's search as a configuration builds them."""
-
-    candidates: tuple[Candidate, ...]  # to be tried
-    seconds: float  # duration of carrying them over
-
-
 def adopt(
     pool: ProcessPool, problem: Problem, texts: Sequence[str], known: Collection[str], count: int
-) -> Adopted:
-    """Return the first candidates that the partner's tuning records give, and that are not known."""
+) -> tuple[tuple[Candidate, ...], float]:
+    """Return the first new candidates that the partner's tuning records give, and how long it took."""
     started = time.monotonic()
     records = [json.loads(text) for text in texts]
     with pool.searcher() as slot:
         candidates = slot.call("adopt", problem, records, known, count, timeout=SEARCH_TIMEOUT)
-    return Adopted(candidates=candidates, seconds=time.monotonic() - started)
+    return candidates, time.monotonic() - started
 
 
 def build_batch(

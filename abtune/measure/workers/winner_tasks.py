@@ -8,8 +8,7 @@ import math
 import socket
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
@@ -54,13 +53,13 @@ class Built:
         return TransferTimes(origin=self.origin, seed=self.seed, config=self.config, status=status, **outcome)
 
 
-def _insist(call: Callable[[], T]) -> T:
+def _insist(call: Callable[..., T], *args: Any, timeout: float) -> T:
     """Return what a call of a process returns; one that dies gets a second chance in a new process."""
     # Winners were built and timed before, so the machine may have ended it, such as for lack of memory.
     try:
-        return call()
+        return call(*args, timeout=timeout)
     except ChildDied:
-        return call()
+        return call(*args, timeout=timeout)
 
 
 def build_winner(pool: ProcessPool, run: Run, settings: Settings, won: RunRecord) -> Built | WinnerTimes:
@@ -68,7 +67,7 @@ def build_winner(pool: ProcessPool, run: Run, settings: Settings, won: RunRecord
     problem, timeout = run.problem(settings.target), WINNER_PATIENCE * settings.build_timeout
     try:
         with pool.searcher() as slot:
-            kernel = _insist(lambda: build_kernel(slot, problem, won.winner or [], timeout))
+            kernel = _insist(build_kernel, slot, problem, won.winner, timeout=timeout)
     except ChildError as error:
         failure = f"the winner could not be built again: {error}"
         return WinnerTimes(config=won.config, seed=won.seed, failure=failure)
@@ -84,12 +83,12 @@ def build_transfer(pool: ProcessPool, run: Run, settings: Settings, won: RunReco
     failures: list[str] = []
     with pool.searcher() as slot:
         try:
-            variants = _insist(lambda: slot.call("carry_over", problem, won.winner or [], timeout=timeout))
+            variants = _insist(slot.call, "carry_over", problem, won.winner, timeout=timeout)
         except (ChildDied, CallTimedOut) as error:  # one that raises is wrong, and ends the sweep
             variants, failures = [], [str(error)]
         for variant in variants:
             try:
-                kernels.append(_insist(partial(build_kernel, slot, problem, variant, timeout)))
+                kernels.append(_insist(build_kernel, slot, problem, variant, timeout=timeout))
             except ChildError as error:
                 failures.append(str(error))
     built = Built(
@@ -112,17 +111,15 @@ def time_winners(
     # Where a winner has several variants, one is chosen first, in rounds that are not kept: the fastest of a
     # few timings looks faster than it is.
     rng = np.random.default_rng(rng_seed)
+    variants = [[_Table(one, kernel) for kernel in one.kernels] for one in built]
+    several = [table for tables in variants if len(tables) > 1 for table in tables]
     with pool.device() as slot:
         bench = _Bench(pool, slot, settings)
-        variants = [[_Table(one, kernel) for kernel in one.kernels] for one in built]
         for table in itertools.chain(*variants):
             bench.check(table)
-        bench.time(
-            [table for tables in variants if len(tables) > 1 for table in tables], CHOOSING_ROUNDS, rng
-        )
-        chosen = [min(tables, key=_Table.median) for tables in variants]
-        for table in chosen:
-            table.forget()
+        bench.time(several, CHOOSING_ROUNDS, rng)
+        fastest = [min(tables, key=_Table.median) for tables in variants]
+        chosen = [_Table(table.built, table.kernel, table.failure) for table in fastest]
         bench.time(chosen, settings.rounds, rng)
         device = bench.device_name()
         relieve(pool, slot, settings)
@@ -136,30 +133,21 @@ def time_winners(
     )
 
 
+@dataclass(slots=True)
 class _Table:
     """The rounds of one kernel, as they come in."""
 
-    def __init__(self, built: Built, kernel: Kernel) -> None:
-        self.built = built
-        self.kernel = kernel
-        self.failure = ""
-        self._latency: list[list[float]] = []
-        self._states: list[DeviceState] = []
-
-    def add(self, latency: list[float], state: DeviceState) -> None:
-        """Add a round."""
-        self._latency.append(latency)
-        self._states.append(state)
-
-    def forget(self) -> None:
-        """Drop all rounds so far."""
-        self._latency, self._states = [], []
+    built: Built
+    kernel: Kernel
+    failure: str = ""
+    latency: list[list[float]] = field(default_factory=list)
+    states: list[DeviceState] = field(default_factory=list)
 
     def median(self) -> float:
         """Return the median of all timings; zero before the first, infinite after a failure."""
         if self.failure:
             return math.inf
-        return statistics.median(itertools.chain(*self._latency)) if self._latency else 0.0
+        return statistics.median(itertools.chain(*self.latency)) if self.latency else 0.0
 
     def times(self, *, hashed: bool) -> WinnerTimes:
         """Return all rounds of a winner, or its failure; with the hash of its kernel if that is needed."""
@@ -168,10 +156,10 @@ class _Table:
         return WinnerTimes(
             config=self.built.origin,
             seed=self.built.seed,
-            latency=self._latency,
+            latency=self.latency,
             failure="",
             kernel=library_hash(self.kernel) if hashed else "",
-            **{name: [getattr(state, name) for state in self._states] for name in STATES},
+            **{name: [getattr(state, name) for state in self.states] for name in STATES},
         )
 
     def transfer(self) -> TransferTimes:
@@ -179,23 +167,23 @@ class _Table:
         kernel = library_hash(self.kernel)
         if self.failure:
             return self.built.transfer(TransferStatus.FAILED, kernel=kernel, failure=self.failure)
-        return self.built.transfer(TransferStatus.OK, kernel=kernel, latency=self._latency)
+        return self.built.transfer(TransferStatus.OK, kernel=kernel, latency=self.latency)
 
 
+@dataclass(frozen=True, slots=True)
 class _Bench:
     """A device, and how kernels are timed on it."""
 
-    def __init__(self, pool: ProcessPool, slot: Slot, settings: Settings) -> None:
-        self._pool = pool
-        self._slot = slot
-        self._settings = settings
+    pool: ProcessPool
+    slot: Slot
+    settings: Settings
 
     def check(self, table: _Table) -> None:
         """Run a kernel once; a wrong result is its failure."""
         try:
-            error = self._call("check_kernel", table.kernel, timeout=self._settings.run_timeout)
+            error = self._call("check_kernel", table.kernel)
         except ChildError as failure:
-            recover(self._pool, self._slot, failure)
+            recover(self.pool, self.slot, failure)
             table.failure = f"the winner could not be run again: {failure}"
             return
         # Not >=, which would let NaN pass.
@@ -212,28 +200,26 @@ class _Bench:
     def device_name(self) -> str:
         """Return the name of the device; empty if it has just failed."""
         try:
-            name: str = self._slot.call(
-                "device_name", self._settings.target, timeout=self._settings.run_timeout
-            )
+            return str(self._call("device_name", self.settings.target))
         except ChildError:
             return ""
-        return name
 
-    def _call(self, function: str, *arguments: Any, timeout: float) -> Any:
-        return _insist(lambda: self._slot.call(function, *arguments, timeout=timeout))
+    def _call(self, function: str, *arguments: Any) -> Any:
+        return _insist(self.slot.call, function, *arguments, timeout=self.settings.run_timeout)
 
     def _add_round(self, table: _Table) -> None:
-        settings = self._settings
+        settings = self.settings
         # A round of a slow kernel, or of cold calls, takes longer than one candidate may.
         expected = settings.round_seconds(table.built.latency)
         timeout = settings.run_timeout + WINNER_PATIENCE * expected
         try:
-            timed = partial(timings, self._slot, "time_kernel", table.kernel, settings.round_timing)
-            latency = _insist(partial(timed, timeout=timeout))
-            table.add(latency, self._call("device_state", timeout=settings.run_timeout))
+            arguments = (self.slot, "time_kernel", table.kernel, settings.round_timing)
+            latency, state = _insist(timings, *arguments, timeout=timeout), self._call("device_state")
+            table.latency.append(latency)
+            table.states.append(state)
         except ChildError as error:
             table.failure = f"the winner could not be measured again: {error}"
-            recover(self._pool, self._slot, error)
+            recover(self.pool, self.slot, error)
 
 
 def library_hash(kernel: Kernel) -> str:
