@@ -54,32 +54,23 @@ __all__ = [
     "save_dataset",
 ]
 
-# Where each public name lives; it is imported when it is first used.
-_HOME = {
-    "AbtuneError": "abtune.errors",
-    "Analysis": "abtune.compare.results",
-    "Calibration": "abtune.sections.calibration.calibration",
-    "Change": "abtune.sections.change.change",
-    "Comparison": "abtune.compare.results",
-    "Configuration": "abtune.configurations",
-    "History": "abtune.sections.change.history",
-    "RunStatus": "abtune.dataset.schema",
-    "SeedPlan": "abtune.sections.power.seed_plan",
-    "TrialOrigin": "abtune.dataset.schema",
-    "TrialStatus": "abtune.dataset.schema",
-    "Verdict": "abtune.compare.results",
-    "add_variables": "abtune.dataset.build",
-    "analyze": "abtune.compare.compare",
-    "analyze_all": "abtune.compare.compare",
-    "calibrate": "abtune.sections.calibration.calibration",
-    "compare_datasets": "abtune.sections.change.change",
-    "describe": "abtune.sections.section_registry",
-    "history": "abtune.sections.change.history",
-    "make_dataset": "abtune.dataset.build",
-    "open_dataset": "abtune.dataset.netcdf",
-    "power": "abtune.sections.power.planning",
-    "save_dataset": "abtune.dataset.netcdf",
+# The public names of each module, which is imported when the first of them is used.
+_NAMES: dict[str, tuple[str, ...]] = {
+    "abtune.compare.compare": ("analyze", "analyze_all"),
+    "abtune.compare.results": ("Analysis", "Comparison", "Verdict"),
+    "abtune.configurations": ("Configuration",),
+    "abtune.dataset.build": ("add_variables", "make_dataset"),
+    "abtune.dataset.netcdf": ("open_dataset", "save_dataset"),
+    "abtune.dataset.schema": ("RunStatus", "TrialOrigin", "TrialStatus"),
+    "abtune.errors": ("AbtuneError",),
+    "abtune.sections.calibration.calibration": ("Calibration", "calibrate"),
+    "abtune.sections.change.change": ("Change", "compare_datasets"),
+    "abtune.sections.change.history": ("History", "history"),
+    "abtune.sections.power.planning": ("power",),
+    "abtune.sections.power.seed_plan": ("SeedPlan",),
+    "abtune.sections.section_registry": ("describe",),
 }
+_HOME = {name: module for module, names in _NAMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:

@@ -250,13 +250,7 @@ _TVM14009: tuple[Shape, ...] = (
     Gemm(m=512, n=512, k=512),
     Gemm(m=512, n=3072, k=768),
     Gemm(m=512, n=768, k=3072),
-    Gemm(m=896, n=896, k=896),
-    Gemm(m=1024, n=1024, k=1024),
-    Gemm(m=1152, n=1152, k=1152),
-    Gemm(m=1536, n=1536, k=1536),
-    Gemm(m=2048, n=2048, k=2048),
-    Gemm(m=3072, n=3072, k=3072),
-    Gemm(m=4096, n=4096, k=4096),
+    *(Gemm(m=size, n=size, k=size) for size in (896, 1024, 1152, 1536, 2048, 3072, 4096)),
 )
 
 # Small enough for a laptop's CPU to tune in seconds.

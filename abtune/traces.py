@@ -101,37 +101,14 @@ def write_trace(trace: Trace) -> list[Any]:
 
 # A trace can link code into a kernel (``pragma_import_llvm``) or call intrinsics that do. So only what
 # MetaSchedule's own design spaces write is applied, as seen in TVM 0.27.
-_INSTRUCTIONS = frozenset(
-    {
-        "Annotate",
-        "Bind",
-        "CacheRead",
-        "CacheWrite",
-        "ComputeAt",
-        "ComputeInline",
-        "DecomposeReduction",
-        "EnterPostproc",
-        "Fuse",
-        "GetChildBlocks",
-        "GetConsumers",
-        "GetLoops",
-        "GetProducers",
-        "GetSBlock",
-        "Parallel",
-        "RFactor",
-        "Reorder",
-        "ReverseComputeAt",
-        "ReverseComputeInline",
-        "SampleCategorical",
-        "SampleComputeLocation",
-        "SamplePerfectTile",
-        "Split",
-        "Unannotate",
-        "Unroll",
-        "Vectorize",
-    }
-)
-_ANNOTATIONS = frozenset({"pragma_auto_unroll_max_step", "pragma_unroll_explicit"})
+_INSTRUCTIONS = {
+    *("Annotate", "Bind", "CacheRead", "CacheWrite", "ComputeAt", "ComputeInline", "DecomposeReduction"),
+    *("EnterPostproc", "Fuse", "GetChildBlocks", "GetConsumers", "GetLoops", "GetProducers"),
+    *("GetSBlock", "Parallel", "RFactor", "Reorder", "ReverseComputeAt", "ReverseComputeInline"),
+    *("SampleCategorical", "SampleComputeLocation", "SamplePerfectTile", "Split", "Unannotate"),
+    *("Unroll", "Vectorize"),
+}
+_ANNOTATIONS = {"pragma_auto_unroll_max_step", "pragma_unroll_explicit"}
 
 
 def require_allowed(trace: Trace) -> None:

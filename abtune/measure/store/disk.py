@@ -48,13 +48,13 @@ T = TypeVar("T")
 def write_json(path: Path, content: Any, *, compress: bool = False) -> None:
     """Write a value as JSON, with gzip if asked; the file is complete as soon as it has its name."""
     # NaN is written as NaN, which only Python reads; the file stays here.
-    data = json.dumps(content, default=_plain).encode()
+    data = json.dumps(content, default=plain).encode()
     with writing(path), replacing(path) as temporary:
         # Without a time in it, the same content gives the same file.
         temporary.write_bytes(gzip.compress(data, compresslevel=4, mtime=0) if compress else data)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Return bytes as text, and a record as a mapping; asdict() would copy all that it holds."""
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
@@ -130,9 +130,7 @@ def record_from_json(content: dict[str, Any]) -> RunRecord:
     content["trial_status"] = [TrialStatus(status) for status in content["trial_status"]]
     content["trial_origin"] = [TrialOrigin(origin) for origin in content.get("trial_origin", ())]
     record = RunRecord(**content)
-    _require_labels(record, "shape", "config", "failure", "started", "finished", "host")
-    _require("seed", record.seed, int)
-    _require_number("tuning_time", record.tuning_time)
+    _require_kinds(record)
     _require_time("search_latency", record.search_latency)
     for value in record.trial_latency:
         _require_time("trial_latency", value)
@@ -155,14 +153,13 @@ def rounds_from_json(content: dict[str, Any]) -> Rounds:
     winners = tuple(_times_from_json(winner) for winner in content.pop("winners"))
     transfers = tuple(_transfer_from_json(transfer) for transfer in content.pop("transfers", ()))
     rounds = Rounds(winners=winners, transfers=transfers, **content)
-    _require_labels(rounds, "shape", "device", "host")
+    _require_kinds(rounds)
     return rounds
 
 
 def _times_from_json(content: dict[str, Any]) -> WinnerTimes:
     times = WinnerTimes(**content)
-    _require_labels(times, "config", "failure", "kernel")
-    _require("seed", times.seed, int)
+    _require_kinds(times)
     _require_rounds(times.latency, times.sm_clock, times.temperature, times.throttle_reasons)
     if not (times.latency or times.failure):
         raise ValueError("a winner has neither timings nor a failure")
@@ -171,8 +168,7 @@ def _times_from_json(content: dict[str, Any]) -> WinnerTimes:
 
 def _transfer_from_json(content: dict[str, Any]) -> TransferTimes:
     times = TransferTimes(**{**content, "status": TransferStatus(content["status"])})
-    _require_labels(times, "origin", "config", "failure", "kernel")
-    _require("seed", times.seed, int)
+    _require_kinds(times)
     _require_rounds(times.latency)
     return times
 
@@ -187,28 +183,29 @@ def _require_rounds(latency: list[list[float]], *states: list[float]) -> None:
         _require_number("a state of the device", value)
 
 
-def _require_labels(record: object, *names: str) -> None:
-    for name in names:
-        _require(name, getattr(record, name), str)
+def _require_kinds(record: Any) -> None:
+    """Refuse a record with a text, a whole number or a number that is none; lists are not looked into."""
+    for entry in fields(record):
+        value = getattr(record, entry.name)
+        if not isinstance(value, {"str": str, "int": int}.get(str(entry.type), object)):
+            raise TypeError(f"{entry.name}: {value!r}")
+        if entry.type == "float":
+            _require_number(entry.name, value)
 
 
-def _require_number(name: str, value: object) -> None:
+def _require_number(name: str, value: Any) -> None:
     """Refuse what is no number, or is too large for one."""
-    _require(name, value, (int, float))
-    float(value)  # type: ignore[arg-type]
+    if not isinstance(value, int | float):
+        raise TypeError(f"{name}: {value!r}")
+    float(value)
 
 
-def _require_time(name: str, value: object) -> None:
+def _require_time(name: str, value: Any) -> None:
     """Refuse what is no number of seconds, which is NaN where nothing was timed."""
     _require_number(name, value)
     # NaN passes, because it compares as false.
-    if value <= 0 or value == math.inf:  # type: ignore[operator]
+    if value <= 0 or value == math.inf:
         raise ValueError(f"{name} is {value!r}, which is no time")
-
-
-def _require(name: str, value: object, kind: type | tuple[type, ...]) -> None:
-    if not isinstance(value, kind):
-        raise TypeError(f"{name}: {value!r}")
 
 
 def history_from_json(content: dict[str, Any]) -> tuple[History, str]:
@@ -227,5 +224,6 @@ def history_from_json(content: dict[str, Any]) -> tuple[History, str]:
 def _candidate_from_json(content: dict[str, Any]) -> Candidate:
     if "record" in content:  # earlier versions kept lists
         content["text"] = json.dumps(content.pop("record"))
-    _require("text", content["text"], str)
-    return Candidate(**content)
+    candidate = Candidate(**content)
+    _require_kinds(candidate)
+    return candidate
