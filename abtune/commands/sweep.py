@@ -132,7 +132,7 @@ def sweep(**options: Any) -> int:
     require_design(plan, store, until_settled=request.until_settled)
     _say_why_no_gpu(options["target"], workplace)
     dropped = dropped_shapes(store.looks()[0]) if request.until_settled else ()
-    emit(f"{plan_words(plan, workplace, store.records(), dropped)}\n")
+    emit(f"{plan_words(plan, workplace, store, dropped)}\n")
     if options["dry_run"]:
         emit(f"{power_words(plan, until_settled=request.until_settled)}\n")
         return 0

@@ -14,21 +14,21 @@ from abtune.text import count, span
 
 if TYPE_CHECKING:
     from abtune.measure.plan.plan import Plan
-    from abtune.measure.plan.records import RunRecord
     from abtune.measure.plan.workplace import TargetFacts, Workplace
+    from abtune.measure.store.store import Store
     from abtune.measure.sweep.run_sweep import Outcome
 
 # MetaSchedule's cost model predicts at random in the first iterations.
 _FEW_GUIDED = 2
 
 
-def plan_words(plan: Plan, workplace: Workplace, done: Sequence[RunRecord], dropped: Sequence[str]) -> str:
+def plan_words(plan: Plan, workplace: Workplace, store: Store, dropped: Sequence[str]) -> str:
     """Return what a sweep will do and what that costs, without the shapes that it has dropped."""
     from abtune.measure.plan.estimate import estimate
 
     facts, settings = workplace.facts, plan.settings
     left = plan.restricted(shapes=[shape for shape in plan.shapes if shape.label not in dropped])
-    cost = estimate(left, workplace, done)
+    cost = estimate(left, workplace, store.records(), store.rounds().values())
     devices = f"{len(facts.devices)} x {facts.devices[0]}" if len(facts.devices) > 1 else facts.devices[0]
     basis = "from a short trial of this machine" if facts.rate else "a rough guess"
     if cost.from_runs:

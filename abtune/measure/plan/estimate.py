@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from abtune.measure.plan.plan import Plan, Run
-from abtune.measure.plan.records import RunRecord
+from abtune.measure.plan.records import Rounds, RunRecord
 from abtune.measure.plan.workplace import TargetFacts, Workplace
 
 
@@ -28,29 +29,27 @@ _TYPICAL: Mapping[str, tuple[float, float, float]] = {"cuda": (85.0, 0.5, 0.4), 
 _TYPICAL_RATE: Mapping[str, float] = {"cuda": 15.5, "llvm": 320.0}
 
 
-def estimate(plan: Plan, workplace: Workplace, done: Sequence[RunRecord]) -> Cost:
-    """Return the estimated cost of the runs that are left."""
+def estimate(plan: Plan, workplace: Workplace, done: Sequence[RunRecord], measured: Iterable[Rounds]) -> Cost:
+    """Return the estimated cost of the runs that are left, and of winners that were not measured again."""
     finished = {record.key for record in done}
     left = [run for run in plan.runs if run.key not in finished]
     complete = [record for record in done if record.winner]  # a search that failed may have taken no time
-    known = _known_costs(complete)
+    times: dict[str, list[float]] = defaultdict(list)
+    for record in complete:
+        times[record.config].append(record.tuning_time)
+    known = {config: statistics.mean(seconds) for config, seconds in times.items()}
     costs = [known.get(run.config.name, _typical_cost(run, plan, workplace.facts)) for run in left]
+    timed = {(one.shape, winner.config, winner.seed) for one in measured for winner in one.winners}
+    waiting = {one.shape for one in complete if (one.shape, one.config, one.seed) not in timed}
+    shapes = waiting | {run.shape.label for run in left}
     # A run is a chain of steps, so more cores than runs do not help.
     searching = max(sum(costs) / workplace.cores, *costs, 0.0)
     return Cost(
         runs=len(left),
         core_seconds=sum(costs),
-        seconds=searching + _measuring(plan, left, complete) / len(workplace.facts.devices),
+        seconds=searching + _measuring(plan, shapes, complete) / len(workplace.facts.devices),
         from_runs=len(complete),
     )
-
-
-def _known_costs(complete: Sequence[RunRecord]) -> dict[str, float]:
-    """Return the mean core seconds of a complete run, by configuration."""
-    times: dict[str, list[float]] = {}
-    for record in complete:
-        times.setdefault(record.config, []).append(record.tuning_time)
-    return {config: statistics.mean(seconds) for config, seconds in times.items()}
 
 
 def _typical_cost(run: Run, plan: Plan, facts: TargetFacts) -> float:
@@ -61,10 +60,9 @@ def _typical_cost(run: Run, plan: Plan, facts: TargetFacts) -> float:
     return (plan.settings.iterations * search + plan.settings.trials * candidate) * slowness
 
 
-def _measuring(plan: Plan, left: Sequence[Run], complete: Sequence[RunRecord]) -> float:
-    """Return the seconds that one device takes to measure all winners of the shapes that have runs left."""
-    shapes = {run.shape for run in left}
-    winners = sum(run.shape in shapes for run in plan.runs)
+def _measuring(plan: Plan, shapes: Collection[str], complete: Sequence[RunRecord]) -> float:
+    """Return the seconds that one device takes to measure all winners of some shapes."""
+    winners = sum(run.shape.label in shapes for run in plan.runs)
     # Before the first run is over, a round counts as the least that its timings can take.
     latency = statistics.median([record.search_latency for record in complete] or [0.0])
     # Loading, checking and warming up take as long as the timing itself.

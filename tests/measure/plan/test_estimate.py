@@ -12,20 +12,30 @@ from measure_builders import (
     make_facts,
     make_failed_record,
     make_record,
+    make_rounds,
+    make_times,
     make_workplace,
     small_plan,
 )
 
 from abtune.measure.plan.estimate import Cost, estimate
 from abtune.measure.plan.plan import Plan
-from abtune.measure.plan.records import RunRecord
+from abtune.measure.plan.records import Rounds, RunRecord
 from abtune.measure.plan.workplace import machine_load
+from abtune.shapes import Shape
 
 
-def cost_of(plan: Plan, kind: str, cores: int, devices: int, done: list[RunRecord]) -> Cost:
+def cost_of(
+    plan: Plan, kind: str, cores: int, devices: int, done: list[RunRecord], measured: tuple[Rounds, ...] = ()
+) -> Cost:
     """Return the cost of a plan on some cores and devices of a kind."""
     facts = make_facts(kind=kind, devices=("a device",) * devices)
-    return estimate(plan, make_workplace(facts, cores=cores), done)
+    return estimate(plan, make_workplace(facts, cores=cores), done, measured)
+
+
+def measured_again(plan: Plan, shape: Shape) -> Rounds:
+    """Return the timings of all winners of a shape."""
+    return make_rounds(shape, *(make_times(run, plan) for run in plan.runs if run.shape == shape))
 
 
 def test_without_runs_typical_numbers_count() -> None:
@@ -44,10 +54,10 @@ def test_a_short_trial_tells_how_fast_a_core_searches() -> None:
     plan = small_plan(SMALL, seeds=8)
     facts = make_facts(devices=("a device",) * 10**6)
     typical, slow = (make_workplace(replace(facts, rate=rate), cores=4) for rate in (0.0, 320.0 / 2))
-    assert estimate(plan, slow, []).seconds == pytest.approx(2 * estimate(plan, typical, []).seconds)
+    assert estimate(plan, slow, [], ()).seconds == pytest.approx(2 * estimate(plan, typical, [], ()).seconds)
     # The times of finished runs have the speed of this machine in them.
     done = [make_record(run) for run in plan.runs if run.seed == 0]
-    assert estimate(plan, slow, done) == estimate(plan, typical, done)
+    assert estimate(plan, slow, done, ()) == estimate(plan, typical, done, ())
 
 
 def test_a_machine_is_busy_beside_other_programs() -> None:
@@ -82,10 +92,21 @@ def test_finished_runs_say_what_the_others_cost() -> None:
 
 
 def test_nothing_left_costs_no_search() -> None:
-    """When all runs are done, no search is left to pay for."""
+    """When all runs are done and their winners measured again, nothing is left to pay for."""
     plan = small_plan(SMALL)
-    cost = cost_of(plan, "llvm", 1, 1, [make_record(run) for run in plan.runs])
+    done = [make_record(run) for run in plan.runs]
+    cost = cost_of(plan, "llvm", 1, 1, done, (measured_again(plan, SMALL),))
     assert (cost.runs, cost.core_seconds, cost.seconds) == (0, 0.0, 0.0)
+
+
+def test_winners_that_wait_for_their_timing_cost_it() -> None:
+    """A sweep that stopped between searching and measuring still has to measure all winners of its shapes."""
+    plan = small_plan(SMALL, repeat_ms=1000)
+    done = [make_record(run) for run in plan.runs]
+    alone = cost_of(plan, "llvm", 1, 1, done)
+    assert (alone.runs, alone.core_seconds) == (0, 0.0)
+    # Four winners, twice two rounds of three timings of a second each.
+    assert alone.seconds == pytest.approx(4 * 2 * 2 * 3)
 
 
 def test_shapes_without_new_winners_are_not_measured_again() -> None:
@@ -93,7 +114,9 @@ def test_shapes_without_new_winners_are_not_measured_again() -> None:
     both = small_plan(repeat_ms=1000)
     alone = both.restricted(shapes=both.shapes[1:])
     first = [make_record(run) for run in both.runs if run.shape == both.shapes[0]]
-    assert cost_of(both, "llvm", 1, 1, first).seconds == cost_of(alone, "llvm", 1, 1, first).seconds
+    timed = (measured_again(both, both.shapes[0]),)
+    costs = [cost_of(plan, "llvm", 1, 1, first, timed).seconds for plan in (both, alone)]
+    assert costs[0] == costs[1]
 
 
 def test_runs_of_other_plans_do_not_count() -> None:
