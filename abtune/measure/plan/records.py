@@ -65,6 +65,7 @@ class WinnerTimes:
     throttle_reasons: list[float] = field(default_factory=list)
     failure: str  # why the winner could not be measured or was wrong; empty without a failure
     kernel: str = ""  # hash of the library; empty without one, and in files of earlier versions
+    host: str = ""  # machine that timed it; empty for that of all rounds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

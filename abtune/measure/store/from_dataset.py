@@ -6,6 +6,7 @@ import contextlib
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -116,7 +117,7 @@ def rounds_from_dataset(dataset: xr.Dataset) -> list[Rounds]:
             shape=shape,
             device=cells[0]["device"],
             host=cells[0]["host"],
-            winners=tuple(map(_times, cells)),
+            winners=tuple(_times(cell, cells[0]["host"]) for cell in cells),
             transfers=tuple(_transfers(dataset, shape)),
         )
         for shape, cells in measured.items()
@@ -169,19 +170,16 @@ def _record(cell: _Cell) -> RunRecord:
     )
 
 
-def _times(cell: _Cell) -> WinnerTimes:
-    failure = _failure(cell)
-    if failure:
-        return WinnerTimes(config=cell["config"], seed=cell["seed"], failure=failure)
+def _times(cell: _Cell, host: str) -> WinnerTimes:
+    """Return the timings of a winner; its host is told where it is not the one of all rounds."""
+    # Merged datasets may have been measured on several hosts.
+    other = str(cell["host"]) if cell["host"] != host else ""
+    winner = WinnerTimes(config=cell["config"], seed=cell["seed"], failure=_failure(cell), host=other)
+    if winner.failure:
+        return winner
     unknown = np.full(len(cell["latency"]), math.nan)
-    return WinnerTimes(
-        config=cell["config"],
-        seed=cell["seed"],
-        latency=cell["latency"].tolist(),
-        failure="",
-        kernel=cell.get("kernel", ""),
-        **{name: cell.get(name, unknown).tolist() for name in STATES},
-    )
+    states = {name: cell.get(name, unknown).tolist() for name in STATES}
+    return replace(winner, latency=cell["latency"].tolist(), kernel=cell.get("kernel", ""), **states)
 
 
 def _iso(time: np.datetime64) -> str:

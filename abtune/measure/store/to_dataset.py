@@ -82,7 +82,7 @@ def _values_of_run(record: RunRecord) -> dict[str, Any]:
 
 def _values_of_winner(rounds: Rounds, winner: WinnerTimes) -> dict[str, Any]:
     """Return the values of a re-measured winner; one that is wrong or cannot run fails its run."""
-    machine = {"device": rounds.device, "host": rounds.host}
+    machine = {"device": rounds.device, "host": winner.host or rounds.host}
     if winner.failure:
         return {**machine, "run_status": RunStatus.FAILED, "failure": winner.failure}
     states = {name: getattr(winner, name) for name in STATES}

@@ -153,13 +153,14 @@ class _Table:
         """Return all rounds of a winner, or its failure; with the hash of its kernel if that is needed."""
         if self.failure:
             return WinnerTimes(config=self.built.origin, seed=self.built.seed, failure=self.failure)
+        states: dict[str, Any] = {name: [getattr(state, name) for state in self.states] for name in STATES}
         return WinnerTimes(
             config=self.built.origin,
             seed=self.built.seed,
             latency=self.latency,
             failure="",
             kernel=library_hash(self.kernel) if hashed else "",
-            **{name: [getattr(state, name) for state in self.states] for name in STATES},
+            **states,
         )
 
     def transfer(self) -> TransferTimes:

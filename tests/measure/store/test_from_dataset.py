@@ -32,6 +32,19 @@ def test_a_dataset_gives_its_runs_back(opened: Store, plan: Plan) -> None:
     assert {winner.failure for winner in rounds[0].winners} >= {"wrong"}
 
 
+def test_winners_of_several_hosts_keep_their_hosts(opened: Store, plan: Plan) -> None:
+    """In a merged dataset, one host may have timed some winners of a shape, and another host the others."""
+    runs = [run for run in plan.runs if run.shape == plan.runs[0].shape]
+    for run in runs:
+        opened.save_record(make_record(run))
+    opened.save_rounds(make_rounds(runs[0].shape, *(make_times(run, plan) for run in runs)))
+    dataset = store_to_dataset(plan, opened)
+    dataset["host"].loc[{"shape": runs[0].shape.label, "seed": 1}] = "elsewhere"
+    for rounds in rounds_from_dataset(dataset):
+        opened.save_rounds(rounds)
+    xr.testing.assert_identical(store_to_dataset(plan, opened)["host"], dataset["host"])
+
+
 def test_transfers_come_back_without_the_hashes_of_their_kernels() -> None:
     """The schema requires no hashes, so a dataset may lack them; all else comes back."""
     dataset = abtune.open_dataset("h200-tvm14009")
