@@ -98,11 +98,13 @@ def test_a_sweep_is_done_although_a_shape_has_no_winner(run: Run, plan: Plan, st
 def test_a_sweep_is_not_done_before_its_look(run: Run, plan: Plan, store: Store) -> None:
     """A design with looks may go on after each of them, so the runs of a look alone end nothing."""
     looks = (Look(seeds=2, alpha=0.02), Look(seeds=4, alpha=0.03))
-    for done in (0, 1):
-        with store.opened(plan, {**ABOUT, "looks": looks_to_json(looks, done=done)}):
-            for one in plan.runs:
-                store.save_record(make_failed_record(one))
-        assert json.loads(run("watch", "--format", "json").out)["done"] is bool(done)
+    with store.opened(plan, {**ABOUT, "looks": looks_to_json(looks, done=0)}):
+        for one in plan.runs:
+            store.save_record(make_failed_record(one))
+    assert json.loads(run("watch", "--format", "json").out)["done"] is False
+    for is_last in (False, True):
+        store.note_looks(looks_to_json(looks, done=1), is_last=is_last)
+        assert json.loads(run("watch", "--format", "json").out)["done"] is is_last
 
 
 @pytest.fixture

@@ -16,7 +16,6 @@ from abtune.errors import StoreError
 from abtune.measure.plan.records import Rounds, RunRecord, run_key
 from abtune.measure.store.disk import read_json
 from abtune.measure.store.store import Store
-from abtune.stats.testing.design import LOOKS, looks_from_json
 
 # No sweep has as many.
 _MOST_RUNS = 1_000_000
@@ -56,8 +55,8 @@ class SweepState:
     @property
     def is_done(self) -> bool:
         """Whether all runs that are planned are over, their winners measured again and looked at."""
-        over = self.finished == self.planned and not any(shape.waits for shape in self.shapes)
-        return over and self.is_judged
+        waits = any(shape.waits for shape in self.shapes)
+        return self.finished == self.planned and not waits and self.is_judged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +68,7 @@ class _Planned:
     tried_before: int  # trials of searches in progress when the session began
     shapes: tuple[str, ...]  # labels
     seeds: tuple[int, ...]
-    is_judged: bool  # whether there was a look at these seeds, if the sweep has looks at all
+    is_judged: bool  # whether no look at the data is due
 
 
 def read_state(store: Store) -> SweepState:
@@ -134,14 +133,13 @@ def _planned(content: dict[str, Any]) -> _Planned:
     identity = content["identity"]
     first, *others = (str(config["name"]) for config in identity["configs"])
     runs = content.get("planned", {"shapes": (), "seeds": ()})  # earlier versions do not say
-    looks, done = looks_from_json(content["about"].get(LOOKS, "[]"))
     return _Planned(
         configs=(first, *others),
         trials=int(identity["settings"]["trials"]),
         tried_before=int(content.get("tried_before", 0)),  # nothing was in progress, or it is not said yet
         shapes=tuple(map(str, runs["shapes"])),
         seeds=tuple(map(int, runs["seeds"])),
-        is_judged=not looks or any(look.seeds >= len(runs["seeds"]) for look in looks[:done]),
+        is_judged=bool(content.get("is_judged", True)),
     )
 
 

@@ -11,8 +11,8 @@ import contextlib
 import functools
 import glob
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from abtune.measure.plan.records import History, Rounds, RunRecord
 from abtune.measure.store.disk import (
     history_from_json,
     locked,
+    plain,
     read_json,
     record_from_json,
     rounds_from_json,
@@ -57,21 +58,15 @@ class Store:
 
     def __init__(self, dataset: Path) -> None:
         self.dataset = dataset
-
-    @property
-    def folder(self) -> Path:
-        """The folder with the files."""
-        return self.dataset.with_name(self.dataset.name + ".runs")
+        # Beside the file that a link leads to, so that all its names have one lock.
+        self._place = Path(os.path.realpath(dataset)) if os.path.islink(dataset) else dataset  # noqa: PTH114
+        self.folder = self._place.parent / f"{self._place.name}.runs"
+        self.description = self.folder / "sweep.json"  # identity of the sweep, and the facts about it
 
     @property
     def _is_dataset_alone(self) -> bool:
         """Whether there is a dataset without the files that it was built from."""
         return self.dataset.exists() and not (self.description.exists() and self.has_work)
-
-    @property
-    def description(self) -> Path:
-        """The file with the identity of the sweep and the facts about it."""
-        return self.folder / "sweep.json"
 
     @property
     def has_work(self) -> bool:
@@ -103,7 +98,12 @@ class Store:
     def identity(self) -> dict[str, Any] | None:
         """Return what a plan must agree with to be carried out here; None if nothing was done yet."""
         if self._is_dataset_alone:
-            return self._identity_of_dataset()
+            try:
+                return {"format": FORMAT, **identity_from_dataset(open_dataset(self.dataset))}
+            except DatasetError as error:
+                raise StoreError(
+                    f"{self.dataset} exists and is not a sweep to go on with; give another --out"
+                ) from error
         if not self.has_work:
             return None
         if self.description.exists():
@@ -122,7 +122,7 @@ class Store:
             for name in ("runs", "searches", "rounds"):
                 (self.folder / name).mkdir(parents=True, exist_ok=True)
         with locked(self.folder, self.dataset):
-            of_dataset = self.dataset.parent.glob(f".{glob.escape(self.dataset.name)}.*.tmp")
+            of_dataset = self._place.parent.glob(f".{glob.escape(self._place.name)}.*.tmp")
             for fragment in (*of_dataset, *self.folder.rglob(".*.tmp")):
                 fragment.unlink(missing_ok=True)  # of a sweep that was killed while it wrote
             self.check(plan)  # again, now that no other sweep writes
@@ -151,7 +151,8 @@ class Store:
         # Where winners are only measured, nothing is planned beside the runs that are there.
         shapes = [shape.label for shape in plan.shapes if plan.runs]
         planned = {"shapes": shapes, "seeds": list(plan.seeds)}
-        self.save_about({"identity": plan_identity(plan), "about": facts, "planned": planned})
+        content = {"identity": plan_identity(plan), "about": facts, "planned": planned}
+        self.save_about({**content, "is_judged": LOOKS not in about})  # else :meth:`note_looks` says so
 
     def _adopt_dataset(self) -> None:
         """Write files for the runs in the dataset; without a description they do not count yet."""
@@ -162,15 +163,6 @@ class Store:
             self.save_finished(record)
         for rounds in rounds_from_dataset(dataset):
             self.save_rounds(rounds)
-
-    def _identity_of_dataset(self) -> dict[str, Any]:
-        try:
-            identity = identity_from_dataset(open_dataset(self.dataset))
-        except DatasetError as error:
-            raise StoreError(
-                f"{self.dataset} exists and is not a sweep to go on with; give another --out"
-            ) from error
-        return {"format": FORMAT, **identity}
 
     # Facts about the sweep
 
@@ -189,10 +181,10 @@ class Store:
                 f"the looks that {self.dataset} records cannot be read ({error}); give another --out"
             ) from None
 
-    def amend(self, **facts: str) -> None:
-        """Add facts to the ones that the sweep recorded about itself."""
+    def note_looks(self, looks: str, *, is_last: bool) -> None:
+        """Note the looks that were made, and whether no other will follow."""
         content = self.about()
-        self.save_about({**content, "about": {**content["about"], **facts}})
+        self.save_about({**content, "about": {**content["about"], LOOKS: looks}, "is_judged": is_last})
 
     def records(self) -> list[RunRecord]:
         """Return all finished runs, including those that the present plan does not contain."""
@@ -249,8 +241,8 @@ class Store:
 
     def save_history(self, run: Run, history: History, started: str) -> None:
         """Write a search between two of its steps."""
-        content = {field.name: getattr(history, field.name) for field in fields(history)}
-        write_json(self._path("searches", run.key), {**content, "started": started}, compress=True)
+        content = {**plain(history), "started": started}
+        write_json(self._path("searches", run.key), content, compress=True)
 
     def history(self, run: Run) -> tuple[History, str]:
         """Return a search in progress and when it started; both are empty before the first step."""

@@ -204,17 +204,17 @@ def settle(
             if number >= already and look is not looks[-1]:
                 hopeless = tuple(label for label, promising in unsettled.items() if not promising)
                 looks = (*looks[:number], replace(look, dropped=hopeless), *looks[number + 1 :])
-            recorded = {LOOKS: looks_to_json(looks, done=done)}
-            store.amend(**recorded)
-            dataset = dataset.assign_attrs(recorded)
+            dropped = {*dropped_shapes(looks)}
+            further = unsettled.keys() - dropped
+            left = left.restricted(shapes=[shape for shape in left.shapes if shape.label in further])
+            recorded = looks_to_json(looks, done=done)
+            store.note_looks(recorded, is_last=not left.shapes or look is looks[-1])
+            dataset = dataset.assign_attrs({LOOKS: recorded})
         store.save_dataset(dataset)
         finished = sum(store.is_finished(run) for run in plan.runs)
         outcome = replace(outcome, dataset=dataset, finished=finished, repeated=repeated)
         if outcome.stopped:
             break
-        dropped = {*dropped_shapes(looks)}
-        further = unsettled.keys() - dropped
-        left = left.restricted(shapes=[shape for shape in left.shapes if shape.label in further])
         if number + 1 >= already or not left.shapes:  # of the looks of earlier sessions the last one counts
             report(looks[done - 1], len(plan.shapes) - len(unsettled.keys() | dropped))
         if not left.shapes:

@@ -114,6 +114,23 @@ def test_a_second_sweep_is_refused(store: Store, plan: Plan) -> None:
     assert second() == "opened\n"
 
 
+def test_a_link_and_its_file_have_one_lock(store: Store, plan: Plan) -> None:
+    """A dataset that is opened by two names is written by one sweep at a time."""
+    link = store.dataset.with_name("link.nc")
+    link.symlink_to(store.dataset)
+    with store.opened(plan, ABOUT), pytest.raises(StoreError, match=r"another sweep is writing .*link\.nc"):
+        Store(link).opened(plan, ABOUT).__enter__()
+
+
+@pytest.mark.parametrize("loops", [["loop.nc"], ["one.nc", "loop.nc"]])
+def test_links_in_a_circle_are_one_line(tmp_path: Path, plan: Plan, loops: list[str]) -> None:
+    """A link that leads nowhere is refused as any other place that cannot be written."""
+    for name, target in zip(loops, loops[1:] + loops[:1], strict=True):
+        (tmp_path / name).symlink_to(target)
+    with pytest.raises(StoreError, match="cannot write"):
+        Store(tmp_path / "loop.nc").check(plan)
+
+
 def test_settings_written_while_the_lock_was_awaited_are_kept(
     store: Store, plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -268,6 +285,6 @@ def test_moments_have_no_time_zone(kept: Store, plan: Plan, moment: str) -> None
 @pytest.mark.parametrize("looks", ["[{", "[{}]", "[7]", "7"])
 def test_damaged_looks_are_one_line(kept: Store, plan: Plan, looks: str) -> None:
     """Looks that cannot be read are named before anything is searched."""
-    kept.amend(looks=looks)
+    kept.note_looks(looks, is_last=True)
     with pytest.raises(StoreError, match=r"the looks that .*abtune\.nc records cannot be read \("):
         require_design(plan, kept, until_settled=False)
