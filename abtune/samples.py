@@ -75,10 +75,8 @@ def extract(dataset: xr.Dataset, config: str) -> Samples:
     first = dataset.attrs.get(AT_TRIALS)
     # A file may hold anything by this name; what is no whole number counts as absent.
     trials = int(first) if isinstance(first, int | np.integer) and "trial_status" in dataset else 0
-    searched = np.zeros_like(untimed)
-    if trials:
-        # A complete run without a history may have found something that nobody recorded.
-        searched = _searched(dataset, config)
+    # A complete run without a history may have found something that nobody recorded.
+    searched = _searched(dataset, config) if trials else np.zeros_like(untimed)
     return Samples(
         config=config,
         value=seeds.value,
@@ -98,10 +96,7 @@ def extract(dataset: xr.Dataset, config: str) -> Samples:
 
 def _searched(dataset: xr.Dataset, config: str) -> npt.NDArray[np.bool_]:
     """Return which runs have a history of trials, shape (shapes, seeds)."""
-    made: npt.NDArray[np.bool_] = (runs_of(dataset, "trial_status", config) != TrialStatus.NOT_RUN).any(
-        axis=2
-    )
-    return made
+    return (runs_of(dataset, "trial_status", config) != TrialStatus.NOT_RUN).any(axis=2)
 
 
 def _missing(made: npt.NDArray[np.bool_], own: npt.NDArray[np.bool_]) -> Integers:

@@ -6,8 +6,7 @@ import os
 import reprlib
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -31,35 +30,23 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Rule:
-    """What numbers of a variable may be, in words, and as a test of an array; NaN always passes."""
-
-    words: str
-    holds: Callable[[npt.NDArray[Any]], npt.NDArray[np.bool_]]
-
-
+# What numbers of a variable may be, in words, and as a test of an array; NaN always passes.
+_Rule: TypeAlias = tuple[str, Callable[[npt.NDArray[Any]], npt.NDArray[np.bool_]]]
 # Beyond these, ratios and squares are no numbers of 64 bits.
-_POSITIVE = _Rule(
-    words="positive seconds or NaN, from 1e-30 to 1e30",
-    holds=lambda values: (values >= 1e-30) & (values <= 1e30),
-)
-_NOT_NEGATIVE = _Rule(words="zero, positive or NaN", holds=lambda values: (values >= 0) & np.isfinite(values))
-# A failure may be marked by an endless time; no statistic sees it.
-_MAY_BE_ENDLESS = _Rule(words="zero, positive or NaN", holds=lambda values: values >= 0)
+_POSITIVE: _Rule = ("positive seconds or NaN, from 1e-30 to 1e30", lambda x: (x >= 1e-30) & (x <= 1e30))
+_NOT_NEGATIVE: _Rule = ("zero, positive or NaN", lambda x: (x >= 0) & np.isfinite(x))
 _RULES: Mapping[str, _Rule] = {
     "latency": _POSITIVE,
     "flop": _NOT_NEGATIVE,
     "search_latency": _POSITIVE,
     "transfer_latency": _POSITIVE,
-    "trial_latency": _MAY_BE_ENDLESS,
+    # A failure may be marked by an endless time; no statistic sees it.
+    "trial_latency": ("zero, positive or NaN", lambda x: x >= 0),
     "tuning_time": _NOT_NEGATIVE,
     "sm_clock": _NOT_NEGATIVE,
-    "temperature": _Rule(words="finite or NaN", holds=np.isfinite),
-    "throttle_reasons": _Rule(  # beyond 2**53 a float no longer tells bits apart
-        words="a sum of bits or NaN",
-        holds=lambda values: (values >= 0) & (values < 2**53) & (values == np.floor(values)),
-    ),
+    "temperature": ("finite or NaN", np.isfinite),
+    # Beyond 2**53 a float no longer tells bits apart.
+    "throttle_reasons": ("a sum of bits or NaN", lambda x: (x >= 0) & (x < 2**53) & (x == np.floor(x))),
 }
 # Variables that mean nothing without another one.
 _NEEDED = (
@@ -151,14 +138,14 @@ def _validate_coordinate(name: str, kind: str, dataset: xr.Dataset) -> None:
 
 def _validate_numbers(name: str, dataset: xr.Dataset) -> None:
     """Refuse the first number that is impossible, and say where it is."""
-    values, rule = dataset[name].values, _RULES[name]
-    wrong = np.argwhere(~(np.isnan(values) | rule.holds(values)))
+    values, (words, holds) = dataset[name].values, _RULES[name]
+    wrong = np.argwhere(~(np.isnan(values) | holds(values)))
     if len(wrong):
         at = dict(zip(VARIABLES[name].dims, wrong[0].tolist(), strict=True))
         where = ", ".join(
             f"{part} {shortened(dataset[part].values[at[part]], 100)}" for part in RUN if part in at
         )
-        raise DatasetError(f"{name} must be {rule.words}; {where} has {values[tuple(wrong[0])]}")
+        raise DatasetError(f"{name} must be {words}; {where} has {values[tuple(wrong[0])]}")
 
 
 def _validate_version(dataset: xr.Dataset) -> None:

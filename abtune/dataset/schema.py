@@ -78,8 +78,7 @@ def labels_of(dataset: xr.Dataset, axis: str) -> list[str]:
 def runs_of(dataset: xr.Dataset, name: str, config: str) -> npt.NDArray[Any]:
     """Return a variable of the runs of one configuration, shape (shape, seed, ...)."""
     # A valid dataset has its axes in the order of the schema.
-    values: npt.NDArray[Any] = dataset[name].values[:, labels_of(dataset, "config").index(config)]
-    return values
+    return dataset[name].values[:, labels_of(dataset, "config").index(config)]
 
 
 class TransferStatus(IntEnum):

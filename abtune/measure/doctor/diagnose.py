@@ -23,8 +23,6 @@ from abtune.measure.doctor.machine_checks import (
     check_python,
     check_target,
     check_tvm,
-    ok,
-    problem,
     refused,
 )
 from abtune.measure.plan.plan import Plan, Request
@@ -33,8 +31,7 @@ from abtune.measure.store.store import Store
 
 # A trial takes seconds; minutes where all cores are busy.
 TRIAL_LIMIT = 300.0
-# The tasks that a trial runs, and their names in the finding.
-# One task at the device waits for its build, so both have one time.
+# Names of tasks in the finding. One task at the device waits for its build, so both have one time.
 _STEPS = {"time_batch": "build and time"}
 
 
@@ -70,14 +67,15 @@ def check_trial(plan: Plan, facts: TargetFacts, store: Store) -> Finding:
         store.rounds()
         seconds = asyncio.run(_try(plan, facts))
     except AbtuneError as error:
-        return problem("trial", str(error), "mend this first: a sweep would end with the same line")
+        advice = "mend this first: a sweep would end with the same line"
+        return Finding("trial", Level.PROBLEM, str(error), advice)
     except TimeoutError:
         state = f"no kernel was timed within {TRIAL_LIMIT:.0f} s"
-        return problem("trial", state, "see whether the machine is busy or swapping")
+        return Finding("trial", Level.PROBLEM, state, "see whether the machine is busy or swapping")
     steps = ", ".join(f"{_STEPS.get(name, name)} {took:.1f} s" for name, took in seconds.items())
     total = time.monotonic() - started
     configs = " and ".join(config.name for config in plan.configs)
-    return ok("trial", f"kernels of {configs} were built and timed in {total:.1f} s: {steps}")
+    return Finding("trial", Level.OK, f"kernels of {configs} were built and timed in {total:.1f} s: {steps}")
 
 
 async def _try(plan: Plan, facts: TargetFacts) -> dict[str, float]:

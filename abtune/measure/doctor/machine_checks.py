@@ -33,49 +33,34 @@ class Level(StrEnum):
     """The meaning of a finding for a sweep."""
 
     OK = "ok"
-    WARNING = "warning"
-    PROBLEM = "problem"
+    WARNING = "warning"  # a sweep runs, but not as well as it could
+    PROBLEM = "problem"  # no sweep can run
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Finding:
     """The result of one check."""
 
     name: str  # the subject, in a word or two
     level: Level  # whether a sweep can run like this
     state: str  # the state that the check saw
-    advice: str  # what to do; empty if nothing is to be done
-
-
-def ok(name: str, state: str) -> Finding:
-    """Return a finding that is as it should be."""
-    return Finding(name=name, level=Level.OK, state=state, advice="")
-
-
-def warning(name: str, state: str, advice: str) -> Finding:
-    """Return a finding with which a sweep runs, but not as well as it could."""
-    return Finding(name=name, level=Level.WARNING, state=state, advice=advice)
-
-
-def problem(name: str, state: str, advice: str) -> Finding:
-    """Return a finding with which no sweep can run."""
-    return Finding(name=name, level=Level.PROBLEM, state=state, advice=advice)
+    advice: str = ""  # what to do; empty if nothing is to be done
 
 
 def refused(name: str, error: AbtuneError) -> Finding:
     """Return an error's line as a problem; the words after its last semicolon are the advice."""
     state, _, advice = str(error).rpartition("; ")
-    return problem(name, state or advice, advice if state else "see docs/sweep.md")
+    return Finding(name, Level.PROBLEM, state or advice, advice if state else "see docs/sweep.md")
 
 
 def check_python() -> Finding:
     """Return whether this interpreter and system can sweep, which needs the sockets of POSIX."""
     state = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
     if sys.platform == "win32":
-        return problem("Python", state, "sweep on Linux; analysis works here")
+        return Finding("Python", Level.PROBLEM, state, "sweep on Linux; analysis works here")
     if sys.platform != "linux":
-        return warning("Python", state, "sweeps are tested on Linux only")
-    return ok("Python", state)
+        return Finding("Python", Level.WARNING, state, "sweeps are tested on Linux only")
+    return Finding("Python", Level.OK, state)
 
 
 def check_packages() -> Finding:
@@ -85,13 +70,14 @@ def check_packages() -> Finding:
     try:
         required = [Requirement(text) for text in importlib.metadata.requires("abtune") or []]
     except importlib.metadata.PackageNotFoundError:
-        return warning("packages", "abtune is not installed, only imported", "pip install 'abtune[sweep]'")
+        state = "abtune is not installed, only imported"
+        return Finding("packages", Level.WARNING, state, "pip install 'abtune[sweep]'")
     for_sweep = {"extra": "sweep"}
     needed = [package for package in required if not package.marker or package.marker.evaluate(for_sweep)]
     wrong = list(filter(None, map(_fault_of, needed)))
     if wrong:
-        return problem("packages", ", ".join(wrong), "pip install --upgrade 'abtune[sweep]'")
-    return ok("packages", f"all {len(needed)} that a sweep requires")
+        return Finding("packages", Level.PROBLEM, ", ".join(wrong), "pip install --upgrade 'abtune[sweep]'")
+    return Finding("packages", Level.OK, f"all {len(needed)} that a sweep requires")
 
 
 def _fault_of(package: Requirement) -> str:
@@ -110,13 +96,13 @@ def check_tvm() -> Iterator[Finding]:
         require_tvm()
     except TargetError as error:
         if "compiler" in str(error):
-            yield ok("TVM", _tvm_versions())
+            yield Finding("TVM", Level.OK, _tvm_versions())
             yield refused("C compiler", error)
         else:
             yield refused("TVM", error)
     else:
-        yield ok("TVM", _tvm_versions())
-        yield ok("C compiler", find_compiler())
+        yield Finding("TVM", Level.OK, _tvm_versions())
+        yield Finding("C compiler", Level.OK, find_compiler())
 
 
 def _tvm_versions() -> str:
@@ -127,8 +113,8 @@ def _tvm_versions() -> str:
 def check_dask() -> Finding:
     """Return whether the library that spreads the work is there."""
     if version := installed_version("distributed"):
-        return ok("dask", f"distributed {version}")
-    return problem("dask", "distributed is not installed", "pip install 'abtune[sweep]'")
+        return Finding("dask", Level.OK, f"distributed {version}")
+    return Finding("dask", Level.PROBLEM, "distributed is not installed", "pip install 'abtune[sweep]'")
 
 
 # A process that searches held 0.33 GB in its first iteration, and its cost model grows.
@@ -143,25 +129,26 @@ def check_host(cores: int) -> Iterator[Finding]:
     state = f"{cores} cores, {free / 1e9:.1f} GB of memory free" if free < math.inf else f"{cores} cores"
     if free < _BYTES_PER_SEARCHER * (cores + 1):
         fitting = max(int(free / _BYTES_PER_SEARCHER) - 1, 1)
-        yield warning("cores", state, f"searches may run out of memory; abtune sweep --cores {fitting}")
+        advice = f"searches may run out of memory; abtune sweep --cores {fitting}"
+        yield Finding("cores", Level.WARNING, state, advice)
     else:
-        yield ok("cores", state)
+        yield Finding("cores", Level.OK, state)
     if sys.platform == "linux":
         # The user's own LD_PRELOAD wins, as it does in the fork server.
         library = {**allocator(), **os.environ}.get("LD_PRELOAD")
         if library:
-            yield ok("allocator", library)
+            yield Finding("allocator", Level.OK, library)
         else:
             advice = "searches are faster with tcmalloc; Debian and Ubuntu: apt install libtcmalloc-minimal4"
-            yield warning("allocator", "that of the C library", advice)
+            yield Finding("allocator", Level.WARNING, "that of the C library", advice)
     load = machine_load(cores)
     if load is not None:
         state = f"{load:.1f} in the last minute, on {cores} cores"
         if load > LOAD_PER_CORE * cores:
             advice = "end other programs: they make timings of a CPU noisy, and slow searches"
-            yield warning("load", state, advice)
+            yield Finding("load", Level.WARNING, state, advice)
         else:
-            yield ok("load", state)
+            yield Finding("load", Level.OK, state)
 
 
 def _available_memory() -> float:
@@ -178,14 +165,14 @@ def check_output(out: Path) -> Finding:
     try:
         folder = place_for(out).parent
     except AbtuneError as error:
-        return problem("output", str(error), "give another --out")
+        return Finding("output", Level.PROBLEM, str(error), "give another --out")
     free = shutil.disk_usage(folder).free
     state = f"{folder}, {free / 1e9:.1f} GB free"
     if free < _BYTES_OF_OUTPUT / 20:
-        return problem("output", state, "make room, or give another --out")
+        return Finding("output", Level.PROBLEM, state, "make room, or give another --out")
     if free < _BYTES_OF_OUTPUT:
-        return warning("output", state, "a sweep of many shapes and seeds may need more")
-    return ok("output", state)
+        return Finding("output", Level.WARNING, state, "a sweep of many shapes and seeds may need more")
+    return Finding("output", Level.OK, state)
 
 
 _KERNEL = 'extern "C" __global__ void k(float* x) { x[threadIdx.x] = 1.0f; }'
@@ -198,26 +185,24 @@ def check_target(spec: str) -> tuple[TargetFacts | None, tuple[Finding, ...]]:
     except AbtuneError as error:
         return None, (refused("target", error),)
     several = f"{len(facts.devices)} x " if len(facts.devices) > 1 else ""
-    findings = [ok("target", f"{facts.kind}: {several}{facts.devices[0]}")]
+    findings = [Finding("target", Level.OK, f"{facts.kind}: {several}{facts.devices[0]}")]
     if facts.kind == "cuda":
         findings += [_about_cuda(facts), _about_nvrtc(f"sm_{facts.arch}"), *_about_busy_gpus()]
     # A user who asked for the CPU misses no GPU.
     elif spec == "auto":
         nvrtc.load_libraries()
         advice = "a sweep tunes this CPU; for a GPU, install the NVIDIA driver and abtune[cuda]"
-        findings.append(warning("GPU", nvrtc.why_no_gpu(), advice))
+        findings.append(Finding("GPU", Level.WARNING, nvrtc.why_no_gpu(), advice))
     return facts, tuple(findings)
 
 
 def _about_cuda(facts: TargetFacts) -> Finding:
-    versions = ", ".join(
-        f"{name} {facts.versions[name]}" for name in ("driver", "cuda") if name in facts.versions
-    )
+    known = (name for name in ("driver", "cuda") if name in facts.versions)
+    versions = ", ".join(f"{name} {facts.versions[name]}" for name in known)
     if not versions:
-        return warning(
-            "CUDA", "versions, clocks and temperature cannot be read", "pip install 'nvidia-ml-py>=13'"
-        )
-    return ok("CUDA", f"{versions}, compute capability {facts.arch // 10}.{facts.arch % 10}")
+        state = "versions, clocks and temperature cannot be read"
+        return Finding("CUDA", Level.WARNING, state, "pip install 'nvidia-ml-py>=13'")
+    return Finding("CUDA", Level.OK, f"{versions}, compute capability {facts.arch // 10}.{facts.arch % 10}")
 
 
 def _about_nvrtc(arch: str) -> Finding:
@@ -229,17 +214,14 @@ def _about_nvrtc(arch: str) -> Finding:
             started = time.monotonic()
             cubin = slot.call("compile_cubin", _KERNEL, arch, timeout=60.0)
         except ChildError as error:
-            return problem("NVRTC", f"cannot compile for {arch}: {error}", advice)
+            return Finding("NVRTC", Level.PROBLEM, f"cannot compile for {arch}: {error}", advice)
     if cubin is None:
-        return warning("NVRTC", "only as TVM itself calls it, which takes longer", advice)
-    return ok("NVRTC", f"compiles for {arch} in {time.monotonic() - started:.1f} s")
+        return Finding("NVRTC", Level.WARNING, "only as TVM itself calls it, which takes longer", advice)
+    return Finding("NVRTC", Level.OK, f"compiles for {arch} in {time.monotonic() - started:.1f} s")
 
 
 def _about_busy_gpus() -> Iterator[Finding]:
+    advice = "end what runs there, or set CUDA_VISIBLE_DEVICES: timings beside it cannot be trusted"
     for name, share in nvml.utilization().items():
         if share > 5:
-            yield warning(
-                "GPU load",
-                f"GPU {name} is {share:.0f}% busy",
-                "end what runs there, or set CUDA_VISIBLE_DEVICES: timings beside it cannot be trusted",
-            )
+            yield Finding("GPU load", Level.WARNING, f"GPU {name} is {share:.0f}% busy", advice)
