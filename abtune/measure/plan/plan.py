@@ -92,6 +92,7 @@ def make_plan(
     seeds: Sequence[int],
     settings: Settings,
     machine: str = "",
+    transfer: bool = False,
 ) -> Plan:
     """Return a plan whose runs go seed by seed, in random order within a seed."""
     # A sweep that ends early is then balanced over shapes and configurations, and drift of the machine hits
@@ -109,6 +110,7 @@ def make_plan(
         settings=settings,
         machine=machine,
         runs=tuple(runs),
+        transfer=transfer,
     )
 
 
@@ -148,15 +150,14 @@ class Request:
     def plan_for(self, facts: TargetFacts) -> Plan:
         """Return the plan of the sweep on this target."""
         default_seeds = defaults.SEEDS_UNTIL_SETTLED if self.until_settled else defaults.SEEDS
-        configs = self._configurations(facts)
-        plan = make_plan(
+        return make_plan(
+            configs=self._configurations(facts),
             shapes=select_shapes(self.shapes or (defaults.SHAPES[facts.kind],)),
-            configs=configs,
             seeds=range(self.seeds or default_seeds),
             settings=self._settings(facts),
             machine=f"{facts.devices[0]}, TVM {facts.versions.get('tvm', '')}",
+            transfer=self.transfer,
         )
-        return replace(plan, transfer=self.transfer)
 
     def _settings(self, facts: TargetFacts) -> Settings:
         default_trials, default_per_iteration = defaults.TRIALS[facts.kind]

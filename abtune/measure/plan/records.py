@@ -179,9 +179,8 @@ class History:
 
     def offer(self, exchange: int) -> list[Trial]:
         """Return the trials that a search offers in an exchange, by its number: its own, fastest first."""
-        # The trials before that exchange. A search that is further by now offers what it had then. So its
-        # speed does not change what its partner finds.
-        # One that failed has made fewer exchanges, and offers what it had at its end.
+        # A search that is further by now offers what it had then, so its speed does not change what its
+        # partner finds. One that failed has made fewer exchanges, and offers what it had at its end.
         ends = (*self.exchanged_at, len(self.trials))
         end = ends[min(exchange, len(ends) - 1)]
         # What came from the partner is not offered back to it.

@@ -213,12 +213,8 @@ def first_difference(known: Any, wanted: Any, name: str = "") -> str:
         inner = (first_difference(known.get(key), wanted.get(key), key) for key in {**known, **wanted})
         return next(filter(None, inner), "")
     if isinstance(known, list) and isinstance(wanted, list) and name == "configs":
-        return _difference_of_configs(known, wanted)
+        before, now = ([config["name"] for config in configs] for configs in (known, wanted))
+        if before != now:
+            return f"configurations {' and '.join(before)}, now {' and '.join(now)}"
+        return next(filter(None, map(first_difference, known, wanted)), "")
     return "" if known == wanted else f"{name.replace('_', ' ')}: {known}, now {wanted}"
-
-
-def _difference_of_configs(known: list[Any], wanted: list[Any]) -> str:
-    names = [[config["name"] for config in configs] for configs in (known, wanted)]
-    if names[0] != names[1]:
-        return f"configurations {' and '.join(names[0])}, now {' and '.join(names[1])}"
-    return next(filter(None, map(first_difference, known, wanted)), "")

@@ -47,10 +47,9 @@ from abtune.stats.testing.design import LOOKS, Look, looks_from_json
 FORMAT = 2
 
 
-def plan_identity(plan: Plan) -> dict[str, Any]:
+def plan_identity(plan: Plan) -> Any:
     """Return the identity of a plan as it comes back from a file."""
-    identity: dict[str, Any] = json.loads(json.dumps({"format": FORMAT, **plan.identity()}))
-    return identity
+    return json.loads(json.dumps({"format": FORMAT, **plan.identity()}))
 
 
 class Store:
@@ -95,7 +94,7 @@ class Store:
                 "repeat those to go on, or give another --out"
             )
 
-    def identity(self) -> dict[str, Any] | None:
+    def identity(self) -> Any:
         """Return what a plan must agree with to be carried out here; None if nothing was done yet."""
         if self._is_dataset_alone:
             try:
@@ -107,8 +106,7 @@ class Store:
         if not self.has_work:
             return None
         if self.description.exists():
-            identity: dict[str, Any] = self.about()["identity"]
-            return identity
+            return self.about()["identity"]
         raise StoreError(
             f"{self.folder} holds runs, but {self.description.name}, which says with which "
             "settings they were made, is gone; remove the folder to begin anew, or give another --out"
@@ -140,7 +138,13 @@ class Store:
     def _claim(self, plan: Plan, about: Mapping[str, Any]) -> None:
         recorded = self.recorded()
         if self._is_dataset_alone:
-            self._adopt_dataset()
+            # A kill from here on leaves the dataset as the source, until the description is there again.
+            self.description.unlink(missing_ok=True)
+            dataset = open_dataset(self.dataset)
+            for record in records_from_dataset(dataset):
+                self.save_finished(record)
+            for rounds in rounds_from_dataset(dataset):
+                self.save_rounds(rounds)
         # The date of creation stays, and the looks that were made. Looks that were only planned do not.
         kept = {name: recorded[name] for name in ("created", LOOKS) if name in recorded}
         if LOOKS in about or not self.looks()[1]:
@@ -153,16 +157,6 @@ class Store:
         planned = {"shapes": shapes, "seeds": list(plan.seeds)}
         content = {"identity": plan_identity(plan), "about": facts, "planned": planned}
         self.save_about({**content, "is_judged": LOOKS not in about})  # else :meth:`note_looks` says so
-
-    def _adopt_dataset(self) -> None:
-        """Write files for the runs in the dataset; without a description they do not count yet."""
-        # A kill from here on leaves the dataset as the source, until `_claim` writes the description again.
-        self.description.unlink(missing_ok=True)
-        dataset = open_dataset(self.dataset)
-        for record in records_from_dataset(dataset):
-            self.save_finished(record)
-        for rounds in rounds_from_dataset(dataset):
-            self.save_rounds(rounds)
 
     # Facts about the sweep
 
@@ -280,12 +274,9 @@ class Store:
 
     def _forget_times(self, record: RunRecord) -> None:
         path = self._path("rounds", record.shape)
-        if not path.exists():
-            return
-        rounds = read_json(path, rounds_from_json)
-        others = rounds.of(lambda *run: run != (record.config, record.seed))
-        if others != rounds:
-            self.save_rounds(others)
+        if path.exists():
+            rounds = read_json(path, rounds_from_json)
+            self.save_rounds(rounds.of(lambda *run: run != (record.config, record.seed)))
 
     def _path(self, kind: str, name: str) -> Path:
         return self.folder / kind / f"{name}.json{'.gz' * (kind == 'searches')}"

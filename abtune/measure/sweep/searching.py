@@ -158,11 +158,10 @@ class Search:
 
     async def finish(self, failure: str) -> None:
         """End the run, with the reason if it has failed."""
-        settings, store = self.session.plan.settings, self.session.store
         record = self._record(failure)
-        store.save_record(record)
+        self.session.store.save_record(record)
         self.session.note_record(record)
-        self.session.progress.advance(settings.trials - len(self.history.trials))
+        self.session.progress.advance(self.session.plan.settings.trials - len(self.history.trials))
         await self.partners.publish(self.run.config.name, self.history, finished=True)
 
     def _record(self, failure: str) -> RunRecord:
@@ -207,11 +206,8 @@ async def search_all(session: Session) -> None:
         _forget_half_pairs(plan, store)
     left = [run for run in plan.runs if not store.is_finished(run)]
     trials = plan.settings.trials
-    groups = [
-        group
-        for group in grouped(plan.runs, shared=plan.settings.is_shared)
-        if not all(map(store.is_finished, group))
-    ]
+    every = grouped(plan.runs, shared=plan.settings.is_shared)
+    groups = [group for group in every if not all(map(store.is_finished, group))]
     histories = {run.key: store.history(run) for group in groups for run in group}
     tried = sum(len(histories[run.key][0].trials) for run in left)
     if tried:

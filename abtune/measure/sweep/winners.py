@@ -31,7 +31,10 @@ Prepared: TypeAlias = Built | WinnerTimes | TransferTimes
 
 async def measure_all(session: Session) -> None:
     """Re-measure together the winners of every shape that has new ones; shapes without enough time wait."""
-    complete = _complete_runs(session)
+    complete: dict[str, list[RunRecord]] = {shape.label: [] for shape in session.plan.shapes}
+    for record in session.store.records():
+        if record.status is RunStatus.COMPLETE and record.shape in complete:
+            complete[record.shape].append(record)
     left, stopped = _stale(session, complete), session.out_of_time
     total = sum(map(len, complete.values()))
     session.progress.begin("re-measuring", total, total - sum(map(len, left.values())))
@@ -66,14 +69,6 @@ async def measure_all(session: Session) -> None:
         await HealthCheck(session).rerun()
     for rounds in doubtful:
         session.store.save_rounds(rounds)
-
-
-def _complete_runs(session: Session) -> dict[str, list[RunRecord]]:
-    complete: dict[str, list[RunRecord]] = {shape.label: [] for shape in session.plan.shapes}
-    for record in session.store.records():
-        if record.status is RunStatus.COMPLETE and record.shape in complete:
-            complete[record.shape].append(record)
-    return complete
 
 
 def _stale(session: Session, complete: Mapping[str, list[RunRecord]]) -> dict[str, list[RunRecord]]:
@@ -144,11 +139,9 @@ async def _build(session: Session, records: Sequence[RunRecord], priority: int) 
 
 async def _carry_over(session: Session, run: Run, won: RunRecord, priority: int) -> Built | TransferTimes:
     """Return a winner as another configuration builds it, which is the one of the run."""
-    settings = session.plan.settings
+    task = (build_transfer, run, session.plan.settings, won)
     try:
-        built: Built | TransferTimes = await session.cluster.search(
-            build_transfer, run, settings, won, priority=priority
-        )
+        built: Built | TransferTimes = await session.cluster.search(*task, priority=priority)
     except CallFailed as error:
         raise cannot_take_over(run.config, error) from None
     return built

@@ -285,9 +285,6 @@ async def _with_pools(client: Client, facts: TargetFacts, offers: Sequence[Offer
 
 def device_threads(offers: Sequence[Offer]) -> int:
     """Return the number of threads that every worker has for each of its devices, beside its searches."""
-    spare = [
-        (offer[THREADS] - offer.get("search", 0)) // offer["device"]
-        for offer in offers
-        if offer.get("device")
-    ]
-    return max(1, int(min(spare)))
+    measuring = [offer for offer in offers if offer.get("device")]
+    spare = min((offer[THREADS] - offer.get("search", 0)) // offer["device"] for offer in measuring)
+    return max(1, int(spare))

@@ -9,7 +9,6 @@ import re
 import shutil
 import socket
 import statistics
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
@@ -63,7 +62,9 @@ def find_target(spec: str, remote: str = "", cores: int = 0) -> TargetFacts:
     with ForkServer(TVM_MODULE, ONE_THREAD) as server, closing(Slot(server, environment)) as slot:
         try:
             facts: TargetFacts = slot.call("describe_target", spec, remote, timeout=120.0)
-            _require_one_kind(facts.devices)
+            if len(names := sorted({*facts.devices})) > 1:  # timings of several kinds cannot be compared
+                remedy = "set CUDA_VISIBLE_DEVICES to those of one kind, counted by bus as nvidia-smi does"
+                raise TargetError(f"this machine has different devices: {', '.join(names)}; {remedy}")
             rate = _rate(server, facts.target, cores) if cores else 0.0
         except ChildError as error:
             how = str(error).partition(f"importing {TVM_MODULE}: ")[2]
@@ -85,13 +86,6 @@ def _require_tracker(remote: str) -> None:
     except (OSError, OverflowError):
         remedy = "start one, or give its HOST:PORT as --rpc-tracker"
         raise TargetError(f"no RPC tracker answers at {address}; {remedy}") from None
-
-
-def _require_one_kind(devices: Sequence[str]) -> None:
-    """Refuse devices of several kinds, whose timings cannot be compared."""
-    if len(names := sorted({*devices})) > 1:
-        remedy = "set CUDA_VISIBLE_DEVICES to those of one kind, counted by bus as nvidia-smi does"
-        raise TargetError(f"this machine has different devices: {', '.join(names)}; {remedy}")
 
 
 def _rate(server: ForkServer, target: str, cores: int) -> float:

@@ -52,11 +52,13 @@ class ProcessPool(WorkerPlugin):
         searchers, devices = self._counts
         for _ in range(searchers):
             slot = Slot(self._fork_server, {"CUDA_VISIBLE_DEVICES": ""}, niceness=NICENESS)
-            self._add(self._searchers, slot)
+            self._searchers.put(slot)
+            self._slots.append(slot)
         spares = SPARES if self.device_is_apart else 0
         for index in range(devices):
-            environment = _device_environment(self._facts, index)
-            self._add(self._devices, Slot(self._fork_server, environment, spares=spares))
+            slot = Slot(self._fork_server, _device_environment(self._facts, index), spares=spares)
+            self._devices.put(slot)
+            self._slots.append(slot)
         threading.Thread(target=self._start, daemon=True).start()
 
     def teardown(self, worker: Worker) -> None:  # noqa: ARG002 - called by dask
@@ -86,10 +88,6 @@ class ProcessPool(WorkerPlugin):
         """Kill all work; the calls in progress fail."""
         for slot in self._slots:
             slot.interrupt()
-
-    def _add(self, slots: queue.SimpleQueue[Slot], slot: Slot) -> None:
-        self._slots.append(slot)
-        slots.put(slot)
 
     def _start(self) -> None:
         for slot in self._slots:
