@@ -92,22 +92,18 @@ def _fault_of(package: Requirement) -> str:
 
 def check_tvm() -> Iterator[Finding]:
     """Yield whether there is a TVM that works, and a compiler that it can link with."""
+    compiler = Finding("C compiler", Level.OK, find_compiler())
     try:
         require_tvm()
     except TargetError as error:
-        if "compiler" in str(error):
-            yield Finding("TVM", Level.OK, _tvm_versions())
-            yield refused("C compiler", error)
-        else:
+        if "compiler" not in str(error):
             yield refused("TVM", error)
-    else:
-        yield Finding("TVM", Level.OK, _tvm_versions())
-        yield Finding("C compiler", Level.OK, find_compiler())
-
-
-def _tvm_versions() -> str:
+            return
+        compiler = refused("C compiler", error)
     names = ("apache-tvm", "apache-tvm-ffi")
-    return ", ".join(f"{name} {installed_version(name) or 'is missing'}" for name in names)
+    versions = (f"{name} {installed_version(name) or 'is missing'}" for name in names)
+    yield Finding("TVM", Level.OK, ", ".join(versions))
+    yield compiler
 
 
 def check_dask() -> Finding:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from abtune.measure.plan.plan import Plan, Run
@@ -42,12 +42,16 @@ def estimate(plan: Plan, workplace: Workplace, done: Sequence[RunRecord], measur
     timed = {(one.shape, winner.config, winner.seed) for one in measured for winner in one.winners}
     waiting = {one.shape for one in complete if (one.shape, one.config, one.seed) not in timed}
     shapes = waiting | {run.shape.label for run in left}
+    winners = sum(run.shape.label in shapes for run in plan.runs)
+    # Before the first run is over, a round counts as the least that its timings can take.
+    latency = statistics.median([record.search_latency for record in complete] or [0.0])
+    measuring = winners * plan.settings.winner_seconds(latency)
     # A run is a chain of steps, so more cores than runs do not help.
     searching = max(sum(costs) / workplace.cores, *costs, 0.0)
     return Cost(
         runs=len(left),
         core_seconds=sum(costs),
-        seconds=searching + _measuring(plan, shapes, complete) / len(workplace.facts.devices),
+        seconds=searching + measuring / len(workplace.facts.devices),
         from_runs=len(complete),
     )
 
@@ -58,12 +62,3 @@ def _typical_cost(run: Run, plan: Plan, facts: TargetFacts) -> float:
     search = evolving if run.config.strategy == "evolutionary" else sampling
     slowness = _TYPICAL_RATE[facts.kind] / facts.rate if facts.rate else 1.0
     return (plan.settings.iterations * search + plan.settings.trials * candidate) * slowness
-
-
-def _measuring(plan: Plan, shapes: Collection[str], complete: Sequence[RunRecord]) -> float:
-    """Return the seconds that one device takes to measure all winners of some shapes."""
-    winners = sum(run.shape.label in shapes for run in plan.runs)
-    # Before the first run is over, a round counts as the least that its timings can take.
-    latency = statistics.median([record.search_latency for record in complete] or [0.0])
-    # Loading, checking and warming up take as long as the timing itself.
-    return winners * 2 * plan.settings.rounds * plan.settings.round_seconds(latency)

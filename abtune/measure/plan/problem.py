@@ -98,6 +98,11 @@ class Settings:
         """How a winner is timed in one round."""
         return Timing(repeats=self.repeats, repeat_ms=self.repeat_ms, cache=self.cache)
 
+    def winner_seconds(self, latency: float) -> float:
+        """Return the estimated time of a device for all rounds of a winner, in seconds."""
+        # Loading, checking and warming up take as long as the timing itself.
+        return 2 * self.rounds * self.round_seconds(latency)
+
     def round_seconds(self, latency: float) -> float:
         """Return the estimated duration of one round of a winner, in seconds."""
         if self.cache == "cold":

@@ -135,12 +135,10 @@ class Search:
     async def _try(self) -> History:
         """Return the history after the second step of an iteration: build and time the candidates."""
         history, session = self.history, self.session
-        settings, clock = session.plan.settings, session.clock
+        tried = (session.plan.settings, session.cluster, session.clock, self._problem, history.pending)
         try:
-            async for timed in try_candidates(
-                settings, session.cluster, clock, self._problem, history.pending, priority=self.priority
-            ):
-                clock.note(f"try {self.run.config.name}", timed.seconds)
+            async for timed in try_candidates(*tried, priority=self.priority):
+                session.clock.note(f"try {self.run.config.name}", timed.seconds)
                 history = history.tried(timed.trials, seconds=timed.seconds)
                 # A device that hangs costs each candidate its whole time limit, so it is not waited for.
                 await self._prove(broken=self._looks_broken(history, hangs=True))

@@ -146,13 +146,11 @@ class Session:
         latencies = [latency for shape in winners for latency in shape] * kernels
         if not latencies:
             return 0.0
-        settings, start = self.plan.settings, self.clock.typical("start", 0.0)
-        # Loading, checking and warming up take as long as the timing itself.
-        timing = 2 * settings.rounds * sum(map(settings.round_seconds, latencies))
-        build = self.clock.typical("build", BUILD_SECONDS)
-        devices = min(self.cluster.devices, max(len(winners), 1))  # a shape is measured on one
+        timing = sum(map(self.plan.settings.winner_seconds, latencies))
+        devices = min(self.cluster.devices, len(winners))  # a shape is measured on one
         builds = math.ceil(len(latencies) / self.cluster.searchers)
-        return start + builds * build + timing / devices
+        building = builds * self.clock.typical("build", BUILD_SECONDS)
+        return self.clock.typical("start", 0.0) + building + timing / devices
 
 
 def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
