@@ -77,14 +77,10 @@ def _padded(
             for dim, length in zip(_own_dims(name), array.shape, strict=True):
                 lengths[dim] = max(lengths[dim], length)
             values.append((name, index[cell], array))
-    arrays = {
-        name: np.full(
-            (*size, *(lengths[dim] for dim in _own_dims(name))),
-            VARIABLES[name].fill,
-            dtype=_DTYPES[VARIABLES[name].kind],
-        )
-        for name in names
-    }
+    arrays: dict[str, npt.NDArray[Any]] = {}
+    for name in names:
+        shape = (*size, *(lengths[dim] for dim in _own_dims(name)))
+        arrays[name] = np.full(shape, VARIABLES[name].fill, dtype=_DTYPES[VARIABLES[name].kind])
     for name, place, array in values:
         # The dots make a view of one cell; without them a text would stay an array of its own.
         where: tuple[Any, ...] = (*place, *map(slice, array.shape), ...)

@@ -66,11 +66,9 @@ class Plan:
 
     def run_of(self, shape: str, config: str, seed: int) -> Run:
         """Return the run of a label, a configuration's name and a seed, which may be an earlier plan's."""
-        return Run(
-            shape=next(known for known in self.shapes if known.label == shape),
-            config=next(known for known in self.configs if known.name == config),
-            seed=seed,
-        )
+        (found,) = (known for known in self.shapes if known.label == shape)
+        (tuned,) = (known for known in self.configs if known.name == config)
+        return Run(shape=found, config=tuned, seed=seed)
 
     def identity(self) -> dict[str, Any]:
         """Return what must agree for runs to belong into one dataset."""

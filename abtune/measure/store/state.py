@@ -176,14 +176,11 @@ def _seconds_left(
     searches: Mapping[str, int],
 ) -> float:
     """Return the time for the trials that are left, at the speed since this session began."""
-    began = _changed(store.description)
-    in_progress = sum(searches.values())
-    done = in_progress - plan.tried_before
-    for record in records:
-        # Each session first writes the description, so older runs are of earlier sessions.
-        if _changed(store.folder / "runs" / f"{record.key}.json") > began:
-            done += len(record.trial_status)
-    elapsed = changed - began
+    began, folder = _changed(store.description), store.folder / "runs"
+    in_progress, elapsed = sum(searches.values()), changed - began
+    # Each session first writes the description, so older runs are of earlier sessions.
+    finished = [record for record in records if _changed(folder / f"{record.key}.json") > began]
+    done = in_progress - plan.tried_before + sum(len(record.trial_status) for record in finished)
     if done <= 0 or elapsed <= 0:
         return math.nan
     # A run that failed, or whose space was exhausted, is over before its trials are spent.

@@ -85,8 +85,7 @@ def _values_of_winner(rounds: Rounds, winner: WinnerTimes) -> dict[str, Any]:
     machine = {"device": rounds.device, "host": winner.host or rounds.host}
     if winner.failure:
         return {**machine, "run_status": RunStatus.FAILED, "failure": winner.failure}
-    states = {name: getattr(winner, name) for name in STATES}
-    return {**machine, "latency": winner.latency, **states}
+    return {**machine, **{name: getattr(winner, name) for name in ("latency", *STATES)}}
 
 
 def _add_transfers(dataset: xr.Dataset, measured: Sequence[Rounds]) -> xr.Dataset:
