@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -26,6 +26,18 @@ def together(*options: Option) -> Option:
     """Make one option of several, which the help has in this order."""
     # click lists what was added last first, because decorators apply from below.
     return lambda command: functools.reduce(lambda added, option: option(added), reversed(options), command)
+
+
+class Registered(click.Choice):  # type: ignore[type-arg]  # generic only from click 8.2 on
+    """A choice among the names of a registry, which is read when an option is parsed."""
+
+    def __init__(self, names: Callable[[], Iterable[str]]) -> None:
+        self._names, self.case_sensitive = names, True
+
+    @property
+    def choices(self) -> tuple[str, ...]:  # type: ignore[override]  # click only reads it
+        """The names that there are."""
+        return tuple(self._names())
 
 
 def dataset_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001 - as click calls it

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from abtune.commands.common.options import FIGURE_SUFFIXES
+from abtune.commands.common.options import FIGURE_SUFFIXES, Registered
 from abtune.commands.common.output import emit
 from abtune.errors import DatasetError, InputError
 from abtune.report.formats.format_registry import FORMATS, Format, format_of
@@ -77,7 +77,7 @@ def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
     by_name = click.option(
         "--format",
         "format_",
-        type=click.Choice(list(FORMATS)),
+        type=Registered(lambda: FORMATS),
         help="How to write the report. [default: by the name of the --output file, else table]",
     )
     return by_name(to_file(gathered))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from abtune.commands.common.options import split_commas, together
+from abtune.commands.common.options import Registered, split_commas, together
 from abtune.errors import InputError, unknown_name
 from abtune.sections.section_registry import SECTIONS, SectionKind
 from abtune.stats.estimand import Estimand, allowed_best_of
@@ -177,18 +177,16 @@ choice_options = together(
         help="Whose ratio the boost of a shape is. best-of:K is for who tunes K times and keeps the best; "
         f"{allowed_best_of()}.",
     ),
-    click.option(
-        "--method", type=click.Choice(method_names()), help=f"The interval. {_defaults(methods_for)}"
-    ),
+    click.option("--method", type=Registered(method_names), help=f"The interval. {_defaults(methods_for)}"),
     click.option(
         "--test",
-        type=click.Choice(difference_test_names()),
+        type=Registered(difference_test_names),
         help=f"Test of a difference; {_hints((test.name, test.hint) for test in TESTS.values())}. "
         f"{_defaults(tests_for)}",
     ),
     click.option(
         "--correction",
-        type=click.Choice(list(CORRECTIONS)),
+        type=Registered(lambda: CORRECTIONS),
         default=next(iter(CORRECTIONS)),
         show_default=True,
         help=f"For the many shapes: {_hints((name, each.hint) for name, each in CORRECTIONS.items())}.",
