@@ -10,8 +10,6 @@ from example_sweep import swept
 from running import Run
 
 import abtune
-from abtune.commands.analyze import analyze
-from abtune.commands.power import power
 from abtune.report.formats.format_registry import FORMATS, Format, format_of
 from abtune.report.page import Report
 
@@ -41,9 +39,6 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> None:
 
     counted = Format(name="toy", suffixes=(".toy",), function=render)
     monkeypatch.setitem(FORMATS, counted.name, counted)
-    for command in (analyze, power):  # click knows the formats that there are when the command is made
-        (option,) = (option for option in command.params if option.name == "format_")
-        monkeypatch.setattr(option.type, "choices", [*FORMATS])
 
 
 @pytest.mark.usefixtures("sweep", "toy")
