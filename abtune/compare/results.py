@@ -346,7 +346,7 @@ class Analysis:
 
     def _repr_html_(self) -> str:
         """Return the report for a notebook, in a frame of its own."""
-        # The frame keeps the report's style and script apart from those of the notebook.
+        # The frame separates the report's style and script from the notebook.
         return f'<iframe srcdoc="{html.escape(self.report("html"))}" width="100%" height="600"></iframe>'
 
     def report(self, form: str = "table") -> str:

@@ -54,7 +54,7 @@ class Task:
     name: str
     flop: float = math.nan  # NaN before the first row of the table
     done: bool = True
-    trials: list[Trial] = field(default_factory=list)  # of which a line tells
+    trials: list[Trial] = field(default_factory=list)  # one for each line about a trial
     # By the table, which tells only the best time after each batch: the last trial of the batch has it.
     told: list[Trial] = field(default_factory=list)
     best: float = math.nan  # seconds, by the last row of the table

@@ -43,7 +43,7 @@ def read_printed(text: str) -> Reading:
     rounds: dict[str, list[tuple[float, ...]]] = {}
     first: dict[str, int] = {}
     notes: list[str] = []
-    title, number, end = "", 1, 0  # ``number`` is that of the line at ``end``
+    title, number, end = "", 1, 0  # ``end`` lies in line ``number``
     for start in _RESULT.finditer(text):
         above = _lines(text[end : start.start()], number)
         number += text.count("\n", end, start.start())

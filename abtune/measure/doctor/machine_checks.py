@@ -136,7 +136,7 @@ def check_host(cores: int) -> Iterator[Finding]:
             yield Finding("allocator", Level.OK, library)
         else:
             advice = "searches are faster with tcmalloc; Debian and Ubuntu: apt install libtcmalloc-minimal4"
-            yield Finding("allocator", Level.WARNING, "that of the C library", advice)
+            yield Finding("allocator", Level.WARNING, "the C library's own", advice)
     load = machine_load(cores)
     if load is not None:
         state = f"{load:.1f} in the last minute, on {cores} cores"

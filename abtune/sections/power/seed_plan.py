@@ -154,18 +154,7 @@ def _plan(sides: Sequence[SideNoise], goal: Goal, cost: RunCost | None = None) -
         sides = [SideNoise(config=DIFFERENCES, spread=spread)]
     # Pairs are planned as their differences against zeros, which have no noise.
     noise = sides[0].spread, 0.0 if goal.paired else sides[1].spread
-    # Of many seeds: they draw random splits, whose number bounds p.
-    smallest = smallest_p(MOST_SEEDS, MOST_SEEDS, paired=goal.paired)
     needed = seeds_needed(goal.boosts, noise, goal.requirement)
-    caveats = []
-    if goal.requirement.level < smallest:
-        seeds, test, split = "seeds", "permutation", "split"
-        if goal.paired:
-            seeds, test, split = "pairs", "sign-flip", "flip"
-        caveats.append(
-            f"With many {seeds} the {test} test samples random {split}s, which cannot resolve so strict a "
-            f"level. Only designs with few enough {seeds} to count every {split} find anything."
-        )
 
     def hours(seeds: int) -> dict[str, float]:
         core, gpu = (math.nan, math.nan) if cost is None else (cost.core_seconds, cost.gpu_seconds)
@@ -193,7 +182,18 @@ def _plan(sides: Sequence[SideNoise], goal: Goal, cost: RunCost | None = None) -
         reaches=tuple(map(reach, goal.seeds)),
         shapes=(),
         cost=cost,
-        caveats=tuple(caveats),
+        caveats=tuple(_about_resolution(goal)),
+    )
+
+
+def _about_resolution(goal: Goal) -> Iterator[str]:
+    """Yield a caveat if random splits, whose number bounds p, cannot reach the level."""
+    if goal.requirement.level >= smallest_p(MOST_SEEDS, MOST_SEEDS, paired=goal.paired):
+        return
+    seeds, test, split = ("pairs", "sign-flip", "flip") if goal.paired else ("seeds", "permutation", "split")
+    yield (
+        f"With many {seeds} the {test} test samples random {split}s, which cannot resolve so strict a "
+        f"level. Only designs with few enough {seeds} to count every {split} find anything."
     )
 
 
