@@ -174,7 +174,7 @@ def main() -> None:
             "few seeds": (few_seeds_table, [analyses // 4]),
             "few moderated": (few_moderated_table, [analyses]),
             "one side skewed": (skew_table, [analyses // 2]),
-            "skewed pairs": (pair_skew_table, [analyses // 4]),
+            "skewed pairs": (pair_skew_table, [analyses // 2]),
             "gates": (gates_table, [analyses // 2]),
             "not slower": (not_slower_table, [analyses // 2]),
             "unseen": (unseen_table, [2 * analyses]),

@@ -127,8 +127,8 @@ def _p(samples: TwoSample, correction: str, test: str = "") -> Array:
 
 
 RULES = {
-    "default: sign-flip + paired t, holm": ("sign-flip", "holm"),
-    "sign-flip + paired t, max-t": ("sign-flip", "max-t"),
+    "default: sign-flip + paired t, max-t": ("sign-flip", "max-t"),
+    "sign-flip + paired t, holm": ("sign-flip", "holm"),
     "paired-moderated, holm": ("paired-moderated", "holm"),
     "sign-flip + paired t, bh": ("sign-flip", "bh"),
 }

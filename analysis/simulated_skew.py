@@ -56,12 +56,12 @@ def pair_skew_table(reports: int) -> str:
     rows = []
     for name in ("correlation 0.5", "candidate skewed, correlation 0.5", "candidate misses 1 in 5"):
         row = [name]
-        for n in (12, 20):
+        for n in (6, 8, 12, 20):
             rng = np.random.default_rng([32, n])
             shares = np.mean([_pair_report(KINDS[name](rng, (SHAPES, n))) for _ in range(reports)], axis=0)
             row.append(f"{100 * shares[0]:.1f} / {100 * shares[1]:.1f} / {shares[2]:.1f}")
         rows.append(row)
-    return table(["noise", "12 pairs", "20 pairs"], rows)
+    return table(["noise", "6 pairs", "8 pairs", "12 pairs", "20 pairs"], rows)
 
 
 def _pair_report(sides: Array) -> Array:

@@ -33,8 +33,8 @@ def dataset(empty_folder: object) -> xr.Dataset:
 def test_plans_share_the_level_as_the_report_does(run: Run) -> None:
     """Unless one candidate is named, a plan and a calibration are for all of them."""
     shared, alone = run("power").out, run("power", "--candidate", "tiled").out
-    assert "Level 2.5% for each of 2 candidates, Holm over 4 shapes." in shared
-    assert "Level 5%, Holm over 4 shapes." in alone
+    assert "Level 2.5% for each of 2 candidates, corrected over 4 shapes." in shared
+    assert "Level 5%, corrected over 4 shapes." in alone
     plan = abtune.power(abtune.open_dataset("abtune.nc"), of_candidates=2)
     assert plan.goal.requirement.level == pytest.approx(0.05 / 2 / 4)
     with pytest.raises(InputError, match="of_candidates is a whole number from 1 on, not 0"):

@@ -233,7 +233,7 @@ def _about_resolution(
     smallest = min(smallest_p(*n, paired=settings.paired) for n in sizes)
     if smallest <= needed:
         return
-    enough = fewest_seeds(alpha=needed, paired=settings.paired)
+    enough = fewest_seeds(smallest=needed, paired=settings.paired)
     # Benjamini and Hochberg require k times less if k shapes differ together.
     together = math.ceil(smallest / needed - 1e-9)
     limits = (

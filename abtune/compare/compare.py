@@ -52,7 +52,7 @@ def analyze(
     method: str | None = None,
     estimand: str = "geometric-mean",
     test: str | None = None,
-    correction: str = "holm",
+    correction: str | None = None,
     rank_test: bool = False,
     require_margin: bool = False,
     of_candidates: int = 1,
@@ -88,8 +88,9 @@ def analyze(
         Of a difference: permutation, confirmed by Welch's t-test; or moderated, which assumes similar noise
         in all shapes and so needs fewer seeds. Of pairs: sign-flip, confirmed by the paired t-test; or
         paired-moderated. Of the best of K: bootstrap-t.
-    correction : str
-        Over the shapes: holm; max-t, for fewer than 7 seeds; bh, a screen; none.
+    correction : str, optional
+        Over the shapes: holm; max-t, for fewer than 7 seeds or 11 pairs; bh, a screen; none. The default is
+        max-t for the sign-flip test, and holm for others.
     rank_test : bool
         Whether to add the Mann-Whitney test of whether the typical run is faster.
     require_margin : bool
@@ -129,7 +130,7 @@ def analyze(
         estimand=estimand,
         method="" if method is None else method,
         test="" if test is None else test,
-        correction=correction,
+        correction="" if correction is None else correction,
         rank_test=rank_test,
         require_margin=require_margin,
         of_candidates=of_candidates,

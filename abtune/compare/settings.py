@@ -16,6 +16,7 @@ from abtune.errors import InputError, unknown_name
 from abtune.shapes import PRESETS, select_labels
 from abtune.stats.estimand import Estimand, allowed_best_of
 from abtune.stats.intervals.interval_methods import Method, methods_for
+from abtune.stats.testing.design import LOOKS
 from abtune.stats.testing.difference_tests import (
     CORRECTIONS,
     Correction,
@@ -41,7 +42,7 @@ class Settings:
     method: str = ""  # the interval; empty for the default of the estimand
     paired: bool = False  # whether seeds with one number are pairs, as the dataset says
     test: str = ""  # the test of a difference; empty for the default
-    correction: str = "holm"  # for the many shapes: holm, max-t, bh or none
+    correction: str = ""  # for the many shapes: holm, max-t, bh or none; empty for the default of the test
     rank_test: bool = False  # whether to add the Mann-Whitney test
     require_margin: bool = False  # whether a difference has to be larger than the margin
     weights: Weights | None = None  # how often a program calls each shape, for the boost of its whole time
@@ -65,7 +66,8 @@ class Settings:
         _check_name("estimand", self.estimand, [known.value for known in Estimand], f" ({allowed_best_of()})")
         if self.test != "":
             _check_name("test", self.test, difference_test_names())
-        _check_name("correction", self.correction, list(CORRECTIONS))
+        if self.correction != "":
+            _check_name("correction", self.correction, list(CORRECTIONS))
         if self.paired and self.estimand != Estimand.GEOMETRIC_MEAN:
             raise InputError(
                 f"there is no {self.estimand} of pairs, which this dataset has; use {Estimand.GEOMETRIC_MEAN}"
@@ -97,6 +99,7 @@ class Settings:
             raise InputError(
                 f"there is no {self.test} test of the {self._quantity}; choose {', '.join(tests)}"
             )
+        object.__setattr__(self, "correction", self.correction or self.difference_test.correction)
         fitting = [name for name, record in CORRECTIONS.items() if record.fits(self.difference_test)]
         if self.correction not in fitting:
             raise InputError(
@@ -157,6 +160,9 @@ def make_settings(
 ) -> Settings:
     """Return settings for a dataset: names that are not given are its first configurations."""
     first, second = configurations(dataset, baseline, candidate)
+    # Shapes that a look dropped have few pairs. Max-T then finds half of what Holm's correction finds.
+    if LOOKS in dataset.attrs and not choices.get("correction"):
+        choices["correction"] = "holm"
     calls = None if weights is None else as_weights(weights)
     paired = is_paired(dataset)
     return Settings(baseline=first, candidate=second, weights=calls, paired=paired, **choices)  # type: ignore[arg-type]

@@ -105,7 +105,7 @@ def design_power(
     first, second = map(lent_noise, what_varies(baseline, candidate))
     requirement = _requirement(settings, tests)
     detectable = detectable_boost((baseline.n, candidate.n), (first, second), requirement)
-    fewest = fewest_seeds(alpha=resolution(settings, tests), paired=settings.paired)
+    fewest = fewest_seeds(smallest=resolution(settings, tests), paired=settings.paired)
     if settings.quantity.searches > 1:  # the plans are those of a t-test, which finds more
         detectable = np.full_like(detectable, np.nan)
     return detectable, max(fewest, settings.quantity.seeds)

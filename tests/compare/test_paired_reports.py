@@ -19,7 +19,7 @@ from abtune.configurations import ASYNC, MAINLINE
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import InputError
 from abtune.sections.curve.curve import at_trials
-from abtune.stats.testing.design import Look, looks_to_json
+from abtune.stats.testing.design import LOOKS, Look, looks_to_json
 from abtune.stats.testing.difference_tests import CORRECTIONS
 from abtune.stats.testing.difference_tests import tests_for as of_estimand
 
@@ -198,15 +198,15 @@ def test_most_pairs_failed() -> None:
 
 
 def test_too_few_pairs_for_the_correction() -> None:
-    """Ten pairs cannot pass Holm over 29 shapes: the reason and a note say it takes 11; max-T can."""
+    """Over 29 shapes, ten pairs pass the default, max-T; Holm's correction takes 11, and max-T takes 6."""
     log = logs(boosts=(0.3,) * 29, n=10)
-    found = judged(log)
-    assert {row.verdict for row in found.comparisons} == {Verdict.NOT_SLOWER}
-    assert "No difference can pass the correction with 10 pairs. It takes 11." in found.comparisons[0].reason
-    assert any("It takes 11 pairs." in note for note in found.caveats)
-    assert {row.verdict for row in judged(log, correction="max-t").comparisons} == {Verdict.IMPROVED}
-    enough = judged(logs(boosts=(0.3,) * 29, n=12))
-    assert {row.verdict for row in enough.comparisons} == {Verdict.IMPROVED}
+    assert {row.verdict for row in judged(log).comparisons} == {Verdict.IMPROVED}
+    for few, correction, takes in ((log, "holm", 11), (log[..., :5], None, 6)):
+        found, pairs = judged(few, correction=correction), few.shape[2]
+        assert {row.verdict for row in found.comparisons} == {Verdict.NOT_SLOWER}
+        no = f"No difference can pass the correction with {pairs} pairs. It takes {takes}."
+        assert no in found.comparisons[0].reason
+        assert any(f"It takes {takes} pairs." in note for note in found.caveats)
 
 
 @pytest.mark.parametrize(
@@ -323,3 +323,14 @@ def test_skewed_differences_are_told() -> None:
         "slower (simulated, docs/statistics.md)."
     ]
     assert not [note for note in judged(logs(boosts=(0.0,) * 12)).caveats if "skewed" in note]
+
+
+def test_the_default_correction_is_that_of_the_test_and_of_the_design() -> None:
+    """Max-T for sign flips, where no look has dropped a shape; Holm for the moderated test and for looks."""
+    log = logs(boosts=(0.3, 0.0), n=6)
+    assert judged(log).settings.correction == "max-t"
+    assert judged(log, test="paired-moderated").settings.correction == "holm"
+    looks = looks_to_json((Look(seeds=6, alpha=0.05),), done=1)
+    at_looks = shared_sweep(log).assign_attrs({LOOKS: looks})
+    assert abtune.analyze(at_looks).settings.correction == "holm"
+    assert abtune.analyze(at_looks, correction="max-t").settings.correction == "max-t"

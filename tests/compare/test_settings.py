@@ -249,7 +249,7 @@ def test_what_does_not_go_together_is_one_line(options: dict[str, str], said: st
         ({"rng_seed": 1.5}, "rng_seed is a whole number, such as 0, not 1.5"),
         ({"baseline": 0}, "baseline is the name of a configuration, not 0; there are: mainline, async"),
         ({"candidate": ["async"]}, r"candidate is the name of a configuration, not \['async'\]"),
-        ({"correction": None}, "unknown correction None; there are: holm"),
+        ({"correction": 3}, "unknown correction 3; there are: holm"),
         ({"test": []}, r"unknown test \[\]; there are: permutation"),
         ({"method": 3}, "no interval 3 of the geometric-mean; choose expanded"),
         ({"method": []}, r"no interval \[\] of the geometric-mean; choose expanded"),

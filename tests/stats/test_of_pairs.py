@@ -21,6 +21,7 @@ from abtune.stats.testing.design import (
     smallest_p,
 )
 from abtune.stats.testing.significance import difference_p, split_share
+from abtune.stats.testing.step_procedures import max_t
 from abtune.stats.two_sample import TwoSample
 
 NAN = float("nan")
@@ -139,8 +140,8 @@ def test_the_smallest_p_of_pairs() -> None:
     assert [smallest_p(n, n, paired=True) for n in (0, 1, 2, 10)] == [1.0, 1.0, 0.5, 2 / 1024]
     assert smallest_p(31, 31, paired=True) == smallest_p(1_000_000, 1_000_000, paired=True) == 1e-5
     assert smallest_p(10, 10, paired=True) > 0.05 / 29 >= smallest_p(11, 11, paired=True)
-    assert fewest_seeds(shapes=29, paired=True) == 11
-    assert fewest_seeds(paired=True) == 6
+    assert fewest_seeds(smallest=0.05 / 29, paired=True) == 11
+    assert fewest_seeds(smallest=0.05, paired=True) == 6
     assert [look.seeds for look in schedule(alpha=0.05, most=40, paired=True)] == [6, 15, 40]
 
 
@@ -150,7 +151,24 @@ def test_power_is_that_of_the_paired_t_test(n: int) -> None:
     level = math.floor(0.05 / smallest_p(n, n, paired=True)) * smallest_p(n, n, paired=True)
     critical, effect = stats.t.ppf(1 - level / 2, n - 1), math.log1p(0.1) * math.sqrt(n) / 0.1
     oracle = stats.nct.sf(critical, n - 1, effect) + stats.nct.cdf(-critical, n - 1, effect)
-    assert float(power(0.1, (n, n), (0.1, 0.0), level=0.05, paired=True)) == pytest.approx(oracle, abs=2e-3)
+    found = power(0.1, (n, n), (0.1, 0.0), Requirement(level=0.05, paired=True))
+    assert float(found) == pytest.approx(oracle, abs=2e-3)
+
+
+@pytest.mark.parametrize(("pairs", "boost"), [(6, 0.35), (7, 0.3), (8, 0.25), (12, 0.15)])
+def test_power_where_shapes_share_the_flips(pairs: int, boost: float) -> None:
+    """Max-T over 29 shapes and the paired t-test together find what the plan says, also of few flips."""
+    rng, found, reports = np.random.default_rng(pairs), 0, 400
+    for _ in range(reports):
+        noise = rng.normal(0, 0.1, (29, pairs))
+        noise[0] += math.log1p(boost)
+        samples = of_pairs(noise, np.zeros((29, pairs)))
+        welch = difference_p(conservative_welch(samples), split_share(samples))
+        joint = max_t(samples, rng=rng)
+        found += max(float(joint[0]), float(welch[0]) * 29) <= 0.05
+    goal = Requirement(level=0.05 / 29, resolution=0.05, paired=True)
+    planned = float(power(boost, (pairs, pairs), (0.1, 0.0), goal))
+    assert found / reports == pytest.approx(planned, abs=0.03 + 3 * math.sqrt(0.25 / reports))
 
 
 def test_seeds_needed_are_pairs() -> None:

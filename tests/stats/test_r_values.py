@@ -21,7 +21,7 @@ import pytest
 from closed_forms import equivalence_test, welch_test
 
 from abtune.stats.estimates import welch
-from abtune.stats.testing.design import power
+from abtune.stats.testing.design import Requirement, power
 from abtune.stats.testing.sign_flips import mann_whitney_test
 from abtune.stats.testing.significance import permutation_test
 from abtune.stats.testing.step_procedures import benjamini_hochberg, holm
@@ -68,5 +68,5 @@ def test_equivalence() -> None:
 
 def test_power() -> None:
     """power.t.test, which leaves out the other tail and knows that the spreads are equal."""
-    found = power(0.05, (10, 10), (0.03, 0.03), level=0.05)
+    found = power(0.05, (10, 10), (0.03, 0.03), Requirement(level=0.05))
     assert float(found) == pytest.approx(0.930119351331, abs=0.005)

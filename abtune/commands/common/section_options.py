@@ -13,7 +13,13 @@ from abtune.errors import InputError, unknown_name
 from abtune.sections.section_registry import SECTIONS, SectionKind
 from abtune.stats.estimand import Estimand, allowed_best_of
 from abtune.stats.intervals.interval_methods import method_names, methods_for
-from abtune.stats.testing.difference_tests import CORRECTIONS, TESTS, difference_test_names, tests_for
+from abtune.stats.testing.difference_tests import (
+    CORRECTIONS,
+    TESTS,
+    default_correction,
+    difference_test_names,
+    tests_for,
+)
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -187,9 +193,9 @@ choice_options = together(
     click.option(
         "--correction",
         type=Registered(lambda: CORRECTIONS),
-        default=next(iter(CORRECTIONS)),
-        show_default=True,
-        help=f"For the many shapes: {_hints((name, each.hint) for name, each in CORRECTIONS.items())}.",
+        help=f"For the many shapes: {_hints((name, each.hint) for name, each in CORRECTIONS.items())}. "
+        f"[default: {default_correction(paired=False).name}; "
+        f"of pairs {default_correction(paired=True).name}]",
     ),
 )
 method_options = together(

@@ -78,11 +78,13 @@ def power_words(plan: Plan, *, until_settled: bool) -> str:
     from abtune.measure.sweep.run_sweep import looks_of
     from abtune.stats.resampling.splits import RESAMPLES
     from abtune.stats.testing.design import ALPHA, PROMISING, Look, fewest_seeds, most_exact, smallest_p
+    from abtune.stats.testing.difference_tests import CORRECTIONS, default_correction
 
     seeds, family, paired = len(plan.seeds), len(plan.shapes), plan.settings.is_shared
     looks = looks_of(plan) if until_settled else (Look(seeds=seeds, alpha=ALPHA),)
     reachable = smallest_p(seeds, seeds, paired=paired)
-    needed = looks[-1].alpha / family  # by the first step of the Holm correction, at the last look
+    correction = CORRECTIONS["holm"] if until_settled else default_correction(paired=paired)
+    needed = correction.resolution(looks[-1].alpha, family)
     unit, each = ("pair", "") if paired else ("seed", " per configuration")
     lines = ["", *(shape.label for shape in plan.shapes), ""]
     if until_settled:
@@ -97,11 +99,11 @@ def power_words(plan: Plan, *, until_settled: bool) -> str:
     level = "at the last look" if until_settled else f"at {100 * (1 - ALPHA):g} % confidence"
     lines += [
         f"With {count(seeds, unit)}{each} the exact test reaches p = {reachable:.2g} at best.",
-        f"The Holm correction over {count(family, 'shape')} needs p = {needed:.2g} or less {level}.",
+        f"The correction over {count(family, 'shape')} needs p = {needed:.2g} or less {level}.",
     ]
     if reachable <= needed:
         return "\n".join([*lines, "This design can succeed."])
-    enough = fewest_seeds(alpha=looks[-1].alpha, shapes=family, paired=paired)
+    enough = fewest_seeds(smallest=needed, paired=paired)
     most = most_exact(paired=paired)
     # Beyond the largest exact test, p is the share of random splits, and has a floor.
     more = "or more" if needed >= 1 / (RESAMPLES + 1) else f"to {most}"

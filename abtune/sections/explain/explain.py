@@ -170,15 +170,14 @@ def _intervals(samples: TwoSample, analysis: Analysis) -> Iterator[MethodInterva
 
 
 def _tests(samples: TwoSample, index: int, analysis: Analysis) -> Iterator[MethodTest]:
-    """Yield every test of this shape, corrected over all shapes as the analysis is."""
+    """Yield every test of this shape, corrected over all shapes as the analysis is, or as its default."""
     single = not analysis.settings.paired and analysis.settings.quantity.searches == 1
     settings = replace(analysis.settings, rank_test=single)
-    known = tests_for(settings.estimand, paired=settings.paired)
-    kinds = {name: test for name, test in known.items() if settings.procedure.fits(test)}
-    made = {
-        name: run_tests(samples, replace(settings, test=name), np.random.default_rng(settings.rng_seed))
-        for name in kinds
-    }
+    kinds, made = tests_for(settings.estimand, paired=settings.paired), {}
+    for name, test in kinds.items():
+        correction = settings.correction if settings.procedure.fits(test) else test.correction
+        changed = replace(settings, test=name, correction=correction)
+        made[name] = run_tests(samples, changed, np.random.default_rng(settings.rng_seed))
     judging, judged = made[settings.test], analysis.comparisons[index]
 
     def row(test: str, tests: Tests, name: str, *, judges: bool) -> MethodTest:

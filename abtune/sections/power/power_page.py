@@ -41,7 +41,7 @@ def _each(plan: SeedPlan) -> str:
 
 def _setting(plan: SeedPlan, source: str) -> str:
     goal = plan.goal
-    correction = f"Holm over {goal.shapes} shapes" if goal.shapes > 1 else "one shape, no correction"
+    correction = f"corrected over {goal.shapes} shapes" if goal.shapes > 1 else "one shape, no correction"
     shared = f" for each of {goal.of_candidates} candidates" if goal.of_candidates > 1 else ""
     noise = _noise(plan.baseline)
     noise = noise if goal.paired else f"{noise}, {_noise(plan.candidate)}"

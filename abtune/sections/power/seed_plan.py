@@ -27,6 +27,7 @@ from abtune.stats.testing.design import (
     seeds_needed,
     smallest_p,
 )
+from abtune.stats.testing.difference_tests import default_correction
 from abtune.stats.two_sample import Floats
 from abtune.text import count
 
@@ -67,7 +68,12 @@ class Goal:
     @property
     def requirement(self) -> Requirement:
         """The level of one shape, at the first step of the correction, and the power."""
-        return Requirement(level=self.alpha / self.shapes, target=self.target, paired=self.paired)
+        return Requirement(
+            level=self.alpha / self.shapes,
+            target=self.target,
+            resolution=default_correction(paired=self.paired).resolution(self.alpha, self.shapes),
+            paired=self.paired,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,7 +168,7 @@ def _plan(sides: Sequence[SideNoise], goal: Goal, cost: RunCost | None = None) -
         return {"core_hours": core * runs / 3600, "gpu_hours": gpu * runs / 3600}
 
     def reach(n: int) -> Reach:
-        found = power(goal.boosts, (n, n), noise, level=goal.requirement.level, paired=goal.paired)
+        found = power(goal.boosts, (n, n), noise, goal.requirement)
         return Reach(
             seeds=n,
             detectable=float(detectable_boost((n, n), noise, goal.requirement)),
@@ -174,7 +180,7 @@ def _plan(sides: Sequence[SideNoise], goal: Goal, cost: RunCost | None = None) -
         baseline=sides[0],
         candidate=sides[-1],
         goal=goal,
-        fewest=fewest_seeds(alpha=goal.alpha, shapes=goal.shapes, paired=goal.paired),
+        fewest=fewest_seeds(smallest=goal.requirement.smallest_p, paired=goal.paired),
         needs=tuple(
             Need(boost=boost, seeds=n, **hours(n))
             for boost, n in zip(goal.boosts, needed.tolist(), strict=True)
@@ -188,7 +194,7 @@ def _plan(sides: Sequence[SideNoise], goal: Goal, cost: RunCost | None = None) -
 
 def _about_resolution(goal: Goal) -> Iterator[str]:
     """Yield a caveat if random splits, whose number bounds p, cannot reach the level."""
-    if goal.requirement.level >= smallest_p(MOST_SEEDS, MOST_SEEDS, paired=goal.paired):
+    if goal.requirement.smallest_p >= smallest_p(MOST_SEEDS, MOST_SEEDS, paired=goal.paired):
         return
     seeds, test, split = ("pairs", "sign-flip", "flip") if goal.paired else ("seeds", "permutation", "split")
     yield (

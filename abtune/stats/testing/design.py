@@ -1,7 +1,8 @@
 """What a design can show, before and after it is run; and designs with several looks at growing data.
 
 Plans are for Welch's test with conservative degrees of freedom, at the levels that the permutation test can
-attain. The correction enters as the level of the first step of Holm's procedure.
+attain. The correction enters as the level of the first step of Holm's procedure. Max-T counts the flips of
+pairs once for all shapes, so with it only the paired t-test has to reach that level.
 
 The levels of the looks add up to the family-wise level (Bonferroni). Otherwise looks after 5, 10 and 20 seeds
 make a false claim in 11 instead of 5 % of sweeps. The numbers of seeds are fixed, and p-values of dropped
@@ -130,16 +131,16 @@ def attainable_level(n_first: int, n_second: int, alpha: float, *, paired: bool 
     return math.floor(alpha / step * (1 + 1e-12)) * step
 
 
-def power(boost: npt.ArrayLike, seeds: Sides, noise: Sides, *, level: float, paired: bool = False) -> Floats:
+def power(boost: npt.ArrayLike, seeds: Sides, noise: Sides, requirement: Requirement) -> Floats:
     """Return the probability that a true boost is called different, for normal noise.
 
     It is the power of Welch's test at the largest level of the permutation test; the power of both is
     within three points of it (docs/statistics.md). 0 where no p-value of these seeds reaches the level.
     """
     n_first, n_second, *noises = _broadcast(*seeds, *noise)
-    attained = _levels(n_first, n_second, level, paired=paired)
-    test = WelchPower((n_first, n_second), noises, np.where(attained > 0, attained, level))
-    return np.where(attained > 0, test.power(np.log1p(np.asarray(boost, dtype=np.float64))), 0.0)
+    level, reachable = _attained(n_first, n_second, requirement)
+    test = WelchPower((n_first, n_second), noises, level)
+    return np.where(reachable, test.power(np.log1p(np.asarray(boost, dtype=np.float64))), 0.0)
 
 
 def detectable_boost(seeds: Sides, noise: Sides, requirement: Requirement) -> Floats:
@@ -166,7 +167,7 @@ def seeds_needed(boost: npt.ArrayLike, noise: Sides, requirement: Requirement) -
     """
     size, *noises = _broadcast(boost, *noise)
     effect = np.log1p(size)
-    fewest = fewest_seeds(alpha=requirement.smallest_p, paired=requirement.paired)
+    fewest = fewest_seeds(smallest=requirement.smallest_p, paired=requirement.paired)
     low, high = np.full(size.shape, fewest - 1), np.full(size.shape, MOST_SEEDS)
     while (high - low > 1).any():
         middle = np.maximum((low + high) // 2, fewest)
@@ -179,30 +180,39 @@ def seeds_needed(boost: npt.ArrayLike, noise: Sides, requirement: Requirement) -
     return np.where(np.isnan(sum(noises)), 0, high).astype(np.int64)
 
 
-def fewest_seeds(*, alpha: float = 0.05, shapes: int = 1, paired: bool = False) -> int:
-    """Return the smallest n for which n + n seeds, or n pairs, can pass a correction; 1,000,000 for none."""
+def fewest_seeds(*, smallest: float, paired: bool = False) -> int:
+    """Return the smallest n for which p of n + n seeds, or n pairs, can be this small; 1,000,000 for none."""
     # Beyond 15 + 15 seeds, or 30 pairs, the test draws, and the smallest p no longer falls.
     for n in range(2, 40):
-        if smallest_p(n, n, paired=paired) <= alpha / shapes:
+        if smallest_p(n, n, paired=paired) <= smallest:
             return n
     return MOST_SEEDS
 
 
-def _levels(n_first: Floats, n_second: Floats, level: float, *, paired: bool) -> Floats:
+def _levels(n_first: Floats, n_second: Floats, level: float, *, paired: bool) -> tuple[Floats, Floats]:
+    """Return the largest levels up to one that designs attain, 0 for none, and their smallest p-values."""
     pairs = np.stack([n_first.ravel(), n_second.ravel()], axis=1).astype(np.int64)
     unique, position = np.unique(pairs, axis=0, return_inverse=True)
-    values = np.array([attainable_level(one, two, level, paired=paired) for one, two in unique.tolist()])
-    return values[position.ravel()].reshape(n_first.shape)
+    found = [
+        (attainable_level(one, two, level, paired=paired), smallest_p(one, two, paired=paired))
+        for one, two in unique.tolist()
+    ]
+    attained, step = np.array(found)[position.ravel()].T
+    return attained.reshape(n_first.shape), step.reshape(n_first.shape)
 
 
 def _attained(n_first: Floats, n_second: Floats, requirement: Requirement) -> tuple[Floats, Booleans]:
     """Return the level to plan with, and whether the smallest p-value reaches what it has to."""
     paired = requirement.paired
-    reachable = _levels(n_first, n_second, requirement.smallest_p, paired=paired) > 0
-    # A joint correction counts the splits once for all shapes. The level of one shape is no multiple of them.
+    attained, step = _levels(n_first, n_second, requirement.smallest_p, paired=paired)
+    reachable = attained > 0
+    # A joint correction counts the splits once for all shapes. A claim allows k splits that are as extreme,
+    # its own among them. How many others there are has about a Poisson distribution, with the median k - 1
+    # where its mean is k - 1/3. So of few splits the plan takes a third of a step less than k of them.
     if requirement.smallest_p > requirement.level:
-        return np.full(reachable.shape, requirement.level), reachable
-    level = _levels(n_first, n_second, requirement.level, paired=paired)
+        fewer = np.where(reachable, attained - step / 3, requirement.smallest_p)
+        return requirement.level * fewer / requirement.smallest_p, reachable
+    level, _ = _levels(n_first, n_second, requirement.level, paired=paired)
     return np.where(level > 0, level, requirement.level), reachable
 
 
@@ -232,7 +242,7 @@ def schedule(*, alpha: float, most: int, paired: bool = False) -> tuple[Look, ..
     For 20 seeds and 0.05: looks at 5, 10 and 20 seeds with 0.01, 0.015 and 0.025. The second look is half-way
     on a scale of ratios. Pairs have their first look at the fewest that can differ at all.
     """
-    first = max(_FIRST, fewest_seeds(alpha=alpha, paired=paired))
+    first = max(_FIRST, fewest_seeds(smallest=alpha, paired=paired))
     second = round(math.sqrt(first * most))
     seeds = [*sorted(count for count in {first, second} if count < most), most]
     shares = [*_LOOK_SHARES[: len(seeds) - 1], 1 - sum(_LOOK_SHARES[: len(seeds) - 1])]

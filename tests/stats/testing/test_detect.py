@@ -44,9 +44,9 @@ def test_smallest_p_of_the_usual_designs() -> None:
     assert smallest_p(1, 10) == 1.0
     assert smallest_p(20, 20) == pytest.approx(1e-5)
     assert smallest_p(2, 60) == pytest.approx(1 / 1891)
-    assert fewest_seeds(shapes=29) == 7
-    assert fewest_seeds(shapes=1) == 4
-    assert fewest_seeds(alpha=1e-9) == MOST_SEEDS
+    assert fewest_seeds(smallest=OF_29.level) == 7
+    assert fewest_seeds(smallest=ALONE.level) == 4
+    assert fewest_seeds(smallest=1e-9) == MOST_SEEDS
 
 
 @pytest.mark.parametrize("n", [30, 60])
@@ -54,14 +54,14 @@ def test_smallest_p_of_the_usual_designs() -> None:
 def test_power_agrees_with_statsmodels(n: int, effect: float) -> None:
     """With many seeds of equal variance power is the power of Student's t test."""
     oracle = TTestIndPower().power(effect, n, 0.05)
-    ours = power(np.expm1(0.03 * effect), *design(n), level=0.05)
+    ours = power(np.expm1(0.03 * effect), *design(n), ALONE)
     assert ours == pytest.approx(oracle, abs=2e-3)
 
 
 def test_power_at_large_noncentrality_is_a_number() -> None:
     """Where scipy's noncentral t is NaN, the power is as good as one."""
-    assert power(10.0, *design(7), level=0.05 / 29) == pytest.approx(1.0)
-    assert power(10.0, *design(5), level=0.05 / 29) == 0
+    assert power(10.0, *design(7), OF_29) == pytest.approx(1.0)
+    assert power(10.0, *design(5), OF_29) == 0
 
 
 def test_few_seeds_can_reject_at_certain_levels_only() -> None:
@@ -101,7 +101,7 @@ def test_detectable_boost_and_seeds_needed_are_inverse() -> None:
     for n in (7, 10, 25):
         boost = detectable_boost(*design(n), OF_29)
         assert seeds_needed(boost * 1.0001, (0.03, 0.03), OF_29) == n
-        assert power(boost, *design(n), level=OF_29.level) == pytest.approx(0.8, abs=1e-4)
+        assert power(boost, *design(n), OF_29) == pytest.approx(0.8, abs=1e-4)
 
 
 def test_a_resolution_of_its_own_binds_the_seeds_and_not_the_level() -> None:
@@ -132,5 +132,5 @@ def test_hopeless_and_noiseless_designs() -> None:
     assert seeds_needed(0.02, (np.nan, 0.1), ALONE) == 0
     assert seeds_needed(1e-9, (0.03, 0.03), ALONE) == MOST_SEEDS
     # Beyond 15 + 15 seeds splits are sampled, which never pass a correction over a million shapes.
-    assert seeds_needed(0.5, (0.03, 0.03), OF_A_MILLION) == fewest_seeds(shapes=1_000_000) < 15
+    assert seeds_needed(0.5, (0.03, 0.03), OF_A_MILLION) == fewest_seeds(smallest=OF_A_MILLION.level) < 15
     assert seeds_needed(0.01, (0.03, 0.03), OF_A_MILLION) == MOST_SEEDS
