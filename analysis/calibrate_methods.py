@@ -39,7 +39,7 @@ from simulated_reports import (
     table,
 )
 from simulated_series import series_table, worth_table
-from simulated_skew import pair_skew_table, skew_table
+from simulated_skew import pair_skew_table, skew_direction_table, skew_table
 from single_run_tables import UNIT_NOISE, Lender, predictive_coverage, shapes_covered
 from unseen_noise import both_kinds_table, few_table, gaps_table, sessions_table, unseen_table
 
@@ -174,6 +174,7 @@ def main() -> None:
             "few seeds": (few_seeds_table, [analyses // 4]),
             "few moderated": (few_moderated_table, [analyses]),
             "one side skewed": (skew_table, [analyses // 2]),
+            "skew direction": (skew_direction_table, [analyses // 4]),
             "skewed pairs": (pair_skew_table, [analyses // 2]),
             "gates": (gates_table, [analyses // 2]),
             "not slower": (not_slower_table, [analyses // 2]),

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from functools import partial
 
 import made_up_noise  # noqa: F401 (finds the modules beside the tests)
 import numpy as np
@@ -20,7 +19,7 @@ from abtune.compare.settings import Settings
 from abtune.samples import Samples
 from abtune.stats.estimates import conservative_welch
 from abtune.stats.intervals.percentile import expanded_percentile
-from abtune.stats.skewness import skewness_gap
+from abtune.stats.skewness import misled
 from abtune.stats.testing.significance import (
     OneSided,
     difference_p,
@@ -113,16 +112,23 @@ def _different(samples: TwoSample, rng: np.random.Generator, certain: float = 0.
     """
     p, welch = difference_p_values(samples, rng, certain)
     different: Array = (_corrected(p) <= ALPHA) & (_corrected(welch) <= ALPHA)
-    return different & _allowed(samples, rng, OneSided.difference_p)
+    return different & _allowed(samples, rng, _for_the_skewed_side)
 
 
-def _allowed(samples: TwoSample, rng: np.random.Generator, test: Callable[[OneSided], Array]) -> Array:
+def _for_the_skewed_side(found: OneSided, report: TwoSample) -> Array:
+    faster, slower = misled(report)
+    return found.difference_p(above=faster, below=slower)
+
+
+def _allowed(
+    samples: TwoSample, rng: np.random.Generator, test: Callable[[OneSided, TwoSample], Array]
+) -> Array:
     """Return which shapes pass the test that a report makes if one side is more skewed than the other."""
     allowed = np.ones((len(samples) // SHAPES, SHAPES), dtype=bool)
     for number in range(len(allowed)):
         report = samples.rows(slice(number * SHAPES, (number + 1) * SHAPES))
-        if skewness_gap(report):
-            allowed[number] = holm(test(resampled(report, rng=rng))) <= ALPHA
+        if any(misled(report)):
+            allowed[number] = holm(test(resampled(report, rng=rng), report)) <= ALPHA
     return allowed
 
 
@@ -141,7 +147,7 @@ def _equivalent(samples: TwoSample, margin: float, rng: np.random.Generator) -> 
     """Return which shapes the test of equivalence calls, shape (reports, shapes)."""
     p = equivalence_p(conservative_welch(samples), split_share(samples), margin=margin)
     equivalent: Array = _corrected(p) <= ALPHA
-    return equivalent & _allowed(samples, rng, partial(OneSided.equivalence_p, margin=margin))
+    return equivalent & _allowed(samples, rng, lambda found, _: found.equivalence_p(margin=margin))
 
 
 def _corrected(p: Array) -> Array:

@@ -19,7 +19,7 @@ from abtune.samples import Samples, two_sample, what_varies
 from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import Interval, from_log
 from abtune.stats.resampling.splits import is_exact
-from abtune.stats.skewness import skewness_gap
+from abtune.stats.skewness import misled, skewness_gap
 from abtune.stats.testing.design import fewest_seeds, smallest_p
 from abtune.stats.testing.sign_flips import MOST_COUNTED
 from abtune.stats.time_series import compare_neighbours
@@ -186,14 +186,17 @@ def _about_methods(settings: Settings, fewest: int, shapes: int) -> Iterator[str
 
 def _about_skew(sides: tuple[Samples, Samples], settings: Settings) -> Iterator[str]:
     """Yield a caveat if one side is more skewed than the other, or the differences of pairs are skewed."""
-    gap = skewness_gap(two_sample(*sides))
-    if not gap:
+    samples = two_sample(*sides)
+    faster, slower = misled(samples)
+    if not (faster or slower):
         return
-    skewed, other = sides[::-1] if gap > 0 else sides
-    claims = "faster or not slower" if gap > 0 else "slower"
+    skewed, other = sides[::-1] if skewness_gap(samples) > 0 else sides
+    verdicts = " or ".join([*["improved"] * faster, *["regressed"] * slower, "equivalent"])
+    claims = " or ".join([*["faster", "not slower"] * faster, *["slower"] * slower])
     runs = f"The runs of {skewed.config} are more skewed than those of {other.config}."
     pairs = f"The differences of the pairs are skewed: now and then {skewed.config} is far slower."
-    asked = "Each verdict must also pass a bootstrap-t test. " if needs_resamples(settings) else ""
+    must = f"A verdict of {verdicts} must also pass a bootstrap-t test. "
+    asked = must if needs_resamples(settings) else ""
     yield (
         f"{pairs if settings.paired else runs} {asked}Up to 10% of such reports overstate how many shapes "
         f"are {claims} (simulated, docs/statistics.md)."

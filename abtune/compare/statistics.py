@@ -14,7 +14,7 @@ from abtune.stats.estimand import Estimand
 from abtune.stats.estimates import Interval, conservative_welch, median_error, t_interval, welch
 from abtune.stats.intervals.bootstrap_t import Tails, resample_tails, simultaneous
 from abtune.stats.moderated import moderate
-from abtune.stats.skewness import skewness_gap
+from abtune.stats.skewness import misled
 from abtune.stats.testing.design import Requirement, detectable_boost, fewest_seeds, seeds_needed
 from abtune.stats.testing.sign_flips import mann_whitney_test
 from abtune.stats.testing.significance import OneSided, difference_p, split_share
@@ -60,8 +60,10 @@ def compute(
         one_sided = OneSided(
             estimate=conservative_welch(samples), pool=tails.pool, one_split=split_share(samples)
         )
-        if needs_resamples(settings) and skewness_gap(samples):
-            tests = _with_resamples(tests, one_sided, settings)
+        faster, slower = misled(samples)
+        if needs_resamples(settings) and (faster or slower):
+            p = one_sided.difference_p(above=faster, below=slower)
+            tests = _with_resamples(tests, p, one_sided, settings)
     return Statistics(
         interval=interval,
         welch=closed,
@@ -155,13 +157,13 @@ def needs_resamples(settings: Settings) -> bool:
     """Return whether claims of a shape have to pass a bootstrap-t test, too, where one side is more skewed.
 
     Its t is compared with the resamples of all shapes. They show a failure that the seeds of one shape hide.
+    A difference in the other direction is compared with Student's t alone: skewness hides it.
     """
     return settings.quantity is Estimand.GEOMETRIC_MEAN and not settings.difference_test.resamples
 
 
-def _with_resamples(tests: Tests, one_sided: OneSided, settings: Settings) -> Tests:
-    """Return the tests with bootstrap-t, which has to confirm differences and equivalences."""
-    p = one_sided.difference_p()
+def _with_resamples(tests: Tests, p: Floats, one_sided: OneSided, settings: Settings) -> Tests:
+    """Return the tests with p of bootstrap-t, which has to confirm differences and equivalences."""
     # A shape that was dropped makes no claim any more, but still counts in the correction.
     p[list(settings.dropped)] = 1.0
     p_equivalence = np.fmax(tests.p_equivalence, one_sided.equivalence_p(margin=math.log1p(settings.margin)))

@@ -1,7 +1,8 @@
 """Skewness of samples: whether one side has outliers in one direction more than the other.
 
 If only one side is skewed, as where now and then a search fails, its mean and its variance err together. A
-few seeds then often look too good and too certain, and a t-test calls too many differences.
+few seeds then often look too good and too certain, and a t-test calls too many differences in its favour. It
+calls too few against it.
 """
 
 from __future__ import annotations
@@ -31,6 +32,14 @@ def skewness(values: Floats) -> Floats:
     # Of a constant row, the residuals may be the rounding of its mean; its variance is exactly zero.
     known = (sizes(values) >= _FEWEST_SEEDS) & (moments(values).variance > 0)
     return np.where(known, cube / np.where(known, square, 1.0) ** 1.5, np.nan)
+
+
+def misled(samples: TwoSample) -> tuple[bool, bool]:
+    """Return whether skewness makes too many claims that the second side is faster, and that it is slower."""
+    gap = skewness_gap(samples)
+    # If both sides are skewed alike, the one with more seeds looks more skewed, and the other one misleads.
+    unequal = gap != 0 and bool((samples.sizes[:, 0] != samples.sizes[:, 1]).any())
+    return gap > 0 or unequal, gap < 0 or unequal
 
 
 def skewness_gap(samples: TwoSample) -> float:

@@ -318,9 +318,9 @@ def test_skewed_differences_are_told() -> None:
     log[:, 1] += rng.gamma(0.3, 0.3, (12, 12))
     told = [note for note in judged(log).caveats if "skewed" in note]
     assert told == [
-        "The differences of the pairs are skewed: now and then async is far slower. Each verdict must also "
-        "pass a bootstrap-t test. Up to 10% of such reports overstate how many shapes are faster or not "
-        "slower (simulated, docs/statistics.md)."
+        "The differences of the pairs are skewed: now and then async is far slower. A verdict of improved or "
+        "equivalent must also pass a bootstrap-t test. Up to 10% of such reports overstate how many shapes "
+        "are faster or not slower (simulated, docs/statistics.md)."
     ]
     assert not [note for note in judged(logs(boosts=(0.0,) * 12)).caveats if "skewed" in note]
 

@@ -142,6 +142,9 @@ class PooledT:
         return float(_STEP * (first - _STEPS))
 
 
+NO_RESAMPLES = PooledT(counts=np.zeros(2 * _STEPS + 1, dtype=np.int64))
+
+
 def _step(values: Floats) -> Integers:
     """Return the index of the nearest step of the grid."""
     nearest = np.clip(np.rint(values / _STEP), -_STEPS, _STEPS)
@@ -167,8 +170,7 @@ def resample_tails(
     # The joint quantile of several shapes is at least that of each, so lesser values of a shape never decide.
     kept = math.ceil((1 - level) * (RESAMPLES + 1)) + 1
     if known is None:
-        nothing = PooledT(counts=np.zeros(2 * _STEPS + 1, dtype=np.int64))
-        known = Tails(index=np.zeros(0, np.int64), largest=np.zeros((kept, 0)), pool=nothing)
+        known = Tails(index=np.zeros(0, np.int64), largest=np.zeros((kept, 0)), pool=NO_RESAMPLES)
     rest = np.setdiff1d(np.arange(len(samples)), known.index)
     index, largest, counts = [known.index], [known.largest], known.pool.counts
     for shapes in resampled(samples.rows(rest), rng=rng):

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import special
 
 from abtune.stats.estimates import StandardError, conservative_welch
-from abtune.stats.intervals.bootstrap_t import PooledT, resample_tails
+from abtune.stats.intervals.bootstrap_t import NO_RESAMPLES, PooledT, resample_tails
 from abtune.stats.moderated import moderated_error
 from abtune.stats.resampling.splits import centred, counted_in_blocks, counted_in_halves, is_exact, sampled
 from abtune.stats.two_sample import Floats, TwoSample
@@ -113,9 +113,11 @@ class OneSided:
         certain = np.where(distance > 0, self.one_split, 1.0)
         return _never_zero(np.where(error == 0, certain, p), error)
 
-    def difference_p(self) -> Floats:
-        """Return two-sided p-values of no difference."""
-        return np.fmin(2 * np.fmin(self.p_above(0.0), self.swapped().p_above(0.0)), 1.0)
+    def difference_p(self, *, above: bool = True, below: bool = True) -> Floats:
+        """Return two-sided p-values of no difference; a side without resamples has Student's t alone."""
+        alone = replace(self, pool=NO_RESAMPLES)
+        sides = (self if above else alone), (self if below else alone).swapped()
+        return np.fmin(2 * np.fmin(*(side.p_above(0.0) for side in sides)), 1.0)
 
     def equivalence_p(self, *, margin: float) -> Floats:
         """Return p-values of a difference of at least the margin, log scale."""
