@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -11,8 +12,8 @@ from h200_tables import differences, page, percent, published_boosts, seed_value
 from scipy import stats
 
 import abtune
+from abtune.compare.results import Verdict
 from abtune.dataset.schema import TrialOrigin, TrialStatus
-from abtune.report.summary import verdict_counts
 from abtune.text import listed
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -56,8 +57,9 @@ def published_shapes(independent: xr.Dataset, shared: xr.Dataset) -> Iterator[st
         "kernels have the same boosts](compare.md) on both cards."
     )
     yield from ("", *claims_table(alone, pairs), "")
-    counts = listed(f"{number} *{verdict.words}*" for verdict, number in verdict_counts(pairs))
-    yield f"Verdicts: {counts}. Twelve pairs are planned."
+    counts = Counter(row.verdict for row in pairs.comparisons)
+    found = listed(f"{counts[verdict]} *{verdict.words}*" for verdict in Verdict if counts[verdict])
+    yield f"Verdicts: {found}. Twelve pairs are planned."
     yield from (
         "",
         *worth(independent, shared),
