@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from abtune.measure.plan.plan import Plan, Run
-from abtune.measure.plan.records import Rounds, RunRecord
+from abtune.measure.plan.records import Rounds, RunRecord, waiting_winners, with_transfers
 from abtune.measure.plan.workplace import TargetFacts, Workplace
 
 
@@ -29,7 +29,9 @@ _TYPICAL: Mapping[str, tuple[float, float, float]] = {"cuda": (85.0, 0.5, 0.4), 
 _TYPICAL_RATE: Mapping[str, float] = {"cuda": 15.5, "llvm": 320.0}
 
 
-def estimate(plan: Plan, workplace: Workplace, done: Sequence[RunRecord], measured: Iterable[Rounds]) -> Cost:
+def estimate(
+    plan: Plan, workplace: Workplace, done: Sequence[RunRecord], measured: Collection[Rounds]
+) -> Cost:
     """Return the estimated cost of the runs that are left, and of winners that were not measured again."""
     finished = {record.key for record in done}
     left = [run for run in plan.runs if run.key not in finished]
@@ -39,13 +41,13 @@ def estimate(plan: Plan, workplace: Workplace, done: Sequence[RunRecord], measur
         times[record.config].append(record.tuning_time)
     known = {config: statistics.mean(seconds) for config, seconds in times.items()}
     costs = [known.get(run.config.name, _typical_cost(run, plan, workplace.facts)) for run in left]
-    timed = {(one.shape, winner.config, winner.seed) for one in measured for winner in one.winners}
-    waiting = {one.shape for one in complete if (one.shape, one.config, one.seed) not in timed}
-    shapes = waiting | {run.shape.label for run in left}
-    winners = sum(run.shape.label in shapes for run in plan.runs)
+    transfer = with_transfers(measured, planned=plan.transfer)
+    waiting = waiting_winners(done, measured, transfer=transfer)
+    shapes = {*waiting, *(run.shape.label for run in left)}
+    kernels = sum(run.shape.label in shapes for run in plan.runs) * (len(plan.configs) if transfer else 1)
     # Before the first run is over, a round counts as the least that its timings can take.
     latency = statistics.median([record.search_latency for record in complete] or [0.0])
-    measuring = winners * plan.settings.winner_seconds(latency)
+    measuring = kernels * plan.settings.winner_seconds(latency)
     # A run is a chain of steps, so more cores than runs do not help.
     searching = max(sum(costs) / workplace.cores, *costs, 0.0)
     return Cost(

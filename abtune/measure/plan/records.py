@@ -8,7 +8,7 @@ can stop after any step, or between two candidates, and go on in another process
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
@@ -99,6 +99,31 @@ class Rounds:
             winners=tuple(one for one in self.winners if is_wanted(one.config, one.seed)),
             transfers=tuple(one for one in self.transfers if is_wanted(one.origin, one.seed)),
         )
+
+
+def with_transfers(measured: Iterable[Rounds], *, planned: bool) -> bool:
+    """Tell whether winners are transferred: as planned, or as earlier sessions did."""
+    return planned or any(rounds.transfers for rounds in measured)
+
+
+def waiting_winners(
+    records: Iterable[RunRecord], measured: Iterable[Rounds], *, transfer: bool
+) -> dict[str, list[RunRecord]]:
+    """Return the complete runs of each shape that lacks timings of winners, or of their transfers."""
+    timed = {
+        rounds.shape: {(winner.config, winner.seed) for winner in rounds.winners}
+        for rounds in measured
+        if rounds.transfers or not transfer
+    }
+    complete: dict[str, list[RunRecord]] = {}
+    for record in records:
+        if record.status is RunStatus.COMPLETE:
+            complete.setdefault(record.shape, []).append(record)
+    return {
+        shape: runs
+        for shape, runs in complete.items()
+        if {(run.config, run.seed) for run in runs} != timed.get(shape)
+    }
 
 
 Step: TypeAlias = Literal["propose", "try", "exchange"]

@@ -13,7 +13,7 @@ from typing import Any
 
 from abtune.dataset.schema import RunStatus
 from abtune.errors import StoreError
-from abtune.measure.plan.records import Rounds, RunRecord, run_key
+from abtune.measure.plan.records import Rounds, RunRecord, run_key, waiting_winners, with_transfers
 from abtune.measure.store.disk import read_json
 from abtune.measure.store.store import Store
 
@@ -32,7 +32,7 @@ class ShapeState:
     failed: int  # runs that failed, also when their winner was measured again
     best: tuple[float, ...]  # fastest winner, seconds, by configuration; NaN without one
     boost: float  # of the mean winners, a fraction; NaN without two of each configuration
-    waits: bool  # whether a winner was not measured again yet
+    waits: bool  # whether a winner, or its transfer, was not measured again yet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +68,7 @@ class _Planned:
     tried_before: int  # trials of searches in progress when the session began
     shapes: tuple[str, ...]  # labels
     seeds: tuple[int, ...]
+    transfer: bool  # whether winners are also built under the other configurations
     is_judged: bool  # whether no look at the data is due
 
 
@@ -86,7 +87,12 @@ def read_state(store: Store) -> SweepState:
     winners = log_latencies(records)
     boost, compared = mean_boost(winners, by_shape, configs)
     searches, rounds = store.trials_in_progress(), store.rounds()
-    shapes = tuple(_shape_state(shape, by_shape[shape], winners, configs, rounds) for shape in by_shape)
+    transfer = with_transfers(rounds.values(), planned=plan.transfer)
+    waiting = waiting_winners(records, rounds.values(), transfer=transfer)
+    shapes = tuple(
+        _shape_state(shape, by_shape[shape], winners, configs, rounds.get(shape), waits=shape in waiting)
+        for shape in by_shape
+    )
     # A look of a sequential design plans the shapes that go on; the runs of the others are over.
     keys = {run_key(*cell) for cell in itertools.product(plan.shapes, configs, plan.seeds)}
     planned = len(keys | {record.key for record in records})
@@ -112,12 +118,12 @@ def _shape_state(
     records: Sequence[RunRecord],
     winners: LogLatencies,
     configs: Sequence[str],
-    rounds: Mapping[str, Rounds],
+    rounds: Rounds | None,
+    *,
+    waits: bool,
 ) -> ShapeState:
     won = {(record.config, record.seed) for record in records if record.status is RunStatus.COMPLETE}
-    timed = rounds[shape].winners if shape in rounds else ()
-    measured = {(winner.config, winner.seed) for winner in timed}
-    lost = {(winner.config, winner.seed) for winner in timed if winner.failure}
+    lost = {(winner.config, winner.seed) for winner in (rounds.winners if rounds else ()) if winner.failure}
     best = (min(winners.get((shape, config), ()), default=math.nan) for config in configs)
     return ShapeState(
         shape=shape,
@@ -125,7 +131,7 @@ def _shape_state(
         failed=len(records) - len(won - lost),
         best=tuple(map(math.exp, best)),
         boost=math.expm1(log_boost(winners, shape, configs)),
-        waits=not won <= measured,
+        waits=waits,
     )
 
 
@@ -139,6 +145,7 @@ def _planned(content: dict[str, Any]) -> _Planned:
         tried_before=int(content.get("tried_before", 0)),  # nothing was in progress, or it is not said yet
         shapes=tuple(map(str, runs["shapes"])),
         seeds=tuple(map(int, runs["seeds"])),
+        transfer=bool(runs.get("transfer", False)),
         is_judged=bool(content.get("is_judged", True)),
     )
 

@@ -154,7 +154,7 @@ class Store:
         facts = {**origin, **about, **kept}
         # Where winners are only measured, nothing is planned beside the runs that are there.
         shapes = [shape.label for shape in plan.shapes if plan.runs]
-        planned = {"shapes": shapes, "seeds": list(plan.seeds)}
+        planned = {"shapes": shapes, "seeds": list(plan.seeds), "transfer": plan.transfer}
         content = {"identity": plan_identity(plan), "about": facts, "planned": planned}
         self.save_about({**content, "is_judged": LOOKS not in about})  # else :meth:`note_looks` says so
 

@@ -14,7 +14,7 @@ from distributed.client import FutureCancelledError
 
 from abtune.dataset.schema import RunStatus
 from abtune.measure.plan.plan import Plan
-from abtune.measure.plan.records import RunRecord
+from abtune.measure.plan.records import RunRecord, with_transfers
 from abtune.measure.store.state import mean_boost
 from abtune.measure.store.store import Store
 from abtune.measure.workers.cluster import Cluster
@@ -93,8 +93,7 @@ class Session:
         self.out_of_time = False
         self.repeated = 0  # iterations that were searched twice, as Proposal tells
         measured = store.rounds()
-        # Sessions that add seeds go on with transfers where there are some.
-        self.transfer = plan.transfer or any(rounds.transfers for rounds in measured.values())
+        self.transfer = with_transfers(measured.values(), planned=plan.transfer)
         self.winners = {
             shape.label: Winners(
                 latencies=[],

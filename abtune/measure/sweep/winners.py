@@ -9,7 +9,13 @@ from typing import Any, TypeAlias, TypeVar
 
 from abtune.dataset.schema import RunStatus, TransferStatus
 from abtune.measure.plan.plan import Run, rng_for
-from abtune.measure.plan.records import Rounds, RunRecord, TransferTimes, WinnerTimes
+from abtune.measure.plan.records import (
+    Rounds,
+    RunRecord,
+    TransferTimes,
+    WinnerTimes,
+    waiting_winners,
+)
 from abtune.measure.sweep.candidates import HealthCheck, cannot_take_over
 from abtune.measure.sweep.session import SLACK, Session, first_error
 from abtune.measure.workers.fork_server import CallFailed
@@ -31,12 +37,10 @@ Prepared: TypeAlias = Built | WinnerTimes | TransferTimes
 
 async def measure_all(session: Session) -> None:
     """Re-measure together the winners of every shape that has new ones; shapes without enough time wait."""
-    complete: dict[str, list[RunRecord]] = {shape.label: [] for shape in session.plan.shapes}
-    for record in session.store.records():
-        if record.status is RunStatus.COMPLETE and record.shape in complete:
-            complete[record.shape].append(record)
-    left, stopped = _stale(session, complete), session.out_of_time
-    total = sum(map(len, complete.values()))
+    records = [record for record in session.store.records() if record.shape in session.winners]
+    total = sum(record.status is RunStatus.COMPLETE for record in records)
+    measured, stopped = session.store.rounds().values(), session.out_of_time
+    left = waiting_winners(records, measured, transfer=session.transfer)
     session.progress.begin("re-measuring", total, total - sum(map(len, left.values())))
     doubtful: list[Rounds] = []
 
@@ -69,20 +73,6 @@ async def measure_all(session: Session) -> None:
         await HealthCheck(session).rerun()
     for rounds in doubtful:
         session.store.save_rounds(rounds)
-
-
-def _stale(session: Session, complete: Mapping[str, list[RunRecord]]) -> dict[str, list[RunRecord]]:
-    """Return the shapes whose winners, or their transfers, are not the ones that were re-measured."""
-    measured = {
-        label: {(winner.config, winner.seed) for winner in rounds.winners}
-        for label, rounds in session.store.rounds().items()
-        if rounds.transfers or not session.transfer  # else transfers are missing
-    }
-    return {
-        label: records
-        for label, records in complete.items()
-        if records and {(record.config, record.seed) for record in records} != measured.get(label)
-    }
 
 
 def _affordable(

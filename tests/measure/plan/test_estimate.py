@@ -18,9 +18,10 @@ from measure_builders import (
     small_plan,
 )
 
+from abtune.dataset.schema import TransferStatus
 from abtune.measure.plan.estimate import Cost, estimate
 from abtune.measure.plan.plan import Plan
-from abtune.measure.plan.records import Rounds, RunRecord
+from abtune.measure.plan.records import Rounds, RunRecord, TransferTimes
 from abtune.measure.plan.workplace import machine_load
 from abtune.shapes import Shape
 
@@ -149,3 +150,17 @@ def test_runs_that_failed_say_nothing_about_the_cost() -> None:
     cost = cost_of(plan, "llvm", 1, 1, done)
     assert (cost.runs, cost.from_runs) == (4, 0)
     assert cost.core_seconds == pytest.approx(4 * (2 * 4.0 + 4 * 0.2))
+
+
+def test_transfers_that_are_missing_cost_their_timing() -> None:
+    """Winners that were timed without transfers are timed anew with them, two kernels for each winner."""
+    plan = replace(small_plan(SMALL, repeat_ms=1000), transfer=True)
+    done, timed = [make_record(run) for run in plan.runs], measured_again(plan, SMALL)
+    assert cost_of(plan, "llvm", 1, 1, done, (timed,)).seconds == pytest.approx(2 * 4 * 2 * 2 * 3)
+    transfer = TransferTimes(origin="plain", seed=0, config="new", status=TransferStatus.DOES_NOT_FIT)
+    with_them = replace(timed, transfers=(transfer,))
+    assert cost_of(plan, "llvm", 1, 1, done, (with_them,)).seconds == 0
+    # A session that adds seeds goes on with transfers, also without --transfer.
+    further = small_plan(SMALL, seeds=3, repeat_ms=1000)
+    more = [cost_of(further, "llvm", 1, 1, done, (one,)) for one in (timed, with_them)]
+    assert more[1].seconds - more[0].seconds == pytest.approx(6 * 2 * 2 * 3)

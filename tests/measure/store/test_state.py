@@ -194,3 +194,15 @@ def test_a_winner_that_failed_when_it_was_measured_is_a_failed_run(kept: Store, 
     kept.save_rounds(make_rounds(run.shape, make_lost(run, "the winner computes a wrong result")))
     state = read_state(kept)
     assert (state.failed, sum(shape.failed for shape in state.shapes)) == (1, 1)
+
+
+def test_a_sweep_is_not_done_before_its_transfers(store: Store, plan: Plan) -> None:
+    """Winners that were timed without transfers wait for them if the sweep has planned some."""
+    with store.opened(replace(plan, transfer=True), ABOUT):
+        for run in plan.runs:
+            store.save_finished(make_record(run))
+        for shape in plan.shapes:
+            times = [make_times(run, plan) for run in plan.runs if run.shape == shape]
+            store.save_rounds(make_rounds(shape, *times))
+    state = read_state(store)
+    assert (state.measured, state.is_done) == (0, False)

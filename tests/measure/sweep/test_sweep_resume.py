@@ -430,7 +430,7 @@ def test_a_winner_that_failed_is_kept_when_time_is_up(store: Store, monkeypatch:
     faults = {f"check_kernel@{SMALL.label}": "raise", f"time_kernel@{OTHER.label}": "hang"}
     plan = small_plan(SMALL, OTHER, seeds=1, configs=(config("bad", **faults), PLAIN), run_timeout=600.0)
     with monkeypatch.context() as patch:
-        patch.setattr("abtune.measure.sweep.winners._stale", lambda *_: {})
+        patch.setattr("abtune.measure.sweep.winners.waiting_winners", lambda *_, **__: {})
         run_sweep(plan, store)
     monkeypatch.setattr(Session, "seconds_to_measure", lambda *_: 0.0)
     outcome = run_sweep(plan, store, time_limit=4.0)
