@@ -80,6 +80,7 @@ class Store:
         known = self.identity()
         if known is None:  # nothing was done yet, so settings may still change
             return
+        self._require_own_dataset()
         shared = bool(known["settings"].get("exchanged"))
         if shared != plan.settings.is_shared:
             has = "searches that share what they find" if shared else "independent searches"
@@ -92,6 +93,19 @@ class Store:
             raise StoreError(
                 f"{self.dataset} was begun with other settings ({difference}); "
                 "repeat those to go on, or give another --out"
+            )
+
+    def _require_own_dataset(self) -> None:
+        """Refuse a dataset that the files did not make, such as a merged one: they would replace it."""
+        attrs: Mapping[Any, Any] = {}
+        with contextlib.suppress(DatasetError):  # one that is missing or damaged is made anew
+            attrs = open_dataset(self.dataset).attrs
+        recorded = self.recorded()
+        origin = [name for name in ("created", "sources") if name in attrs]
+        if any(str(attrs[name]) != recorded.get(name) for name in origin):
+            raise StoreError(
+                f"{self.dataset} was not made of what is in {self.folder.name}; move one of them away, "
+                "or give another --out"
             )
 
     def identity(self) -> Any:

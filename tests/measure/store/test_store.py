@@ -207,6 +207,20 @@ def test_a_dataset_put_where_a_sweep_could_not_begin_is_left_alone(store: Store,
     assert store.dataset.read_bytes() == before
 
 
+def test_a_dataset_that_was_put_beside_the_files_of_a_sweep_is_left_alone(kept: Store, plan: Plan) -> None:
+    """A merged dataset, or another sweep's, is not replaced by what the files have; a damaged one is."""
+    with kept.opened(plan, ABOUT):
+        own = store_to_dataset(plan, kept)
+    for changes in ({"created": "2026-02-02T00:00:00+00:00"}, {"sources": "[]"}):
+        abtune.save_dataset(own.assign_attrs(changes), kept.dataset)
+        before = kept.dataset.read_bytes()
+        with pytest.raises(StoreError, match=r"was not made of what is in abtune\.nc\.runs; move one"):
+            kept.opened(plan, ABOUT).__enter__()
+        assert kept.dataset.read_bytes() == before
+    kept.dataset.write_bytes(before[:3000])
+    kept.check(plan)
+
+
 def test_a_sweeps_dataset_is_gone_on_with_where_another_could_not_begin(store: Store, plan: Plan) -> None:
     """The runs come out of the dataset, although the description beside it has other settings."""
     with store.opened(plan, {**ABOUT, "device": "a device", "tvm_version": "0.27"}):
