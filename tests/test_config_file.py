@@ -57,13 +57,27 @@ def test_a_project_whose_table_is_none_is_one_line(run: Run, text: str) -> None:
     assert "is a table, such as [tool.abtune.analyze]" in outcome.err
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["tool.abtune.analyze.ci = 90", "[tool]\nabtune.analyze.ci = 90", "[ tool . abtune.analyze ]\nci = 90"],
+)
+def test_a_table_is_found_however_it_is_written(run: Run, text: str) -> None:
+    Path("pyproject.toml").write_text(text, encoding="utf-8")
+    assert settings_of(run)["level"] == 0.9
+    Path("pyproject.toml").write_text(text.replace("analyze", "analyse"), encoding="utf-8")
+    assert "[analyse] is no command with defaults" in run("analyze", "h200-pilot").err
+
+
 def test_abtune_toml_comes_before_pyproject(run: Run) -> None:
     Path("abtune.toml").write_text("[analyze]\nci = 90\n", encoding="utf-8")
     Path("pyproject.toml").write_text("[tool.abtune.analyze]\nci = 80\n", encoding="utf-8")
     assert settings_of(run)["level"] == 0.9
 
 
-@pytest.mark.parametrize("text", ["[project]\nname = 'other'\n", "not [ TOML", "[tool.other]\nabtune = 1\n"])
+@pytest.mark.parametrize(
+    "text",
+    ["[project]\nname = 'other'\n", "not [ TOML", "[tool.other]\nabtune = 1\n", "abtune [ TOML", "tool = 1"],
+)
 def test_a_project_without_abtune_changes_nothing(run: Run, text: str) -> None:
     """Not even if another tool's part of the file is broken."""
     Path("pyproject.toml").write_text(text, encoding="utf-8")

@@ -80,16 +80,18 @@ def _read() -> tuple[Path, Mapping[str, Any]]:
     return path, tables
 
 
-def _tables(path: Path, needs: str = "") -> dict[str, Any]:
+def _tables(path: Path, head: str = "") -> dict[str, Any]:
     import tomllib
 
+    text = head
     try:
         if path.stat().st_size > _MOST_BYTES:
             raise ValueError("it has more than 1 MiB")
         text = path.read_text(encoding="utf-8")
-        # Without that text it is not parsed: what other tools write may be broken.
-        return tomllib.loads(text) if needs in text else {}
+        return tomllib.loads(text) if not head or "abtune" in text else {}
     except (OSError, ValueError, RecursionError) as error:
+        if head not in text:  # what other tools write may be broken
+            return {}
         raise InputError(f"{path} cannot be read: {error}") from None
 
 
