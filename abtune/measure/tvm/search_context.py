@@ -10,6 +10,10 @@ from abtune.errors import TargetError
 from abtune.measure.plan.problem import Problem
 from abtune.measure.tvm.load_tvm import load_tensor_intrinsics, ms, tensor_program
 from abtune.measure.tvm.tvm_devices import tvm_target
+from abtune.text import one_line
+
+# Of longer messages, such as those of TVM with a whole program, the last line alone is told.
+_LONGEST = 200
 
 
 def search_context(
@@ -47,7 +51,13 @@ def _space_generator(problem: Problem, postprocessors: Sequence[Any] | None) -> 
         make_space = import_attribute(problem.config.space)  # first: the intrinsics take long to load
         if problem.config.space_is_foreign:
             load_tensor_intrinsics()
-        space = make_space(target)
+        try:
+            space = make_space(target)
+        except Exception as error:
+            text = one_line(str(error))
+            if len(text) > _LONGEST:
+                raise
+            raise TargetError(f"{problem.config.space} raises {type(error).__name__}: {text}") from error
         if not isinstance(space, ms.SpaceGenerator):
             raise TargetError(f"{problem.config.space} returns {type(space).__name__}, not a SpaceGenerator")
         return space

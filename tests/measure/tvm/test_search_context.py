@@ -67,7 +67,11 @@ def test_a_configuration_can_bring_its_space(
         "    rules = [ms.schedule_rule.ParallelizeVectorizeUnroll(1, 8, [0], False)]\n"
         "    return ms.space_generator.PostOrderApply(sch_rules=rules, postprocs=[], mutator_probs={})\n\n"
         "def nothing(target):\n"
-        "    space(target)\n",
+        "    space(target)\n\n"
+        "def wrong(target):\n"
+        "    raise ValueError('tiles are too large:\\n  16 > 8')\n\n"
+        "def long(target):\n"
+        "    raise ValueError('a program\\n' * 99 + 'is wrong')\n",
         encoding="utf-8",
     )
     monkeypatch.chdir(tmp_path)
@@ -88,6 +92,11 @@ def test_a_configuration_can_bring_its_space(
     room.propose.check(problem(GEMM, own, cpu))
     with pytest.raises(TargetError, match=r"^design_space:nothing returns NoneType, not a SpaceGenerator$"):
         room.propose.check(problem(GEMM, replace(own, space="design_space:nothing"), cpu))
+    said = r"^design_space:wrong raises ValueError: tiles are too large: 16 > 8$"  # not its last line alone
+    with pytest.raises(TargetError, match=said):
+        room.propose.check(problem(GEMM, replace(own, space="design_space:wrong"), cpu))
+    with pytest.raises(ValueError, match=r"\nis wrong$"):
+        room.propose.check(problem(GEMM, replace(own, space="design_space:long"), cpu))
 
 
 def test_innermost_tiles_of_vector_tiles_have_16_floats(
