@@ -144,7 +144,8 @@ def serve(connection: Connection, module: ModuleType) -> None:
 def one_line(error: BaseException) -> str:
     """Return the kind of an error and the line of its message that says most."""
     # The compiler's messages end in NULs, or are nothing else.
-    texts = str(error).replace("\0", "").splitlines()
+    # A path in the message may be no Unicode, which no dataset can hold.
+    texts = str(error).replace("\0", "").encode(errors="replace").decode().splitlines()
     lines = [line.strip() for line in texts if line.strip()]
     # TVM puts the native stack first. A linker that failed is quoted with its command line last.
     lines = [line for line in lines if not line.startswith("Command line:")] or lines

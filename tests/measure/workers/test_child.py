@@ -177,6 +177,11 @@ def test_a_child_goes_first_where_memory_ends(child: ChildProcess) -> None:
     assert child.call("oom_score", timeout=LONG) > ours
 
 
+def test_a_name_that_is_no_unicode_can_be_recorded() -> None:
+    """The path of a file may be no Unicode, and no dataset could hold the failure that names it."""
+    assert one_line(OSError("no file caf\udce9.o")) == "OSError: no file caf?.o"
+
+
 def test_a_linker_is_quoted_not_its_command_line() -> None:
     """The line of a failed linker is its reason, and not the command line below it."""
     said = "Compilation error:\nld: No space left on device\n\nCommand line: g++ -shared -o kernel.so lib0.o"
