@@ -459,6 +459,15 @@ def test_a_link_into_nowhere_is_one_line(run: Run, cpu: None) -> None:
     assert said == f"abtune: cannot write link.nc: there is no folder {Path('absent').absolute()}\n"
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
+def test_a_name_that_no_dataset_can_have_is_refused_at_once(run: Run, cpu: None) -> None:
+    """A netCDF file has a name in Unicode; a sweep found that out after its last search."""
+    for name in ("caf\udce9.nc", "caf\udce9/mine.nc"):
+        Path(name).parent.mkdir(exist_ok=True)
+        said = refused(run(*QUICK, "--out", name))
+        assert "its name, or that of its folder, is not valid Unicode; give another place" in said
+
+
 def test_runs_whose_settings_are_lost_are_one_line(run: Run, fake: None, cpu: None) -> None:
     """Runs without description and dataset are refused, because their settings are unknown."""
     run(*QUICK, *FAKES, "--seeds", "1")

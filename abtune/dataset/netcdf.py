@@ -130,6 +130,10 @@ def place_for(path: str | os.PathLike[str]) -> Path:
     try:
         place = followed(Path(path))
         known, regular, folder = place.exists(), place.is_file(), place.parent.is_dir()
+        str(place).encode()  # netCDF4 takes no other names
+    except UnicodeEncodeError:
+        reason = "its name, or that of its folder, is not valid Unicode"
+        raise StoreError(f"cannot write {path}: {reason}; give another place with --out") from None
     except (OSError, ValueError) as error:
         raise StoreError(f"cannot write {path}: {_reason(error)}; give another place with --out") from None
     if known and not regular:  # renaming over a device would replace the device
