@@ -41,17 +41,19 @@ def found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_winners_are_timed_again(run: Run, swept: Path) -> None:
     """The new dataset has the rounds that were asked for, the device of today, and the same winners."""
-    done = run("measure", str(swept), "--out", "later.nc", "--rounds", "3", "--repeats", "2", "--cores", "2")
+    done = run("measure", str(swept), "--out", "my own.nc", "--rounds", "3", "--repeats", "2", "--cores", "2")
     assert (done.code, done.err) == (0, ""), done.err
-    assert done.out == "later.nc: the winners of abtune.nc, measured again\nnext: abtune analyze later.nc\n"
-    before, after = abtune.open_dataset(swept), abtune.open_dataset("later.nc")
+    assert (
+        done.out == "my own.nc: the winners of abtune.nc, measured again\nnext: abtune analyze 'my own.nc'\n"
+    )
+    before, after = abtune.open_dataset(swept), abtune.open_dataset("my own.nc")
     assert (after.sizes["round"], after.sizes["repeat"]) == (3, 2)
     assert after["latency"].notnull().all()
     assert after["winner"].equals(before["winner"])
     assert after.attrs["device"] == "another device"
     assert after.attrs["searched_on"] == hardware(before)
     day, earlier = (after.attrs[name][:10] for name in ("measured_again", "created"))
-    report = run("analyze", "later.nc", "--section", "summary").out.replace("\n", " ")
+    report = run("analyze", "my own.nc", "--section", "summary").out.replace("\n", " ")
     assert f"TVM 0.27, {day}, winners of {earlier}" in report
     assert abtune.compare_datasets(before, after).same_winners
 

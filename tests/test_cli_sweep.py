@@ -229,10 +229,10 @@ def test_without_a_gpu_the_cpu_is_said(run: Run, cpu: None) -> None:
 
 def test_a_sweep(run: Run, fake: None, cpu: None) -> None:
     """A sweep writes its dataset, names the next command, and records its own without circumstances."""
-    outcome = run(*QUICK, *FAKES, "--seeds", "2", "--out", "mine.nc")
-    assert (outcome.code, outcome.err) == (0, "next: abtune analyze mine.nc\n")
-    assert outcome.out.endswith("mine.nc: 4 of 4 runs done\n")
-    dataset = abtune.open_dataset("mine.nc")
+    outcome = run(*QUICK, *FAKES, "--seeds", "2", "--out", "-my own.nc")
+    assert (outcome.code, outcome.err) == (0, "next: abtune analyze './-my own.nc'\n")
+    assert outcome.out.endswith("-my own.nc: 4 of 4 runs done\n")
+    dataset = abtune.open_dataset("-my own.nc")
     assert dataset["latency"].notnull().all()
     assert dataset.attrs["title"].startswith("new against plain, 1 shape")
     assert dataset.attrs["device"] == "a CPU"

@@ -107,7 +107,7 @@ def measure(datasets: tuple[str, ...], out: Path, **options: Any) -> int:
 
 def _words(outcome: Outcome, store: Store, done: str, notes: Iterable[str]) -> Iterator[str]:
     """Yield what was measured, notes about it, the outcome of the transfers, and what to do next."""
-    from abtune.text import count
+    from abtune.text import count, shell_path
 
     measured = store.rounds()
     shapes = outcome.dataset.sizes["shape"]
@@ -126,4 +126,4 @@ def _words(outcome: Outcome, store: Store, done: str, notes: Iterable[str]) -> I
     if outcome.stopped:
         yield f"stopped by {outcome.stopped}; the same command goes on"
     else:
-        yield f"next: abtune analyze {store.dataset}"
+        yield f"next: abtune analyze {shell_path(store.dataset)}"

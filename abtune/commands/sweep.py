@@ -23,6 +23,7 @@ from abtune.commands.common.workplace_options import (
     workplace_options,
 )
 from abtune.measure.plan import defaults
+from abtune.text import shell_path
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -139,7 +140,7 @@ def sweep(**options: Any) -> int:
     outcome = _carry_out(plan, store, workplace, options, end)
     emit(f"{outcome_words(outcome, plan, store.dataset)}\n")
     if outcome.finished:
-        named = "" if store.dataset == Path(defaults.OUT) else f" {store.dataset}"
+        named = "" if store.dataset == Path(defaults.OUT) else f" {shell_path(store.dataset)}"
         remark(f"next: abtune analyze{named}")
     return 0
 
