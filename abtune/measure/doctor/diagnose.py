@@ -65,6 +65,7 @@ def check_trial(plan: Plan, facts: TargetFacts, store: Store) -> Finding:
         store.identity()  # a sweep reads its files first, and ends where one is damaged
         store.records()
         store.rounds()
+        store.trials_in_progress()
         seconds = asyncio.run(_try(plan, facts))
     except AbtuneError as error:
         advice = "mend this first: a sweep would end with the same line"

@@ -53,9 +53,10 @@ def test_a_trial_that_fails_says_why(store: Store, faults: dict[str, str], said:
     assert "\n" not in finding.state
 
 
-def test_what_a_sweep_would_go_on_with_has_to_be_readable(store: Store) -> None:
-    """A damaged file of a finished run is named before anything is tried."""
-    damaged = store.folder / "runs" / "x.json"
+@pytest.mark.parametrize("name", ["runs/x.json", "rounds/x.json", "searches/x.json.gz"])
+def test_what_a_sweep_would_go_on_with_has_to_be_readable(store: Store, name: str) -> None:
+    """A damaged file of a run, a search or timings is named before anything is tried."""
+    damaged = store.folder / name
     with store.opened(small_plan(), ABOUT):
         damaged.write_text("{")
     finding = trial(store)
