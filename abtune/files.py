@@ -8,9 +8,10 @@ import os
 import secrets
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from abtune.errors import InputError
 from abtune.text import shortened, to_number
@@ -39,22 +40,32 @@ def replacing(place: Path) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
+def handling_signals(handler: Callable[[int, FrameType | None], None]) -> Iterator[dict[int, Any]]:
+    """Have a handler called by what ends a program, unless ``nohup`` has it ignored; yield those before."""
+    before: dict[int, Any] = {}
+    if threading.current_thread() is threading.main_thread():  # no other can be interrupted
+        known = {number: signal.getsignal(number) for number in _ENDING}
+        before = {number: one for number, one in known.items() if one not in (signal.SIG_IGN, None)}
+    for number in before:
+        signal.signal(number, handler)
+    try:
+        yield before
+    finally:
+        for number, one in before.items():
+            signal.signal(number, one)
+
+
+@contextlib.contextmanager
 def uninterrupted() -> Iterator[None]:
     """Let Ctrl-C wait until the end: an exception in the middle of netCDF leaves its locks taken for ever."""
-    held: list[tuple[int, FrameType | None]] = []
-    before = {}
-    if threading.current_thread() is threading.main_thread():  # no other can be interrupted
-        before = {number: handler for number in _ENDING if callable(handler := signal.getsignal(number))}
-    for number in before:
-        signal.signal(number, lambda number, frame: held.append((number, frame)))
+    held: list[int] = []
     try:
-        yield
+        with handling_signals(lambda number, _: held.append(number)):
+            yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
         # One is enough: a second signal would interrupt the end that the first began.
-        for number, frame in held[:1]:
-            before[number](number, frame)
+        for number in held[:1]:
+            signal.raise_signal(number)
 
 
 def followed(path: Path) -> Path:

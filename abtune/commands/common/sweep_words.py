@@ -28,7 +28,7 @@ def plan_words(plan: Plan, workplace: Workplace, store: Store, dropped: Sequence
 
     facts, settings = workplace.facts, plan.settings
     left = plan.restricted(shapes=[shape for shape in plan.shapes if shape.label not in dropped])
-    cost = estimate(left, workplace, store.records(), store.rounds().values())
+    cost = estimate(left, workplace, store.records(), [*store.rounds().values()])
     devices = f"{len(facts.devices)} x {facts.devices[0]}" if len(facts.devices) > 1 else facts.devices[0]
     basis = "from a short trial of this machine" if facts.rate else "a rough guess"
     if cost.from_runs:

@@ -47,6 +47,11 @@ class Finding:
     advice: str = ""  # what to do; empty if nothing is to be done
 
 
+def _warned(name: str, state: str, *, of: bool, advice: str) -> Finding:
+    """Return a finding that warns if something is so."""
+    return Finding(name, Level.WARNING, state, advice) if of else Finding(name, Level.OK, state)
+
+
 def refused(name: str, error: AbtuneError) -> Finding:
     """Return an error's line as a problem; the words after its last semicolon are the advice."""
     state, _, advice = str(error).rpartition("; ")
@@ -58,9 +63,8 @@ def check_python() -> Finding:
     state = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
     if sys.platform == "win32":
         return Finding("Python", Level.PROBLEM, state, "sweep on Linux; analysis works here")
-    if sys.platform != "linux":
-        return Finding("Python", Level.WARNING, state, "sweeps are tested on Linux only")
-    return Finding("Python", Level.OK, state)
+    advice = "sweeps are tested on Linux only"
+    return _warned("Python", state, of=sys.platform != "linux", advice=advice)
 
 
 def check_packages() -> Finding:
@@ -123,28 +127,19 @@ def check_host(cores: int) -> Iterator[Finding]:
     """Yield whether cores and memory suffice, and whether the machine is idle."""
     free = _available_memory()
     state = f"{cores} cores, {free / 1e9:.1f} GB of memory free" if free < math.inf else f"{cores} cores"
-    if free < _BYTES_PER_SEARCHER * (cores + 1):
-        fitting = max(int(free / _BYTES_PER_SEARCHER) - 1, 1)
-        advice = f"searches may run out of memory; abtune sweep --cores {fitting}"
-        yield Finding("cores", Level.WARNING, state, advice)
-    else:
-        yield Finding("cores", Level.OK, state)
+    fitting = max(min(free / _BYTES_PER_SEARCHER - 1, cores), 1)
+    advice = f"searches may run out of memory; abtune sweep --cores {int(fitting)}"
+    yield _warned("cores", state, of=free < _BYTES_PER_SEARCHER * (cores + 1), advice=advice)
     if sys.platform == "linux":
         # The user's own LD_PRELOAD wins, as it does in the fork server.
         library = {**allocator(), **os.environ}.get("LD_PRELOAD")
-        if library:
-            yield Finding("allocator", Level.OK, library)
-        else:
-            advice = "searches are faster with tcmalloc; Debian and Ubuntu: apt install libtcmalloc-minimal4"
-            yield Finding("allocator", Level.WARNING, "the C library's own", advice)
+        advice = "searches are faster with tcmalloc; Debian and Ubuntu: apt install libtcmalloc-minimal4"
+        yield _warned("allocator", library or "the C library's own", of=not library, advice=advice)
     load = machine_load(cores)
     if load is not None:
         state = f"{load:.1f} in the last minute, on {cores} cores"
-        if load > LOAD_PER_CORE * cores:
-            advice = "end other programs: they make timings of a CPU noisy, and slow searches"
-            yield Finding("load", Level.WARNING, state, advice)
-        else:
-            yield Finding("load", Level.OK, state)
+        advice = "end other programs: they make timings of a CPU noisy, and slow searches"
+        yield _warned("load", state, of=load > LOAD_PER_CORE * cores, advice=advice)
 
 
 def _available_memory() -> float:
@@ -166,9 +161,8 @@ def check_output(out: Path) -> Finding:
     state = f"{folder}, {free / 1e9:.1f} GB free"
     if free < _BYTES_OF_OUTPUT / 20:
         return Finding("output", Level.PROBLEM, state, "make room, or give another --out")
-    if free < _BYTES_OF_OUTPUT:
-        return Finding("output", Level.WARNING, state, "a sweep of many shapes and seeds may need more")
-    return Finding("output", Level.OK, state)
+    advice = "a sweep of many shapes and seeds may need more"
+    return _warned("output", state, of=free < _BYTES_OF_OUTPUT, advice=advice)
 
 
 _KERNEL = 'extern "C" __global__ void k(float* x) { x[threadIdx.x] = 1.0f; }'
@@ -211,9 +205,9 @@ def _about_nvrtc(arch: str) -> Finding:
             cubin = slot.call("compile_cubin", _KERNEL, arch, timeout=60.0)
         except ChildError as error:
             return Finding("NVRTC", Level.PROBLEM, f"cannot compile for {arch}: {error}", advice)
-    if cubin is None:
-        return Finding("NVRTC", Level.WARNING, "only as TVM itself calls it, which takes longer", advice)
-    return Finding("NVRTC", Level.OK, f"compiles for {arch} in {time.monotonic() - started:.1f} s")
+    state = f"compiles for {arch} in {time.monotonic() - started:.1f} s"
+    alone = "only as TVM itself calls it, which takes longer"
+    return _warned("NVRTC", alone if cubin is None else state, of=cubin is None, advice=advice)
 
 
 def _about_busy_gpus() -> Iterator[Finding]:

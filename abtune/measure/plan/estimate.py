@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from abtune.measure.plan.plan import Plan, Run
@@ -29,9 +29,7 @@ _TYPICAL: Mapping[str, tuple[float, float, float]] = {"cuda": (85.0, 0.5, 0.4), 
 _TYPICAL_RATE: Mapping[str, float] = {"cuda": 15.5, "llvm": 320.0}
 
 
-def estimate(
-    plan: Plan, workplace: Workplace, done: Sequence[RunRecord], measured: Collection[Rounds]
-) -> Cost:
+def estimate(plan: Plan, workplace: Workplace, done: Sequence[RunRecord], measured: Sequence[Rounds]) -> Cost:
     """Return the estimated cost of the runs that are left, and of winners that were not measured again."""
     finished = {record.key for record in done}
     left = [run for run in plan.runs if run.key not in finished]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -22,6 +23,9 @@ from abtune.measure.plan.problem import Problem, Settings
 from abtune.measure.plan.records import run_key
 from abtune.measure.plan.workplace import TargetFacts
 from abtune.shapes import Shape, select_shapes
+
+# Of the files of a sweep; a sweep of another format is refused.
+FORMAT = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,17 +74,15 @@ class Plan:
         (tuned,) = (known for known in self.configs if known.name == config)
         return Run(shape=found, config=tuned, seed=seed)
 
-    def identity(self) -> dict[str, Any]:
-        """Return what must agree for runs to belong into one dataset."""
+    def identity(self) -> Any:
+        """Return what must agree for runs to belong into one dataset, as it comes back from a file."""
         # Shapes and seeds may be added later. Settings and the meaning of a configuration may not change.
         settings = asdict(self.settings)
         if not self.settings.is_shared:  # earlier versions have no such setting
             del settings["exchanged"]
-        return {
-            "settings": settings,
-            "machine": self.machine,
-            "configs": [config.settings() for config in self.configs],
-        }
+        configs = [config.settings() for config in self.configs]
+        content = {"format": FORMAT, "settings": settings, "machine": self.machine, "configs": configs}
+        return json.loads(json.dumps(content))
 
 
 def make_plan(

@@ -110,11 +110,8 @@ def waiting_winners(
     records: Iterable[RunRecord], measured: Iterable[Rounds], *, transfer: bool
 ) -> dict[str, list[RunRecord]]:
     """Return the complete runs of each shape that lacks timings of winners, or of their transfers."""
-    timed = {
-        rounds.shape: {(winner.config, winner.seed) for winner in rounds.winners}
-        for rounds in measured
-        if rounds.transfers or not transfer
-    }
+    with_all = [rounds for rounds in measured if rounds.transfers or not transfer]
+    timed = {(rounds.shape, winner.config, winner.seed) for rounds in with_all for winner in rounds.winners}
     complete: dict[str, list[RunRecord]] = {}
     for record in records:
         if record.status is RunStatus.COMPLETE:
@@ -122,7 +119,7 @@ def waiting_winners(
     return {
         shape: runs
         for shape, runs in complete.items()
-        if {(run.config, run.seed) for run in runs} != timed.get(shape)
+        if not {(shape, run.config, run.seed) for run in runs} <= timed
     }
 
 

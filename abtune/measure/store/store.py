@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import glob
-import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -21,7 +20,7 @@ import xarray as xr
 from abtune.dataset.netcdf import open_dataset, place_for, write_dataset
 from abtune.dataset.provenance import MEASURED, SEARCHED_ON
 from abtune.errors import DatasetError, StoreError
-from abtune.measure.plan.plan import Plan, Run
+from abtune.measure.plan.plan import FORMAT, Plan, Run
 from abtune.measure.plan.records import History, Rounds, RunRecord
 from abtune.measure.store.disk import (
     history_from_json,
@@ -42,14 +41,6 @@ from abtune.measure.store.from_dataset import (
 )
 from abtune.shapes import parse_shape
 from abtune.stats.testing.design import LOOKS, Look, looks_from_json
-
-# Of the files; a sweep of another format is refused.
-FORMAT = 2
-
-
-def plan_identity(plan: Plan) -> Any:
-    """Return the identity of a plan as it comes back from a file."""
-    return json.loads(json.dumps({"format": FORMAT, **plan.identity()}))
 
 
 class Store:
@@ -88,7 +79,7 @@ class Store:
                 f"{self.dataset} has {has}; go on {'with' if shared else 'without'} --share, "
                 "or give another --out"
             )
-        difference = first_difference(known, plan_identity(plan))
+        difference = first_difference(known, plan.identity())
         if difference:
             raise StoreError(
                 f"{self.dataset} was begun with other settings ({difference}); "
@@ -169,7 +160,7 @@ class Store:
         # Where winners are only measured, nothing is planned beside the runs that are there.
         shapes = [shape.label for shape in plan.shapes if plan.runs]
         planned = {"shapes": shapes, "seeds": list(plan.seeds), "transfer": plan.transfer}
-        content = {"identity": plan_identity(plan), "about": facts, "planned": planned}
+        content = {"identity": plan.identity(), "about": facts, "planned": planned}
         self.save_about({**content, "is_judged": LOOKS not in about})  # else :meth:`note_looks` says so
 
     # Facts about the sweep

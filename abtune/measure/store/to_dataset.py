@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -115,20 +116,11 @@ def _all_times(measured: Iterable[Rounds]) -> Iterator[tuple[str, TransferTimes]
     """Yield the transfers of each shape; a winner as its own configuration built it is one, too."""
     for rounds in measured:
         own = {(winner.config, winner.seed): winner for winner in rounds.winners if winner.latency}
-        for winner in own.values():
-            yield rounds.shape, _transfer(winner, winner.config, TransferStatus.OK)
+        for (config, seed), winner in own.items():
+            times = TransferTimes(origin=config, seed=seed, config=config, status=TransferStatus.OK)
+            yield rounds.shape, replace(times, kernel=winner.kernel, latency=winner.latency)
         for times in rounds.transfers:
             # The same kernel is not timed twice, so it has the rounds of its winner.
             same = times.status is TransferStatus.SAME_KERNEL and own.get((times.origin, times.seed))
-            yield rounds.shape, _transfer(same, times.config, times.status) if same else times
-
-
-def _transfer(winner: WinnerTimes, config: str, status: TransferStatus) -> TransferTimes:
-    return TransferTimes(
-        origin=winner.config,
-        seed=winner.seed,
-        config=config,
-        status=status,
-        kernel=winner.kernel,
-        latency=winner.latency,
-    )
+            timed = replace(times, kernel=same.kernel, latency=same.latency) if same else times
+            yield rounds.shape, timed

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import FrameType
@@ -21,7 +20,7 @@ import xarray as xr
 from abtune.configurations import Configuration
 from abtune.dataset.provenance import MEASURED, SEARCHED_ON, hardware
 from abtune.errors import StoreError
-from abtune.files import uninterrupted
+from abtune.files import handling_signals, uninterrupted
 from abtune.measure.plan.plan import Plan
 from abtune.measure.plan.problem import Settings
 from abtune.measure.plan.records import RunRecord
@@ -96,7 +95,6 @@ async def _carry_out(
 def heeding_signals() -> Iterator[None]:
     """Cancel this task on Ctrl-C, on SIGTERM, and on SIGHUP, unless ``nohup`` has them ignored."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
-    before: dict[signal.Signals, Any] = {}
 
     def cancel() -> None:
         if task is not None and not task.cancelling():  # a second time would interrupt the end itself
@@ -104,22 +102,13 @@ def heeding_signals() -> Iterator[None]:
 
     def end(number: int, frame: FrameType | None) -> None:
         loop.call_soon_threadsafe(cancel)
-        if callable(handler := before[signal.Signals(number)]):
+        if callable(handler := before[number]):
             with contextlib.suppress(KeyboardInterrupt):  # it is in force at the end, and then knows of this
                 handler(number, frame)
 
     # Not with loop.add_signal_handler: when it is removed, a signal at that moment ends the process.
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if (handler := signal.getsignal(number)) is not signal.SIG_IGN:
-            before[number] = handler
-            with contextlib.suppress(ValueError):  # only the main thread can
-                signal.signal(number, end)
-    try:
+    with handling_signals(end) as before:
         yield
-    finally:
-        for number, handler in before.items():
-            with contextlib.suppress(ValueError):
-                signal.signal(number, handler)
 
 
 def remeasuring_plan(

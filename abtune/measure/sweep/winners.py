@@ -9,13 +9,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from abtune.dataset.schema import RunStatus, TransferStatus
 from abtune.measure.plan.plan import Run, rng_for
-from abtune.measure.plan.records import (
-    Rounds,
-    RunRecord,
-    TransferTimes,
-    WinnerTimes,
-    waiting_winners,
-)
+from abtune.measure.plan.records import Rounds, RunRecord, TransferTimes, WinnerTimes, waiting_winners
 from abtune.measure.sweep.candidates import HealthCheck, cannot_take_over
 from abtune.measure.sweep.session import SLACK, Session, first_error
 from abtune.measure.workers.fork_server import CallFailed

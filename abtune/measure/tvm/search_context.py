@@ -12,9 +12,6 @@ from abtune.measure.tvm.load_tvm import load_tensor_intrinsics, ms, tensor_progr
 from abtune.measure.tvm.tvm_devices import tvm_target
 from abtune.text import one_line
 
-# Of longer messages, such as those of TVM with a whole program, the last line alone is told.
-_LONGEST = 200
-
 
 def search_context(
     problem: Problem, rng_seed: int, threads: int = 1, *, postprocessors: Sequence[Any] | None = None
@@ -54,8 +51,8 @@ def _space_generator(problem: Problem, postprocessors: Sequence[Any] | None) -> 
         try:
             space = make_space(target)
         except Exception as error:
-            text = one_line(str(error))
-            if len(text) > _LONGEST:
+            # Of a longer message, such as TVM's with a whole program, the last line alone is told.
+            if len(text := one_line(str(error))) > 200:
                 raise
             raise TargetError(f"{problem.config.space} raises {type(error).__name__}: {text}") from error
         if not isinstance(space, ms.SpaceGenerator):

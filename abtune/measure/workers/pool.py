@@ -59,7 +59,7 @@ class ProcessPool(WorkerPlugin):
             slot = Slot(self._fork_server, _device_environment(self._facts, index), spares=spares)
             self._devices.put(slot)
             self._slots.append(slot)
-        threading.Thread(target=self._start, daemon=True).start()
+        threading.Thread(target=lambda: [*map(Slot.start, self._slots)], daemon=True).start()
 
     def teardown(self, worker: Worker) -> None:  # noqa: ARG002 - called by dask
         """End all processes."""
@@ -88,10 +88,6 @@ class ProcessPool(WorkerPlugin):
         """Kill all work; the calls in progress fail."""
         for slot in self._slots:
             slot.interrupt()
-
-    def _start(self) -> None:
-        for slot in self._slots:
-            slot.start()
 
 
 @contextlib.contextmanager

@@ -71,9 +71,12 @@ def build_winner(pool: ProcessPool, run: Run, settings: Settings, won: RunRecord
     except ChildError as error:
         failure = f"the winner could not be built again: {error}"
         return WinnerTimes(config=won.config, seed=won.seed, failure=failure)
-    return Built(
-        origin=won.config, seed=won.seed, config=won.config, latency=won.search_latency, kernels=(kernel,)
-    )
+    return _built(won, won.config, kernel)
+
+
+def _built(won: RunRecord, config: str, *kernels: Kernel) -> Built:
+    latency = won.search_latency
+    return Built(origin=won.config, seed=won.seed, config=config, latency=latency, kernels=kernels)
 
 
 def build_transfer(pool: ProcessPool, run: Run, settings: Settings, won: RunRecord) -> Built | TransferTimes:
@@ -91,13 +94,7 @@ def build_transfer(pool: ProcessPool, run: Run, settings: Settings, won: RunReco
                 kernels.append(_insist(build_kernel, slot, problem, variant, timeout=timeout))
             except ChildError as error:
                 failures.append(str(error))
-    built = Built(
-        origin=won.config,
-        seed=won.seed,
-        config=run.config.name,
-        latency=won.search_latency,
-        kernels=tuple(kernels),
-    )
+    built = _built(won, run.config.name, *kernels)
     if kernels:
         return built
     status = TransferStatus.FAILED if failures else TransferStatus.DOES_NOT_FIT
