@@ -145,10 +145,9 @@ class Store:
         if self._is_dataset_alone:
             # A kill from here on leaves the dataset as the source, until the description is there again.
             self.description.unlink(missing_ok=True)
-            dataset = open_dataset(self.dataset)
-            for record in records_from_dataset(dataset):
+            for record in self.records():
                 self.save_finished(record)
-            for rounds in rounds_from_dataset(dataset):
+            for rounds in self.rounds().values():
                 self.save_rounds(rounds)
         # The date of creation stays, and the looks that were made. Looks that were only planned do not.
         kept = {name: recorded[name] for name in ("created", LOOKS) if name in recorded}
@@ -273,6 +272,8 @@ class Store:
 
     def rounds(self) -> dict[str, Rounds]:
         """Return all re-measurements by the label of their shape."""
+        if self._is_dataset_alone:
+            return {rounds.shape: rounds for rounds in rounds_from_dataset(open_dataset(self.dataset))}
         paths = sorted((self.folder / "rounds").glob("*.json"))
         measured = [read_json(path, rounds_from_json) for path in paths]
         return {rounds.shape: rounds for rounds in measured}

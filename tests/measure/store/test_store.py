@@ -207,6 +207,17 @@ def test_a_dataset_put_where_a_sweep_could_not_begin_is_left_alone(store: Store,
     assert store.dataset.read_bytes() == before
 
 
+def test_a_dataset_alone_has_its_timings(kept: Store, plan: Plan) -> None:
+    """They come out of the dataset as the runs do, so that a dry run does not count them as missing."""
+    with kept.opened(plan, ABOUT):
+        abtune.save_dataset(store_to_dataset(plan, kept), kept.dataset)
+    known = kept.rounds()
+    shutil.rmtree(kept.folder)
+    assert {label: rounds.winners[0].latency for label, rounds in kept.rounds().items()} == {
+        label: rounds.winners[0].latency for label, rounds in known.items()
+    }
+
+
 def test_a_dataset_that_was_put_beside_the_files_of_a_sweep_is_left_alone(kept: Store, plan: Plan) -> None:
     """A merged dataset, or another sweep's, is not replaced by what the files have; a damaged one is."""
     with kept.opened(plan, ABOUT):
