@@ -40,16 +40,16 @@ def replacing(place: Path) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def handling_signals(handler: Callable[[int, FrameType | None], None]) -> Iterator[dict[int, Any]]:
-    """Have a handler called by what ends a program, unless ``nohup`` has it ignored; yield those before."""
+def handling_signals(handler: Callable[[int, FrameType | None, Any], None]) -> Iterator[None]:
+    """Have a handler called by what ends a program, with the handler before, unless ``nohup`` ignores it."""
     before: dict[int, Any] = {}
     if threading.current_thread() is threading.main_thread():  # no other can be interrupted
         known = {number: signal.getsignal(number) for number in _ENDING}
         before = {number: one for number, one in known.items() if one not in (signal.SIG_IGN, None)}
-    for number in before:
-        signal.signal(number, handler)
     try:
-        yield before
+        for number in before:
+            signal.signal(number, lambda number, frame: handler(number, frame, before[number]))
+        yield
     finally:
         for number, one in before.items():
             signal.signal(number, one)
@@ -60,7 +60,7 @@ def uninterrupted() -> Iterator[None]:
     """Let Ctrl-C wait until the end: an exception in the middle of netCDF leaves its locks taken for ever."""
     held: list[int] = []
     try:
-        with handling_signals(lambda number, _: held.append(number)):
+        with handling_signals(lambda number, *_: held.append(number)):
             yield
     finally:
         # One is enough: a second signal would interrupt the end that the first began.

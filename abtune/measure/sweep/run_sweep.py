@@ -100,14 +100,14 @@ def heeding_signals() -> Iterator[None]:
         if task is not None and not task.cancelling():  # a second time would interrupt the end itself
             task.cancel()
 
-    def end(number: int, frame: FrameType | None) -> None:
+    def end(number: int, frame: FrameType | None, handler: Any) -> None:
         loop.call_soon_threadsafe(cancel)
-        if callable(handler := before[number]):
+        if callable(handler):
             with contextlib.suppress(KeyboardInterrupt):  # it is in force at the end, and then knows of this
                 handler(number, frame)
 
     # Not with loop.add_signal_handler: when it is removed, a signal at that moment ends the process.
-    with handling_signals(end) as before:
+    with handling_signals(end):
         yield
 
 

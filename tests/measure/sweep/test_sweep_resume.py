@@ -210,6 +210,35 @@ def test_a_second_signal_does_not_interrupt_the_end(number: int) -> None:
     assert ended == [number]
 
 
+def test_a_signal_is_heeded_from_the_moment_of_its_handler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that comes while the handlers are put in place is not lost, and no defect."""
+    install = signal.signal
+
+    def strike(number: int, handler: Any) -> Any:
+        before = install(number, handler)
+        if number == signal.SIGTERM:
+            os.kill(os.getpid(), number)
+        return before
+
+    async def work() -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(signal, "signal", strike)
+            struck = heeding_signals()
+            struck.__enter__()
+        try:
+            await asyncio.sleep(60)
+        finally:
+            struck.__exit__(None, None, None)
+
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        with pytest.raises(asyncio.CancelledError):
+            asyncio.run(work())
+        assert signal.getsignal(signal.SIGTERM) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("ended", ["well", "by an error"])
 @pytest.mark.usefixtures("fake")
