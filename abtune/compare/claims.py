@@ -60,27 +60,32 @@ def make_claims(
     if len(kinds) > 1:
         chosen |= {kind: np.array([row.workload == kind for row in rows]) for kind in kinds}
     found = (_of_kind(tests, kind, which, settings.tolerance) for kind, which in chosen.items())
-    return with_verdicts(chain.from_iterable(found), rows, worst)
+    return with_verdicts(chain.from_iterable(found), rows, worst, settings)
 
 
 def with_verdicts(
-    claims: Iterable[Claim], rows: Sequence[Comparison], worst: Worst | None
+    claims: Iterable[Claim], rows: Sequence[Comparison], worst: Worst | None, settings: Settings
 ) -> tuple[Claim, ...]:
-    """Return claims that count no fewer shapes than the rows, or the worst shape, show one by one."""
-    # Each procedure holds with the level's probability.
-    return tuple(
-        replace(claim, at_least=max(claim.at_least, _by_rows(claim, rows, worst))) for claim in claims
-    )
+    """Return claims that count no fewer shapes than the rows, the worst shape, or a stronger claim show."""
+    found: list[Claim] = []
+    for claim in claims:
+        # Each procedure holds with the level's probability.
+        least = max(claim.at_least, _by_rows(claim, rows, worst, settings.margin))
+        # The claims before: a shape that is faster, or that loses at most 2 %, loses at most 5 %.
+        if claim.claim == NOT_SLOWER:
+            least = max(least, found[-1].at_least)
+        found.append(replace(claim, at_least=least))
+    return tuple(found)
 
 
-def _by_rows(claim: Claim, rows: Sequence[Comparison], worst: Worst | None) -> int:
+def _by_rows(claim: Claim, rows: Sequence[Comparison], worst: Worst | None, margin: float) -> int:
     judged = [row for row in rows if claim.workload in {None, row.workload}]
     if claim.claim == NOT_SLOWER:
         if worst is not None and worst.boost_low >= -claim.beyond:
             return len(judged)
-        return sum(
-            row.verdict is not Verdict.INVALID and row.boost_at_least >= -claim.beyond for row in judged
-        )
+        kept = {Verdict.IMPROVED} | ({Verdict.EQUIVALENT} if margin / (1 + margin) <= claim.beyond else set())
+        shown = [row for row in judged if row.verdict in kept or row.boost_at_least >= -claim.beyond]
+        return sum(row.verdict is not Verdict.INVALID for row in shown)
     verdict = Verdict.IMPROVED if claim.claim == FASTER else Verdict.REGRESSED
     return sum(row.verdict is verdict for row in judged)
 

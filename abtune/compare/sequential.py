@@ -79,7 +79,7 @@ def compare_at_looks(
             decided[index] = _at_look(row, look, choices, dropped=index in dropped)
     rows = tuple(decided[index] for index in range(len(seeds)))
     # The last look alone may no longer show what an earlier one settled.
-    claims = with_verdicts(analysis.claims, rows, analysis.worst)
+    claims = with_verdicts(analysis.claims, rows, analysis.worst, settings)
     return replace(
         analysis,
         settings=settings,

@@ -91,6 +91,19 @@ def test_claims_never_say_less_than_the_verdicts() -> None:
     assert claimed(analysis, "slower") >= verdicts.count(Verdict.REGRESSED) == 1
 
 
+@pytest.mark.parametrize("design", ["independent", "shared"])
+def test_shapes_with_a_better_verdict_count_as_not_slower(design: str) -> None:
+    """One slow seed widens the bounds of all shapes, also of those that are faster or equivalent."""
+    dataset = make_sweep([0.0, 0.2, 0.0], n=8, noise=0.01, seed=9, design=design)
+    dataset["latency"][0, 1, 0] *= np.e
+    analysis = abtune.analyze(dataset, margin=0.05)
+    verdicts = [row.verdict for row in analysis.comparisons]
+    assert verdicts == [Verdict.INCONCLUSIVE, Verdict.IMPROVED, Verdict.EQUIVALENT]
+    assert sum(row.boost_at_least >= -0.05 for row in analysis.comparisons) < 2
+    assert claimed(analysis, "not slower", 0.05) == 2
+    assert claimed(analysis, "not slower", 0.02) >= claimed(analysis, "faster") == 1
+
+
 def test_kinds_of_workload_have_their_own_claims() -> None:
     dataset = make_sweep([0.3, 0.3, 0.0, 0.0], n=8, noise=0.03)
     dataset["workload"][:] = ["conv", "conv", "gemm", "gemm"]
