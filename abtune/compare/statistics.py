@@ -185,7 +185,7 @@ def run_tests(samples: TwoSample, settings: Settings, rng: np.random.Generator) 
         return p
 
     p = of_all(test.p_values(samples, rng=rng))
-    p_adjusted = correction.adjust_difference(p, samples, rng=rng)
+    p_adjusted = correction.adjust_difference(p, samples, alpha=settings.alpha, rng=rng)
     closed_form = median_error if settings.estimand == Estimand.MEDIAN else conservative_welch
     p_welch = of_all(difference_p(closed_form(samples), split_share(samples)))
     p_rank = of_all(mann_whitney_test(samples)) if settings.rank_test else None

@@ -209,6 +209,16 @@ def test_too_few_pairs_for_the_correction() -> None:
         assert any(f"It takes {takes} pairs." in note for note in found.caveats)
 
 
+def test_a_shape_with_few_pairs_hides_no_other() -> None:
+    """Six pairs differ as the report says, though a stopped sweep has three pairs of another shape."""
+    log = logs(boosts=(0.3,) * 4, n=6, own=0.01)
+    log[3, :, 3:] = NAN
+    log[3, 1, :3] = log[3, 0, :3] - [0.3, 0.301, 0.302]
+    rows = judged(log).comparisons
+    assert [row.verdict for row in rows] == [Verdict.IMPROVED] * 3 + [Verdict.NOT_SLOWER]
+    assert rows[3].reason.endswith("No difference can pass the correction with 3 pairs. It takes 6.")
+
+
 @pytest.mark.parametrize(
     ("correction", "test"),
     [

@@ -144,8 +144,8 @@ class Correction:
     family_wise: bool  # whether it bounds the probability of any false claim in a report
     function: Function  # takes p-values, shape (shapes,), and returns adjusted ones. NaN are no tests
     divides_level: bool = True  # whether a shape alone has to pass the level over the number of shapes
-    # adjusts the tests of a difference from the samples of all shapes: takes a TwoSample and the keyword
-    # ``rng``. Other tests are adjusted by ``function``
+    # adjusts the tests of a difference from the samples of all shapes: takes a TwoSample and the keywords
+    # ``alpha`` and ``rng``. Other tests are adjusted by ``function``
     joint: Function | None = None
     # names of the only tests of a difference of means that ``joint`` goes with
     joint_tests: tuple[str, ...] = ()
@@ -170,13 +170,15 @@ class Correction:
         """Return one family of p-values adjusted, shape (shapes,)."""
         return cast("Floats", load(self.function)(p))
 
-    def adjust_difference(self, p: Floats, samples: TwoSample, *, rng: np.random.Generator) -> Floats:
+    def adjust_difference(
+        self, p: Floats, samples: TwoSample, *, alpha: float, rng: np.random.Generator
+    ) -> Floats:
         """Return the p-values of the tests of a difference of these samples, a column per seed, adjusted."""
         if self.joint is None:
             return self.adjust(p)
         import numpy as np
 
-        return np.fmax(load(self.joint)(samples, rng=rng), p)  # random splits may give less
+        return np.fmax(load(self.joint)(samples, alpha=alpha, rng=rng), p)  # random splits may give less
 
     def fits(self, test: DifferenceTest) -> bool:
         """Return whether it can correct this test of a difference."""

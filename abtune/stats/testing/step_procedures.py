@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from abtune.stats.resampling.splits import blocked_product, random_splits, subsets
 from abtune.stats.testing.sign_flips import signs
-from abtune.stats.two_sample import Floats, TwoSample
+from abtune.stats.testing.significance import split_share
+from abtune.stats.two_sample import Booleans, Floats, TwoSample
 
 
 def unadjusted(p: npt.ArrayLike) -> Floats:
@@ -62,32 +63,42 @@ _ELEMENTS = 4_000_000
 _TIE = 1e-9
 
 
-def max_t(samples: TwoSample, *, rng: np.random.Generator) -> Floats:
+def max_t(samples: TwoSample, *, rng: np.random.Generator, alpha: float = 1.0) -> Floats:
     """Return p-values adjusted by the distribution of the largest statistic over the shapes.
 
     Takes **a column per seed**: whole columns are exchanged, or of pairs their signs flipped. The
     statistic is Welch's t, with the mean floor of both sides; algorithm 4.1 of Westfall and Young
     (Resampling-Based Multiple Testing, 1993) steps down. A split that leaves either side of a shape fewer
-    than two values makes that shape unremarkable. One number is drawn from ``rng``.
+    than two values makes that shape unremarkable. Shapes with too few seeds for a p of ``alpha`` do not
+    count for the others (Tarone 1990, DOI 10.2307/2531456). One number is drawn from ``rng``.
     """
-    p = np.full(len(samples), np.nan)
-    root, tested = int(rng.integers(2**62)), samples.sizes.min(axis=1) >= 2
-    if not tested.any():
-        return p
+    p, n = np.full(len(samples), np.nan), samples.sizes
+    root, tested = int(rng.integers(2**62)), n.min(axis=1) >= 2
     statistic = _PairedStatistic(samples) if samples.paired else _Statistic(samples)
-    splits = statistic.splits(root)
+    # With equal numbers, the split with the sides exchanged is as extreme.
+    smallest = split_share(samples) * np.where(n[:, 0] == n[:, 1], 2, 1)
+    enough = tested & (smallest <= alpha)
+    for family in (tested, enough) if (enough != tested).any() else (tested,):
+        if family.any():
+            p[family] = _step_down(statistic, statistic.splits(root), family)
+    return p
+
+
+def _step_down(statistic: _PairedStatistic | _Statistic, splits: Floats, family: Booleans) -> Floats:
+    """Return the adjusted p-values of some shapes, over these shapes alone."""
     observed = statistic.squared_t(splits[:1])[0]
-    order = np.argsort(np.where(tested, -observed, np.inf), kind="stable")[: np.count_nonzero(tested)]
+    order = np.argsort(np.where(family, -observed, np.inf), kind="stable")[: np.count_nonzero(family)]
     # Equal statistics differ by rounding where their sums have another order.
     threshold = observed[order] * (1 - _TIE)
     count = np.zeros(len(order), dtype=np.int64)
-    block = max(1, _ELEMENTS // len(samples))
+    block = max(1, _ELEMENTS // len(family))
     for start in range(0, len(splits), block):
         t = statistic.squared_t(splits[start : start + block])[:, order]
         successive = np.maximum.accumulate(t[:, ::-1], axis=1)[:, ::-1]  # over this shape and lesser ones
         count += np.count_nonzero(successive >= threshold, axis=0)
+    p = np.zeros(len(family))
     p[order] = np.maximum.accumulate(count / len(splits))
-    return p
+    return p[family]
 
 
 class _Statistic:

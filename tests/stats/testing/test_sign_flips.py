@@ -95,3 +95,15 @@ def test_max_t_beyond_what_is_counted() -> None:
     assert p[1] > 0.01
     assert np.isnan(p[2])
     assert np.isnan(max_t(pairs_of(rows[2]), rng=np.random.default_rng(0))).all()
+
+
+def test_max_t_is_not_hidden_by_a_shape_with_too_few_pairs() -> None:
+    """Three pairs that agree have a huge t in a quarter of the flips, but no p of 0.05; their p stays."""
+    rows = np.random.default_rng(5).normal(1, 0.2, (4, 8))
+    rows[3] = [1.0, 1.001, 0.999, *[NAN] * 5]
+    every, some = (
+        max_t(pairs_of(rows), rng=np.random.default_rng(0), alpha=alpha).tolist() for alpha in (1, 0.05)
+    )
+    assert every == [0.25] * 4
+    assert some == [*max_t(pairs_of(rows[:3]), rng=np.random.default_rng(0)), 0.25]
+    assert max(some[:3]) < 0.05
