@@ -64,7 +64,7 @@ def judge(
         verdict = Verdict.INCONCLUSIVE
         reason = " ".join(filter(None, [same.otherwise, slower.otherwise, *_power(row, settings)]))
     numbers = {field.name: getattr(row, field.name) for field in fields(Evidence)}
-    notes = tuple(filter(None, [*caveats, close_call(row, settings)]))
+    notes = tuple(filter(None, [*caveats, unconfirmed(row, settings)]))
     return Comparison(**numbers, gates=gates, verdict=verdict, reason=reason, caveats=notes)
 
 
@@ -82,13 +82,13 @@ def found_nothing(trials: int) -> str:
     return f"found nothing within {count(trials, 'trial')}"
 
 
-def close_call(row: Evidence, settings: Settings) -> str:
+def unconfirmed(row: Evidence, settings: Settings) -> str:
     """Return that only one of the two tests of a difference rejects; empty if they agree."""
     confirming = settings.difference_test.confirmed_by
     if not confirming or not row.p_adjusted <= settings.alpha < row.p_welch_adjusted:
         return ""
     return (
-        f"Close call: the {settings.test} test finds a difference, {confirming} just misses "
+        f"The {settings.test} test finds a difference, but {confirming} does not "
         f"(adjusted p {_against(row.p_welch_adjusted, settings.alpha)}). Both are required, because "
         f"{'differences may be skewed' if settings.paired else 'the variances may differ'}."
     )
@@ -163,8 +163,8 @@ def _for_difference(row: Evidence, settings: Settings) -> Iterator[Gate]:
     name = f"the {settings.test} test"
     yield _test_gate(Rule.DIFFERENCE, name, row.p_adjusted, settings.alpha, _no_difference(row, settings))
     if confirming := settings.difference_test.confirmed_by:
-        close = close_call(row, settings)
-        yield _test_gate(Rule.DIFFERENCE, confirming, row.p_welch_adjusted, settings.alpha, close)
+        alone = unconfirmed(row, settings)
+        yield _test_gate(Rule.DIFFERENCE, confirming, row.p_welch_adjusted, settings.alpha, alone)
     if (p := row.p_resampled_adjusted) is not None:
         what = "the differences are skewed" if settings.paired else "one side is more skewed than the other"
         missed = f"bootstrap-t: adjusted p {_against(p, settings.alpha)}"

@@ -12,7 +12,7 @@ import xarray as xr
 from compare_builders import NAN, make_side, make_sweep
 
 import abtune
-from abtune.compare.gates import close_call, judge
+from abtune.compare.gates import judge, unconfirmed
 from abtune.compare.results import Evidence, Rule, Verdict, first_failed
 from abtune.compare.settings import Settings
 
@@ -112,7 +112,7 @@ def evidence(**numbers: Any) -> Evidence:
             {"p_welch_adjusted": 0.3},
             {},
             Verdict.INCONCLUSIVE,
-            "Close call: the permutation test finds a difference, Welch's t-test just misses (adjusted p "
+            "The permutation test finds a difference, but Welch's t-test does not (adjusted p "
             "0.30). Both are required, because the variances may differ. 10 + 10 seeds find a boost of 4% "
             "or more (80% power).",
         ),
@@ -241,12 +241,14 @@ def test_the_gates_are_the_verdict(correction: str) -> None:
         assert judge(Evidence(**numbers), analysis.settings).reason == row.reason
 
 
-def test_a_close_call_is_a_footnote_too() -> None:
+def test_a_difference_that_one_test_finds_alone_is_a_footnote_too() -> None:
     """A small p beside an inconclusive verdict is explained, also where the interval fails first."""
     row = evidence(boost_low=-0.01, p_adjusted=0.04, p_welch_adjusted=0.06)
     assert judge(row, SETTINGS).reason.startswith("Too noisy to tell.")
-    assert close_call(row, SETTINGS).startswith("Close call")
-    assert not close_call(row, replace(SETTINGS, test="moderated"))
+    assert unconfirmed(row, SETTINGS).startswith(
+        "The permutation test finds a difference, but Welch's t-test does not"
+    )
+    assert not unconfirmed(row, replace(SETTINGS, test="moderated"))
 
 
 def test_a_skewed_side_asks_for_one_more_test() -> None:
@@ -321,4 +323,4 @@ def test_a_p_that_just_misses_its_level_is_not_shown_as_that_level() -> None:
     assert row.p_welch_adjusted == pytest.approx(0.0503, abs=5e-5)
     (gate,) = [gate for gate in row.gates if gate.asks.startswith("Welch's t-test")]
     assert (gate.passed, gate.found) == (False, "just above 0.050")
-    assert "just misses (adjusted p just above 0.050)" in row.reason
+    assert "does not (adjusted p just above 0.050)" in row.reason
