@@ -186,7 +186,7 @@ def _for_not_slower(row: Evidence, settings: Settings, worst: Worst | None) -> G
     if worst is not None and own < limit <= worst.boost_low:
         least = bound_percent(worst.boost_low)
         found = f"every shape at least {least}"
-        bound = f"No shape is slower by more than {least.lstrip('-')}."
+        bound = f"No shape is slower{f' by more than {least[1:]}' if worst.boost_low < 0 else ''}."
         own = worst.boost_low
     return Gate(
         of=Rule.NOT_SLOWER,

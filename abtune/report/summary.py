@@ -105,7 +105,7 @@ def _parts(analysis: Analysis, view: View) -> Iterator[Part]:
     if any(claim.at_least for claim in analysis.claims):
         yield _claims(analysis)
     if (worst := analysis.worst) and len(analysis.comparisons) > 1:
-        limit = bound_percent(worst.boost_low).lstrip("-")
+        limit = bound_percent(worst.boost_low)[1:]  # without its sign
         slowest = f"No shape is slower by more than {limit}. The slowest may be {worst.shape}."
         least = f"No shape is slower. The least certain one is {worst.shape}."
         yield Prose(slowest if worst.boost_low < 0 else least)

@@ -13,7 +13,7 @@ from compare_builders import NAN, make_side, make_sweep
 
 import abtune
 from abtune.compare.gates import judge, unconfirmed
-from abtune.compare.results import Evidence, Rule, Verdict, first_failed
+from abtune.compare.results import Evidence, Rule, Verdict, Worst, first_failed
 from abtune.compare.settings import Settings
 
 SETTINGS = Settings(baseline="mainline", candidate="async")
@@ -324,3 +324,18 @@ def test_a_p_that_just_misses_its_level_is_not_shown_as_that_level() -> None:
     (gate,) = [gate for gate in row.gates if gate.asks.startswith("Welch's t-test")]
     assert (gate.passed, gate.found) == (False, "just above 0.050")
     assert "does not (adjusted p just above 0.050)" in row.reason
+
+
+@pytest.mark.parametrize(
+    ("bound", "said"),
+    [
+        (-0.0305, "No shape is slower by more than 3.1%."),
+        (-1e-17, "No shape is slower by more than 0%."),
+        (0.0, "No shape is slower."),
+        (0.2, "No shape is slower."),
+    ],
+)
+def test_the_bound_of_all_shapes_in_words(bound: float, said: str) -> None:
+    """Where every shape is faster, none is slower; a bound above zero is no loss."""
+    row = evidence(boost_low=-0.5, boost_at_least=-0.6)
+    assert judge(row, SETTINGS, Worst(shape="s", boost_low=bound)).reason.startswith(said)
