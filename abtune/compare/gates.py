@@ -152,13 +152,14 @@ def _for_pairs(row: Evidence) -> Iterator[Gate]:
 def _for_difference(row: Evidence, settings: Settings) -> Iterator[Gate]:
     """Yield the conditions of a difference: the interval, the tests, and the margin if it is required."""
     known = not math.isnan(row.boost_low)
+    noisy = "No run shows a difference." if row.boost_low == row.boost_high else "Too noisy to tell."
     yield Gate(
         of=Rule.DIFFERENCE,
         asks="the interval excludes zero",
         found=_range(row.boost_low, row.boost_high) if known else _UNKNOWN,
         # NaN compares false, so an unknown number passes no gate, here and below.
         passed=row.boost_low > 0 or row.boost_high < 0,
-        otherwise=_hopeless(row, settings) or "Too noisy to tell.",
+        otherwise=_hopeless(row, settings) or noisy,
     )
     name = f"the {settings.test} test"
     yield _test_gate(Rule.DIFFERENCE, name, row.p_adjusted, settings.alpha, _no_difference(row, settings))
@@ -287,7 +288,7 @@ def _how_large(row: Evidence, settings: Settings) -> str:
 
 def _power(row: Evidence, settings: Settings) -> Iterator[str]:
     """Yield what this design can find, where it can find anything."""
-    if math.isinf(row.detectable) or math.isnan(row.detectable) or row.p_resampled is not None:
+    if not 0 < row.detectable < math.inf or row.p_resampled is not None:
         return  # the plans do not know what the test for skewness takes
     seeds = _seeds(row, settings)
     if settings.require_margin:

@@ -339,3 +339,9 @@ def test_the_bound_of_all_shapes_in_words(bound: float, said: str) -> None:
     """Where every shape is faster, none is slower; a bound above zero is no loss."""
     row = evidence(boost_low=-0.5, boost_at_least=-0.6)
     assert judge(row, SETTINGS, Worst(shape="s", boost_low=bound)).reason.startswith(said)
+
+
+def test_runs_that_agree_exactly_are_not_too_noisy() -> None:
+    """Without noise there is no boost that more seeds would find."""
+    row = evidence(boost=0.0, boost_low=0.0, boost_high=0.0, p_adjusted=1.0, detectable=0.0)
+    assert judge(row, SETTINGS).reason == "No run shows a difference."
