@@ -187,14 +187,20 @@ def run_tests(samples: TwoSample, settings: Settings, rng: np.random.Generator) 
     p = of_all(test.p_values(samples, rng=rng))
     p_adjusted = correction.adjust_difference(p, samples, alpha=settings.alpha, rng=rng)
     closed_form = median_error if settings.estimand == Estimand.MEDIAN else conservative_welch
-    p_welch = of_all(difference_p(closed_form(samples), split_share(samples)))
+    estimate = closed_form(samples)
+    p_welch = of_all(difference_p(estimate, split_share(samples)))
+    p_welch_adjusted = correction.adjust(p_welch)
+    if correction.joint is not None:
+        # Without noise it is the share of a split, and a joint correction counts splits once for all shapes.
+        once = np.fmax(p_adjusted, p_welch)
+        p_welch_adjusted = np.where(estimate.error == 0, once, p_welch_adjusted)
     p_rank = of_all(mann_whitney_test(samples)) if settings.rank_test else None
     p_equivalence = of_all(test.equivalence(samples, rng=rng)(margin=math.log1p(settings.margin)))
     return Tests(
         p=p,
         p_adjusted=p_adjusted,
         p_welch=p_welch,
-        p_welch_adjusted=correction.adjust(p_welch),
+        p_welch_adjusted=p_welch_adjusted,
         p_rank=p_rank,
         p_rank_adjusted=None if p_rank is None else correction.adjust(p_rank),
         p_equivalence=p_equivalence,

@@ -209,6 +209,14 @@ def test_too_few_pairs_for_the_correction() -> None:
         assert any(f"It takes {takes} pairs." in note for note in found.caveats)
 
 
+def test_six_pairs_without_noise_differ() -> None:
+    """Where all pairs of a shape agree, the paired t-test asks for no more pairs than max-T."""
+    log = np.zeros((8, 2, 6))
+    log[:, 1] = -1
+    for pairs, verdict in ((6, Verdict.IMPROVED), (5, Verdict.NOT_SLOWER)):
+        assert {row.verdict for row in judged(log[..., :pairs]).comparisons} == {verdict}
+
+
 def test_a_shape_with_few_pairs_hides_no_other() -> None:
     """Six pairs differ as the report says, though a stopped sweep has three pairs of another shape."""
     log = logs(boosts=(0.3,) * 4, n=6, own=0.01)
