@@ -247,7 +247,7 @@ def _about_resolution(
         yield f"Only {together} or more shapes together can be shown to differ. {limits} from one alone."
     else:
         takes = f"{enough} pairs" if settings.paired else f"{enough} seeds per configuration"
-        yield f"No difference can be shown. {limits}. It takes {takes}."
+        yield f"No single shape can be shown to differ. {limits}. It takes {takes}."
 
 
 def _about_few_against_many(judged: Sequence[Comparison]) -> Iterator[str]:

@@ -183,12 +183,13 @@ def test_a_side_that_mostly_fails_is_invalid() -> None:
 
 
 def test_a_hopeless_design_is_said_with_the_seeds_it_takes() -> None:
-    """Five seeds cannot pass the correction over 29 shapes: once for the design, and for each shape."""
+    """Five seeds of a shape cannot pass the correction over 29; that all are faster is no contradiction."""
     analysis = abtune.analyze(make_sweep(np.full(29, 0.5), n=5, noise=0.01))
     assert {row.verdict for row in analysis.comparisons} == {Verdict.NOT_SLOWER}
+    assert "All 29 are faster (none by their own verdicts)" in analysis.sentence
     assert (
-        "No difference can be shown. The smallest p of these seeds is 0.0079; the correction over 29 shapes "
-        "requires 0.0017. It takes 7 seeds per configuration."
+        "No single shape can be shown to differ. The smallest p of these seeds is 0.0079; the correction "
+        "over 29 shapes requires 0.0017. It takes 7 seeds per configuration."
     ) in analysis.caveats
     reason = "No difference can pass the correction with 5 + 5 seeds. It takes 7 per configuration."
     assert analysis.comparisons[0].reason.endswith(reason)
