@@ -44,6 +44,14 @@ def test_correlated_tests_claim_less() -> None:
     assert at_least(p, correlation=0.0, alpha=0.05) > at_least(p, correlation=0.5, alpha=0.05)
 
 
+@pytest.mark.parametrize("correlation", [0.0, 0.5, 1.0])
+def test_a_p_at_the_level_is_no_more_than_the_level(correlation: float) -> None:
+    """Three seeds against three, without noise, have a p of 0.05."""
+    assert at_least(np.full(5, 0.05), correlation=correlation, alpha=0.05) == 5
+    dataset = abtune.make_dataset([[[2.0] * 3, [1.0] * 3]] * 2, shapes=["s", "t"], configs=["a", "b"])
+    assert "Both are faster (none by their own verdicts)" in abtune.analyze(dataset).sentence
+
+
 def test_an_unknown_shape_counts_against_the_claim() -> None:
     assert at_least(np.array([1e-9, np.nan]), correlation=0.0, alpha=0.05) == 1
     assert at_least(np.array([np.nan, np.nan]), correlation=0.0, alpha=0.05) == 0
