@@ -107,8 +107,12 @@ def power_words(plan: Plan, *, until_settled: bool) -> str:
     most = most_exact(paired=paired)
     # Beyond the largest exact test, p is the share of random splits, and has a floor.
     more = "or more" if needed >= 1 / (RESAMPLES + 1) else f"to {most}"
-    remedy = f"--seeds {enough} {more}, or fewer shapes" if enough <= most else "fewer shapes"
-    return "\n".join([*lines, f"This design cannot find any single difference: use {remedy}."])
+    remedies = [f"--seeds {enough} {more}"] if enough <= most else []
+    if needed < looks[-1].alpha:  # it depends on the number of shapes
+        remedies.append("fewer shapes")
+    return "\n".join(
+        [*lines, f"This design cannot find any single difference: use {', or '.join(remedies)}."]
+    )
 
 
 def outcome_words(outcome: Outcome, plan: Plan, out: Path) -> str:

@@ -71,7 +71,7 @@ def power(
 
     Notes
     -----
-    The power is that of both tests of a verdict at the first step of Holm's correction, under normal noise of
+    The power is that of both tests of a verdict at the first step of the correction, under normal noise of
     log latency. ``docs/power.md`` says how well plans hold.
 
     Examples
