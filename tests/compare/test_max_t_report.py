@@ -7,7 +7,7 @@ from compare_builders import make_sweep
 import abtune
 from abtune.compare.settings import Settings
 from abtune.compare.statistics import run_tests
-from abtune.stats.testing.step_procedures import max_t
+from abtune.stats.testing.step_procedures import holm, max_t
 from abtune.stats.two_sample import TwoSample
 
 
@@ -32,3 +32,13 @@ def test_random_splits_do_not_adjust_below_p() -> None:
     for seed in range(6):
         (row,) = abtune.analyze(make_sweep(0.02, n=10, noise=0.03, seed=seed), correction="max-t").comparisons
         assert row.p_adjusted >= row.p
+
+
+def test_the_report_says_what_max_t_corrects() -> None:
+    """Each other test is corrected by Holm, also the one that confirms a difference."""
+    analysis = abtune.analyze(make_sweep([0.1, 0.0, 0.0], n=6, noise=0.03), correction="max-t")
+    assert "max-T over the shapes, Holm for the confirming test and for equivalence." in " ".join(
+        analysis.report().split()
+    )
+    confirming = [row.p_welch for row in analysis.comparisons]
+    assert [row.p_welch_adjusted for row in analysis.comparisons] == list(holm(confirming))

@@ -199,7 +199,7 @@ CORRECTIONS: Mapping[str, Correction] = {
         ),
         Correction(
             name="max-t",
-            words="Westfall-Young's max-T over the shapes for difference, Holm for equivalence",
+            words="Westfall-Young's max-T over the shapes, Holm for the confirming test and for equivalence",
             promise="at most {alpha}",
             family_wise=True,
             function=f"{_TESTS}.step_procedures:holm",
