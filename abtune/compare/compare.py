@@ -206,7 +206,7 @@ def _compare_once(dataset: xr.Dataset, settings: Settings) -> Analysis:
     sides = keep_best(runs, settings.quantity)
     names = settings.baseline, settings.candidate
     statistics = compute(*sides, settings)
-    plan = design_power(*sides, settings, tests=statistics.tests.count)
+    plan = design_power(*sides, settings, statistics.tests)
     evidence = tuple(_evidence(dataset, runs, statistics, plan))
     worst = find_worst(statistics.one_sided, evidence, settings)
     rows = tuple(

@@ -195,6 +195,19 @@ def test_a_hopeless_design_is_said_with_the_seeds_it_takes() -> None:
     assert analysis.comparisons[0].reason.endswith(reason)
 
 
+def test_few_seeds_can_pass_behind_another_shape() -> None:
+    """Where another shape differs, Holm asks four seeds for a p that they can have; no report denies it."""
+    for boost, verdict in ((0.5, Verdict.IMPROVED), (0.0, Verdict.NOT_SLOWER)):
+        dataset = make_sweep([0.5, boost], n=10, noise=0.025)
+        dataset["latency"][1, :, 4:] = np.nan
+        row = abtune.analyze(dataset).comparisons[1]
+        assert row.verdict is verdict
+        assert math.isnan(row.detectable)
+        assert "No difference can pass" not in row.reason
+        (alone,) = (row for row in abtune.analyze(dataset, level=0.99).comparisons if row.n_baseline == 4)
+        assert "No difference can pass the correction with 4 + 4 seeds." in alone.reason
+
+
 def test_a_hopeless_design_counts_the_shapes_that_are_tested() -> None:
     """A shape that most of its runs failed has a p-value still, which the correction is over."""
     dataset = with_status(make_sweep(np.zeros(8), n=5), 1, failed=3)
