@@ -29,7 +29,7 @@ from abtune.stats.testing.significance import (
     split_share,
 )
 from abtune.stats.testing.step_procedures import holm
-from abtune.stats.two_sample import TwoSample
+from abtune.stats.two_sample import Booleans, TwoSample
 from abtune.stats.variance import clustered_variance, half_width
 
 MARGIN = 0.08  # log scale; wide enough for equivalence to be claimed at all
@@ -104,14 +104,14 @@ def _defaults(pair: tuple[Noise, Noise], n: int, m: int, reports: int) -> tuple[
     return held, float(different.any(axis=1).mean()), float(equivalent.any(axis=1).mean())
 
 
-def _different(samples: TwoSample, rng: np.random.Generator, certain: float = 0.0) -> Array:
+def _different(samples: TwoSample, rng: np.random.Generator, certain: float = 0.0) -> Booleans:
     """Return which shapes both tests of a difference call, shape (reports, shapes).
 
     Permutation tests take long, and are only made where Welch's test leaves a chance. Where its p is as small
     as ``certain``, it replaces theirs.
     """
     p, welch = difference_p_values(samples, rng, certain)
-    different: Array = (_corrected(p) <= ALPHA) & (_corrected(welch) <= ALPHA)
+    different: Booleans = (_corrected(p) <= ALPHA) & (_corrected(welch) <= ALPHA)
     return different & _allowed(samples, rng, _for_the_skewed_side)
 
 
@@ -122,7 +122,7 @@ def _for_the_skewed_side(found: OneSided, report: TwoSample) -> Array:
 
 def _allowed(
     samples: TwoSample, rng: np.random.Generator, test: Callable[[OneSided, TwoSample], Array]
-) -> Array:
+) -> Booleans:
     """Return which shapes pass the test that a report makes if one side is more skewed than the other."""
     allowed = np.ones((len(samples) // SHAPES, SHAPES), dtype=bool)
     for number in range(len(allowed)):
@@ -143,10 +143,10 @@ def difference_p_values(
     return p, welch
 
 
-def _equivalent(samples: TwoSample, margin: float, rng: np.random.Generator) -> Array:
+def _equivalent(samples: TwoSample, margin: float, rng: np.random.Generator) -> Booleans:
     """Return which shapes the test of equivalence calls, shape (reports, shapes)."""
     p = equivalence_p(conservative_welch(samples), split_share(samples), margin=margin)
-    equivalent: Array = _corrected(p) <= ALPHA
+    equivalent: Booleans = _corrected(p) <= ALPHA
     return equivalent & _allowed(samples, rng, lambda found, _: found.equivalence_p(margin=margin))
 
 
@@ -194,7 +194,7 @@ def sessions_table(reports: int) -> str:
 def _overall(session: float, spread: float, n: int, reports: int) -> tuple[float, float]:
     """Return how often the intervals over these shapes and over shapes like these hold."""
     rng = np.random.default_rng([12, n, round(1e4 * spread)])
-    labels = tuple(f"shape{at}" for at in range(SHAPES))
+    kinds = {f"shape{at}": "GEMM" for at in range(SHAPES)}
     settings = Settings(baseline="old", candidate="new", level=1 - ALPHA)
     held = np.zeros(2)
     for _ in range(reports):
@@ -203,8 +203,7 @@ def _overall(session: float, spread: float, n: int, reports: int) -> tuple[float
         values = rng.normal(0, 0.02, (2, SHAPES, n)) + shared
         values[0] += boosts[:, np.newaxis]
         sides = _samples(values[0]), _samples(values[1])
-        log_boost = values[0].mean(axis=1) - values[1].mean(axis=1)
-        found = overall(sides, labels, log_boost, settings).overall
+        found, _ = overall(sides, kinds, settings)
         for at, (line, true) in enumerate(
             ((found.these_shapes, math.expm1(boosts.mean())), (found.shapes_like_these, 0.0))
         ):
