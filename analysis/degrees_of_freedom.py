@@ -56,7 +56,7 @@ def false_difference(errors: Errors, sizes: tuple[int, int], spread: float) -> f
     welch = difference_p(errors(samples), split_share(samples))
     both = [p.reshape(REPORTS, SHAPES) for p in (welch, permutation_test(samples, rng=rng))]
     passed = [[holm(row) <= ALPHA for row in p] for p in both]
-    return float(np.mean(np.logical_and(*passed).any(axis=1)))
+    return float(np.mean(np.logical_and(passed[0], passed[1]).any(axis=1)))
 
 
 def coverage(interval: Callable[..., Interval], spread: float, seeds: int) -> float:
@@ -87,7 +87,7 @@ if __name__ == "__main__":
         seeds = f"{sizes[0]}+{sizes[1]}"
         print(f"{seeds:<6} spread {spread}:1 {shares[0]:>19.1f} {shares[1]:>7.1f}")
     print("borrowed intervals       Satterthwaite  fewest")
-    for spread in (0.0, 0.4, 0.7):
-        for seeds in (5, 10):
-            shares = [100 * coverage(each, spread, seeds) for each in (satterthwaite, predictive_interval)]
-            print(f"log-sd {spread}, 29 x {seeds:<2} seeds {shares[0]:>13.1f} {shares[1]:>7.1f}")
+    for log_sd in (0.0, 0.4, 0.7):
+        for number in (5, 10):
+            shares = [100 * coverage(each, log_sd, number) for each in (satterthwaite, predictive_interval)]
+            print(f"log-sd {log_sd}, 29 x {number:<2} seeds {shares[0]:>13.1f} {shares[1]:>7.1f}")

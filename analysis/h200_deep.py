@@ -138,7 +138,7 @@ def draw(dataset: xr.Dataset, reference: xr.Dataset, claims: dict[str, float], p
 
 def _draw_speed(axis: Axes, dataset: xr.Dataset) -> None:
     trials = np.arange(16, dataset.sizes["trial"] + 1)
-    curves = np.stack([best_after(dataset, count) for count in trials], axis=-1)
+    curves = np.stack([best_after(dataset, count) for count in trials.tolist()], axis=-1)
     curves = np.exp(curves - np.mean(curves[..., -1:], axis=2, keepdims=True))
     for place, config in enumerate(dataset["config"].values):
         of_config = curves[:, place].reshape(-1, len(trials))
@@ -348,7 +348,7 @@ def dealt(shapes: list[str], pooled: np.ndarray) -> str:
     """Deal the searches of one configuration to two sides at random, and say what the reports find."""
     rng = np.random.default_rng(0)
     half = int(np.isfinite(pooled).sum(axis=1).min()) // 2
-    found = []
+    found: list[tuple[float, ...]] = []
     for _ in range(DEALS):
         rows = [rng.permutation(row[np.isfinite(row)])[: 2 * half] for row in pooled]
         halves = np.array(rows).reshape(len(shapes), 2, half)
@@ -358,7 +358,7 @@ def dealt(shapes: list[str], pooled: np.ndarray) -> str:
             (
                 bool(verdicts & {Verdict.IMPROVED, Verdict.REGRESSED}),
                 any(claim.claim == "faster" and claim.at_least for claim in analysis.claims),
-                np.mean([row.boost_low <= 0 <= row.boost_high for row in analysis.comparisons]),
+                float(np.mean([row.boost_low <= 0 <= row.boost_high for row in analysis.comparisons])),
                 Verdict.EQUIVALENT in verdicts,
             )
         )

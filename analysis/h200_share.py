@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import xarray as xr
-from h200_tables import differences, page, percent, published_boosts, seed_values, short, span, spread
+from h200_tables import differences, page, percent, published_boosts, seed_logs, short, span, spread
 from scipy import stats
 
 import abtune
@@ -127,7 +127,7 @@ def worth(independent: xr.Dataset, shared: xr.Dataset) -> Iterator[str]:
     wide = spread(independent)
     narrow = spread(shared).sel(shape=wide["shape"])
     of_pairs, alone = root_mean_square(narrow), root_mean_square(wide)
-    sides = root_mean_square(np.sqrt(np.log(seed_values(shared)).var("seed", ddof=1).sum("config")))
+    sides = root_mean_square(xr.ufuncs.sqrt(seed_logs(shared).var("seed", ddof=1).sum("config")))
     pairs = differences(shared).notnull().sum()
     freedom = 2 * wide.size * (independent.sizes["seed"] - 1), int(pairs) - wide.size
     trials = (
@@ -184,8 +184,8 @@ def design_table(studies: Mapping[str, xr.Dataset], alone: float) -> Iterator[st
     for name, dataset in studies.items():
         cost = alone if dataset is reference else float(dataset["tuning_time"].mean())
         variance = root_mean_square(spread(dataset)) ** 2
-        logs = [np.log(seed_values(each)).mean("seed") for each in (dataset, reference)]
-        change = 100 * np.expm1((logs[0] - logs[1]).mean("shape"))
+        logs = [seed_logs(each).mean("seed") for each in (dataset, reference)]
+        change = 100 * xr.ufuncs.expm1((logs[0] - logs[1]).mean("shape"))
         yield (
             f"| {name} | {pairs_a_shape(dataset)} | {cost:.0f} | {variance:.4f} "
             f"| {variance * cost / first:.2f} "
@@ -229,7 +229,7 @@ def controls() -> Iterator[str]:
     yield (
         f"The verdicts of all {len(same.comparisons)} shapes are *{' or '.join(sorted(verdicts))}*. Both "
         "sides end at the same kernel: the winners of one side vary by "
-        f"{100 * root_mean_square(np.log(seed_values(again)).std('seed', ddof=1)):.0f} % between seeds, "
+        f"{100 * root_mean_square(seed_logs(again).std('seed', ddof=1)):.0f} % between seeds, "
         f"the differences of pairs by {100 * root_mean_square(spread(again)):.1f} %."
     )
     yield from (

@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 
 import abtune
+from abtune.compare.results import Aggregate
 from abtune.sections.curve.curve import best_so_far
 from abtune.sections.power.seed_plan import Goal, plan_from_dataset
 from abtune.text import p_value
@@ -45,12 +46,17 @@ def table(heading: str, rows: Iterable[Iterable[object]]) -> str:
 
 def seed_values(dataset: xr.Dataset) -> xr.DataArray:
     """Microseconds a seed: geometric mean over rounds of the median of a round."""
-    return np.exp(np.log(dataset["latency"].median("repeat")).mean("round")) * 1e6
+    return np.exp(xr.ufuncs.log(dataset["latency"].median("repeat")).mean("round")) * 1e6
+
+
+def seed_logs(dataset: xr.Dataset) -> xr.DataArray:
+    """Return the logarithms of the values of the seeds."""
+    return xr.ufuncs.log(seed_values(dataset))
 
 
 def differences(dataset: xr.Dataset) -> xr.DataArray:
     """Return the logarithms of the boosts of single pairs, by shape and seed."""
-    logs = np.log(seed_values(dataset))
+    logs = seed_logs(dataset)
     return logs.isel(config=0) - logs.isel(config=1)
 
 
@@ -58,7 +64,7 @@ def spread(dataset: xr.Dataset) -> xr.DataArray:
     """Return the standard deviation of the difference of two searches, by shape."""
     if dataset.attrs.get("design") == "shared":
         return differences(dataset).std("seed", ddof=1)
-    return np.sqrt(np.log(seed_values(dataset)).var("seed", ddof=1).sum("config"))
+    return xr.ufuncs.sqrt(seed_logs(dataset).var("seed", ddof=1).sum("config"))
 
 
 def best_after(dataset: xr.Dataset, trials: int) -> np.ndarray:
@@ -117,7 +123,7 @@ def percent(value: float, decimals: int = 1) -> str:
     return f"{100 * value:+z.{decimals}f} %"
 
 
-def span(row: abtune.Comparison) -> str:
+def span(row: abtune.Comparison | Aggregate) -> str:
     """Write an interval, with the signs of limits that round to zero."""
     return f"{100 * row.boost_low:+.1f} to {100 * row.boost_high:+.1f} %"
 
@@ -134,7 +140,7 @@ def in_a_sentence(analysis: abtune.Analysis) -> str:
 
 def measuring_noise(dataset: xr.Dataset) -> tuple[xr.DataArray, xr.DataArray, xr.DataArray]:
     """Return standard deviations of the log latency by shape: between seeds, between rounds, and within."""
-    logs = np.log(dataset["latency"])
+    logs = xr.ufuncs.log(dataset["latency"])
     rounds = logs.median("repeat")
     spreads = (
         rounds.mean("round").var("seed", ddof=1),

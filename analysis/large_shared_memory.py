@@ -99,8 +99,8 @@ def keep(source: str, path: str) -> None:
 
 def effects(dataset: xr.Dataset, config: str) -> xr.DataArray:
     """Return by how much each winner of mainline is faster as a configuration builds it, as log ratio."""
-    times = np.log(dataset["transfer_latency"].sel(origin="mainline", config=config))
-    own = np.log(dataset["latency"].sel(config="mainline"))
+    times = xr.ufuncs.log(dataset["transfer_latency"].sel(origin="mainline", config=config))
+    own = xr.ufuncs.log(dataset["latency"].sel(config="mainline"))
     return (own.median("repeat") - times.median("repeat")).mean("round")
 
 
@@ -123,7 +123,7 @@ def kind_table(studies: dict[str, xr.Dataset]) -> str:
     kinds: dict[str, list[tuple[float, float]]] = {}
     for dataset in studies.values():
         effect = effects(dataset, DYNAMIC.name)
-        own = np.log(dataset["latency"].sel(config="mainline")).median("repeat").mean("round")
+        own = xr.ufuncs.log(dataset["latency"].sel(config="mainline")).median("repeat").mean("round")
         fastest = own.min("seed") - (own - effect).min("seed")
         for label in effect["shape"].values[effect.notnull().any("seed")]:
             pair = effect.mean("seed").sel(shape=label), fastest.sel(shape=label)

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import xarray as xr
 from scipy import stats
 
@@ -73,7 +72,7 @@ class Store:
     def __init__(self, path: Path, target: str, budget: Budget) -> None:
         settings = repr((target, budget, ROOT, SLOPE, NOISE))
         self._path = path
-        self._arrays: dict[str, npt.NDArray[Any]] = {"settings": np.array(settings)}
+        self._arrays: dict[str, Any] = {"settings": np.array(settings)}
         if path.exists():
             with np.load(path) as arrays:
                 self._arrays = dict(arrays)
@@ -208,7 +207,7 @@ def steps(dataset: xr.Dataset, size: int) -> list[Step]:
     """Compare all candidates, iteration by iteration: far less noisy than winners, the best of them."""
     found = []
     for label in dataset["shape"].values:
-        logs = np.log(dataset["trial_latency"].sel(shape=label).dropna("seed"))
+        logs = xr.ufuncs.log(dataset["trial_latency"].sel(shape=label).dropna("seed"))
         for first in range(0, dataset.sizes["trial"], size):
             means = logs.isel(trial=slice(first, first + size)).mean("trial")
             sides = {engine: means.sel(config=engine).values for engine in ENGINES}

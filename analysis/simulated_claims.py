@@ -99,7 +99,7 @@ def claims_table(reports: int, names: Sequence[str] = tuple(PAIRS), design: str 
         for n in (5, 10, 20):
             rng = np.random.default_rng([17, n])
             wrong = np.zeros(len(HEADS))
-            count = _independent if name.endswith("independent") else claims.at_least
+            count = _independent if name.endswith("independent") else at_least
             with mock.patch.object(claims, "at_least", count):
                 for _ in range(reports):
                     wrong += _wrong(pair, n, rng, design, shared=name.startswith("sessions"))

@@ -28,7 +28,10 @@ UNLIKE: Mapping[str, tuple[Noise, Noise]] = {
     "one side skewed": (skewed(1, 0.06), lognormal(0.02)),
     "one side fails 1 in 5": (bimodal, lognormal(0.005)),
 }
-PAIRS: Mapping[str, tuple[Noise, Noise]] = {name: (noise, noise) for name, noise in ALIKE.items()} | UNLIKE
+PAIRS: Mapping[str, tuple[Noise, Noise]] = {
+    **{name: (noise, noise) for name, noise in ALIKE.items()},
+    **UNLIKE,
+}
 RULES: Mapping[str, tuple[str, str]] = {
     "default: permutation + Welch, holm": ("permutation", "holm"),
     "permutation + Welch, max-t": ("permutation", "max-t"),
