@@ -21,6 +21,7 @@ from abtune.stats.estimates import Interval, from_log
 from abtune.stats.resampling.splits import is_exact
 from abtune.stats.skewness import misled, skewness_gap
 from abtune.stats.testing.design import fewest_seeds, smallest_p
+from abtune.stats.testing.difference_tests import CORRECTIONS
 from abtune.stats.testing.sign_flips import MOST_COUNTED
 from abtune.stats.time_series import compare_neighbours
 from abtune.stats.two_sample import Floats
@@ -247,6 +248,10 @@ def _about_resolution(
         yield f"Only {together} or more shapes together can be shown to differ. {limits} from one alone."
     else:
         takes = f"{enough} pairs" if settings.paired else f"{enough} seeds per configuration"
+        joint = CORRECTIONS["max-t"]
+        if settings.look_alpha is None and joint.fits(settings.difference_test):
+            fewer = fewest_seeds(smallest=joint.resolution(settings.alpha, tested), paired=settings.paired)
+            takes += f", or {fewer} with --correction max-t" if fewer < enough else ""
         yield f"No single shape can be shown to differ. {limits}. It takes {takes}."
 
 

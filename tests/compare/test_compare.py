@@ -189,10 +189,12 @@ def test_a_hopeless_design_is_said_with_the_seeds_it_takes() -> None:
     assert "All 29 are faster (none by their own verdicts)" in analysis.sentence
     assert (
         "No single shape can be shown to differ. The smallest p of these seeds is 0.0079; the correction "
-        "over 29 shapes requires 0.0017. It takes 7 seeds per configuration."
+        "over 29 shapes requires 0.0017. It takes 7 seeds per configuration, or 4 with --correction max-t."
     ) in analysis.caveats
     reason = "No difference can pass the correction with 5 + 5 seeds. It takes 7 per configuration."
     assert analysis.comparisons[0].reason.endswith(reason)
+    four = abtune.analyze(make_sweep(np.full(29, 0.5), n=4, noise=0.01), correction="max-t")
+    assert {row.verdict for row in four.comparisons} == {Verdict.IMPROVED}
 
 
 def test_few_seeds_can_pass_behind_another_shape() -> None:
