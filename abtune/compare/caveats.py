@@ -155,7 +155,7 @@ def of_search_times(dataset: xr.Dataset) -> Iterator[str]:
     if of_searches(dataset):
         yield (
             "The searches timed these winners themselves. The luckiest timing of many wins, so these times "
-            "are too short, most of all for the configuration with the noisier timings."
+            "are too short. The configuration with the noisier timings gains most from it."
         )
 
 
@@ -180,8 +180,9 @@ def _about_methods(settings: Settings, fewest: int, shapes: int) -> Iterator[str
     )
     if percentage := MODERATED_ERRS.get(settings.test, {}).get(fewest):
         yield (
-            f"At {fewest} seeds it finds a false difference in up to {percentage}% of reports of 29 shapes, "
-            "as where searches end at one of two schedules (simulated, docs/statistics-tables.md)."
+            f"At {fewest} {'pairs' if settings.paired else 'seeds'}, up to {percentage}% of reports of 29 "
+            "shapes have a false difference. An example is searches that end at one of two schedules "
+            "(simulated, docs/statistics-tables.md)."
         )
 
 
@@ -220,8 +221,8 @@ def _about_estimand(settings: Settings) -> Iterator[str]:
         yield "A median does not see a failure that hits fewer than half of the searches."
     if settings.quantity.searches > 1:
         yield (
-            "Where the noise of the configurations differs, 95% intervals of the best of several searches "
-            "include the true boost in 85 to 95% of cases. Where searches end at one of two schedules, up to "
+            "Where the noise of the configurations differs, 95% intervals include the true boost in 85 to "
+            "95% of cases. Where searches end at one of two schedules, up to "
             "20% of reports claim a false difference (simulated, docs/statistics.md)."
         )
 
@@ -263,15 +264,15 @@ def _about_few_against_many(judged: Sequence[Comparison]) -> Iterator[str]:
     if very_few := sum(few < _ENOUGH for few in unequal):
         yield (
             f"In {count(very_few, 'shape')} one configuration has two or three seeds and the other more than "
-            "twice as many. Nominal 95% intervals then cover the truth in as few as 88% of cases with normal "
-            "noise, also for these shapes overall. Where noise is skewed or has two modes, they cover it far "
-            f"less often, and equivalences and counts of shapes are often false. {remedy}"
+            "twice as many. With normal noise, 95% intervals then include the truth in as few as 88% of "
+            "cases, also overall. With skewed noise or two modes, intervals hold far less often. "
+            f"Equivalences and counts of shapes are then often false. {remedy}"
         )
     elif few_seeds := sum(few < _ENOUGH_FOR_EQUIVALENCE for few in unequal):
         yield (
             f"In {count(few_seeds, 'shape')} one configuration has more than twice as many seeds as the "
-            "other. Where noise is skewed or has two modes, far more than 5% of reports then find a false "
-            f"equivalence, or count too many shapes as faster or slower. {remedy}"
+            "other. With skewed noise or two modes, far more than 5% of reports then err: they find a false "
+            f"equivalence, or count too many shapes. {remedy}"
         )
 
 
@@ -285,10 +286,11 @@ def _about_few(fewest: int, shapes: int, settings: Settings) -> Iterator[str]:
     unseen = (1 - _RARE) ** fewest
     if unseen >= _RARE_IS_SEEN:
         many = settings.quantity.searches > 1
-        what = "fast schedule that 1 seed in 10 finds" if many else "failure that hits 1 seed in 10"
+        unit = "pair" if settings.paired else "seed"
+        what = "fast schedule that 1 seed in 10 finds" if many else f"failure that hits 1 {unit} in 10"
         yield (
-            f"With a chance of {percent(unseen)}, {fewest} seeds miss a {what}. The intervals cannot account "
-            "for it."
+            f"With a chance of {percent(unseen)}, {fewest} {unit}s miss a {what}. The intervals cannot "
+            "account for it."
         )
 
 

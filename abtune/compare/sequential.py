@@ -108,9 +108,9 @@ def _about_looks(
             f"{count(dropped.count(look), 'shape')} after {look.seeds}" for look in looks if look in dropped
         ]
         yield (
-            f"Shapes without promise got no more {unit}: {listed(when)} (--why names them). This selects, so "
-            "boosts of the others are slightly optimistic, by about 1%, and 92% instead of 95% of their "
-            "intervals hold (simulated, docs/statistics.md)."
+            f"Shapes without promise got no more {unit}: {listed(when)} (--why names them). This selects: "
+            "boosts of the others are optimistic by about 1%, and 92% instead of 95% of their intervals hold "
+            "(simulated, docs/statistics.md)."
         )
     if all_have < looks[-1].seeds:
         yield f"The overall boosts rest on the first {all_have} {unit} of every shape, before any was chosen."

@@ -104,7 +104,7 @@ def test_weak_corrections_and_tests_say_what_they_promise() -> None:
         in said(correction="none")
     )
     assert "assumes that the shapes have similar noise" in said(test="moderated")
-    assert "false difference in up to 56%" in " ".join(
+    assert "up to 56% of reports of 29 shapes have a false difference" in " ".join(
         abtune.analyze(make_sweep(TRUE, n=3), test="moderated").caveats
     )
     assert "does not see a failure that hits fewer than half" in said(estimand="median")
