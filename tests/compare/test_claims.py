@@ -255,7 +255,7 @@ def test_what_is_left_out_is_said() -> None:
 @pytest.mark.parametrize("noise", [0.05, (0.08, 0.02)])
 def test_false_claims_are_rare(noise: float | tuple[float, float]) -> None:
     """Where nothing differs, each kind of claim is made in about one report of twenty at most."""
-    reports, wrong = 150, np.zeros(4)
+    reports, wrong = 100, np.zeros(4)
     for seed in range(reports):
         analysis = abtune.analyze(make_sweep(np.zeros(10), n=8, noise=noise, seed=seed))
         slower = math.log(1 / 0.95)

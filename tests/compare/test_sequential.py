@@ -237,7 +237,7 @@ def test_looks_of_earlier_files_dropped_nothing() -> None:
 @pytest.mark.slow
 def test_looking_three_times_keeps_the_family_wise_rate() -> None:
     """Any false difference over 29 shapes and three looks is rarer than one sweep in twenty."""
-    analyses, wrong = 60, 0
+    analyses, wrong = 36, 0
     for seed in range(analyses):
         dataset = sweep_until_settled(make_sweep(np.zeros(29), n=20, noise=0.03, seed=seed))
         verdicts = {row.verdict for row in abtune.analyze(dataset).comparisons}
