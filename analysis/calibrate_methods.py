@@ -24,7 +24,13 @@ from simulated_claims import (
     pair_claims_table,
 )
 from simulated_looks import looks_table, paired_looks_table
-from simulated_pairs import pair_coverage_table, pair_reports_table, pair_worth_table, pairs_table
+from simulated_pairs import (
+    pair_coverage_table,
+    pair_plan_table,
+    pair_reports_table,
+    pair_worth_table,
+    pairs_table,
+)
 from simulated_reports import (
     ALPHA,
     PAIRS,
@@ -197,6 +203,7 @@ def main() -> None:
             "pairs": (pairs_table, [2 * replications]),
             "pair reports": (pair_reports_table, [analyses]),
             "pair claims": (pair_claims_table, [analyses // 4]),
+            "pair plan": (pair_plan_table, [replications]),
             "pair worth": (pair_worth_table, [replications]),
         }
         wanted = [arguments.only] if arguments.only else list(makers)

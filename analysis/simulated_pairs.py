@@ -14,6 +14,7 @@ from abtune.compare.statistics import run_tests
 from abtune.stats.estimand import Estimand
 from abtune.stats.intervals.interval_methods import SEEDS, methods_for
 from abtune.stats.intervals.percentile import expanded_percentile
+from abtune.stats.testing.design import Requirement, detectable_boost
 from abtune.stats.two_sample import TwoSample
 
 # Draws both sides of pairs, each with the mean zero: shape (2, *shape).
@@ -152,6 +153,20 @@ def pair_reports_table(reports: int) -> str:
         rows.append(row)
     heads = [f"{kind.replace(', correlation 0.5', '')}, {n}" for kind in kinds for n in (5, 8, 12)]
     return table(["rule", *heads], rows)
+
+
+def pair_plan_table(reports: int) -> str:
+    """Lay out how often max-T and the paired t find a boost that a plan finds in 80 of 100 sweeps."""
+    goal, rows = Requirement(level=ALPHA / SHAPES, resolution=ALPHA, paired=True), []
+    for n in (6, 7, 8, 10, 12, 16):
+        shift, found = np.log1p(detectable_boost((n, n), (NOISE, 0.0), goal)), 0
+        rng = np.random.default_rng([34, n])
+        for _ in range(reports):
+            sides = np.stack([rng.normal(0, NOISE, (SHAPES, n)), np.zeros((SHAPES, n))])
+            sides[0, 0] += shift
+            found += bool(_p(of_pairs(sides), "max-t")[0] <= ALPHA)
+        rows.append([str(n), f"{100 * np.expm1(shift):.0f}", f"{100 * found / reports:.0f}"])
+    return table(["pairs", "boost, %", "found, %"], rows)
 
 
 def pair_worth_table(replications: int) -> str:

@@ -147,7 +147,7 @@ def test_a_shape_is_explained_by_its_pairs(run: Run) -> None:
 
 
 def test_power_counts_pairs(run: Run) -> None:
-    """The noise is that of the differences, and six pairs can differ, however many shapes."""
+    """Noise is that of the differences. Six pairs can differ, also over 29 shapes."""
     plan = read(run, "power", "shared.nc", "--shapes", "29", "--boost", "20")
     log = log_latency(1, 0.9)
     differences = log[:, 0] - log[:, 1]

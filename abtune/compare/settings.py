@@ -21,6 +21,7 @@ from abtune.stats.testing.difference_tests import (
     CORRECTIONS,
     Correction,
     DifferenceTest,
+    default_correction,
     difference_test_names,
     tests_for,
 )
@@ -160,11 +161,10 @@ def make_settings(
 ) -> Settings:
     """Return settings for a dataset: names that are not given are its first configurations."""
     first, second = configurations(dataset, baseline, candidate)
-    # Shapes that a look dropped have few pairs. Max-T then finds half of what Holm's correction finds.
-    if LOOKS in dataset.attrs and not choices.get("correction"):
-        choices["correction"] = "holm"
     calls = None if weights is None else as_weights(weights)
     paired = is_paired(dataset)
+    if LOOKS in dataset.attrs and not choices.get("correction"):
+        choices["correction"] = default_correction(paired=paired, looks=True).name
     return Settings(baseline=first, candidate=second, weights=calls, paired=paired, **choices)  # type: ignore[arg-type]
 
 

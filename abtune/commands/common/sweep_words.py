@@ -78,12 +78,12 @@ def power_words(plan: Plan, *, until_settled: bool) -> str:
     from abtune.measure.sweep.run_sweep import looks_of
     from abtune.stats.resampling.splits import RESAMPLES
     from abtune.stats.testing.design import ALPHA, PROMISING, Look, fewest_seeds, most_exact, smallest_p
-    from abtune.stats.testing.difference_tests import CORRECTIONS, default_correction
+    from abtune.stats.testing.difference_tests import default_correction
 
     seeds, family, paired = len(plan.seeds), len(plan.shapes), plan.settings.is_shared
     looks = looks_of(plan) if until_settled else (Look(seeds=seeds, alpha=ALPHA),)
     reachable = smallest_p(seeds, seeds, paired=paired)
-    correction = CORRECTIONS["holm"] if until_settled else default_correction(paired=paired)
+    correction = default_correction(paired=paired, looks=until_settled)
     needed = correction.resolution(looks[-1].alpha, family)
     unit, each = ("pair", "") if paired else ("seed", " per configuration")
     lines = ["", *(shape.label for shape in plan.shapes), ""]

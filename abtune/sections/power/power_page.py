@@ -105,9 +105,10 @@ def _notes(plan: SeedPlan) -> Iterator[str]:
         yield f"Pairs are taken to have a correlation of {plan.goal.correlation:g}. No dataset shows it."
     boosts = ", ".join(plain_percent(boost) for boost in plan.goal.boosts)
     yield f"Columns {boosts}: power in percent to find a true boost of that size."
+    points = "five" if plan.goal.paired else "three"
     yield (
         f"Below {plan.fewest} {_each(plan)} no difference can pass the correction. The plan is for both "
-        "tests that a verdict requires. Its power is right to about three percentage points."
+        f"tests that a verdict requires. Its power is right to about {points} percentage points."
     )
     if plan.shapes:
         yield "Shape by shape: by the noise of that shape, drawn towards the noise of all shapes."
