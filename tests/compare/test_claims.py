@@ -150,7 +150,7 @@ def test_shapes_that_all_pass_by_themselves_are_not_slower() -> None:
     dataset = make_sweep([0.0] * 6, n=8, noise=0.05, seed=2)
     found = abtune.analyze(dataset, tolerance=0.07)
     assert found.worst is not None
-    assert found.worst.boost_low == pytest.approx(-0.0677, abs=1e-4)
+    assert found.worst.boost_low == pytest.approx(-0.0688, abs=1e-4)
     assert {row.verdict for row in found.comparisons} == {Verdict.NOT_SLOWER}
     assert claimed(found, "not slower", 0.07) == 6
     bound = bound_percent(found.worst.boost_low)

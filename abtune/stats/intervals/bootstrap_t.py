@@ -9,6 +9,7 @@ import bisect
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations_with_replacement
 
 import numpy as np
 
@@ -30,6 +31,8 @@ RESAMPLES = 9_999
 _BLOCK = 32
 # A resample has at least this share of the sample's variance. With 5 seeds, 1 resample in 625 is constant.
 _LEAST_SHARE = 0.01
+# So many values have at most RESAMPLES different resamples (6,435 for eight).
+_FEW = 8
 # Values are counted on a grid: a pool of thousands of shapes takes no more memory than one of a few. A value
 # beyond the last step counts there.
 _STEP = 0.002
@@ -75,10 +78,28 @@ def resampled(samples: TwoSample, *, rng: np.random.Generator) -> Iterator[Resam
         # Seeded by the numbers of seeds: a shape has the same draws alone, among others, and swapped.
         n = sorted((group.first.shape[1], group.second.shape[1]))
         draws = np.random.default_rng([root, *n])
-        counts = [draws.multinomial(m, np.full(m, 1 / m), size=RESAMPLES).astype(np.float64) for m in n]
+        counts = [_draw_counts(m, draws) for m in n]
         normal = draws.standard_normal(RESAMPLES)[:, np.newaxis]
         for block in group.blocks(_BLOCK):
             yield _resample(block, counts, normal)
+
+
+def _draw_counts(n: int, rng: np.random.Generator) -> Floats:
+    """Return how often each resample has each of n values, shape (RESAMPLES, n).
+
+    Of few values, each resample comes as often as its probability says, rounded up or down at random. Drawn
+    freely, t of five pairs would have quantiles that change with the seed: it has 126 values, some likely.
+    """
+    if n > _FEW:
+        return rng.multinomial(n, np.full(n, 1 / n), size=RESAMPLES).astype(np.float64)
+    members = np.array(list(combinations_with_replacement(range(n), n)))
+    counts = np.count_nonzero(members[:, :, np.newaxis] == np.arange(n), axis=1)
+    factorials = np.array([math.factorial(count) for count in range(n + 1)], dtype=np.float64)
+    ends = np.cumsum(factorials[n] / factorials[counts].prod(axis=1)) / n**n
+    positions = (np.arange(RESAMPLES) + rng.random()) / RESAMPLES
+    rows = np.minimum(np.searchsorted(ends, positions), len(counts) - 1)
+    # Independent of the order on the other side.
+    return counts[rng.permutation(rows)].astype(np.float64)
 
 
 def _resample(group: Group, counts: Sequence[Floats], normal: Floats) -> Resampled:

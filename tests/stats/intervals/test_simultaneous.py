@@ -50,6 +50,23 @@ def test_it_is_the_quantile_of_the_largest_t_of_joint_resamples() -> None:
     assert critical[0] == pytest.approx(np.quantile(joint.max(axis=0), 0.95), rel=0.04)
 
 
+@pytest.mark.parametrize("n", [5, 6])
+def test_resamples_of_few_seeds_come_as_often_as_their_probability_says(n: int) -> None:
+    """All resamples of pairs, n to the power of n, have the same t; freely drawn ones would miss by more."""
+    values = np.random.default_rng(n).normal(0.01, 0.03, n)
+    every = values[np.indices((n,) * n).reshape(n, -1)]
+    variance = np.maximum(every.var(axis=0, ddof=1), 0.01 * values.var(ddof=1))
+    exact = np.sort((every.mean(axis=0) - values.mean()) / np.sqrt(variance / n))
+    limits = np.quantile(exact, [0.02, 0.05, 0.3, 0.7, 0.95, 0.98]) + 1e-9
+    shares = np.searchsorted(exact, limits) / exact.size
+    pairs = TwoSample.of_pairs(values[np.newaxis], np.zeros((1, n)), np.full((1, 2), np.nan))
+    for seed in range(5):
+        (resamples,) = resampled(pairs, rng=np.random.default_rng(seed))
+        t = np.where(resamples.turn > 0, -resamples.t, resamples.t)
+        found = (t <= limits).mean(axis=0)
+        np.testing.assert_allclose(found, shares, atol=0.0012)
+
+
 @pytest.mark.parametrize(("n", "m"), [(8, 8), (6, 9)])
 def test_swapping_the_sides_negates_the_bounds(n: int, m: int) -> None:
     """Bit for bit; and units do not matter."""
