@@ -103,8 +103,9 @@ def outcomes(logs: Array, looks: Sequence[Look], cut: float, *, paired: bool = F
         found = pair_p_values(samples) if paired else difference_p_values(samples, rng)
         p[open_shapes], p_welch[open_shapes] = found
         seeds[open_shapes], boost[open_shapes] = look.seeds, first.mean(axis=1) - second.mean(axis=1)
-        both = [np.array([holm(row) for row in np.where(dropped, 1.0, each)]) for each in (p, p_welch)]
-        claimed |= open_shapes & (np.maximum(*both) <= look.alpha)
+        required = p if paired else np.maximum(p, p_welch)
+        adjusted = np.array([holm(row) for row in np.where(dropped, 1.0, required)])
+        claimed |= open_shapes & (adjusted <= look.alpha)
         open_shapes &= ~claimed
         best = np.where(open_shapes, p_welch, 2.0).min(axis=1, keepdims=True)
         dropped |= open_shapes & (p_welch > np.maximum(cut, best))

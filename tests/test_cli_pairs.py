@@ -131,7 +131,6 @@ def test_a_shape_is_explained_by_its_pairs(run: Run) -> None:
     ]
     assert [row["test"] for row in story["tests"]] == [
         "sign-flip",
-        "the paired t-test",
         "equivalence",
         "paired-moderated",
     ]

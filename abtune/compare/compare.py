@@ -86,8 +86,8 @@ def analyze(
         searches. best-of:2 and best-of:3 take 10 seeds per configuration, best-of:4 and best-of:5 take 20.
     test : str, optional
         Of a difference: permutation, confirmed by Welch's t-test; or moderated, which assumes similar noise
-        in all shapes and so needs fewer seeds. Of pairs: sign-flip, confirmed by the paired t-test; or
-        paired-moderated. Of the best of K: bootstrap-t.
+        in all shapes and so needs fewer seeds. Of pairs: sign-flip or paired-moderated. Of the best of K:
+        bootstrap-t.
     correction : str, optional
         Over the shapes: holm; max-t, for fewer than 7 seeds or 11 pairs; bh, a screen; none. The default is
         max-t for the sign-flip test, and holm for others.

@@ -64,6 +64,8 @@ def judge(
         verdict = Verdict.INCONCLUSIVE
         reason = " ".join(filter(None, [same.otherwise, slower.otherwise, *_power(row, settings)]))
     numbers = {field.name: getattr(row, field.name) for field in fields(Evidence)}
+    if verdict is Verdict.IMPROVED and row.boost_at_least < 0:
+        numbers["boost_at_least"] = 0.0  # the verdict says more than this bound, which comes from resamples
     notes = tuple(filter(None, [*caveats, unconfirmed(row, settings)]))
     return Comparison(**numbers, gates=gates, verdict=verdict, reason=reason, caveats=notes)
 
@@ -89,8 +91,8 @@ def unconfirmed(row: Evidence, settings: Settings) -> str:
         return ""
     return (
         f"The {settings.test} test finds a difference, but {confirming} does not "
-        f"(adjusted p {_against(row.p_welch_adjusted, settings.alpha)}). Both are required, because "
-        f"{'differences may be skewed' if settings.paired else 'the variances may differ'}."
+        f"(adjusted p {_against(row.p_welch_adjusted, settings.alpha)}). Both are required, because the "
+        "variances may differ."
     )
 
 
@@ -166,7 +168,7 @@ def _for_difference(row: Evidence, settings: Settings) -> Iterator[Gate]:
     if confirming := settings.difference_test.confirmed_by:
         alone = unconfirmed(row, settings)
         yield _test_gate(Rule.DIFFERENCE, confirming, row.p_welch_adjusted, settings.alpha, alone)
-    if (p := row.p_resampled_adjusted) is not None:
+    if (p := row.p_resampled_adjusted) is not None and not math.isnan(p):
         what = "the differences are skewed" if settings.paired else "one side is more skewed than the other"
         missed = f"bootstrap-t: adjusted p {_against(p, settings.alpha)}"
         skewed = f"The noise may look like a difference: {what} ({missed})."

@@ -148,15 +148,16 @@ class Comparison(Evidence):
     boost_low_simultaneous, boost_high_simultaneous : float
         Wider bounds: the boosts of all shapes lie within theirs at once, with the level's probability.
     boost_at_least : float
-        Lower bound: the boosts of all shapes are above theirs at once, with the level's probability. NaN for
-        medians.
+        Lower bound: the boosts of all shapes are above theirs at once, with the level's probability. At least
+        zero for an improved shape; NaN for medians.
     p, p_adjusted : float
         Two-sided test of no difference, and the same corrected over the shapes.
     p_welch, p_welch_adjusted : float
-        The closed-form test that has to confirm a permutation test, likewise.
+        Welch's t-test, which has to confirm a permutation test, likewise. Of pairs the paired t-test, which
+        confirms nothing.
     p_resampled, p_resampled_adjusted : float or None
-        The bootstrap-t test, pooled over shapes, likewise. It has to confirm a difference where one side is
-        more skewed than the other; None elsewhere.
+        The bootstrap-t test, pooled over shapes, likewise. It has to confirm a difference in favour of the
+        more skewed side, and is NaN in the other direction; None if no side is more skewed.
     p_rank, p_rank_adjusted : float or None
         Mann-Whitney test that neither configuration has the faster runs, likewise; None unless asked for.
     p_equivalence, p_equivalence_adjusted : float

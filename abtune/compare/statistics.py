@@ -66,10 +66,9 @@ def compute(
         one_sided = OneSided(
             estimate=conservative_welch(samples), pool=tails.pool, one_split=split_share(samples)
         )
-        faster, slower = misled(samples)
-        if needs_resamples(settings) and (faster or slower):
-            p = one_sided.difference_p(above=faster, below=slower)
-            tests = _with_resamples(tests, p, one_sided, settings)
+        directions = misled(samples)
+        if needs_resamples(settings) and any(directions):
+            tests = _with_resamples(tests, one_sided, directions, settings)
     return Statistics(
         interval=interval,
         welch=closed,
@@ -163,9 +162,10 @@ class Tests:
 
     p: Floats  # the test of a difference
     p_adjusted: Floats
-    p_welch: Floats  # the closed-form one that confirms a permutation test
+    p_welch: Floats  # the closed-form one, which confirms a permutation test
     p_welch_adjusted: Floats
-    p_resampled: Floats | None = None  # bootstrap-t pooled over shapes; None unless one side is more skewed
+    # bootstrap-t pooled over shapes, NaN where it confirms nothing; None unless one side is more skewed
+    p_resampled: Floats | None = None
     p_resampled_adjusted: Floats | None = None
     p_rank: Floats | None  # Mann-Whitney; None unless asked for
     p_rank_adjusted: Floats | None
@@ -182,20 +182,29 @@ def needs_resamples(settings: Settings) -> bool:
     """Return whether claims of a shape have to pass a bootstrap-t test, too, where one side is more skewed.
 
     Its t is compared with the resamples of all shapes. They show a failure that the seeds of one shape hide.
-    A difference in the other direction is compared with Student's t alone: skewness hides it.
+    A difference in the other direction needs no such test: skewness hides it.
     """
     return settings.quantity is Estimand.GEOMETRIC_MEAN and not settings.difference_test.resamples
 
 
-def _with_resamples(tests: Tests, p: Floats, one_sided: OneSided, settings: Settings) -> Tests:
-    """Return the tests with p of bootstrap-t, which has to confirm differences and equivalences."""
+def _with_resamples(
+    tests: Tests, one_sided: OneSided, directions: tuple[bool, bool], settings: Settings
+) -> Tests:
+    """Return the tests with p of bootstrap-t, which has to confirm equivalences, and some differences.
+
+    These are in the directions, faster and slower, that skewness makes look certain.
+    """
+    faster, slower = directions
+    difference = one_sided.estimate.difference
+    confirms = (difference > 0) & faster | (difference < 0) & slower
+    p = one_sided.difference_p(above=faster, below=slower)
     # A shape that was dropped makes no claim any more, but still counts in the correction.
     p[list(settings.dropped)] = 1.0
     p_equivalence = np.fmax(tests.p_equivalence, one_sided.equivalence_p(margin=math.log1p(settings.margin)))
     return replace(
         tests,
-        p_resampled=p,
-        p_resampled_adjusted=settings.procedure.adjust(p),
+        p_resampled=np.where(confirms, p, np.nan),
+        p_resampled_adjusted=np.where(confirms, settings.procedure.adjust(p), np.nan),
         p_equivalence=p_equivalence,
         p_equivalence_adjusted=settings.procedure.adjust(p_equivalence),
     )

@@ -303,7 +303,10 @@ def test_skewness_is_no_bar_in_the_other_direction() -> None:
     faster = abtune.analyze(dataset, baseline="async", candidate="mainline").comparisons[:5]
     assert {row.verdict for row in slower} == {Verdict.REGRESSED}
     assert {row.verdict for row in faster} == {Verdict.IMPROVED}
-    assert all(row.p_resampled == pytest.approx(row.p_welch) for row in (*slower, *faster))
+    for row in (*slower, *faster):
+        assert row.p_resampled is not None
+        assert np.isnan(row.p_resampled)
+        assert not any(gate.asks.startswith("the bootstrap-t test") for gate in row.gates)
 
 
 def test_equal_noise_needs_no_further_test() -> None:

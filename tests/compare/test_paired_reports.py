@@ -211,11 +211,23 @@ def test_too_few_pairs_for_the_correction() -> None:
 
 
 def test_six_pairs_without_noise_differ() -> None:
-    """Where all pairs of a shape agree, the paired t-test asks for no more pairs than max-T."""
+    """Where all pairs of a shape agree, six are enough."""
     log = np.zeros((8, 2, 6))
     log[:, 1] = -1
     for pairs, verdict in ((6, Verdict.IMPROVED), (5, Verdict.NOT_SLOWER)):
         assert {row.verdict for row in judged(log[..., :pairs]).comparisons} == {verdict}
+
+
+def test_the_sign_flip_test_needs_no_t_test() -> None:
+    """Where most shapes gain, it finds more with 7 pairs than the paired t-test, and nothing false."""
+    rows = judged(logs(boosts=(0.12,) * 25 + (0.0,) * 4, n=7, own=0.04)).comparisons
+    improved = [row for row in rows if row.verdict is Verdict.IMPROVED]
+    assert len(improved) == 23
+    assert improved == [row for row in rows[:25] if row.p_adjusted <= 0.05]
+    assert sum(row.p_welch_adjusted <= 0.05 for row in rows) == 15
+    # The verdict says so, also where the bound from resamples says less.
+    assert min(row.boost_at_least for row in improved) == 0
+    assert min(row.boost_low_simultaneous for row in improved) < 0
 
 
 def test_a_shape_with_few_pairs_hides_no_other() -> None:

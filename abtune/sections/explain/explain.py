@@ -196,7 +196,7 @@ def _tests(samples: TwoSample, index: int, analysis: Analysis) -> Iterator[Metho
                 yield row("Mann-Whitney", tests, "p_rank", judges=False)
         # These belong to the report, whichever test is listed, so they stand once.
         if name == next(iter(made)):
-            if judged.p_resampled is not None:
+            if judged.p_resampled is not None and not math.isnan(judged.p_resampled):
                 yield row("bootstrap-t", tests, "p_resampled", judges=True)
             yield row("equivalence", tests, "p_equivalence", judges=True)
 

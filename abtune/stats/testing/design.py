@@ -2,7 +2,7 @@
 
 Plans are for Welch's test with conservative degrees of freedom, at the levels that the permutation test can
 attain. The correction enters as the level of the first step of Holm's procedure. Max-T counts the flips of
-pairs once for all shapes, so with it only the paired t-test has to reach that level.
+pairs once for all shapes; a paired t-test at that level finds about as much.
 
 The levels of the looks add up to the family-wise level (Bonferroni). Otherwise looks after 5, 10 and 20 seeds
 make a false claim in 11 instead of 5 % of sweeps. The numbers of seeds are fixed, and p-values of dropped
