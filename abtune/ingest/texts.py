@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from abtune.errors import DatasetError, InputError
+from abtune.errors import AbtuneError, DatasetError, InputError
 from abtune.files import LIMIT_VARIABLE, most_gib
 from abtune.text import shortened
 
@@ -24,29 +24,18 @@ _COLOUR = re.compile(r"\x1b(?:\[[0-9;?]{0,40}[A-Za-z]|c)")
 
 def read_text(path: Path) -> str:
     """Return the whole text of a file that may not be empty, without the colours of a terminal."""
-    text = load_text(path)
-    if not text.strip():
-        raise DatasetError(f"{path}: is empty")
-    return _COLOUR.sub("", text)
-
-
-def load_text(path: Path) -> str:
-    """Return the whole text of a file; only the ends of its lines are made alike."""
     content = load_bytes(path)
     if content.startswith(_NETCDF):
         raise DatasetError(f"{path}: is netCDF, not a text; if it is a dataset: abtune analyze")
     try:
-        text = content.decode(_encoding(content))
+        text = _decoded(content, "strict")
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
         raise DatasetError(f"{path}: not a text in UTF-8; convert it, or give the right file")
-    return _with_newlines(text)
-
-
-def _with_newlines(text: str) -> str:
-    """Return a text whose lines end as on Linux; Excel may end them with a carriage return alone."""
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    if not text.strip():
+        raise DatasetError(f"{path}: is empty")
+    return text
 
 
 def read_beginning(path: Path) -> str:
@@ -55,10 +44,18 @@ def read_beginning(path: Path) -> str:
         if not path.is_file():
             return ""
         with path.open("rb") as file:
-            beginning = file.read(2**20)
-            return _COLOUR.sub("", _with_newlines(beginning.decode(_encoding(beginning), "replace")))
+            return _decoded(file.read(2**20), "replace")
     except (OSError, ValueError):
         return ""
+
+
+def _decoded(content: bytes, errors: str) -> str:
+    """Return bytes as text without colours, whose lines end as on Linux."""
+    is_utf16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))  # as PowerShell writes
+    # utf-8-sig drops the byte order mark that some editors write.
+    text = content.decode("utf-16" if is_utf16 else "utf-8-sig", errors)
+    # Excel may end lines with a carriage return alone.
+    return _COLOUR.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def load_bytes(path: Path) -> bytes:
@@ -79,12 +76,6 @@ def reading(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise DatasetError(f"cannot read {path}: {error.strerror or error}") from None
-
-
-def _encoding(beginning: bytes) -> str:
-    """Return the encoding of a text: UTF-16 if it begins with its mark, as PowerShell writes; else UTF-8."""
-    # utf-8-sig drops the byte order mark that some editors write.
-    return "utf-16" if beginning.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
 
 
 @contextlib.contextmanager
@@ -111,12 +102,16 @@ def parse_json(text: str) -> Any:
         raise DatasetError(f"not JSON: {error}") from None
 
 
-def fields(value: Any, said: str, **types: type) -> list[Any]:
-    """Return the values of keys of an object of JSON; if one is of another type, raise what is ``said``."""
-    found = [value.get(key) if isinstance(value, dict) else None for key in types]
-    if not all(map(isinstance, found, types.values())):
-        raise DatasetError(said)
-    return found
+@contextlib.contextmanager
+def well_formed(said: str) -> Iterator[None]:
+    """Raise what is ``said`` if JSON does not have the entries and types that the code within takes."""
+    try:
+        yield
+    except AbtuneError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        missing = f"; there is no {error}" if isinstance(error, KeyError) else ""
+        raise DatasetError(f"{said}{missing}") from None
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

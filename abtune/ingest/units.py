@@ -137,3 +137,10 @@ def to_seconds(value: Any, unit: str, where: str, failed: str = "leave out what 
     if seconds >= _MARKS_FAILURE:
         raise DatasetError(f"{where}: {value} {unit} is no time but marks a failure; {failed}")
     return seconds
+
+
+def all_seconds(values: Any, unit: str, where: str) -> tuple[float, ...]:
+    """Return a list of times, such as JSON has, in seconds."""
+    if not isinstance(values, list) or not values:
+        raise DatasetError(f"{where}: is not a list of times")
+    return tuple(to_seconds(value, unit, f"{where}[{number}]") for number, value in enumerate(values))

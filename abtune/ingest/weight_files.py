@@ -8,7 +8,7 @@ from pathlib import Path
 
 from abtune.errors import DatasetError, InputError
 from abtune.ingest.tables import csv_rows
-from abtune.ingest.texts import load_text, naming, parse_json
+from abtune.ingest.texts import naming, parse_json, read_text
 from abtune.text import shortened, to_number
 
 _HEADER = ("label", "shape")
@@ -17,7 +17,7 @@ _HEADER = ("label", "shape")
 def read_weights(path: Path) -> Mapping[str, float]:
     """Return the weights in a file; it is JSON by its suffix or first brace, else CSV."""
     try:
-        text = load_text(path)
+        text = read_text(path)
         is_json = path.suffix.lower() == ".json" or text.lstrip().startswith("{")
         with naming(path):
             return _unique(_from_json(text) if is_json else _from_csv(text))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from abtune.errors import AbtuneError, DatasetError, InputError
-from abtune.ingest.texts import LIMIT_VARIABLE, load_text, parse_json, read_beginning, read_text
+from abtune.ingest.texts import LIMIT_VARIABLE, parse_json, read_beginning, read_text
 
 
 def write(folder: Path, content: bytes) -> Path:
@@ -30,10 +30,10 @@ def test_what_windows_writes_is_read(tmp_path: Path, mark: bytes) -> None:
     encoding = "utf-16-le" if mark == codecs.BOM_UTF16_LE else "utf-16-be"
     text = "\u00e9\n" * 700_000
     path = write(tmp_path, mark + text.replace("\n", "\r\n").encode(encoding))
-    assert load_text(path) == text
+    assert read_text(path) == text
     assert read_beginning(path).startswith("\u00e9\n\u00e9")
     with pytest.raises(DatasetError, match="not a text in UTF-8"):
-        load_text(write(tmp_path, "a".encode("utf-32")))
+        read_text(write(tmp_path, "a".encode("utf-32")))
 
 
 def test_no_more_is_read_than_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,7 @@ def test_both_formats_are_read(tmp_path: Path, name: str, text: str) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("w.csv", "", "no shape has a weight"),
+        ("w.csv", "", "is empty"),
         ("w.csv", "a,0\n", "no shape has a weight"),
         ("w.csv", "a\n", "line 1 is not label,weight"),
         ("w.csv", "a,1,2\n", "line 1 is not label,weight"),

@@ -7,7 +7,7 @@ import math
 import re
 import statistics
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,9 @@ import numpy as np
 from abtune.errors import DatasetError, InputError
 from abtune.ingest.importers import Imported, Importer, Option, Values
 from abtune.ingest.sources import Source, read_once
-from abtune.ingest.texts import fields, load_bytes, load_text, naming, parse_json
-from abtune.ingest.timings.timing_cells import FileCell, Reading, import_readings
-from abtune.ingest.units import to_seconds
+from abtune.ingest.texts import load_bytes, naming, parse_json, read_text, well_formed
+from abtune.ingest.timings.timing_cells import FileCell, Reading, import_readings, named_cells
+from abtune.ingest.units import all_seconds, to_seconds
 from abtune.text import shortened
 
 _CRITERION = re.compile(r'\s*\{\s*"(sampling_mode"\s*:\s*"\w{1,20}"\s*,\s*"iters|iters)"\s*:\s*\[')
@@ -35,56 +35,44 @@ _PYPERF = re.compile(r'"benchmarks"\s*:\s*\[\s*\{\s*"(metadata|runs)"')
 
 def _asv(text: str, _path: Path) -> Iterator[FileCell]:
     """Yield the benchmarks that have samples: only times have, in seconds."""
-    said = "JSON, but not of asv: result_columns and results in version 2"
-    columns, results, version = fields(parse_json(text), said, result_columns=list, results=dict, version=int)
-    if version != 2:
-        raise DatasetError(said)
+    match parse_json(text):
+        case {"result_columns": list(columns), "results": dict(results), "version": 2}:
+            pass
+        case _:
+            raise DatasetError("JSON, but not of asv: result_columns and results in version 2")
     for name, values in results.items():
-        if not isinstance(values, list) or len(values) > len(columns):
-            raise DatasetError(f"{name}: is no list of the result_columns; the file is damaged")
-        # asv leaves out what a row lacks at its end, so rows are shorter than the columns.
-        row = dict(zip(map(str, columns), values, strict=False))
-        if row.get("samples") is not None:
-            yield from _asv_benchmark(name, row["samples"], row.get("params"))
-        elif row.get("stats_repeat") is not None:
-            raise DatasetError(f"{name}: has no samples; write it with asv run --record-samples")
+        with well_formed(f"{name}: its samples do not fit its params; the file is damaged"):
+            # asv leaves out what a row lacks at its end, so rows are shorter than the columns.
+            row = dict(zip(columns, values, strict=False))
+            if row.get("samples") is not None:
+                yield from _asv_benchmark(name, row["samples"], row["params"])
+            elif row.get("stats_repeat") is not None:
+                raise DatasetError(f"{name}: has no samples; write it with asv run --record-samples")
 
 
 def _asv_benchmark(name: str, samples: Any, axes: Any) -> Iterator[FileCell]:
     """Yield the parameters of a benchmark that were timed; asv names them like a call."""
-    lists = (samples, axes, *(axes if isinstance(axes, list) else ()))
-    if not all(isinstance(values, list) for values in lists):
-        raise DatasetError(f"{name}: its samples or params are no lists; the file is damaged")
-    if math.prod(map(len, axes)) != len(samples):
-        raise DatasetError(f"{name}: has not one list of samples for each of its params")
     for index, (call, times) in enumerate(zip(itertools.product(*axes), samples, strict=True)):
-        label = f"{name}({', '.join(map(str, call))})" if call else name
         if times is None:  # it failed
             continue
-        if not isinstance(times, list) or not times:
-            raise DatasetError(f"{label}: its samples are no list of times")
-        seconds = tuple(to_seconds(time, "s", label) for time in times)
-        yield FileCell(where=f"{name}[{index}]", name=label, rounds=(seconds,))
+        label = f"{name}({', '.join(map(str, call))})" if call else name
+        yield FileCell(where=f"{name}[{index}]", name=label, rounds=(all_seconds(times, "s", label),))
 
 
 def _criterion(text: str, path: Path) -> Iterator[FileCell]:
     """Yield the one benchmark: a sample is the mean of its iterations, by the wall clock in nanoseconds."""
-    said = "JSON, but not of criterion: as many iters as times"
-    iterations, times = fields(parse_json(text), said, iters=list, times=list)
-    if not len(iterations) == len(times) > 0:
-        raise DatasetError(said)
-    seconds = []
-    for number, (count, time) in enumerate(zip(iterations, times, strict=True)):
-        where = f"times[{number}]"
-        if isinstance(count, bool) or not isinstance(count, int | float) or not 1 <= count < 2**53:
-            raise DatasetError(f"{where}: iters is no number of iterations")
-        seconds.append(to_seconds(time, "ns", where) / count)
+    document = parse_json(text)
+    with well_formed("JSON, but not of criterion: as many iters as times"):
+        counts, times = document["iters"], all_seconds(document["times"], "ns", "times")
+        if min(counts) < 1:
+            raise DatasetError(f"iters: {min(counts)} is no number of iterations")
+        seconds = tuple(time / count for time, count in zip(times, counts, strict=True))
     beside = path.with_name("benchmark.json")
-    named = load_text(beside)
-    with naming(beside):
-        said = "has no full_id, the name of the benchmark; copy criterion's folder whole"
-        (name,) = fields(parse_json(named), said, full_id=str)
-    yield FileCell(where="the file", name=name, rounds=(tuple(seconds),))
+    named = read_text(beside)
+    said = "has no full_id, the name of the benchmark; copy criterion's folder whole"
+    with naming(beside), well_formed(said):
+        name = parse_json(named)["full_id"]
+    yield FileCell(where="the file", name=name, rounds=(seconds,))
 
 
 def _go_bench(text: str, _path: Path) -> Iterator[FileCell]:
@@ -127,36 +115,31 @@ def _go_bench(text: str, _path: Path) -> Iterator[FileCell]:
 
 def _nvbench(text: str, path: Path) -> Iterator[FileCell]:
     """Yield the states that were measured, each with its isolated GPU times, or their mean."""
-    said = "JSON, but not of nvbench: meta and benchmarks"
-    _, benchmarks = fields(parse_json(text), said, meta=dict, benchmarks=list)
-    for number, benchmark in enumerate(benchmarks):
-        said = f"benchmarks[{number}]: has no name or no states; it is damaged"
-        name, states = fields(benchmark, said, name=str, states=list)
-        for index, state in enumerate(states):
-            if not isinstance(state, dict) or not state.get("is_skipped"):
-                yield _nvbench_state(name, state, f"benchmarks[{number}].states[{index}]", path)
+    document = parse_json(text)
+    with well_formed("JSON, but not of nvbench: benchmarks with a name and states, which have summaries"):
+        for number, benchmark in enumerate(document["benchmarks"]):
+            for index, state in enumerate(benchmark["states"]):
+                where = f"benchmarks[{number}].states[{index}]"
+                if not state.get("is_skipped"):
+                    yield _nvbench_state(f"{benchmark['name']} {state['name']}".strip(), state, where, path)
 
 
-def _nvbench_state(benchmark: str, state: Any, where: str, path: Path) -> FileCell:
-    said = f"{where}: has no name or no summaries; the file is damaged"
-    name, summaries = fields(state, said, name=str, summaries=list)
-    named: dict[str, dict[str, Any]] = {}
-    for summary in summaries:
-        match summary:
-            case {"tag": str(tag), "data": [*data]}:
-                pairs = [value for value in data if isinstance(value, dict)]
-                named[tag] = {str(value.get("name")): value.get("value") for value in pairs}
+def _nvbench_state(name: str, state: Mapping[str, Any], where: str, path: Path) -> FileCell:
+    named = {
+        summary["tag"]: {value["name"]: value["value"] for value in summary["data"]}
+        for summary in state["summaries"]
+        if "data" in summary
+    }
     if "value" not in named.get(_NVBENCH_MEAN, {}):
         raise DatasetError(f"{where}: has no {_NVBENCH_MEAN}; abtune reads isolated GPU times only")
     mean = to_seconds(named[_NVBENCH_MEAN]["value"], "s", f"{where}: {_NVBENCH_MEAN}")
-    name, note = f"{benchmark} {name}".strip(), ""
     times: tuple[float, ...] = (mean,)
-    if "filename" in (samples := named.get(_NVBENCH_SAMPLES, {})):
+    note = ""
+    if (written := named.get(_NVBENCH_SAMPLES, {}).get("filename")) is not None:
         # Its folder lies beside the JSON. Older versions write the path as it was given on the command line.
-        parts = _NVBENCH_FILE.fullmatch(str(samples["filename"]))
+        parts = _NVBENCH_FILE.fullmatch(str(written))
         if parts is None:
-            shown = shortened(repr(samples["filename"]))
-            raise DatasetError(f"{where}: {shown} is no file of samples beside the JSON")
+            raise DatasetError(f"{where}: {shortened(repr(written))} is no file of samples beside the JSON")
         place = path.parent / parts["folder"] / parts["file"]
         if place.is_file():
             times = _nvbench_samples(place, mean, where)
@@ -169,37 +152,26 @@ def _nvbench_samples(place: Path, mean: float, where: str) -> tuple[float, ...]:
     """Return the samples that --jsonbin wrote, in float32; they have the mean that the JSON has."""
     written = load_bytes(place)
     samples = np.frombuffer(written[: len(written) // 4 * 4], dtype="<f4").tolist()
-    times = tuple(to_seconds(sample, "s", f"{where}: {place.name}") for sample in samples)
-    if len(written) % 4 or not times or not math.isclose(statistics.fmean(times), mean, rel_tol=1e-4):
+    if len(written) % 4 or not samples or not math.isclose(statistics.fmean(samples), mean, rel_tol=1e-4):
         raise DatasetError(f"{where}: {place} has other samples than the JSON; copy both from one run")
-    return times
+    return all_seconds(samples, "s", f"{where}: {place.name}")
 
 
 def _pyperf(text: str, _path: Path) -> Iterator[FileCell]:
     """Yield a cell for each process of each benchmark; those that only calibrated have no values."""
     document = parse_json(text)
-    said = "JSON, but not of pyperf: an object with benchmarks and version"
-    benchmarks, _ = fields(document, said, benchmarks=list, version=str)
-    for number, benchmark in enumerate(benchmarks):
-        where = f"benchmarks[{number}]"
-        said = f"{where}: has no name or no runs; the file is damaged"
-        (runs,) = fields(benchmark, said, runs=list)
-        # What all benchmarks share stands in the metadata of the file.
-        shared, own = document.get("metadata", {}), benchmark.get("metadata", {})
-        if not (runs and isinstance(shared, dict) and isinstance(own, dict)):
-            raise DatasetError(said)
-        metadata = {**shared, **own}
-        (name,), unit = fields(metadata, said, name=str), metadata.get("unit", "second")
-        if unit != "second":
-            raise DatasetError(f"{where}: {name} is in {shortened(repr(unit))}, which is no time")
-        for index, run in enumerate(runs):
-            place = f"{where}.runs[{index}].values"
-            values = run.get("values", []) if isinstance(run, dict) else []
-            if not isinstance(values, list):
-                raise DatasetError(f"{place}: is not a list of times")
-            if values:
-                seconds = tuple(to_seconds(value, "s", place) for value in values)
-                yield FileCell(where=where, name=name, rounds=(seconds,))
+    with well_formed("JSON, but not of pyperf: benchmarks, each with a name and runs"):
+        for number, benchmark in enumerate(document["benchmarks"]):
+            where = f"benchmarks[{number}]"
+            # What all benchmarks share stands in the metadata of the file.
+            metadata = {**document.get("metadata", {}), **benchmark.get("metadata", {})}
+            name, unit = metadata["name"], metadata.get("unit", "second")
+            if unit != "second":
+                raise DatasetError(f"{where}: {name} is in {shortened(repr(unit))}, which is no time")
+            for index, run in enumerate(benchmark["runs"]):
+                if values := run.get("values"):
+                    seconds = all_seconds(values, "s", f"{where}.runs[{index}].values")
+                    yield FileCell(where=where, name=name, rounds=(seconds,))
 
 
 def named_importer(
@@ -221,7 +193,7 @@ def named_importer(
             if source.seed_in_path and seed != "file":
                 raise InputError(f"each {seed} in {kind} is a seed; write * in place of {{seed}}")
             with naming(source.path):
-                cells = _checked(read_cells(text, source.path))
+                cells = list(named_cells(read_cells(text, source.path)))
             for index, cell in enumerate(cells):
                 # Criterion has a file for each benchmark, so seeds are counted by its name, too.
                 known = (source.config, source.shape, cell.name)
@@ -241,22 +213,6 @@ def named_importer(
         options=(Option(name="shape", metavar="LABEL", help="What was timed, if names are configurations."),),
         examples=f"\n  abtune import {name} {example} --out t.nc\n",
     )
-
-
-def _checked(cells: Iterable[FileCell]) -> list[FileCell]:
-    """Return the cells of a file that has timings, under names that a dataset can hold and tell apart."""
-    checked = list(cells)
-    if not checked:
-        raise DatasetError("has no timings")
-    first: dict[str | None, str] = {}
-    for cell in checked:
-        if not cell.name or "\0" in cell.name:
-            raise DatasetError(f"{cell.where}: has no name that a dataset can hold")
-        earlier = first.setdefault(cell.name, cell.where)
-        if earlier != cell.where:
-            again = f"{cell.where}: {cell.name!r} is already in {earlier}"
-            raise DatasetError(f"{again}; give each a name or a file of its own")
-    return checked
 
 
 ASV = named_importer(

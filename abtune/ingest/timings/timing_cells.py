@@ -7,7 +7,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
@@ -51,6 +51,20 @@ class Reading:
     cells: tuple[FileCell, ...]
     each_a_process: bool = False  # whether a process made each timing
     notes: tuple[str, ...] = ()  # what was left out, one line each
+
+
+def named_cells(cells: Iterable[FileCell]) -> Iterator[FileCell]:
+    """Yield the cells of a file, under names that a dataset can hold and tell apart."""
+    first: dict[str, str] = {}
+    for cell in cells:
+        if not isinstance(cell.name, str) or not cell.name or "\0" in cell.name:  # netCDF ends a text there
+            raise DatasetError(f"{cell.where}: has no name that a dataset can hold")
+        if (earlier := first.setdefault(cell.name, cell.where)) != cell.where:
+            again = f"{cell.where}: {cell.name!r} is already in {earlier}"
+            raise DatasetError(f"{again}; give each a name or a file of its own")
+        yield cell
+    if not first:
+        raise DatasetError("has no timings")
 
 
 def import_readings(
@@ -123,13 +137,7 @@ def _by_cell(readings: Mapping[Source, Reading], shape: str, order: Mapping[str,
             seed = source.seed if source.seed_in_path else files[config, source.shape]
             key = label, config, seed if cell.seed is None else cell.seed
             if key in rounds:
-                remedy = (
-                    "number the seeds of a cell on from file to file, or take the file out if it is a copy"
-                    if cell.seed is not None
-                    else "give each file its own seed"
-                    if source.seed_in_path
-                    else "each needs its own name"
-                )
+                remedy = "number the seeds of a cell on from file to file, or take a copy out"
                 again = f"{config} has timings of {label}, seed {key[2]}, already"
                 raise DatasetError(f"{source.path}: {cell.where}: {again}; {remedy}")
             indices = [order[name] for name in cell.labels] or range(len(cell.rounds))
