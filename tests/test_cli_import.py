@@ -316,11 +316,25 @@ def test_many_files_are_one_command(with_samples: Path, run: Run) -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        *("shape,old,new\nx,1,2\ny,3,4\n", "kernel;old;new;ratio\nx;1;2;2.0\n"),
+        *("shape,old,new\nx,1,2\nx,3,4\n", "|Shape|old|new|\n|-|-|-|\n|x|1|2|\n"),
+    ],
+)
+def test_a_table_without_units_asks_for_one(run: Run, text: str) -> None:
+    """No unit is guessed; with --unit the same command reads the table."""
+    Path("t").write_text(text, encoding="utf-8")
+    refusal = run("import", "t", "--out", "t.nc")
+    assert refusal.code == 2
+    assert "in which unit the numbers of old, new are; give --unit, one of s, ms" in refusal.err
+    assert run("import", "t", "--unit", "ms", "--out", "t.nc", "--overwrite").code == 0
+    assert abtune.open_dataset("t.nc").sizes["config"] == 2
+
+
+@pytest.mark.parametrize(
     ("name", "text", "words", "sizes"),
     [
-        ("wide.csv", "shape,old,new\nx,1,2\ny,3,4\n", ["import", "wide.csv"], (2, 2, 1)),
-        ("my times.csv", "kernel;old;new;ratio\nx;1;2;2.0\n", ["import", "my times.csv"], (1, 2, 1)),
-        ("repeated.csv", "shape,old,new\nx,1,2\nx,3,4\n", ["import", "repeated.csv"], (1, 2, 1)),
         ("own name.csv", "matmul size,old_ms,new_ms\nx,1,2\n", ["import", "own name.csv"], (1, 2, 1)),
         ("times.csv", "", ["analyze", "times.csv"], (2, 2, 5)),
         ("hyperfine-1.json", "", ["import", "hyperfine-1.json"], (1, 2, 4)),

@@ -61,8 +61,8 @@ def _check_name(word: str, names: Sequence[str]) -> None:
     subcommand_metavar="[IMPORTER] FILE...",
     epilog="""\b
 Examples:
-  abtune import table.md --out table.nc              the importer is found by content
-  abtune import published table.md --out table.nc
+  abtune import table.md --unit ms --out table.nc             the importer is found by content
+  abtune import published table.md --unit ms --out table.nc
 """,
 )
 @click.pass_context

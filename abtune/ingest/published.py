@@ -2,7 +2,7 @@
 
 The first column of such a markdown table is headed ``Shape``; every further column is a configuration. A
 throughput needs a label from which its operations can be counted. A column ``boost``, ``speedup`` or
-``ratio`` is checked against the others and then dropped. CSV is one table, and has to be told its unit.
+``ratio`` is checked against the others and then dropped. CSV is one table.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import xarray as xr
 from abtune.dataset.build import add_variables, make_dataset
 from abtune.errors import AbtuneError, DatasetError, InputError, unknown_name
 from abtune.ingest.importers import Imported, Importer, Inputs, Option, Values
-from abtune.ingest.sources import Source, baseline_first, no_unit, recorded_path
+from abtune.ingest.sources import Source, baseline_first, recorded_path
 from abtune.ingest.tables import (
     ONLY_QUOTIENTS,
     SHAPES,
@@ -33,6 +33,8 @@ from abtune.ingest.tables import (
     fits,
     have_units,
     is_long,
+    listed_columns,
+    no_unit,
     quotients,
 )
 from abtune.ingest.texts import naming, read_text
@@ -50,8 +52,9 @@ from abtune.ingest.units import (
 from abtune.shapes import Shape, parse_shape, shape_values
 from abtune.text import shortened, to_number
 
-_ASSUMED_UNIT = "gflops"
 _RULE = re.compile(r":?-+:?")
+# What makes a cell bold, italic or code: **a**, _a_.
+_MARKED = re.compile(r"([*_`]{1,3})(.+)\1")
 _BAR = re.compile(r"(?<!\\)\|")  # a bar behind a backslash is part of its cell
 _DRAWN_RULE = re.compile(r"\+[-=+:]{1,4096}\+")  # between the lines of a table as psql and tabulate draw it
 _LABELS = "M=512_N=256_K=640 or N=1_H=56_W=56_C=64_K=64_R=3_S=3_STR=1_PAD=1_DIL=1"
@@ -67,29 +70,16 @@ _BESIDE_STATISTICS = re.compile(
     "shapes?|rows|workloads|kernels|models|layers|cases|benchmarks|networks|times?|latency|latencies|"
     "runtimes?|throughput"
 )
-# Words around a table without units which say that its numbers are no GFLOPS.
-_NO_GFLOPS = re.compile(
-    r"(?<=[(\[])[mun\u00b5\u03bc]?s(?=[)\]])|(?<=\bin )[mun\u00b5\u03bc]?s\b|"
-    r"\b(?:[mun]sec|(?:milli|micro|nano)?seconds|latency|latencies|run ?times?|execution times?|"
-    r"(?:lower|less|smaller) is better|[MT]FLOP/?s?)\b",
-    re.IGNORECASE,
-)
 
 
 def _read(sources: Sequence[Source], values: Values) -> Imported:
-    path, unit = sources[0].path, values["unit"]
+    path = sources[0].path
     text = read_text(path)
     with naming(path):
-        if not unit and _is_csv(text):
-            columns = _read_columns(next(_rows_of_csv(text))[1], unit)
-            if columns.assumed:
-                raise no_unit(columns.configs, path)
         attrs = {"sources": json.dumps([recorded_path(path)])}
-        dataset = parse_published(text, unit=unit, attrs=attrs)
+        dataset = parse_published(text, unit=values["unit"], attrs=attrs)
     rule = "its heading does not begin with Shape, or a column has no unit"
-    notes = [f"the table in line {line} is left out: {rule}" for line in _other_tables(text)]
-    if "assumed_unit" in dataset.attrs:
-        notes.append("numbers without a unit are read as GFLOPS (more is better); for times, give --unit ms")
+    notes = (f"the table in line {line} is left out: {rule}" for line in _other_tables(text))
     return Imported(dataset=dataset, notes=tuple(notes))
 
 
@@ -111,13 +101,9 @@ PUBLISHED = Importer(
     recognises=_recognises,
     read=_read,
     inputs=Inputs.ONE_FILE,
-    options=(
-        Option(
-            name="unit", choices=UNITS, help="Unit of columns whose headings name none. [default: gflops]"
-        ),
-    ),
+    options=(Option(name="unit", choices=UNITS, help="Unit of columns whose headings name none."),),
     examples="""
-  abtune import published table.md --out table.nc
+  abtune import published table.md --unit gflops --out table.nc
   abtune analyze table.nc
 """,
 )
@@ -129,7 +115,6 @@ class _Columns:
 
     configs: tuple[str, ...]
     units: tuple[str, ...]
-    assumed: bool  # whether some column names no unit, and nobody gave one
     numbers: tuple[int, ...]
     boost: int | None
     quotient: bool  # whether that column has quotients, and no percents
@@ -150,8 +135,6 @@ def parse_published(text: str, *, unit: str = "", attrs: dict[str, Any] | None =
     if unit and unit not in UNITS:
         raise unknown_name("unit", unit, UNITS)
     columns, rows = _read_tables(_rows_of_csv(text) if _is_csv(text) else _rows_of_markdown(text), unit)
-    if columns.assumed:
-        _check_prose(text)
     latency = np.array([row.latency for row in rows.values()])
     if np.isnan(latency).all():
         raise DatasetError("no number in any row; put in what was measured")
@@ -161,7 +144,7 @@ def parse_published(text: str, *, unit: str = "", attrs: dict[str, Any] | None =
         shapes=list(rows),
         configs=columns.configs,
         workloads=values.pop("workload"),
-        attrs={**(attrs or {}), **({"assumed_unit": _ASSUMED_UNIT} if columns.assumed else {})},
+        attrs=attrs or {},
     )
     return add_variables(dataset, **values)
 
@@ -170,7 +153,7 @@ def _is_csv(text: str) -> bool:
     """Return whether a text is surely CSV with a line for each shape, a column for each configuration."""
     try:
         (_, heading), (_, row) = itertools.islice(csv_rows(text), 2)
-        names = _read_columns(heading, _ASSUMED_UNIT).configs
+        names = _read_columns(heading, "gflops").configs
         cells = (cell.replace(",", ".") for cell in row[1 : len(names) + 1])  # refused where it is read
         numbers = [to_number(cell) for cell in cells if cell.casefold() not in MISSING]
     except (ValueError, AbtuneError):
@@ -212,15 +195,6 @@ def _other_tables(text: str) -> list[int]:
     ]
 
 
-def _check_prose(text: str) -> None:
-    """Refuse to take numbers for GFLOPS where a line around the tables speaks of times or other units."""
-    for number, line in enumerate(text.split("\n"), start=1):
-        said = None if "|" in line or "gflop" in line.casefold() else _NO_GFLOPS.search(line[:LONGEST_CELL])
-        if said:
-            unit = f"says {said[0]!r}, but no heading names a unit"
-            raise InputError(f"line {number} {unit}; give --unit, one of {', '.join(UNITS)}")
-
-
 def _read_tables(lines: Iterable[tuple[int, list[str]]], unit: str) -> tuple[_Columns, dict[str, _Row]]:
     """Return the columns of the first table, and the rows of all by the labels of their shapes."""
     rows: dict[str, _Row] = {}
@@ -242,7 +216,9 @@ def _read_tables(lines: Iterable[tuple[int, list[str]]], unit: str) -> tuple[_Co
                 if first is None:
                     check_names(columns.configs)
                     first = columns
-                _check_same(columns, first)
+                if columns.configs != first.configs:
+                    here, before = (listed_columns(table.configs) for table in (columns, first))
+                    raise DatasetError(f"configurations are {here}, but above {before}")
             elif columns is not None and not all(map(_RULE.fullmatch, cells)):
                 row = _read_row(cells, columns, number)
                 if (above := rows.setdefault(cells[0], row)) is not row:
@@ -266,13 +242,11 @@ def _is_heading(cells: Sequence[str]) -> bool:
 
 
 def _bare(cell: str) -> str:
-    """Return a cell without the marks around it that make it bold, italic or code: ``**a**``, ``_a_``."""
-    cell = cell.strip()
-    for mark in "*_`":
-        before, behind = len(cell) - len(cell.lstrip(mark)), len(cell) - len(cell.rstrip(mark))
-        if pairs := min(before, behind, len(cell) // 2):
-            return cell[pairs : len(cell) - pairs].strip()
-    return cell
+    """Return a cell without the marks around it."""
+    for _ in range(3):
+        match = _MARKED.fullmatch(cell := cell.strip())
+        cell = match[2] if match else cell
+    return cell.strip()
 
 
 def _read_columns(cells: Sequence[str], unit: str) -> _Columns:
@@ -301,29 +275,19 @@ def _read_columns(cells: Sequence[str], unit: str) -> _Columns:
         raise DatasetError(f"a heading needs {needs}")
     units = tuple(heading.unit or unit for heading in named.values())
     bare = [shortened(config) for config, own in zip(configs, units, strict=True) if not own]
-    if bare and len(bare) < len(configs):
+    if not any(units):
+        raise no_unit(configs, UNITS)
+    if bare:
         remedy = f"name it '{bare[0]} (ms)' or '{bare[0]} (GFLOPS)', or take it out if it is no configuration"
         raise DatasetError(f"column {bare[0]!r} has no unit beside one that has; {remedy}")
     return _Columns(
         configs=configs,
-        units=tuple(own or _ASSUMED_UNIT for own in units),
-        assumed=not all(units),
+        units=units,
         numbers=tuple(named),
         boost=boosts[0] if boosts else None,
         quotient=any(is_quotient),
         width=len(cells),
     )
-
-
-def _check_same(columns: _Columns, first: _Columns) -> None:
-    """Check that a table has the configurations of the first one, and that both have units or neither."""
-    if columns.configs != first.configs:
-        here, above = (", ".join(map(shortened, table.configs[:12])) for table in (columns, first))
-        raise DatasetError(f"configurations are {here}, but above {above}")
-    if columns.assumed != first.assumed:
-        without = "this table" if columns.assumed else "the first table"
-        remedy = "give all headings their units, or --unit for those without"
-        raise DatasetError(f"{without} says no unit, though another does; {remedy}")
 
 
 def _read_row(cells: Sequence[str], columns: _Columns, line: int) -> _Row:
@@ -376,7 +340,7 @@ def _read_latency(cell: str, unit: str, shape: Shape | None) -> float:
     number = read_number(cell, f"; {boost if cell.endswith('%') else plain}")
     if not 1e-30 < number < math.inf:
         what = "time" if unit in PER_SECOND else "throughput"
-        remedy = boost if number < 0 else "write - if there is none"
+        remedy = boost if number < 0 else plain
         raise DatasetError(f"a {what} must be positive, not {shortened(cell)}; {remedy}")
     if shape is None or unit in PER_SECOND:
         return number / PER_SECOND[unit]

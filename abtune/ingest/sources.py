@@ -13,13 +13,12 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from abtune.errors import DatasetError, InputError, unknown_name
 from abtune.files import followed
-from abtune.ingest.tables import check_names, listed_columns
 from abtune.ingest.texts import read_text
 from abtune.text import dataset_option, shell_path
 
@@ -53,13 +52,6 @@ def import_command(path: Path, options: str, importer: str = "") -> str:
     """Return the command that imports a file with these options, for a shell."""
     words = ("abtune import", importer, shell_path(path), options, dataset_option(path))
     return " ".join(filter(None, words))
-
-
-def no_unit(configs: Sequence[str], path: Path) -> InputError:
-    """Return the error for headings without a unit; it names all, because some may be no configurations."""
-    check_names(configs)
-    names, command = listed_columns(configs), import_command(path, "--unit ms")
-    return InputError(f"nothing says what the numbers of {names} are; if all are milliseconds: {command}")
 
 
 def run_command(path: Path, below: str = "") -> str:

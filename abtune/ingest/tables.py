@@ -162,6 +162,13 @@ def check_names(configs: Iterable[str]) -> None:
             raise DatasetError(f"column {shortened(name)!r} is {of}; take it out")
 
 
+def no_unit(configs: Sequence[str], known: Iterable[str]) -> InputError:
+    """Return the error for headings without a unit; it names all, because some may be no configurations."""
+    check_names(configs)
+    are = f"nothing says in which unit the numbers of {listed_columns(configs)} are"
+    return InputError(f"{are}; give --unit, one of {', '.join(known)}")
+
+
 def check_columns(names: Sequence[str], lines: Iterable[Sequence[str]]) -> None:
     """Refuse a column that follows from two others in every line, to its printed digits.
 

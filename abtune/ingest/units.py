@@ -38,14 +38,13 @@ _PLAIN_WORD = re.compile(r"[\w.#+&@-]+")
 _MARKS_BETWEEN = re.compile(r"[\s_()\[\]{},;:/]+")
 # Words that say that a column holds something else than one measured value in a known unit: other units,
 # rates, statistics and comparisons. The list guards headings without a unit. What it lets through still
-# needs --unit, or the import says that it is read as GFLOPS.
+# needs --unit.
 _OTHER = re.compile(
     "[pf]s|[mun]?secs?|seconds?|mins?|minutes?|h|hrs?|hours?|cycles|ticks|clk|[mgt]?flops?|throughput|tput|"
     "rates?|speed|bandwidth|fps|hz|it|iter(ation)?s?|ops?|tokens?|images?|imgs?|samples?|frames?|requests?|queries|[kmg]b|per|(geo)?mean|median|average|avg|"
     "std(dev)?|stdev|variance|error|max|p50|p9[0-9]|percentile|log|speedups?|slowdown|ratio|diff(erence)?|"
     "delta|relative|normali[sz]ed|improvement|percent|vs|versus"
 )
-_OF_TIMES = re.compile("times?|timings?|runtimes?|latency|latencies|durations?|elapsed|wall|cost")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,20 +67,14 @@ def read_heading(cell: str, known: Sequence[str]) -> Heading:
         return Heading(name="time", unit=unit_named(cell))
     name, unit = _split(cell)
     words = [word.strip(".+-#&@") for word in _MARKS_BETWEEN.split(name.casefold()) if word]
-    # In a table of rates, a column of times without a unit would be read as GFLOPS.
-    of_rates = not set(known) <= set(PER_SECOND)
-    fits = unit in known if unit else _is_plain(name) and not (of_rates and _any(_OF_TIMES, words))
-    if not any(words) or not fits or _any(_OTHER, words) or any(map(unit_named, words)):
+    fits = unit in known if unit else _is_plain(name)
+    if not any(words) or not fits or any(map(_OTHER.fullmatch, words)) or any(map(unit_named, words)):
         before, _, last = cell.rpartition(" ")
         written = (
             f"; here {shortened(f'{before} ({last})')!r}" if before and unit_named(last) in known else ""
         )
         raise InputError(f"column {shortened(cell)!r}: {_rule(known)}{written}")
     return Heading(name=name, unit=unit)
-
-
-def _any(pattern: re.Pattern[str], words: Iterable[str]) -> bool:
-    return any(map(pattern.fullmatch, words))
 
 
 def _split(cell: str) -> tuple[str, str]:

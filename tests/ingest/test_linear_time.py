@@ -84,7 +84,7 @@ HARD: dict[str, tuple[Callable[[str], object], Callable[[int], str]]] = {
     ),
     "lines of go": (recognise, lambda n: "Benchmark \t1" * (n // 12) + "\n" + "BenchmarkA " * (n // 12)),
     "spaces in JSON": (recognise, lambda n: '{"i": [' + " " * n + "[" + " " * n),
-    "wide tables": (parse_published, lambda n: "shape,a,b\n" + "x,1,2\n" * (n // 8)),
+    "wide tables": (parse_published, lambda n: "shape,a (ms),b (ms)\n" + "x,1,2\n" * (n // 8)),
     "anything, recognised": (recognise, lambda n: '{"results": [' + "  " * n + "ProfileResult" * 9),
     "bars, recognised": (recognise, lambda n: "|" * n + "\n" + "shape" * (n // 5)),
     "brackets, recognised": (recognise, lambda n: "[" * n + "\n" + '[0, [[["' * (n // 8)),

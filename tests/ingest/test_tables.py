@@ -20,7 +20,7 @@ ROWS = (
 def test_a_column_that_is_no_configuration_by_its_name_is_refused(name: str) -> None:
     """Numbers of trials, weights and gains are not read as throughputs of one more configuration."""
     with pytest.raises(DatasetError, match=rf"line 1: column '{name}' is no configuration by its name; take"):
-        parse_published(f"|Shape|old|new|{name}|\n|-|-|-|-|\n|{ROWS[0][0]}|1|2|3|\n")
+        parse_published(f"|Shape|old|new|{name}|\n|-|-|-|-|\n|{ROWS[0][0]}|1|2|3|\n", unit="gflops")
     with pytest.raises(DatasetError, match=rf"^column '{name}' is no configuration"):
         check_names(["old", "new", name])
 
@@ -58,10 +58,10 @@ def test_a_column_that_follows_from_two_others_is_refused(formula: object, said:
     lines = [f"|{label}|{old}|{new}|{formula(old, new)}|" for label, old, new in ROWS]
     text = "\n".join(["|Shape|old|new|rel.|", "|-|-|-|-|", *lines])
     if said is None:
-        assert parse_published(text).sizes["config"] == 3
+        assert parse_published(text, unit="gflops").sizes["config"] == 3
         return
     with pytest.raises(DatasetError, match=f"column 'rel.' is {said} in every line; take it out"):
-        parse_published(text)
+        parse_published(text, unit="gflops")
 
 
 def test_a_difference_in_csv_is_refused() -> None:
@@ -88,7 +88,7 @@ def test_a_number_fits_to_its_printed_digits() -> None:
 def test_a_boost_among_throughputs_is_named(cell: str, said: str) -> None:
     """A percent or a negative number in a column of numbers says what to do with the column."""
     with pytest.raises(DatasetError, match=rf"{said}.*; if its column holds boosts, call it boost \(%\)"):
-        parse_published(f"|Shape|old|new|more|\n|-|-|-|-|\n|{ROWS[0][0]}|1|2|{cell}|\n")
+        parse_published(f"|Shape|old|new|more|\n|-|-|-|-|\n|{ROWS[0][0]}|1|2|{cell}|\n", unit="gflops")
 
 
 @pytest.mark.parametrize("above", ["sep=;\n", "SEP=;\n# exported\n"])

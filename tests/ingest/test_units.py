@@ -154,15 +154,6 @@ def test_everything_else_is_refused(cell: str) -> None:
         read_heading(cell, tuple(PER_SECOND))
 
 
-@pytest.mark.parametrize("cell", ["runtime", "latency", "main time", "elapsed", "wall", "baseline cost"])
-def test_a_name_of_times_has_no_throughput(cell: str) -> None:
-    """Without a unit it would be read as GFLOPS; in a column of times it is what it says."""
-    with pytest.raises(InputError, match="a heading is NAME"):
-        read_heading(cell, UNITS)
-    assert read_heading(cell, tuple(PER_SECOND)).unit == ""
-    assert read_heading(f"{cell} (ms)", UNITS).name == cell
-
-
 def test_units_have_their_case() -> None:
     """A megasecond is no millisecond; nobody writes one of the rates in another sense."""
     assert [unit_named(text) for text in ("ms", "Ms", "MS", "GFLOPS", "GFlops", "gflop/s")] == [

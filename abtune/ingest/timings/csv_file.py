@@ -19,6 +19,7 @@ from abtune.ingest.tables import (
     first_line,
     have_units,
     listed_columns,
+    no_unit,
     quotients,
     time_columns,
 )
@@ -123,11 +124,6 @@ def has_times(text: str) -> bool:
     return known and bool(time_columns(cells) or _wide(text, "") or _wide(text, "ms"))
 
 
-def lacks_unit(text: str) -> tuple[str, ...]:
-    """Return the configurations of a table with a column for each, if its headings name no unit."""
-    return () if _wide(text, "") else _wide(text, "ms")
-
-
 def _wide(text: str, unit: str) -> tuple[str, ...]:
     """Return the configurations of a table that has a column for each; nothing for any other text."""
     try:
@@ -180,6 +176,8 @@ def _read_wide_heading(row: Sequence[str], columns: Mapping[str, int], unit: str
     if len(set(configs.values())) < max(2, len(configs)):
         needs = "a column for each configuration, two or more of different names"
         raise DatasetError(f"has no column of times; it needs one, or {needs}, among {listed_columns(row)}")
+    if not (unit or any(read_heading(row[index], tuple(PER_SECOND)).unit for index in configs)):
+        raise no_unit(tuple(configs.values()), PER_SECOND)
     units = {index: _unit_of(row, {"time": index}, unit) for index in configs}
     return _Table(names=row, columns=columns, units=units, configs=configs)
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from abtune.errors import InputError, unknown_name
 from abtune.ingest.importers import Imported, Importer, Option, Values
-from abtune.ingest.sources import Source, no_unit, read_once
+from abtune.ingest.sources import Source, read_once
 from abtune.ingest.tables import FIELDS
 from abtune.ingest.texts import naming, parse_json
-from abtune.ingest.timings.csv_file import has_times, lacks_unit, read_csv
+from abtune.ingest.timings.csv_file import has_times, read_csv
 from abtune.ingest.timings.json_file import read_json
 from abtune.ingest.timings.printed import has_results, read_printed
 from abtune.ingest.timings.timing_cells import Reading, import_readings
@@ -30,21 +30,18 @@ def _read(sources: Sequence[Source], values: Values) -> Imported:
     readings = {}
     for source, text in read_once(sources):
         with naming(source.path):
-            readings[source] = _read_file(text, source.path, columns, values)
+            readings[source] = _read_file(text, columns, values["unit"], each_a_seed=each_a_seed)
     in_column = any(cell.seed is not None for cell in readings[sources[0]].cells)
     seed = "timing" if each_a_seed else "number in the column seed" if in_column else ""
     return import_readings(readings, shape=values["shape"], each_a_seed=each_a_seed, seed=seed)
 
 
-def _read_file(text: str, path: Path, columns: Mapping[str, str], values: Values) -> Reading:
-    unit, each_a_seed = values["unit"], values["seed-is"] == "timing"
+def _read_file(text: str, columns: Mapping[str, str], unit: str, *, each_a_seed: bool) -> Reading:
     if text.lstrip()[0] in "{[":
         reading = read_json(parse_json(text))
     elif has_results(text):
         reading = read_printed(text)
     else:
-        if not (unit or columns) and (configs := lacks_unit(text)):
-            raise no_unit(configs, path)
         reading = read_csv(text, columns, unit)
         if each_a_seed:
             raise InputError("for a table, give a column seed in place of --seed-is")
