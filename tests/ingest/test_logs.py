@@ -19,7 +19,6 @@ from abtune.ingest.searches.logs import LOGS
 from abtune.ingest.sources import find_files, find_matching
 from abtune.samples import count_trials
 from abtune.sections.curve.curve import best_so_far
-from abtune.sections.power.seed_plan import cost_of_a_seed
 
 TASK_LOG = "tvm.s_tir.meta_schedule.logging.task_0_main.log"
 CONSOLE = "tvm.s_tir.meta_schedule.logging.task_scheduler.log"
@@ -83,32 +82,6 @@ def test_the_history_of_tables_ends_somewhere(tmp_path: Path) -> None:
     for trials in ("99999999999", "6.5", "\u0664", "-1"):
         with pytest.raises(DatasetError, match=f"'{re.escape(trials)}' is not a number of trials"):
             read(write(tmp_path, state(f"0 main 65536 10 {trials} Y")))
-
-
-def test_dates_are_kept() -> None:
-    """A run began with its first line and ended with its last, by the clock of its machine."""
-    dataset = read(f"a={TUNED}/mainline-0/logs/{CONSOLE}").squeeze()
-    assert str(dataset["started"].values)[:19] == "2026-11-20T14:04:55"
-    assert str(dataset["finished"].values)[:19] == "2026-11-20T14:05:59"
-    assert float(dataset["tuning_time"]) == 64
-    assert "time_zone" in dataset.attrs
-    assert read(f"a={TUNED}/mainline-0")["tuning_time"].item() == 64
-
-
-def test_dates_that_are_not_there_are_not_made_up(tmp_path: Path) -> None:
-    """A table without dates has none, and tasks share the time of their run."""
-    assert "started" not in read(write(tmp_path, batches((4, "10"))))
-    stamps = ("2026-02-28 23:59:59 [INFO] x", "2026-02-31 00:00:00 [INFO] x", "2026-03-01 00:00:01 [INFO] x")
-    two = state("0 a 10 10 4 Y", "1 b 10 10 4 Y")
-    dataset = read(write(tmp_path, "\n".join([*stamps[:2], two, stamps[2]])))
-    assert dataset["tuning_time"].isnull().all()
-    assert (dataset["finished"] - dataset["started"]).values.ravel().tolist() == [2_000_000_000] * 2
-
-
-def test_time_on_the_clock_is_no_cost(tmp_path: Path) -> None:
-    """Plans count the time of cores, which a log does not tell."""
-    dataset = read(f"a={TUNED}/mainline-0", f"b={TUNED}/async-0")
-    assert cost_of_a_seed(dataset, ("a", "b")) is None
 
 
 def test_a_shape_can_be_named() -> None:
@@ -244,7 +217,6 @@ def test_a_line_may_say_that_a_search_ended(tmp_path: Path) -> None:
     end = "2022-08-27 13:30:13.579 INFO Task #0 has finished. Remaining task(s): 0\n"
     dataset = read(write(tmp_path, log + end))
     assert dataset["latency"].item() == pytest.approx(10e-6)
-    assert dataset["tuning_time"].item() == 31
     with pytest.raises(DatasetError, match="main was not done"):
         read(write(tmp_path, log + end.replace("#0", "#1")))
 

@@ -6,11 +6,8 @@ trial; where both are there, they have to agree.
 
 from __future__ import annotations
 
-import contextlib
 import math
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from abtune.errors import DatasetError
@@ -19,8 +16,6 @@ from abtune.ingest.searches.log_tasks import Line, Task, is_of_a_log, read_tasks
 from abtune.ingest.searches.searches import Search, fastest, import_searches
 from abtune.ingest.sources import Source, check_new, label_told
 from abtune.ingest.texts import naming, read_text, reading
-
-_STAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(?= \[|\.[0-9]{3} [A-Z])")
 
 
 def _read(sources: Sequence[Source], values: Values) -> Imported:
@@ -33,13 +28,10 @@ def _read(sources: Sequence[Source], values: Values) -> Imported:
         check_new("\n".join(line.text for line in lines), source.path, seen)
         tasks, label = read_tasks(lines), label_told(source, values["shape"])
         with naming(source.path):
-            runs[source] = _searches(tasks, list(_stamps(lines)), label)
+            runs[source] = _searches(tasks, label)
             for search in runs[source]:
                 _check_flop(search, flop, source.path)
-    attrs = {"title": "MetaSchedule logs"}
-    if any(search.started for searches in runs.values() for search in searches):
-        attrs["time_zone"] = "unknown: dates are as printed, by the clock of the machine that searched"
-    return import_searches(runs, each="log", attrs=attrs)
+    return import_searches(runs, each="log", attrs={"title": "MetaSchedule logs"})
 
 
 def _recognises(path: Path, text: str) -> bool:
@@ -91,14 +83,7 @@ def _log_lines(path: Path) -> list[Line]:
     ]
 
 
-def _stamps(lines: Iterable[Line]) -> Iterator[datetime]:
-    """Yield the dates of lines, by the clock of the machine that wrote them."""
-    for match in filter(None, (_STAMP.match(line.text) for line in lines)):
-        with contextlib.suppress(ValueError):  # such as the 31st of February
-            yield datetime.fromisoformat(match[0])
-
-
-def _searches(tasks: Mapping[str, Task], stamps: Sequence[datetime], shape: str) -> list[Search]:
+def _searches(tasks: Mapping[str, Task], shape: str) -> list[Search]:
     _check_labels(tasks)
     if not tasks:
         raise DatasetError("no table of tasks and no trial in it")
@@ -107,18 +92,8 @@ def _searches(tasks: Mapping[str, Task], stamps: Sequence[datetime], shape: str)
         raise DatasetError(f"has {len(tasks)} tasks ({labels}); a label can name only one")
     for task in tasks.values():
         _check_task(task)
-    # The files of a folder overlap in time: the first line of a later file may be older.
-    started, finished = (min(stamps), max(stamps)) if stamps else (None, None)
-    alone = len(tasks) == 1  # tasks share the time of a run
     return [
-        Search(
-            label=shape or task.label,
-            trials=task.trials or task.told,
-            flop=task.flop,
-            started=started,
-            finished=finished,
-            tuning_time=(finished - started).total_seconds() if alone and started and finished else math.nan,
-        )
+        Search(label=shape or task.label, trials=task.trials or task.told, flop=task.flop)
         for task in tasks.values()
     ]
 

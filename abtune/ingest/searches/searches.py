@@ -6,7 +6,6 @@ import json
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from operator import attrgetter
 from typing import Any, TypeAlias
 
@@ -38,9 +37,6 @@ class Search:
     shape: Shape | None = None  # if it is known and the label does not name it
     flop: float = math.nan  # as the file says
     winner: str = ""  # MetaSchedule's record of the winner as JSON; empty if unknown
-    started: datetime | None = None  # by the clock of its machine, as finished is
-    finished: datetime | None = None
-    tuning_time: float = math.nan  # seconds between these two, if the run had no other task
 
     @property
     def latency(self) -> float:
@@ -105,8 +101,6 @@ def _values(searches: Collection[Search]) -> dict[str, Callable[[Search], Any]]:
     if any(search.trials for search in searches):
         values["trial_latency"] = lambda search: [seconds for _, seconds in search.trials]
         values["trial_status"] = lambda search: [status for status, _ in search.trials]
-    if any(search.started for search in searches):
-        values |= {name: attrgetter(name) for name in ("started", "finished", "tuning_time")}
     return values
 
 
