@@ -102,6 +102,15 @@ def parse_json(text: str) -> Any:
         raise DatasetError(f"not JSON: {error}") from None
 
 
+def json_lines(text: str) -> Iterator[tuple[int, Any]]:
+    """Yield each line's number and the JSON document in it; empty lines and comments have none."""
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip() and not line.startswith("#"):
+            with naming(f"line {number}"):
+                document = parse_json(line)
+            yield number, document
+
+
 @contextlib.contextmanager
 def well_formed(said: str) -> Iterator[None]:
     """Raise what is ``said`` if JSON does not have the entries and types that the code within takes."""

@@ -283,17 +283,17 @@ def test_empty_and_missing_files_are_named(copied: Path, name: str) -> None:
     with pytest.raises(DatasetError, match=f"{name}: is empty"):
         read_one(copied)
     (copied / name).unlink()
-    with pytest.raises(DatasetError, match=f"has no {name}; give the work_dir"):
+    with pytest.raises(DatasetError, match=f"is no folder with {name}; give the work_dir"):
         read_one(copied)
 
 
 def test_other_places_are_refused(tmp_path: Path) -> None:
     """No folder, a file of the database, and a folder of logs each get a line that says what to give."""
     for path, said in (
-        (tmp_path / "absent", "there is no such folder"),
+        (tmp_path / "absent", "give the work_dir of the tuning"),
         (TUNED / "async-0" / RECORDS, "give its folder"),
         (TUNED / "failed-0", "abtune import logs"),
-        (TUNED.parent / "times.csv", "a database is a folder with"),
+        (TUNED.parent / "times.csv", "is no folder with database_workload.json and"),
     ):
         with pytest.raises(DatasetError, match=said):
             read_one(path)
@@ -343,7 +343,7 @@ def test_a_folder_without_permission_is_one_line(copied: Path, monkeypatch: pyte
         raise PermissionError(13, "Permission denied")
 
     sources = find_files((), [f"a={copied}"])
-    monkeypatch.setattr(Path, "is_dir", refuse)
+    monkeypatch.setattr(Path, "is_file", refuse)
     with pytest.raises(DatasetError, match=r"cannot read .*: Permission denied"):
         read_databases(sources)
 

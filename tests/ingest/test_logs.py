@@ -335,7 +335,7 @@ def test_one_number_is_one_task(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("last", "said"),
-    [("Terminated", "main was not done; the log was cut"), ("Ended", "line 3: .* column 'done'")],
+    [("Terminated", "main was not done; the log was cut"), ("Ended", "line 3: .* and Done; give the")],
 )
 def test_what_says_that_a_search_ended_is_not_assumed(tmp_path: Path, last: str, said: str) -> None:
     """Older versions call it Terminated; without either, nothing tells a search that was interrupted."""
@@ -347,12 +347,16 @@ def test_what_says_that_a_search_ended_is_not_assumed(tmp_path: Path, last: str,
 @pytest.mark.parametrize(
     ("first", "second", "said"),
     [
-        ("0 main 10 9.5 64 Y", "0 main 10 9.4 32 Y", "line 9: task main: 32 trials follow 64; one log holds"),
-        ("0 main 10 9.5 64 Y", "0 main 10 N/A 0", "0 trials follow 64"),
-        ("0 main 10 9.5 64 Y", "0 main 10 9.4 64", "it is not done, and was above"),
-        ("0 main 10 9.5 64 Y", "0 main 10 N/A 64 Y", "latency N/A follows 9.5000"),
-        ("0 main 10 9.5 64 Y", "0 main 10 9.6 64 Y", "latency 9.6000 follows 9.5000"),
-        ("0 main 10 N/A 0", "0 main 11 9.6 64 Y", "11 operations follow 10"),
+        (
+            "0 main 10 9.5 64 Y",
+            "0 main 10 9.4 32 Y",
+            "line 9: task main: 32 trials, latency 9.4 and 10 operations cannot follow the row above it",
+        ),
+        ("0 main 10 9.5 64 Y", "0 main 10 N/A 0", "0 trials, latency N/A"),
+        ("0 main 10 9.5 64 Y", "0 main 10 9.4 64", "cannot follow"),
+        ("0 main 10 9.5 64 Y", "0 main 10 N/A 64 Y", "latency N/A"),
+        ("0 main 10 9.5 64 Y", "0 main 10 9.6 64 Y", "latency 9.6"),
+        ("0 main 10 N/A 0", "0 main 11 9.6 64 Y", "11 operations cannot follow"),
     ],
 )
 def test_a_second_search_in_one_log_is_refused(tmp_path: Path, first: str, second: str, said: str) -> None:
@@ -368,7 +372,10 @@ def test_a_second_search_in_one_log_is_refused(tmp_path: Path, first: str, secon
     [
         ("nothing\n", "no table of tasks and no trial in it$"),
         ("", "is empty"),
-        (" ID | Name | FLOP | Weight | Trials\n---\n  0 | x | 1 | 1 | 1\n", "has no column 'latency"),
+        (
+            " ID | Name | FLOP | Weight | Trials\n---\n  0 | x | 1 | 1 | 1\n",
+            "lacks one of the columns FLOP, Latency",
+        ),
     ],
 )
 def test_other_texts_are_refused(tmp_path: Path, text: str, said: str) -> None:

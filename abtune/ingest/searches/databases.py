@@ -22,7 +22,7 @@ from abtune.ingest.searches.logs import logs_in
 from abtune.ingest.searches.searches import Search, Trial, import_searches
 from abtune.ingest.searches.workloads import label_of
 from abtune.ingest.sources import Source, check_new
-from abtune.ingest.texts import naming, parse_json, read_text, reading
+from abtune.ingest.texts import json_lines, naming, read_text, reading
 from abtune.shapes import shape_named
 from abtune.text import shortened
 
@@ -54,7 +54,8 @@ def _read(sources: Sequence[Source], _: Values) -> Imported:
         folder = _folder(source.path)
         text = read_text(folder / RECORDS)
         check_new(text, source.path, seen)
-        records = _read_records(text, folder / RECORDS)
+        with naming(folder / RECORDS):
+            records = _read_records(text)
         runs[source] = _labelled(_searches(folder, records), source)
         targets |= {json.dumps(record.content[2], sort_keys=True) for record in records}
     attrs: dict[str, Any] = {"title": "MetaSchedule databases", "targets": len(targets)}
@@ -92,18 +93,16 @@ DATABASES = Importer(
 
 
 def _folder(path: Path) -> Path:
-    """Return a path if it is the folder of a database; else say what it is."""
+    """Return a path if it is the folder of a database; else say what to give."""
     with reading(path):
-        exists, is_folder = path.exists(), path.is_dir()
         missing = [name for name in (WORKLOADS, RECORDS) if not (path / name).is_file()]
-    if not exists:
-        raise DatasetError(f"cannot read {path}: there is no such folder")
-    if not is_folder:
-        hint = f"; give its folder, {path.parent}" if path.name in (WORKLOADS, RECORDS) else ""
-        raise DatasetError(f"{path}: a database is a folder with {WORKLOADS} and {RECORDS}{hint}")
     if missing:
-        hint = "there are logs: abtune import logs" if logs_in(path) else "give the work_dir of the tuning"
-        raise DatasetError(f"{path}: has no {missing[0]}; {hint}")
+        hint = "give the work_dir of the tuning"
+        if path.name in {WORKLOADS, RECORDS}:
+            hint = f"give its folder, {path.parent}"
+        elif logs_in(path):
+            hint = "there are logs: abtune import logs"
+        raise DatasetError(f"{path}: is no folder with {' and '.join(missing)}; {hint}")
     return path
 
 
@@ -134,17 +133,17 @@ def _searches(folder: Path, records: Sequence[_Record]) -> list[Search]:
         return [_search(*workloads[workload], tried) for workload, tried in sorted(by_workload.items())]
 
 
-def _read_records(text: str, path: Path) -> list[_Record]:
+def _read_records(text: str) -> list[_Record]:
     records: list[_Record] = []
     timed: dict[str, int] = {}
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.strip():
-            with naming(f"{path}: line {number}"):
-                records.append(_read_record(parse_json(line)))
-                # Failures may be alike. A timed record that is there again shows that the file was appended
-                # to itself.
-                if records[-1].trial[0] is TrialStatus.OK and timed.setdefault(line, number) != number:
-                    raise DatasetError(f"is the same as line {timed[line]}; a search is there twice")
+    for number, line in json_lines(text):
+        with naming(f"line {number}"):
+            records.append(_read_record(line))
+            # Failures may be alike. A timed record that is there again shows that the file was appended
+            # to itself.
+            written = json.dumps(line)
+            if records[-1].trial[0] is TrialStatus.OK and timed.setdefault(written, number) != number:
+                raise DatasetError(f"is the same as line {timed[written]}; a search is there twice")
     return records
 
 
@@ -173,13 +172,14 @@ def _is_time(value: Any) -> bool:
 def _read_workloads(path: Path) -> list[tuple[str, str]]:
     """Return the hash and the module of each workload."""
     workloads = []
-    for number, line in enumerate(read_text(path).rstrip().split("\n"), start=1):
-        with naming(f"{path}: line {number}"):
-            match parse_json(line):
+    text = read_text(path)
+    with naming(path):
+        for number, line in json_lines(text):
+            match line:
                 case [str(hash_text), str(module)]:
                     workloads.append((hash_text, module))
                 case _:
-                    raise DatasetError("not a workload: [hash, module]")
+                    raise DatasetError(f"line {number}: not a workload: [hash, module]")
     return workloads
 
 

@@ -29,8 +29,8 @@ _BUFFER = re.compile(r"T\.Buffer[\[(]\((?P<size>[\d, ]+)\)", re.ASCII)
 _HEADING = ("id", "name", "flop", "weight")
 _ONE_RUN = "one log holds one run: split it where the second run begins, or give the right file"
 _MICROSECOND = {"us": 1e-6, "ms": 1e-3}
-# More trials than any search makes; a number beyond it is damage.
-_MOST_TRIALS = 10_000_000
+# The number of trials in a table. More than seven digits are damage, and would fill the memory.
+_TRIALS = re.compile(r"[0-9]{1,7}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,44 +160,30 @@ def _add_trial(task: Task, match: re.Match[str], after: str) -> None:
 
 def _add_state(task: Task, row: dict[str, str]) -> None:
     """Add a row of the table, which has to follow from the one before it."""
-    try:
-        latency, flop, trials = row["latency (us)"], row["flop"], row["trials"]
-    except KeyError as error:
-        raise DatasetError(f"the table has no column {error}") from None
     ended = row.get("done", row.get("terminated"))  # older versions say terminated
-    if ended is None:
+    if ended is None or not row.keys() >= {"latency (us)", "flop", "trials"}:
+        remedy = "give the whole log, or the database in its work_dir: abtune import databases"
         raise DatasetError(
-            "the table has no column 'done', so nothing says that the search ended; give the "
-            "whole log, or import the database in its work_dir: abtune import databases"
+            f"the table lacks one of the columns FLOP, Latency (us), Trials and Done; {remedy}"
         )
-    seconds = math.nan if latency == "N/A" else _positive(latency) * 1e-6
-    # The length comes first, because int() refuses thousands of digits.
-    if not (trials.isascii() and trials.isdigit()) or len(trials) > 9 or int(trials) > _MOST_TRIALS:
+    latency, trials = row["latency (us)"], row["trials"]
+    if not _TRIALS.fullmatch(trials):
         raise DatasetError(f"{shortened(trials)!r} is not a number of trials")
-    operations, done = _positive(flop), ended == "Y"
-    if broken := _broken(task, int(trials), seconds, operations, done=done):
-        raise DatasetError(f"task {task.name}: {broken}; {_ONE_RUN}")
+    new = int(trials) - len(task.told)
+    seconds = math.nan if latency == "N/A" else _positive(latency) * 1e-6
+    operations, done = _positive(row["flop"]), ended == "Y"
+    is_first = math.isnan(task.flop)
+    follows = is_first or (operations == task.flop and done >= task.done)
+    # A time that was known cannot become unknown, and there is none before the first trial.
+    improves = seconds <= task.best if task.best > 0 else math.isnan(seconds) or int(trials) > 0
+    if new < 0 or not follows or not improves:
+        row_says = f"{trials} trials, latency {latency} and {row['flop']} operations"
+        raise DatasetError(f"task {task.name}: {row_says} cannot follow the row above it; {_ONE_RUN}")
     task.done, task.flop = done, operations
-    task.told += [(TrialStatus.UNKNOWN, math.nan)] * (int(trials) - len(task.told))
+    task.told += [(TrialStatus.UNKNOWN, math.nan)] * new
     if not (math.isnan(seconds) or seconds >= task.best):
         task.told[-1] = TrialStatus.OK, seconds
     task.best = seconds
-
-
-def _broken(task: Task, trials: int, latency: float, flop: float, *, done: bool) -> str:
-    """Return why a row does not follow from the one before it; empty if it does."""
-    is_first = math.isnan(task.flop)
-    if trials < len(task.told):
-        return f"{trials} trials follow {len(task.told)}"
-    if not is_first and task.done and not done:
-        return "it is not done, and was above"
-    # False for NaN as well: a time that was known cannot become unknown.
-    if not (math.isnan(task.best) or latency <= task.best):
-        shown = "N/A" if math.isnan(latency) else f"{1e6 * latency:.4f}"
-        return f"latency {shown} follows {1e6 * task.best:.4f}"
-    if not trials and not math.isnan(latency):
-        return "it has a latency before its first trial"
-    return "" if is_first or flop == task.flop else f"{flop:.0f} operations follow {task.flop:.0f}"
 
 
 def _positive(text: str) -> float:

@@ -14,7 +14,7 @@ from abtune.errors import DatasetError, InputError
 from abtune.ingest.importers import Imported, Importer, Inputs, Option, Values
 from abtune.ingest.searches.searches import Search, Trial, import_searches
 from abtune.ingest.sources import Source, label_told, read_once
-from abtune.ingest.texts import naming, parse_json
+from abtune.ingest.texts import json_lines, naming, parse_json
 from abtune.ingest.units import PER_SECOND, to_seconds
 from abtune.text import shortened
 
@@ -91,13 +91,9 @@ def _t4_trial(result: Any, where: str) -> Trial:
 
 def _tvm_records(text: str) -> dict[str, list[Trial]]:
     tasks: dict[str, list[Trial]] = {}
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.strip() and not line.startswith("#"):  # TVM's readers skip comments too
-            where = f"line {number}"
-            with naming(where):
-                record = parse_json(line)
-            task, trial = _tvm_record(record, where)
-            tasks.setdefault(task, []).append(trial)
+    for number, record in json_lines(text):
+        task, trial = _tvm_record(record, f"line {number}")
+        tasks.setdefault(task, []).append(trial)
     return tasks
 
 
