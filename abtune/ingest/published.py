@@ -27,7 +27,6 @@ from abtune.ingest.sources import Source, baseline_first, recorded_path
 from abtune.ingest.tables import (
     ONLY_QUOTIENTS,
     SHAPES,
-    check_columns,
     check_names,
     csv_rows,
     fits,
@@ -200,7 +199,6 @@ def _read_tables(lines: Iterable[tuple[int, list[str]]], unit: str) -> tuple[_Co
     rows: dict[str, _Row] = {}
     first: _Columns | None = None
     columns: _Columns | None = None
-    printed: list[list[str]] = []
     for number, cells in lines:
         is_heading = _is_heading(cells)
         if cells == [""]:
@@ -226,10 +224,8 @@ def _read_tables(lines: Iterable[tuple[int, list[str]]], unit: str) -> tuple[_Co
                     raise DatasetError(
                         f"{again}; several timings of a shape in CSV: abtune import timings FILE"
                     )
-                printed.append([cells[index] for index in columns.numbers])
     if first is None or not rows:
         raise DatasetError("no table here; its heading would start with | Shape |, and rows would follow")
-    check_columns(first.configs, printed)
     return first, rows
 
 

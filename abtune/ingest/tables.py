@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 
 from abtune.errors import DatasetError, InputError
@@ -136,17 +135,6 @@ _NEVER = re.compile(
 )
 _EXTENTS = {"m", "n", "k", "h", "w", "c"}  # two of these are sizes; one may be a configuration
 _STATISTIC = re.compile(r"(.*\w)[ _.-](min|max|mean|avg|median|std|stddev|stdev|err|error|ci|low|high|p\d\d)")
-# How a column may follow from two others. Of 3 = 2 + 1, the last in the table is said to follow.
-_FORMULAS: Mapping[str, Callable[[float, float], float]] = {
-    "the quotient": lambda a, b: a / b,
-    "the change in %": lambda a, b: 100 * (a / b - 1),
-    "the saving in %": lambda a, b: 100 * (1 - a / b),
-    "the change": lambda a, b: a / b - 1,
-    "the saving": lambda a, b: 1 - a / b,
-    "the difference": lambda a, b: a - b,
-}
-# Fewer lines may fit by chance; more columns take too long, and nobody publishes them with a quotient.
-_FEWEST_LINES, _MOST_COLUMNS = 3, 12
 
 
 def check_names(configs: Iterable[str]) -> None:
@@ -167,35 +155,6 @@ def no_unit(configs: Sequence[str], known: Iterable[str]) -> InputError:
     check_names(configs)
     are = f"nothing says in which unit the numbers of {listed_columns(configs)} are"
     return InputError(f"{are}; give --unit, one of {', '.join(known)}")
-
-
-def check_columns(names: Sequence[str], lines: Iterable[Sequence[str]]) -> None:
-    """Refuse a column that follows from two others in every line, to its printed digits.
-
-    A line that lacks a number says nothing.
-    """
-    rows = [(cells, numbers) for cells in lines if (numbers := _numbers(cells))]
-    if len(rows) < _FEWEST_LINES or len(names) > _MOST_COLUMNS:
-        return
-    triples = sorted(itertools.permutations(range(len(names)), 3), reverse=True)
-    for (c, a, b), formula in itertools.product(triples, sorted(_FORMULAS, reverse=True)):
-        follow = _FORMULAS[formula]
-        if not all(fits(cells[c], follow(numbers[a], numbers[b])) for cells, numbers in rows):
-            continue
-        # Equal columns fit trivially, which shows nothing.
-        if len({tuple(numbers[index] for _, numbers in rows) for index in (c, a, b)}) == 3:
-            name, one, other = (shortened(names[index]) for index in (c, a, b))
-            follows = f"is {formula} of {one!r} and {other!r} in every line"
-            raise DatasetError(f"column {name!r} {follows}; take it out, because it is no configuration")
-
-
-def _numbers(cells: Sequence[str]) -> list[float]:
-    """Return the numbers of a line; nothing if one is missing or none that a column can hold."""
-    try:
-        numbers = [to_number(cell) for cell in cells]
-    except ValueError:
-        return []
-    return numbers if all(0 < number < 1e300 for number in numbers) else []
 
 
 def fits(printed: str, value: float) -> bool:

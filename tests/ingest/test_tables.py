@@ -1,4 +1,4 @@
-"""Columns that are no configurations: they are refused by their names, or because they follow from others."""
+"""Columns that are no configurations are refused by their names; printed numbers fit to their digits."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from abtune.errors import DatasetError
 from abtune.ingest.published import parse_published
-from abtune.ingest.tables import check_columns, check_names, fits
+from abtune.ingest.tables import check_names, fits
 from abtune.ingest.timings.csv_file import has_times, read_csv
 
 ROWS = (
@@ -41,40 +41,6 @@ def test_a_statistic_of_another_column_is_refused(name: str) -> None:
     """Triton writes the fastest and the slowest timing of each provider into columns of their own."""
     with pytest.raises(DatasetError, match=f"column '{name}' is a statistic of 'Triton' by its name; take"):
         check_names(["Triton", name, "Torch"])
-
-
-@pytest.mark.parametrize(
-    ("formula", "said"),
-    [
-        (lambda old, new: f"{new / old:.2f}", "the quotient of 'new' and 'old'"),
-        (lambda old, new: f"{old / new:.3f}", "the quotient of 'old' and 'new'"),
-        (lambda old, new: f"{abs(new - old):.2f}", None),
-        (lambda old, new: f"{200 + 100 * (new / old - 1):.2f}", None),
-    ],
-)
-def test_a_column_that_follows_from_two_others_is_refused(formula: object, said: str | None) -> None:
-    """Whatever it is called, a quotient of two columns is no third configuration."""
-    assert callable(formula)
-    lines = [f"|{label}|{old}|{new}|{formula(old, new)}|" for label, old, new in ROWS]
-    text = "\n".join(["|Shape|old|new|rel.|", "|-|-|-|-|", *lines])
-    if said is None:
-        assert parse_published(text, unit="gflops").sizes["config"] == 3
-        return
-    with pytest.raises(DatasetError, match=f"column 'rel.' is {said} in every line; take it out"):
-        parse_published(text, unit="gflops")
-
-
-def test_a_difference_in_csv_is_refused() -> None:
-    """Timings with a column for each configuration are looked at alike, line by line."""
-    text = "shape,seed,old_ms,new_ms,saved_ms\nx,0,2.71,1.52,1.19\nx,1,2.83,1.41,1.42\nx,2,2.9,1.5,1.4\n"
-    with pytest.raises(DatasetError, match="'saved' is the difference of 'old' and 'new' in every line"):
-        read_csv(text, {}, "")
-
-
-@pytest.mark.parametrize("lines", [[], [("1", "2", "2")] * 9, [("4", "2", "2")] * 2, [("4", "2", "-")] * 9])
-def test_what_may_be_chance_passes(lines: list[tuple[str, ...]]) -> None:
-    """Equal columns, fewer than three lines and lines without all numbers show nothing."""
-    check_columns(("a", "b", "c"), lines)
 
 
 def test_a_number_fits_to_its_printed_digits() -> None:
