@@ -135,33 +135,36 @@ def run_importer(importer: Importer, sources: Sequence[Source], values: Values) 
 
 def about_names(configs: Sequence[str]) -> Iterator[str]:
     """Yield which configurations look like one: two runs of it, or two spellings."""
-    stems: dict[str, list[str]] = {}
-    spellings: dict[str, list[str]] = {}
-    for name in configs:
-        spellings.setdefault(name.casefold(), []).append(name)
-        if match := _NUMBERED_RUN.fullmatch(name):
-            stems.setdefault(match[1], []).append(name)
-    for stem, names in (stems or _numbered_alike(configs)).items():
+    runs = {name: match[1] for name in configs if (match := _NUMBERED_RUN.fullmatch(name))}
+    for stem, names in _grouped(runs or _numbered_alike(configs)).items():
         if len(names) > 1:
             yield (
                 f"{listed(names[:2])} look like runs of {stem or 'one configuration'}, but count as "
                 "configurations; import lines with columns config and seed, or write {seed} in --pattern"
             )
-    for names in spellings.values():
+    for names in _grouped({name: name.casefold() for name in configs}).values():
         if len(names) > 1:
             yield f"{listed(names)} count as {len(names)} configurations; spell them alike if they are one"
 
 
-def _numbered_alike(configs: Sequence[str]) -> dict[str, list[str]]:
-    """Return the names by stems if all are numbered alike: old_0, old_1, new_0, new_1; or run1, run2."""
-    stems: dict[str, dict[str, str]] = {}  # of each stem, the names by their numbers
-    for match in map(_NUMBERED.fullmatch, configs):
-        if match is None:
-            return {}
-        stem = "" if re.fullmatch(f"|round|{_RUN}", match[1], re.IGNORECASE) else match[1]
-        stems.setdefault(stem, {})[match[2]] = match[0]
-    alike = len(set(map(frozenset, stems.values()))) == 1 and (len(stems) > 1 or "" in stems)
-    return {stem: list(names.values()) for stem, names in stems.items()} if alike else {}
+def _grouped(stems: Mapping[str, str]) -> dict[str, list[str]]:
+    groups: dict[str, list[str]] = {}
+    for name, stem in stems.items():
+        groups.setdefault(stem, []).append(name)
+    return groups
+
+
+def _numbered_alike(configs: Sequence[str]) -> dict[str, str]:
+    """Return the stem of each name if all are numbered alike: old_0, old_1, new_0, new_1; or run1, run2."""
+    matches = [match for match in map(_NUMBERED.fullmatch, configs) if match]
+    stems = {
+        match[0]: "" if re.fullmatch(f"|round|{_RUN}", match[1], re.IGNORECASE) else match[1]
+        for match in matches
+    }
+    numbers = {match[0]: match[2] for match in matches}
+    groups = [frozenset(map(numbers.__getitem__, names)) for names in _grouped(stems).values()]
+    alike = len(matches) == len(configs) and len(set(groups)) == 1
+    return stems if alike and (len(groups) > 1 or "" in stems.values()) else {}
 
 
 def _readers(path: Path) -> list[Importer]:

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import xarray as xr
@@ -108,6 +108,10 @@ PUBLISHED = Importer(
 )
 
 
+# The shape of a line, None where its label names no sizes, and its seconds, NaN where there are none.
+_Row: TypeAlias = tuple[Shape | None, tuple[float, ...]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Columns:
     """The columns of a table: names and units of its configurations, and which columns hold what."""
@@ -120,24 +124,15 @@ class _Columns:
     width: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Row:
-    """One line of a table."""
-
-    line: int
-    shape: Shape | None  # None where the label does not name its sizes
-    latency: tuple[float, ...]  # seconds; NaN where there is none
-
-
 def parse_published(text: str, *, unit: str = "", attrs: dict[str, Any] | None = None) -> xr.Dataset:
     """Return the tables of a text as a dataset with one seed, one round and one repeat."""
     if unit and unit not in UNITS:
         raise unknown_name("unit", unit, UNITS)
     columns, rows = _read_tables(_rows_of_csv(text) if _is_csv(text) else _rows_of_markdown(text), unit)
-    latency = np.array([row.latency for row in rows.values()])
+    latency = np.array([seconds for _, seconds in rows.values()])
     if np.isnan(latency).all():
         raise DatasetError("no number in any row; put in what was measured")
-    values = shape_values([row.shape for row in rows.values()])
+    values = shape_values([shape for shape, _ in rows.values()])
     dataset = make_dataset(
         latency[:, :, np.newaxis],
         shapes=list(rows),
@@ -218,12 +213,12 @@ def _read_tables(lines: Iterable[tuple[int, list[str]]], unit: str) -> tuple[_Co
                     here, before = (listed_columns(table.configs) for table in (columns, first))
                     raise DatasetError(f"configurations are {here}, but above {before}")
             elif columns is not None and not all(map(_RULE.fullmatch, cells)):
-                row = _read_row(cells, columns, number)
-                if (above := rows.setdefault(cells[0], row)) is not row:
-                    again = f"shape {shortened(cells[0], 100)} is already in line {above.line}"
+                if cells[0] in rows:
+                    again = f"shape {shortened(cells[0], 100)} has a line already"
                     raise DatasetError(
                         f"{again}; several timings of a shape in CSV: abtune import timings FILE"
                     )
+                rows[cells[0]] = _read_row(cells, columns)
     if first is None or not rows:
         raise DatasetError("no table here; its heading would start with | Shape |, and rows would follow")
     return first, rows
@@ -286,7 +281,7 @@ def _read_columns(cells: Sequence[str], unit: str) -> _Columns:
     )
 
 
-def _read_row(cells: Sequence[str], columns: _Columns, line: int) -> _Row:
+def _read_row(cells: Sequence[str], columns: _Columns) -> _Row:
     if len(cells) != columns.width:
         remedy = "complete the line or take it out; a bar within a cell needs a backslash, a comma quotes"
         raise DatasetError(f"{len(cells)} cells under a heading of {columns.width}; {remedy}")
@@ -299,7 +294,7 @@ def _read_row(cells: Sequence[str], columns: _Columns, line: int) -> _Row:
         by_name = dict(zip(columns.configs, latency, strict=True))
         in_order = [by_name[name] for name in baseline_first(columns.configs)]
         _check_boost(cells[columns.boost], in_order, quotient=columns.quotient)
-    return _Row(line=line, shape=shape, latency=latency)
+    return shape, latency
 
 
 def _read_label(label: str, columns: _Columns) -> Shape | None:

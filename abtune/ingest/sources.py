@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from abtune.errors import DatasetError, InputError, unknown_name
+from abtune.errors import DatasetError, InputError
 from abtune.files import followed
 from abtune.ingest.texts import read_text
 from abtune.text import dataset_option, shell_path
@@ -145,7 +145,10 @@ def check_new(text: str, path: Path, seen: dict[bytes, Path]) -> None:
 def find_matching(pattern: str) -> tuple[Source, ...]:
     """Return the sources whose paths match a pattern; the baseline comes first."""
     words = _WORDS.split(pattern)
-    _check_fields(pattern, [word[1:-1] for word in words[1::2] if word.startswith("{")])
+    fields = [word[1:-1] for word in words[1::2] if word.startswith("{")]
+    if not fields or not set(fields) <= set(_FIELDS) or len(set(fields)) < len(fields):
+        known = "{config}, {shape} and {seed}, each at most once"
+        raise InputError(f"--pattern {pattern!r} needs a field where paths differ: one of {known}")
     wildcards = (
         word if word == "?" else "*" if _WORDS.fullmatch(word) else glob.escape(word) for word in words
     )
@@ -169,17 +172,6 @@ def _words_beside_baseline(name: str) -> float:
     """Return the number of words of a name that has a word for baseline; infinite without such a word."""
     words = set(re.findall(r"[^\W\d_]+", name.casefold()))
     return len(words) if any(map(_BASELINES.fullmatch, words)) else math.inf
-
-
-def _check_fields(pattern: str, fields: list[str]) -> None:
-    for field, count in Counter(fields).items():
-        if field not in _FIELDS:
-            raise unknown_name("field of --pattern", field, _FIELDS)
-        if count > 1:
-            raise InputError(f"--pattern has {{{field}}} {count} times; write * for all but one")
-    if not fields:
-        remedy = "write {config}, {shape} or {seed} where paths differ"
-        raise InputError(f"--pattern {pattern!r} has no field; {remedy}")
 
 
 def _as_expression(word: str, more: str) -> str:

@@ -96,8 +96,8 @@ def parse_json(text: str) -> Any:
             raise DatasetError("the JSON is cut short; write or copy the file again") from None
         if error.msg == "Extra data":
             raise DatasetError("more than one JSON document; give each a file of its own") from None
-        spot = f" at line {error.lineno}" if "\n" in text.strip() else f" at character {error.colno}"
-        raise DatasetError(f"not JSON{spot}: {error.msg}") from None
+        where = f"line {error.lineno}, character {error.colno}"
+        raise DatasetError(f"not JSON at {where}: {error.msg}") from None
     except (ValueError, RecursionError) as error:
         raise DatasetError(f"not JSON: {error}") from None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,11 +69,10 @@ def read_heading(cell: str, known: Sequence[str]) -> Heading:
     words = [word.strip(".+-#&@") for word in _MARKS_BETWEEN.split(name.casefold()) if word]
     fits = unit in known if unit else _is_plain(name)
     if not any(words) or not fits or any(map(_OTHER.fullmatch, words)) or any(map(unit_named, words)):
-        before, _, last = cell.rpartition(" ")
-        written = (
-            f"; here {shortened(f'{before} ({last})')!r}" if before and unit_named(last) in known else ""
-        )
-        raise InputError(f"column {shortened(cell)!r}: {_rule(known)}{written}")
+        units = ", ".join(unit.upper() if unit in FLOPS else unit for unit in known if unit != "%")
+        rule = f"a heading is NAME or NAME (UNIT) with UNIT one of {units}"
+        remedy = "rename the column, or name it without a unit and give --unit"
+        raise InputError(f"column {shortened(cell)!r}: {rule}; {remedy}")
     return Heading(name=name, unit=unit)
 
 
@@ -94,14 +93,6 @@ def _is_plain(name: str) -> bool:
     """Return whether a name has no mark that could be part of a ratio, a rate or a unit."""
     return all(
         word == "+" or (_PLAIN_WORD.fullmatch(word) and any(map(str.isalnum, word))) for word in name.split()
-    )
-
-
-def _rule(known: Iterable[str]) -> str:
-    units = ", ".join(unit.upper() if unit in FLOPS else unit for unit in known if unit != "%")
-    return (
-        f"a heading is NAME or NAME (UNIT) with UNIT one of {units}; rename the column, or name it without a "
-        "unit and give --unit"
     )
 
 

@@ -83,9 +83,9 @@ def test_paths_are_recorded_with_their_folders(empty_folder: Path) -> None:
 @pytest.mark.parametrize(
     ("pattern", "said"),
     [
-        ("*.csv", "has no field; write {config}, {shape} or {seed}"),
-        ("{confg}.csv", "unknown field of --pattern 'confg'; did you mean: config"),
-        ("{config}/{config}.csv", "has {config} 2 times; write * for all but one"),
+        ("*.csv", "needs a field where paths differ: one of {config}, {shape}"),
+        ("{confg}.csv", "needs a field where paths differ"),
+        ("{config}/{config}.csv", "each at most once"),
         ("{config}.json", "no file or folder matches --pattern"),
         ("{config}{shape}.csv", "matches --pattern in two ways, config aaa, shape a and config a, shape aaa"),
     ],

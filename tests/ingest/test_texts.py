@@ -100,7 +100,7 @@ def test_repeated_keys_are_refused(text: str) -> None:
     [
         ('{"a": [1', "^the JSON is cut short"),
         ("[1] [2]", "more than one JSON document"),
-        ("[1,, 2]", "^not JSON at character 4"),
+        ("[1,, 2]", "^not JSON at line 1, character 4"),
         ("[\n1,, 2]", "^not JSON at line 2"),
         ("[" * 100_000, "^not JSON"),
         ("9" * 5000, "^not JSON"),

@@ -50,7 +50,6 @@ class _Table:
     timings: dict[_Key, dict[str, list[float]]] = field(default_factory=dict)
     first_lines: dict[_Key, int] = field(default_factory=dict)
     numbered: dict[tuple[_Key, str, str], int] = field(default_factory=dict)
-    unit_above: str = ""
     untimed: list[int] = field(default_factory=list)  # the lines of runs and cells without a time
     kinds: dict[int, _Kinds] = field(default_factory=dict)  # of each column that is left out
 
@@ -115,19 +114,20 @@ def has_times(text: str) -> bool:
     """Return whether a text begins with the heading of a table of timings."""
     heading = first_line(text)
     cells = [cell.strip() for cell in heading.replace('"', "").split(delimiter_of(heading))]
-    known = len(cells) > 1 or (cells[0] not in FIELDS and have_units(cells, tuple(PER_SECOND)))
-    return known and bool(time_columns(cells) or _wide(text, "") or _wide(text, "ms"))
+    if len(cells) == 1 and (cells[0] in FIELDS or not have_units(cells, tuple(PER_SECOND))):
+        return False
+    return bool(time_columns(cells)) or any(_is_wide(text, unit) for unit in ("", "ms"))
 
 
-def _wide(text: str, unit: str) -> tuple[str, ...]:
-    """Return the configurations of a table that has a column for each; nothing for any other text."""
+def _is_wide(text: str, unit: str) -> bool:
+    """Return whether a text begins with a heading of configurations, and a line with a number."""
     try:
         (_, heading), (_, row) = itertools.islice(csv_rows(text), 2)
         configs = _read_heading(heading, {}, unit).configs
         numbers = [to_number(row[index]) for index in configs if row[index].casefold() not in MISSING]
+        return len(numbers) > 0
     except (ValueError, IndexError, AbtuneError):
-        return ()
-    return tuple(configs.values()) if numbers else ()
+        return False
 
 
 def _read_heading(row: Sequence[str], names: Mapping[str, str], unit: str) -> _Table:
@@ -181,11 +181,9 @@ def _unit_of(row: Sequence[str], columns: Mapping[str, int], unit: str) -> str:
     """Return the unit from the column's name or the option; empty if a column has the units."""
     column = row[columns["time"]]
     own = read_heading(column, tuple(PER_SECOND)).unit
-    if "unit" not in columns and own == unit != "":
-        return own
-    told = [says for says in (own and f"the name {column}", unit and f"--unit {unit}") if says]
-    if "unit" in columns:
-        told.append(f"the column {row[columns['unit']]}")
+    told = [f"the name {column}"] if own else []
+    told += [f"--unit {unit}"] if unit not in {"", own} else []
+    told += [f"the column {row[columns['unit']]}"] if "unit" in columns else []
     if not told:
         raise InputError(f"nothing says in which unit {column} is; give --unit s, ms, us or ns")
     if len(told) > 1:
@@ -200,47 +198,43 @@ def _read_row(row: Sequence[str], table: _Table, line: int) -> None:
     values = {name: row[index] for name, index in table.columns.items()}
     is_untimed = "time" in values and values["time"].casefold() in MISSING
     for name, value in values.items():
+        column = f"column {table.names[table.columns[name]]}"
         if not value and not (is_untimed and name in {"time", "unit"}):
-            raise DatasetError(f"column {table.names[table.columns[name]]} is empty")
+            raise DatasetError(f"{column} is empty")
         if len(value) > LONGEST_CELL:
-            most = f"has {len(value):,} characters, and the most is {LONGEST_CELL:,}"
-            raise DatasetError(f"column {table.names[table.columns[name]]} {most}")
+            raise DatasetError(f"{column} has {len(value):,} characters, and the most is {LONGEST_CELL:,}")
     seed = _number_label(values["seed"]) if "seed" in values else None
     if seed is not None and not re.fullmatch(r"\d{1,18}", seed, flags=re.ASCII):
         raise DatasetError(f"seed {shortened(seed)!r} is not a whole number of up to 18 digits")
-    round_ = _number_label(values.get("round", ""))
-    for index, unit in table.units.items():
-        if table.configs and row[index].casefold() in MISSING:
+    for index in table.units:
+        is_missing = row[index].casefold() in MISSING
+        if is_missing:
             table.untimed.append(line)
-            continue
-        config = table.configs.get(index, values.get("config"))
-        key = values.get("shape"), config, None if seed is None else int(seed)
-        table.first_lines.setdefault(key, line)
-        rounds = table.timings.setdefault(key, {})
-        if is_untimed:
-            table.untimed.append(line)
-            continue
-        own = unit or _same_unit(values["unit"], table)
-        seconds = to_seconds(row[index], own, f"column {table.names[index]}", _FAILED)
-        if "repeat" in values:
-            first = table.numbered.setdefault((key, round_, values["repeat"]), line)
-            if first != line:
-                raise DatasetError(f"the same cell, round and repeat as in line {first}; keep one")
-        rounds.setdefault(round_, []).append(seconds)
-        for column, kinds in table.kinds.items():
-            # More values show that the column dates or measures each line, and would only take memory.
-            if len(kinds) <= _MOST_KINDS:
-                kinds.setdefault(row[column], set()).add((key, round_))
+        if not (is_missing and table.configs):
+            config = table.configs.get(index, values.get("config"))
+            key = values.get("shape"), config, None if seed is None else int(seed)
+            table.first_lines.setdefault(key, line)
+            table.timings.setdefault(key, {})
+            if not is_missing:
+                _add_time(row, index, values, key, table, line)
 
 
-def _same_unit(text: str, table: _Table) -> str:
-    unit = unit_named(text)
+def _add_time(
+    row: Sequence[str], index: int, values: Mapping[str, str], key: _Key, table: _Table, line: int
+) -> None:
+    unit, round_ = table.units[index] or unit_named(values["unit"]), _number_label(values.get("round", ""))
     if unit not in PER_SECOND:
-        raise DatasetError(f"unit {shortened(text)!r} is none of {', '.join(PER_SECOND)}")
-    table.unit_above = table.unit_above or unit
-    if unit != table.unit_above:
-        raise DatasetError(f"unit {text}, but {table.unit_above} above; convert all to one unit")
-    return unit
+        raise DatasetError(f"unit {shortened(values['unit'])!r} is none of {', '.join(PER_SECOND)}")
+    seconds = to_seconds(row[index], unit, f"column {table.names[index]}", _FAILED)
+    if "repeat" in values:
+        first = table.numbered.setdefault((key, round_, values["repeat"]), line)
+        if first != line:
+            raise DatasetError(f"the same cell, round and repeat as in line {first}; keep one")
+    table.timings[key].setdefault(round_, []).append(seconds)
+    for column, kinds in table.kinds.items():
+        # More values show that the column dates or measures each line, and would only take memory.
+        if len(kinds) <= _MOST_KINDS:
+            kinds.setdefault(row[column], set()).add((key, round_))
 
 
 def _number_label(text: str) -> str:
