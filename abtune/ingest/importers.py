@@ -176,15 +176,12 @@ def _readers(path: Path) -> list[Importer]:
 def _check_readable(path: Path) -> None:
     """Refuse what is not there, and pipes: nothing can be read of them twice."""
     with reading(path):
-        known = path.is_file() or path.is_dir()
-        exists = path.exists()
-    if not exists and path.name.partition("=")[2]:
-        raise DatasetError(
-            f"cannot read {path}: for a file of a configuration, write --run {shell_path(path)}"
-        )
+        known, exists = path.is_file() or path.is_dir(), path.exists()
     if not exists:
-        nothing = "there is no such file, and no importer of that name; abtune import --help lists them"
-        raise DatasetError(f"cannot read {path}: {nothing}")
+        remedy = "there is no such file, and no importer of that name; abtune import --help lists them"
+        if "=" in path.name:
+            remedy = f"for a file of a configuration, write --run {shell_path(path)}"
+        raise DatasetError(f"cannot read {path}: {remedy}")
     if not os.access(path, os.R_OK):
         raise DatasetError(f"cannot read {path}: {os.strerror(errno.EACCES)}")
     if not known:

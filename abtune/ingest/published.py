@@ -120,7 +120,6 @@ class _Columns:
     units: tuple[str, ...]
     numbers: tuple[int, ...]
     boost: int | None
-    quotient: bool  # whether that column has quotients, and no percents
     width: int
 
 
@@ -243,10 +242,9 @@ def _bare(cell: str) -> str:
 def _read_columns(cells: Sequence[str], unit: str) -> _Columns:
     """Return the columns of a heading. A column without a unit of its own has ``unit``."""
     columns = [cell for cell in cells[1:] if cell]
-    is_quotient = quotients(columns)
     named: dict[int, Heading] = {}
     boosts: list[int] = []
-    for index, (cell, quotient) in enumerate(zip(columns, is_quotient, strict=True), start=1):
+    for index, (cell, quotient) in enumerate(zip(columns, quotients(columns), strict=True), start=1):
         heading = Heading(name="boost", unit="") if quotient else read_heading(cell, (*UNITS, "%"))
         is_boost = heading.name.casefold().split()[-1:] == ["boost"]
         if heading.unit and is_boost is not (heading.unit == "%"):
@@ -276,7 +274,6 @@ def _read_columns(cells: Sequence[str], unit: str) -> _Columns:
         units=units,
         numbers=tuple(named),
         boost=boosts[0] if boosts else None,
-        quotient=any(is_quotient),
         width=len(cells),
     )
 
@@ -293,7 +290,7 @@ def _read_row(cells: Sequence[str], columns: _Columns) -> _Row:
     if columns.boost is not None:
         by_name = dict(zip(columns.configs, latency, strict=True))
         in_order = [by_name[name] for name in baseline_first(columns.configs)]
-        _check_boost(cells[columns.boost], in_order, quotient=columns.quotient)
+        _check_boost(cells[columns.boost], in_order)
     return shape, latency
 
 
@@ -326,33 +323,31 @@ def _read_latency(cell: str, unit: str, shape: Shape | None) -> float:
     """Return a throughput or a time in seconds, NaN where there is none; a throughput has a shape."""
     if cell.casefold() in MISSING:
         return math.nan
-    boost = "if its column holds boosts, call it boost (%) or take it out"
     plain = "write it with a decimal point and nothing else, or - if there is none"
-    number = read_number(cell, f"; {boost if cell.endswith('%') else plain}")
+    remedy = f"{plain}; a column of boosts is called boost (%)"
+    number = read_number(cell, f"; {remedy}")
     if not 1e-30 < number < math.inf:
         what = "time" if unit in PER_SECOND else "throughput"
-        remedy = boost if number < 0 else plain
         raise DatasetError(f"a {what} must be positive, not {shortened(cell)}; {remedy}")
     if shape is None or unit in PER_SECOND:
         return number / PER_SECOND[unit]
     return published_flop(shape) / (number * FLOPS[unit])
 
 
-def _check_boost(cell: str, latency: Sequence[float], *, quotient: bool) -> None:
+def _check_boost(cell: str, latency: Sequence[float]) -> None:
     """Check a printed boost or quotient against its row; any two columns may give its printed digits."""
     if cell.casefold() in MISSING or any(map(math.isnan, latency)):
         return
     ratios = [old / new for old, new in itertools.combinations(latency, 2)]
-    if quotient and not cell.endswith("%"):
-        name, unit, values = "quotient", "", [*ratios, *(1 / ratio for ratio in ratios)]
-    else:
-        name, unit, values = "boost", "%", [100 * (ratio - 1) for ratio in ratios]
+    values = [100 * (ratio - 1) for ratio in ratios]
+    if not cell.endswith("%"):
+        values += [*ratios, *(1 / ratio for ratio in ratios)]
     printed = cell.removesuffix("%").rstrip(" xX\u00d7").replace("\u2212", "-")
     # Only for its error: fits() would raise one without the cell.
     read_number(printed)
     if not any(fits(printed, value) for value in values):
-        computed = f"{values[0]:.6g}{unit}"
-        raise DatasetError(f"the {name} is printed as {shortened(cell)}, but the row gives {computed}")
+        computed = f"{values[0]:.6g}% or {ratios[0]:.6g}x"
+        raise DatasetError(f"the boost is printed as {shortened(cell)}, but the row gives {computed}")
 
 
 def published_flop(shape: Shape) -> int:

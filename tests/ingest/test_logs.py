@@ -157,7 +157,7 @@ def test_logs_of_two_runs_do_not_fit(tmp_path: Path) -> None:
 def test_one_name_for_two_shapes_is_refused(tmp_path: Path) -> None:
     """Every tune_tir calls its task main; operations tell that two are not the same."""
     text = (TUNED / "async-0" / "logs" / CONSOLE).read_text(encoding="utf-8").replace(" 65536 ", " 99999 ")
-    with pytest.raises(DatasetError, match="main takes 99999 operations here and 65536 in"):
+    with pytest.raises(DatasetError, match="main takes 99999 operations here and 65536 before; if two"):
         read(f"b={TUNED}/mainline-0/logs/{CONSOLE}", write(tmp_path, text))
 
 
@@ -292,13 +292,8 @@ TWO_CALLED_MAIN = state("0 main 65536 10 4 Y", "1 main 8192 77 4 Y")
 
 def test_two_tasks_of_one_name_are_not_one(tmp_path: Path) -> None:
     """A table alone does not tell the shapes of two tasks called main, and none of them may be lost."""
-    with pytest.raises(
-        DatasetError, match="tasks 0 and 1 are both main, and nothing here tells their"
-    ) as raised:
+    with pytest.raises(DatasetError, match=r"a second search of main, .*, or import databases: abtune import"):
         read(write(tmp_path, TWO_CALLED_MAIN))
-    assert str(raised.value).endswith(
-        "import the database in the work_dir of this run: abtune import databases"
-    )
 
 
 def task_trial(number: int, microseconds: int) -> str:
@@ -319,8 +314,8 @@ def test_tasks_of_one_name_are_told_by_their_sizes(tmp_path: Path, sizes: tuple[
         with pytest.raises(DatasetError, match=r"2 tasks \(main\(64x64,64\), main\(16x16,16\)\); a label"):
             read(f"a={tmp_path}", shape="M=1_N=1_K=1")
     else:
-        both = "main, and" if None in sizes else r"main\(64x64,64\), and"
-        with pytest.raises(DatasetError, match=f"tasks 0 and 1 are both {both}"):
+        both = "main, " if None in sizes else r"main\(64x64,64\), "
+        with pytest.raises(DatasetError, match=f"a second search of {both}"):
             read(f"a={tmp_path}")
 
 

@@ -53,7 +53,7 @@ def test_a_number_fits_to_its_printed_digits() -> None:
 @pytest.mark.parametrize(("cell", "said"), [("22.2%", "is not a number"), ("-6.9", "must be positive")])
 def test_a_boost_among_throughputs_is_named(cell: str, said: str) -> None:
     """A percent or a negative number in a column of numbers says what to do with the column."""
-    with pytest.raises(DatasetError, match=rf"{said}.*; if its column holds boosts, call it boost \(%\)"):
+    with pytest.raises(DatasetError, match=rf"{said}.*; a column of boosts is called boost \(%\)"):
         parse_published(f"|Shape|old|new|more|\n|-|-|-|-|\n|{ROWS[0][0]}|1|2|{cell}|\n", unit="gflops")
 
 

@@ -326,7 +326,9 @@ def test_columns_that_are_not_used_are_said(tmp_path: Path) -> None:
     """Whatever is left out is named."""
     path = tmp_path / "t.csv"
     path.write_text("shape,config,host,time_us,date\nx,a,h,1,d\n", encoding="utf-8-sig")
-    assert read(path).notes[1:] == (f"{path}: columns left out: host, date",)
+    assert read(path).notes[1:] == (
+        f"{path}: columns left out: host, date; lines that differ in them alone count as repeats",
+    )
 
 
 def test_a_column_that_may_number_seeds_is_said(tmp_path: Path) -> None:
@@ -335,20 +337,6 @@ def test_a_column_that_may_number_seeds_is_said(tmp_path: Path) -> None:
     path.write_text("shape,config,Run,time_us\nx,a,1,1\nx,a,2,1\n", encoding="utf-8")
     assert "each is a seed: --columns seed=Run" in read(path).notes[-1]
     assert len(read(path, columns={"seed": "Run"}).notes) == 1
-
-
-@pytest.mark.parametrize(
-    ("column", "times"),
-    [(["f16", "f32"] * 4, 1), (["1", "8"] * 4, 1), (["h"] * 8, 0), (list("abcdefgh"), 0)],
-)
-def test_lines_of_several_kinds_are_said(tmp_path: Path, column: list[str], times: int) -> None:
-    """Else timings of two things would count as repeats of one without a word; a date per line is no kind."""
-    cells = ("x,a,0", "x,a,0", "x,b,0", "x,b,0", "x,a,1", "x,a,1", "x,b,1", "x,b,1")
-    lines = [f"{cell},{kind},1" for cell, kind in zip(cells, column, strict=True)]
-    path = tmp_path / "t.csv"
-    path.write_text("\n".join(["shape,config,seed,kind,time_us", *lines]), encoding="utf-8")
-    said = f"{path}: lines that differ in kind count as repeats of one timing; if they are not, write it into"
-    assert sum(note.startswith(said) for note in read(path).notes) == times
 
 
 def test_a_quotient_tells_no_lines_apart(tmp_path: Path) -> None:

@@ -128,6 +128,10 @@ def _with_sizes(tasks: Mapping[str, Task], sizes: Mapping[tuple[str, str], str])
     for number, task in known.items():
         alone = sizes.get(("", task.name), "") if names[task.name] == 1 else ""
         task.sizes = sizes.get((number, task.name), alone)
+    # Tasks of one name are told apart by the sizes of all of them, or not at all.
+    unsized = {task.name for task in known.values() if not task.sizes}
+    for task in known.values():
+        task.sizes = "" if task.name in unsized else task.sizes
     return known
 
 

@@ -22,15 +22,12 @@ def _read(sources: Sequence[Source], values: Values) -> Imported:
     """Return the dataset of the logs of all runs."""
     seen: dict[bytes, Path] = {}
     runs: dict[Source, list[Search]] = {}
-    flop: dict[str, tuple[float, Path]] = {}
     for source in sources:
         lines = _log_lines(source.path)
         check_new("\n".join(line.text for line in lines), source.path, seen)
         tasks, label = read_tasks(lines), label_told(source, values["shape"])
         with naming(source.path):
             runs[source] = _searches(tasks, label)
-            for search in runs[source]:
-                _check_flop(search, flop, source.path)
     return import_searches(runs, each="log", attrs={"title": "MetaSchedule logs"})
 
 
@@ -84,7 +81,6 @@ def _log_lines(path: Path) -> list[Line]:
 
 
 def _searches(tasks: Mapping[str, Task], shape: str) -> list[Search]:
-    _check_labels(tasks)
     if not tasks:
         raise DatasetError("no table of tasks and no trial in it")
     if shape and len(tasks) > 1:
@@ -96,19 +92,6 @@ def _searches(tasks: Mapping[str, Task], shape: str) -> list[Search]:
         Search(label=shape or task.label, trials=task.trials or task.told, flop=task.flop)
         for task in tasks.values()
     ]
-
-
-def _check_labels(tasks: Mapping[str, Task]) -> None:
-    """Refuse two tasks of one name unless the sizes of both tell them apart."""
-    unsized = {task.name for task in tasks.values() if not task.sizes}
-    first: dict[str, str] = {}
-    for number, task in tasks.items():
-        label = task.name if task.name in unsized else task.label
-        if first.setdefault(label, number) != number:
-            raise DatasetError(
-                f"tasks {first[label]} and {number} are both {label}, and nothing here tells their "
-                "shapes apart; import the database in the work_dir of this run: abtune import databases"
-            )
 
 
 def _check_task(task: Task) -> None:
@@ -124,16 +107,3 @@ def _check_task(task: Task) -> None:
     if both and not math.isclose(best, listed, rel_tol=1e-4, abs_tol=2e-10):
         differ = f"{task.label} took {1e6 * best:.4f} us, but the table says {1e6 * listed:.4f}"
         raise DatasetError(f"the best trial of {differ}; the logs are of two runs, or one was cut short")
-
-
-def _check_flop(search: Search, flop: dict[str, tuple[float, Path]], path: Path) -> None:
-    """Refuse two workloads under one name, such as ``main``."""
-    if math.isnan(search.flop):
-        return
-    known, first = flop.setdefault(search.label, (search.flop, path))
-    if known != search.flop:
-        raise DatasetError(
-            f"{search.label} takes {search.flop:.0f} operations here and {known:.0f} in {first}: two "
-            "shapes of one name; import them apart, each with --shape LABEL, or give folders that hold the "
-            "tasks' own logs"
-        )

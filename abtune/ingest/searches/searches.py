@@ -21,6 +21,10 @@ from abtune.shapes import Shape, shape_named, shape_values
 _SEARCH_TIMES = (
     "latency is the search's own time of its winner: none was measured again, so all are optimistic"
 )
+_ONE_NAME = (
+    "if two shapes have one name, give folders with the tasks' own logs, or import databases: abtune import "
+    "databases"
+)
 # The most values of an array of trials; 1 GiB.
 _MOST = 2**27
 
@@ -68,8 +72,11 @@ def _assemble(runs: Mapping[Source, Sequence[Search]], attrs: Mapping[str, Any])
             key = (search.label, source.config, source.seed)
             if cells.setdefault(key, search) is not search:
                 again = f"a second search of {search.label}, {source.config}, seed {source.seed}"
-                raise DatasetError(f"{source.path}: {again}; a run has one search per shape")
-            first.setdefault(search.label, search)
+                raise DatasetError(f"{source.path}: {again}; {_ONE_NAME}")
+            above = first.setdefault(search.label, search)
+            if search.flop != above.flop and not math.isnan(search.flop + above.flop):
+                both = f"{search.label} takes {search.flop:.0f} operations here and {above.flop:.0f} before"
+                raise DatasetError(f"{source.path}: {both}; {_ONE_NAME}")
     configs, seeds = list(dict.fromkeys(config for _, config, _ in cells)), sorted({key[2] for key in cells})
     longest = max(len(search.trials) for search in cells.values())
     number = len(first) * len(configs) * len(seeds)

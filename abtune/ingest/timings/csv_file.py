@@ -25,18 +25,14 @@ from abtune.ingest.tables import (
 from abtune.ingest.texts import naming
 from abtune.ingest.timings.timing_cells import FileCell, Reading
 from abtune.ingest.units import LONGEST_CELL, MISSING, PER_SECOND, read_heading, to_seconds, unit_named
-from abtune.text import count, listed, shortened, to_number
+from abtune.text import count, shortened, to_number
 
 # Columns that may number the runs, which are seeds, or the repeats within one run.
 _RUNS = {"run", "run_id", "rep", "trial", "attempt", "iteration", "process", "experiment"}
-# A column with more values does not tell kinds of lines apart: it measures or dates each line.
-_MOST_KINDS = 50
-
 # What to write in place of a time.
 _FAILED = "if that run failed, leave the cell empty"
 
 _Key: TypeAlias = tuple[str | None, str | None, int | None]
-_Kinds: TypeAlias = dict[str, set[tuple[_Key, str]]]  # the values of a column, each with its cells and rounds
 
 
 @dataclass(slots=True, kw_only=True)
@@ -51,7 +47,6 @@ class _Table:
     first_lines: dict[_Key, int] = field(default_factory=dict)
     numbered: dict[tuple[_Key, str, str], int] = field(default_factory=dict)
     untimed: list[int] = field(default_factory=list)  # the lines of runs and cells without a time
-    kinds: dict[int, _Kinds] = field(default_factory=dict)  # of each column that is left out
 
 
 def read_csv(text: str, names: Mapping[str, str], unit: str) -> Reading:
@@ -61,8 +56,6 @@ def read_csv(text: str, names: Mapping[str, str], unit: str) -> Reading:
         if table is None:
             table = _read_heading(row, names, unit)
             check_names(table.configs.values())
-            used = {*table.columns.values(), *table.configs}
-            table.kinds |= {index: {} for index in range(len(row)) if index not in used}
         else:
             with naming(f"line {line}"):
                 _read_row(row, table, line)
@@ -84,30 +77,23 @@ def read_csv(text: str, names: Mapping[str, str], unit: str) -> Reading:
 
 def _notes(table: _Table) -> Iterator[str]:
     """Yield what the user should know about columns that are left out and lines without a time."""
-    unused = {
-        shortened(table.names[index] or f"number {index + 1}, which has no name"): kinds
-        for index, kinds in table.kinds.items()
-    }
-    runs = [name for name in unused if name.casefold() in _RUNS]
+    used = {*table.columns.values(), *table.configs}
+    unused = [
+        shortened(name or f"number {index + 1}, which has no name")
+        for index, name in enumerate(table.names)
+        if index not in used
+    ]
+    # Beside several configurations, a column may compare the times of its line.
+    alike = "" if table.configs else "; lines that differ in them alone count as repeats"
     if unused:
-        yield f"columns left out: {', '.join(unused)}"
+        yield f"columns left out: {', '.join(unused)}{alike}"
+    runs = [name for name in unused if name.casefold() in _RUNS]
     if "seed" not in table.columns and runs:
         yield f"if {runs[0]} tells separate runs apart, each is a seed: --columns seed={runs[0]}"
-    mixed = [name for name, kinds in unused.items() if name not in runs and _are_mixed(kinds)]
-    if mixed and not table.configs:  # beside several configurations, it compares the times of its line
-        lines = f"lines that differ in {listed(mixed)} count as repeats of one timing"
-        yield f"{lines}; if they are not, write it into the labels of the shapes"
     if table.untimed:
         what, then = ("cell", "is missing") if table.configs else ("line", "counts as failed")
         cells = f"{count(len(table.untimed), what)} without a time, the first in line {table.untimed[0]}"
         yield f"{cells}; a run without any time {then}"
-
-
-def _are_mixed(kinds: _Kinds) -> bool:
-    """Return whether a column has few values, each in several cells, and some cell has two of them."""
-    cells = list(kinds.values())
-    few = len(cells) <= _MOST_KINDS and all(len(cell) > 1 for cell in cells)
-    return few and sum(map(len, cells)) > len(set().union(*cells))
 
 
 def has_times(text: str) -> bool:
@@ -231,10 +217,6 @@ def _add_time(
         if first != line:
             raise DatasetError(f"the same cell, round and repeat as in line {first}; keep one")
     table.timings[key].setdefault(round_, []).append(seconds)
-    for column, kinds in table.kinds.items():
-        # More values show that the column dates or measures each line, and would only take memory.
-        if len(kinds) <= _MOST_KINDS:
-            kinds.setdefault(row[column], set()).add((key, round_))
 
 
 def _number_label(text: str) -> str:
