@@ -94,10 +94,9 @@ def _hint_of_table(path: Path, text: str) -> str:
     if len(words) > 2 and words[0].casefold() in SHAPES and not set(heading) & set(",;\t|"):
         commas = f"sed 's/  */,/g' {shell_path(path)} > {shell_path(f'{path.stem}-commas.csv')}"
         return f"if blanks separate its columns: {commas}"
+    if heading.startswith("|"):
+        return "a table of results has headings such as | Shape | old (ms) | new (ms) |, and numbers below"
     columns = [cell.strip(' "') for cell in heading.split(delimiter_of(heading))]
-    if len(columns) < 2 or heading[:1] in {"{", "[", "|"}:
-        numbers = "a table of results has headings such as | Shape | old (ms) | new (ms) |, and numbers below"
-        return numbers if heading.startswith("|") else ""
     row: list[str] = []
     with contextlib.suppress(ValueError, DatasetError):  # without the numbers of the rows
         (_, columns), (_, row) = itertools.islice(csv_rows(text), 2)

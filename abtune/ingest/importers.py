@@ -75,11 +75,9 @@ def others() -> Mapping[str, Importer]:
     found: dict[str, Importer] = {}
     for entry in entry_points(group=_GROUP):
         try:
-            if entry.name in IMPORTERS:
-                raise InputError("abtune has one of this name")
             importer = entry.load()
-            if not isinstance(importer, Importer) or importer.name != entry.name:
-                raise InputError(f"{entry.value} is no Importer called {entry.name!r}")
+            if entry.name in IMPORTERS or not isinstance(importer, Importer) or importer.name != entry.name:
+                raise InputError(f"{entry.value} is no Importer called {entry.name!r}, or abtune has one")
             found[entry.name] = importer
         except Exception as error:  # noqa: BLE001 - whatever a stranger's module raises
             package = entry.dist.name if entry.dist else "a package"
@@ -170,7 +168,10 @@ def _numbered_alike(configs: Sequence[str]) -> dict[str, str]:
 def _readers(path: Path) -> list[Importer]:
     """Return the importers that read a file or folder for certain."""
     text = read_beginning(path)
-    return [importer for importer in all_importers() if importer.recognises(path, text)]
+    try:
+        return [importer for importer in all_importers() if importer.recognises(path, text)]
+    except OSError:  # no permission to look
+        return []
 
 
 def _check_readable(path: Path) -> None:

@@ -83,9 +83,13 @@ def _read(sources: Sequence[Source], values: Values) -> Imported:
 
 
 def _recognises(_: Path, text: str) -> bool:
-    if _is_csv(text):
-        return _is_each_shape_once(text)
-    return any(_is_heading(cells) for _, cells in _rows_of_markdown(text))
+    if not _is_csv(text):
+        return any(_is_heading(cells) for _, cells in _rows_of_markdown(text))
+    # CSV with several lines of a shape holds timings. The beginning of a text may end within a line.
+    shapes: list[str] = []
+    with contextlib.suppress(DatasetError):
+        shapes.extend(row[0] for _, row in csv_rows(text))
+    return len(set(shapes)) == len(shapes)
 
 
 PUBLISHED = Importer(
@@ -152,14 +156,6 @@ def _is_csv(text: str) -> bool:
     except (ValueError, AbtuneError):
         return False
     return heading[0].casefold() in SHAPES and not is_long(names) and len(numbers) > 0
-
-
-def _is_each_shape_once(text: str) -> bool:
-    """Return whether each shape has one line of CSV, else they are timings; a text may be cut off."""
-    shapes: list[str] = []
-    with contextlib.suppress(DatasetError):
-        shapes.extend(row[0] for _, row in csv_rows(text))
-    return len(set(shapes)) == len(shapes)
 
 
 def _rows_of_csv(text: str) -> Iterator[tuple[int, list[str]]]:

@@ -9,7 +9,8 @@ from pathlib import Path
 from abtune.errors import DatasetError, InputError
 from abtune.ingest.tables import csv_rows
 from abtune.ingest.texts import naming, parse_json, read_text
-from abtune.text import shortened, to_number
+from abtune.ingest.units import read_number
+from abtune.text import shortened
 
 _HEADER = ("label", "shape")
 
@@ -55,10 +56,8 @@ def _from_json(text: str) -> Iterator[tuple[str, str, object]]:
 
 
 def _number(value: object, where: str) -> float:
-    try:
-        number = to_number(value) if isinstance(value, str) else float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{where}: {shortened(value)!r} is not a number") from None
-    if isinstance(value, bool) or not (math.isfinite(number) and number >= 0):  # Python counts True as 1
+    with naming(where):
+        number = read_number(str(value))
+    if not (math.isfinite(number) and number >= 0):
         raise InputError(f"{where}: {shortened(value)} is not a weight; give a number of calls")
     return number

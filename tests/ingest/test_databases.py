@@ -252,12 +252,10 @@ for module in modules:
     ("how", "said"),
     [
         (lambda record: record.__setitem__(0, 3), "is of workload 3, but database_workload.json has 1"),
-        (lambda record: record[1].__setitem__(1, [-1.0]), "line 2: times are .-1.0.; they must be positive"),
-        (lambda record: record[1].__setitem__(1, [0]), "line 2: times are .0.; they must be positive"),
-        (lambda record: record[1].__setitem__(1, ["1"]), "line 2: times are"),
-        (lambda record: record[1].__setitem__(1, []), "line 2: times are"),
-        (lambda record: record[1].__setitem__(1, [math.nan]), "line 2: times are"),
-        (lambda record: record[1].__setitem__(1, [10**400]), "line 2: times are"),
+        (lambda record: record[1].__setitem__(1, [-1.0]), "line 2: .* must be positive, not -1.0"),
+        (lambda record: record[1].__setitem__(1, [0]), "line 2: .* must be positive, not 0"),
+        (lambda record: record[1].__setitem__(1, []), "line 2: times: is not a list of times"),
+        (lambda record: record[1].__setitem__(1, [math.nan]), "line 2: .* must be positive"),
         (lambda record: record.pop(), "line 2: not a tuning record"),
     ],
 )
@@ -325,7 +323,7 @@ def test_paths_may_name_configuration_seed_and_shape(tmp_path: Path) -> None:
 def test_a_path_may_not_contradict_the_workload(tmp_path: Path) -> None:
     """A published label in a path has to be the label of what was tuned, and names one shape."""
     shutil.copytree(TUNED / "async-0", tmp_path / "a" / "M=1_N=1_K=1")
-    with pytest.raises(DatasetError, match=r"its path says M=1_N=1_K=1, but its workload is M=16_N=32_K=64"):
+    with pytest.raises(DatasetError, match=r"is labelled M=1_N=1_K=1, but its workload is M=16_N=32_K=64"):
         read_databases(find_matching(f"{tmp_path}/{{config}}/{{shape}}"))
     folder = tmp_path / "b" / "x"
     shutil.copytree(TUNED / "async-0", folder)

@@ -41,7 +41,7 @@ def test_both_formats_are_read(tmp_path: Path, name: str, text: str) -> None:
         ("w.json", "[1]", "give an object"),
         ("w.json", "{", "JSON is cut short"),
         ("w.json", "[1,,]", "not JSON"),
-        ("w.json", '{"a": true}', "is not a weight"),
+        ("w.json", '{"a": true}', "'True' is not a number"),
         ("w.json", '{"a": [1]}', "is not a number"),
         ("w.json", '{"a": 3, "a": 1}', "has 'a' twice in one object"),
         ("w.csv", "a,1_500\n", "line 1: '1_500' is not a number"),

@@ -11,7 +11,7 @@ import math
 import re
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from abtune.ingest.searches.searches import Search, Trial, import_searches
 from abtune.ingest.searches.workloads import label_of
 from abtune.ingest.sources import Source, check_new
 from abtune.ingest.texts import json_lines, naming, read_text, reading
-from abtune.shapes import shape_named
+from abtune.ingest.units import all_seconds
 from abtune.text import shortened
 
 WORKLOADS = "database_workload.json"
@@ -56,7 +56,7 @@ def _read(sources: Sequence[Source], _: Values) -> Imported:
         check_new(text, source.path, seen)
         with naming(folder / RECORDS):
             records = _read_records(text)
-        runs[source] = _labelled(_searches(folder, records), source)
+        runs[source] = _searches(folder, records)
         targets |= {json.dumps(record.content[2], sort_keys=True) for record in records}
     attrs: dict[str, Any] = {"title": "MetaSchedule databases", "targets": len(targets)}
     if len(targets) == 1:
@@ -65,10 +65,7 @@ def _read(sources: Sequence[Source], _: Values) -> Imported:
 
 
 def _recognises(path: Path, text: str) -> bool:
-    try:
-        return bool(_LINES.match(text)) or all((path / name).is_file() for name in (WORKLOADS, RECORDS))
-    except OSError:  # no permission to look
-        return False
+    return bool(_LINES.match(text)) or all((path / name).is_file() for name in (WORKLOADS, RECORDS))
 
 
 DATABASES = Importer(
@@ -106,21 +103,6 @@ def _folder(path: Path) -> Path:
     return path
 
 
-def _labelled(searches: list[Search], source: Source) -> list[Search]:
-    """Return the searches under the label in the path, which has to fit what was tuned."""
-    if not source.shape:
-        return searches
-    if len(searches) > 1:
-        names_one = "{shape} of --pattern names one"
-        raise DatasetError(f"{source.path}: holds {len(searches)} shapes, and {names_one}")
-    (search,) = searches
-    named, tuned = shape_named(source.shape), shape_named(search.label)
-    if named and tuned and named != tuned:
-        differ = f"its path says {source.shape}, but its workload is {search.label}"
-        raise DatasetError(f"{source.path}: {differ}; leave {{shape}} out of --pattern, or rename the folder")
-    return [replace(search, label=source.shape, shape=tuned)]
-
-
 def _searches(folder: Path, records: Sequence[_Record]) -> list[Search]:
     workloads = _read_workloads(folder / WORKLOADS)
     by_workload: dict[int, list[_Record]] = {}
@@ -155,18 +137,10 @@ def _read_record(value: Any) -> _Record:
             raise DatasetError("not a tuning record: [workload, [trace, times, target, arguments]]")
     if seconds is None:
         return _Record(workload, (TrialStatus.NOT_RUN, math.nan), content)
-    if not isinstance(seconds, list) or not seconds or not all(map(_is_time, seconds)):
-        shown = shortened(json.dumps(seconds))
-        raise DatasetError(f"times are {shown}; they must be positive seconds")
-    latency = statistics.fmean(seconds)
-    if latency >= _FAILED:
+    if isinstance(seconds, list) and any(isinstance(t, int | float) and t >= _FAILED for t in seconds):
         return _Record(workload, (TrialStatus.RUN_FAILED, math.nan), content)
+    latency = statistics.fmean(all_seconds(seconds, "s", "times"))
     return _Record(workload, (TrialStatus.OK, latency), content)
-
-
-def _is_time(value: Any) -> bool:
-    # An integer of JSON may be too large for a float.
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e300
 
 
 def _read_workloads(path: Path) -> list[tuple[str, str]]:

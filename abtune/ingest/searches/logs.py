@@ -14,7 +14,7 @@ from abtune.errors import DatasetError
 from abtune.ingest.importers import Imported, Importer, Inputs, Option, Values
 from abtune.ingest.searches.log_tasks import Line, Task, is_of_a_log, read_tasks
 from abtune.ingest.searches.searches import Search, fastest, import_searches
-from abtune.ingest.sources import Source, check_new, label_told
+from abtune.ingest.sources import Source, check_new
 from abtune.ingest.texts import naming, read_text, reading
 
 
@@ -25,19 +25,16 @@ def _read(sources: Sequence[Source], values: Values) -> Imported:
     for source in sources:
         lines = _log_lines(source.path)
         check_new("\n".join(line.text for line in lines), source.path, seen)
-        tasks, label = read_tasks(lines), label_told(source, values["shape"])
+        tasks = read_tasks(lines)
         with naming(source.path):
-            runs[source] = _searches(tasks, label)
-    return import_searches(runs, each="log", attrs={"title": "MetaSchedule logs"})
+            runs[source] = _searches(tasks)
+    return import_searches(runs, each="log", shape=values["shape"], attrs={"title": "MetaSchedule logs"})
 
 
 def _recognises(path: Path, text: str) -> bool:
     if text:
         return any(map(is_of_a_log, text.split("\n")))
-    try:
-        return path.is_dir() and len(logs_in(path)) > 0
-    except OSError:  # no permission to look
-        return False
+    return path.is_dir() and len(logs_in(path)) > 0
 
 
 def logs_in(folder: Path) -> list[Path]:
@@ -80,17 +77,13 @@ def _log_lines(path: Path) -> list[Line]:
     ]
 
 
-def _searches(tasks: Mapping[str, Task], shape: str) -> list[Search]:
+def _searches(tasks: Mapping[str, Task]) -> list[Search]:
     if not tasks:
         raise DatasetError("no table of tasks and no trial in it")
-    if shape and len(tasks) > 1:
-        labels = ", ".join(task.label for task in tasks.values())
-        raise DatasetError(f"has {len(tasks)} tasks ({labels}); a label can name only one")
     for task in tasks.values():
         _check_task(task)
     return [
-        Search(label=shape or task.label, trials=task.trials or task.told, flop=task.flop)
-        for task in tasks.values()
+        Search(label=task.label, trials=task.trials or task.told, flop=task.flop) for task in tasks.values()
     ]
 
 

@@ -13,10 +13,11 @@ import xarray as xr
 
 from abtune.dataset.cells import Axes, Cell, dataset_from_cells
 from abtune.dataset.schema import RunStatus, TrialStatus
-from abtune.errors import DatasetError
+from abtune.errors import DatasetError, InputError
 from abtune.ingest.importers import Imported
-from abtune.ingest.sources import Source, recorded_path
-from abtune.shapes import Shape, shape_named, shape_values
+from abtune.ingest.sources import Source, label_told, recorded_path
+from abtune.ingest.texts import naming
+from abtune.shapes import shape_named, shape_values
 
 _SEARCH_TIMES = (
     "latency is the search's own time of its winner: none was measured again, so all are optimistic"
@@ -38,7 +39,6 @@ class Search:
 
     label: str
     trials: Sequence[Trial]  # in order; empty if none is known
-    shape: Shape | None = None  # if it is known and the label does not name it
     flop: float = math.nan  # as the file says
     winner: str = ""  # MetaSchedule's record of the winner as JSON; empty if unknown
 
@@ -54,28 +54,27 @@ def fastest(trials: Sequence[Trial]) -> float:
 
 
 def import_searches(
-    runs: Mapping[Source, Sequence[Search]], *, each: str, attrs: Mapping[str, Any]
+    runs: Mapping[Source, Sequence[Search]], *, each: str, attrs: Mapping[str, Any], shape: str = ""
 ) -> Imported:
-    """Return the dataset of searches; ``each`` is what holds one seed, such as a file."""
-    dataset = _assemble(runs, attrs)
-    return Imported(dataset=dataset, notes=tuple(_notes(dataset, each)))
+    """Return the dataset of searches; shapes and configurations have the order in which they come.
 
-
-def _assemble(runs: Mapping[Source, Sequence[Search]], attrs: Mapping[str, Any]) -> xr.Dataset:
-    """Return the dataset; shapes and configurations in the order in which they come."""
+    ``each`` is what holds one seed, such as a file, and ``shape`` is the label of the only shape, if told.
+    """
     cells: dict[Cell, Search] = {}
     first: dict[str, Search] = {}
     named: dict[str, list[str]] = {}
     for source, searches in runs.items():
         named.setdefault(source.config, []).append(recorded_path(source.path))
-        for search in searches:
-            key = (search.label, source.config, source.seed)
+        with naming(source.path):
+            labels = _labels(searches, label_told(source, shape))
+        for label, search in zip(labels, searches, strict=True):
+            key = (label, source.config, source.seed)
             if cells.setdefault(key, search) is not search:
-                again = f"a second search of {search.label}, {source.config}, seed {source.seed}"
+                again = f"a second search of {label}, {source.config}, seed {source.seed}"
                 raise DatasetError(f"{source.path}: {again}; {_ONE_NAME}")
-            above = first.setdefault(search.label, search)
+            above = first.setdefault(label, search)
             if search.flop != above.flop and not math.isnan(search.flop + above.flop):
-                both = f"{search.label} takes {search.flop:.0f} operations here and {above.flop:.0f} before"
+                both = f"{label} takes {search.flop:.0f} operations here and {above.flop:.0f} before"
                 raise DatasetError(f"{source.path}: {both}; {_ONE_NAME}")
     configs, seeds = list(dict.fromkeys(config for _, config, _ in cells)), sorted({key[2] for key in cells})
     longest = max(len(search.trials) for search in cells.values())
@@ -84,14 +83,28 @@ def _assemble(runs: Mapping[Source, Sequence[Search]], attrs: Mapping[str, Any])
         size = f"{longest:,} trials for each of {number:,} runs take {longest * number * 8 / 2**30:.0f} GiB"
         raise DatasetError(f"{size}; import fewer shapes at once")
     values = _values(cells.values())
-    shapes = [search.shape or shape_named(search.label) for search in first.values()]
-    return dataset_from_cells(
+    shapes = [shape_named(search.label) or shape_named(label) for label, search in first.items()]
+    dataset = dataset_from_cells(
         {key: {name: value(search) for name, value in values.items()} for key, search in cells.items()},
         Axes(shapes=list(first), configs=configs, seeds=seeds, lengths={}),
         variables=values,
         shape_values=shape_values(shapes, [search.flop for search in first.values()]),
         attrs={"latency_source": "search", "comment": _SEARCH_TIMES, "sources": json.dumps(named), **attrs},
     )
+    return Imported(dataset=dataset, notes=tuple(_notes(dataset, each)))
+
+
+def _labels(searches: Sequence[Search], told: str) -> list[str]:
+    """Return the labels of a run's searches; one that is told has to fit what was tuned."""
+    labels = [search.label for search in searches]
+    if told and len(labels) > 1:
+        raise DatasetError(f"has {len(labels)} tasks ({', '.join(labels)}); a label can name only one")
+    if not told and "" in labels:
+        raise InputError("does not say what was tuned; give --shape LABEL, or --pattern")
+    named, tuned = (shape_named(label) for label in (told, labels[0]))
+    if named and tuned and named != tuned:
+        raise DatasetError(f"is labelled {told}, but its workload is {labels[0]}; leave the label out")
+    return [told] if told else labels
 
 
 def _values(searches: Collection[Search]) -> dict[str, Callable[[Search], Any]]:

@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from abtune.dataset.schema import TrialStatus
-from abtune.errors import DatasetError, InputError
+from abtune.errors import DatasetError
 from abtune.ingest.importers import Imported, Importer, Inputs, Option, Values
 from abtune.ingest.searches.searches import Search, Trial, import_searches
-from abtune.ingest.sources import Source, label_told, read_once
+from abtune.ingest.sources import Source, read_once
 from abtune.ingest.texts import json_lines, naming, parse_json
 from abtune.ingest.units import PER_SECOND, to_seconds
 from abtune.text import shortened
@@ -48,15 +48,10 @@ def _reader(
     def read(sources: Sequence[Source], values: Values) -> Imported:
         runs = {}
         for source, text in read_once(sources):
-            label = label_told(source, values["shape"])
             with naming(source.path):
                 tasks = read_tasks(text)
-                if label and len(tasks) > 1:
-                    raise DatasetError(f"has {len(tasks)} tasks; a label can name only one")
-                if not label and "" in tasks:
-                    raise InputError("does not say what was tuned; give --shape LABEL, or --pattern")
-            runs[source] = [Search(label=label or task, trials=trials) for task, trials in tasks.items()]
-        return import_searches(runs, each="file", attrs={"title": title})
+            runs[source] = [Search(label=task, trials=trials) for task, trials in tasks.items()]
+        return import_searches(runs, each="file", shape=values["shape"], attrs={"title": title})
 
     return read
 

@@ -18,7 +18,7 @@ from abtune.errors import DatasetError, InputError
 from abtune.ingest.importers import Imported, Importer, Option, Values
 from abtune.ingest.sources import Source, read_once
 from abtune.ingest.texts import load_bytes, naming, parse_json, read_text, well_formed
-from abtune.ingest.timings.timing_cells import FileCell, Reading, import_readings, named_cells
+from abtune.ingest.timings.timing_cells import FileCell, Reading, import_readings, named_cells, repeated
 from abtune.ingest.units import all_seconds, to_seconds
 from abtune.text import shortened
 
@@ -108,9 +108,7 @@ def _go_bench(text: str, _path: Path) -> Iterator[FileCell]:
         timings.setdefault(name, []).append(to_seconds(by_unit["ns/op"], "ns", where))
     for name, times in timings.items():
         label = name.removeprefix("Benchmark") or name
-        rounds = (tuple(times),) if times else ()
-        note = f"some repetitions of {label} failed; its other times are counted" if name in failed else ""
-        yield FileCell(where=f"line {first[name][0]}", name=label, rounds=rounds, note=note if times else "")
+        yield repeated(f"line {first[name][0]}", label, times, some_failed=name in failed)
 
 
 def _nvbench(text: str, path: Path) -> Iterator[FileCell]:

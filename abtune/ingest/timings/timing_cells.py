@@ -53,6 +53,12 @@ class Reading:
     notes: tuple[str, ...] = ()  # what was left out, one line each
 
 
+def repeated(where: str, name: str, times: Sequence[float], *, some_failed: bool) -> FileCell:
+    """Return the cell of a benchmark by the times of its repetitions; without any time it has failed."""
+    note = f"some repetitions of {name} failed; its other times are counted" if some_failed and times else ""
+    return FileCell(where=where, name=name, rounds=(tuple(times),) if times else (), note=note)
+
+
 def named_cells(cells: Iterable[FileCell]) -> Iterator[FileCell]:
     """Yield the cells of a file, under names that a dataset can hold and tell apart."""
     first: dict[str, str] = {}
