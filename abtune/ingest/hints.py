@@ -97,13 +97,15 @@ def _hint_of_table(path: Path, text: str) -> str:
     if heading.startswith("|"):
         return "a table of results has headings such as | Shape | old (ms) | new (ms) |, and numbers below"
     columns = [cell.strip(' "') for cell in heading.split(delimiter_of(heading))]
-    row: list[str] = []
-    with contextlib.suppress(ValueError, DatasetError):  # without the numbers of the rows
-        (_, columns), (_, row) = itertools.islice(csv_rows(text), 2)
     if len(columns) < 2:
         return ""
-    if not columns[0]:
-        return "its first column has no name; call it shape if it says what was timed"
+    row: list[str] = []
+    try:
+        (_, columns), (_, row) = itertools.islice(csv_rows(text), 2)
+    except DatasetError as error:
+        return str(error)
+    except ValueError:  # no line below the heading
+        pass
     if any(quotients(columns)):
         return ONLY_QUOTIENTS
     return _hint_of_columns(path, columns, row)
@@ -127,10 +129,6 @@ def _hint_of_columns(path: Path, columns: Sequence[str], row: Sequence[str]) -> 
         unit, what = ("", "") if timed else (" --unit ms", f" and {listed_columns(columns[1:])} are times")
         command = import_command(path, f"{shape}{unit}".strip(), "timings")
         return f"if its first column says what was timed{what}: {command}"
-    for column in columns:
-        name, _, unit = column.rstrip(")").replace("(", "_").rpartition("_")
-        if name and unit not in PER_SECOND and unit.casefold() in PER_SECOND:
-            return f"if {column} is in {unit.casefold()}, rename the column {name.strip()}_{unit.casefold()}"
     command = import_command(path, "--columns shape=NAME,config=NAME,time=NAME --unit ms", "timings")
     each = f"if it has a line for each timing: {command}, where each NAME is one of"
     return f"{each} {listed_columns(columns)}"

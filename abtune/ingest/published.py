@@ -21,20 +21,21 @@ import numpy as np
 import xarray as xr
 
 from abtune.dataset.build import add_variables, make_dataset
-from abtune.errors import AbtuneError, DatasetError, InputError, unknown_name
+from abtune.errors import AbtuneError, DatasetError, InputError
 from abtune.ingest.importers import Imported, Importer, Inputs, Option, Values
 from abtune.ingest.sources import Source, baseline_first, recorded_path
 from abtune.ingest.tables import (
+    FIELDS,
     ONLY_QUOTIENTS,
     SHAPES,
     check_names,
     csv_rows,
     fits,
     have_units,
-    is_long,
     listed_columns,
     no_unit,
     quotients,
+    time_columns,
 )
 from abtune.ingest.texts import naming, read_text
 from abtune.ingest.units import (
@@ -78,8 +79,14 @@ def _read(sources: Sequence[Source], values: Values) -> Imported:
         attrs = {"sources": json.dumps([recorded_path(path)])}
         dataset = parse_published(text, unit=values["unit"], attrs=attrs)
     rule = "its heading does not begin with Shape, or a column has no unit"
-    notes = (f"the table in line {line} is left out: {rule}" for line in _other_tables(text))
-    return Imported(dataset=dataset, notes=tuple(notes))
+    lines = [(0, []), *_rows_of_markdown(text)]
+    # Markdown has a rule below the heading of each table.
+    left_out = (
+        f"the table in line {line} is left out: {rule}"
+        for (_, above), (line, heading), (_, below) in zip(lines, lines[1:], lines[2:], strict=False)
+        if not above and len(below) > 1 and all(map(_RULE.fullmatch, below)) and not _is_heading(heading)
+    )
+    return Imported(dataset=dataset, notes=tuple(left_out))
 
 
 def _recognises(_: Path, text: str) -> bool:
@@ -129,8 +136,6 @@ class _Columns:
 
 def parse_published(text: str, *, unit: str = "", attrs: dict[str, Any] | None = None) -> xr.Dataset:
     """Return the tables of a text as a dataset with one seed, one round and one repeat."""
-    if unit and unit not in UNITS:
-        raise unknown_name("unit", unit, UNITS)
     columns, rows = _read_tables(_rows_of_csv(text) if _is_csv(text) else _rows_of_markdown(text), unit)
     latency = np.array([seconds for _, seconds in rows.values()])
     if np.isnan(latency).all():
@@ -155,7 +160,8 @@ def _is_csv(text: str) -> bool:
         numbers = [to_number(cell) for cell in cells if cell.casefold() not in MISSING]
     except (ValueError, AbtuneError):
         return False
-    return heading[0].casefold() in SHAPES and not is_long(names) and len(numbers) > 0
+    is_long = time_columns(names) or not set(FIELDS).isdisjoint(map(str.casefold, names))
+    return heading[0].casefold() in SHAPES and not is_long and len(numbers) > 0
 
 
 def _rows_of_csv(text: str) -> Iterator[tuple[int, list[str]]]:
@@ -172,16 +178,6 @@ def _rows_of_markdown(text: str) -> Iterator[tuple[int, list[str]]]:
             number,
             [""] if _DRAWN_RULE.fullmatch(line) else [_bare(cell.replace("\\|", "|")) for cell in cells],
         )
-
-
-def _other_tables(text: str) -> list[int]:
-    """Return the lines where markdown has a table, by the rule below its heading, that is none of results."""
-    rows = [(0, []), *_rows_of_markdown(text)]
-    return [
-        number
-        for (_, above), (number, heading), (_, rule) in zip(rows, rows[1:], rows[2:], strict=False)
-        if not above and len(rule) > 1 and all(map(_RULE.fullmatch, rule)) and not _is_heading(heading)
-    ]
 
 
 def _read_tables(lines: Iterable[tuple[int, list[str]]], unit: str) -> tuple[_Columns, dict[str, _Row]]:

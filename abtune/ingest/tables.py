@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import re
@@ -40,7 +41,13 @@ def csv_rows(text: str) -> Iterator[tuple[int, list[str]]]:
     start = 0 if heading[0] else 1
     end = max(index for index, cell in enumerate(heading, start=1) if cell)
     yield line, heading[start:end]
-    for line, row in rows if heading[0] else _checked_numbers(rows):
+    number: int | None = None
+    for line, row in rows:
+        if not heading[0]:
+            number = int(row[0] == "1") if number is None else number + 1
+            if row[0] != str(number):
+                remedy = "call it shape if it says what was timed"
+                raise DatasetError(f"line {line}: the first column has no name; {remedy}")
         yield line, row[start:] if any(row[end:]) else row[start:end]
 
 
@@ -63,17 +70,6 @@ def _filled_rows(text: str) -> Iterator[tuple[int, list[str]]]:
         raise DatasetError(f"line {reader.line_num}: {error}") from None
 
 
-def _checked_numbers(rows: Iterable[tuple[int, list[str]]]) -> Iterator[tuple[int, list[str]]]:
-    """Yield rows whose first cells count them; refuse others."""
-    number: int | None = None
-    for line, row in rows:
-        number = int(row[0] == "1") if number is None else number + 1
-        if row[0] != str(number):
-            remedy = "call it shape if it says what was timed"
-            raise DatasetError(f"line {line}: the first column has no name; {remedy}")
-        yield line, row
-
-
 def first_line(text: str) -> str:
     """Return the first line that has content: empty lines, comments and Excel's sep=; are skipped."""
     lines = (line for line in io.StringIO(text) if line.strip() and not line.lstrip().startswith(_ABOVE))
@@ -85,21 +81,13 @@ def delimiter_of(heading: str) -> str:
     return max(",;\t", key="".join(heading.split('"')[::2]).count)
 
 
-def is_long(heading: Sequence[str]) -> bool:
-    """Return whether a heading is that of a table with a line for each timing."""
-    return not set(FIELDS).isdisjoint(map(str.casefold, heading)) or bool(time_columns(heading))
-
-
 def time_columns(row: Sequence[str]) -> list[int]:
     """Return which columns are of times by their names: time, time_us, latency (ms)."""
     times = []
     for index, cell in enumerate(row):
-        try:
-            heading = read_heading(cell, tuple(PER_SECOND))
-        except InputError:
-            continue
-        if heading.name.casefold() in _TIMES:
-            times.append(index)
+        with contextlib.suppress(InputError):
+            if read_heading(cell, tuple(PER_SECOND)).name.casefold() in _TIMES:
+                times.append(index)
     return times
 
 

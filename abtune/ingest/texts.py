@@ -127,7 +127,6 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object of JSON; one key twice is refused, because Python would keep the last value."""
     entries = dict(pairs)
     if len(entries) < len(pairs):
-        counts = Counter(key for key, _ in pairs)
-        repeated = shortened(max(counts, key=counts.__getitem__))
-        raise DatasetError(f"has {repeated!r} twice in one object; keep one of them")
+        ((repeated, _),) = Counter(key for key, _ in pairs).most_common(1)
+        raise DatasetError(f"has {shortened(repeated)!r} twice in one object; keep one of them")
     return entries

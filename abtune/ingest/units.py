@@ -25,13 +25,13 @@ MISSING = {"", "-", "\u2013", "\u2014", "n/a", "na", "nan"}
 
 # Case matters for times: Ms is a megasecond. There are two micro signs, which look the same.
 _TIMES = {**{unit: unit for unit in PER_SECOND}, "\u00b5s": "us", "\u03bcs": "us"}
-_SPELLED_TIMES = {
+_SPELLED = {
     **dict.fromkeys(("sec", "secs", "second", "seconds"), "s"),
     **dict.fromkeys(("msec", "msecs", "msecond", "millisecond", "milliseconds"), "ms"),
     **dict.fromkeys(("usec", "usecs", "usecond", "microsecond", "microseconds"), "us"),
     **dict.fromkeys(("nsec", "nsecs", "nsecond", "nanosecond", "nanoseconds"), "ns"),
+    **{spelling: unit for unit in FLOPS for spelling in (unit, f"{unit[:-1]}/s")},
 }
-_SPELLED_RATES = {spelling: unit for unit in FLOPS for spelling in (unit, f"{unit[:-1]}/s")}
 # A heading without a unit may hold words of letters and digits, joined by these marks. Any other mark may be
 # part of a ratio, a rate or a unit: async/main, iter/s, c (lower is better).
 _PLAIN_WORD = re.compile(r"[\w.#+&@-]+")
@@ -57,8 +57,7 @@ class Heading:
 
 def unit_named(text: str) -> str:
     """Return the unit that a text names exactly; empty for any other text."""
-    spelled = text.casefold()
-    return _TIMES.get(text) or _SPELLED_TIMES.get(spelled) or _SPELLED_RATES.get(spelled, "")
+    return _TIMES.get(text) or _SPELLED.get(text.casefold(), "")
 
 
 def read_heading(cell: str, known: Sequence[str]) -> Heading:
@@ -106,15 +105,12 @@ def read_number(text: str, remedy: str = "") -> float:
 
 def to_seconds(value: Any, unit: str, where: str, failed: str = "leave out what was not timed") -> float:
     """Return a time in seconds, given as a number or as text; ``failed`` says what to write for a failure."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise DatasetError(f"{where}: {shortened(value)} is not a time; give a positive number")
     try:
-        number = to_number(value) if isinstance(value, str) else float(value)
-    except (ValueError, OverflowError):
-        text = str(value)
+        number = value if isinstance(value, float) else to_number(str(value))
+    except ValueError:
         plain = "write it with a decimal point and nothing else"
-        remedy = plain if set(text) & set(",0123456789") else failed
-        raise DatasetError(f"{where}: {shortened(text)!r} is not a number; {remedy}") from None
+        remedy = plain if set(str(value)) & set(",0123456789") else failed
+        raise DatasetError(f"{where}: {shortened(repr(value))} is not a number; {remedy}") from None
     seconds = number / PER_SECOND[unit]
     if not 1e-30 <= seconds < math.inf:
         raise DatasetError(f"{where}: a time must be positive, not {value}; {failed}")

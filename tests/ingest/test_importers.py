@@ -6,7 +6,6 @@ import bz2
 import gzip
 import lzma
 import os
-import re
 import shutil
 from pathlib import Path
 
@@ -278,15 +277,6 @@ def test_importers_describe_themselves() -> None:
         assert f"abtune import {name} " in importer.examples
     with pytest.raises(AbtuneError, match="unknown importer 'log'; did you mean: logs"):
         importer_named("log")
-
-
-@pytest.mark.parametrize("column", ["Time_MS", "Time (MS)"])
-def test_a_unit_in_capitals_is_to_be_renamed(tmp_path: Path, column: str) -> None:
-    """MS is no unit; the hint is one that works."""
-    path = tmp_path / "t.csv"
-    path.write_text(f"shape,config,{column}\nx,a,1\n", encoding="utf-8")
-    with pytest.raises(InputError, match=f"if {re.escape(column)} is in ms, rename the column Time_ms"):
-        recognise(sources(path))
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe\0", b"|" * 5000, b"\x89HDF\r\n\x1a\n"])

@@ -124,7 +124,7 @@ def test_one_large_cell_among_many_is_named(tmp_path: Path) -> None:
     rows = ["large,a,3,1"] * 20_000 + [f"x{number},a,0,1" for number in range(20_000)]
     with pytest.raises(AbtuneError, match="take 6 GiB, mostly empty: a of large, seed 3, has") as raised:
         read_text(tmp_path, HEADING + "\n".join(rows))
-    assert "the most timings, 20000; import it apart" in str(raised.value)
+    assert "the most timings; import it apart" in str(raised.value)
 
 
 def test_a_run_without_a_time_has_failed(tmp_path: Path) -> None:
@@ -664,7 +664,7 @@ def test_repeats_have_one_label(tmp_path: Path, labels: list[str | None]) -> Non
         (hyperfine(), r"results.0.: x has no times"),
         (hyperfine(times=[]), r"results.0..times: is not a list of times"),
         (hyperfine(times=[1, "fast"]), r"results.0..times.1.: 'fast' is not a number"),
-        (hyperfine(times=[1, None]), r"results.0..times.1.: None is not a time"),
+        (hyperfine(times=[1, None]), r"results.0..times.1.: None is not a number"),
         (hyperfine(times=[1, 0]), r"results.0..times.1.: a time must be positive, not 0"),
         (hyperfine(times=[1], command=""), r"results.0.: has no name that a dataset"),
         (google(time_unit="h"), r"benchmarks.0.: time_unit is 'h'"),

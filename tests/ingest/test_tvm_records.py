@@ -78,7 +78,7 @@ def test_a_file_may_hold_several_tasks(tmp_path: Path) -> None:
     """Each is a shape, and one label cannot name both."""
     (tmp_path / "f").write_text(OK + "\n" + OK.replace('"k"', '"l"') + "\n", encoding="utf-8")
     assert read(f"a={tmp_path / 'f'}").dataset["shape"].values.tolist() == ["k", "l"]
-    with pytest.raises(AbtuneError, match="has 2 tasks .*; a label can name only one"):
+    with pytest.raises(AbtuneError, match=r"has 2 tasks .*; a label can name only one"):
         read(f"a={tmp_path / 'f'}", shape="s")
 
 

@@ -198,8 +198,8 @@ def test_other_texts_are_no_numbers(text: str) -> None:
     [
         ("fast", "x: 'fast' is not a number"),
         ("1,5", "is not a number; write it with a decimal point"),
-        (True, "x: True is not a time"),
-        (None, "x: None is not a time"),
+        (True, "x: True is not a number"),
+        (None, "x: None is not a number"),
         (-1, "a time must be positive, not -1"),
         (math.nan, "a time must be positive, not nan"),
         ("1e-320", "x: a time must be positive, not 1e-320"),

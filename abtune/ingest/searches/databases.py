@@ -22,9 +22,8 @@ from abtune.ingest.searches.logs import logs_in
 from abtune.ingest.searches.searches import Search, Trial, import_searches
 from abtune.ingest.searches.workloads import label_of
 from abtune.ingest.sources import Source, check_new
-from abtune.ingest.texts import json_lines, naming, read_text, reading
+from abtune.ingest.texts import json_lines, naming, read_text, reading, well_formed
 from abtune.ingest.units import all_seconds
-from abtune.text import shortened
 
 WORKLOADS = "database_workload.json"
 RECORDS = "database_tuning_record.json"
@@ -82,7 +81,6 @@ DATABASES = Importer(
     inputs=Inputs.RUNS,
     run_is="The work_dir of a tuning run",
     examples="""
-  abtune import databases --run old=tuned/old-1 --run old=tuned/old-2 --run new=tuned/new-1 --out t.nc
   abtune import databases --run old='tuned/old-*' --run new='tuned/new-*' --out t.nc
   abtune import databases --pattern 'tuned/{config}/{shape}-{seed}' --out t.nc
 """,
@@ -158,20 +156,14 @@ def _read_workloads(path: Path) -> list[tuple[str, str]]:
 
 
 def _search(hash_text: str, module: str, records: Sequence[_Record]) -> Search:
-    sizes, dtypes = [], []
-    for argument in records[0].content[3]:
-        match argument:
-            case ["TENSOR", str(dtype), list(size)] if all(isinstance(extent, int) for extent in size):
-                sizes.append(tuple(size))
-                dtypes.append(dtype)
-            case _:
-                raise DatasetError(
-                    f"argument {shortened(json.dumps(argument))} is not a tensor of fixed sizes"
-                )
+    arguments = records[0].content[3]
+    with well_formed("an argument is not a tensor of fixed sizes"):
+        dtypes = [dtype for _, dtype, _ in arguments]
+        sizes = tuple(tuple(map(int, size)) for _, _, size in arguments)
     timed = [record for record in records if record.trial[0] is TrialStatus.OK]
     best = min(timed, key=lambda record: record.trial[1], default=None)
     return Search(
-        label=label_of(module, hash_text, tuple(sizes), dtypes),
+        label=label_of(module, hash_text, sizes, dtypes),
         trials=[record.trial for record in records],
         winner=json.dumps(best.content) if best else "",
     )

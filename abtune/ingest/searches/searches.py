@@ -22,10 +22,7 @@ from abtune.shapes import shape_named, shape_values
 _SEARCH_TIMES = (
     "latency is the search's own time of its winner: none was measured again, so all are optimistic"
 )
-_ONE_NAME = (
-    "if two shapes have one name, give folders with the tasks' own logs, or import databases: abtune import "
-    "databases"
-)
+_ONE_NAME = "if two shapes have one name, give folders with the tasks' own logs, or import databases"
 # The most values of an array of trials; 1 GiB.
 _MOST = 2**27
 

@@ -14,7 +14,7 @@ from abtune.errors import DatasetError
 from abtune.ingest.importers import Imported, Importer, Inputs, Option, Values
 from abtune.ingest.searches.searches import Search, Trial, import_searches
 from abtune.ingest.sources import Source, read_once
-from abtune.ingest.texts import json_lines, naming, parse_json
+from abtune.ingest.texts import json_lines, naming, parse_json, well_formed
 from abtune.ingest.units import PER_SECOND, to_seconds
 from abtune.text import shortened
 
@@ -76,12 +76,10 @@ def _t4_trial(result: Any, where: str) -> Trial:
         raise DatasetError(f"{where}: invalidity is {shortened(repr(invalidity))}, none of {known}")
     if invalidity != "correct":
         return _T4_STATUS[invalidity], math.nan
-    measurements = result.get("measurements")
-    for measured in measurements if isinstance(measurements, list) else []:
-        match measured:
-            case {"name": "time", "value": value, "unit": str(unit)} if unit in PER_SECOND:
-                return TrialStatus.OK, to_seconds(value, unit, f"{where}: time")
-    raise DatasetError(f"{where}: has no measurement 'time' in {', '.join(PER_SECOND)}")
+    with well_formed(f"{where}: has no measurement 'time' in {', '.join(PER_SECOND)}"):
+        times = [measured for measured in result["measurements"] if measured["name"] == "time"]
+        (time,) = [measured for measured in times if measured["unit"] in PER_SECOND]
+        return TrialStatus.OK, to_seconds(time["value"], time["unit"], f"{where}: time")
 
 
 def _tvm_records(text: str) -> dict[str, list[Trial]]:

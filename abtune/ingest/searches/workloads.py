@@ -34,10 +34,8 @@ class _Access:
     indices: tuple[_Index, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Block:
-    store: _Access
-    loads: tuple[_Access, ...]
+# What a block stores, and what it loads for that.
+_Block: TypeAlias = tuple[_Access, Sequence[_Access]]
 
 
 def label_of(module: str, hash_text: str, sizes: Sizes, dtypes: Sequence[str]) -> str:
@@ -65,10 +63,10 @@ def _recognise(module: str, sizes: Sizes) -> Shape | None:
 
 def _gemm(graph: _Graph, sizes: Sizes) -> Shape | None:
     """Recognise C[i, j] += A[i, k] * B[k, j] in a module with no other block."""
-    (block,) = graph.blocks
-    loads = {load.buffer: load.indices for load in block.loads}
-    (i, j), (row, k), (inner, column) = block.store.indices, *(loads[buffer] for buffer in graph.inputs[:2])
-    fits = len(block.loads) == 2 and block.store.buffer not in loads and (row, inner, column) == (i, k, j)
+    ((store, loaded),) = graph.blocks
+    loads = {load.buffer: load.indices for load in loaded}
+    (i, j), (row, k), (inner, column) = store.indices, *(loads[buffer] for buffer in graph.inputs[:2])
+    fits = len(loaded) == 2 and store.buffer not in loads and (row, inner, column) == (i, k, j)
     single = all(map(_is_variable, (i, j, k))) and i != j != k != i
     (m, _), (depth, n) = sizes[0], sizes[1]
     return Gemm(m=m, n=n, k=depth) if fits and single else None
@@ -76,20 +74,21 @@ def _gemm(graph: _Graph, sizes: Sizes) -> Shape | None:
 
 def _conv2d(graph: _Graph, sizes: Sizes) -> Shape | None:
     """Recognise padding, then out[n, h, w, k] += padded[n, h S + r D, w S + s D, c] * weight[r, s, c, k]."""
-    pad, conv = graph.blocks
-    (moved,) = pad.loads
-    if moved.buffer != graph.inputs[0] or len(conv.loads) != 2:
+    (padded, (moved,)), (store, loaded) = graph.blocks
+    if moved.buffer != graph.inputs[0] or len(loaded) != 2:
         return None
-    loads = {load.buffer: load for load in conv.loads}
-    weight, data = loads[graph.inputs[1]], loads[pad.store.buffer]
-    variables = [*conv.store.indices, *weight.indices[:3]]
-    if weight.indices[3] != conv.store.indices[3] or not all(map(_is_variable, variables)):
+    loads = {load.buffer: load for load in loaded}
+    weight, data = loads[graph.inputs[1]], loads[padded.buffer]
+    variables = [*store.indices, *weight.indices[:3]]
+    if weight.indices[3] != store.indices[3] or not all(map(_is_variable, variables)):
         return None
     n, h, w, _, r, s, c = (next(iter(index)) for index in variables)
     padding = -moved.indices[1].get(_CONSTANT, 0)
     stride, dilation = data.indices[1].get(h, 0), data.indices[1].get(r, 0)
     expected = ({n: 1}, {h: stride, r: dilation}, {w: stride, s: dilation}, {c: 1})
-    if data.indices != expected or [_shift(index) for index in moved.indices] != [0, -padding, -padding, 0]:
+    first, row, column, last = padded.indices
+    shift = {_CONSTANT: -padding} if padding else {}
+    if data.indices != expected or moved.indices != (first, {**row, **shift}, {**column, **shift}, last):
         return None
     (batch, height, width, channels), (taps_h, taps_w, _, out) = sizes[0], sizes[1]
     return Conv2d(
@@ -100,12 +99,6 @@ def _conv2d(graph: _Graph, sizes: Sizes) -> Shape | None:
 
 def _is_variable(index: _Index) -> bool:
     return list(index.values()) == [1] and _CONSTANT not in index
-
-
-def _shift(index: _Index) -> int:
-    if sum(1 for variable in index if variable != _CONSTANT) != 1:
-        raise ValueError("not a shifted variable")
-    return index.get(_CONSTANT, 0)
 
 
 class _Graph:
@@ -144,7 +137,7 @@ class _Graph:
             loads.remove(store)
         elif len(loads) != 1:
             raise ValueError("not a copy")
-        return _Block(store=store, loads=tuple(loads))
+        return store, loads
 
     def _loads(self, index: int) -> Sequence[_Access]:
         """Return the loads of a value: of sums, products, conditions' values and copies."""

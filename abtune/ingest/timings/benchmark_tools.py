@@ -44,19 +44,16 @@ def _asv(text: str, _path: Path) -> Iterator[FileCell]:
         with well_formed(f"{name}: its samples do not fit its params; the file is damaged"):
             # asv leaves out what a row lacks at its end, so rows are shorter than the columns.
             row = dict(zip(columns, values, strict=False))
-            if row.get("samples") is not None:
-                yield from _asv_benchmark(name, row["samples"], row["params"])
-            elif row.get("stats_repeat") is not None:
-                raise DatasetError(f"{name}: has no samples; write it with asv run --record-samples")
-
-
-def _asv_benchmark(name: str, samples: Any, axes: Any) -> Iterator[FileCell]:
-    """Yield the parameters of a benchmark that were timed; asv names them like a call."""
-    for index, (call, times) in enumerate(zip(itertools.product(*axes), samples, strict=True)):
-        if times is None:  # it failed
-            continue
-        label = f"{name}({', '.join(map(str, call))})" if call else name
-        yield FileCell(where=f"{name}[{index}]", name=label, rounds=(all_seconds(times, "s", label),))
+            if row.get("samples") is None:
+                if row.get("stats_repeat") is not None:
+                    raise DatasetError(f"{name}: has no samples; write it with asv run --record-samples")
+                continue
+            calls = itertools.product(*row["params"])  # asv names parameters like a call
+            for index, (call, times) in enumerate(zip(calls, row["samples"], strict=True)):
+                label = f"{name}({', '.join(map(str, call))})" if call else name
+                if times is not None:  # else it failed
+                    seconds = all_seconds(times, "s", label)
+                    yield FileCell(where=f"{name}[{index}]", name=label, rounds=(seconds,))
 
 
 def _criterion(text: str, path: Path) -> Iterator[FileCell]:

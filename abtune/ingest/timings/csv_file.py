@@ -29,9 +29,6 @@ from abtune.text import count, shortened, to_number
 
 # Columns that may number the runs, which are seeds, or the repeats within one run.
 _RUNS = {"run", "run_id", "rep", "trial", "attempt", "iteration", "process", "experiment"}
-# What to write in place of a time.
-_FAILED = "if that run failed, leave the cell empty"
-
 _Key: TypeAlias = tuple[str | None, str | None, int | None]
 
 
@@ -208,7 +205,8 @@ def _add_time(
     unit, round_ = table.units[index] or unit_named(values["unit"]), _number_label(values.get("round", ""))
     if unit not in PER_SECOND:
         raise DatasetError(f"unit {shortened(values['unit'])!r} is none of {', '.join(PER_SECOND)}")
-    seconds = to_seconds(row[index], unit, f"column {table.names[index]}", _FAILED)
+    empty = "if that run failed, leave the cell empty"
+    seconds = to_seconds(row[index], unit, f"column {table.names[index]}", empty)
     if "repeat" in values:
         first = table.numbered.setdefault((key, round_, values["repeat"]), line)
         if first != line:

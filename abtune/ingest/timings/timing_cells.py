@@ -10,10 +10,9 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import xarray as xr
 
 from abtune.dataset.cells import Axes, Cell, dataset_from_cells
@@ -95,13 +94,13 @@ def import_readings(
     for source, reading in readings.items():
         for note in (*reading.notes, *(cell.note for cell in reading.cells if cell.note)):
             said.setdefault(note, {})[source.path] = None
-    about = _about_seeds(
-        rounds,
-        seed or ("number in the path" if next(iter(readings)).seed_in_path else "file"),
-        each_a_process=all(reading.each_a_process for reading in readings.values()),
-    )
-    notes = (f"{_files(list(paths))}: {note}" for note, paths in said.items())
-    return Imported(dataset=_assemble(rounds, list(readings)), notes=(about, *notes))
+    what = seed or ("number in the path" if next(iter(readings)).seed_in_path else "file")
+    each_a_process = all(reading.each_a_process for reading in readings.values())
+    notes = [_about_seeds(rounds, what, each_a_process=each_a_process)]
+    for note, (first, *more) in said.items():
+        files = f"{first} and {count(len(more), 'more file')}" if more else first
+        notes.append(f"{files}: {note}")
+    return Imported(dataset=_assemble(rounds, list(readings)), notes=tuple(notes))
 
 
 def _without_unknown(readings: Mapping[Source, Reading]) -> dict[Source, Reading]:
@@ -115,12 +114,6 @@ def _without_unknown(readings: Mapping[Source, Reading]) -> dict[Source, Reading
         kept = tuple(cell for cell in reading.cells if cell.rounds or cell.name in timed or cell.name is None)
         known[source] = replace(reading, cells=kept, notes=(*reading.notes, *notes))
     return known
-
-
-def _files(paths: Sequence[Path]) -> str:
-    """Return the first of the files that a note is of, and how many there are."""
-    more = len(paths) - 1
-    return f"{paths[0]}{f' and {more:,} more file' if more else ''}{'s' * (more > 1)}"
 
 
 def _order(labels: set[str]) -> dict[str, int]:
@@ -224,20 +217,14 @@ def _assemble(rounds: Mapping[Cell, _Rounds], sources: Sequence[Source]) -> xr.D
     sizes["repeat"] = max(len(timings) for cell in rounds.values() for timings in cell.values())
     values = math.prod(sizes.values())
     if values > _MOST:  # each cell takes as much room as the largest one
-        counts = {key: sum(map(len, cell.values())) for key, cell in rounds.items()}
-        shape, config, seed = most = max(counts, key=counts.__getitem__)
+        shape, config, seed = max(rounds, key=lambda key: sum(map(len, rounds[key].values())))
         every = " x ".join(count(size, word) for word, size in sizes.items())
         raise DatasetError(
             f"{every} take {values * 8 / 2**30:.0f} GiB, mostly empty: {config} of {shape}, seed "
-            f"{seed}, has the most timings, {counts[most]}; import it apart, or fewer shapes at once"
+            f"{seed}, has the most timings; import it apart, or fewer shapes at once"
         )
     return dataset_from_cells(
-        {
-            key: {"latency": _padded(cell), "run_status": RunStatus.COMPLETE}
-            if cell
-            else {"run_status": RunStatus.FAILED}
-            for key, cell in rounds.items()
-        },
+        {key: _values(cell) for key, cell in rounds.items()},
         Axes(shapes=shapes, configs=configs, seeds=seeds, lengths={}),
         variables=(),
         shape_values=shape_values(list(map(shape_named, shapes))),
@@ -251,8 +238,11 @@ def _assemble(rounds: Mapping[Cell, _Rounds], sources: Sequence[Source]) -> xr.D
     )
 
 
-def _padded(cell: _Rounds) -> npt.NDArray[np.float64]:
+def _values(cell: _Rounds) -> dict[str, Any]:
+    """Return the variables of a run; one without a timing has failed."""
+    if not cell:
+        return {"run_status": RunStatus.FAILED}
     seconds = np.full((1 + max(cell), max(map(len, cell.values()))), math.nan)
     for number, timings in cell.items():
         seconds[number, : len(timings)] = timings
-    return seconds
+    return {"latency": seconds, "run_status": RunStatus.COMPLETE}
