@@ -278,8 +278,8 @@ def test_other_packages_add_importers(
         assert done.out.splitlines()[1:] == ["read as a toy: abtune import toy", "happy toys"]
         assert [record.getMessage() for record in caplog.records] == [
             "abtune: importer broken of others is left out: No module named 'no_such_module'",
-            "abtune: importer odd of others is left out: math:pi is no Importer called 'odd', or abtune has one",
-            "abtune: importer logs of others is left out: math:pi is no Importer called 'logs', or abtune has one",
+            "abtune: importer odd of others is left out: math:pi is no Importer of a new name 'odd'",
+            "abtune: importer logs of others is left out: math:pi is no Importer of a new name 'logs'",
         ]
         assert " toy Read toys. " in " ".join(run("import").out.split())
         assert "no importer of that name" in run("import", "broken", "toys.txt", "--out", "x.nc").err

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
-import math
 import os
 import re
 import shlex
@@ -26,8 +24,8 @@ from abtune.ingest.tables import (
     quotients,
 )
 from abtune.ingest.texts import read_beginning
-from abtune.ingest.units import PER_SECOND
-from abtune.text import listed, shell_path, shortened, to_number
+from abtune.ingest.units import FLOPS, PER_SECOND
+from abtune.text import listed, shell_path, shortened
 
 # How files that cannot be used begin, as they are or without blanks, and what to do.
 # Bytes that are no UTF-8 stand here as U+FFFD, because the beginning is decoded with replacement.
@@ -47,29 +45,38 @@ _NEARLY = {
     '{"device_name":': "if it is a cache of Kernel Tuner, write T4: store_output_file(FILE, ...)",
     "name,min,max,mean,": "it has no single timings; write them: pytest --benchmark-json FILE",
     "group,function,value,": "give the files of criterion beside it: */new/sample.json",
-    "nameoldtime/op": "it has no single timings; give the outputs of go test -bench that benchstat compared",
     "name,iterations,real_time,": "write JSON: --benchmark_out=FILE --benchmark_out_format=json",
+    '{"mean":{"confidence_interval"': "give the file sample.json of criterion beside it",
 }
-_MOST_LOOKED_AT = 20  # files of a folder
+# What such files hold somewhere, without blanks.
+_WITHIN = {
+    "WeightedLatency(us)|": "its tables of tasks begin behind something else, such as dates of a runner or a "
+    "container; cut that off each line, such as by: sed 's/^[^ ]* //' FILE",
+    "BenchmarkTimeCPUIterations": "write JSON: --benchmark_out=FILE --benchmark_out_format=json",
+    "oldtime/op": "it has no single timings; give the outputs of go test -bench that benchstat compared",
+    "sec/opvsbase": "it has no single timings; give the outputs of go test -bench that benchstat compared",
+    "TaskDescription|Latency(ms)|": "give the file of records that Ansor wrote: RecordToFile",
+    "Current/Best:": "give the file of records that AutoTVM wrote: log_to_file",
+}
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]*)?(e[+-]?[0-9]+)?", re.IGNORECASE)
+# Words of columns that sum up timings.
+_STATISTIC = re.compile(r"(.*[\W_])?(mean|median|average|avg|std|stddev)([\W_].*)?", re.IGNORECASE)
 # What to do with results that no importer reads.
 AS_CSV = "write its timings as CSV with columns shape, config, seed and time_ms"
 
 
 def hint_of(path: Path, is_known: Callable[[Path], bool]) -> str:
-    """Return what to do with a file or folder that no importer recognises; empty if nothing is known of it.
-
-    ``is_known`` tells whether some importer recognises another path.
-    """
+    """Return what to do with a file or folder that no importer recognises; empty if unknown."""
     if path.is_dir():
         return _hint_of_folder(path, is_known)
     text = read_beginning(path)
-    compact = "".join(text[:200].split())
+    compact = "".join(text.split())
     for beginning, remedy in _NEARLY.items():
         if text.startswith(beginning) or compact.startswith(beginning):
             return remedy
-    if "Weighted Latency (us) |" in text:
-        prefix = "its tables of tasks begin behind something else, such as dates of a runner or a container"
-        return f"{prefix}; cut that off each line, such as by: sed 's/^[^ ]* //' FILE"
+    for part, remedy in _WITHIN.items():
+        if part in compact:
+            return remedy
     if {"\0", "\ufffd"} & set(text[:-4]):  # the last letter of a long file may be cut
         return "it is no text in UTF-8; convert it, or give the right file"
     if text.lstrip()[:1] in {"", "{", "["}:
@@ -80,7 +87,7 @@ def hint_of(path: Path, is_known: Callable[[Path], bool]) -> str:
 def _hint_of_folder(folder: Path, is_known: Callable[[Path], bool]) -> str:
     """Return which files to give in place of a folder; empty if it holds none that are known."""
     for below in ("*", "*/*"):
-        files = itertools.islice(sorted(folder.glob(below)), _MOST_LOOKED_AT)
+        files = itertools.islice(sorted(folder.glob(below)), 20)  # a folder may have thousands
         readable = (file for file in files if (file.is_file() or file.is_dir()) and os.access(file, os.R_OK))
         if any(map(is_known, readable)):
             return f"give what is in it: {run_command(folder, f'/{below}')}"
@@ -116,6 +123,10 @@ def _hint_of_columns(path: Path, columns: Sequence[str], row: Sequence[str]) -> 
     numbered = Counter(re.sub(r"\d+", "", name) for name in columns if re.search(r"\d", name))
     if "config" in map(str.casefold, columns) and max(numbered.values(), default=0) > 1:
         return "a line holds one timing; put columns of several seeds below each other, with a column seed"
+    if any(map(_STATISTIC.fullmatch, columns)):
+        return f"it has statistics and no single timings; {AS_CSV}"
+    if any(have_units([name], tuple(FLOPS)) for name in columns if name.casefold() not in FIELDS):
+        return "throughputs need a first column Shape with labels such as M=512_N=256_K=640"
     times = tuple(PER_SECOND)
     timed = [name for name in columns[1:] if name.casefold() not in FIELDS and have_units([name], times)]
     others = [name or "the column without a name" for name in columns[1:] if not have_units([name], times)]
@@ -124,7 +135,7 @@ def _hint_of_columns(path: Path, columns: Sequence[str], row: Sequence[str]) -> 
         more = f"take out {listed(map(shortened, others))}, or write it into the first column"
         return f"if {listed(map(shortened, timed))} are configurations, {more}"
     is_wide = len(columns) > 2 and "config" not in map(str.casefold, columns)
-    if is_wide and (have_units(columns[1:], times) or (_are_numbers(row[1:]) and not timed)):
+    if is_wide and (have_units(columns[1:], times) or (all(map(_NUMBER.fullmatch, row[1:])) and not timed)):
         shape = "" if named else f"--columns {shlex.quote(f'shape={columns[0]}')}"
         unit, what = ("", "") if timed else (" --unit ms", f" and {listed_columns(columns[1:])} are times")
         command = import_command(path, f"{shape}{unit}".strip(), "timings")
@@ -132,9 +143,3 @@ def _hint_of_columns(path: Path, columns: Sequence[str], row: Sequence[str]) -> 
     command = import_command(path, "--columns shape=NAME,config=NAME,time=NAME --unit ms", "timings")
     each = f"if it has a line for each timing: {command}, where each NAME is one of"
     return f"{each} {listed_columns(columns)}"
-
-
-def _are_numbers(cells: Sequence[str]) -> bool:
-    with contextlib.suppress(ValueError):
-        return len(cells) > 1 and all(math.isfinite(to_number(cell)) for cell in cells)
-    return False

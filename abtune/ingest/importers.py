@@ -77,7 +77,7 @@ def others() -> Mapping[str, Importer]:
         try:
             importer = entry.load()
             if entry.name in IMPORTERS or not isinstance(importer, Importer) or importer.name != entry.name:
-                raise InputError(f"{entry.value} is no Importer called {entry.name!r}, or abtune has one")
+                raise InputError(f"{entry.value} is no Importer of a new name {entry.name!r}")
             found[entry.name] = importer
         except Exception as error:  # noqa: BLE001 - whatever a stranger's module raises
             package = entry.dist.name if entry.dist else "a package"

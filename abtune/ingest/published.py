@@ -315,7 +315,7 @@ def _read_latency(cell: str, unit: str, shape: Shape | None) -> float:
     """Return a throughput or a time in seconds, NaN where there is none; a throughput has a shape."""
     if cell.casefold() in MISSING:
         return math.nan
-    plain = "write it with a decimal point and nothing else, or - if there is none"
+    plain = "write digits and a decimal point alone, such as 1234.5, or - if there is none"
     remedy = f"{plain}; a column of boosts is called boost (%)"
     number = read_number(cell, f"; {remedy}")
     if not 1e-30 < number < math.inf:

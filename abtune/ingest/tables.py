@@ -46,7 +46,7 @@ def csv_rows(text: str) -> Iterator[tuple[int, list[str]]]:
         if not heading[0]:
             number = int(row[0] == "1") if number is None else number + 1
             if row[0] != str(number):
-                remedy = "call it shape if it says what was timed"
+                remedy = "call it shape if it says what was timed, or write the table without its index"
                 raise DatasetError(f"line {line}: the first column has no name; {remedy}")
         yield line, row[start:] if any(row[end:]) else row[start:end]
 

@@ -108,7 +108,7 @@ def to_seconds(value: Any, unit: str, where: str, failed: str = "leave out what 
     try:
         number = value if isinstance(value, float) else to_number(str(value))
     except ValueError:
-        plain = "write it with a decimal point and nothing else"
+        plain = "write digits and a decimal point alone, such as 1234.5"
         remedy = plain if set(str(value)) & set(",0123456789") else failed
         raise DatasetError(f"{where}: {shortened(repr(value))} is not a number; {remedy}") from None
     seconds = number / PER_SECOND[unit]

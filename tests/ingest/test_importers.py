@@ -153,6 +153,23 @@ def test_a_folder_that_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytes
         (b"name,min,max,mean,stddev,median\nt,1,2,1.5,0,1\n", "pytest --benchmark-json FILE"),
         (b"group,function,value,sample_time_nanos,iteration_count\ng,f,1,9,9\n", "new/sample.json"),
         (b"name old time/op new time/op delta\nF-8 1us 2us 50%\n", "give the outputs of go test -bench"),
+        (
+            b"goos: linux\n    | old.txt |  new.txt   |\n  | sec/op | sec/op  vs base  |\n",
+            "benchstat compared",
+        ),
+        (b"2024-05-01\nRunning ./b\nBenchmark  Time  CPU  Iterations\nA 1 ns 1 ns 9\n", "benchmark_out=FILE"),
+        (b'{"mean": {"confidence_interval": {}}}', "give the file sample.json of criterion beside it"),
+        (
+            b"|  ID  |  Task Description  | Latency (ms) | Trials |\n",
+            "records that Ansor wrote: RecordToFile",
+        ),
+        (b"[Task  1/12]  Current/Best:  100.11/ 200.21 GFLOPS\n", "records that AutoTVM wrote: log_to_file"),
+        (
+            b"shape,config,mean_ms,std_ms\na,old,1.5,0.1\n",
+            "it has statistics and no single timings; write its",
+        ),
+        (b"Method;Job;Mean;StdDev\nFoo;Default;1.2 us;0.1 us\n", "it has statistics and no single timings"),
+        (b"M,N,K,old_tflops,new_tflops\n512,512,512,150,140\n", "throughputs need a first column Shape with"),
         (b"\x89HDF\r\n\x1a\n\0", "if it is a dataset: abtune analyze FILE"),
         (b"CDF\1\0\0\0\0", "if it is a dataset: abtune analyze FILE"),
         (b"PK\x03\x04\x14\0", "it is a workbook or an archive; save its sheet as CSV"),

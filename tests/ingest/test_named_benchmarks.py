@@ -175,7 +175,11 @@ MEAN = {"tag": "nv/cold/time/gpu/mean", "data": [{"name": "value", "value": "1e-
             '{"result_columns": [], "results": {"b": 1}, "version": 2}',
             "b: its samples do not fit its params",
         ),
-        ("asv", '{"result_columns": [], "results": {}, "version": 1}', "JSON, but not of asv"),
+        (
+            "asv",
+            '{"result_columns": [], "results": {}, "version": 1}',
+            "JSON, but no results of asv in",
+        ),
         ("go-bench", "BenchmarkA 1 5 MB/s 3 ns/op\nBenchmarkB 1 5 MB/s\n", "line 2: BenchmarkB has no ns/op"),
         (
             "go-bench",

@@ -291,7 +291,7 @@ def test_only_a_boost_is_in_percent(heading: str, said: str) -> None:
 @pytest.mark.parametrize("cell", ["1_500", "\uff11\uff15", "\u0661\u0662", "1 500", "0x10", "1,5"])
 def test_numbers_have_ascii_digits_only(cell: str) -> None:
     """What Python reads as a number may be none for its author."""
-    with pytest.raises(DatasetError, match=r"line 3: .* is not a number; write it with a decimal point"):
+    with pytest.raises(DatasetError, match=r"line 3: .* is not a number; write digits and a decimal point"):
         parse(f"|Shape|a|b|\n|-|-|-|\n|{GEMM}|{cell}|1|\n")
 
 

@@ -397,7 +397,7 @@ def test_a_quotient_tells_no_lines_apart(tmp_path: Path) -> None:
             "line 4: the same cell, round and repeat as in line 2",
         ),
         (HEADING + "x,a,0,1\n#x,a,1,1\n", {}, "line 3: begins with #, but comments stand above the heading"),
-        ("shape;config;time_us\nx;a;1,5\n", {}, "'1,5' is not a number; write it with a decimal point"),
+        ("shape;config;time_us\nx;a;1,5\n", {}, "'1,5' is not a number; write digits and a decimal point"),
         ("shape,config,time_us\nx,a,1e-320\n", {}, "line 2: column time_us: a time must be positive"),
         (
             "shape,main,branch\nx,1,2\n",
@@ -800,5 +800,5 @@ def test_the_index_of_a_table_is_left_out(tmp_path: Path, first: int) -> None:
     dataset = read_text(tmp_path, text)
     assert dataset["shape"].values.tolist() == ["x", "y"]
     assert dataset["latency"].values[0, :, 0, 0, 0].tolist() == [1e-6, 2e-6]
-    with pytest.raises(AbtuneError, match="line 3: the first column has no name; call it shape if it says"):
+    with pytest.raises(AbtuneError, match=r"line 3: the first column has no name; .* without its index"):
         read_text(tmp_path, text.replace(f"{first + 1},x,b", "x,x,b"))

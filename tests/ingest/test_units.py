@@ -197,7 +197,7 @@ def test_other_texts_are_no_numbers(text: str) -> None:
     ("value", "said"),
     [
         ("fast", "x: 'fast' is not a number"),
-        ("1,5", "is not a number; write it with a decimal point"),
+        ("1,5", "is not a number; write digits and a decimal point"),
         (True, "x: True is not a number"),
         (None, "x: None is not a number"),
         (-1, "a time must be positive, not -1"),

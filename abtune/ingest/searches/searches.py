@@ -53,10 +53,7 @@ def fastest(trials: Sequence[Trial]) -> float:
 def import_searches(
     runs: Mapping[Source, Sequence[Search]], *, each: str, attrs: Mapping[str, Any], shape: str = ""
 ) -> Imported:
-    """Return the dataset of searches; shapes and configurations have the order in which they come.
-
-    ``each`` is what holds one seed, such as a file, and ``shape`` is the label of the only shape, if told.
-    """
+    """Return the dataset; ``each`` holds one seed, such as a file, and ``shape`` labels the only shape."""
     cells: dict[Cell, Search] = {}
     first: dict[str, Search] = {}
     named: dict[str, list[str]] = {}

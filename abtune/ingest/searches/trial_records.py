@@ -56,11 +56,6 @@ def _reader(
     return read
 
 
-def _is_t4(text: str) -> bool:
-    described = _T4_DESCRIBED.match(text) and '"results"' in text and '"invalidity"' in text
-    return bool(_T4.match(text) or described)
-
-
 def _kernel_tuner(text: str) -> dict[str, list[Trial]]:
     """Return the one search of a T4 file, which does not name what was tuned."""
     match parse_json(text):
@@ -120,7 +115,9 @@ KERNEL_TUNER = Importer(
     PATH is what store_output_file wrote. It does not name what was tuned: give --shape, or {shape} in
     --pattern. Nobody measured the winners again, so each time is the search's own.
     """,
-    recognises=lambda _, text: _is_t4(text),
+    recognises=lambda _, text: bool(
+        _T4.match(text) or (_T4_DESCRIBED.match(text) and '"results"' in text and '"invalidity"' in text)
+    ),
     read=_reader("Kernel Tuner", _kernel_tuner),
     inputs=Inputs.RUNS,
     run_is="A T4 file",

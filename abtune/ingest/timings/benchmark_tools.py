@@ -39,7 +39,7 @@ def _asv(text: str, _path: Path) -> Iterator[FileCell]:
         case {"result_columns": list(columns), "results": dict(results), "version": 2}:
             pass
         case _:
-            raise DatasetError("JSON, but not of asv: result_columns and results in version 2")
+            raise DatasetError("JSON, but no results of asv in version 2; asv update converts older ones")
     for name, values in results.items():
         with well_formed(f"{name}: its samples do not fit its params; the file is damaged"):
             # asv leaves out what a row lacks at its end, so rows are shorter than the columns.
