@@ -237,15 +237,13 @@ def _read_columns(cells: Sequence[str], unit: str) -> _Columns:
     named: dict[int, Heading] = {}
     boosts: list[int] = []
     for index, (cell, quotient) in enumerate(zip(columns, quotients(columns), strict=True), start=1):
-        heading = Heading(name="boost", unit="") if quotient else read_heading(cell, (*UNITS, "%"))
-        is_boost = heading.name.casefold().split()[-1:] == ["boost"]
-        if heading.unit and is_boost is not (heading.unit == "%"):
-            column = f"column {shortened(heading.name)!r} is in {heading.unit}"
-            raise DatasetError(f"{column}; a boost is in %, and nothing else is; take the column out")
-        if is_boost:
+        if quotient:
             boosts.append(index)
-        else:
-            named[index] = heading
+            continue
+        named[index] = heading = read_heading(cell, (*UNITS, "%"))
+        if heading.unit == "%":
+            column = f"column {shortened(heading.name)!r} is in %"
+            raise DatasetError(f"{column}, as only a boost is; take the column out, or call it boost (%)")
     configs = tuple(heading.name for heading in named.values())
     # Fewer than two names, or one name twice.
     few = len(set(configs)) < max(2, len(configs))

@@ -20,7 +20,9 @@ SHAPES = (
     *("shape", "kernel", "workload", "benchmark", "layer", "task", "name", "model", "network"),
     *("op", "operator", "function", "test", "case", "problem"),
 )
-_QUOTIENT = re.compile(r"(speed-?\s?up|ratio|improvement)( ?[(\[][^()\[\]]{1,80}[)\]])?")
+_QUOTIENT = re.compile(
+    r"(speed-?\s?up|ratio|improvement)( ?[(\[][^()\[\]]{1,80}[)\]])?|(\w{1,80} ){0,3}boost( ?[(\[]%[)\]])?"
+)
 ONLY_QUOTIENTS = "a speedup alone says no times; give both sides a column: | Shape | old (ms) | new (ms) |"
 # How lines above the heading begin: comments, and the line by which Excel is told what separates columns.
 _ABOVE = ("#", "sep=", "SEP=")
@@ -67,7 +69,7 @@ def _filled_rows(text: str) -> Iterator[tuple[int, list[str]]]:
             begun = True
             yield reader.line_num, row
     except csv.Error as error:
-        raise DatasetError(f"line {reader.line_num}: {error}") from None
+        raise DatasetError(f"line {reader.line_num}: {error}; close each quote, or take it out") from None
 
 
 def first_line(text: str) -> str:
@@ -100,7 +102,7 @@ def have_units(row: Sequence[str], known: Sequence[str]) -> bool:
 
 
 def quotients(row: Sequence[str]) -> list[bool]:
-    """Return which columns compare others, as quotients: speedup, ratio (new/old), new / old."""
+    """Return which columns compare others, as quotients: speedup, ratio (new/old), new / old, boost (%)."""
     cells = [cell.casefold() if len(cell) <= LONGEST_CELL else "" for cell in row]
     names = {re.split(r"[(\[_]", cell)[0].strip() for cell in cells}
     sides = [{side.strip() for side in cell.split("/")} for cell in cells]

@@ -61,7 +61,9 @@ def test_go_benchmarks_that_failed_are_said(tmp_path: Path) -> None:
 def test_criterion_has_the_time_of_an_iteration() -> None:
     """Each benchmark has a file of its own, so files of several benchmarks count their seeds apart."""
     runs = [f"new={SAMPLES}/criterion/run-*/{depth}/new/sample.json" for depth in ("*", "*/*/*")]
-    latency = read("criterion", *runs).dataset["latency"].squeeze("round")
+    imported = read("criterion", *runs)
+    latency = imported.dataset["latency"].squeeze("round")
+    assert "does not say its unit; times are nanoseconds" in imported.notes[1]
     assert latency["shape"].values.tolist() == ["sum", "sort/std/10", "sort/std/100"]
     assert latency.shape == (3, 1, 2, 10)
     path = SAMPLES / "criterion" / "run-1" / "sum" / "new" / "sample.json"

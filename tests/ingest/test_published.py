@@ -276,8 +276,8 @@ def test_names_of_all_kinds_are_configurations() -> None:
 @pytest.mark.parametrize(
     ("heading", "said"),
     [
-        ("boost (ms)", "column 'boost' is in ms; a boost is in %"),
-        ("faster (%)", "column 'faster' is in %; a boost is in %, and nothing else is"),
+        ("faster (%)", "column 'faster' is in %, as only a boost is; take the column out"),
+        ("gain (%)", "column 'gain' is in %, as only a boost is; take the column out"),
     ],
 )
 def test_only_a_boost_is_in_percent(heading: str, said: str) -> None:
@@ -391,6 +391,12 @@ def test_unreadable_files_are_refused(tmp_path: Path) -> None:
     for path in (tmp_path / "absent.md", tmp_path, binary):
         with pytest.raises(DatasetError, match=path.name):
             PUBLISHED.read([Source(path=path)], {"unit": ""})
+
+
+def test_a_boost_needs_no_unit_beside_columns_with_units() -> None:
+    """Nor does a table then need to begin with Shape."""
+    text = f"|Workload|A (GFLOPS)|B (GFLOPS)|Performance Boost|\n|-|-|-|-|\n|{GEMM}|1000|1100|10%|\n"
+    assert parse(text, unit="")["config"].values.tolist() == ["A", "B"]
 
 
 @pytest.mark.parametrize("name", ["model", "Network", "operator", "test", "case"])

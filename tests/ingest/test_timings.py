@@ -404,7 +404,9 @@ def test_a_quotient_tells_no_lines_apart(tmp_path: Path) -> None:
             {},
             "in which unit the numbers of main, branch are; give --unit, one of s, ms",
         ),
-        ("shape,a_ms,b\nx,1,2\n", {}, "in which unit b is; give --unit s, ms, us"),
+        ("shape,a_ms,b\nx,1,2\n", {}, "in which unit the numbers of b are; give --unit, one of s, ms"),
+        ("shape,size,a_ms,b_ms\nx,1,2,3\n", {}, "column 'size' is no configuration by its name; take it out"),
+        ('shape,config,time_ms\n"x,a,1\n', {}, "line 2: unexpected end of data; close each quote"),
         (
             "shape,a_ms,b_ms\nx,1,2\n",
             {"unit": "s"},

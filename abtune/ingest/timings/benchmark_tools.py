@@ -69,7 +69,8 @@ def _criterion(text: str, path: Path) -> Iterator[FileCell]:
     said = "has no full_id, the name of the benchmark; copy criterion's folder whole"
     with naming(beside), well_formed(said):
         name = parse_json(named)["full_id"]
-    yield FileCell(where="the file", name=name, rounds=(seconds,))
+    note = "does not say its unit; times are nanoseconds unless the benchmark measures something else"
+    yield FileCell(where="the file", name=name, rounds=(seconds,), note=note)
 
 
 def _go_bench(text: str, _path: Path) -> Iterator[FileCell]:

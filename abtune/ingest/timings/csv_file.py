@@ -151,8 +151,9 @@ def _read_wide_heading(row: Sequence[str], columns: Mapping[str, int], unit: str
     if len(set(configs.values())) < max(2, len(configs)):
         needs = "a column for each configuration, two or more of different names"
         raise DatasetError(f"has no column of times; it needs one, or {needs}, among {listed_columns(row)}")
-    if not (unit or any(read_heading(row[index], tuple(PER_SECOND)).unit for index in configs)):
-        raise no_unit(tuple(configs.values()), PER_SECOND)
+    bare = [configs[index] for index in configs if not read_heading(row[index], tuple(PER_SECOND)).unit]
+    if bare and not unit:
+        raise no_unit(bare, PER_SECOND)
     units = {index: _unit_of(row, {"time": index}, unit) for index in configs}
     return _Table(names=row, columns=columns, units=units, configs=configs)
 
