@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 # The label of a shape, the name of a configuration, and the number of a seed.
 Cell: TypeAlias = tuple[str, str, int]
 
+# The most values that an import puts into one array; 1 GiB.
+MOST_VALUES = 2**27
 _DTYPES: Mapping[str, str] = {"f": "float64", "i": "int8", "U": "object", "M": "datetime64[ms]"}
 
 

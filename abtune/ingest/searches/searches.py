@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import xarray as xr
 
-from abtune.dataset.cells import Axes, Cell, dataset_from_cells
+from abtune.dataset.cells import MOST_VALUES, Axes, Cell, dataset_from_cells
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import DatasetError, InputError
 from abtune.ingest.importers import Imported
@@ -23,8 +23,6 @@ _SEARCH_TIMES = (
     "latency is the search's own time of its winner: none was measured again, so all are optimistic"
 )
 _ONE_NAME = "if two shapes have one name, give folders with the tasks' own logs, or import databases"
-# The most values of an array of trials; 1 GiB.
-_MOST = 2**27
 
 # The outcome of a candidate and its time in seconds, NaN if it has none.
 Trial: TypeAlias = tuple[TrialStatus, float]
@@ -73,7 +71,7 @@ def import_searches(
     configs, seeds = list(dict.fromkeys(config for _, config, _ in cells)), sorted({key[2] for key in cells})
     longest = max(len(search.trials) for search in cells.values())
     number = len(first) * len(configs) * len(seeds)
-    if longest * number > _MOST:
+    if longest * number > MOST_VALUES:
         size = f"{longest:,} trials for each of {number:,} runs take {longest * number * 8 / 2**30:.0f} GiB"
         raise DatasetError(f"{size}; import fewer shapes at once")
     values = _values(cells.values())

@@ -15,16 +15,13 @@ from typing import Any, TypeAlias
 import numpy as np
 import xarray as xr
 
-from abtune.dataset.cells import Axes, Cell, dataset_from_cells
+from abtune.dataset.cells import MOST_VALUES, Axes, Cell, dataset_from_cells
 from abtune.dataset.schema import RunStatus
 from abtune.errors import DatasetError
 from abtune.ingest.importers import Imported
 from abtune.ingest.sources import Source, import_command, label_told, recorded_path, run_command
 from abtune.shapes import shape_named, shape_values
 from abtune.text import count, listed, shell_path
-
-# The most values of an array of timings; 1 GiB.
-_MOST = 2**27
 
 _Rounds: TypeAlias = Mapping[int, tuple[float, ...]]
 
@@ -216,7 +213,7 @@ def _assemble(rounds: Mapping[Cell, _Rounds], sources: Sequence[Source]) -> xr.D
     sizes["round"] = 1 + max(index for cell in rounds.values() for index in cell)
     sizes["repeat"] = max(len(timings) for cell in rounds.values() for timings in cell.values())
     values = math.prod(sizes.values())
-    if values > _MOST:  # each cell takes as much room as the largest one
+    if values > MOST_VALUES:  # each cell takes as much room as the largest one
         shape, config, seed = max(rounds, key=lambda key: sum(map(len, rounds[key].values())))
         every = " x ".join(count(size, word) for word, size in sizes.items())
         raise DatasetError(
