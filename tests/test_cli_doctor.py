@@ -45,7 +45,6 @@ def test_a_real_trial_prints_one_table(capfd: pytest.CaptureFixture[str]) -> Non
         "allocator",
         "load",
         "output",
-        "dask",
         "trial",
     ]
     assert "kernels of random and vector-tiles were built and timed in" in " ".join(captured.out.split())
@@ -150,8 +149,8 @@ def test_lines_are_as_wide_as_those_of_a_report(
     monkeypatch.setenv("COLUMNS", columns)
     found = "one word after the other, " * 9 + "the last"
     advice = "do this and then that and then " * 9 + "rest"
-    finding = Finding(name="dask", level=Level.WARNING, state=found, advice=advice)
-    monkeypatch.setattr("abtune.measure.doctor.diagnose.check_dask", lambda: finding)
+    finding = Finding(name="output", level=Level.WARNING, state=found, advice=advice)
+    monkeypatch.setattr("abtune.measure.doctor.diagnose.check_output", lambda _: finding)
     lines = run("doctor", "--target", "cpu", "--no-trial").out.splitlines()
     assert max(map(len, lines)) <= int(columns)
     words = " ".join(" ".join(lines).split())

@@ -51,7 +51,7 @@ class PretendSlot:
     """A child process that answers at once, within the worker."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
-        self.started_in = 0.0
+        pass
 
     def call(self, function: str, *args: Any, timeout: float) -> Any:
         """Return the answer of the fake, with records and kernels as large as real ones."""

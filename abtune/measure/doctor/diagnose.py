@@ -16,7 +16,6 @@ from abtune.errors import AbtuneError
 from abtune.measure.doctor.machine_checks import (
     Finding,
     Level,
-    check_dask,
     check_host,
     check_output,
     check_packages,
@@ -31,8 +30,6 @@ from abtune.measure.store.store import Store
 
 # A trial takes seconds; minutes where all cores are busy.
 TRIAL_LIMIT = 300.0
-# Names of tasks in the finding. One task at the device waits for its build, so both have one time.
-_STEPS = {"time_batch": "build and time"}
 
 
 def diagnose(target: str, out: Path, *, with_trial: bool) -> list[Finding]:
@@ -42,7 +39,7 @@ def diagnose(target: str, out: Path, *, with_trial: bool) -> list[Finding]:
     if not problems(findings):
         facts, about_target = check_target(target)
         findings += about_target
-    findings += [*check_host(usable_cores()), check_output(out), check_dask()]
+    findings += [*check_host(usable_cores()), check_output(out)]
     if facts is not None and with_trial and not problems(findings):
         try:
             plan = Request(seeds=1).plan_for(facts)
@@ -59,39 +56,34 @@ def problems(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def check_trial(plan: Plan, facts: TargetFacts, store: Store) -> Finding:
-    """Return whether a few kernels can be proposed, built and timed, and how long each step took."""
+    """Return whether a few kernels can be proposed, built and timed, and how long that took."""
     started = time.monotonic()
     try:
         store.identity()  # a sweep reads its files first, and ends where one is damaged
         store.records()
         store.rounds()
         store.trials_in_progress()
-        seconds = asyncio.run(_try(plan, facts))
+        asyncio.run(_try(plan, facts))
     except AbtuneError as error:
         advice = "mend this first: a sweep would end with the same line"
         return Finding("trial", Level.PROBLEM, str(error), advice)
     except TimeoutError:
         state = f"no kernel was timed within {TRIAL_LIMIT:.0f} s"
         return Finding("trial", Level.PROBLEM, state, "see whether the machine is busy or swapping")
-    steps = ", ".join(f"{_STEPS.get(name, name)} {took:.1f} s" for name, took in seconds.items())
-    total = time.monotonic() - started
-    configs = " and ".join(config.name for config in plan.configs)
-    return Finding("trial", Level.OK, f"kernels of {configs} were built and timed in {total:.1f} s: {steps}")
+    configs, total = " and ".join(config.name for config in plan.configs), time.monotonic() - started
+    return Finding("trial", Level.OK, f"kernels of {configs} were built and timed in {total:.1f} s")
 
 
-async def _try(plan: Plan, facts: TargetFacts) -> dict[str, float]:
+async def _try(plan: Plan, facts: TargetFacts) -> None:
     from abtune.measure.sweep.candidates import try_out  # these import dask, which may be missing
     from abtune.measure.sweep.session import Clock
     from abtune.measure.workers.cluster import open_cluster
 
-    began = time.monotonic()
     one = replace(facts, devices=facts.devices[:1])  # each device would start several processes
     workplace = Workplace(facts=one, scheduler="", cores=1)
     async with asyncio.timeout(TRIAL_LIMIT), open_cluster(workplace) as cluster:
-        cluster.seconds["start"] = time.monotonic() - began
         try:
             await try_out(plan, cluster, Clock(math.inf))
         except asyncio.CancelledError:
             await cluster.interrupt()
             raise
-    return cluster.seconds

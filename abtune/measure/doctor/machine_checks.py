@@ -110,13 +110,6 @@ def check_tvm() -> Iterator[Finding]:
     yield compiler
 
 
-def check_dask() -> Finding:
-    """Return whether the library that spreads the work is there."""
-    if version := installed_version("distributed"):
-        return Finding("dask", Level.OK, f"distributed {version}")
-    return Finding("dask", Level.PROBLEM, "distributed is not installed", "pip install 'abtune[sweep]'")
-
-
 # A process that searches held 0.33 GB in its first iteration, and its cost model grows.
 _BYTES_PER_SEARCHER = 0.6e9
 # Room for the runs, mostly their cost models, and for the dataset: a cautious guess.

@@ -49,8 +49,6 @@ async def try_candidates(
             build_batch, build, time_batch, settings, priority=priority - later
         )
         clock.note("build", timed.building / len(chunk))
-        if timed.started_in >= 0:  # False if it is unknown
-            clock.note("start", timed.started_in)
         return timed
 
     tasks = [asyncio.create_task(try_chunk(start)) for start in range(0, len(candidates), CHUNK)]

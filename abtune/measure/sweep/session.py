@@ -139,8 +139,6 @@ class Session:
 
     def seconds_to_measure(self, winners: Sequence[Sequence[float]]) -> float:
         """Return the estimated seconds to build and re-measure winners with these latencies."""
-        # Searches are interrupted first, so the processes that build have to start anew. On a machine with
-        # many cores all start at once, which takes longer than the rest.
         kernels = len(self.plan.configs) if self.transfer else 1
         latencies = [latency for shape in winners for latency in shape] * kernels
         if not latencies:
@@ -149,7 +147,7 @@ class Session:
         devices = min(self.cluster.devices, len(winners))  # a shape is measured on one
         builds = math.ceil(len(latencies) / self.cluster.searchers)
         building = builds * self.clock.typical("build", BUILD_SECONDS)
-        return self.clock.typical("start", 0.0) + building + timing / devices
+        return building + timing / devices
 
 
 def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:

@@ -10,11 +10,9 @@ from __future__ import annotations
 
 import collections
 import contextlib
-import math
 import socket
 import tempfile
 import threading
-import time
 from collections.abc import Mapping
 from multiprocessing.connection import Connection
 from typing import Any
@@ -44,7 +42,6 @@ class ChildProcess:
     """
 
     def __init__(self, fork_server: ForkServer, environment: Mapping[str, str], *, niceness: int = 0) -> None:
-        begun = time.monotonic()
         try:
             with contextlib.ExitStack() as undo:
                 ours, theirs = map(undo.enter_context, socket.socketpair())
@@ -58,10 +55,7 @@ class ChildProcess:
         # Only the child may hold this end: then its death closes the connection.
         theirs.close()
         self._connection = Connection(ours.detach())
-        self._begun = begun
         self._ready = False
-        #: Seconds that starting took; NaN before the first call.
-        self.started_in = math.nan
 
     @property
     def is_alive(self) -> bool:
@@ -72,7 +66,7 @@ class ChildProcess:
         """Call a function in the child and return what it returns."""
         if not self._ready:
             try:
-                self.started_in = self._receive(START_TIMEOUT, "starting") - self._begun
+                self._receive(START_TIMEOUT, "starting")
             except CallFailed as error:  # without its module the process serves nothing
                 raise ChildDied(str(error)) from None
             self._ready = True
@@ -161,12 +155,6 @@ class Slot:
                 raise
             self._prepare_spares()
             return answer
-
-    @property
-    def started_in(self) -> float:
-        """Seconds that the child took to start; NaN if unknown."""
-        child = self._child
-        return math.nan if child is None else child.started_in
 
     @property
     def _refusal(self) -> str:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -138,7 +137,6 @@ class Cluster:
         self.searchers = searchers
         self.devices = devices
         self._submitting = asyncio.Lock()
-        self.seconds: dict[str, float] = {}  # that tasks took, with the wait for their turn, by their names
 
     def threads(self, runs: int) -> int:
         """Return the number of threads per search with which no core idles."""
@@ -183,14 +181,11 @@ class Cluster:
                     await request()
 
     async def _run(self, task: Task, args: Sequence[Any], resource: str, priority: float) -> Any:
-        started = time.monotonic()
         future = await self._submit(task, args, resource, priority)
         try:
             return await future
         finally:
             future.release()
-            taken = time.monotonic() - started
-            self.seconds[task.__name__] = self.seconds.get(task.__name__, 0.0) + taken
 
     async def _submit(self, task: Task, args: Sequence[Any], resource: str, priority: float) -> Future[Any]:
         # The event loop reads between two tasks. Otherwise it would read nothing for half a minute when a

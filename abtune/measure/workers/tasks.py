@@ -44,7 +44,6 @@ class Batch:
     candidates: Sequence[Candidate]
     built: tuple[Kernel | Trial, ...]  # one per candidate
     seconds: float  # duration of building them
-    started_in: float  # seconds that the process took to start before it built; NaN if unknown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +53,6 @@ class Timed:
     trials: tuple[Trial, ...]  # one per candidate, in the order of the search
     seconds: float  # duration of building and timing
     building: float  # of that, the duration of building
-    started_in: float  # seconds that the process took to start before it built; NaN if unknown
 
 
 def check(pool: ProcessPool, problem: Problem) -> None:
@@ -100,9 +98,7 @@ def build_batch(
     started = time.monotonic()
     with pool.searcher() as slot:
         built = tuple(_build(slot, problem, candidate, timeout) for candidate in candidates)
-        started_in = slot.started_in
-    seconds = time.monotonic() - started
-    return Batch(candidates=candidates, built=built, seconds=seconds, started_in=started_in)
+    return Batch(candidates=candidates, built=built, seconds=time.monotonic() - started)
 
 
 def build_kernel(slot: Slot, problem: Problem, record: list[Any], timeout: float) -> Kernel:
@@ -133,12 +129,8 @@ def time_batch(pool: ProcessPool, settings: Settings, batch: Batch) -> Timed:
             for candidate, built in zip(batch.candidates, batch.built, strict=True)
         )
         relieve(pool, slot, settings)
-    return Timed(
-        trials=trials,
-        seconds=batch.seconds + time.monotonic() - started,
-        building=batch.seconds,
-        started_in=batch.started_in,
-    )
+    seconds = batch.seconds + time.monotonic() - started
+    return Timed(trials=trials, seconds=seconds, building=batch.seconds)
 
 
 def _time(pool: ProcessPool, slot: Slot, settings: Settings, candidate: Candidate, kernel: Kernel) -> Trial:

@@ -1,4 +1,4 @@
-"""The trial of a sweep: it says how long each step took, or why a sweep could not run."""
+"""The trial of a sweep: it says how long it took, or why a sweep could not run."""
 
 from __future__ import annotations
 
@@ -23,16 +23,11 @@ def trial(store: Store, **faults: str) -> Finding:
 
 
 @pytest.mark.usefixtures("fake")
-def test_a_trial_says_how_long_each_step_took(store: Store) -> None:
-    """Every step of a sweep's own trial is timed, and nothing is written."""
+def test_a_trial_says_how_long_it_took(store: Store) -> None:
+    """The trial of both configurations is timed, and nothing is written."""
     finding = trial(store)
     assert finding.level is Level.OK
-    assert finding.state.startswith("kernels of plain and new were built and timed in ")
-    assert [part.split()[0] for part in finding.state.split(": ")[1].split(", ")] == [
-        "start",
-        "propose",
-        "build",
-    ]
+    assert re.fullmatch(r"kernels of plain and new were built and timed in \d+\.\d s", finding.state)
     assert not list(store.dataset.parent.iterdir())
 
 

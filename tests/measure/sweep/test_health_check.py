@@ -128,7 +128,7 @@ def test_candidates_are_tried_in_their_order() -> None:
     class Noting:
         async def search_and_measure(self, *args: Any, priority: float) -> Timed:
             asked.append((args[1][1], priority))
-            return Timed(trials=(), seconds=0.0, building=0.0, started_in=math.nan)
+            return Timed(trials=(), seconds=0.0, building=0.0)
 
     async def drain() -> None:
         noting, clock = cast("Cluster", Noting()), Clock(math.inf)

@@ -504,8 +504,8 @@ def test_no_step_is_begun_that_cannot_end(monkeypatch: pytest.MonkeyPatch) -> No
     assert not clock.allows("search", 10.0)
 
 
-def test_measuring_again_takes_a_start_and_all_builds(store: Store) -> None:
-    """The estimate for winners has a start, the builds of each core, and timing shared by devices."""
+def test_measuring_again_takes_all_builds(store: Store) -> None:
+    """The estimate for winners has the builds of each core, and timing shared by devices."""
     plan = small_plan(rounds=5, repeats=5, repeat_ms=10)
     cluster = SimpleNamespace(searchers=4, devices=2)
     session = Session(plan, store, cluster, Clock(1000.0), SimpleNamespace())
@@ -514,9 +514,8 @@ def test_measuring_again_takes_a_start_and_all_builds(store: Store) -> None:
     assert session.seconds_to_measure([[1e-5] * 3, [1e-5] * 2]) == pytest.approx(
         2 * BUILD_SECONDS + 5 * timing / 2
     )
-    session.clock.note("start", 40.0)
     session.clock.note("build", 3.0)
-    assert session.seconds_to_measure([[1e-5] * 5]) == pytest.approx(40 + 2 * 3 + 5 * timing)
+    assert session.seconds_to_measure([[1e-5] * 5]) == pytest.approx(2 * 3 + 5 * timing)
 
 
 # Going on

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import os
 import signal
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from processes import is_running, wait_until
 
-from abtune.measure.workers.child import ChildProcess, Slot
+from abtune.measure.workers.child import ChildProcess
 from abtune.measure.workers.fork_main import one_line
 from abtune.measure.workers.fork_server import (
     CallFailed,
@@ -33,19 +31,6 @@ def test_functions_answer(child: ChildProcess) -> None:
     assert [child.call("add", 1, number, timeout=LONG) for number in range(3)] == [1, 2, 3]
     first, second = (child.call("who", timeout=LONG) for _ in range(2))
     assert first == second != os.getpid()
-
-
-def test_it_is_known_how_long_a_start_took(child: ChildProcess, slot: Slot) -> None:
-    """The duration of a start does not include the wait for the first call."""
-    assert math.isnan(child.started_in)
-    assert math.isnan(slot.started_in)
-    begun = time.monotonic()
-    slot.call("who", timeout=LONG)
-    assert 0 < slot.started_in < time.monotonic() - begun
-    wait_until(child._connection.poll, "the start of the child")
-    called = time.monotonic()
-    child.call("who", timeout=LONG)
-    assert 0 < child.started_in < called - child._begun
 
 
 def test_large_answers_arrive(child: ChildProcess) -> None:
