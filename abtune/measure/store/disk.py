@@ -5,31 +5,25 @@ from __future__ import annotations
 import base64
 import contextlib
 import errno
+import functools
 import gzip
-import itertools
 import json
 import math
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
+from enum import EnumType
 from pathlib import Path
-from typing import Any, TypeVar
+from types import UnionType
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from abtune.dataset.schema import RunStatus, TransferStatus, TrialOrigin, TrialStatus
+from abtune.dataset.schema import RunStatus
 from abtune.errors import StoreError
 from abtune.files import LIMIT_VARIABLE, most_gib, replacing
-from abtune.measure.plan.records import (
-    Candidate,
-    History,
-    Rounds,
-    RunRecord,
-    TransferTimes,
-    Trial,
-    WinnerTimes,
-)
+from abtune.measure.plan.records import History, Rounds, RunRecord
 from abtune.text import shortened
 
 # Files end short where a disk, a quota or a limit on the size of files is reached.
@@ -41,6 +35,10 @@ _UNREADABLE = (
 # The most GiB that is read of one file.
 _LIMIT = 1.0
 _REDO = "remove it to have that part done again"
+# How JSON holds the types of values; lists and tuples are lists.
+_STORED_AS: Mapping[Any, Any] = {float: (int, float), int: int, bool: bool, str: str, bytes: str}
+# The values that are seconds of a call: positive, or NaN where nothing was timed.
+_TIMES = {"search_latency", "trial_latency", "latency"}
 
 T = TypeVar("T")
 
@@ -123,17 +121,42 @@ def locked(folder: Path, dataset: Path) -> Iterator[None]:
         yield
 
 
+def from_json(kind: Any, content: Any, name: str = "") -> Any:
+    """Return a value of a type from what its JSON says; what does not fit is refused by its name."""
+    # Without the checks a damaged file would be noticed only when the dataset is built.
+    if kind is Any:
+        return content
+    if isinstance(kind, EnumType):
+        return kind(content)
+    if hasattr(kind, "__dataclass_fields__"):
+        kinds = _kinds(kind)
+        # The type itself refuses a name that it does not know.
+        return kind(**{key: from_json(kinds.get(key, Any), value, key) for key, value in content.items()})
+    if isinstance(kind, UnionType):  # of a type and None
+        return None if content is None else from_json(get_args(kind)[0], content, name)
+    stored_as: Any = _STORED_AS.get(kind, list)
+    if not isinstance(content, stored_as):
+        raise TypeError(f"{name}: {content!r}")
+    if kind is float:
+        float(content)  # fails for an integer that is too large
+        # NaN, where nothing was timed, passes, because it compares as false.
+        if name in _TIMES and (content <= 0 or content == math.inf):
+            raise ValueError(f"{name} is {content!r}, which is no time")
+    elif kind is bytes:
+        content = base64.b64decode(content)
+    elif kind not in _STORED_AS:
+        return get_origin(kind)(from_json(get_args(kind)[0], value, name) for value in content)
+    return content
+
+
+@functools.cache
+def _kinds(record: Any) -> dict[str, Any]:
+    return get_type_hints(record)
+
+
 def record_from_json(content: dict[str, Any]) -> RunRecord:
     """Return a finished run, after checking every value."""
-    # Without the checks a damaged file would be noticed only when the dataset is built.
-    content["status"] = RunStatus(content["status"])
-    content["trial_status"] = [TrialStatus(status) for status in content["trial_status"]]
-    content["trial_origin"] = [TrialOrigin(origin) for origin in content.get("trial_origin", ())]
-    record = RunRecord(**content)
-    _require_kinds(record)
-    _require_time("search_latency", record.search_latency)
-    for value in record.trial_latency:
-        _require_time("trial_latency", value)
+    record: RunRecord = from_json(RunRecord, content)
     for moment in (record.started, record.finished):
         if not re.fullmatch(r"([\d-]+(T[\d:.]+)?|NaT)?", moment, re.ASCII):  # numpy warns of a time zone
             raise ValueError(f"{shortened(moment)} is no moment in UTC without a time zone")
@@ -143,87 +166,33 @@ def record_from_json(content: dict[str, Any]) -> RunRecord:
         raise ValueError(f"it has {len(record.trial_latency)} latencies for {trials} trials")
     if record.trial_origin and len(record.trial_origin) != trials:
         raise ValueError(f"it has {len(record.trial_origin)} origins for {trials} trials")
-    if isinstance(record.winner, list) is not (record.status is RunStatus.COMPLETE):
+    if (record.winner is not None) is not (record.status is RunStatus.COMPLETE):
         raise ValueError(f"status {record.status.name} and its winner do not go together")
     return record
 
 
 def rounds_from_json(content: dict[str, Any]) -> Rounds:
     """Return a re-measurement, after checking every value."""
-    winners = tuple(_times_from_json(winner) for winner in content.pop("winners"))
-    transfers = tuple(_transfer_from_json(transfer) for transfer in content.pop("transfers", ()))
-    rounds = Rounds(winners=winners, transfers=transfers, **content)
-    _require_kinds(rounds)
+    rounds: Rounds = from_json(Rounds, content)
+    for winner in rounds.winners:
+        _require_rounds(winner.latency, winner.sm_clock, winner.temperature, winner.throttle_reasons)
+        if not (winner.latency or winner.failure):
+            raise ValueError("a winner has neither timings nor a failure")
+    for transfer in rounds.transfers:
+        _require_rounds(transfer.latency)
     return rounds
-
-
-def _times_from_json(content: dict[str, Any]) -> WinnerTimes:
-    times = WinnerTimes(**content)
-    _require_kinds(times)
-    _require_rounds(times.latency, times.sm_clock, times.temperature, times.throttle_reasons)
-    if not (times.latency or times.failure):
-        raise ValueError("a winner has neither timings nor a failure")
-    return times
-
-
-def _transfer_from_json(content: dict[str, Any]) -> TransferTimes:
-    times = TransferTimes(**{**content, "status": TransferStatus(content["status"])})
-    _require_kinds(times)
-    _require_rounds(times.latency)
-    return times
 
 
 def _require_rounds(latency: list[list[float]], *states: list[float]) -> None:
     lengths = {len(latency), *map(len, states)}
     if len(lengths) > 1 or len({len(repeats) for repeats in latency}) > 1:
         raise ValueError("its rounds have different lengths")
-    for value in itertools.chain(*latency):
-        _require_time("a timing", value)
-    for value in itertools.chain(*states):
-        _require_number("a state of the device", value)
-
-
-def _require_kinds(record: Any) -> None:
-    """Refuse a record with a text, a whole number or a number that is none; lists are not looked into."""
-    for entry in fields(record):
-        value = getattr(record, entry.name)
-        if not isinstance(value, {"str": str, "int": int}.get(str(entry.type), object)):
-            raise TypeError(f"{entry.name}: {value!r}")
-        if entry.type == "float":
-            _require_number(entry.name, value)
-
-
-def _require_number(name: str, value: Any) -> None:
-    """Refuse what is no number, or is too large for one."""
-    if not isinstance(value, int | float):
-        raise TypeError(f"{name}: {value!r}")
-    float(value)
-
-
-def _require_time(name: str, value: Any) -> None:
-    """Refuse what is no number of seconds, which is NaN where nothing was timed."""
-    _require_number(name, value)
-    # NaN passes, because it compares as false.
-    if value <= 0 or value == math.inf:
-        raise ValueError(f"{name} is {value!r}, which is no time")
 
 
 def history_from_json(content: dict[str, Any]) -> tuple[History, str]:
     """Return a search in progress, and when it started."""
-    for trial in content["trials"]:
-        trial["candidate"] = _candidate_from_json(trial["candidate"])
-        trial["status"] = TrialStatus(trial["status"])
-    content["trials"] = tuple(Trial(**trial) for trial in content["trials"])
-    content["pending"] = tuple(map(_candidate_from_json, content["pending"]))
-    content["cost_model"] = base64.b64decode(content["cost_model"])
-    content["exchanged_at"] = tuple(content.get("exchanged_at", ()))  # unknown to earlier versions
-    history = History(**{field.name: content[field.name] for field in fields(History)})
-    return history, str(content["started"])
-
-
-def _candidate_from_json(content: dict[str, Any]) -> Candidate:
-    if "record" in content:  # earlier versions kept lists
-        content["text"] = json.dumps(content.pop("record"))
-    candidate = Candidate(**content)
-    _require_kinds(candidate)
-    return candidate
+    started = str(content.pop("started"))
+    for candidate in (*(trial["candidate"] for trial in content["trials"]), *content["pending"]):
+        if "record" in candidate:  # earlier versions kept lists
+            candidate["text"] = json.dumps(candidate.pop("record"))
+    return from_json(History, content), started

@@ -243,7 +243,7 @@ def test_a_damaged_search_in_valid_compression_is_one_line(kept: Store, plan: Pl
         ({"config": "other"}, "it is the run of seed 0 of other for "),
         ({"seed": 7}, "it is the run of seed 7 of "),
         ({"seed": "0"}, "seed: '0'"),
-        ({"winner": "garbage"}, "status COMPLETE and its winner do not go together"),
+        ({"winner": "garbage"}, "winner: 'garbage'"),
         ({"winner": None}, "status COMPLETE and its winner do not go together"),
         ({"status": RunStatus.MISSING, "winner": []}, "status MISSING and its winner do not go together"),
         ({"started": "yesterday"}, "yesterday"),
