@@ -62,7 +62,6 @@ def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 def fake(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let sweeps search with the fake in place of TVM."""
     monkeypatch.setattr("abtune.measure.workers.pool.TVM_MODULE", "fake_metaschedule")
-    monkeypatch.setattr("abtune.measure.workers.pool.SPARES", 1)
 
 
 @pytest.fixture

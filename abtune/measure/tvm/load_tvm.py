@@ -7,10 +7,8 @@ import sys
 import types
 from typing import Any
 
-from abtune.errors import TargetError
 from abtune.measure.tvm.cuda import nvrtc
 from abtune.shapes import Conv2d, Gemm, Shape
-from abtune.text import one_line, shortened
 
 __all__ = ["load_tensor_intrinsics", "ms", "shash2hex", "tensor_program", "tvm"]
 
@@ -30,11 +28,6 @@ def _import_tvm() -> Any:
     is_hidden = sys.modules.setdefault("torch", None) is None  # type: ignore[arg-type]
     try:
         import tvm
-    except Exception as error:
-        why = shortened(one_line(str(error)), 300)
-        raise TargetError(
-            f"TVM cannot be imported ({why}); run: pip install --force-reinstall 'abtune[sweep]'"
-        ) from error
     finally:
         if is_hidden:
             del sys.modules["torch"]

@@ -8,8 +8,8 @@ that a library prints can corrupt an answer. When a child dies, hangs or loses i
 
 from __future__ import annotations
 
-import collections
 import contextlib
+import functools
 import socket
 import tempfile
 import threading
@@ -18,11 +18,9 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from abtune.measure.workers.fork_server import (
-    START_TIMEOUT,
     CallFailed,
     CallTimedOut,
     ChildDied,
-    ChildError,
     ForkServer,
     how_it_ended,
 )
@@ -55,21 +53,14 @@ class ChildProcess:
         # Only the child may hold this end: then its death closes the connection.
         theirs.close()
         self._connection = Connection(ours.detach())
-        self._ready = False
 
     @property
     def is_alive(self) -> bool:
-        """Whether it still answers; before the first call this is not known yet, and assumed."""
-        return not self._ready or not self._connection.poll()  # between calls only its end can arrive
+        """Whether it still answers."""
+        return not self._connection.poll()  # between calls only its end can arrive
 
     def call(self, function: str, *args: Any, timeout: float) -> Any:
         """Call a function in the child and return what it returns."""
-        if not self._ready:
-            try:
-                self._receive(START_TIMEOUT, "starting")
-            except CallFailed as error:  # without its module the process serves nothing
-                raise ChildDied(str(error)) from None
-            self._ready = True
         # Only the last call's output counts; thousands of calls would fill a disk, or memory.
         # The child shares the position in this file, so it goes back there, too.
         self._output.seek(0)
@@ -117,25 +108,13 @@ class Slot:
     One thread at a time calls; any other may interrupt or close.
     """
 
-    def __init__(
-        self, fork_server: ForkServer, environment: Mapping[str, str], *, spares: int = 0, niceness: int = 0
-    ) -> None:
-        self._fork_server = fork_server
-        self._environment = dict(environment)
-        self._niceness = niceness
+    def __init__(self, fork_server: ForkServer, environment: Mapping[str, str], *, niceness: int = 0) -> None:
+        self._start = functools.partial(ChildProcess, fork_server, dict(environment), niceness=niceness)
         self._child: ChildProcess | None = None
-        self._spares: collections.deque[ChildProcess] = collections.deque()
-        self._spare_count = spares
         self._lock = threading.RLock()  # held during calls
         self._closed = False
         self._interruptions = 0
         self._resumed_after = 0  # interruptions; one that comes while a slot is resumed still counts
-
-    def start(self) -> None:
-        """Start a child now, so that the first call does not have to wait for all of its start."""
-        with self._lock, contextlib.suppress(ChildError):  # the first call will say why it cannot start
-            if not self._refusal and self._child is None:
-                self._child = self._next()
 
     def call(self, function: str, *args: Any, timeout: float) -> Any:
         """Call as :meth:`ChildProcess.call` does; a child that died or hung is replaced."""
@@ -144,17 +123,15 @@ class Slot:
                 self.replace()
             child = None
             if not self._refusal:
-                child = self._child = self._child or self._next()
+                child = self._child = self._child or self._start()
             # Checked again: another thread sets the refusal first, and then kills the child that it sees.
             if child is None or self._refusal:
                 raise ChildDied(f"{function}: {self._refusal}")
             try:
-                answer = child.call(function, *args, timeout=timeout)
+                return child.call(function, *args, timeout=timeout)
             except (ChildDied, CallTimedOut):
                 self.replace()
                 raise
-            self._prepare_spares()
-            return answer
 
     @property
     def _refusal(self) -> str:
@@ -169,10 +146,6 @@ class Slot:
             if self._child is not None:
                 self._child.close()
                 self._child = None
-            if self._spare_count:
-                with contextlib.suppress(ChildError):  # the next call tries again, and says why
-                    self._child = self._next()
-            self._prepare_spares()
 
     def interrupt(self) -> None:
         """Kill the process that serves now, from any thread; calls fail until the slot is resumed."""
@@ -197,23 +170,4 @@ class Slot:
         if child is not None:
             # Before the lock is taken: a call in progress holds it until its process is gone.
             child.kill()
-        with self._lock:
-            for process in (self._child, *self._spares):
-                if process is not None:
-                    process.close()
-            self._child = None
-            self._spares.clear()
-
-    def _next(self) -> ChildProcess:
-        return self._spares.popleft() if self._spares else self._new()
-
-    def _prepare_spares(self) -> None:
-        """Start the missing spares; not before the first call, because they would slow its child's start."""
-        with contextlib.suppress(ChildError):  # there is one that serves
-            while len(self._spares) < self._spare_count and not self._refusal:
-                self._spares.append(self._new())
-
-    def _new(self) -> ChildProcess:
-        if self._closed:
-            raise ChildDied("closed")
-        return ChildProcess(self._fork_server, self._environment, niceness=self._niceness)
+        self.replace()

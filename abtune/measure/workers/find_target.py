@@ -35,9 +35,7 @@ def installed_version(package: str) -> str:
 def require_tvm() -> None:
     """Refuse a TVM that cannot be used at all, without importing it."""
     if not installed_version("apache-tvm"):
-        raise TargetError(
-            "apache-tvm is not installed, and a sweep needs it; run: pip install 'abtune[sweep]'"
-        )
+        raise TargetError("apache-tvm is not installed; run: pip install 'abtune[sweep]'")
     ffi = installed_version("apache-tvm-ffi")
     # Numbers alone, so that a release candidate of 0.1.15 is refused as well.
     if [int(number) for number in re.findall(r"\d+", ffi)[:3]] >= [0, 1, 15]:
@@ -71,8 +69,8 @@ def find_target(spec: str, remote: str = "", cores: int = 0) -> TargetFacts:
             if how:
                 remedy = "run: pip install --force-reinstall 'abtune[sweep]'"
                 raise TargetError(f"TVM cannot be imported ({how}); {remedy}") from None
-            reason = str(error).removeprefix("describe_target: ").removeprefix("starting: ")
-            raise TargetError(reason.removeprefix("TargetError: ")) from None
+            reason = str(error).removeprefix("describe_target: ").removeprefix("TargetError: ")
+            raise TargetError(reason) from None
     return replace(facts, rate=rate)
 
 

@@ -13,29 +13,17 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Server:
-    """The state of this process as a fork server."""
-
-    channel: socket.socket  # where requests come from
-    module: str  # name of the module that children serve
-    pid: int  # this process
-    error: str  # why the module cannot be imported; empty if it was
-
-
 def main(descriptor: int, module: str) -> None:
     """Run a fork server in this process, until its parent is gone."""
     # An interrupt that reaches this process or a child ends nothing: the parent decides.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    channel = socket.socket(fileno=descriptor)
-    _offer_forks(_Server(channel=channel, module=module, pid=os.getpid(), error=_import(module)))
+    _offer_forks(socket.socket(fileno=descriptor), module, _import(module))
     os._exit(0)
 
 
@@ -44,58 +32,54 @@ def _import(module: str) -> str:
     try:
         importlib.import_module(module)
     except Exception as failure:  # noqa: BLE001 - the parent turns it into its own error
-        return one_line(failure)
+        return f"importing {module}: {one_line(failure)}"
     finally:
         gc.freeze()  # what is never collected is never written to, and stays shared
     return ""
 
 
-def _offer_forks(server: _Server) -> None:
+def _offer_forks(channel: socket.socket, module: str, error: str) -> None:
     """Fork, and answer questions about forks, until the parent is gone."""
     while True:
-        message, descriptors, _, _ = socket.recv_fds(server.channel, 1 << 16, 2)
+        message, descriptors, _, _ = socket.recv_fds(channel, 1 << 16, 2)
         if not message:
             return
         request = json.loads(message)
-        answer = _exit_of(request, server) if "pid" in request else _fork(request, descriptors, server)
+        parent = os.getpid()
+        if error:  # another server imports the module anew for the next fork
+            channel.send(json.dumps({"error": error, "is_last": True}).encode())
+            return
+        answer = _exit_of(request) if "pid" in request else _fork()
+        if os.getpid() != parent:
+            channel.close()  # held open by a child, it would hide the death of the server from the parent
+            _become_child(request, descriptors, parent, module)
         # The child has its own copies. One left open here would hide its death from the caller.
         for descriptor in descriptors:
             os.close(descriptor)
-        server.channel.send(json.dumps(answer).encode())
-        if server.error:
-            return  # another server imports the module anew for the next child
+        channel.send(json.dumps(answer).encode())
 
 
-def _exit_of(request: dict[str, Any], server: _Server) -> dict[str, Any]:
+def _exit_of(request: dict[str, Any]) -> dict[str, Any]:
     """Return the exit code of a child; nothing of a child of an earlier server, which is unknown here."""
-    if request["parent"] != server.pid:
+    if request["parent"] != os.getpid():
         return {}
     ended, status = os.waitpid(request["pid"], os.WNOHANG)
     return {"code": os.waitstatus_to_exitcode(status) if ended else None}
 
 
-def _fork(request: dict[str, Any], descriptors: Sequence[int], server: _Server) -> dict[str, Any]:
-    """Fork a child, and return its number or the error of the system."""
+def _fork() -> dict[str, Any]:
+    """Fork a child, and return its number, in the child zero, or the error of the system."""
     try:
         pid = os.fork()
     except OSError as failure:
         return {"error": failure.strerror}
-    if not pid:
-        # Held open by a child, it would hide the death of the server from the parent.
-        server.channel.close()
-        _become_child(request, descriptors, server)
-    _own_group(pid)
-    return {"pid": pid, "parent": server.pid}
-
-
-def _own_group(pid: int) -> None:
-    """Give a fork a process group; both parent and child do, because either may come first."""
+    # Its process group is its own. Both parent and child see to that, because either may come first.
     with contextlib.suppress(OSError):
         os.setpgid(pid, pid)
+    return {"pid": pid, "parent": os.getpid()}
 
 
-def _become_child(request: dict[str, Any], descriptors: Sequence[int], server: _Server) -> NoReturn:
-    _own_group(os.getpid())
+def _become_child(request: dict[str, Any], descriptors: Sequence[int], parent: int, module: str) -> NoReturn:
     for descriptor in descriptors:
         os.set_inheritable(descriptor, False)  # noqa: FBT003 - compilers that it starts must not keep it
     connection, output = Connection(descriptors[0]), descriptors[1]
@@ -104,12 +88,11 @@ def _become_child(request: dict[str, Any], descriptors: Sequence[int], server: _
     os.close(output)
     os.environ.update(request["environment"])
     os.nice(request["niceness"])
-    _volunteer_for_oom()
-    if server.error:
-        connection.send(("error", server.error))
-    else:
-        threading.Thread(target=_follow_parent, args=(server.pid,), daemon=True).start()
-        serve(connection, sys.modules[server.module])
+    # A system that runs out of memory kills this process, which is replaced, before any other.
+    with contextlib.suppress(OSError):  # only Linux can
+        Path("/proc/self/oom_score_adj").write_text("800", encoding="ascii")
+    threading.Thread(target=_follow_parent, args=(parent,), daemon=True).start()
+    serve(connection, sys.modules[module])
     os._exit(0)  # a poisoned CUDA context aborts an orderly exit
 
 
@@ -120,15 +103,8 @@ def _follow_parent(parent: int) -> None:
     os._exit(1)
 
 
-def _volunteer_for_oom() -> None:
-    """Have a system that runs out of memory kill this process, which is replaced, before any other."""
-    with contextlib.suppress(OSError):  # only Linux can
-        Path("/proc/self/oom_score_adj").write_text("800", encoding="ascii")
-
-
 def serve(connection: Connection, module: ModuleType) -> None:
     """Answer calls in the child until the other end hangs up."""
-    connection.send(("result", None))  # it is ready
     while True:
         try:
             function, args = connection.recv()

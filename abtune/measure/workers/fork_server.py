@@ -65,18 +65,12 @@ class CallTimedOut(ChildError):  # noqa: N818 - says what happened
 
 def how_it_ended(code: int, output: IO[bytes]) -> str:
     """Return how a process ended, with the last line that it printed."""
-    end = f"killed by {_signal_name(-code)}" if code < 0 else f"exit code {code}"
+    names = {-number: number.name for number in signal.Signals}  # without most real-time signals
+    end = f"killed by {names.get(code, f'signal {-code}')}" if code < 0 else f"exit code {code}"
     output.seek(0)
     lines = output.read().decode(errors="replace").strip().splitlines()
     last = f": {lines[-1][:200]}" if lines else ""
     return f"process {end}{last}"
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:  # a real-time signal
-        return f"signal {number}"
 
 
 class ForkServer:
@@ -137,6 +131,8 @@ class ForkServer:
             except (OSError, ValueError) as error:
                 return {"error": self._why_it_is_dead(error)}
             self.is_ready = True
+            if "is_last" in answer:
+                self._discard()
             return answer
 
     def _start_if_dead(self) -> None:

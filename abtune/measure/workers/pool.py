@@ -11,7 +11,6 @@ import os
 import queue
 import shutil
 import tempfile
-import threading
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,9 +22,6 @@ from abtune.measure.plan.workplace import BUS_ORDER, ONE_THREAD, REMOTE, TVM_MOD
 from abtune.measure.workers.child import NICENESS, Slot
 from abtune.measure.workers.fork_server import ForkServer
 
-# One or two candidates in a hundred poison the CUDA context of their process, and a new one takes seconds
-# while all cores search. So a few spare processes are kept started.
-SPARES = 3
 # The first letters of folders for temporary files.
 _SCRATCH = "abtune-"
 # A file in each folder, locked while its owner lives: the system frees a lock when a process ends.
@@ -42,7 +38,7 @@ class ProcessPool(WorkerPlugin):
         self._slots: list[Slot] = []
 
     def setup(self, worker: Worker) -> None:  # noqa: ARG002 - called by dask
-        """Set up the slots; their processes start in the background."""
+        """Set up the slots; their processes start with the first calls."""
         # Processes that are killed leave their temporary files; compilers do so in TMPDIR.
         self._scratch = contextlib.ExitStack()
         folder = self._scratch.enter_context(scratch_folder())
@@ -54,12 +50,10 @@ class ProcessPool(WorkerPlugin):
             slot = Slot(self._fork_server, {"CUDA_VISIBLE_DEVICES": ""}, niceness=NICENESS)
             self._searchers.put(slot)
             self._slots.append(slot)
-        spares = SPARES if self.device_is_apart else 0
         for index in range(devices):
-            slot = Slot(self._fork_server, _device_environment(self._facts, index), spares=spares)
+            slot = Slot(self._fork_server, _device_environment(self._facts, index))
             self._devices.put(slot)
             self._slots.append(slot)
-        threading.Thread(target=lambda: [*map(Slot.start, self._slots)], daemon=True).start()
 
     def teardown(self, worker: Worker) -> None:  # noqa: ARG002 - called by dask
         """End all processes."""

@@ -120,4 +120,5 @@ def test_a_tvm_that_cannot_be_imported_is_one_line(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("abtune.measure.workers.find_target.TVM_MODULE", "unimportable")
     with pytest.raises(TargetError) as caught:
         find_target("auto")
-    assert str(caught.value) == "RuntimeError: this cannot work here"
+    said = "TVM cannot be imported (RuntimeError: this cannot work here); run: pip install --force-reinstall "
+    assert str(caught.value) == f"{said}'abtune[sweep]'"

@@ -16,7 +16,7 @@ import pytest
 from measure_builders import make_facts
 from processes import is_running, wait_until
 
-from abtune.measure.workers.child import ChildProcess, Slot
+from abtune.measure.workers.child import Slot
 from abtune.measure.workers.fork_server import CallFailed, CallTimedOut, ChildDied, ChildError, ForkServer
 from abtune.measure.workers.pool import ProcessPool
 
@@ -77,35 +77,6 @@ def test_a_slot_recovers_from_a_failed_start(monkeypatch: pytest.MonkeyPatch) ->
                 slot.call("anything", timeout=LONG)
 
 
-def test_spares_stand_ready(fork_server: ForkServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A replacement comes from the spares, which were started before it was needed."""
-    started: list[ChildProcess] = []
-    original = ChildProcess.__init__
-
-    def note(self: ChildProcess, *args: object, **kwargs: object) -> None:
-        original(self, *args, **kwargs)  # type: ignore[arg-type]
-        started.append(self)
-
-    monkeypatch.setattr(ChildProcess, "__init__", note)
-    slot = Slot(fork_server, {}, spares=2)
-    try:
-        slot.start()
-        assert len(started) == 1  # spares would slow its start
-        slot.call("who", timeout=LONG)
-        assert len(started) == 3
-        spares = [child._process.pid for child in started[1:]]
-        slot.replace()
-        assert len(started) == 4
-        assert slot.call("who", timeout=LONG) == spares[0]
-        with pytest.raises(ChildDied):
-            slot.call("leave", 1, timeout=LONG)
-        assert slot.call("who", timeout=LONG) == spares[1]
-        assert len(started) == 5
-    finally:
-        slot.close()
-    assert not [child for child in started if is_running(child._process.pid)]
-
-
 def test_replacing_an_empty_slot_starts_nothing(slot: Slot) -> None:
     """Before the first call there is nothing to replace, to interrupt or to close."""
     slot.replace()
@@ -138,7 +109,7 @@ def test_an_interrupted_slot_refuses_until_it_is_resumed(slot: Slot) -> None:
 
 def test_a_closed_slot_starts_nothing(fork_server: ForkServer) -> None:
     """After closing, calls fail and no process is started for them."""
-    slot = Slot(fork_server, {}, spares=1)
+    slot = Slot(fork_server, {})
     pid = slot.call("who", timeout=LONG)
     slot.close()
     assert not is_running(pid)
@@ -172,10 +143,9 @@ def test_resuming_undoes_nothing_that_comes_meanwhile(
     assert slot._child is None
 
 
-@pytest.mark.parametrize("spares", [0, 1])
-def test_closing_ends_a_call_in_another_thread(fork_server: ForkServer, tmp_path: Path, spares: int) -> None:
+def test_closing_ends_a_call_in_another_thread(fork_server: ForkServer, tmp_path: Path) -> None:
     """Closing a slot fails its call in progress, and starts no other child."""
-    slot = Slot(fork_server, {}, spares=spares)
+    slot = Slot(fork_server, {})
     slot.call("who", timeout=LONG)
     with hanging(slot, tmp_path / "busy") as failures:
         slot.close()
@@ -186,14 +156,13 @@ def test_closing_ends_a_call_in_another_thread(fork_server: ForkServer, tmp_path
 def test_what_cannot_be_started_is_said_by_the_first_call(
     slot: Slot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If no process can start, only calls raise an error."""
+    """If no process can start, the call raises an error, and the next one tries again."""
 
     def refuse() -> None:
         raise FileNotFoundError(errno.ENOENT, "No usable temporary directory")
 
     with monkeypatch.context() as patch:
         patch.setattr("tempfile.TemporaryFile", refuse)
-        slot.start()
         with pytest.raises(ChildDied, match="a process cannot be started: No usable temporary directory"):
             slot.call("who", timeout=LONG)
     assert slot.call("who", timeout=LONG) > 0
