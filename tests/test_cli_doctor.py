@@ -94,7 +94,7 @@ def test_a_package_that_looking_takes_is_a_line(package: str) -> None:
             DRY_RUN,
             "tvm",
             "raise ImportError('first line\\nlast')",
-            "TVM cannot be imported (first line last)",
+            "TVM cannot be imported (ImportError: last)",
         ),
         (DRY_RUN, "tvm", "import os; os.abort()", "TVM cannot be imported (process killed by SIGABRT)"),
     ],

@@ -9,9 +9,7 @@ import os
 import platform
 import shutil
 import sys
-import time
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -19,11 +17,10 @@ from typing import TYPE_CHECKING
 
 from abtune.dataset.netcdf import place_for
 from abtune.errors import AbtuneError, TargetError
-from abtune.measure.plan.workplace import LOAD_PER_CORE, ONE_THREAD, TargetFacts, machine_load
+from abtune.measure.plan.workplace import LOAD_PER_CORE, TargetFacts, machine_load
 from abtune.measure.tvm.cuda import nvml, nvrtc
-from abtune.measure.workers.child import Slot
 from abtune.measure.workers.find_target import find_compiler, find_target, installed_version, require_tvm
-from abtune.measure.workers.fork_server import ChildError, ForkServer, allocator
+from abtune.measure.workers.fork_server import allocator
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
@@ -158,9 +155,6 @@ def check_output(out: Path) -> Finding:
     return _warned("output", state, of=free < _BYTES_OF_OUTPUT, advice=advice)
 
 
-_KERNEL = 'extern "C" __global__ void k(float* x) { x[threadIdx.x] = 1.0f; }'
-
-
 def check_target(spec: str) -> tuple[TargetFacts | None, tuple[Finding, ...]]:
     """Return the facts about the target, or None if it cannot be used, and the findings about it."""
     try:
@@ -170,7 +164,7 @@ def check_target(spec: str) -> tuple[TargetFacts | None, tuple[Finding, ...]]:
     several = f"{len(facts.devices)} x " if len(facts.devices) > 1 else ""
     findings = [Finding("target", Level.OK, f"{facts.kind}: {several}{facts.devices[0]}")]
     if facts.kind == "cuda":
-        findings += [_about_cuda(facts), _about_nvrtc(f"sm_{facts.arch}"), *_about_busy_gpus()]
+        findings += [_about_cuda(facts), _about_nvrtc(), *_about_busy_gpus()]
     # A user who asked for the CPU misses no GPU.
     elif spec == "auto":
         nvrtc.load_libraries()
@@ -188,19 +182,11 @@ def _about_cuda(facts: TargetFacts) -> Finding:
     return Finding("CUDA", Level.OK, f"{versions}, compute capability {facts.arch // 10}.{facts.arch % 10}")
 
 
-def _about_nvrtc(arch: str) -> Finding:
-    """Return whether NVRTC compiles a kernel, in a process of its own."""
-    advice = "pip install 'abtune[cuda]', or have a CUDA toolkit that TVM finds"
-    with ForkServer(nvrtc.__name__, ONE_THREAD) as fork_server, closing(Slot(fork_server, {})) as slot:
-        try:
-            slot.call("load_libraries", timeout=60.0)
-            started = time.monotonic()
-            cubin = slot.call("compile_cubin", _KERNEL, arch, timeout=60.0)
-        except ChildError as error:
-            return Finding("NVRTC", Level.PROBLEM, f"cannot compile for {arch}: {error}", advice)
-    state = f"compiles for {arch} in {time.monotonic() - started:.1f} s"
-    alone = "only as TVM itself calls it, which takes longer"
-    return _warned("NVRTC", alone if cubin is None else state, of=cubin is None, advice=advice)
+def _about_nvrtc() -> Finding:
+    """Return whether NVRTC can be called without TVM."""
+    version = installed_version("cuda-bindings")
+    state = f"cuda-bindings {version}" if version else "only as TVM itself calls it, which takes longer"
+    return _warned("NVRTC", state, of=not version, advice="pip install 'abtune[cuda]'")
 
 
 def _about_busy_gpus() -> Iterator[Finding]:
