@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from abtune.configurations import Configuration
-from abtune.dataset.schema import RunStatus, TrialStatus
+from abtune.dataset.schema import RunStatus, TransferStatus, TrialStatus
 from abtune.measure.plan.plan import Plan, Run, make_plan
 from abtune.measure.plan.problem import Settings
 from abtune.measure.plan.records import Candidate, History, Rounds, RunRecord, Trial, WinnerTimes
@@ -129,7 +129,8 @@ def make_times(run: Run, plan: Plan, **changes: Any) -> WinnerTimes:
 
 
 def make_lost(run: Run, failure: str) -> WinnerTimes:
-    return WinnerTimes(config=run.config.name, seed=run.seed, failure=failure)
+    status = TransferStatus.FAILED
+    return WinnerTimes(config=run.config.name, seed=run.seed, status=status, failure=failure)
 
 
 def make_rounds(shape: Shape, *winners: WinnerTimes) -> Rounds:

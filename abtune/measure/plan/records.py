@@ -53,33 +53,23 @@ STATES = ("sm_clock", "temperature", "throttle_reasons")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WinnerTimes:
-    """The timings of one re-measured winner."""
+    """The timings of one re-measured winner, built by its own configuration or transferred to another one."""
 
-    config: str  # of the run that it won, as its seed
-    seed: int
+    config: str  # the configuration that built it
+    seed: int  # of the run that it won
+    origin: str = ""  # the configuration of that run, if another one built it; files of winners may lack it
+    status: TransferStatus = TransferStatus.OK  # of a transfer: whether it was built and timed
     # seconds of one call, by round and repeat; empty after a failure
     latency: list[list[float]] = field(default_factory=list)
-    # state of the device by round: MHz, degC, and NVML's bits; NaN where it cannot be read
+    # state of the device by round: MHz, degC, and NVML's bits; NaN where it cannot be read; not of a transfer
     sm_clock: list[float] = field(default_factory=list)
     temperature: list[float] = field(default_factory=list)
     throttle_reasons: list[float] = field(default_factory=list)
-    failure: str  # why the winner could not be measured or was wrong; empty without a failure
-    kernel: str = ""  # hash of the library; empty without one, and in files of earlier versions
+    failure: str = ""  # why it could not be built or timed, or was wrong; empty without a failure
+    kernel: str = (
+        ""  # hash of the library that was timed; empty without one, and in files of earlier versions
+    )
     host: str = ""  # machine that timed it; empty for that of all rounds
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TransferTimes:
-    """A winner rebuilt under another configuration."""
-
-    origin: str  # the configuration of the run that it won
-    seed: int
-    config: str  # the configuration that built it anew
-    status: TransferStatus  # whether it was built and timed
-    kernel: str = ""  # hash of the library that was timed; empty without one
-    # seconds of one call, by round and repeat; empty unless the status is OK
-    latency: list[list[float]] = field(default_factory=list)
-    failure: str = ""  # why building or timing failed; empty without a failure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,16 +79,23 @@ class Rounds:
     shape: str
     device: str
     host: str
-    winners: tuple[WinnerTimes, ...]
-    transfers: tuple[TransferTimes, ...] = ()  # unknown to earlier versions
+    winners: tuple[WinnerTimes, ...] = ()
+    transfers: tuple[WinnerTimes, ...] = ()  # unknown to earlier versions
+
+    @property
+    def times(self) -> tuple[WinnerTimes, ...]:
+        """All winners, then all transfers."""
+        return self.winners + self.transfers
+
+    def with_times(self, times: Iterable[WinnerTimes]) -> Rounds:
+        """Return these winners and transfers as measured on this device."""
+        every = tuple(times)
+        winners = tuple(one for one in every if not one.origin)
+        return replace(self, winners=winners, transfers=tuple(one for one in every if one.origin))
 
     def of(self, is_wanted: Callable[[str, int], bool]) -> Rounds:
         """Return the timings of the winners of some runs, which are told by configuration and seed."""
-        return replace(
-            self,
-            winners=tuple(one for one in self.winners if is_wanted(one.config, one.seed)),
-            transfers=tuple(one for one in self.transfers if is_wanted(one.origin, one.seed)),
-        )
+        return self.with_times(one for one in self.times if is_wanted(one.origin or one.config, one.seed))
 
 
 def with_transfers(measured: Iterable[Rounds], *, planned: bool) -> bool:

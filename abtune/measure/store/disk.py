@@ -22,7 +22,7 @@ import numpy as np
 
 from abtune.dataset.schema import RunStatus
 from abtune.errors import StoreError
-from abtune.files import LIMIT_VARIABLE, most_gib, replacing
+from abtune.files import replacing
 from abtune.measure.plan.records import History, Rounds, RunRecord
 from abtune.text import shortened
 
@@ -32,8 +32,6 @@ _UNREADABLE = (
     *(OSError, EOFError, zlib.error),
     *(ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError),
 )
-# The most GiB that is read of one file.
-_LIMIT = 1.0
 _REDO = "remove it to have that part done again"
 # How JSON holds the types of values; lists and tuples are lists.
 _STORED_AS: Mapping[Any, Any] = {float: (int, float), int: int, bool: bool, str: str, bytes: str}
@@ -62,25 +60,11 @@ def plain(value: Any) -> Any:
 def read_json(path: Path, parse: Callable[[Any], T], advice: str = _REDO) -> T:
     """Return what `parse` makes of the content of a JSON file."""
     try:
-        return parse(json.loads(_content(path)))
+        content = path.read_bytes()
+        return parse(json.loads(gzip.decompress(content) if path.suffix == ".gz" else content))
     except _UNREADABLE as error:
         reason = str(error) or type(error).__name__
         raise StoreError(f"{path} cannot be read ({reason}); {advice}") from None
-
-
-def _content(path: Path) -> bytes:
-    """Return what a file holds, unpacked, up to the limit."""
-    # A link may lead to a device, which could be read without end.
-    if path.exists() and not path.is_file():
-        raise ValueError("it is no regular file")
-    limit, data = most_gib(_LIMIT), bytearray()
-    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-        # Piece by piece, because a small file may unpack to any size.
-        while chunk := file.read(2**20):
-            data += chunk
-            if len(data) > limit * 2**30:
-                raise ValueError(f"it has more than {limit:g} GiB; {LIMIT_VARIABLE} sets another limit")
-    return bytes(data)
 
 
 @contextlib.contextmanager
@@ -88,15 +72,9 @@ def writing(path: Path) -> Iterator[None]:
     """Turn an error of the system into a line that says what to do."""
     try:
         yield
-    except FileNotFoundError:
-        if path.parent.exists():  # such as /proc
-            reason = f"nothing can be made in {path.parent}; give another --out"
-        else:
-            reason = "its folder is gone; give the same command again"
-        raise StoreError(f"cannot write {path}: {reason}") from None
     except OSError as error:
-        is_full = error.errno in _NO_ROOM
-        remedy = "make room and give the same command again" if is_full else "give another --out"
+        mended = "make room and" if error.errno in _NO_ROOM else "give another --out, or"
+        remedy = f"{mended} give the same command again"
         raise StoreError(f"cannot write {path}: {error.strerror}; {remedy}") from None
 
 
@@ -111,9 +89,7 @@ def locked(folder: Path, dataset: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise StoreError(
-                f"another sweep is writing {dataset}; wait for it or give another --out"
-            ) from None
+            raise StoreError(f"another sweep is writing {dataset}; wait, or give another --out") from None
         except OSError as error:  # such as a file system without locks
             raise StoreError(
                 f"cannot lock {folder}: {error.strerror}; give an --out on another file system"
@@ -174,19 +150,14 @@ def record_from_json(content: dict[str, Any]) -> RunRecord:
 def rounds_from_json(content: dict[str, Any]) -> Rounds:
     """Return a re-measurement, after checking every value."""
     rounds: Rounds = from_json(Rounds, content)
-    for winner in rounds.winners:
-        _require_rounds(winner.latency, winner.sm_clock, winner.temperature, winner.throttle_reasons)
-        if not (winner.latency or winner.failure):
+    for times in rounds.times:
+        states = () if times.origin else (times.sm_clock, times.temperature, times.throttle_reasons)
+        lengths = {len(times.latency), *map(len, states)}
+        if len(lengths) > 1 or len({len(repeats) for repeats in times.latency}) > 1:
+            raise ValueError("its rounds have different lengths")
+        if not (times.latency or times.failure or times.origin):
             raise ValueError("a winner has neither timings nor a failure")
-    for transfer in rounds.transfers:
-        _require_rounds(transfer.latency)
     return rounds
-
-
-def _require_rounds(latency: list[list[float]], *states: list[float]) -> None:
-    lengths = {len(latency), *map(len, states)}
-    if len(lengths) > 1 or len({len(repeats) for repeats in latency}) > 1:
-        raise ValueError("its rounds have different lengths")
 
 
 def history_from_json(content: dict[str, Any]) -> tuple[History, str]:

@@ -17,7 +17,7 @@ from abtune.dataset.schema import RUN, VARIABLES, RunStatus, TransferStatus, Tri
 from abtune.errors import DatasetError, InputError
 from abtune.measure.plan.plan import Plan, make_plan
 from abtune.measure.plan.problem import Settings
-from abtune.measure.plan.records import STATES, Rounds, RunRecord, TransferTimes, WinnerTimes
+from abtune.measure.plan.records import STATES, Rounds, RunRecord, WinnerTimes
 from abtune.shapes import parse_shape
 
 # The labels of one run and the values of its variables, by their names.
@@ -127,9 +127,7 @@ def rounds_from_dataset(dataset: xr.Dataset) -> list[Rounds]:
 def _require_variables(dataset: xr.Dataset) -> None:
     absent = [name for name in _NEEDED if name not in dataset]
     if absent:
-        raise DatasetError(
-            f"the dataset has no variable {absent[0]!r}; give one that abtune sweep made, which has it"
-        )
+        raise DatasetError(f"the dataset has no variable {absent[0]!r}; give one that abtune sweep made")
 
 
 def _cells(dataset: xr.Dataset) -> Iterator[_Cell]:
@@ -174,9 +172,9 @@ def _times(cell: _Cell, host: str) -> WinnerTimes:
     """Return the timings of a winner; its host is told where it is not the one of all rounds."""
     # Merged datasets may have been measured on several hosts.
     other = str(cell["host"]) if cell["host"] != host else ""
-    winner = WinnerTimes(config=cell["config"], seed=cell["seed"], failure=_failure(cell), host=other)
-    if winner.failure:
-        return winner
+    winner = WinnerTimes(config=cell["config"], seed=cell["seed"], host=other)
+    if failure := _failure(cell):
+        return replace(winner, status=TransferStatus.FAILED, failure=failure)
     unknown = np.full(len(cell["latency"]), math.nan)
     states = {name: cell.get(name, unknown).tolist() for name in STATES}
     return replace(winner, latency=cell["latency"].tolist(), kernel=cell.get("kernel", ""), **states)
@@ -186,7 +184,7 @@ def _iso(time: np.datetime64) -> str:
     return str(time.astype("datetime64[ms]"))
 
 
-def _transfers(dataset: xr.Dataset, shape: str) -> Iterator[TransferTimes]:
+def _transfers(dataset: xr.Dataset, shape: str) -> Iterator[WinnerTimes]:
     if "transfer_latency" not in dataset:
         return
     cells = dataset.sel(shape=shape)
@@ -197,7 +195,7 @@ def _transfers(dataset: xr.Dataset, shape: str) -> Iterator[TransferTimes]:
         if config == origin or status is TransferStatus.MISSING:
             continue
         timed = status is TransferStatus.OK
-        yield TransferTimes(
+        yield WinnerTimes(
             origin=str(cells["origin"].values[origin]),
             seed=int(cells["seed"].values[number]),
             config=str(cells["config"].values[config]),

@@ -7,15 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import xarray as xr
 
 from abtune.dataset.build import add_variables
-from abtune.dataset.cells import Axes, Cell, dataset_from_cells
+from abtune.dataset.cells import Axes, Cell, dataset_from_cells, padded
 from abtune.dataset.schema import DESIGN, RunStatus, SeedDesign, TransferStatus
 from abtune.measure.plan.plan import Plan
-from abtune.measure.plan.records import STATES, Rounds, RunRecord, TransferTimes, WinnerTimes
+from abtune.measure.plan.records import STATES, Rounds, RunRecord, WinnerTimes
 from abtune.measure.store.store import Store
 from abtune.shapes import parse_shape
 from abtune.text import count
@@ -93,32 +91,24 @@ def _add_transfers(dataset: xr.Dataset, measured: Sequence[Rounds]) -> xr.Datase
     """Return a dataset with the transfers of its winners; the same if there are none."""
     if not any(one.transfers for one in measured):
         return dataset
-    sizes = dataset.sizes
-    # As TRANSFER: shape, configuration that built it, origin, seed.
-    cells = (sizes["shape"], sizes["config"], sizes["config"], sizes["seed"])
-    values: dict[str, npt.NDArray[Any]] = {
-        "transfer_latency": np.full((*cells, sizes["round"], sizes["repeat"]), np.nan),
-        "transfer_status": np.full(cells, TransferStatus.MISSING, dtype=np.int8),
-        "transfer_kernel": np.full(cells, "", dtype=object),
-    }
-    index = {name: dataset.indexes[name] for name in ("shape", "config", "seed")}
+    cells: dict[Any, dict[str, Any]] = {}
     for shape, times in _all_times(measured):
-        config, origin = (index["config"].get_loc(name) for name in (times.config, times.origin))
-        cell = (index["shape"].get_loc(shape), config, origin, index["seed"].get_loc(times.seed))
-        values["transfer_status"][cell] = times.status
-        values["transfer_kernel"][cell] = times.kernel
-        for number, repeats in enumerate(times.latency):
-            values["transfer_latency"][cell][number, : len(repeats)] = repeats
-    return add_variables(dataset, **values)
+        values = {"transfer_status": times.status, "transfer_kernel": times.kernel}
+        timed = {"transfer_latency": times.latency} if times.latency else {}
+        cells[shape, times.config, times.origin, times.seed] = {**values, **timed}
+    # As TRANSFER: shape, configuration that built it, origin, seed.
+    labels = [dataset[axis].values.tolist() for axis in ("shape", "config", "config", "seed")]
+    names = ("transfer_status", "transfer_kernel", "transfer_latency")
+    least = {name: dataset.sizes[name] for name in ("round", "repeat")}
+    return add_variables(dataset, **padded(names, cells, labels, least))
 
 
-def _all_times(measured: Iterable[Rounds]) -> Iterator[tuple[str, TransferTimes]]:
+def _all_times(measured: Iterable[Rounds]) -> Iterator[tuple[str, WinnerTimes]]:
     """Yield the transfers of each shape; a winner as its own configuration built it is one, too."""
     for rounds in measured:
         own = {(winner.config, winner.seed): winner for winner in rounds.winners if winner.latency}
-        for (config, seed), winner in own.items():
-            times = TransferTimes(origin=config, seed=seed, config=config, status=TransferStatus.OK)
-            yield rounds.shape, replace(times, kernel=winner.kernel, latency=winner.latency)
+        for winner in own.values():
+            yield rounds.shape, replace(winner, origin=winner.config)
         for times in rounds.transfers:
             # The same kernel is not timed twice, so it has the rounds of its winner.
             same = times.status is TransferStatus.SAME_KERNEL and own.get((times.origin, times.seed))

@@ -4,29 +4,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, TypeAlias, TypeVar
 
+from abtune.configurations import Configuration
 from abtune.dataset.schema import RunStatus, TransferStatus
-from abtune.measure.plan.plan import Run, rng_for
-from abtune.measure.plan.records import Rounds, RunRecord, TransferTimes, WinnerTimes, waiting_winners
+from abtune.measure.plan.plan import rng_for
+from abtune.measure.plan.problem import Problem
+from abtune.measure.plan.records import Rounds, RunRecord, WinnerTimes, waiting_winners
 from abtune.measure.sweep.candidates import HealthCheck, cannot_take_over
 from abtune.measure.sweep.session import SLACK, Session, first_error
 from abtune.measure.workers.fork_server import CallFailed
-from abtune.measure.workers.winner_tasks import (
-    Built,
-    build_transfer,
-    build_winner,
-    library_hash,
-    time_winners,
-)
+from abtune.measure.workers.winner_tasks import Built, library_hash, rebuild, time_winners
+from abtune.shapes import parse_shape
 
 # This many built kernels may wait in memory to be measured; one takes a quarter of a megabyte.
 KERNELS_AT_ONCE = 1000
 
 T = TypeVar("T")
 # What became of a winner, or of a transfer, before it is timed: a kernel, or the record of a failure.
-Prepared: TypeAlias = Built | WinnerTimes | TransferTimes
+Prepared: TypeAlias = Built | WinnerTimes
 
 
 async def measure_all(session: Session) -> None:
@@ -51,13 +47,14 @@ async def measure_all(session: Session) -> None:
             # A session without searches tries one shape however short the time: the next may have no more.
             chosen = _affordable(session, left, at_least=0 if stopped else 1)
             while chosen:
-                for group in _groups(session, chosen.values()):
-                    # Nothing is built while something is timed: a busy host distorts short calls.
-                    built = await _gather(_build(session, runs, -place) for place, runs in enumerate(group))
-                    await _gather(
-                        _measure(session, runs[0].shape, winners, -place, keep)
-                        for place, (runs, winners) in enumerate(zip(group, built, strict=True))
-                    )
+                # Nothing is built while something is timed: a busy host distorts short calls.
+                built = await _gather(
+                    _build(session, runs, -place) for place, runs in enumerate(chosen.values())
+                )
+                await _gather(
+                    _measure(session, label, winners, -place, keep)
+                    for place, (label, winners) in enumerate(zip(chosen, built, strict=True))
+                )
                 left = {label: records for label, records in left.items() if label not in chosen}
                 chosen = _affordable(session, left)  # estimates are careful, so time may be left
     except TimeoutError:
@@ -72,28 +69,19 @@ async def measure_all(session: Session) -> None:
 def _affordable(
     session: Session, stale: Mapping[str, list[RunRecord]], *, at_least: int = 0
 ) -> dict[str, list[RunRecord]]:
-    """Return the shapes for which there is time, chosen one after the other."""
+    """Return shapes for which there is time and memory, chosen one after the other."""
+    kernels = 1 + 2 * (len(session.plan.configs) - 1) * session.transfer  # of a run; a transfer has about two
     chosen: dict[str, list[RunRecord]] = {}
     for label, records in stale.items():
         if session.out_of_time and not session.winners[label].due:
             continue
-        latencies = [[record.search_latency for record in runs] for runs in (*chosen.values(), records)]
+        shapes = [*chosen.values(), records]
+        if chosen and kernels * sum(map(len, shapes)) > KERNELS_AT_ONCE:
+            break
+        latencies = [[record.search_latency for record in runs] for runs in shapes]
         if len(chosen) < at_least or session.seconds_to_measure(latencies) < session.clock.left():
             chosen[label] = records
     return chosen
-
-
-def _groups(session: Session, shapes: Iterable[list[RunRecord]]) -> Iterator[list[list[RunRecord]]]:
-    """Yield the runs of shapes in groups whose kernels fit into memory; a transfer has about two kernels."""
-    kernels = 1 + 2 * (len(session.plan.configs) - 1) * session.transfer
-    group: list[list[RunRecord]] = []
-    for runs in shapes:
-        if group and kernels * sum(map(len, (*group, runs))) > KERNELS_AT_ONCE:
-            yield group
-            group = []
-        group.append(runs)
-    if group:
-        yield group
 
 
 async def _gather(steps: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
@@ -106,29 +94,24 @@ async def _gather(steps: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
 
 
 async def _build(session: Session, records: Sequence[RunRecord], priority: int) -> list[Prepared]:
+    """Return winners as their own configurations build them and, with transfers, as the others do."""
     plan = session.plan
-    runs = [(plan.run_of(record.shape, record.config, record.seed), record) for record in records]
-    own = [
-        session.cluster.search(build_winner, run, plan.settings, record, priority=priority)
-        for run, record in runs
-    ]
-    carried = [
-        _carry_over(session, replace(run, config=config), record, priority)
-        for run, record in runs
+
+    async def build(record: RunRecord, config: Configuration) -> Prepared:
+        problem = Problem(shape=parse_shape(record.shape), config=config, target=plan.settings.target)
+        try:
+            task = (rebuild, problem, plan.settings, record)
+            built: Prepared = await session.cluster.search(*task, priority=priority)
+        except CallFailed as error:
+            raise cannot_take_over(config, error) from None
+        return built
+
+    return await _gather(
+        build(record, config)
+        for record in records
         for config in plan.configs
-        if session.transfer and config.name != record.config
-    ]
-    return await _gather([*own, *carried])
-
-
-async def _carry_over(session: Session, run: Run, won: RunRecord, priority: int) -> Built | TransferTimes:
-    """Return a winner as another configuration builds it, which is the one of the run."""
-    task = (build_transfer, run, session.plan.settings, won)
-    try:
-        built: Built | TransferTimes = await session.cluster.search(*task, priority=priority)
-    except CallFailed as error:
-        raise cannot_take_over(run.config, error) from None
-    return built
+        if session.transfer or config.name == record.config
+    )
 
 
 async def _measure(
@@ -140,9 +123,8 @@ async def _measure(
     rounds: Rounds = await session.cluster.measure(
         time_winners, label, settings, working, rng_seed, priority=priority
     )
-    lost = tuple(one for one in prepared if isinstance(one, WinnerTimes))
-    untimed = tuple(one for one in prepared if isinstance(one, TransferTimes))
-    keep(replace(rounds, winners=rounds.winners + lost, transfers=rounds.transfers + untimed))
+    untimed = [one for one in prepared if isinstance(one, WinnerTimes)]
+    keep(rounds.with_times([*rounds.times, *untimed]))
 
 
 def _without_twins(built: Sequence[Prepared]) -> Iterator[Prepared]:
@@ -153,6 +135,6 @@ def _without_twins(built: Sequence[Prepared]) -> Iterator[Prepared]:
         if isinstance(one, Built) and not one.is_own:
             winner = own.get((one.origin, one.seed), "")
             if {*map(library_hash, one.kernels)} == {winner}:
-                yield one.transfer(TransferStatus.SAME_KERNEL, kernel=winner)
+                yield one.times(status=TransferStatus.SAME_KERNEL, kernel=winner)
                 continue
         yield one

@@ -8,15 +8,14 @@ import math
 import socket
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
 
 from abtune.dataset.schema import TransferStatus
-from abtune.measure.plan.plan import Run
-from abtune.measure.plan.problem import Kernel, Settings
-from abtune.measure.plan.records import STATES, Rounds, RunRecord, TransferTimes, WinnerTimes
+from abtune.measure.plan.problem import Kernel, Problem, Settings
+from abtune.measure.plan.records import STATES, Rounds, RunRecord, WinnerTimes
 from abtune.measure.tvm.cuda.nvml import DeviceState
 from abtune.measure.workers.child import Slot
 from abtune.measure.workers.fork_server import CallTimedOut, ChildDied, ChildError
@@ -48,9 +47,10 @@ class Built:
         """Whether the configuration that found the schedule built it."""
         return self.config == self.origin
 
-    def transfer(self, status: TransferStatus, **outcome: Any) -> TransferTimes:
-        """Return its record as a transfer: built by a configuration that did not find it."""
-        return TransferTimes(origin=self.origin, seed=self.seed, config=self.config, status=status, **outcome)
+    def times(self, **outcome: Any) -> WinnerTimes:
+        """Return its record with the outcome of building and timing it."""
+        origin = "" if self.is_own else self.origin
+        return WinnerTimes(config=self.config, seed=self.seed, origin=origin, **outcome)
 
 
 def _insist(call: Callable[..., T], *args: Any, timeout: float) -> T:
@@ -62,31 +62,16 @@ def _insist(call: Callable[..., T], *args: Any, timeout: float) -> T:
         return call(*args, timeout=timeout)
 
 
-def build_winner(pool: ProcessPool, run: Run, settings: Settings, won: RunRecord) -> Built | WinnerTimes:
-    """Return a winner built again from its tuning record, or its failure."""
-    problem, timeout = run.problem(settings.target), WINNER_PATIENCE * settings.build_timeout
-    try:
-        with pool.searcher() as slot:
-            kernel = _insist(build_kernel, slot, problem, won.winner, timeout=timeout)
-    except ChildError as error:
-        failure = f"the winner could not be built again: {error}"
-        return WinnerTimes(config=won.config, seed=won.seed, failure=failure)
-    return _built(won, won.config, kernel)
-
-
-def _built(won: RunRecord, config: str, *kernels: Kernel) -> Built:
-    latency = won.search_latency
-    return Built(origin=won.config, seed=won.seed, config=config, latency=latency, kernels=kernels)
-
-
-def build_transfer(pool: ProcessPool, run: Run, settings: Settings, won: RunRecord) -> Built | TransferTimes:
-    """Return a winner as another configuration, the run's, builds it, or why that cannot be timed."""
-    problem, timeout = run.problem(settings.target), WINNER_PATIENCE * settings.build_timeout
+def rebuild(pool: ProcessPool, problem: Problem, settings: Settings, won: RunRecord) -> Built | WinnerTimes:
+    """Return a winner as the configuration of a problem, its own or another, builds it; or its failure."""
+    is_own, timeout = problem.config.name == won.config, WINNER_PATIENCE * settings.build_timeout
     kernels: list[Kernel] = []
     failures: list[str] = []
     with pool.searcher() as slot:
+        variants = [won.winner]
         try:
-            variants = _insist(slot.call, "carry_over", problem, won.winner, timeout=timeout)
+            if not is_own:
+                variants = _insist(slot.call, "carry_over", problem, won.winner, timeout=timeout)
         except (ChildDied, CallTimedOut) as error:  # one that raises is wrong, and ends the sweep
             variants, failures = [], [str(error)]
         for variant in variants:
@@ -94,11 +79,19 @@ def build_transfer(pool: ProcessPool, run: Run, settings: Settings, won: RunReco
                 kernels.append(_insist(build_kernel, slot, problem, variant, timeout=timeout))
             except ChildError as error:
                 failures.append(str(error))
-    built = _built(won, run.config.name, *kernels)
+    built = Built(
+        origin=won.config,
+        seed=won.seed,
+        config=problem.config.name,
+        latency=won.search_latency,
+        kernels=tuple(kernels),
+    )
     if kernels:
         return built
-    status = TransferStatus.FAILED if failures else TransferStatus.DOES_NOT_FIT
-    return built.transfer(status, failure="".join(failures[:1]))
+    if not failures:
+        return built.times(status=TransferStatus.DOES_NOT_FIT)
+    failure = f"the winner could not be built again: {failures[0]}" if is_own else failures[0]
+    return built.times(status=TransferStatus.FAILED, failure=failure)
 
 
 def time_winners(
@@ -121,13 +114,8 @@ def time_winners(
         device = bench.device_name()
         relieve(pool, slot, settings)
     any_transfer = any(not one.is_own for one in built)  # only transfers need to know which kernels are equal
-    return Rounds(
-        shape=label,
-        device=device,
-        host=socket.gethostname(),
-        winners=tuple(table.times(hashed=any_transfer) for table in chosen if table.built.is_own),
-        transfers=tuple(table.transfer() for table in chosen if not table.built.is_own),
-    )
+    rounds = Rounds(shape=label, device=device, host=socket.gethostname())
+    return rounds.with_times(table.times(hashed=any_transfer) for table in chosen)
 
 
 @dataclass(slots=True)
@@ -147,25 +135,15 @@ class _Table:
         return statistics.median(itertools.chain(*self.latency)) if self.latency else 0.0
 
     def times(self, *, hashed: bool) -> WinnerTimes:
-        """Return all rounds of a winner, or its failure; with the hash of its kernel if that is needed."""
+        """Return all rounds, or the failure; with the hash of the kernel if that is needed."""
         if self.failure:
-            return WinnerTimes(config=self.built.origin, seed=self.built.seed, failure=self.failure)
+            kernel = "" if self.built.is_own else library_hash(self.kernel)
+            return self.built.times(status=TransferStatus.FAILED, kernel=kernel, failure=self.failure)
+        times = self.built.times(latency=self.latency, kernel=library_hash(self.kernel) if hashed else "")
+        if not self.built.is_own:
+            return times
         states: dict[str, Any] = {name: [getattr(state, name) for state in self.states] for name in STATES}
-        return WinnerTimes(
-            config=self.built.origin,
-            seed=self.built.seed,
-            latency=self.latency,
-            failure="",
-            kernel=library_hash(self.kernel) if hashed else "",
-            **states,
-        )
-
-    def transfer(self) -> TransferTimes:
-        """Return all rounds of a transfer, or its failure."""
-        kernel = library_hash(self.kernel)
-        if self.failure:
-            return self.built.transfer(TransferStatus.FAILED, kernel=kernel, failure=self.failure)
-        return self.built.transfer(TransferStatus.OK, kernel=kernel, latency=self.latency)
+        return replace(times, **states)
 
 
 @dataclass(frozen=True, slots=True)

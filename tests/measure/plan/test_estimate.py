@@ -19,9 +19,8 @@ from measure_builders import (
 )
 
 from abtune.dataset.schema import TransferStatus
-from abtune.measure.plan.estimate import Cost, estimate
-from abtune.measure.plan.plan import Plan
-from abtune.measure.plan.records import Rounds, RunRecord, TransferTimes
+from abtune.measure.plan.plan import Cost, Plan, estimate
+from abtune.measure.plan.records import Rounds, RunRecord, WinnerTimes
 from abtune.measure.plan.workplace import machine_load
 from abtune.shapes import Shape
 
@@ -157,7 +156,7 @@ def test_transfers_that_are_missing_cost_their_timing() -> None:
     plan = replace(small_plan(SMALL, repeat_ms=1000), transfer=True)
     done, timed = [make_record(run) for run in plan.runs], measured_again(plan, SMALL)
     assert cost_of(plan, "llvm", 1, 1, done, (timed,)).seconds == pytest.approx(2 * 4 * 2 * 2 * 3)
-    transfer = TransferTimes(origin="plain", seed=0, config="new", status=TransferStatus.DOES_NOT_FIT)
+    transfer = WinnerTimes(origin="plain", seed=0, config="new", status=TransferStatus.DOES_NOT_FIT)
     with_them = replace(timed, transfers=(transfer,))
     assert cost_of(plan, "llvm", 1, 1, done, (with_them,)).seconds == 0
     # A session that adds seeds goes on with transfers, also without --transfer.

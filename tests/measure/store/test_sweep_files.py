@@ -206,19 +206,6 @@ def test_a_damaged_file_is_one_line(
     assert "\n" not in message
 
 
-def test_endless_files_are_refused(kept: Store, plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A small file may unpack to any size, and a link may lead to a device."""
-    monkeypatch.setenv("ABTUNE_MAX_GIB", "0.01")
-    (path,) = kept.folder.glob("searches/*")
-    path.write_bytes(gzip.compress(b" " * 2**24))
-    with pytest.raises(StoreError, match=r"it has more than 0\.01 GiB; ABTUNE_MAX_GIB sets another limit"):
-        kept.history(plan.runs[1])
-    path.unlink()
-    path.symlink_to("/dev/zero")
-    with pytest.raises(StoreError, match="it is no regular file"):
-        kept.history(plan.runs[1])
-
-
 def test_a_damaged_search_in_valid_compression_is_one_line(kept: Store, plan: Plan) -> None:
     """A search with wrong content is refused like a truncated one."""
     (path,) = kept.folder.glob("searches/*")

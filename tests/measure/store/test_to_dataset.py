@@ -23,7 +23,7 @@ from sweeping import ABOUT
 import abtune
 from abtune.dataset.schema import RunStatus, TransferStatus, TrialStatus
 from abtune.measure.plan.plan import Plan
-from abtune.measure.plan.records import TransferTimes, WinnerTimes
+from abtune.measure.plan.records import WinnerTimes
 from abtune.measure.store.store import Store
 from abtune.measure.store.to_dataset import store_to_dataset
 
@@ -38,11 +38,11 @@ def keep_all(store: Store, plan: Plan, *, transfer: bool = False) -> None:
         store.save_rounds(replace(rounds, transfers=tuple(map(make_transfer, times)) if transfer else ()))
 
 
-def make_transfer(won: WinnerTimes) -> TransferTimes:
+def make_transfer(won: WinnerTimes) -> WinnerTimes:
     """Return a winner as the other configuration of a plan builds it."""
     other = "plain" if won.config == "new" else "new"
     ok = TransferStatus.OK
-    return TransferTimes(origin=won.config, seed=won.seed, config=other, status=ok, latency=won.latency)
+    return WinnerTimes(origin=won.config, seed=won.seed, config=other, status=ok, latency=won.latency)
 
 
 def cell(dataset: xr.Dataset, shape: object, config: object, seed: int) -> xr.Dataset:
