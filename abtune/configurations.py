@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import importlib.util
 import re
 import sys
 from collections.abc import Iterator, Mapping
@@ -69,7 +68,7 @@ class Configuration:
             self._require_kind(entry.name, {"str": str, "int": int}.get(str(entry.type), dict))
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}", self.name):
             raise InputError(
-                f"{self.name!r} cannot be the name of a configuration; use up to 64 letters, digits, ._+-"
+                f"{self.name!r} is no name of a configuration; use up to 64 letters, digits, ._+-"
             )
         if self.strategy not in STRATEGIES:
             raise unknown_name("search strategy", self.strategy, STRATEGIES)
@@ -167,28 +166,6 @@ def find_configuration(name: str) -> Configuration:
     return found
 
 
-def require_space(config: Configuration) -> None:
-    """Refuse a design space that cannot be found; the search imports its module, which may need TVM."""
-    if not config.space:
-        return
-    module_name = config.space.partition(":")[0]
-    try:
-        if module_name in sys.modules:
-            import_attribute(config.space)
-        # Its package alone: to look for a module within, find_spec() would import the package.
-        elif not _is_there(module_name.partition(".")[0]):
-            raise InputError(f"there is no module {module_name!r}")
-    except InputError as error:
-        raise InputError(f"space of configuration {config.name!r}: {error}") from None
-
-
-def _is_there(module_name: str) -> bool:
-    if not module_name:  # of a relative reference
-        return False
-    with _working_directory_first():
-        return module_name in sys.modules or importlib.util.find_spec(module_name) is not None
-
-
 def import_attribute(reference: str, *, here: bool = True) -> Any:
     """Import ``module:attribute``; ``here`` says whether the working directory is searched, too."""
     module_name, _, attribute = reference.partition(":")
@@ -223,11 +200,10 @@ def require_runnable(config: Configuration, *, kind: str, arch: int) -> None:
     instead = " and ".join(DEFAULT_PAIR.get(kind, DEFAULT_PAIR["llvm"]))
     if config.target_kind and config.target_kind != kind:
         raise TargetError(
-            f"configuration {config.name!r} needs a {config.target_kind} target, this one is {kind}; "
-            f"use {instead} here"
+            f"configuration {config.name!r} needs a {config.target_kind} target; use {instead} here"
         )
     if arch < config.minimum_arch:
         raise TargetError(
-            f"configuration {config.name!r} needs compute capability sm_{config.minimum_arch} or newer, this "
-            f"GPU has sm_{arch}; use random and evolutionary here"
+            f"{config.name!r} needs compute capability sm_{config.minimum_arch} or newer; "
+            "use random and evolutionary"
         )

@@ -24,7 +24,7 @@ _FEW_GUIDED = 2
 
 def plan_words(plan: Plan, workplace: Workplace, store: Store, dropped: Sequence[str]) -> str:
     """Return what a sweep will do and what that costs, without the shapes that it has dropped."""
-    from abtune.measure.plan.estimate import estimate
+    from abtune.measure.plan.plan import estimate
 
     facts, settings = workplace.facts, plan.settings
     left = plan.restricted(shapes=[shape for shape in plan.shapes if shape.label not in dropped])

@@ -96,12 +96,6 @@ def require_kind(facts: TargetFacts, target: str) -> None:
     try:
         tuned_for = str(json.loads(target)["kind"])
     except (ValueError, LookupError, TypeError):
-        raise TargetError(
-            f"the winners were tuned for {target!r}, which is no target as JSON; "
-            "give a dataset that abtune sweep made"
-        ) from None
+        raise TargetError(f"{target!r} is no target; give a dataset that abtune sweep made") from None
     if tuned_for != facts.kind:
-        raise TargetError(
-            f"these winners were tuned for {tuned_for}, but this target is {facts.kind}; "
-            f"give a --target of kind {tuned_for}"
-        )
+        raise TargetError(f"these winners were tuned for {tuned_for}; give a --target of kind {tuned_for}")

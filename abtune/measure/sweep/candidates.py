@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
@@ -22,7 +23,7 @@ from abtune.measure.plan.records import Candidate, History
 from abtune.measure.sweep.session import Clock, Session
 from abtune.measure.workers.cluster import Cluster, Task
 from abtune.measure.workers.fork_server import CallFailed, ChildDied, ChildError
-from abtune.measure.workers.tasks import Proposal, Timed, adopt, build_batch, check, propose, time_batch
+from abtune.measure.workers.tasks import Proposal, Timed, build_batch, in_process, propose, time_batch
 from abtune.shapes import Gemm
 
 # Candidates that are built one after the other. Smaller chunks spread a batch better over cores.
@@ -48,7 +49,7 @@ async def try_candidates(
         timed: Timed = await cluster.search_and_measure(
             build_batch, build, time_batch, settings, priority=priority - later
         )
-        clock.note("build", timed.building / len(chunk))
+        clock.builds.append(timed.building / len(chunk))
         return timed
 
     tasks = [asyncio.create_task(try_chunk(start)) for start in range(0, len(candidates), CHUNK)]
@@ -127,7 +128,7 @@ async def _searched(cluster: Cluster, task: Task, *args: Any) -> Any:
 
 async def _sample(cluster: Cluster, problem: Problem, count: int) -> Sequence[Candidate]:
     """Return random schedules of a problem."""
-    # Sampling takes half a second on a GPU, an evolutionary iteration 85 s (``estimate._TYPICAL``).
+    # Sampling takes half a second on a GPU, an evolutionary iteration 85 s (``plan._TYPICAL``).
     config = replace(problem.config, strategy="replay-trace", strategy_options={})
     sampling = replace(problem, config=config)
     try:
@@ -145,19 +146,16 @@ async def _try_exchange(plan: Plan, cluster: Cluster, giver: Configuration, take
     texts = [candidate.text for candidate in candidates]
     try:
         taken = replace(given, config=taker)
-        adopted, _ = await _searched(cluster, adopt, taken, texts, frozenset(), 1)
+        adopted, _ = await _searched(cluster, in_process, "adopt", taken, texts, frozenset(), 1)
     except CallFailed as error:
         raise cannot_take_over(taker, error) from None
     except ChildError as error:
         raise TargetError(f"this machine cannot tune {taker.name!r}: {error}") from None
     if not texts:
-        raise TargetError(
-            f"the search of {giver.name!r} proposed nothing for {given.shape.label}; it cannot share"
-        )
+        raise TargetError(f"the search of {giver.name!r} proposed nothing for {given.shape.label}")
     if not adopted:
         raise TargetError(
-            f"{taker.name!r} can take over none of {len(texts)} schedules of {giver.name!r}; "
-            "sweep without --share"
+            f"{taker.name!r} can take over no schedule of {giver.name!r}; sweep without --share"
         )
 
 
@@ -165,9 +163,9 @@ async def _set_up(plan: Plan, cluster: Cluster, config: Configuration) -> None:
     """Set up a search with the user's own options, so that a mistake in them costs seconds and no runs."""
     problem = Problem(shape=plan.shapes[0], config=config, target=plan.settings.target)
     try:
-        await _searched(cluster, check, problem)
+        await _searched(cluster, in_process, "check", problem)
     except ChildError as error:
-        reason = str(error).removeprefix("check: ").removeprefix("TargetError: ")
+        reason = re.sub("^(check: )?((Input|Target)Error: )?", "", str(error))
         raise TargetError(f"configuration {config.name!r} cannot be used: {reason}") from None
 
 

@@ -14,12 +14,12 @@ from distributed.scheduler import KilledWorker
 from abtune.dataset.schema import RunStatus, TrialOrigin, TrialStatus
 from abtune.measure.plan.plan import Plan, Run, rng_for
 from abtune.measure.plan.problem import Problem
-from abtune.measure.plan.records import History, RunRecord, Step, Trial
+from abtune.measure.plan.records import History, RunRecord
 from abtune.measure.store.store import Store
 from abtune.measure.sweep.candidates import HealthCheck, cannot_take_over, try_candidates
 from abtune.measure.sweep.session import Session, first_error
 from abtune.measure.workers.fork_server import CallFailed, ChildError
-from abtune.measure.workers.tasks import Proposal, adopt, propose
+from abtune.measure.workers.tasks import Proposal, in_process, propose
 
 # A step of a search that dies is tried again. To propose again takes other random numbers.
 ATTEMPTS = 3
@@ -37,17 +37,19 @@ class Search:
     started: str  # when it started: UTC, ISO 8601
     priority: int  # a higher one goes first
     health: HealthCheck  # proves that the machine is fit
-    partners: Partners  # the searches with which it shares what it finds
+    group: Sequence[Search]  # those of its shape and seed if they share what they find, itself included
+    moved: asyncio.Condition  # notified when a search of the group has kept a step, or is over
+    is_finished: bool  # whether the run is over
 
     async def carry_on(self) -> None:
         """Search to the end, or until the time is up."""
         failures = 0  # of the present step
         while step := self.history.next_step(self.session.plan.settings):
-            if not self.session.clock.allows(f"{step} {self.run.config.name}", self.session.reserve()):
-                await self._stop()
-                return
             try:
-                longer = await self._do(step, failures)
+                if step == "propose":
+                    longer = await self._propose(failures)
+                else:
+                    longer = await (self._try() if step == "try" else self._exchange())
             except (ChildError, KilledWorker) as error:
                 failures += 1
                 if failures < ATTEMPTS:
@@ -55,24 +57,11 @@ class Search:
                 await self._prove(broken=True)
                 await self.finish(f"the search could not {step} candidates, {ATTEMPTS} times: {error}")
                 return
-            if longer is None:
-                await self._stop()
-                return
             failures = 0
             await self._prove(broken=self._looks_broken(longer))
             self._keep(longer)
-            await self.partners.publish(self.run.config.name, longer)
+            await self._tell()
         await self.finish("")
-
-    async def _do(self, step: Step, attempt: int) -> History | None:
-        """Return the history after a step; None if the partner takes that step in a later session."""
-        if step == "propose":
-            return await self._propose(attempt)
-        return await (self._try() if step == "try" else self._exchange())
-
-    async def _stop(self) -> None:
-        self.session.out_of_time = True
-        await self.partners.stop()
 
     async def _prove(self, *, broken: bool) -> None:
         """Wait until the machine has proved fit; have it checked again if it may have broken since."""
@@ -94,7 +83,6 @@ class Search:
         threads = self.session.cluster.threads(self.session.runs_left)
         arguments = (self._problem, history, count, self._rng_seed(attempt), threads)
         proposal: Proposal = await self.session.cluster.search(propose, *arguments, priority=self.priority)
-        self.session.clock.note(f"propose {self.run.config.name}", proposal.seconds)
         self.session.repeated += proposal.repeated
         longer = history.proposed(
             proposal.candidates, cost_model=proposal.cost_model, seconds=proposal.seconds * proposal.threads
@@ -102,22 +90,20 @@ class Search:
         # An iteration that finds nothing new is over.
         return longer if longer.pending else longer.tried((), seconds=0.0)
 
-    async def _exchange(self) -> History | None:
+    async def _exchange(self) -> History:
         """Return the history after an exchange: the partner's fastest schedules are to be tried."""
-        config, history = self.run.config.name, self.history
-        offer = await self.partners.offer_to(config, len(history.exchanged_at))
-        if offer is None:
-            return None
+        history = self.history
+        (partner,), exchange = (one for one in self.group if one is not self), len(history.exchanged_at)
+        async with self.moved:
+            await self.moved.wait_for(lambda: partner.is_finished or partner.history.iterations > exchange)
         count = history.count(self.session.plan.settings)
         known = frozenset(trial.candidate.module_hash for trial in history.trials)
-        texts = [trial.candidate.text for trial in offer]
+        texts = [trial.candidate.text for trial in partner.history.offer(exchange)]
+        task = (in_process, "adopt", self._problem, texts, known, count)
         try:
-            candidates, seconds = await self.session.cluster.search(
-                adopt, self._problem, texts, known, count, priority=self.priority
-            )
+            candidates, seconds = await self.session.cluster.search(*task, priority=self.priority)
         except CallFailed as error:
             raise cannot_take_over(self.run.config, error) from None
-        self.session.clock.note(f"exchange {config}", seconds)
         return history.exchanged(candidates, seconds=seconds)
 
     @property
@@ -138,7 +124,6 @@ class Search:
         tried = (session.plan.settings, session.cluster, session.clock, self._problem, history.pending)
         try:
             async for timed in try_candidates(*tried, priority=self.priority):
-                session.clock.note(f"try {self.run.config.name}", timed.seconds)
                 history = history.tried(timed.trials, seconds=timed.seconds)
                 # A device that hangs costs each candidate its whole time limit, so it is not waited for.
                 await self._prove(broken=self._looks_broken(history, hangs=True))
@@ -160,7 +145,12 @@ class Search:
         self.session.store.save_record(record)
         self.session.note_record(record)
         self.session.progress.advance(self.session.plan.settings.trials - len(self.history.trials))
-        await self.partners.publish(self.run.config.name, self.history, finished=True)
+        self.is_finished = True
+        await self._tell()
+
+    async def _tell(self) -> None:
+        async with self.moved:
+            self.moved.notify_all()
 
     def _record(self, failure: str) -> RunRecord:
         """Return the record of the run; without a candidate that could be timed it has failed."""
@@ -259,16 +249,16 @@ async def _search_together(
     health: HealthCheck,
 ) -> None:
     """Carry out the runs of a group that are left; what each found, and when it began, is given."""
-    histories = {run.config.name: history for run, (history, _) in zip(group, found, strict=True)}
-    finished = {run.config.name for run in group if session.store.is_finished(run)}
-    partners = Partners(histories, finished)
+    moved, searches = asyncio.Condition(), list[Search]()
+    for run, (history, started) in zip(group, found, strict=True):
+        shared = (priority, health, searches, moved, session.store.is_finished(run))
+        searches.append(Search(session, run, history, started or now(), *shared))
     async with asyncio.TaskGroup() as tasks:
-        for run, (history, started) in zip(group, found, strict=True):
-            if run.config.name not in finished:
-                search = Search(session, run, history, started or now(), priority, health, partners)
+        for search in searches:
+            if not search.is_finished:
                 tasks.create_task(search.carry_on())
     # A partner that goes on in a later session still needs what a finished search offers.
-    if partners.all_finished:
+    if all(search.is_finished for search in searches):
         for run in group:
             session.store.forget_search(run)
 
@@ -276,46 +266,6 @@ async def _search_together(
 def _deadline(session: Session) -> float:
     """Return the event loop's time at which searching must end; infinite without a limit."""
     return asyncio.get_running_loop().time() + session.clock.left() - session.reserve()
-
-
-class Partners:
-    """The searches of one shape and seed: each waits here for what the others offer in an exchange."""
-
-    def __init__(self, histories: dict[str, History], finished: set[str]) -> None:
-        self._histories = histories  # by the name of the configuration
-        self._finished = {*finished}
-        self._stopped = False
-        self._moved = asyncio.Condition()
-
-    async def publish(self, config: str, history: History, *, finished: bool = False) -> None:
-        """Tell the partner how far a search is."""
-        async with self._moved:
-            self._histories[config] = history
-            if finished:
-                self._finished.add(config)
-            self._moved.notify_all()
-
-    async def stop(self) -> None:
-        """Tell the partner that a search goes on in a later session only."""
-        async with self._moved:
-            self._stopped = True
-            self._moved.notify_all()
-
-    async def offer_to(self, config: str, exchange: int) -> list[Trial] | None:
-        """Wait for the partner's offer in an exchange, fastest first; None if it comes in a later session."""
-        (partner,) = self._histories.keys() - {config}
-
-        def is_ready() -> bool:
-            return partner in self._finished or self._histories[partner].iterations > exchange
-
-        async with self._moved:
-            await self._moved.wait_for(lambda: is_ready() or self._stopped)
-        return self._histories[partner].offer(exchange) if is_ready() else None
-
-    @property
-    def all_finished(self) -> bool:
-        """Whether no search needs the histories any more."""
-        return self._finished == self._histories.keys()
 
 
 def grouped(runs: Sequence[Run], *, shared: bool) -> list[tuple[Run, ...]]:

@@ -41,27 +41,20 @@ class Progress(Protocol):
 
 @dataclass(slots=True)
 class Clock:
-    """The time that is left, and the typical durations of steps on this machine."""
+    """The time that is left, and how long building a kernel takes on this machine."""
 
     limit: float  # seconds from the start after which the session must have ended
+    # seconds that building a kernel took the last times, without the wait for its turn
+    builds: deque[float] = field(default_factory=lambda: deque(maxlen=99), init=False)
     _start: float = field(default_factory=time.monotonic, init=False)
-    _took: dict[str, deque[float]] = field(default_factory=dict, init=False)
 
     def left(self) -> float:
         """Return the seconds that are left."""
         return self.limit - (time.monotonic() - self._start)
 
-    def note(self, step: str, seconds: float) -> None:
-        """Learn how long a step took, without the wait for its turn."""
-        self._took.setdefault(step, deque(maxlen=99)).append(seconds)
-
-    def allows(self, step: str, reserve: float) -> bool:
-        """Tell whether a step that starts now ends in time, and leaves a reserve for the steps after it."""
-        return self.left() > reserve + self.typical(step, 0.0)
-
-    def typical(self, step: str, unknown: float) -> float:
-        """Return the median duration of a step, or `unknown` before the first."""
-        return statistics.median(self._took[step]) if step in self._took else unknown
+    def build_seconds(self) -> float:
+        """Return the median duration of building a kernel."""
+        return statistics.median(self.builds or [BUILD_SECONDS])
 
 
 @dataclass(slots=True, kw_only=True)
@@ -146,8 +139,7 @@ class Session:
         timing = sum(map(self.plan.settings.winner_seconds, latencies))
         devices = min(self.cluster.devices, len(winners))  # a shape is measured on one
         builds = math.ceil(len(latencies) / self.cluster.searchers)
-        building = builds * self.clock.typical("build", BUILD_SECONDS)
-        return building + timing / devices
+        return builds * self.clock.build_seconds() + timing / devices
 
 
 def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:

@@ -40,11 +40,11 @@ def carry_over(problem: Problem, record: list[Any]) -> list[list[Any]]:
 
 
 def adopt(
-    problem: Problem, records: Sequence[list[Any]], known: Collection[str], count: int
+    problem: Problem, texts: Sequence[str], known: Collection[str], count: int
 ) -> tuple[Candidate, ...]:
-    """Return at most `count` candidates that another configuration found, as this one builds them."""
+    """Return at most `count` candidates that another configuration's records give in this one."""
     found: dict[str, Candidate] = {}
-    for record in records:
+    for record in map(json.loads, texts):
         for variant in adopted(problem.config, _before_postprocessing(problem, record)):
             if len(found) >= count:
                 return tuple(found.values())

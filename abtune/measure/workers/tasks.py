@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
 import statistics
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,40 +54,24 @@ class Timed:
     building: float  # of that, the duration of building
 
 
-def check(pool: ProcessPool, problem: Problem) -> None:
-    """Set up the search of a problem, and nothing more."""
+def in_process(pool: ProcessPool, function: str, *args: Any) -> tuple[Any, float]:
+    """Return what a function returns in a process that searches, and how many seconds that took."""
+    started = time.monotonic()
     with pool.searcher() as slot:
-        slot.call("check", problem, timeout=SEARCH_TIMEOUT)
+        answer = slot.call(function, *args, timeout=SEARCH_TIMEOUT)
+    return answer, time.monotonic() - started
 
 
 def propose(
     pool: ProcessPool, problem: Problem, history: History, count: int, rng_seed: int, threads: int
 ) -> Proposal:
     """Return the candidates of one iteration, searched with `threads`, but no more than there are cores."""
-    started = time.monotonic()
     threads = min(threads, cpu_count())
-    with pool.searcher() as slot:
-        candidates, cost_model, repeated = slot.call(
-            "propose", problem, history, count, rng_seed, threads, timeout=SEARCH_TIMEOUT
-        )
+    answer, seconds = in_process(pool, "propose", problem, history, count, rng_seed, threads)
+    candidates, cost_model, repeated = answer
     return Proposal(
-        candidates=candidates,
-        cost_model=cost_model,
-        seconds=time.monotonic() - started,
-        threads=threads,
-        repeated=repeated,
+        candidates=candidates, cost_model=cost_model, seconds=seconds, threads=threads, repeated=repeated
     )
-
-
-def adopt(
-    pool: ProcessPool, problem: Problem, texts: Sequence[str], known: Collection[str], count: int
-) -> tuple[tuple[Candidate, ...], float]:
-    """Return the first new candidates that the partner's tuning records give, and how long it took."""
-    started = time.monotonic()
-    records = [json.loads(text) for text in texts]
-    with pool.searcher() as slot:
-        candidates = slot.call("adopt", problem, records, known, count, timeout=SEARCH_TIMEOUT)
-    return candidates, time.monotonic() - started
 
 
 def build_batch(

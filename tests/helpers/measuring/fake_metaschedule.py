@@ -176,11 +176,9 @@ def carry_over(problem: Problem, record: list[Any]) -> list[list[Any]]:
     return [[f"{trace} as {name}.{number}", changed] for number in range(int(variants))]
 
 
-def adopt(
-    problem: Problem, records: list[list[Any]], known: frozenset[str], count: int
-) -> tuple[Candidate, ...]:
+def adopt(problem: Problem, texts: list[str], known: frozenset[str], count: int) -> tuple[Candidate, ...]:
     """Take each schedule over as one candidate, which is another kernel; none where ``variants`` is 0."""
-    faults, name = _faults(problem), problem.config.name
+    faults, name, records = _faults(problem), problem.config.name, list(map(json.loads, texts))
     _log("adopt", problem.shape.label, name, [trace for trace, _ in records], sorted(known), count)
     _meet(faults, "adopt", problem.shape.label, 0)
     found = [(f"{trace} as {name}", about) for trace, about in records if faults.get("variants") != "0"]

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -110,20 +108,6 @@ def test_unknown_names_are_refused_without_a_target(asked: dict[str, object], wo
     with pytest.raises(InputError, match=word.replace("*", r"\*")):
         replace(OPEN, **asked).check_names()
     OPEN.check_names()
-
-
-def test_a_space_that_is_not_there_is_refused_without_a_target(
-    empty_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A missing module of a design space is refused before a target is found."""
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    text = (
-        "from abtune.configurations import Configuration\nOWN = Configuration(name='own', space='absent:x')\n"
-    )
-    Path("own_space.py").write_text(text, encoding="utf-8")
-    with pytest.raises(InputError, match="space of configuration 'own': there is no module 'absent'"):
-        replace(OPEN, candidate="own_space:OWN").check_names()
-    sys.modules.pop("own_space")
 
 
 def test_a_comparison_needs_two_sides_that_the_target_can_run() -> None:

@@ -142,7 +142,7 @@ def test_shared_and_independent_searches_do_not_mix(store: Store, exchanged: int
 def test_configurations_without_a_common_schedule_are_refused(store: Store) -> None:
     """Before anything is searched, each configuration must be able to take over one schedule."""
     with pytest.raises(
-        TargetError, match=r"^'new' can take over none of 16 schedules of 'plain'; sweep without --share$"
+        TargetError, match=r"^'new' can take over no schedule of 'plain'; sweep without --share$"
     ):
         run_sweep(shared_plan(configs=(PLAIN, config("new", variants="0"))), store)
     assert not store.dataset.exists()
@@ -151,9 +151,7 @@ def test_configurations_without_a_common_schedule_are_refused(store: Store) -> N
 def test_a_giver_that_proposes_nothing_is_named(store: Store) -> None:
     """The fault is then not that the other configuration cannot take schedules over."""
     nothing = config("plain", propose="nothing")
-    with pytest.raises(
-        TargetError, match=r"^the search of 'plain' proposed nothing for .*; it cannot share$"
-    ):
+    with pytest.raises(TargetError, match=r"^the search of 'plain' proposed nothing for M=16_N=16_K=16$"):
         run_sweep(shared_plan(configs=(nothing, NEW)), store)
 
 

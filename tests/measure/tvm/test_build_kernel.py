@@ -50,11 +50,11 @@ def test_each_configuration_takes_over_what_it_could_have_found(
 ) -> None:
     """Mainline takes the other's schedules without a pipeline; async takes them as they are, and with one."""
     adopt, shape = room.build_kernel.adopt, LARGE
-    of_async = [each.record for each in proposals["async"]]
+    of_async = [each.text for each in proposals["async"]]
     taken = adopt(problem(shape, MAINLINE, CUDA), of_async, frozenset(), 99)
     assert taken
     assert not any(PIPELINE in trace(each) for each in taken)
-    of_mainline = [each.record for each in proposals["mainline"]]
+    of_mainline = [each.text for each in proposals["mainline"]]
     taken = adopt(problem(shape, ASYNC, CUDA), of_mainline, frozenset(), 99)
     as_they_are = [each for each in taken if PIPELINE not in trace(each)]
     hashes = [each.module_hash for each in proposals["mainline"]]
