@@ -109,7 +109,7 @@ Shape: TypeAlias = Conv2d | Gemm
 
 # The labels of both kinds, with a group of digits for each field.
 _PATTERNS: Mapping[type[Shape], re.Pattern[str]] = {
-    kind: re.compile(re.sub(r"\{0\.(\w+)\}", r"(?P<\1>\\d+)", kind.template)) for kind in (Conv2d, Gemm)
+    kind: re.compile(re.sub(r"\{0\.(\w+)\}", r"(?P<\1>\\d{1,20})", kind.template)) for kind in (Conv2d, Gemm)
 }
 
 
@@ -117,7 +117,7 @@ def parse_shape(label: str) -> Shape:
     """Read a shape from its label; the inverse of ``shape.label``."""
     for kind, pattern in _PATTERNS.items():
         if match := pattern.fullmatch(label):
-            shape = kind(**{name: _size(text) for name, text in match.groupdict().items()})
+            shape = kind(**{name: int(text) for name, text in match.groupdict().items()})
             if shape.label != label:  # a leading zero would give one shape two names
                 raise InputError(f"write shape {label!r} as {shape.label!r}")
             return shape
@@ -186,13 +186,6 @@ def shape_values(shapes: Sequence[Shape | None], flop: Sequence[float] | None = 
     return values if all(map(math.isnan, operations)) else {**values, "flop": operations}
 
 
-def _size(digits: str) -> int:
-    try:
-        return int(digits)
-    except ValueError:  # Python reads no number with thousands of digits
-        raise InputError(f"a size must be at most {_MOST}, not a number of {len(digits)} digits") from None
-
-
 def _require_sizes(shape: Any) -> None:
     for name in shape.__slots__:
         size = getattr(shape, name)
@@ -202,23 +195,15 @@ def _require_sizes(shape: Any) -> None:
             raise InputError(f"{type(shape).__name__}: {name} must be at most {_MOST}, not {size}")
 
 
-def _tensors(shape: Shape) -> Mapping[str, Sequence[int]]:
-    first, second = shape.input_shapes
-    if isinstance(shape, Gemm):
-        return {"first factor": first, "second factor": second, "product": shape.output_shape}
-    around = 2 * shape.padding
-    padded = (shape.n, shape.h + around, shape.w + around, shape.c)
-    return {"padded input": padded, "filter": second, "output": shape.output_shape}
-
-
 def _require_tunable(shape: Shape) -> None:
     """Refuse a shape that TVM cannot index; elsewhere it may well have been timed."""
-    for name, sizes in _tensors(shape).items():
-        elements = math.prod(sizes)
-        if elements > _MOST:
-            raise InputError(
-                f"{shape.label}: the {name} has {elements} elements, and TVM can count {_MOST} of them"
-            )
+    tensors = [*shape.input_shapes, shape.output_shape]
+    if isinstance(shape, Conv2d):  # TVM pads the input first
+        around = 2 * shape.padding
+        tensors.append((shape.n, shape.h + around, shape.w + around, shape.c))
+    most = max(map(math.prod, tensors))
+    if most > _MOST:
+        raise InputError(f"{shape.label}: a tensor has {most} elements, and TVM can count {_MOST} of them")
 
 
 def _conv2d(size: int, c: int, k: int, taps: int, stride: int, padding: int) -> Conv2d:

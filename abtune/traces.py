@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from abtune.configurations import Configuration, import_attribute
-from abtune.errors import AbtuneError, DatasetError, InputError
+from abtune.errors import DatasetError
 
 # Behind this instruction stand the marks of the postprocessors, which depend on the target.
 _POSTPROCESSING = "EnterPostproc"
@@ -85,7 +85,7 @@ def read_trace(value: object) -> Trace:
             for number, (name, inputs, attributes, outputs) in enumerate(steps)
         )
     except (TypeError, ValueError, RecursionError):
-        raise DatasetError("a winner holds something that is no schedule trace") from None
+        raise DatasetError("a winner, or what a transfer returns, is no schedule trace") from None
     return Trace(instructions=instructions)
 
 
@@ -121,10 +121,7 @@ def require_allowed(trace: Trace) -> None:
             refused = f"the annotation {key!r}"
         else:
             continue
-        raise DatasetError(
-            f"the winner's trace has {refused}, which no design space of MetaSchedule writes; it is not "
-            "applied"
-        )
+        raise DatasetError(f"the winner's trace has {refused}, which no design space of MetaSchedule writes")
 
 
 def pipeline_stage(trace: Trace) -> int | None:
@@ -181,16 +178,7 @@ def carry_over(config: Configuration, trace: Trace) -> list[Trace]:
     if not config.transfer:
         return [trace]
     function = import_attribute(config.transfer)
-    try:
-        variants = [read_trace(variant) for variant in function(write_trace(trace))]
-    except AbtuneError as error:
-        raise InputError(f"{config.transfer} returned no list of traces: {error}") from None
-    except Exception as error:
-        raise InputError(
-            f"{config.transfer} failed ({type(error).__name__}: {error}); it takes a trace as JSON and "
-            "returns a list of traces"
-        ) from error
-    return variants
+    return [read_trace(variant) for variant in function(write_trace(trace))]
 
 
 def adopted(config: Configuration, trace: Trace) -> list[Trace]:

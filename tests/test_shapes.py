@@ -68,7 +68,7 @@ def test_sizes_and_operations_of_a_gemm() -> None:
         ("M=512_N=256_K=64O", "did you mean: M=512_N=256_K=640"),
         ("N=1_H=1_W=1_C=1_K=1_R=3_S=3_STR=1_PAD=0_DIL=1", "the filter is larger"),
         ("M=99999999999999999999_N=1_K=1", "m must be at most 2147483647, not 99999999999999999999"),
-        (f"M={'9' * 5000}_N=1_K=1", "a size must be at most 2147483647, not a number of 5000 digits"),
+        (f"M={'9' * 5000}_N=1_K=1", "unknown shape 'M=999"),
         ("", "unknown shape ''"),
     ],
 )
@@ -97,11 +97,11 @@ def test_selections_keep_their_order_and_name_each_shape_once() -> None:
         (["tvm1409"], "unknown shape or preset 'tvm1409'; did you mean: tvm14009"),
         (["Q=*"], "no shape of a preset matches 'Q=\\*'"),
         ([], "no shape given"),
-        (["M=65536_N=32768_K=1"], "the product has 2147483648 elements, and TVM can count 2147483647"),
-        (["M=1_N=65536_K=32768"], "the second factor has 2147483648 elements"),
+        (["M=65536_N=32768_K=1"], "a tensor has 2147483648 elements, and TVM can count 2147483647"),
+        (["M=1_N=65536_K=32768"], "a tensor has 2147483648 elements"),
         (
             ["N=1_H=1_W=1_C=1_K=1_R=1_S=1_STR=99999_PAD=99999_DIL=1"],
-            "PAD=99999_DIL=1: the padded input has 39999600001 elements",
+            "PAD=99999_DIL=1: a tensor has 39999600001 elements",
         ),
     ],
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import statistics
 from collections import defaultdict
@@ -13,12 +12,10 @@ from typing import Any
 
 from abtune.dataset.schema import RunStatus
 from abtune.errors import StoreError
-from abtune.measure.plan.records import Rounds, RunRecord, run_key, waiting_winners, with_transfers
+from abtune.measure.plan.records import Rounds, RunRecord, waiting_winners, with_transfers
 from abtune.measure.store.disk import read_json
 from abtune.measure.store.store import Store
 
-# No sweep has as many.
-_MOST_RUNS = 1_000_000
 # The log latencies of winners as their searches timed them, by shape and configuration.
 LogLatencies = Mapping[tuple[str, str], Sequence[float]]
 
@@ -79,8 +76,6 @@ def read_state(store: Store) -> SweepState:
         raise StoreError(f"no sweep is at work on {store.dataset}: there is no {store.description}{done}")
     plan = read_json(store.description, _planned, "remove its folder to begin anew")
     records, configs = store.records(), plan.configs
-    if len(plan.shapes) * len(configs) * len(plan.seeds) > _MOST_RUNS:
-        raise StoreError(f"{store.description} plans more than {_MOST_RUNS:,} runs; it is damaged")
     by_shape: dict[str, list[RunRecord]] = defaultdict(list, {shape: [] for shape in plan.shapes})
     for record in records:
         by_shape[record.shape].append(record)
@@ -94,8 +89,9 @@ def read_state(store: Store) -> SweepState:
         for shape in by_shape
     )
     # A look of a sequential design plans the shapes that go on; the runs of the others are over.
-    keys = {run_key(*cell) for cell in itertools.product(plan.shapes, configs, plan.seeds)}
-    planned = len(keys | {record.key for record in records})
+    labels, seeds = {*plan.shapes}, {*plan.seeds}
+    others = [one for one in records if one.shape not in labels or one.seed not in seeds]
+    planned = len(labels) * len(configs) * len(seeds) + len(others)
     changed = max(map(_changed, store.folder.rglob("*")))
     return SweepState(
         configs=configs,

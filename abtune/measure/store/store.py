@@ -75,16 +75,12 @@ class Store:
         shared = bool(known["settings"].get("exchanged"))
         if shared != plan.settings.is_shared:
             has = "searches that share what they find" if shared else "independent searches"
-            raise StoreError(
-                f"{self.dataset} has {has}; go on {'with' if shared else 'without'} --share, "
-                "or give another --out"
-            )
+            option = f"{'with' if shared else 'without'} --share"
+            raise StoreError(f"{self.dataset} has {has}; go on {option}, or give another --out")
         difference = first_difference(known, plan.identity())
         if difference:
-            raise StoreError(
-                f"{self.dataset} was begun with other settings ({difference}); "
-                "repeat those to go on, or give another --out"
-            )
+            remedy = "repeat those to go on, or give another --out"
+            raise StoreError(f"{self.dataset} was begun with other settings ({difference}); {remedy}")
 
     def _require_own_dataset(self) -> None:
         """Refuse a dataset that the files did not make, such as a merged one: they would replace it."""
@@ -95,8 +91,7 @@ class Store:
         origin = [name for name in ("created", "sources") if name in attrs]
         if any(str(attrs[name]) != recorded.get(name) for name in origin):
             raise StoreError(
-                f"{self.dataset} was not made of what is in {self.folder.name}; move one of them away, "
-                "or give another --out"
+                f"{self.dataset} was not made of what is in {self.folder.name}; give another --out"
             )
 
     def identity(self) -> Any:
@@ -105,16 +100,14 @@ class Store:
             try:
                 return {"format": FORMAT, **identity_from_dataset(open_dataset(self.dataset))}
             except DatasetError as error:
-                raise StoreError(
-                    f"{self.dataset} exists and is not a sweep to go on with; give another --out"
-                ) from error
+                raise StoreError(f"{self.dataset} is no sweep to go on with; give another --out") from error
         if not self.has_work:
             return None
         if self.description.exists():
             return self.about()["identity"]
         raise StoreError(
-            f"{self.folder} holds runs, but {self.description.name}, which says with which "
-            "settings they were made, is gone; remove the folder to begin anew, or give another --out"
+            f"{self.folder} holds runs, but no {self.description.name} with their settings; "
+            "remove the folder to begin anew, or give another --out"
         )
 
     @contextlib.contextmanager
@@ -176,7 +169,7 @@ class Store:
             return looks_from_json(self.recorded().get(LOOKS, "[]"))
         except (KeyError, TypeError, ValueError) as error:
             raise StoreError(
-                f"the looks that {self.dataset} records cannot be read ({error}); give another --out"
+                f"the looks of {self.dataset} cannot be read ({error}); give another --out"
             ) from None
 
     def note_looks(self, looks: str, *, is_last: bool) -> None:

@@ -47,9 +47,7 @@ def check(problem: Problem) -> None:
     trial = Problem(shape=SMALL, config=small, target=problem.target)
     proposed, *_ = propose(trial, History(), count=1, rng_seed=1)
     if not proposed:
-        raise TargetError(
-            f"the search finds nothing with strategy_options {dict(config.strategy_options)}; change them"
-        )
+        raise TargetError(f"strategy_options {dict(config.strategy_options)} find nothing; change them")
 
 
 def sampling_rate(target: str, seconds: float) -> float:

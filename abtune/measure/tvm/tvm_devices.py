@@ -16,8 +16,11 @@ from abtune.measure.tvm.load_tvm import tvm
 def describe_target(spec: str, remote: str = "") -> TargetFacts:
     """Return the facts about ``auto``, ``cuda``, ``cpu`` or a TVM target."""
     _devices()  # a tracker that does not answer is an error of any target
-    target = _with_threads(_resolve(spec, remote))
+    target = _resolve(spec, remote)
     kind = str(target.kind.name)
+    if kind == "llvm" and "num-cores" not in target.attrs:  # which MetaSchedule demands
+        # A kernel gets one thread, so that searches can go on on the other cores.
+        target = tvm.target.Target({**json.loads(str(target)), "num-cores": 1})
     if kind not in ("cuda", "llvm"):
         raise TargetError(f"target {kind!r} is not supported; use cuda or llvm")
     if kind == "cuda":
@@ -49,14 +52,6 @@ def _resolve(spec: str, remote: str) -> Any:
     target = {"kind": "llvm", "mcpu": tvm.target.codegen.llvm_get_system_cpu()}
     lacking = _lacking(tvm.target.Target(target))
     return tvm.target.Target({**target, "mattr": lacking} if lacking else target)
-
-
-def _with_threads(target: Any) -> Any:
-    """Return a target; that of a CPU says how many threads a kernel may use, as MetaSchedule demands."""
-    if str(target.kind.name) != "llvm" or "num-cores" in target.attrs:
-        return target
-    # A kernel gets one thread, so that searches can go on on the other cores.
-    return tvm.target.Target({**json.loads(str(target)), "num-cores": 1})
 
 
 # Instruction sets that LLVM uses unasked, by the beginnings of their names.
@@ -159,13 +154,8 @@ def _devices() -> Any:
 
     address, _, key = remote.partition("/")
     host, _, port = address.rpartition(":")
-    try:
-        tracker = rpc.connect_tracker(host, int(port))
-        known = tracker.summary()["queue_info"]
-    except Exception as error:
-        raise TargetError(
-            f"no RPC tracker answers at {address}; start one, or give its HOST:PORT as --rpc-tracker"
-        ) from error
+    tracker = rpc.connect_tracker(host, int(port))
+    known = tracker.summary()["queue_info"]
     if key not in known:  # a request for it would wait for ever
         raise TargetError(f"the RPC tracker at {address} has no device {key!r}; it has: {', '.join(known)}")
     # A session of any length: others let the server end it in the middle of a sweep.

@@ -151,13 +151,6 @@ def test_a_stranger_s_description_is_one_line(kept: Store, changes: dict[str, ob
         read_state(kept)
 
 
-def test_a_plan_that_no_memory_holds_is_refused(kept: Store) -> None:
-    planned = {"shapes": [f"s{number}" for number in range(5000)], "seeds": list(range(5000))}
-    kept.save_about({**kept.about(), "planned": planned})
-    with pytest.raises(StoreError, match="plans more than 1,000,000 runs"):
-        read_state(kept)
-
-
 def test_a_shape_counts_as_measured_once_all_its_winners_are(kept: Store, plan: Plan) -> None:
     """Timings of an earlier session do not count while a new winner waits for its own."""
     first, other = (run for run in plan.runs if run.shape == plan.runs[0].shape and run.seed == 0)

@@ -119,9 +119,9 @@ def test_a_wrong_kernel_is_noticed(
 ) -> None:
     """A kernel with a wrong output has a large error, and a kernel without output has NaN."""
     library = room.build_kernel.build(problem(GEMM, QUICK, cpu), first[0][0].record)
-    expected = room.time_kernel.expectation(GEMM)
+    expected = room.time_kernel.expected_output(GEMM)
     assert room.time_kernel.check_kernel(kernel(GEMM, cpu, library)) < ERROR_LIMIT
-    monkeypatch.setattr(room.time_kernel, "expectation", lambda _: expected * np.float32(1.001))
+    monkeypatch.setattr(room.time_kernel, "expected_output", lambda _: expected * np.float32(1.001))
     assert room.time_kernel.check_kernel(kernel(GEMM, cpu, library)) > ERROR_LIMIT
     monkeypatch.undo()
     monkeypatch.setattr(room.time_kernel, "load_library", lambda _: {"main": lambda *_: None})
