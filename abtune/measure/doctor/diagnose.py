@@ -6,7 +6,6 @@ The last check is the trial with which every sweep begins: a few small kernels a
 from __future__ import annotations
 
 import asyncio
-import math
 import time
 from collections.abc import Iterable
 from dataclasses import replace
@@ -76,14 +75,13 @@ def check_trial(plan: Plan, facts: TargetFacts, store: Store) -> Finding:
 
 async def _try(plan: Plan, facts: TargetFacts) -> None:
     from abtune.measure.sweep.candidates import try_out  # these import dask, which may be missing
-    from abtune.measure.sweep.session import Clock
     from abtune.measure.workers.cluster import open_cluster
 
     one = replace(facts, devices=facts.devices[:1])  # each device would start several processes
     workplace = Workplace(facts=one, scheduler="", cores=1)
     async with asyncio.timeout(TRIAL_LIMIT), open_cluster(workplace) as cluster:
         try:
-            await try_out(plan, cluster, Clock(math.inf))
+            await try_out(plan, cluster)
         except asyncio.CancelledError:
             await cluster.interrupt()
             raise

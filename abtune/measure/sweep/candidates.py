@@ -20,7 +20,7 @@ from abtune.errors import TargetError
 from abtune.measure.plan.plan import Plan
 from abtune.measure.plan.problem import Problem, Settings
 from abtune.measure.plan.records import Candidate, History
-from abtune.measure.sweep.session import Clock, Session
+from abtune.measure.sweep.session import Session
 from abtune.measure.workers.cluster import Cluster, Task
 from abtune.measure.workers.fork_server import CallFailed, ChildDied, ChildError
 from abtune.measure.workers.tasks import Proposal, Timed, build_batch, in_process, propose, time_batch
@@ -31,13 +31,7 @@ CHUNK = 8
 
 
 async def try_candidates(
-    settings: Settings,
-    cluster: Cluster,
-    clock: Clock,
-    problem: Problem,
-    candidates: Sequence[Candidate],
-    *,
-    priority: int,
+    settings: Settings, cluster: Cluster, problem: Problem, candidates: Sequence[Candidate], *, priority: int
 ) -> AsyncIterator[Timed]:
     """Yield the trials of candidates chunk by chunk, in the order of the candidates."""
 
@@ -49,7 +43,7 @@ async def try_candidates(
         timed: Timed = await cluster.search_and_measure(
             build_batch, build, time_batch, settings, priority=priority - later
         )
-        clock.builds.append(timed.building / len(chunk))
+        cluster.builds.append(timed.building / len(chunk))
         return timed
 
     tasks = [asyncio.create_task(try_chunk(start)) for start in range(0, len(candidates), CHUNK)]
@@ -79,7 +73,7 @@ class HealthCheck:
 
     async def run(self) -> None:
         """Try out all configurations."""
-        await try_out(self._session.plan, self._session.cluster, self._session.clock)
+        await try_out(self._session.plan, self._session.cluster)
         self.passed.set()
 
     async def rerun(self) -> None:
@@ -89,20 +83,19 @@ class HealthCheck:
             if self._begun >= called:
                 return
             self._begun = time.monotonic()
-            session = self._session
             try:
-                await _try_kernels(session.plan.settings, session.cluster, session.clock, RANDOM)
+                await _try_kernels(self._session.plan.settings, self._session.cluster, RANDOM)
             except TargetError as error:
                 raise TargetError(f"{error}; mend that, and the same command goes on") from None
 
 
-async def try_out(plan: Plan, cluster: Cluster, clock: Clock) -> None:
+async def try_out(plan: Plan, cluster: Cluster) -> None:
     """Build and time a few small kernels, which finds a broken compiler or driver in seconds."""
     for config in plan.configs:
         if config.space_is_foreign or config.strategy_options:
             await _set_up(plan, cluster, config)
         if not config.space_is_foreign:  # a space of one's own may be made for other workloads
-            await _try_kernels(plan.settings, cluster, clock, config)
+            await _try_kernels(plan.settings, cluster, config)
     if plan.settings.is_shared:
         first, second = plan.configs
         await _try_exchange(plan, cluster, first, second)
@@ -169,10 +162,10 @@ async def _set_up(plan: Plan, cluster: Cluster, config: Configuration) -> None:
         raise TargetError(f"configuration {config.name!r} cannot be used: {reason}") from None
 
 
-async def _try_kernels(settings: Settings, cluster: Cluster, clock: Clock, config: Configuration) -> None:
+async def _try_kernels(settings: Settings, cluster: Cluster, config: Configuration) -> None:
     problem = Problem(shape=SHAPE, config=config, target=settings.target)
     candidates = await _sample(cluster, problem, KERNELS)
-    tried = try_candidates(settings, cluster, clock, problem, candidates, priority=1)
+    tried = try_candidates(settings, cluster, problem, candidates, priority=1)
     trials = [trial async for timed in tried for trial in timed.trials]
     if not any(trial.status is TrialStatus.OK for trial in trials):
         reason = trials[-1].message if trials else "the search proposed nothing"

@@ -121,7 +121,7 @@ class Search:
     async def _try(self) -> History:
         """Return the history after the second step of an iteration: build and time the candidates."""
         history, session = self.history, self.session
-        tried = (session.plan.settings, session.cluster, session.clock, self._problem, history.pending)
+        tried = (session.plan.settings, session.cluster, self._problem, history.pending)
         try:
             async for timed in try_candidates(*tried, priority=self.priority):
                 history = history.tried(timed.trials, seconds=timed.seconds)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -41,20 +40,14 @@ class Progress(Protocol):
 
 @dataclass(slots=True)
 class Clock:
-    """The time that is left, and how long building a kernel takes on this machine."""
+    """The time that is left of a session."""
 
     limit: float  # seconds from the start after which the session must have ended
-    # seconds that building a kernel took the last times, without the wait for its turn
-    builds: deque[float] = field(default_factory=lambda: deque(maxlen=99), init=False)
     _start: float = field(default_factory=time.monotonic, init=False)
 
     def left(self) -> float:
         """Return the seconds that are left."""
         return self.limit - (time.monotonic() - self._start)
-
-    def build_seconds(self) -> float:
-        """Return the median duration of building a kernel."""
-        return statistics.median(self.builds or [BUILD_SECONDS])
 
 
 @dataclass(slots=True, kw_only=True)
@@ -139,7 +132,7 @@ class Session:
         timing = sum(map(self.plan.settings.winner_seconds, latencies))
         devices = min(self.cluster.devices, len(winners))  # a shape is measured on one
         builds = math.ceil(len(latencies) / self.cluster.searchers)
-        return builds * self.clock.build_seconds() + timing / devices
+        return builds * statistics.median(self.cluster.builds or [BUILD_SECONDS]) + timing / devices
 
 
 def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:

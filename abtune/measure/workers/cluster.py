@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -136,6 +137,8 @@ class Cluster:
         self._added_priority = {"search": 0.0, "device": DEVICE_FIRST if device_threads > 1 else 0.0}
         self.searchers = searchers
         self.devices = devices
+        # Seconds that building a kernel took the last times, without the wait for its turn.
+        self.builds: deque[float] = deque(maxlen=99)
         self._submitting = asyncio.Lock()
 
     def threads(self, runs: int) -> int:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import math
 import os
 import subprocess
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import pytest
 from measure_builders import PLAIN, SMALL, make_settings, make_trial, small_plan
@@ -21,7 +20,6 @@ from abtune.measure.store.store import Store
 from abtune.measure.sweep.candidates import CHUNK, HealthCheck, try_candidates
 from abtune.measure.sweep.run_sweep import measure_all
 from abtune.measure.sweep.searching import SUSPICIOUS
-from abtune.measure.sweep.session import Clock
 from abtune.measure.workers.cluster import Cluster
 from abtune.measure.workers.tasks import Timed
 
@@ -126,14 +124,16 @@ def test_candidates_are_tried_in_their_order() -> None:
     asked = []
 
     class Noting:
+        builds: ClassVar[list[float]] = []
+
         async def search_and_measure(self, *args: Any, priority: float) -> Timed:
             asked.append((args[1][1], priority))
             return Timed(trials=(), seconds=0.0, building=0.0)
 
     async def drain() -> None:
-        noting, clock = cast("Cluster", Noting()), Clock(math.inf)
+        noting = cast("Cluster", Noting())
         problem = Problem(shape=SMALL, config=PLAIN, target="")
-        tried = try_candidates(make_settings(), noting, clock, problem, candidates, priority=-3)
+        tried = try_candidates(make_settings(), noting, problem, candidates, priority=-3)
         assert len([timed async for timed in tried]) == len(asked)
 
     candidates = [make_trial(number=number).candidate for number in range(3 * CHUNK + 1)]

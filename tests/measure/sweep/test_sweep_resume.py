@@ -499,14 +499,14 @@ def test_the_time_that_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_measuring_again_takes_all_builds(store: Store) -> None:
     """The estimate for winners has the builds of each core, and timing shared by devices."""
     plan = small_plan(rounds=5, repeats=5, repeat_ms=10)
-    cluster = SimpleNamespace(searchers=4, devices=2)
+    cluster = SimpleNamespace(searchers=4, devices=2, builds=[])
     session = Session(plan, store, cluster, Clock(1000.0), SimpleNamespace())
     timing = 2 * 5 * 5 * 0.01
     assert session.seconds_to_measure([]) == 0
     assert session.seconds_to_measure([[1e-5] * 3, [1e-5] * 2]) == pytest.approx(
         2 * BUILD_SECONDS + 5 * timing / 2
     )
-    session.clock.builds.append(3.0)
+    cluster.builds.append(3.0)
     assert session.seconds_to_measure([[1e-5] * 5]) == pytest.approx(2 * 3 + 5 * timing)
 
 
