@@ -30,8 +30,10 @@ _NEEDED = (
 
 def identity_from_dataset(dataset: xr.Dataset) -> dict[str, Any]:
     """Return what must agree for further runs to belong into a dataset, as a plan states it."""
-    _require_variables(dataset)
     with _reading("how it was made"):
+        for name in _NEEDED:
+            if name not in dataset:
+                raise KeyError(name)
         identity = {
             "settings": json.loads(dataset.attrs["settings"]),
             "machine": f"{dataset.attrs['device']}, TVM {dataset.attrs['tvm_version']}",
@@ -99,11 +101,8 @@ def _trusted(stored: Configuration, own: Sequence[Configuration]) -> Configurati
 
 def records_from_dataset(dataset: xr.Dataset) -> list[RunRecord]:
     """Return the finished runs of a dataset that a sweep made."""
-    _require_variables(dataset)
-    try:
+    with _reading("which runs it has"):
         return [_record(cell) for cell in _cells(dataset) if cell["run_status"] != RunStatus.MISSING]
-    except ValueError as error:
-        raise DatasetError(f"a winner in the dataset is no tuning record ({error})") from None
 
 
 def rounds_from_dataset(dataset: xr.Dataset) -> list[Rounds]:
@@ -122,12 +121,6 @@ def rounds_from_dataset(dataset: xr.Dataset) -> list[Rounds]:
         )
         for shape, cells in measured.items()
     ]
-
-
-def _require_variables(dataset: xr.Dataset) -> None:
-    absent = [name for name in _NEEDED if name not in dataset]
-    if absent:
-        raise DatasetError(f"the dataset has no variable {absent[0]!r}; give one that abtune sweep made")
 
 
 def _cells(dataset: xr.Dataset) -> Iterator[_Cell]:
@@ -161,8 +154,8 @@ def _record(cell: _Cell) -> RunRecord:
         trial_status=list(map(TrialStatus, cell["trial_status"][tried])),
         winner=json.loads(winner) if winner else None,
         tuning_time=float(cell["tuning_time"]),
-        started=_iso(cell["started"]),
-        finished=_iso(cell["finished"]),
+        started=str(cell["started"].astype("datetime64[ms]")),
+        finished=str(cell["finished"].astype("datetime64[ms]")),
         host=str(cell["host"]),
         trial_origin=list(map(TrialOrigin, origins)),
     )
@@ -178,10 +171,6 @@ def _times(cell: _Cell, host: str) -> WinnerTimes:
     unknown = np.full(len(cell["latency"]), math.nan)
     states = {name: cell.get(name, unknown).tolist() for name in STATES}
     return replace(winner, latency=cell["latency"].tolist(), kernel=cell.get("kernel", ""), **states)
-
-
-def _iso(time: np.datetime64) -> str:
-    return str(time.astype("datetime64[ms]"))
 
 
 def _transfers(dataset: xr.Dataset, shape: str) -> Iterator[WinnerTimes]:
