@@ -47,7 +47,8 @@ def require_identity(identity: Any) -> None:
     """Refuse an identity whose settings or configurations cannot be compared with those of a plan."""
     if not isinstance(identity["settings"], dict):
         raise TypeError("its settings have no names")
-    if not all(isinstance(config["name"], str) for config in identity["configs"]):
+    int(identity["settings"]["trials"])
+    if not identity["configs"] or not all(isinstance(one["name"], str) for one in identity["configs"]):
         raise TypeError("a configuration has no name")
 
 

@@ -8,13 +8,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from abtune.dataset.schema import RunStatus
 from abtune.errors import StoreError
 from abtune.measure.plan.records import Rounds, RunRecord, waiting_winners, with_transfers
-from abtune.measure.store.disk import read_json
-from abtune.measure.store.store import Store
+from abtune.measure.store.store import Planned, Store
 
 # The log latencies of winners as their searches timed them, by shape and configuration.
 LogLatencies = Mapping[tuple[str, str], Sequence[float]]
@@ -56,26 +54,14 @@ class SweepState:
         return self.finished == self.planned and not waits and self.is_judged
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Planned:
-    """What the last session planned: runs of each shape, configuration and seed."""
-
-    configs: tuple[str, ...]  # baseline first
-    trials: int  # candidates of a run
-    tried_before: int  # trials of searches in progress when the session began
-    shapes: tuple[str, ...]  # labels
-    seeds: tuple[int, ...]
-    transfer: bool  # whether winners are also built under the other configurations
-    is_judged: bool  # whether no look at the data is due
-
-
 def read_state(store: Store) -> SweepState:
     """Return how far a sweep is; StoreError if there is none, or a file is damaged."""
     if not store.description.exists():
         done = f"; abtune analyze {store.dataset} reads what it has" if store.dataset.exists() else ""
         raise StoreError(f"no sweep is at work on {store.dataset}: there is no {store.description}{done}")
-    plan = read_json(store.description, _planned, "remove its folder to begin anew")
-    records, configs = store.records(), plan.configs
+    content, records = store.about(), store.records()
+    plan: Planned = content["planned"]
+    configs = tuple(config["name"] for config in content["identity"]["configs"])
     by_shape: dict[str, list[RunRecord]] = defaultdict(list, {shape: [] for shape in plan.shapes})
     for record in records:
         by_shape[record.shape].append(record)
@@ -101,10 +87,10 @@ def read_state(store: Store) -> SweepState:
         searching=len(searches),
         measured=sum(shape.shape in rounds and not shape.waits for shape in shapes),
         changed=changed,
-        seconds_left=_seconds_left(store, changed, planned, plan, records, searches),
+        seconds_left=_seconds_left(store, changed, planned, records, searches),
         boost=boost,
         compared=compared,
-        is_judged=plan.is_judged,
+        is_judged=content["is_judged"],
         shapes=shapes,
     )
 
@@ -128,21 +114,6 @@ def _shape_state(
         best=tuple(map(math.exp, best)),
         boost=math.expm1(log_boost(winners, shape, configs)),
         waits=waits,
-    )
-
-
-def _planned(content: dict[str, Any]) -> _Planned:
-    identity = content["identity"]
-    first, *others = (str(config["name"]) for config in identity["configs"])
-    runs = content.get("planned", {"shapes": (), "seeds": ()})  # earlier versions do not say
-    return _Planned(
-        configs=(first, *others),
-        trials=int(identity["settings"]["trials"]),
-        tried_before=int(content.get("tried_before", 0)),  # nothing was in progress, or it is not said yet
-        shapes=tuple(map(str, runs["shapes"])),
-        seeds=tuple(map(int, runs["seeds"])),
-        transfer=bool(runs.get("transfer", False)),
-        is_judged=bool(content.get("is_judged", True)),
     )
 
 
@@ -171,23 +142,19 @@ def mean_boost(winners: LogLatencies, shapes: Iterable[str], configs: Sequence[s
 
 
 def _seconds_left(
-    store: Store,
-    changed: float,
-    planned: int,
-    plan: _Planned,
-    records: Sequence[RunRecord],
-    searches: Mapping[str, int],
+    store: Store, changed: float, planned: int, records: Sequence[RunRecord], searches: Mapping[str, int]
 ) -> float:
     """Return the time for the trials that are left, at the speed since this session began."""
-    began, folder = _changed(store.description), store.folder / "runs"
+    content, began, folder = store.about(), _changed(store.description), store.folder / "runs"
+    trials, tried_before = int(content["identity"]["settings"]["trials"]), int(content["tried_before"])
     in_progress, elapsed = sum(searches.values()), changed - began
     # Each session first writes the description, so older runs are of earlier sessions.
     finished = [record for record in records if _changed(folder / f"{record.key}.json") > began]
-    done = in_progress - plan.tried_before + sum(len(record.trial_status) for record in finished)
+    done = in_progress - tried_before + sum(len(record.trial_status) for record in finished)
     if done <= 0 or elapsed <= 0:
         return math.nan
     # A run that failed, or whose space was exhausted, is over before its trials are spent.
-    return max((planned - len(records)) * plan.trials - in_progress, 0) / done * elapsed
+    return max((planned - len(records)) * trials - in_progress, 0) / done * elapsed
 
 
 def _changed(path: Path) -> float:

@@ -12,6 +12,7 @@ import functools
 import glob
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from abtune.errors import DatasetError, StoreError
 from abtune.measure.plan.plan import FORMAT, Plan, Run
 from abtune.measure.plan.records import History, Rounds, RunRecord
 from abtune.measure.store.disk import (
+    from_json,
     history_from_json,
     locked,
     plain,
@@ -41,6 +43,15 @@ from abtune.measure.store.from_dataset import (
 )
 from abtune.shapes import parse_shape
 from abtune.stats.testing.design import LOOKS, Look, looks_from_json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """What the last session planned: runs of each shape, configuration and seed."""
+
+    shapes: tuple[str, ...]  # labels
+    seeds: tuple[int, ...]
+    transfer: bool = False  # whether winners are also built under the other configurations
 
 
 class Store:
@@ -291,7 +302,9 @@ def _about(content: dict[str, Any]) -> dict[str, Any]:
     require_identity(content["identity"])
     if not all(isinstance(fact, str | int | float | list) for fact in content["about"].values()):
         raise TypeError("a fact about it is no text, number or list")
-    return content
+    planned = content.get("planned", {"shapes": [], "seeds": []})  # earlier versions do not say
+    tried, is_judged = int(content.get("tried_before", 0)), bool(content.get("is_judged", True))
+    return {**content, "planned": from_json(Planned, planned), "tried_before": tried, "is_judged": is_judged}
 
 
 def _read_record(path: Path) -> RunRecord:
