@@ -193,15 +193,14 @@ def test_threads_are_those_of_the_kernel() -> None:
 
 
 def test_the_page_has_a_grid_for_each_kind_that_varies() -> None:
-    """Kinds of which all winners have the same value are one line; the pipeline has a table by shape."""
+    """Kinds of which all winners have the same value are one line."""
     dataset = make_sweep([0.1, 0.2], n=2)
     dataset = with_winners(dataset, [[[PLAIN, PLAIN], [PLAIN, PIPED]]] * 2)
     section = winners_section(Context(dataset=dataset, analysis=abtune.analyze(dataset), values={}))
     titles = [part.text for part in section.page if isinstance(part, Heading)]
-    assert titles == ["what winners use", "software pipeline", "software pipeline by shape"]
-    whole, by_shape = (part for part in section.page if isinstance(part, Grid))
+    assert titles == ["what winners use", "software pipeline"]
+    (whole,) = (part for part in section.page if isinstance(part, Grid))
     assert whole.labels == ("none", "4 stages")
-    assert by_shape.labels == ("shape0", "shape1")
     (bullets,) = (part.items for part in section.page if hasattr(part, "items"))
     assert bullets[0] == "sketch: SSSRRSRS in every winner."
     assert "not causal" in bullets[1]

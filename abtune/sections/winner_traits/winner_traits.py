@@ -14,7 +14,7 @@ import xarray as xr
 from abtune.compare.results import Analysis
 from abtune.dataset.schema import RunStatus, runs_of
 from abtune.errors import DatasetError, InputError
-from abtune.report.page import SHAPE, Bullets, Grid, Heading, Part, Prose, Section, column, filled, table
+from abtune.report.page import Bullets, Grid, Heading, Part, Prose, Section, column, table
 from abtune.samples import AT_TRIALS, extract
 from abtune.sections.section_registry import Context
 from abtune.stats.estimates import from_log
@@ -236,10 +236,6 @@ def _caveats(dataset: xr.Dataset, cells: Sequence[Sequence[_Cells]], names: Sequ
             yield f"{name}: {count(lost, 'run')} failed or without a stored winner, left out."
 
 
-_BY_SHAPE = "software pipeline"
-_MOST_SHAPES = 40  # more rows would hide the rest of the page
-
-
 def winners_section(context: Context) -> Section:
     """Return what the winners of an analysis use."""
     found = describe_winners(context.dataset, context.analysis)
@@ -275,11 +271,6 @@ def _parts(found: WinnerTraits) -> Iterator[Part]:
             continue
         yield Heading(trait.name, minor=True)
         yield _grid(found, trait)
-    for trait in found.traits:
-        few = 1 < len(trait.values[0].by_shape) <= _MOST_SHAPES
-        if trait.name == _BY_SHAPE and few and len(trait.values) > 1:
-            yield Heading(f"{_BY_SHAPE} by shape", minor=True)
-            yield _shapes(found, trait)
     yield Bullets((*alike, *found.caveats))
 
 
@@ -304,20 +295,6 @@ def _grid(found: WinnerTraits, trait: Trait) -> Grid:
         column("without %", [percent_cell(row.boost_without, 1) for row in rows], gives_way=1),
         column("faster", faster, gives_way=2),
     )
-
-
-def _shapes(found: WinnerTraits, trait: Trait) -> Grid:
-    columns = [
-        column(
-            f"{name}: {value.value} %",
-            [_percent(getattr(row, side).share) for row in value.by_shape],
-            gives_way=1 if side == "baseline" else 0,
-        )
-        for side, name in (("baseline", found.baseline), ("candidate", found.candidate))
-        for value in trait.values
-        if 0 < getattr(value, side).share < 1
-    ]
-    return table(SHAPE, [row.shape for row in trait.values[0].by_shape], *filled(columns))
 
 
 def _percent(share: float) -> str:
