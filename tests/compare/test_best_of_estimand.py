@@ -103,18 +103,6 @@ def test_the_story_leaves_out_seeds_only_where_enough_remain() -> None:
     assert stories[0].sensitivity.seeds_for_estimate == 0
 
 
-def test_a_margin_that_makes_it_equivalent_does() -> None:
-    dataset = make_sweep([0.01], n=10, noise=0.05)
-    story = explain(dataset, abtune.analyze(dataset, estimand=TWO.value), str(dataset["shape"].values[0]))
-    margin = story.sensitivity.margin_for_equivalence
-    verdicts = [
-        abtune.analyze(dataset, estimand=TWO.value, margin=times * margin).comparisons[0].verdict
-        for times in (0.9, 1.1)
-    ]
-    assert verdicts[0] is not Verdict.EQUIVALENT
-    assert verdicts[1] is Verdict.EQUIVALENT
-
-
 @pytest.mark.parametrize("given", ["best-of:0", "best-of:1", "best-of:11", "best-of:x", "best-of:5"])
 def test_what_cannot_be_kept_is_one_line(given: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["analyze", "h200-deep", "--estimand", given]) == 2

@@ -171,7 +171,7 @@ CHANGES: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("options", CHANGES.values(), ids=CHANGES)
 @pytest.mark.parametrize("at", [0, 3])
 def test_what_would_change_is_what_whole_analyses_say(options: dict[str, Any], at: int) -> None:
-    """Verdicts without a seed, and with another margin, are those of the report of such data."""
+    """Verdicts without a seed are those of the report of such data."""
     dataset = make_sweep([0.045, 0.0, 0.0, 0.01, 0.2], n=7, m=8, rounds=2, timing_noise=0.005, seed=14)
     dataset["latency"][4, 1, 1:] = NAN
     analysis, found = abtune.analyze(dataset, **options), story(dataset, f"shape{at}", **options)
@@ -182,16 +182,10 @@ def test_what_would_change_is_what_whole_analyses_say(options: dict[str, Any], a
             without["run_status"][at, place, seed] = RunStatus.MISSING
             verdict = abtune.analyze(without, **options).comparisons[at].verdict
             assert verdict is told.get((config, seed), analysis.comparisons[at].verdict)
-    margin = found.sensitivity.margin_for_equivalence
-    assert math.isnan(margin) == (not analysis.comparisons[at].verdict.more_seeds_help)
-    for step, equivalent in ((0.98, False), (1.001, True)):
-        if not math.isnan(margin):
-            changed = abtune.analyze(dataset, margin=margin * step, **options).comparisons[at].verdict
-            assert (changed is Verdict.EQUIVALENT) == equivalent
 
 
 def test_a_skewed_side_is_explained_as_the_report_judges_it() -> None:
-    """Tests, seeds left out and the margin are those of reports of all shapes, which decide together."""
+    """Tests and seeds left out are those of reports of all shapes, which decide together."""
     rng = np.random.default_rng(3)
     log = rng.normal(0, 0.02, (8, 2, 10)) - 8
     log[:, 1] += np.log(1.3) * ((rng.random((8, 10)) < 0.2) - 0.2)
@@ -209,14 +203,10 @@ def test_a_skewed_side_is_explained_as_the_report_judges_it() -> None:
         without["run_status"][1, 1, seed] = RunStatus.MISSING
         assert abtune.analyze(without).comparisons[1].verdict is told.get(("async", seed), row.verdict)
     assert found.sensitivity.seeds_for_estimate == 0
-    margin = found.sensitivity.margin_for_equivalence
-    for step, equivalent in ((0.98, False), (1.001, True)):
-        changed = abtune.analyze(dataset, margin=margin * step).comparisons[1].verdict
-        assert (changed is Verdict.EQUIVALENT) == equivalent
 
 
 def test_other_shapes_are_analysed_and_resampled_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only the shape alone takes an analysis. A seed left out resamples the shape anew, a margin nothing."""
+    """Only the shape alone takes an analysis. A seed left out resamples the shape anew."""
     dataset, analysed, shapes = make_sweep([0.03, *[0.0] * 4], n=6), [], []
     analysis, drawn = abtune.analyze(dataset), resampled
 
@@ -320,17 +310,6 @@ def test_the_correction_is_named_where_it_decides() -> None:
     assert found.sensitivity.alone is Verdict.IMPROVED
 
 
-def test_the_margin_for_equivalence_is_where_the_verdict_turns() -> None:
-    """Just above that margin the shape is equivalent, just below it is not."""
-    dataset = make_sweep([0.0, 0.1], n=8, noise=0.03, seed=1)
-    margin = story(dataset).sensitivity.margin_for_equivalence
-    verdicts = [
-        abtune.analyze(dataset, margin=margin * step).comparisons[0].verdict for step in (0.98, 1.001)
-    ]
-    assert verdicts[0].more_seeds_help
-    assert verdicts[1] is Verdict.EQUIVALENT
-
-
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (0, 4), (1, 4)])
 def test_a_shape_that_cannot_be_judged_has_a_story_too(n: int, m: int) -> None:
     """Too few seeds leave a story without intervals or changes, but with what failed."""
@@ -339,7 +318,7 @@ def test_a_shape_that_cannot_be_judged_has_a_story_too(n: int, m: int) -> None:
     found = story(dataset)
     assert found.comparison.verdict is Verdict.INVALID
     assert found.sensitivity.without_seed is None
-    assert not all(gate.passed for gate in found.gates)
+    assert not all(gate.passed for gate in found.comparison.gates)
     assert math.isnan(found.intervals[0].boost_low)
     assert len(found.baseline.seeds) == n
 
@@ -371,8 +350,8 @@ def test_gates_show_the_level_of_the_look_that_decided() -> None:
     looks = [{"seeds": 5, "alpha": 0.0001, "done": True}, {"seeds": 10, "alpha": 0.0001, "done": True}]
     found = story(dataset.assign_attrs(looks=json.dumps(looks)))
     assert found.comparison.verdict is not Verdict.IMPROVED
-    assert any("an adjusted p of at most 0.00010" in gate.asks for gate in found.gates) or any(
-        "an adjusted p of at most <0.0001" in gate.asks for gate in found.gates
+    assert any("an adjusted p of at most 0.00010" in gate.asks for gate in found.comparison.gates) or any(
+        "an adjusted p of at most <0.0001" in gate.asks for gate in found.comparison.gates
     )
 
 
@@ -400,15 +379,6 @@ def test_more_seeds_are_planned_for_what_lies_beyond_a_required_margin() -> None
     usual = story(dataset).sensitivity.seeds_for_estimate
     assert 0 < usual < story(dataset, require_margin=True).sensitivity.seeds_for_estimate
     assert story(dataset, require_margin=True, margin=0.2).sensitivity.seeds_for_estimate == 0
-
-
-def test_a_small_margin_is_found_as_precisely_as_a_large_one() -> None:
-    """Of steady seeds the margin that would do is a hundredth of a percent, not zero."""
-    dataset = make_sweep([0.0], n=5, noise=1e-4)
-    margin = story(dataset, margin=1e-5).sensitivity.margin_for_equivalence
-    assert 1e-5 < margin < 1e-3
-    assert abtune.analyze(dataset, margin=margin).comparisons[0].verdict is Verdict.EQUIVALENT
-    assert abtune.analyze(dataset, margin=0.99 * margin).comparisons[0].verdict.more_seeds_help
 
 
 @pytest.mark.parametrize("width", [60, 72])

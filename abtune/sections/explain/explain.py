@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -12,8 +12,7 @@ import numpy as np
 import xarray as xr
 
 from abtune.compare.compare import compare, verdict_of
-from abtune.compare.gates import judge
-from abtune.compare.results import Analysis, Comparison, Gate, Verdict
+from abtune.compare.results import Analysis, Comparison, Verdict
 from abtune.compare.statistics import Tests, compute, run_tests, seeds_to_find
 from abtune.dataset.schema import RunStatus, labels_of
 from abtune.errors import InputError
@@ -30,9 +29,6 @@ from abtune.stats.two_sample import Integers, TwoSample
 # With more seeds, each weighs little, and leaving out each in turn takes long.
 _MOST_SEEDS = 30
 _MOST = 10  # shapes
-# The search for a margin covers five powers of ten, so it halves on logs: 12 times leave 0.3 %.
-_SMALLEST_MARGIN, _LARGEST_MARGIN = 1e-5, 0.99
-_HALVINGS = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +47,6 @@ class Sensitivity:
     without_seed: tuple[WithoutSeed, ...] | None  # seeds whose absence changes it; None if that was not tried
     alone: Verdict  # if this were the only shape, without a correction
     seeds_for_estimate: int  # per side, for 80 % power at the estimated boost; 0 if unknown
-    margin_for_equivalence: float  # smallest margin that makes the shape equivalent; NaN if none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +94,6 @@ class Explanation:
     pairs: tuple[PairBoost, ...]  # empty where seeds are independent
     intervals: tuple[MethodInterval, ...]
     tests: tuple[MethodTest, ...]
-    gates: tuple[Gate, ...]
     sensitivity: Sensitivity
 
 
@@ -138,12 +132,10 @@ def explain(dataset: xr.Dataset, analysis: Analysis, shape: str) -> Explanation:
         pairs=tuple(_pairs(sides, index, seeds)) if analysis.settings.paired else (),
         intervals=tuple(_intervals(samples.rows(slice(index, index + 1)), analysis)),
         tests=tuple(_tests(samples, index, analysis)),
-        gates=row.gates,
         sensitivity=Sensitivity(
             without_seed=changes.without_each(),
             alone=changes.alone(),
             seeds_for_estimate=changes.seeds(),
-            margin_for_equivalence=changes.margin(),
         ),
     )
 
@@ -267,40 +259,3 @@ class _Changes:
                 return 0
         tests = max(self.analysis.tested, 1)
         return int(seeds_to_find(boost, *self.sides, settings, tests=tests)[self.index])
-
-    def margin(self) -> float:
-        """Return the smallest margin at which an undecided shape becomes equivalent; NaN if none."""
-        if not self.row.verdict.more_seeds_help:
-            return math.nan
-        is_equivalent = self._equivalence()
-        if not is_equivalent(_LARGEST_MARGIN):
-            return math.nan
-        low, high = _SMALLEST_MARGIN, _LARGEST_MARGIN
-        for _ in range(_HALVINGS):
-            middle = math.sqrt(low * high)
-            low, high = (low, middle) if is_equivalent(middle) else (middle, high)
-        return high
-
-    def _equivalence(self) -> Callable[[float], bool]:
-        """Return whether the shape is equivalent as a function of the margin."""
-        settings = self.settings
-        sides = keep_best(self.sides, settings.quantity)
-        rng = np.random.default_rng(settings.rng_seed)
-        equivalence = settings.difference_test.equivalence(two_sample(*sides), rng=rng)
-        looks, resampled = LOOKS in self.dataset.attrs, None
-        if self.row.p_resampled is not None and not looks:  # bootstrap-t has to confirm
-            resampled = compute(*sides, settings, known=self._others).one_sided
-
-        def is_equivalent(margin: float) -> bool:
-            changed = replace(settings, margin=margin)
-            if looks:  # they take a new analysis for each margin
-                row = compare(self.dataset, changed).comparisons[self.index]
-                return row.verdict is Verdict.EQUIVALENT
-            # Only the tests of equivalence depend on the margin.
-            p = equivalence(margin=math.log1p(margin))
-            if resampled is not None:
-                p = np.fmax(p, resampled.equivalence_p(margin=math.log1p(margin)))
-            row = replace(self.row, p_equivalence_adjusted=float(settings.procedure.adjust(p)[self.index]))
-            return judge(row, changed).verdict is Verdict.EQUIVALENT
-
-        return is_equivalent

@@ -91,13 +91,6 @@ def _changes(story: Explanation) -> Iterator[str]:
             f"If the true boost is {percent_cell(row.boost, decimals)}%, as estimated, {find} it with 80% "
             "power."
         )
-    if not math.isnan(found.margin_for_equivalence):
-        unit = 10.0 ** (math.floor(math.log10(found.margin_for_equivalence)) - 1)
-        enough = math.ceil(found.margin_for_equivalence / unit) * unit  # two significant digits
-        yield (
-            f"It would be equivalent with a margin of {plain_percent(enough)} or more; "
-            f"the margin is {plain_percent(story.margin)}."
-        )
     if row.verdict is Verdict.INVALID:
         takes = "Whole pairs" if story.paired else "Seeds of both configurations that have a timing"
         yield f"{takes}; nothing else."
