@@ -74,7 +74,7 @@ def history(datasets: tuple[str, ...], *, destination: Destination, **how: Any) 
     """Show the boosts of each shape over many datasets.
 
     Each argument is a netCDF file, the name of a bundled dataset, or a folder, whose .nc files are read.
-    The datasets stand in the order of their dates. Marks show where a boost or a verdict changed.
+    The datasets stand in the order of their dates. Marks show where a boost changed.
     """
     import abtune
     from abtune.ingest.sources import check_once

@@ -92,51 +92,23 @@ class Mismatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What changed from one dataset (A) to another (B).
+    """What changed from one dataset (A) to another (B)."""
 
-    Attributes
-    ----------
-    datasets : tuple of str
-        Names of A and B.
-    quantity : str
-        What is compared: ``boost``, or ``latency`` for a single configuration.
-    configs_a, configs_b : tuple of str
-        Baseline and candidate, or the single configuration, of each dataset.
-    level, tolerance : float
-        As given; fractions.
-    shapes : tuple of ShapeChange
-        The shapes that both datasets have, in the order of A.
-    overall : MeanChange
-        All of them together.
-    same_winners : bool
-        Whether both datasets time the same winners, so that each winner is compared with itself.
-    designs : tuple of str
-        Of A and B: ``independent``, or ``shared`` where the runs of a seed are pairs.
-    boosts : tuple of MeanChange
-        The mean boost of each dataset over the shapes of ``overall``; empty for latencies.
-    only_a, only_b : tuple of str
-        Labels of the shapes that one dataset has.
-    mismatches : tuple of Mismatch
-        Conditions that differ or are not recorded in one dataset.
-    caveats : tuple of str
-        Sentences about what weakens the comparison.
-    """
-
-    datasets: tuple[str, str] = ("A", "B")
-    quantity: str
-    configs_a: tuple[str, ...]
+    datasets: tuple[str, str] = ("A", "B")  # their names
+    quantity: str  # what is compared: boost, or latency for a single configuration
+    configs_a: tuple[str, ...]  # baseline and candidate, or the single configuration
     configs_b: tuple[str, ...]
-    level: float
+    level: float  # as given, a fraction
     tolerance: float
-    shapes: tuple[ShapeChange, ...]
-    overall: MeanChange
-    same_winners: bool
-    designs: tuple[str, str]
-    boosts: tuple[MeanChange, ...]
-    only_a: tuple[str, ...]
+    shapes: tuple[ShapeChange, ...]  # those that both datasets have, in the order of A
+    overall: MeanChange  # all of them together
+    same_winners: bool  # whether each winner is compared with itself, because both datasets time the same
+    designs: tuple[str, str]  # independent, or shared where the runs of a seed are pairs
+    boosts: tuple[MeanChange, ...]  # of each dataset over the shapes of ``overall``; empty for latencies
+    only_a: tuple[str, ...]  # labels of the shapes that one dataset has
     only_b: tuple[str, ...]
-    mismatches: tuple[Mismatch, ...]
-    caveats: tuple[str, ...]
+    mismatches: tuple[Mismatch, ...]  # conditions that differ, or are not recorded in one dataset
+    caveats: tuple[str, ...]  # what weakens the comparison
 
 
 def compare_datasets(

@@ -51,34 +51,18 @@ class Moment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """What :func:`abtune.history` returns.
+    """What :func:`abtune.history` returns."""
 
-    Attributes
-    ----------
-    datasets, dates, sources : tuple of str
-        Name, date and origin of each dataset, in order.
-    baseline, candidate : str
-        The configurations.
-    level, tolerance : float
-        As given; fractions.
-    moments : tuple of Moment
-        Overall first, then each common shape: one for each dataset, in order.
-    first_to_last : Change
-        What changed from the first dataset to the last, corrected over the shapes.
-    caveats : tuple of str
-        Sentences about the order, the shapes that are left out, and what differs between neighbours.
-    """
-
-    datasets: tuple[str, ...]
+    datasets: tuple[str, ...]  # names, in the order of their dates
     dates: tuple[str, ...]
-    sources: tuple[str, ...]
+    sources: tuple[str, ...]  # the origin of each, in words
     baseline: str
     candidate: str
-    level: float
+    level: float  # as given, a fraction
     tolerance: float
-    moments: tuple[Moment, ...]
-    first_to_last: Change
-    caveats: tuple[str, ...]
+    moments: tuple[Moment, ...]  # overall first, then each common shape: one for each dataset
+    first_to_last: Change  # from the first dataset to the last, corrected over the shapes
+    caveats: tuple[str, ...]  # about the order, shapes left out, and what differs between neighbours
 
     def to_dataframe(self) -> pd.DataFrame:
         """Return a row for each shape and dataset, with the fields of :class:`Moment`."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
-from itertools import pairwise
 
 from abtune.compare.settings import alpha_of
 from abtune.report.columns import OVERALL, interval_column
@@ -23,11 +22,8 @@ from abtune.report.page import (
 )
 from abtune.sections.change.change import MeanChange, ShapeChange
 from abtune.sections.change.change_page import VERDICTS, change_counts, mean_words
-from abtune.sections.change.history import History, Moment
+from abtune.sections.change.history import History
 from abtune.text import boost_decimals, count, listed, percent_cell, plain_percent
-
-# What a boost may be marked for, in the order of the footnotes.
-_CHANGED, _VERDICT = "changed", "verdict"
 
 
 def history_section(history: History) -> Section:
@@ -41,51 +37,31 @@ def history_section(history: History) -> Section:
 def _page(history: History) -> Iterator[Part]:
     sources = zip(history.datasets, history.sources, strict=True)
     lines = [f"{name} ({source})." for name, source in sources if source]
-    marked = {mark for row, before in _neighbours(history) for mark in _marks(row, before)}
-    footnotes = {mark: text for mark, text in _footnotes(history).items() if mark in marked}
     yield Heading("history")
     yield Prose(_sentence(history))
     if lines:
         yield Prose(" ".join(lines), remark=True)
-    yield _table(history, list(footnotes))
+    yield _table(history)
     yield Prose(_meaning(history), remark=True)
-    yield Bullets(history.caveats, footnotes=tuple(footnotes.values()))
-
-
-def _neighbours(history: History) -> Iterator[tuple[Moment, Moment]]:
-    """Yield each moment but the first of a shape, with the one before."""
-    for before, row in pairwise(history.moments):
-        if before.shape == row.shape:
-            yield row, before
-
-
-def _marks(row: Moment, before: Moment) -> list[str]:
-    return [_CHANGED] * row.changed + [_VERDICT] * (row.verdict != before.verdict)
-
-
-def _footnotes(history: History) -> dict[str, str]:
     alpha = plain_percent(alpha_of(history.level))
-    return {
-        _CHANGED: f"Changed since the dataset before. Shapes: the adjusted p is at most {alpha} (Holm over "
-        f"shapes and steps). overall: its change excludes zero, at {alpha} shared by the steps.",
-        _VERDICT: "Another verdict than in the dataset before, which alone does not show a change.",
-    }
+    changed = (
+        f"Changed since the dataset before. Shapes: the adjusted p is at most {alpha} (Holm over shapes and "
+        f"steps). overall: its change excludes zero, at {alpha} shared by the steps."
+    )
+    some = any(row.changed for row in history.moments)
+    yield Bullets(history.caveats, footnotes=(changed,) if some else ())
 
 
-def _table(history: History, marks: Sequence[str]) -> Grid:
+def _table(history: History) -> Grid:
     many, moments, change = len(history.datasets), history.moments, history.first_to_last
     ends: list[MeanChange | ShapeChange] = [change.overall, *change.shapes]
-    notes = {
-        row: tuple(marks.index(mark) + 1 for mark in _marks(row, before))
-        for row, before in _neighbours(history)
-    }
     decimals = boost_decimals((row.boost_high - row.boost_low) / 2 for row in moments)
     columns: list[Column] = []
     for at, name in enumerate(history.datasets):
         rows, age = moments[at::many], many - 1 - at
         texts = [percent_cell(row.boost, decimals) for row in rows]
         boosts = [
-            Cell(text=text, tone=row.verdict or OVERALL, notes=notes.get(row, ()))
+            Cell(text=text, tone=row.verdict or OVERALL, notes=(1,) * row.changed)
             for row, text in zip(rows, texts, strict=True)
         ]
         bounds = [(row.boost_low, row.boost_high) for row in rows]
