@@ -107,8 +107,6 @@ def test_one_early_interval_does_not_press_a_curve_flat() -> None:
     shape = ShapeCurve(shape="x", points=points)
     curve = Curve(
         level=0.95,
-        measured_again=True,
-        again=None,
         overall=points,
         shapes=(shape,),
         interval_method="",

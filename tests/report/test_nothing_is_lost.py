@@ -65,7 +65,7 @@ def pages(report: Analysis, measured: xr.Dataset) -> dict[str, Page]:
         "explain": explain_page(explain(measured, analysis, LABELS[0])),
         "overall": overall_page(analysis),
         "noise": tuple(noise_page(describe_noise(measured, analysis))),
-        "curve": tuple(curve_page(boost_curve(measured, analysis), analysis)),
+        "curve": tuple(curve_page(boost_curve(measured, analysis), analysis.margin)),
     }
 
 

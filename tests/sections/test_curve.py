@@ -16,9 +16,9 @@ from abtune.compare.results import Verdict
 from abtune.dataset.build import add_variables
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import InputError
-from abtune.report.page import Grid, Prose
+from abtune.report.page import Grid
 from abtune.sections.curve.curve import OPTIMISTIC, at_trials, boost_curve, relabelled, searches_so_far
-from abtune.sections.curve.curve_page import curve_page, curve_section
+from abtune.sections.curve.curve_page import curve_section
 from abtune.sections.section_registry import Context
 
 
@@ -251,39 +251,13 @@ def test_the_mean_over_shapes_is_one_over_the_same_shapes() -> None:
     assert [note[:29] for note in about] == ["These shapes: 2 of 3, those i", "These shapes: no boost up to "]
 
 
-def test_the_winners_are_those_of_the_same_shapes() -> None:
-    """A shape with timed winners but too few searches is not in the row of winners measured again either."""
-    dataset = late_and_slow()
+def test_without_two_searches_per_side_there_is_no_mean() -> None:
+    """Where no shape has two searches that found something, the table of shapes has no boost."""
+    dataset = with_histories()
+    dataset["trial_status"][:, 0] = TrialStatus.RUN_FAILED
     curve = boost_curve(dataset, abtune.analyze(dataset))
-    report = abtune.analyze(dataset, shapes=["shape0", "shape1"]).overall.these_shapes
-    assert curve.again is not None
-    assert (curve.again.shapes, curve.again.boost) == (2, pytest.approx(report.boost))
-    bounds = curve.again.boost_low, curve.again.boost_high
-    assert bounds == pytest.approx((report.boost_low, report.boost_high))
-    assert report.boost != pytest.approx(abtune.analyze(dataset).overall.these_shapes.boost)
-
-
-def test_the_winners_of_all_shapes_are_those_of_the_report() -> None:
-    """Where every shape has searches and winners, the last row is the mean of the report."""
-    dataset = with_histories()
-    analysis = abtune.analyze(dataset)
-    assert boost_curve(dataset, analysis).again == analysis.overall.these_shapes
-
-
-@pytest.mark.parametrize("searches", [True, False])
-def test_without_winners_of_the_same_shapes_there_is_no_row(searches: bool) -> None:  # noqa: FBT001
-    """Where one of these shapes lacks timed winners, or none has searches, the row gives way to a note."""
-    dataset = with_histories()
-    if searches:
-        dataset["latency"][1, 0, 1:] = NAN
-    else:
-        dataset["trial_status"][:, 0] = TrialStatus.RUN_FAILED
-    analysis = abtune.analyze(dataset)
-    curve = boost_curve(dataset, analysis)
-    assert curve.again is None
-    assert ("no row for the winners" if searches else "in none of them") in curve.caveats[-1]
-    labels = [part.labels for part in curve_page(curve, analysis) if isinstance(part, Grid)]
-    assert ["again" in rows for rows in labels] == [False, True, True]
+    assert np.isnan([point.boost for point in curve.overall]).all()
+    assert not [note for note in curve.caveats if note.startswith("These shapes")]
 
 
 def test_a_mean_over_all_shapes_from_the_first_trial_on_needs_no_words() -> None:
@@ -332,15 +306,13 @@ def test_the_pilot_at_all_its_trials_is_close_to_the_winners_measured_again() ->
 
 
 @pytest.mark.parametrize("estimand", ["geometric-mean", "median", "best-of:3"])
-def test_the_winners_are_compared_as_the_trials_are(estimand: str) -> None:
+def test_the_rows_are_of_geometric_means(estimand: str) -> None:
     """Whatever the report compares, each row is of geometric means, as its latencies show."""
     dataset = abtune.open_dataset("h200-pilot")
     context = Context(dataset=dataset, analysis=abtune.analyze(dataset, estimand=estimand), values={})
     page = curve_section(context).page
-    grids = [part for part in page if isinstance(part, Grid) and part.labels[-1] == "again"][1:]
+    grids = [part for part in page if isinstance(part, Grid) and part.stub == "trials"][1:]
     assert len(grids) == 3
     for grid in grids:
         first, second, boost = (float(column.cells[-1].text) for column in grid.columns[:3])
         assert boost == pytest.approx(100 * (first / second - 1), abs=0.15)
-    (said,) = [part.text for part in page if isinstance(part, Prose) and "Row again" in part.text]
-    assert ("as in the report" in said) == (estimand == "geometric-mean")

@@ -14,14 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from abtune.compare.overall import overall
-from abtune.compare.results import Aggregate, Analysis
+from abtune.compare.results import Analysis
 from abtune.compare.settings import Settings
 from abtune.dataset.build import add_variables
-from abtune.dataset.provenance import of_searches
 from abtune.dataset.schema import RunStatus, TrialStatus
 from abtune.errors import InputError
-from abtune.samples import AT_TRIALS, extract_both
+from abtune.samples import AT_TRIALS
 from abtune.stats.estimates import from_log
 from abtune.stats.intervals.percentile import expanded_percentile
 from abtune.stats.two_sample import Booleans, Floats, Integers, TwoSample, sizes
@@ -62,8 +60,6 @@ class Curve:
     """The boost by number of trials, of each shape and of the geometric mean over exactly these shapes."""
 
     level: float
-    measured_again: bool  # whether the analysis rests on timings made after the searches
-    again: Aggregate | None  # boost of these over the shapes of ``overall``; None if a shape lacks them
     overall: tuple[Point, ...]
     shapes: tuple[ShapeCurve, ...]
     interval_method: str
@@ -129,12 +125,8 @@ def boost_curve(dataset: xr.Dataset, analysis: Analysis) -> Curve:
     used = _counts([side[..., -1] for side in sides]).min(axis=0) >= 2
     points = [_points(pair, step, settings) for step, pair in steps.items()]
     mean = tuple(_overall(pair, step, used, settings) for step, pair in steps.items())
-    measured_again = not of_searches(dataset)
-    again = _again(dataset, analysis, used, settings) if measured_again else None
     return Curve(
         level=analysis.level,
-        measured_again=measured_again,
-        again=again,
         overall=mean,
         shapes=tuple(
             ShapeCurve(shape=row.shape, points=tuple(point[index] for point in points))
@@ -142,7 +134,7 @@ def boost_curve(dataset: xr.Dataset, analysis: Analysis) -> Curve:
         ),
         interval_method=settings.interval.words,
         caveats=(
-            *_caveats(points, mean, used, lacks_again=measured_again and again is None),
+            *_caveats(points, mean, used),
             *([BEFORE_EXCHANGE] if settings.paired else []),
         ),
     )
@@ -154,21 +146,7 @@ def _compared(dataset: xr.Dataset, analysis: Analysis) -> xr.Dataset:
     return dataset.sel(shape=shapes, config=[analysis.baseline, analysis.candidate])
 
 
-def _again(dataset: xr.Dataset, analysis: Analysis, used: Booleans, settings: Settings) -> Aggregate | None:
-    """Return the boost of the winners measured again; None if a shape of the curve has not two per side."""
-    rows = analysis.comparisons
-    timed = np.array([min(row.baseline.n, row.candidate.n) >= 2 for row in rows])
-    if not used.any() or not timed[used].all():
-        return None
-    part = dataset.isel(shape=np.flatnonzero(used))
-    sides = extract_both(part, analysis.baseline, analysis.candidate)
-    kinds = {row.shape: row.workload for row, chosen in zip(rows, used, strict=True) if chosen}
-    return overall(sides, kinds, settings)[0].these_shapes
-
-
-def _caveats(
-    points: Sequence[Sequence[Point]], mean: Sequence[Point], used: Booleans, *, lacks_again: bool
-) -> Iterator[str]:
+def _caveats(points: Sequence[Sequence[Point]], mean: Sequence[Point], used: Booleans) -> Iterator[str]:
     yield OPTIMISTIC
     seeds = [[(point.n_baseline, point.n_candidate) for point in row] for row in points]
     late = [row[0].trials for row, found in zip(points, seeds, strict=True) if found != seeds[-1]]
@@ -177,11 +155,7 @@ def _caveats(
             f"Up to {count(max(late), 'trial')}, some searches have not found a candidate that runs. Rows "
             "leave these searches out, so they can look faster than later rows."
         )
-    if len(used) < 2:
-        return
-    if not used.any():
-        if lacks_again:
-            yield "These shapes: in none of them have two searches per side found a candidate that runs."
+    if len(used) < 2 or not used.any():
         return
     if not used.all():
         yield (
@@ -194,8 +168,6 @@ def _caveats(
             f"These shapes: no boost up to {count(max(waiting), 'trial')}, because some of them lack two "
             "searches per side that have found a candidate that runs."
         )
-    if lacks_again:
-        yield "These shapes: no row for the winners measured again, because some shapes lack two per side."
 
 
 def _counts(sides: Sequence[Floats]) -> Integers:
