@@ -52,17 +52,6 @@ class Within:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Repeated:
-    """A configuration that was timed in several rounds: the only sign of what differs between processes."""
-
-    shape: str
-    config: str
-    rounds: int
-    gap: float  # slowest geometric mean of a round over the fastest, minus 1
-    half_width: float  # the widest half of the intervals within the rounds, on logs
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Timings:
     """What the single processes of a dataset say."""
 
@@ -70,7 +59,6 @@ class Timings:
     level: float
     series: tuple[Series, ...]
     within: tuple[Within, ...]  # all series but the baseline's first, in shapes where it has one
-    repeated: tuple[Repeated, ...]  # configurations with several rounds
     caveats: tuple[str, ...]
 
 
@@ -80,15 +68,14 @@ def describe_timings(dataset: xr.Dataset, *, baseline: str, level: float) -> Tim
     rounds = [each for seeds, timed in cells if seeds == 1 for each in timed]
     timed = [each for each in rounds if len(each.logs) >= FEWEST]
     series = describe_series(timed, level=level)
-    within, repeated = tuple(_within(timed, baseline, level)), tuple(_repeated(series))
+    within = tuple(_within(timed, baseline, level))
     return Timings(
         baseline=baseline,
         level=level,
         series=series,
         within=within,
-        repeated=repeated,
         caveats=(
-            *_about_processes(series, repeated, within, baseline),
+            *_about_processes(series, within, baseline),
             *_about_what_is_left_out([seeds for seeds, _ in cells], len(rounds) - len(timed)),
         ),
     )
@@ -132,43 +119,34 @@ def _within(timed: Sequence[Timed], baseline: str, level: float) -> Iterator[Wit
             )
 
 
-def _repeated(series: Sequence[Series]) -> Iterator[Repeated]:
-    for (shape, config), group in groupby(series, lambda row: (row.shape, row.config)):
-        if len(rows := list(group)) > 1:
-            means = [row.mean for row in rows]
-            yield Repeated(
-                shape=shape,
-                config=config,
-                rounds=len(rows),
-                gap=max(means) / min(means) - 1,
-                half_width=max(row.half_width for row in rows),
-            )
-
-
-def _about_processes(
-    series: Sequence[Series], repeated: Sequence[Repeated], within: Sequence[Within], baseline: str
-) -> Iterator[str]:
+def _about_processes(series: Sequence[Series], within: Sequence[Within], baseline: str) -> Iterator[str]:
     if series:
         yield (
             "No verdict follows from one process of each: these timings do not show how much two processes "
             "of one configuration differ. Run each at least 5 times and import a file for each. A file is "
             "a seed, and the report then judges the boosts."
         )
-    if repeated:
-        worst = max(repeated, key=lambda row: row.gap)
-        reach = math.expm1(worst.half_width)
-        times = f"{worst.gap / reach:.0f} times less" if worst.gap > 2 * reach > 0 else "so they may agree"
-        others = f", the largest gap of {len(repeated)}" if len(repeated) > 1 else ""
+    groups = (list(group) for _, group in groupby(series, lambda row: (row.shape, row.config)))
+    gaps = {_gap(group): group for group in groups if len(group) > 1}
+    if gaps:  # the only sign of what differs between processes
+        gap, rounds = max(gaps.items(), key=lambda found: found[0])
+        reach = math.expm1(max(row.half_width for row in rounds))
+        times = f"{gap / reach:.0f} times less" if gap > 2 * reach > 0 else "so they may agree"
         yield (
-            f"Rounds hint at it: the means of {worst.rounds} rounds of {worst.config} are "
-            f"{percent(worst.gap)} apart{others}. Half of an interval within a round is {percent(reach)}, "
-            f"{times}."
+            f"Rounds hint at it: the means of {len(rounds)} rounds of {rounds[0].config} are "
+            f"{percent(gap)} apart. Half of an interval within a round is {percent(reach)}, {times}."
         )
     if {baseline} < {row.config for row in within}:
         yield (
             f"Boosts here are against the first round of {baseline}. Another round would change them by the "
             "gap between the two. The report itself takes the mean of all rounds."
         )
+
+
+def _gap(rounds: Sequence[Series]) -> float:
+    """Return the slowest mean of some rounds over the fastest, minus 1."""
+    means = [row.mean for row in rounds]
+    return max(means) / min(means) - 1
 
 
 def _about_what_is_left_out(seeds: Sequence[int], short: int) -> Iterator[str]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from abtune.compare.settings import alpha_of
 from abtune.stats.testing.step_procedures import holm
 from abtune.stats.time_series import (
     autocorrelations,
@@ -21,15 +20,13 @@ from abtune.stats.time_series import (
     ljung_box,
 )
 from abtune.stats.two_sample import Floats
-from abtune.text import count, p_value, percent
+from abtune.text import count, percent
 
 # With fewer timings the test shows next to nothing, corrected for several series.
 ENOUGH_FOR_PATTERNS = 20
 _LAGS_SHOWN = 10
 # Autoregressive series worth fewer independent timings have intervals that hold in some 80 of 100 cases.
 _WORTH_TOO_LITTLE = 10
-# Means and medians of logs that are closer than this differ by rounding.
-_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,8 +105,6 @@ def _described(timed: Timed, pattern: Pattern | None, level: float) -> Series:
     estimate = cosine_mean(logs)
     mean, median = float(estimate.mean), float(np.median(logs))
     half, plain = (float(half_width(found, level=level)) for found in (estimate, independent_mean(logs)))
-    # By how much the mean is off, if both intervals, with and without dependence, exclude the median.
-    pulled = mean - median if abs(mean - median) > max(half, plain, _ROUNDING) else 0.0
     return Series(
         shape=timed.shape,
         config=timed.config,
@@ -125,16 +120,13 @@ def _described(timed: Timed, pattern: Pattern | None, level: float) -> Series:
         slowest=math.expm1(logs.max() - median),
         slowest_at=int(logs.argmax()) + 1,
         pattern=pattern,
-        caveats=(
-            *_about_values(timed, estimate.freedom),
-            *_about_mean(logs - median, pulled),
-            *(() if pattern is None else _about_pattern(pattern, len(logs), alpha_of(level))),
-        ),
+        caveats=tuple(_caveats(timed, estimate.freedom, pattern)),
     )
 
 
-def _about_values(timed: Timed, freedom: int) -> Iterator[str]:
+def _caveats(timed: Timed, freedom: int, pattern: Pattern | None) -> Iterator[str]:
     n, different = len(timed.logs), len(np.unique(timed.logs))
+    over_median = timed.logs - np.median(timed.logs)
     if n < ENOUGH_FOR_PATTERNS:
         yield (
             f"{n} timings are few: the interval has {count(freedom, 'degree')} of freedom, and dependence is "
@@ -147,26 +139,10 @@ def _about_values(timed: Timed, freedom: int) -> Iterator[str]:
         yield f"All {n} timings agree exactly. Differences below the resolution of the clock are not seen."
     elif different <= n / 2:
         yield f"Only {different} values among {n} timings: the interval ignores the resolution of the clock."
-
-
-def _about_mean(over_median: Floats, pulled: float) -> Iterator[str]:
-    """Yield what pulls the mean away; ``pulled`` is by how much, if that is more than both intervals."""
-    if pulled:
-        side, kind = ("above", "Slow") if pulled > 0 else ("below", "Fast")
-        far = percent(math.expm1(abs(pulled)))
-        yield f"{kind} timings pull the mean {far} {side} the median, more than half of its interval."
     if len(over_median) >= ENOUGH_FOR_PATTERNS and (over_median[1:] < over_median[0]).all():
         slow = percent(math.expm1(over_median[0]))
         yield f"The first timing is the slowest, {slow} over the median: perhaps not warmed up. It counts."
-
-
-def _about_pattern(pattern: Pattern, n: int, alpha: float) -> Iterator[str]:
-    if pattern.dependence_p_adjusted <= alpha:
-        yield (
-            f"Timings depend on those before them (Ljung-Box over {count(pattern.lags, 'lag')}, adjusted p "
-            f"{p_value(pattern.dependence_p_adjusted)}). The interval allows for it."
-        )
-    if pattern.effective < _WORTH_TOO_LITTLE:
+    if pattern is not None and pattern.effective < _WORTH_TOO_LITTLE:
         yield (
             f"{n} timings are worth {pattern.effective:.0f} independent ones. With so much dependence, 95% "
             "intervals cover about 80%."
