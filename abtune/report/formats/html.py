@@ -12,7 +12,7 @@ import hashlib
 import itertools
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, TypeAlias
 
@@ -108,8 +108,10 @@ def outlined(pages: Sequence[Page]) -> list[tuple[Element, ...]]:
     sections = []
     for number, page in enumerate(pages, start=1):
         anchor = f"part-{number}"
-        section = tuple(_folded(page, anchor))
-        sections.append(section if number == 1 else _whole([_short(part) for part in section], anchor))
+        section = tuple(_folded(page, anchor, first=number == 1))
+        if number > 1 and isinstance(section[0], Heading):  # a further page is one block below its title
+            section = (Block(heading=section[0], anchor=anchor, parts=section[1:]),)
+        sections.append(section)
     contents = tuple(part for section in sections for part in section if isinstance(part, Block))
     if len(contents) > 1:
         first = sections[0]
@@ -118,32 +120,21 @@ def outlined(pages: Sequence[Page]) -> list[tuple[Element, ...]]:
     return sections
 
 
-def _folded(page: Page, anchor: str) -> Iterator[Element]:
-    """Yield a page with a block for each minor heading. What follows the last table is in no block."""
+def _folded(page: Page, anchor: str, *, first: bool) -> Iterator[Element]:
+    """Yield a page with a block for each minor heading. What follows the last table is in no block.
+
+    Beyond the first page, a block with a long table is folded.
+    """
     headings = {index: part for index, part in enumerate(page) if isinstance(part, Heading) and part.minor}
     tables = [index + 1 for index, part in enumerate(page) if isinstance(part, Grid | Dots)]
-    first, last = min(headings, default=len(page)), max(headings, default=len(page))
+    last = max(headings, default=len(page))
     end = tables[-1] if tables and tables[-1] > last else len(page)
-    yield from page[:first]
+    yield from page[: min(headings, default=len(page))]
     for (start, heading), stop in zip(headings.items(), [*list(headings)[1:], end], strict=False):
-        yield Block(heading=heading, anchor=f"{anchor}-{start}", parts=tuple(page[start + 1 : stop]))
+        parts = tuple(page[start + 1 : stop])
+        short = all(len(part.labels) <= _LONG for part in parts if isinstance(part, Grid))
+        yield Block(heading=heading, anchor=f"{anchor}-{start}", parts=parts, unfolded=first or short)
     yield from page[end:]
-
-
-def _short(part: Element) -> Element:
-    """Return a block that is folded if it has a long table."""
-    if not isinstance(part, Block):
-        return part
-    tables = [inner for inner in part.parts if isinstance(inner, Grid)]
-    return replace(part, unfolded=all(len(table.labels) <= _LONG for table in tables))
-
-
-def _whole(parts: Sequence[Element], anchor: str) -> tuple[Element, ...]:
-    """Return a page as one block, if it begins with its title."""
-    heading, *others = parts
-    if isinstance(heading, Heading):
-        return (Block(heading=heading, anchor=anchor, parts=tuple(others)),)
-    return tuple(parts)
 
 
 def breakable(text: str) -> Markup:

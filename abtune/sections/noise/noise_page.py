@@ -18,7 +18,7 @@ from abtune.report.page import (
     Prose,
     Section,
     column,
-    filled,
+    columns_of,
     shape_by_shape,
     table,
 )
@@ -88,20 +88,16 @@ def noise_page(noise: Noise) -> Iterator[Part]:
 def _overview(noise: Noise) -> Grid:
     """Return a row for each shape, with one number for each configuration."""
     pairs = list(zip(noise.by_shape[::2], noise.by_shape[1::2], strict=True))
-    cells: dict[str, Callable[[Source], str]] = {
-        "seeds": lambda source: spread_percent(source.search),
-        "of seeds": _error_share,
-        "search/again": lambda source: percent_cell(source.optimism, 1),
+
+    def of_both(cell: Callable[[Source], str]) -> Callable[[tuple[Source, Source]], str]:
+        return lambda pair: NOTHING if {*map(cell, pair)} == {NOTHING} else "/".join(map(cell, pair))
+
+    cells = {
+        "seeds": of_both(lambda source: spread_percent(source.search)),
+        "of seeds": of_both(_error_share),
+        "search/again": of_both(lambda source: percent_cell(source.optimism, 1)),
     }
-    columns = (
-        column(heading, [_of_both(*map(cell, pair)) for pair in pairs], gives_way=position)
-        for position, (heading, cell) in enumerate(cells.items())
-    )
-    return table(SHAPE, [source.shape for source, _ in pairs], *filled(columns))
-
-
-def _of_both(baseline: str, candidate: str) -> str:
-    return NOTHING if baseline == candidate == NOTHING else f"{baseline}/{candidate}"
+    return table(SHAPE, [source.shape for source, _ in pairs], *columns_of(pairs, cells))
 
 
 def _sources(stub: str, rows: Sequence[Source], level: float) -> Grid:
@@ -114,11 +110,7 @@ def _sources(stub: str, rows: Sequence[Source], level: float) -> Grid:
         "error": lambda source: spread_percent(source.measurement),
         "of seeds": _error_share,
     }
-    columns = (
-        column(heading, map(cell, rows), gives_way=position)
-        for position, (heading, cell) in enumerate(cells.items())
-    )
-    return _by_source(stub, rows, *filled(columns))
+    return _by_source(stub, rows, *columns_of(rows, cells))
 
 
 def _optimism(stub: str, rows: Sequence[Source], level: float) -> Grid:
