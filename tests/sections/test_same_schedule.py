@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 from collections.abc import Iterator, Sequence
@@ -17,7 +16,6 @@ from running import Run
 from scipy import stats
 
 import abtune
-from abtune.compare.results import Analysis
 from abtune.dataset.schema import TransferStatus
 from abtune.errors import InputError
 from abtune.report.formats.machine import plain
@@ -331,33 +329,12 @@ def test_a_direction_that_was_never_tried_is_empty() -> None:
         assert "nan" not in _words(found)
 
 
-def test_a_shape_whose_searches_cannot_be_compared_has_no_sentence() -> None:
-    """Without a boost of the searches there is nothing that the schedules could explain."""
+def test_a_shape_whose_searches_cannot_be_compared_is_on_the_page() -> None:
+    """Without a boost of the searches, the effects of the schedules are shown alone."""
     dataset = with_transfers(sweep(2), [[0.20, 0.21, 0.19]] * 2, [[0.1, 0.2, 0.3]] * 2)
     dataset["latency"][1, 1] = NAN
     found = describe_same_schedule(dataset, abtune.analyze(dataset))
-    assert found.shapes[0].sentence
-    assert found.shapes[1].sentence == ""
     assert "nan" not in _words(found)
-
-
-def test_sentences_say_what_the_searches_show() -> None:
-    """A loss by search beside a gain of the code is luck or effort; a gain is explained."""
-    dataset = with_transfers(sweep(2), [[0.20, 0.21, 0.19]] * 2, [[0.1, 0.2, 0.3]] * 2)
-    analysis = abtune.analyze(dataset)
-    rows = [
-        dataclasses.replace(row, boost=boost)
-        for row, boost in zip(analysis.comparisons, (-0.1, 0.1), strict=True)
-    ]
-    found = describe_same_schedule(dataset, _with_rows(analysis, rows))
-    first, second = (row.sentence for row in found.shapes)
-    assert first.startswith("-10% by search, ")
-    assert first.endswith("+22% and +22% with the same schedules: the loss is luck or effort, not code.")
-    assert second.endswith("the code explains a gain.")
-
-
-def _with_rows(analysis: Analysis, rows: Sequence[Any]) -> Analysis:
-    return dataclasses.replace(analysis, comparisons=tuple(rows))
 
 
 def _words(found: SameSchedule) -> str:
@@ -439,12 +416,3 @@ def test_the_figure_is_written(run: Run, transferred: str) -> None:
     abtune.save_dataset(sweep(), "plain.nc")
     refused = run("plot", "plain.nc", "--kind", "same-schedule", "--out", "g.png")
     assert (refused.code, refused.err.count("\n"), Path("g.png").exists()) == (2, 1, False)
-
-
-def test_an_interval_that_leaves_the_figure_has_an_arrow() -> None:
-    """An interval that ends at the edge of the axis looked as if it ended there."""
-    pytest.importorskip("matplotlib")
-    figure = abtune.analyze(abtune.open_dataset("h200-tvm14009")).plot("same-schedule")
-    (axis,) = figure.axes
-    arrows = [line for line in axis.lines if line.get_marker() in {"<", ">"} and line.get_color() == "black"]
-    assert {line.get_xdata()[0] for line in arrows} == {axis.get_xlim()[0]}

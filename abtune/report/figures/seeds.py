@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from abtune.compare.results import Analysis, Comparison, Side
+from abtune.compare.results import Analysis, Comparison
 from abtune.report.columns import shape_interval
 from abtune.report.figures.figure import NOTE, SIDE_COLOURS, SIZE, plain
 from abtune.report.figures.forest import draw_row
@@ -30,11 +31,11 @@ def draw_seeds(analysis: Analysis, baseline: Samples, candidate: Samples) -> Fig
     """Return a figure of the speed of each seed against the mean of the baseline, with the boosts."""
     rows = forest_rows(analysis, with_overall=False)
     comparisons = {row.shape: row for row in analysis.comparisons}
-    speeds = {
-        row.shape: _speeds(row, [np.exp(side.value[shape]) for side in (baseline, candidate)])
+    speeds = [
+        _speeds(row, [np.exp(side.value[shape]) for side in (baseline, candidate)])
         for shape, row in enumerate(analysis.comparisons)
-    }
-    every = [speed for sides in speeds.values() for side in sides for speed in side.tolist()]
+    ]
+    every = [speed for sides in speeds for side in sides for speed in side.tolist()]
     scale = drawable(choose_scale(list(map(shape_interval, analysis.comparisons)), margin=0.0, further=every))
     headings, *cells = headed_cells(analysis, rows)
     latency = [microseconds(comparisons[row.shape].baseline.latency) if row.shape else "" for row in rows]
@@ -44,13 +45,15 @@ def draw_seeds(analysis: Analysis, baseline: Samples, candidate: Samples) -> Fig
         f"line: boost with its {plain_percent(analysis.level)} interval; thin: all shapes at once",
     )
     figure, axis = row_figure(analysis, rows, cells, scale, row_height=_ROW, notes=notes)
+    values = dict(zip(comparisons, speeds, strict=True))
     for row in (row for row in rows if row.shape):
+        draw_sides(axis, row.y, values[row.shape], scale)
         for lane, side in enumerate(comparisons[row.shape].sides):
-            _draw_side(axis, row.y + _LANES[lane], lane, side, speeds[row.shape][lane], scale)
+            if not values[row.shape][lane].size:
+                words = f"{side.failed} failed" if side.failed else "nothing to compare"
+                axis.text(0, row.y + _LANES[lane], words, **NOTE)
         draw_row(axis, row, scale)
-    for lane, name in enumerate((analysis.baseline, analysis.candidate)):
-        axis.plot([], [], label=plain(name), **_look(lane))
-    figure.legend(loc="outside upper left", ncols=2, frameon=False, fontsize=SIZE)
+    name_sides(figure, axis, (analysis.baseline, analysis.candidate))
     return figure
 
 
@@ -61,17 +64,24 @@ def _speeds(row: Comparison, latency: list[Floats]) -> list[Floats]:
     return [row.baseline.latency / side[~np.isnan(side)] - 1 for side in latency]
 
 
-def _draw_side(axis: Axes, y: float, lane: int, side: Side, values: Floats, scale: Scale) -> None:
-    """Draw the seeds of one configuration, and an arrow for those beyond the scale."""
-    if not values.size:
-        words = f"{side.failed} failed" if side.failed else "nothing to compare"
-        axis.text(0, y, words, **NOTE)
-        return
-    below, above = values < scale.low, values > scale.high
-    within = values[~(below | above)]
-    axis.plot(100 * within, np.full(within.size, y), clip_on=False, zorder=2, **_look(lane))
-    beyond = {"below": bool(below.any()), "above": bool(above.any())}
-    draw_arrows(axis, y, scale, **beyond, color=SIDE_COLOURS[lane], ms=4.5, zorder=2)
+def draw_sides(axis: Axes, y: float, sides: Sequence[Floats], scale: Scale) -> None:
+    """Draw boosts of both configurations above each other, and an arrow for those beyond the scale."""
+    for lane, values in enumerate(sides):
+        below, above = values < scale.low, values > scale.high
+        within = values[~(below | above)]
+        if within.size:  # an empty line would take its room at the corner of the figure
+            height = np.full(within.size, y + _LANES[lane])
+            axis.plot(100 * within, height, clip_on=False, zorder=2, **_look(lane))
+        beyond = {"below": bool(below.any()), "above": bool(above.any())}
+        look: Any = {"color": SIDE_COLOURS[lane], "ms": 4.5, "zorder": 2}
+        draw_arrows(axis, y + _LANES[lane], scale, **beyond, **look)
+
+
+def name_sides(figure: Figure, axis: Axes, names: Sequence[str]) -> None:
+    """Write what the markers of both configurations are, above the figure."""
+    for lane, name in enumerate(names):
+        axis.plot([], [], label=plain(name), **_look(lane))
+    figure.legend(loc="outside upper left", ncols=2, frameon=False, fontsize=SIZE)
 
 
 def _look(lane: int) -> Any:

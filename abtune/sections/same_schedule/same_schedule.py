@@ -15,7 +15,7 @@ from enum import StrEnum
 import numpy as np
 import xarray as xr
 
-from abtune.compare.results import Analysis, Claim, Comparison
+from abtune.compare.results import Analysis, Claim
 from abtune.dataset.provenance import contains_space
 from abtune.dataset.schema import TransferStatus
 from abtune.errors import InputError
@@ -24,7 +24,6 @@ from abtune.sections.same_schedule.direction import Direction, describe_directio
 from abtune.stats.across_shapes import at_least
 from abtune.stats.testing.step_procedures import holm
 from abtune.stats.two_sample import Floats
-from abtune.text import percent
 
 # An effect of this many standard errors of measuring, or more, counts as real.
 _CLEAR = 3.0
@@ -65,7 +64,6 @@ class ShapeEffect:
     boost: float  # the boost of the searches themselves, as in the report
     boost_low: float
     boost_high: float
-    sentence: str  # what the reading says about that boost
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +149,6 @@ def _shape_effects(
             boost=row.boost,
             boost_low=row.boost_low,
             boost_high=row.boost_high,
-            sentence=_sentence(row, (of_baseline, of_candidate), reading),
         )
 
 
@@ -184,32 +181,6 @@ def _claims(directions: Sequence[Sequence[Direction]], alpha: float) -> Iterator
         # Searches of two shapes have nothing in common, and measuring adds little: no correlation.
         shown = at_least(np.array(p), correlation=0.0, alpha=alpha)
         yield Claim(claim=claim, beyond=0.0, at_least=shown, of=len(p), workload=None)
-
-
-def _sentence(row: Comparison, directions: tuple[Direction, Direction], reading: Reading) -> str:
-    """Return what the same schedules say about the boost that the searches show; empty for nothing."""
-    known = [direction.effect for direction in directions if not math.isnan(direction.effect)]
-    if not known or math.isnan(row.boost):
-        return ""
-    means = _means(known, reading, loses=row.boost < 0)
-    search = f"{percent(row.boost, signed=True)} by search, {row.verdict.words}"
-    both = " and ".join(percent(effect, signed=True) for effect in known)
-    return means and f"{search}; {both} with the same schedules: {means}."
-
-
-def _means(known: Sequence[float], reading: Reading, *, loses: bool) -> str:
-    match reading:
-        case Reading.FASTER:
-            return "the loss is luck or effort, not code" if loses else "the code explains a gain"
-        case Reading.SLOWER:
-            return "the code explains a loss" if loses else "the gain is luck, not code"
-        case Reading.SAME:
-            return "what the searches show is luck or effort"
-        case Reading.OPEN if min(known) > 0 and loses:
-            return "no sign of a regression in the code"
-        case Reading.OPEN if max(known) < 0 and not loses:
-            return "no sign of a gain in the code"
-    return ""
 
 
 def _best(sides: Sequence[Transfers], index: int) -> BestKnown:

@@ -105,10 +105,6 @@ def same_schedule_page(found: SameSchedule) -> Iterator[Part]:
     )
     yield _shapes(found)
     yield Prose(_explain(found), remark=True)
-    sentences = [f"{row.shape}: {row.sentence}" for row in found.shapes if row.sentence]
-    if sentences:
-        yield Heading("what this says of the searches", minor=True)
-        yield Bullets(tuple(sentences))
     yield Bullets(found.caveats)
 
 
