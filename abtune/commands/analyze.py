@@ -124,90 +124,19 @@ def analyze(dataset: str | None, *, wanted: Wanted, destination: Destination, **
     of cases (docs/statistics.md).
     """
     import abtune
-    from abtune.compare.settings import restrict
-    from abtune.sections.curve.curve import at_trials, relabelled
-    from abtune.sections.timings.raw_timings import section_of_timings
 
     source = dataset or default_dataset()
     if "curve" in wanted.names and options["at_trials"] is not None:
         raise InputError("--section curve shows every number of trials; leave out --at-trials")
     destination.check([source, *wanted.inputs()])
     opened = abtune.open_dataset(source)
-    shapes = chosen_shapes(options["shapes"], opened)
     if _is_single(opened, wanted, options):
-        only = str(opened["config"].values[0])
-        timings = section_of_timings(restrict(opened, shapes), baseline=only, level=options["level"])
-        destination.write(timings)
+        destination.write(_timings_of_one(opened, options))
         return 0
-    how = {name: options[name] for name in _JUDGING} | {"shapes": shapes}
-    how["weights"] = read_weights_option(wanted.values["weights"])
-    trials = options["at_trials"]
-    judged = opened if trials is None else at_trials(opened, trials)
-    if options["candidate"] is None:
-        analyses = abtune.analyze_all(judged, **how)
-    else:
-        analyses = (abtune.analyze(judged, candidate=options["candidate"], **how),)
-    if trials is not None:
-        analyses = tuple(relabelled(analysis, opened, trials) for analysis in analyses)
+    analyses = _judge(opened, wanted, options)
     views = [_view(source, opened, analysis, wanted, options) for analysis in analyses]
-    if len(analyses) == 1:
-        destination.write(*_sections(judged, analyses[0], wanted, views[0]))
-    else:
-        destination.write(*_of_candidates(judged, analyses, wanted, views))
+    destination.write(*_report(analyses, wanted, views))
     return _exit_code(analyses, [gate for some in options["fail_on"] for gate in some])
-
-
-def _of_candidates(
-    dataset: xr.Dataset, analyses: Sequence[Analysis], wanted: Wanted, views: Sequence[View]
-) -> Iterator[Section]:
-    """Yield a table of several candidates, the sections of each, and the sections that they share."""
-    from abtune.report.several_candidates import below_candidates, candidates_section
-
-    own = dataclasses.replace(wanted, kinds=tuple(kind for kind in wanted.kinds if not kind.of_all))
-    if own.kinds or wanted.main:
-        reports = [
-            tuple(_sections(dataset, analysis, own, view))
-            for analysis, view in zip(analyses, views, strict=True)
-        ]
-        yield candidates_section(analyses, reports)
-        for analysis, sections in zip(analyses, reports, strict=True):
-            yield from below_candidates(analysis, sections)
-    of_all = tuple(kind for kind in wanted.kinds if kind.of_all)
-    shared = dataclasses.replace(wanted, kinds=of_all, main="")
-    yield from _sections(dataset, analyses[0], shared, views[0])
-
-
-def _view(
-    source: str, dataset: xr.Dataset, analysis: Analysis, wanted: Wanted, options: dict[str, Any]
-) -> View:
-    """Return what of the analysis is shown."""
-    from abtune.report.summary import View, hints
-    from abtune.report.view import chosen_rows
-
-    return View(
-        why=options["why"],
-        source=Path(source).name,
-        hints=() if "single_run" in wanted.names else hints(analysis),
-        rows=chosen_rows(analysis, chosen_shapes(options["show"], dataset), order=options["sort"]),
-        brief=wanted.main == "summary",
-    )
-
-
-def _sections(dataset: xr.Dataset, analysis: Analysis, wanted: Wanted, view: View) -> Iterator[Section]:
-    """Yield the main report if it is wanted, and the sections."""
-    from abtune.report.summary import analysis_section
-    from abtune.sections.section_registry import Context
-
-    if wanted.main:
-        yield analysis_section(analysis, view)
-    context = Context(dataset=dataset, analysis=analysis, values=wanted.values)
-    for kind in wanted.with_those_of(dataset):
-        if kind in wanted.kinds:
-            yield kind.section(context)
-            continue
-        with contextlib.suppress(InputError):  # these two configurations lack what another pair has
-            section = dataclasses.replace(kind.section(context), unasked=True)
-            yield dataclasses.replace(section, page=()) if view.filtered(analysis) else section
 
 
 def _is_single(dataset: xr.Dataset, wanted: Wanted, options: dict[str, Any]) -> bool:
@@ -215,6 +144,84 @@ def _is_single(dataset: xr.Dataset, wanted: Wanted, options: dict[str, Any]) -> 
     comparing = ("baseline", "candidate", "fail_on", "at_trials")
     alone = not wanted.main and wanted.names == {"timings"}
     return alone and dataset.sizes["config"] == 1 and not any(options[name] for name in comparing)
+
+
+def _timings_of_one(dataset: xr.Dataset, options: dict[str, Any]) -> Section:
+    """Return the timings of a dataset with a single configuration."""
+    from abtune.compare.settings import restrict
+    from abtune.sections.timings.raw_timings import section_of_timings
+
+    part = restrict(dataset, chosen_shapes(options["shapes"], dataset))
+    return section_of_timings(part, baseline=str(part["config"].values[0]), level=options["level"])
+
+
+def _judge(dataset: xr.Dataset, wanted: Wanted, options: dict[str, Any]) -> tuple[Analysis, ...]:
+    """Return the analysis of the candidate, or one of each if none is named."""
+    import abtune
+    from abtune.sections.curve.curve import at_trials, relabelled
+
+    how = {name: options[name] for name in _JUDGING}
+    how |= {"shapes": chosen_shapes(options["shapes"], dataset)}
+    how |= {"weights": read_weights_option(wanted.values["weights"])}
+    trials, candidate = options["at_trials"], options["candidate"]
+    judged = dataset if trials is None else at_trials(dataset, trials)
+    if candidate is None:
+        analyses = abtune.analyze_all(judged, **how)
+    else:
+        analyses = (abtune.analyze(judged, candidate=candidate, **how),)
+    if trials is None:
+        return analyses
+    return tuple(relabelled(analysis, dataset, trials) for analysis in analyses)
+
+
+def _view(
+    source: str, dataset: xr.Dataset, analysis: Analysis, wanted: Wanted, options: dict[str, Any]
+) -> View:
+    """Return what of the analysis is shown."""
+    from abtune.report.summary import View
+    from abtune.report.view import chosen_rows
+
+    return View(
+        why=options["why"],
+        source=Path(source).name,
+        rows=chosen_rows(analysis, chosen_shapes(options["show"], dataset), order=options["sort"]),
+        brief=wanted.main == "summary",
+    )
+
+
+def _report(analyses: Sequence[Analysis], wanted: Wanted, views: Sequence[View]) -> Iterator[Section]:
+    """Yield the sections of the only candidate, or a table of all, and the sections of each and of all."""
+    from abtune.report.several_candidates import below_candidates, candidates_section
+
+    if len(analyses) == 1:
+        yield from _sections(analyses[0], wanted, views[0])
+        return
+    own = dataclasses.replace(wanted, kinds=tuple(kind for kind in wanted.kinds if not kind.of_all))
+    if own.kinds or wanted.main:
+        pairs = zip(analyses, views, strict=True)
+        reports = [tuple(_sections(analysis, own, view)) for analysis, view in pairs]
+        yield candidates_section(analyses, reports)
+        for analysis, sections in zip(analyses, reports, strict=True):
+            yield from below_candidates(analysis, sections)
+    of_all = tuple(kind for kind in wanted.kinds if kind.of_all)
+    yield from _sections(analyses[0], dataclasses.replace(wanted, kinds=of_all, main=""), views[0])
+
+
+def _sections(analysis: Analysis, wanted: Wanted, view: View) -> Iterator[Section]:
+    """Yield the main report if it is wanted, and the sections."""
+    from abtune.report.summary import analysis_section
+    from abtune.sections.section_registry import Context
+
+    if wanted.main:
+        yield analysis_section(analysis, view)
+    context = Context(analysis=analysis, values=wanted.values)
+    for kind in wanted.with_those_of(context.dataset):
+        if kind in wanted.kinds:
+            yield kind.section(context)
+            continue
+        with contextlib.suppress(InputError):  # these two configurations lack what another pair has
+            section = dataclasses.replace(kind.section(context), unasked=True)
+            yield dataclasses.replace(section, page=()) if view.filtered(analysis) else section
 
 
 def _exit_code(analyses: Sequence[Analysis], fail_on: Sequence[str | float]) -> int:

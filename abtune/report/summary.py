@@ -45,7 +45,6 @@ class View:
 
     why: bool = False  # whether the reasons of the verdicts are unfolded from the start
     source: str = ""
-    hints: tuple[str, ...] = ()  # sentences about options that would say more
     rows: tuple[int, ...] | None = None  # positions of the comparisons that are shown; None for all
     brief: bool = False  # whether only the overall result is shown
 
@@ -79,12 +78,6 @@ def analysis_section(analysis: Analysis, view: View = View()) -> Section:
     )
 
 
-def hints(analysis: Analysis) -> tuple[str, ...]:
-    """Return a sentence about the section for tables with one run per cell, where it would help."""
-    single = all(row.baseline.n == row.candidate.n == 1 for row in analysis.comparisons)
-    return ("One run per cell: --section single-run says what such a table supports.",) if single else ()
-
-
 def _parts(analysis: Analysis, view: View) -> Iterator[Part]:
     shown = tuple(range(len(analysis.comparisons))) if view.rows is None else view.rows
     notes = collect_notes(analysis, shown)
@@ -111,7 +104,9 @@ def _parts(analysis: Analysis, view: View) -> Iterator[Part]:
         yield Prose(slowest if worst.boost_low < 0 else least)
     if not view.brief:
         yield from _shapes(analysis, notes, view.rows)
-        yield Bullets((*notes.general, *view.hints), footnotes=notes.numbered)
+        hint = "One run per cell: --section single-run says what such a table supports."
+        single = all(row.baseline.n == row.candidate.n == 1 for row in analysis.comparisons)
+        yield Bullets((*notes.general, *[hint] * single), footnotes=notes.numbered)
         reasons = (_reasons(analysis, shown),)
         yield Folded(summary="Why, shape by shape", option="--why", unfolded=view.why, parts=reasons)
         methods = (

@@ -20,19 +20,24 @@ if TYPE_CHECKING:
 class Context:
     """What a section is made from."""
 
-    dataset: xr.Dataset  # the one that was analysed
-    analysis: Analysis  # its analysis, which says which shapes, configurations and level
+    analysis: Analysis
     values: Mapping[str, Any]  # of the options of sections, by name
+
+    @property
+    def dataset(self) -> xr.Dataset:
+        """The shapes that were analysed."""
+        if self.analysis.dataset is None:
+            raise InputError("sections need the dataset of the analysis")
+        return self.analysis.dataset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SectionOption:
-    """An option of a section; giving it asks for the section."""
+    """An option of a section, which names a file that is read; giving it asks for the section."""
 
     name: str  # `noise_from` becomes `--noise-from`
     metavar: str  # as the command line shows them
     help: str
-    is_input: bool = False  # whether it names a file that is read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +86,6 @@ SECTIONS: dict[str, SectionKind] = {
                     name="weights",
                     metavar="FILE",
                     help="Add the time of a program: lines of label,weight, JSON, or the built-in resnet50.",
-                    is_input=True,
                 ),
             ),
         ),
@@ -121,7 +125,6 @@ SECTIONS: dict[str, SectionKind] = {
                     name="noise_from",
                     metavar="DATASET",
                     help="Add single-run with the noise of this dataset, which has several seeds.",
-                    is_input=True,
                 ),
             ),
         ),
@@ -165,7 +168,6 @@ def describe(analysis: Analysis, section: str, **options: Any) -> Any:
     for name in options:
         if name not in known:
             raise unknown_name(f"option of {section}", name, known)
-    if analysis.dataset is None or (kind.metavar and kind.name not in options):
-        needed = "its dataset" if analysis.dataset is None else f"{kind.name}={kind.metavar}"
-        raise InputError(f"{section} needs {needed}")
-    return kind.section(Context(dataset=analysis.dataset, analysis=analysis, values=options)).result
+    if kind.metavar and kind.name not in options:
+        raise InputError(f"{section} needs {kind.name}={kind.metavar}")
+    return kind.section(Context(analysis=analysis, values=options)).result

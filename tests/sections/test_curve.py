@@ -309,7 +309,7 @@ def test_the_pilot_at_all_its_trials_is_close_to_the_winners_measured_again() ->
 def test_the_rows_are_of_geometric_means(estimand: str) -> None:
     """Whatever the report compares, each row is of geometric means, as its latencies show."""
     dataset = abtune.open_dataset("h200-pilot")
-    context = Context(dataset=dataset, analysis=abtune.analyze(dataset, estimand=estimand), values={})
+    context = Context(analysis=abtune.analyze(dataset, estimand=estimand), values={})
     page = curve_section(context).page
     grids = [part for part in page if isinstance(part, Grid) and part.stub == "trials"][1:]
     assert len(grids) == 3

@@ -196,7 +196,7 @@ def test_the_page_has_a_grid_for_each_kind_that_varies() -> None:
     """Kinds of which all winners have the same value are one line."""
     dataset = make_sweep([0.1, 0.2], n=2)
     dataset = with_winners(dataset, [[[PLAIN, PLAIN], [PLAIN, PIPED]]] * 2)
-    section = winners_section(Context(dataset=dataset, analysis=abtune.analyze(dataset), values={}))
+    section = winners_section(Context(analysis=abtune.analyze(dataset), values={}))
     titles = [part.text for part in section.page if isinstance(part, Heading)]
     assert titles == ["what winners use", "software pipeline"]
     (whole,) = (part for part in section.page if isinstance(part, Grid))

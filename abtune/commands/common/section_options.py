@@ -43,8 +43,7 @@ class Wanted:
     def inputs(self) -> list[str]:
         """Return the files that options of sections name."""
         options = [option for section in SECTIONS.values() for option in section.options]
-        values = [self.values[option.name] for option in options if option.is_input]
-        return [value for value in values if value is not None]
+        return [value for option in options if (value := self.values[option.name]) is not None]
 
     @property
     def names(self) -> set[str]:
