@@ -40,6 +40,7 @@ from abtune.text import count, listed, shortened
 
 # Settings that are compared under another name, or whose values mean nothing across sweeps.
 _ELSEWHERE = {"target", "trials", "rng_seed"}
+_RECORDED = ("target", "cuda_version", "driver_version", "latency_source")
 Names = tuple[str, ...]
 # The log changes of all shapes, the share of one split of the seeds of each, and two variances, whose sum is
 # the variance of the mean change.
@@ -173,18 +174,16 @@ def compare_datasets(
     shared, timed_again = common_runs(parts, configs)
     if same_winners := timed_again is not None:
         parts = [keep(part, names, timed_again) for part, names in zip(parts, configs, strict=True)]
-    sides = [_sides(part, names) for part, names in zip(parts, configs, strict=True)]
-    # Each of the samples needs a variance of its own.
-    usable = np.min([side.n for pair in sides for side in pair], axis=0) >= 2
-    if not usable.any():
-        raise InputError(
-            "no common shape has two seeds of each configuration in both datasets; a change cannot be told "
-            "from search noise without repeated seeds"
-        )
+    sides = [
+        extract_both(part, *names) if len(names) == 2 else [extract(part, *names)]
+        for part, names in zip(parts, configs, strict=True)
+    ]
+    usable = _usable(sides)
     weight = usable / np.count_nonzero(usable)
     log, one_split, variances = _log_change(sides, weight, same_winners=same_winners)
+    pairs = [two_sample(*pair) for pair in sides if len(pair) == 2]
     return Change(
-        quantity="boost" if len(configs[0]) == 2 else "latency",
+        quantity="boost" if pairs else "latency",
         configs_a=configs[0],
         configs_b=configs[1],
         level=level,
@@ -195,7 +194,7 @@ def compare_datasets(
         designs=(design_of(a.attrs), design_of(b.attrs)),
         boosts=tuple(
             _mean(standard_error(pair).difference, both_variances(pair, weight), usable, level)
-            for pair in (two_sample(*pair) for pair in sides if len(pair) == 2)
+            for pair in pairs
         ),
         only_a=tuple(label for label in labels[0] if label not in common),
         only_b=tuple(label for label in labels[1] if label not in common),
@@ -204,8 +203,15 @@ def compare_datasets(
     )
 
 
-def _sides(dataset: xr.Dataset, names: Names) -> Sequence[Samples]:
-    return extract_both(dataset, *names) if len(names) == 2 else [extract(dataset, *names)]
+def _usable(sides: Sequence[Sequence[Samples]]) -> Booleans:
+    """Return which shapes have a variance of each sample; InputError if none has."""
+    usable: Booleans = np.min([side.n for pair in sides for side in pair], axis=0) >= 2
+    if not usable.any():
+        raise InputError(
+            "no common shape has two seeds of each configuration in both datasets; a change cannot be told "
+            "from search noise without repeated seeds"
+        )
+    return usable
 
 
 def _chosen(a: xr.Dataset, b: xr.Dataset, *roles: str | None) -> tuple[Names, Names]:
@@ -246,12 +252,11 @@ def _shape_changes(
     for at, label in enumerate(labels):
         latencies = ([float(side.latency[at]) for side in pair] for pair in sides)
         a, b = (pair[0] / pair[1] - 1 if len(pair) == 2 else pair[0] for pair in latencies)
-        verdict = ChangeVerdict.NOT_SETTLED
         # A change may be shown, and be shown to be small. It is *changed* then; the page counts those.
+        small = p_unchanged[at] <= settings.alpha
+        verdict = ChangeVerdict.UNCHANGED if small else ChangeVerdict.NOT_SETTLED
         if p_adjusted[at] <= settings.alpha:
             verdict = ChangeVerdict.CHANGED
-        elif p_unchanged[at] <= settings.alpha:
-            verdict = ChangeVerdict.UNCHANGED
         yield ShapeChange(
             shape=label,
             a=a,
@@ -315,10 +320,7 @@ def _conditions(dataset: xr.Dataset, configs: Names) -> dict[str, str]:
         "TVM": provenance.tuner(dataset).removeprefix("TVM "),
         "design": design_of(attrs),
         "trials": provenance.trials(dataset) or "",
-        **{
-            name: attrs.get(name, "")
-            for name in ("target", "cuda_version", "driver_version", "latency_source")
-        },
+        **{name: attrs.get(name, "") for name in _RECORDED},
         "first trials compared": attrs.get(AT_TRIALS, ""),
         **{name: value for name, value in provenance.settings(dataset).items() if name not in _ELSEWHERE},
         "configurations": listed(sorted(labels_of(dataset, "config"))),

@@ -31,7 +31,11 @@ def common_runs(parts: Sequence[xr.Dataset], configs: Sequence[Sequence[str]]) -
     )
     if found and found.total() == _runs(a["latency"]).total() == _runs(b["latency"]).total():
         raise InputError("both datasets have the same timings of every common shape; name two others")
-    timings, winners = sum(found[run] for run in found if _tells(run)), chosen.total()
+    # A lone rounded timing does not tell its run from others.
+    telling = (
+        run for run in found if len(set(run[2:])) > 1 or not math.isclose(float(f"{run[2]:.6g}"), run[2])
+    )
+    timings, winners = sum(found[run] for run in telling), chosen.total()
     # A run may share timings and winner; the sum of both would count it twice.
     return max(timings, winners), _timed_again(a, b) if winners and not timings else None
 
@@ -50,11 +54,6 @@ def _timed_again(a: xr.Dataset, b: xr.Dataset) -> Booleans | None:
     both: Booleans = one & two
     same = (a["winner"].values == b["winner"].values) & (a["winner"].values != "")
     return both if both.any() and same[both].all() else None
-
-
-def _tells(run: tuple[Any, ...]) -> bool:
-    """Return whether timings tell a run from others: a lone rounded one is that of many."""
-    return len(set(run[2:])) > 1 or not math.isclose(float(f"{run[2]:.6g}"), run[2])
 
 
 def _runs(variable: xr.DataArray) -> Counter[tuple[Any, ...]]:

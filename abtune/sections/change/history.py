@@ -122,7 +122,8 @@ def history(
     if len(designs) > 1:
         found = listed(f"{name} is {design}" for design, name in designs.items())
         raise InputError(f"a history takes datasets of one design, and {found}; abtune compare takes both")
-    shapes, chosen = _common(series, "shape"), _configurations(series, baseline, candidate)
+    shapes, both = _common(series, "shape", 1), _common(series, "config", 2)
+    chosen = configurations(next(iter(series.values())).sel(config=both), baseline, candidate)
     how = {"baseline": chosen[0], "candidate": chosen[1], "level": level, "tolerance": tolerance}
     # Bonferroni over the steps: the overall changes of all steps are read side by side.
     strict = {**how, "level": 1 - alpha_of(level) / (len(series) - 1)}
@@ -148,7 +149,12 @@ def do_not_fit(datasets: Mapping[str, xr.Dataset]) -> dict[str, str]:
     facts = {name: _facts(dataset) for name, dataset in datasets.items()}
     # Groups take merged datasets last: beside its parts, the merged one is left out.
     merged_last = dict(sorted(facts.items(), key=lambda fact: bool(fact[1]["merged"])))
-    groups = [_group(first, merged_last) for first in merged_last]
+    groups: list[dict[str, _Facts]] = []
+    for first in merged_last:
+        groups.append({first: facts[first]})
+        for name, own in merged_last.items():
+            if not _misfit(own, groups[-1]):
+                groups[-1][name] = own
     # Of groups of one size, the one with most common shapes: a merged dataset wins where its parts share few.
     largest = max(groups, key=lambda group: (len(group), len(_shared(group, "shapes"))), default={})
     return {name: _misfit(own, largest) for name, own in facts.items() if name not in largest}
@@ -168,15 +174,6 @@ def _facts(dataset: xr.Dataset) -> _Facts:
         "timings": timings,  # of each run
         "merged": timings if is_merged(dataset) else set(),
     }
-
-
-def _group(first: str, facts: Mapping[str, _Facts]) -> dict[str, _Facts]:
-    """Return the datasets that fit one of them and each other."""
-    group = {first: facts[first]}
-    for name, own in facts.items():
-        if not _misfit(own, group):
-            group[name] = own
-    return group
 
 
 def _shared(group: Mapping[str, _Facts], what: str) -> set[str]:
@@ -213,20 +210,14 @@ def _date(dataset: xr.Dataset) -> datetime | None:
     return date if date.tzinfo else date.replace(tzinfo=UTC)
 
 
-def _common(series: Mapping[str, xr.Dataset], what: str) -> list[str]:
+def _common(series: Mapping[str, xr.Dataset], what: str, least: int) -> list[str]:
     """Return the shapes or configurations that all datasets have, in the order of the first."""
     first, *others = (labels_of(dataset, what) for dataset in series.values())
     found = [name for name in first if all(name in other for other in others)]
-    if not found:
-        raise InputError(f"the datasets have no {what} in common, so there is no history")
+    if len(found) < least:
+        has = f"only {found[0]}" if found else f"no {what}"
+        raise InputError(f"a history takes {count(least, what)}; the datasets have {has} in common")
     return found
-
-
-def _configurations(series: Mapping[str, xr.Dataset], *names: str | None) -> tuple[str, str]:
-    common = _common(series, "config")
-    if len(common) < 2:
-        raise InputError(f"a history takes two configurations; the datasets have only {common[0]} in common")
-    return configurations(next(iter(series.values())).sel(config=common), *names)
 
 
 def _change(parts: Mapping[str, xr.Dataset], *names: str, how: Mapping[str, Any]) -> Change:

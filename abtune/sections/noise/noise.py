@@ -111,7 +111,10 @@ def _sources(dataset: xr.Dataset, config: str, level: float) -> tuple[tuple[Sour
         least = 0.0 if math.isnan(floor) else floor
         # The spread of seed values includes the error of measuring each, which is taken off.
         search = [math.sqrt(max(spread**2 - least, 0.0)) for spread in spreads]
-        mean, half = _mean_and_half_width(optimism[shapes], level)
+        value = optimism[shapes][(~np.isnan(optimism[shapes])).any(axis=1)]
+        error = clustered_variance(value, np.full(len(value), 1 / max(len(value), 1)))
+        half = t_quantile(error.freedom, level) * math.sqrt(error.variance)
+        mean = float(mean_of_known(mean_of_known(value)))
         return Source(
             config=config,
             shape=labels[shapes[0]] if len(shapes) == 1 else "",
@@ -140,14 +143,6 @@ def _optimism(dataset: xr.Dataset, config: str, samples: Samples) -> Floats:
     own = runs_of(dataset, "search_latency", config).astype(np.float64)
     ratio: Floats = np.log(np.where(own > 0, own, np.nan)) - samples.value
     return ratio
-
-
-def _mean_and_half_width(value: Floats, level: float) -> tuple[float, float]:
-    """Return the mean over shapes of the mean over seeds, and half of its t interval over seeds."""
-    value = value[(~np.isnan(value)).any(axis=1)]
-    error = clustered_variance(value, np.full(len(value), 1 / max(len(value), 1)))
-    half = t_quantile(error.freedom, level) * math.sqrt(error.variance)
-    return float(mean_of_known(mean_of_known(value))), half
 
 
 def _naive(dataset: xr.Dataset, analysis: Analysis) -> Iterator[Naive]:

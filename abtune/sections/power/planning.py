@@ -93,12 +93,11 @@ def power(
         _check(most=10.0, boost=boost)
     if correlation is not None and not 0 <= correlation < 1:
         raise InputError(f"correlation is a fraction from 0 to below 1, such as 0.7, not {correlation}")
-    if shapes is not None and (not isinstance(shapes, int | np.integer) or shapes < 1):
-        raise InputError(f"shapes is a whole number from 1 on, not {shapes}")
+    for name, number in (("shapes", 1 if shapes is None else shapes), ("of_candidates", of_candidates)):
+        if not isinstance(number, int | np.integer) or number < 1:
+            raise InputError(f"{name} is a whole number from 1 on, not {number}")
     if not all(isinstance(n, int | np.integer) and 2 <= n <= MOST for n in seeds):
         raise InputError(f"seeds are whole numbers from 2 to {MOST:,}, not {list(seeds)}")
-    if not isinstance(of_candidates, int | np.integer) or of_candidates < 1:
-        raise InputError(f"of_candidates is a whole number from 1 on, not {of_candidates}")
     goal = Goal(
         alpha=alpha_of(level) / of_candidates,
         of_candidates=of_candidates,

@@ -130,6 +130,10 @@ def traits_of(trace: Trace) -> _Values:
         for step in trace.instructions
         if step.name == "SamplePerfectTile" and len(step.outputs) == _TILES
     ]
+    threads = NONE
+    if tiles:  # classes of numbers end at powers of two
+        power = (math.prod(tiles) - 1).bit_length()
+        threads = str(math.prod(tiles)) if power < 2 else f"{2 ** (power - 1) + 1} to {2**power}"
     unrolled = {
         f"{most}{kind}"
         for key, kind in (("explicit", ""), ("implicit", " implicit"))
@@ -142,15 +146,9 @@ def traits_of(trace: Trace) -> _Values:
         "unrolling": frozenset(unrolled) or frozenset({NONE}),
         "parallel loops": annotated("meta_schedule.parallel"),
         "vectorised loops": annotated("meta_schedule.vectorize"),
-        "threads per block": frozenset({_threads(math.prod(tiles)) if tiles else NONE}),
+        "threads per block": frozenset({threads}),
         "sketch": frozenset(tiling.strip('"') + rfactor for tiling in tilings),
     }
-
-
-def _threads(number: int) -> str:
-    """Return the class of a number of threads; classes end at powers of two."""
-    power = (number - 1).bit_length()
-    return str(number) if power < 2 else f"{2 ** (power - 1) + 1} to {2**power}"
 
 
 def _cells(dataset: xr.Dataset, config: str) -> Iterator[_Cells]:
@@ -246,12 +244,14 @@ def _records(found: WinnerTraits) -> Iterator[Mapping[str, object]]:
     """Yield the rows of CSV; those of all shapes together have no shape."""
     for trait in found.traits:
         for value in trait.values:
-            rows: list[TraitValue | ShapeTrait] = [value, *value.by_shape]
-            for row in rows:
+            rows: dict[str, TraitValue | ShapeTrait] = {"": value} | {
+                row.shape: row for row in value.by_shape
+            }
+            for shape, row in rows.items():
                 yield {
                     "trait": trait.name,
                     "value": value.value,
-                    "shape": row.shape if isinstance(row, ShapeTrait) else "",
+                    "shape": shape,
                     "winners_baseline": row.baseline.winners,
                     "of_baseline": row.baseline.of,
                     "winners_candidate": row.candidate.winners,
