@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-import http.client
 import json
-import re
-import socket
-import struct
-import subprocess
-import sys
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -105,64 +97,6 @@ def test_a_sweep_is_not_done_before_its_look(run: Run, plan: Plan, store: Store)
     for is_last in (False, True):
         store.note_looks(looks_to_json(looks, done=1), is_last=is_last)
         assert json.loads(run("watch", "--format", "json").out)["done"] is is_last
-
-
-@pytest.fixture
-def server(store: Store) -> Iterator[int]:
-    """Serve the sweep from a process of its own; return the port."""
-    command = [sys.executable, "-m", "abtune", "watch", "--serve", "0"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr
-        timer = threading.Timer(60, process.kill)
-        timer.start()
-        line = process.stderr.readline()
-        match = re.fullmatch(r"http://127\.0\.0\.1:(\d+) shows abtune\.nc; Ctrl-C ends it\n", line)
-        assert match, line
-        yield int(match[1])
-        process.terminate()
-        assert process.wait() == 130
-        assert process.stderr.read().strip() == "abtune: interrupted"
-        timer.cancel()
-
-
-def get(port: int, path: str, host: str = "localhost:7") -> tuple[int, str]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
-    connection.request("GET", path, headers={"Host": host})
-    answer = connection.getresponse()
-    text = answer.read().decode()
-    connection.close()
-    return answer.status, text
-
-
-def test_a_browser_gets_a_page_that_refreshes(server: int, plan: Plan, store: Store) -> None:
-    """Each request reads the files anew; a damaged file is a page, and no other path is served."""
-    half = len(plan.runs) // 2
-    status, page = get(server, "/")
-    assert status == 200
-    assert '<meta http-equiv="refresh" content="5">' in page
-    assert f"{half} of {len(plan.runs)} runs done" in page
-    with store.opened(plan, ABOUT):
-        store.save_record(make_record(plan.runs[half]))
-    assert f"{half + 1} of {len(plan.runs)} runs done" in get(server, "/")[1]
-    assert get(server, "/abtune.nc")[0] == 404
-    store.description.write_text("{", encoding="utf-8")
-    status, page = get(server, "/")
-    assert status == 503
-    assert "cannot be read" in page
-
-
-def test_pages_of_other_sites_get_nothing(server: int) -> None:
-    """A name that leads to this machine is refused (DNS rebinding); a tunnel from another port is not."""
-    assert get(server, "/", "evil.example")[0] == get(server, "/", "127.0.0.1.evil.example:80")[0] == 421
-    assert get(server, "/", "127.0.0.1:9999")[0] == 200
-
-
-def test_a_browser_that_goes_is_no_traceback(server: int) -> None:
-    """Its connection ends in an error of the system, of which nothing is said."""
-    with socket.create_connection(("127.0.0.1", server)) as browser:
-        browser.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        browser.sendall(b"GET / HT")
-    assert get(server, "/")[0] == 200
 
 
 def test_what_cannot_be_watched_is_one_line(run: Run) -> None:
